@@ -1,0 +1,21 @@
+# Build-wide settings. All but the standard apply only when Ripeline is the top-level project: a parent decides for itself.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+  endif()
+  if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+    set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+  endif()
+  # Installed programs find Z3 and LibTorch where the build found them.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+  find_program(RIPELINE_CCACHE ccache)
+  mark_as_advanced(RIPELINE_CCACHE)
+  if(RIPELINE_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${RIPELINE_CCACHE}")
+  endif()
+endif()

@@ -1,0 +1,35 @@
+# What `cmake --install` installs, and the package that `find_package(Ripeline)` finds: the core, the runtime, with LibTorch the component
+# `torch`, both programs, and ripeline_add_schedule. The compile-time side is installed as the program `ripeline` only.
+include(CMakePackageConfigHelpers)
+set(ripeline_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ripeline")
+
+function(ripeline_install_library name export)
+  install(TARGETS ripeline_${name} EXPORT ${export}
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+          FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ripeline")
+endfunction()
+
+ripeline_install_library(core RipelineTargets)
+ripeline_install_library(runtime RipelineTargets)
+foreach(program IN ITEMS ripeline ripeline-launch)
+  if(TARGET ${program})
+    install(TARGETS ${program} EXPORT RipelineTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  endif()
+endforeach()
+install(EXPORT RipelineTargets NAMESPACE Ripeline:: DESTINATION "${ripeline_package_dir}")
+if(RIPELINE_TORCH)
+  ripeline_install_library(torch RipelineTorchTargets)
+  install(EXPORT RipelineTorchTargets NAMESPACE Ripeline:: DESTINATION "${ripeline_package_dir}")
+  install(FILES cmake/RipelineTorch.cmake DESTINATION "${ripeline_package_dir}")
+endif()
+
+file(GLOB schedules CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/library/*.ripe")
+install(FILES ${schedules} DESTINATION "${CMAKE_INSTALL_DATADIR}/ripeline/library")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ripeline")
+
+configure_package_config_file(cmake/RipelineConfig.cmake.in "${PROJECT_BINARY_DIR}/RipelineConfig.cmake"
+                              INSTALL_DESTINATION "${ripeline_package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/RipelineConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/RipelineConfig.cmake" "${PROJECT_BINARY_DIR}/RipelineConfigVersion.cmake"
+              cmake/RipelineAddSchedule.cmake
+        DESTINATION "${ripeline_package_dir}")

@@ -1,0 +1,30 @@
+# How this tree declares its libraries and programs.
+
+# The warnings that our own code must be clean of.
+function(ripeline_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+endfunction()
+
+# ripeline_library(name SOURCES f… HEADERS f… [PUBLIC lib…] [PRIVATE lib…])
+#   The static library ripeline_<name>, also called Ripeline::<name>. Headers are included from the tree's root ("core/arbiter.h").
+#   A private library serves to compile and to link this tree only: static libraries that are installed must not need it.
+function(ripeline_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;PUBLIC;PRIVATE")
+  set(target ripeline_${name})
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    set(scope PUBLIC)
+    foreach(private IN LISTS arg_PRIVATE)
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${private}>)
+    endforeach()
+    ripeline_warnings(${target})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(Ripeline::${name} ALIAS ${target})
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${arg_HEADERS})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${arg_PUBLIC})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
+endfunction()

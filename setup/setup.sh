@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Installs what the build needs on Debian 12, x86-64: the packages of debian.txt (as root or with sudo, only if some are missing) and the
+# wheels of wheels.txt, unpacked into ${RIPELINE_CACHE:-~/.cache/ripeline}. What is there already is left alone, so a second run is quick.
+set -euo pipefail
+# shellcheck source=setup/steps.sh
+source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
+
+usage() {
+  cat <<TEXT
+usage: setup/setup.sh [--no-packages]
+  --no-packages   install no Debian packages: you have the libraries of setup/debian.txt from elsewhere
+RIPELINE_CACHE    the folder for downloads and logs (now $cache)
+TEXT
+}
+
+# Names the network as the cause where the log $1 says so; what was fetched before stays.
+explain() {
+  if grep -qiE 'resolv|could not connect|connection (refused|reset|timed out)|network is unreachable|max retries|newconnectionerror|read timed out|no route to host|failed to fetch|proxyerror' "$1"; then
+    say "The network or a package server could not be reached. Nothing is lost: run this again when it is there." >&2
+  fi
+}
+
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' 2>/dev/null | sed -n 's/ installed$//p')
+  entries "$root/setup/debian.txt" | grep -vxF -f <(printf '%s\n' "$installed") || true
+}
+
+install_packages() {
+  local missing as_root=()
+  local os=unknown
+  [ ! -r /etc/os-release ] || os=$(. /etc/os-release && printf '%s %s' "${ID:-}" "${VERSION_ID:-}")
+  if [ "$os" != "debian 12" ]; then
+    fail "This set-up knows the packages of Debian 12; this machine is '$os'." \
+      "Install the counterparts of these yourself, then run 'setup/setup.sh --no-packages' and 'cmake --preset release':" \
+      "  $(entries "$root/setup/debian.txt" | paste -sd ' ')"
+  fi
+  missing=$(missing_packages | paste -sd ' ')
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "Some Debian packages are missing, and installing them takes root or sudo. As root, run:" \
+      "  apt-get update && apt-get install --no-install-recommends $missing"
+    sudo -v || fail "sudo refused. As root, run:" "  apt-get install --no-install-recommends $missing"
+    as_root=(sudo)
+  fi
+  local log=$cache/log/apt.log apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+  # One of several package sources may be out of reach: whether that matters is seen when the packages are installed.
+  STEP_TAIL=5 step "package lists" "$log" "${as_root[@]}" "${apt[@]}" update || true
+  # shellcheck disable=SC2086  # a list of names
+  if ! STEP_TAIL=8 step "Debian packages ($(wc -w <<<"$missing"))" "$log" \
+    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends $missing; then
+    explain "$log"
+    exit 1
+  fi
+}
+
+# Unpacks into a folder beside the final one and renames it when it is whole: a folder with the final name is complete.
+install_wheels() {
+  [ ! -e "$deps/.complete" ] || return 0
+  [ "$(uname -m)" = x86_64 ] ||
+    fail "The pinned wheels are for x86-64; this machine is $(uname -m). Configure with your own LibTorch and Z3: CMAKE_PREFIX_PATH."
+  mkdir -p "$cache/log"
+  exec 9>"$cache/lock"
+  flock -n 9 || say "Another set-up is running: waiting for it."
+  flock -w 1800 9 || fail "Another set-up has held $cache/lock for half an hour."
+  [ ! -e "$deps/.complete" ] || return 0
+  rm -rf "$cache"/partial-* "$deps"
+  local part log=$cache/log/wheels.log
+  part=$(mktemp -d "$cache/partial-XXXXXX")
+  chmod 755 "$part"
+  # The wheels are used as C++ libraries: their Python version need not be this machine's.
+  if ! STEP_TAIL=12 step "LibTorch and Z3 (0.6 GB to fetch, 1.2 GB unpacked)" "$log" \
+    /usr/bin/python3 -m pip install --no-deps --require-hashes --only-binary :all: --no-compile --progress-bar off \
+    --implementation cp --python-version 3.11 --abi cp311 --abi none \
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
+    --platform manylinux2014_x86_64 --target "$part" -r "$root/setup/wheels.txt"; then
+    rm -rf "$part"
+    explain "$log"
+    exit 1
+  fi
+  touch "$part/.complete"
+  mv "$part" "$deps"
+  exec 9>&-
+}
+
+case "${1:-}" in
+  "") install_packages ;;
+  --no-packages) ;;
+  -h | --help) usage; exit 0 ;;
+  *) usage >&2; exit 2 ;;
+esac
+install_wheels
