@@ -1,0 +1,83 @@
+// ProgramFacts: what an executor, a ledger and a transport need to know of a program.
+//
+// Plain data without the rules: which lanes exist and where, what they need from where, what they
+// hold. A generated file has it as constexpr; the simulator fills it from a Program. The views
+// point into storage of whoever made it, which must outlive every user. Immutable, hence shared
+// freely between threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/task.h"
+
+namespace ripeline::core {
+
+// Generated files name the version that they were written for and refuse any other.
+inline constexpr int kCoreVersion = 1;
+
+struct OpFacts {
+  std::string_view name;
+  OpKind kind;
+};
+
+struct LaneFacts {
+  int op;  // index into ops
+  int stage;
+  int rank;
+  int chunk;  // the stage's position among its rank's stages
+  Engine engine;
+};
+
+// `consumer` needs `producer`, same microbatch. A message when their ranks differ; without payload
+// when their stages are the same.
+struct EdgeFacts {
+  LaneId producer;
+  LaneId consumer;
+};
+
+// One instance of a resource: of a stage (then `stage` is it) or of a rank (then `stage` is -1).
+struct PoolFacts {
+  std::string_view resource;
+  std::string_view unit;
+  int rank;
+  int stage;
+  std::int64_t bound;  // the proved peak, for every microbatch count in range; -1: none
+};
+
+// A task of `lane` acquires `acquires` of `pool` at its start and releases `releases` at its end.
+struct UseFacts {
+  LaneId lane;
+  int pool;
+  std::int64_t acquires;
+  std::int64_t releases;
+};
+
+struct ProgramFacts {
+  int core_version;
+  std::string_view name;
+  std::uint64_t hash;
+  bool proved;  // false: generated through the door that says so
+  int ranks;
+  int stages;
+  int min_microbatches;
+  int max_microbatches;  // 0: no limit
+  std::span<const OpFacts> ops;
+  std::span<const LaneFacts> lanes;  // rank by rank
+  std::span<const EdgeFacts> edges;  // by consumer
+  std::span<const PoolFacts> pools;
+  std::span<const UseFacts> uses;  // by lane
+
+  [[nodiscard]] constexpr bool crosses_ranks(EdgeId edge) const {
+    const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
+    return lanes[static_cast<std::size_t>(e.producer)].rank !=
+           lanes[static_cast<std::size_t>(e.consumer)].rank;
+  }
+  [[nodiscard]] constexpr bool admits(int microbatches) const {
+    return microbatches >= min_microbatches &&
+           (max_microbatches == 0 || microbatches <= max_microbatches);
+  }
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,20 @@
+#include "core/print.h"
+
+namespace ripeline::core {
+
+std::string lane_name(const ProgramFacts& facts, LaneId lane) {
+  const LaneFacts& l = facts.lanes[static_cast<std::size_t>(lane)];
+  return std::to_string(l.stage) + std::string(facts.ops[static_cast<std::size_t>(l.op)].name);
+}
+
+std::string task_name(const ProgramFacts& facts, Task task) {
+  return lane_name(facts, task.lane) + std::to_string(task.microbatch);
+}
+
+std::string pool_name(const ProgramFacts& facts, int pool) {
+  const PoolFacts& p = facts.pools[static_cast<std::size_t>(pool)];
+  return std::string(p.resource) + (p.stage < 0 ? " of rank " + std::to_string(p.rank)
+                                                : " of stage " + std::to_string(p.stage));
+}
+
+}  // namespace ripeline::core

@@ -1,0 +1,16 @@
+// Names for people: lanes, tasks and pools as PyTorch and the language write them.
+//
+// Ids must be of `facts`.
+#pragma once
+
+#include <string>
+
+#include "core/facts.h"
+
+namespace ripeline::core {
+
+[[nodiscard]] std::string lane_name(const ProgramFacts& facts, LaneId lane);  // 2F
+[[nodiscard]] std::string task_name(const ProgramFacts& facts, Task task);    // 2F0
+[[nodiscard]] std::string pool_name(const ProgramFacts& facts, int pool);  // activation of stage 2
+
+}  // namespace ripeline::core

@@ -1,0 +1,78 @@
+#include "core/ready_rows.h"
+
+#include <algorithm>
+#include <string>
+
+namespace ripeline::core {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<int> sequential_ops)
+    : facts_(facts), rank_(rank), ops_(static_cast<int>(facts.ops.size())) {
+  const auto before = [](const LaneFacts& lane, int r) { return lane.rank < r; };
+  const auto first = std::lower_bound(facts.lanes.begin(), facts.lanes.end(), rank, before);
+  const auto end = std::lower_bound(first, facts.lanes.end(), rank + 1, before);
+  first_lane_ = static_cast<LaneId>(first - facts.lanes.begin());
+  end_lane_ = static_cast<LaneId>(end - facts.lanes.begin());
+
+  for (auto lane = first; lane != end; ++lane) chunks_ = std::max(chunks_, lane->chunk + 1);
+  lanes_.assign(at(chunks_ * ops_), -1);
+  for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
+    const LaneFacts& l = facts.lanes[at(lane)];
+    lanes_[at(l.chunk * ops_ + l.op)] = lane;
+    const bool sequential =
+        std::find(sequential_ops.begin(), sequential_ops.end(), l.op) != sequential_ops.end();
+    sequential_.push_back(sequential ? 1 : 0);
+  }
+  needs_.assign(at(end_lane_ - first_lane_), 0);
+  feeds_.resize(needs_.size());
+  for (std::size_t i = 0; i < facts.edges.size(); ++i) {
+    const EdgeFacts& e = facts.edges[i];
+    if (e.consumer < first_lane_ || e.consumer >= end_lane_) continue;
+    ++needs_[at(e.consumer - first_lane_)];
+    if (!facts.crosses_ranks(static_cast<EdgeId>(i))) {
+      feeds_[at(e.producer - first_lane_)].push_back(e.consumer);
+    }
+  }
+  reset(tasks_);
+}
+
+Status ReadyRows::begin_step(int microbatches) {
+  if (!facts_.admits(microbatches)) {
+    return {StatusCode::invalid, std::string(facts_.name) + ": " + std::to_string(microbatches) +
+                                     " microbatches are out of range"};
+  }
+  microbatches_ = microbatches;
+  unmet_.resize(needs_.size() * at(microbatches));
+  reset(tasks_);
+  for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
+    const std::uint32_t needs = needs_[at(lane - first_lane_)];
+    for (int m = 0; m < microbatches; ++m) {
+      const std::uint32_t unmet = needs + (is_sequential(lane) && m > 0 ? 1U : 0U);
+      unmet_[at(lane - first_lane_) * at(microbatches) + at(m)] = unmet;
+      if (unmet == 0) tasks_.add({lane, m});
+    }
+  }
+  return {};
+}
+
+void ReadyRows::arrived(Message message) {
+  meet(facts_.edges[at(message.edge)].consumer, message.microbatch);
+}
+
+void ReadyRows::finished(Task task) {
+  for (const LaneId consumer : feeds_[at(task.lane - first_lane_)]) meet(consumer, task.microbatch);
+  if (is_sequential(task.lane) && task.microbatch + 1 < microbatches_) {
+    meet(task.lane, task.microbatch + 1);
+  }
+}
+
+void ReadyRows::meet(LaneId lane, int microbatch) {
+  std::uint32_t& unmet = unmet_[at(lane - first_lane_) * at(microbatches_) + at(microbatch)];
+  if (--unmet == 0) tasks_.add({lane, microbatch});
+}
+
+}  // namespace ripeline::core
