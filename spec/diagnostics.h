@@ -1,0 +1,71 @@
+// Diagnostics: what is wrong with a program, where, and what to do. And Result, a value or diagnostics.
+//
+// Rendered as
+//   chain.ripe:9:34: error[need-unknown-op]: no op is called 'G'
+//     op F forward  { cost 1;  needs G at prev; }
+//                                    ^
+//     ops here: F, B. Did you mean F?
+// Ids are stable: tests, tools and people refer to them. Plain values.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ripeline::spec {
+
+// Bytes begin .. end-1 of the source; lines and columns are derived when printed.
+struct Span {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const Span&) const = default;
+};
+
+struct Diagnostic {
+  std::string id;       // kebab-case, stable
+  std::string message;  // one sentence without a full stop: what is wrong
+  std::string hint;     // what was expected or what to do; may be empty
+  Span span;
+  bool operator==(const Diagnostic&) const = default;
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+// A text and the name that messages give it.
+struct Source {
+  std::string name;  // as the user gave it: a path, a library name, or <stdin>
+  std::string text;
+};
+
+struct Position {
+  int line = 1;    // from 1
+  int column = 1;  // from 1, in bytes
+};
+[[nodiscard]] Position position_of(const Source& source, std::size_t offset);
+
+// All of them in the order of their places, each with its source line and a caret.
+[[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics);
+
+// The candidate nearest to `name`, if it is near enough to be what was meant; else empty.
+[[nodiscard]] std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Diagnostics errors) : state_(std::in_place_index<1>, std::move(errors)) {}
+  Result(Diagnostic error) : state_(std::in_place_index<1>, Diagnostics{std::move(error)}) {}
+
+  [[nodiscard]] bool ok() const { return state_.index() == 0; }
+  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+  [[nodiscard]] const Diagnostics& errors() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Diagnostics> state_;
+};
+
+}  // namespace ripeline::spec

@@ -1,0 +1,26 @@
+// elaborate: tree to Program. The semantic checks are here.
+//
+// Folds the params (with the overrides of -D), places the stages, makes lanes, edges and pools, and checks everything that has one answer for all microbatch counts in range. What the
+// language has but no reader supports yet is not an error: it is listed in Program::unsupported.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "spec/ast.h"
+#include "spec/program.h"
+
+namespace ripeline::spec {
+
+struct ElaborateOptions {
+  std::map<std::string, std::int64_t> defines;  // -D name=value; `microbatches` narrows the range to one count
+  std::string dispatch;                         // --dispatch "ready by NAME"; empty: as written
+};
+
+[[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
+                                        const ElaborateOptions& options = {});
+
+// parse, then elaborate.
+[[nodiscard]] Result<Program> compile(const Source& source, const ElaborateOptions& options = {});
+
+}  // namespace ripeline::spec

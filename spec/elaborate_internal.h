@@ -1,0 +1,135 @@
+// The working state of elaborate() and its steps. Private to spec/elaborate*.cpp.
+//
+// The steps run in the order in which they are declared here. Each adds to `program` and to
+// `errors`; elaborate() stops after a step that leaves errors behind which the next could trip
+// over. Owns nothing of the tree: pipeline, source and options outlive it. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "spec/ast.h"
+#include "spec/elaborate.h"
+#include "spec/program.h"
+
+namespace ripeline::spec::elaboration {
+
+// Bounds on what is accepted, so that sizes and sums stay within what readers count with.
+inline constexpr int kMostRanks = 4096;
+inline constexpr int kMostLanes = 200'000;
+inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
+inline constexpr std::int64_t kLargestAmount = 1'000'000'000'000;
+// An order's counts and an assertion's bounds are tried for this many microbatch counts from the
+// fewest on.
+inline constexpr int kTriedMicrobatches = 65;
+
+// Names with values; a later one of the same name replaces.
+class Values {
+ public:
+  void set(std::string_view name, Rational value);
+  void set(std::string_view name, std::int64_t value) { set(name, Rational{value, 1}); }
+  [[nodiscard]] Lookup lookup() const;  // the values must outlive it
+
+ private:
+  std::vector<std::pair<std::string, Rational>> values_;
+};
+
+using Names = std::vector<std::string>;
+
+template <class T>
+struct Written {
+  const T* node = nullptr;
+  Span span;  // of the whole item
+};
+
+struct Work {
+  const ast::Pipeline& pipeline;
+  const Source& source;
+  const ElaborateOptions& options;
+  Program program = {};
+  Diagnostics errors = {};
+
+  // What was written, by kind and in order of writing; of names declared twice, the first.
+  std::vector<Written<ast::Param>> params = {};
+  std::vector<Written<ast::Edges>> edges = {};
+  std::vector<Written<ast::Op>> ops = {};
+  std::vector<Written<ast::Resource>> resources = {};
+  std::vector<Written<ast::Channel>> channels = {};
+  std::vector<Written<ast::Order>> orders = {};
+  std::vector<Written<ast::Hint>> hints = {};
+  std::vector<Written<ast::Assert>> assertions = {};
+  std::vector<Written<ast::Pair>> pairs = {};
+  Written<ast::Microbatches> microbatches = {};
+  Written<ast::Stages> stages = {};
+  Written<ast::Place> place = {};
+  Written<ast::TensorParallel> tensor_parallel = {};
+  Written<ast::Dispatch> dispatch = {};
+  ast::Dispatch dispatch_option = {};  // what --dispatch says
+
+  // Known once the stages are placed.
+  std::vector<std::vector<int>> rank_stages = {};  // of each rank, its stages by chunk
+  // Known once there are pools: per resource, the first of its pools, which stand in order of stage
+  // or rank.
+  std::vector<int> first_pool = {};
+
+  void error(std::string id, std::string message, std::string hint, Span span);
+  void error(const Diagnostics& diagnostics);
+  [[nodiscard]] bool failed() const { return !errors.empty(); }
+  void unsupported(std::string construct, Span span);
+
+  [[nodiscard]] Names op_names() const;
+  [[nodiscard]] Names resource_names() const;
+  [[nodiscard]] Names order_names() const;
+  [[nodiscard]] Names hint_names() const;
+  [[nodiscard]] int find_op(std::string_view name) const;  // these: -1 if there is none
+  [[nodiscard]] int find_resource(std::string_view name) const;
+  [[nodiscard]] int find_order(std::string_view name) const;
+  [[nodiscard]] int find_hint(std::string_view name) const;
+  [[nodiscard]] int find_channel(std::string_view name) const;
+  [[nodiscard]] bool declares_ranks() const;
+  // The range is one count, so that `microbatches` means it everywhere.
+  [[nodiscard]] bool one_count() const;
+};
+
+// `ops here: F, B. Did you mean F?`
+[[nodiscard]] std::string choices(const std::string& what, std::string_view name,
+                                  const Names& candidates);
+
+// Values of params, and of `microbatches` if the range is one count.
+[[nodiscard]] Values param_values(const Work& work);
+// These and ranks and stages; then what depends on the stage or the rank.
+[[nodiscard]] Values global_values(const Work& work);
+void set_stage(Values& values, const Work& work, int stage);  // s r chunk chunks
+void set_rank(Values& values, const Work& work, int rank);    // r chunks
+
+// The value of an expression whose names are known; nothing after reporting why not. `where`, if
+// any, ends the sentence: `, at stage 3`.
+[[nodiscard]] std::optional<Rational> value_of(Work& work, const Expr& expr, const Values& values,
+                                               const std::string& where = "");
+[[nodiscard]] std::optional<std::int64_t> integer_of(Work& work, const Expr& expr,
+                                                     const Values& values,
+                                                     const std::string& where = "");
+
+// elaborate_collect.cpp: items by kind; duplicates and what is missing.
+void collect(Work& work);
+// elaborate_params.cpp: params with -D, and the microbatch range.
+void evaluate_params(Work& work);
+// elaborate_names.cpp: every name stands for something where it stands.
+void check_names(Work& work);
+// elaborate_stages.cpp: stages, their graph, their ranks.
+void place_stages(Work& work);
+// elaborate_ops.cpp: ops, lanes and edges; no cycle among needs.
+void make_lanes(Work& work);
+// elaborate_pools.cpp: resources, what lanes acquire and release.
+void make_pools(Work& work);
+// elaborate_orders.cpp: orders, hints, dispatch, assertions.
+void make_orders(Work& work);
+void make_hints(Work& work);
+void make_assertions(Work& work);
+
+}  // namespace ripeline::spec::elaboration

@@ -1,0 +1,279 @@
+// Last steps: orders, hints, the dispatch and the assertions.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "spec/elaborate_internal.h"
+#include "spec/order_runs.h"
+
+namespace ripeline::spec::elaboration {
+namespace {
+
+// Bounds the time spent on trying values; what lies beyond is found by whoever expands the order or
+// checks the bound.
+constexpr std::int64_t kMostTrials = 1'000'000;
+
+// The microbatch counts to try: from the fewest on.
+int last_tried(const MicrobatchRange& range) {
+  const int most = range.max.value_or(static_cast<int>(kMostMicrobatches));
+  return range.min + std::min(kTriedMicrobatches - 1, most - range.min);
+}
+
+// In an order and in an assertion `microbatches` stays a name, also where the range is one count.
+Expr folded(const Work& work, const Expr& expr) {
+  const Values values = global_values(work);
+  return fold(expr, [lookup = values.lookup()](std::string_view name) -> std::optional<Rational> {
+    if (name == "microbatches") return std::nullopt;
+    return lookup(name);
+  });
+}
+
+class OrderMaker {
+ public:
+  OrderMaker(Work& work, const ast::Order& written) : work_(work), written_(written) {
+    order_.name = written.name.text;
+    order_.span = written.name.span;
+  }
+
+  Order make() {
+    if (written_.csv) order_.supported = false;
+    for (const ast::OrderItem& item : written_.items) {
+      if (const auto* let = std::get_if<ast::Let>(&item.value)) {
+        order_.lets.push_back({let->name.text, folded(work_, let->value)});
+      } else if (const auto* repeat = std::get_if<ast::Repeat>(&item.value)) {
+        add_repeat(*repeat, item.span);
+      } else {
+        order_.supported = false;
+      }
+    }
+    if (!order_.supported) {  // what is left without its streams would say something else
+      order_.lets.clear();
+      order_.repeats.clear();
+    }
+    return std::move(order_);
+  }
+
+ private:
+  void add_repeat(const ast::Repeat& written, Span span) {
+    OrderRepeat repeat;
+    repeat.span = span;
+    repeat.count = written.count ? folded(work_, *written.count) : Expr::number(1);
+    for (const ast::OrderStep& step : written.steps) {
+      const int op = work_.find_op(step.op.text);
+      if (op < 0) {  // a stream
+        order_.supported = false;
+        continue;
+      }
+      OrderStep made{op, std::nullopt, step.op.span};
+      if (step.chunk) made.chunk = folded(work_, *step.chunk);
+      if (!step.chunk) require_one_chunk(step);
+      repeat.steps.push_back(std::move(made));
+    }
+    order_.repeats.push_back(std::move(repeat));
+  }
+
+  void require_one_chunk(const ast::OrderStep& step) {
+    for (std::size_t rank = 0; rank < work_.rank_stages.size(); ++rank) {
+      const std::size_t chunks = work_.rank_stages[rank].size();
+      if (chunks == 1) continue;
+      work_.error("order-without-chunk",
+                  fmt::format("rank {} has {} chunks, and '{}' does not say which", rank, chunks,
+                              step.op.text),
+                  fmt::format("write {}@0 for chunk 0", step.op.text), step.op.span);
+      return;
+    }
+  }
+
+  Work& work_;
+  const ast::Order& written_;
+  Order order_;
+};
+
+// Reports what goes wrong for the fewest microbatches.
+void check_order(Work& work, const Order& order) {
+  const MicrobatchRange& range = work.program.microbatches;
+  std::int64_t trials = 0;
+  for (int m = range.min; m <= last_tried(range); ++m) {
+    for (int rank = 0; rank < work.program.ranks; ++rank) {
+      if (++trials > kMostTrials) return;
+      const auto runs =
+          expand_runs(work.program, order, rank, m, Program::at(work.rank_stages, rank));
+      if (runs.ok()) continue;
+      work.error(runs.errors());
+      return;
+    }
+  }
+}
+
+class HintMaker {
+ public:
+  HintMaker(Work& work, const ast::Hint& written) : work_(work), written_(written) {
+    hint_.name = written.name.text;
+  }
+
+  Hint make() {
+    for (const ast::HintClause& clause : written_.clauses) {
+      const std::string& word = clause.keyword.text;
+      if (word == "prefer" || word == "rounds") {
+        set_rule(clause, word == "prefer" ? Hint::Rule::prefer : Hint::Rule::rounds);
+        add_ops(clause, hint_.ops);
+      } else if (word == "fill") {
+        add_ops(clause, hint_.fill);
+      } else if (word == "patience" || word == "yield") {
+        check_setting(clause);
+      } else if (word == "follow") {
+        set_rule(clause, Hint::Rule::order);
+        if (!clause.names.empty()) hint_.order = work_.find_order(clause.names.front().text);
+      }
+    }
+    return std::move(hint_);
+  }
+
+ private:
+  void set_rule(const ast::HintClause& clause, Hint::Rule rule) {
+    if (hint_.rule != Hint::Rule::none) {
+      work_.error("hint-two-rules", fmt::format("hint '{}' has a second rule", written_.name.text),
+                  "a hint has one of prefer, rounds and follow", clause.keyword.span);
+    }
+    hint_.rule = rule;
+  }
+
+  void add_ops(const ast::HintClause& clause, std::vector<int>& list) {
+    for (const ast::Name& name : clause.names) {
+      const int op = work_.find_op(name.text);
+      if (std::find(listed_.begin(), listed_.end(), op) != listed_.end()) {
+        work_.error("hint-op-twice", fmt::format("'{}' is listed twice", name.text),
+                    "a hint lists an op once", name.span);
+        continue;
+      }
+      listed_.push_back(op);
+      list.push_back(op);
+    }
+  }
+
+  void check_setting(const ast::HintClause& clause) {
+    if (!clause.value) return;
+    const auto value = value_of(work_, *clause.value, global_values(work_));
+    if (value && value->numerator < 0) {
+      work_.error("hint-negative-setting", fmt::format("{} is negative", clause.keyword.text),
+                  "the least is 0", clause.value->span);
+    }
+  }
+
+  Work& work_;
+  const ast::Hint& written_;
+  Hint hint_;
+  std::vector<int> listed_;
+};
+
+// Only what the dispatch uses matters: an unused hint or order changes nothing.
+void list_unsupported_order(Work& work, int order) {
+  if (Program::at(work.program.orders, order).supported) return;
+  const ast::Order& written = *work.orders[static_cast<std::size_t>(order)].node;
+  work.unsupported(written.csv ? "order from csv" : "stream", written.name.span);
+}
+
+void list_unsupported_clauses(Work& work, const ast::Hint& hint) {
+  for (const ast::HintClause& clause : hint.clauses) {
+    const std::string& word = clause.keyword.text;
+    if (word == "follow" || word == "notices" || word == "patience" || word == "yield") {
+      work.unsupported("hint " + word, clause.span);
+    }
+  }
+}
+
+void make_ready_dispatch(Work& work, const ast::Name& by) {
+  Program& program = work.program;
+  const int hint = work.find_hint(by.text);
+  const int order = work.find_order(by.text);
+  if (hint >= 0) {
+    program.dispatch.hint = Program::at(program.hints, hint);
+    list_unsupported_clauses(work, *work.hints[static_cast<std::size_t>(hint)].node);
+    const int followed = program.dispatch.hint.order;
+    if (followed >= 0) list_unsupported_order(work, followed);
+  } else if (order >= 0) {
+    program.dispatch.hint = {by.text, Hint::Rule::order, {}, {}, order};
+    list_unsupported_order(work, order);
+  } else {
+    Names names = work.hint_names();
+    const Names orders = work.order_names();
+    names.insert(names.end(), orders.begin(), orders.end());
+    work.error("dispatch-unknown-name", fmt::format("no hint or order is called '{}'", by.text),
+               choices("hints and orders", by.text, names), by.span);
+  }
+}
+
+void make_dispatch(Work& work) {
+  const ast::Dispatch& written = *work.dispatch.node;
+  Dispatch& dispatch = work.program.dispatch;
+  dispatch.in_order = written.in_order;
+  dispatch.span = work.dispatch.span;
+  if (!written.in_order) {
+    if (written.by) make_ready_dispatch(work, *written.by);
+    return;
+  }
+  const std::string name = written.by ? written.by->text : std::string();
+  dispatch.order = work.find_order(name);
+  if (dispatch.order >= 0) {
+    list_unsupported_order(work, dispatch.order);
+    return;
+  }
+  work.error("dispatch-unknown-order", fmt::format("no order is called '{}'", name),
+             work.find_hint(name) >= 0
+                 ? fmt::format("'{}' is a hint: write `dispatch ready by {};`", name, name)
+                 : choices("orders", name, work.order_names()),
+             written.by ? written.by->span : work.dispatch.span);
+}
+
+void check_bound(Work& work, const ast::Assert& written, int resource) {
+  const Program& program = work.program;
+  const MicrobatchRange& range = program.microbatches;
+  const Names names = names_in(written.bound);
+  const bool per_instance = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "s" || name == "r" || name == "chunks";
+  });
+  const bool per_rank = Program::at(program.resources, resource).per_rank;
+  const int all = per_rank ? program.ranks : static_cast<int>(program.stages.size());
+  const int instances = per_instance ? all : 1;
+  Values values = global_values(work);
+  std::int64_t trials = 0;
+  for (int m = range.min; m <= last_tried(range); ++m) {
+    values.set("microbatches", m);
+    for (int i = 0; i < instances; ++i) {
+      if (++trials > kMostTrials) return;
+      per_rank ? set_rank(values, work, i) : set_stage(values, work, i);
+      const std::string where = fmt::format(", for {} {} with {} microbatch{}",
+                                            per_rank ? "rank" : "stage", i, m, m == 1 ? "" : "es");
+      if (!integer_of(work, written.bound, values, where)) return;
+    }
+  }
+}
+
+}  // namespace
+
+void make_orders(Work& work) {
+  for (const auto& item : work.orders) {
+    work.program.orders.push_back(OrderMaker(work, *item.node).make());
+  }
+  if (work.failed()) return;
+  for (const Order& order : work.program.orders) {
+    if (order.supported) check_order(work, order);
+  }
+}
+
+void make_hints(Work& work) {
+  for (const auto& item : work.hints) {
+    work.program.hints.push_back(HintMaker(work, *item.node).make());
+  }
+  make_dispatch(work);
+}
+
+void make_assertions(Work& work) {
+  for (const auto& item : work.assertions) {
+    const int resource = work.find_resource(item.node->resource.text);
+    work.program.assertions.push_back({resource, folded(work, item.node->bound), item.span});
+    check_bound(work, *item.node, resource);
+  }
+}
+
+}  // namespace ripeline::spec::elaboration

@@ -1,0 +1,49 @@
+// What a hint chooses among the lanes that have a task that may start.
+//
+// A hint sees lanes only: of the chosen lane the lowest microbatch starts. The rules:
+//  * prefer A, B: the first op listed that has a lane.
+//  * rounds A, B: entries are tried from the one after the last taken; when the rest of the round has nothing, a new round begins at the first. Taking an op that is not an entry leaves the
+//    round where it is.
+//  * following an order: the lane whose next occurrence in the order is earliest; lanes without one come after.
+//  * An op that the hint does not list comes after those it lists, in order of declaration, and before `fill`; `fill` ops come last, in order.
+//  * Ties among lanes of one op: forwards the lower chunk, all others the higher.
+// Values; one thread.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "spec/program.h"
+
+namespace ripeline::spec {
+
+class HintPolicy {
+ public:
+  // The program must outlive it.
+  HintPolicy(const Program& program, int rank, int microbatches);
+
+  struct State {
+    int round = 0;             // rounds: the entry to try first
+    std::vector<int> started;  // order: per own lane, tasks started
+    bool operator==(const State&) const = default;
+  };
+
+  [[nodiscard]] State initial() const;
+  // The lane to take, or -1. `may_start(lane)` says whether the lane has a task that may start.
+  [[nodiscard]] int choose(const State& state, const std::function<bool(int)>& may_start) const;
+  void started(State& state, int lane) const;
+
+  // The ops in the order in which they are tried from the start of a round: listed, unlisted, fill.
+  [[nodiscard]] static std::vector<int> op_preference(const Program& program, const Hint& hint);
+  // The rank's lanes of `op` in the order of the ties.
+  [[nodiscard]] static std::vector<int> tie_order(const Program& program, int rank, int op);
+
+ private:
+  const Program* program_;
+  int rank_;
+  std::vector<std::vector<int>> listed_;    // per entry of the hint: lanes in tie order
+  std::vector<int> rest_;                   // unlisted, then fill: lanes in order of preference
+  std::vector<std::vector<int>> positions_; // order: per own lane, where its occurrences stand
+};
+
+}  // namespace ripeline::spec

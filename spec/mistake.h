@@ -1,0 +1,21 @@
+// What the parser says of a mistake: which diagnostic, where, and what to do.
+#pragma once
+
+#include <string>
+
+#include "spec/ast.h"
+
+namespace ripeline::spec {
+
+// At `where` something else stands than what `wanted` describes, in words: "'a' or 'b' or a name".
+// `block` is where the item or pipeline began that is then not complete.
+[[nodiscard]] Diagnostic expected(const Source& source, std::string wanted, std::size_t where,
+                                  std::size_t block);
+[[nodiscard]] Diagnostic unknown_item(const Source& source, std::size_t at);
+[[nodiscard]] Diagnostic no_pipeline(const Source& source, std::size_t at);
+[[nodiscard]] Diagnostic text_after_end(const Source& source, std::size_t at);
+
+// The value of a number as written. Errors: parse-bad-number, parse-number-too-large.
+[[nodiscard]] Result<Rational> value_of(const ast::Name& literal);
+
+}  // namespace ripeline::spec

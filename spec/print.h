@@ -1,0 +1,14 @@
+// print: tree to text, in the canonical layout that `ripeline format` writes.
+//
+// parse(print(tree)) is the same tree; print(parse(print(tree))) is the same text.
+#pragma once
+
+#include <string>
+
+#include "spec/ast.h"
+
+namespace ripeline::spec {
+
+[[nodiscard]] std::string print(const ast::Pipeline& pipeline);
+
+}  // namespace ripeline::spec

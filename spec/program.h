@@ -1,0 +1,209 @@
+// What a program means.
+//
+// A Program is the data of the meaning: lanes, what each needs, acquires and releases, what bounds it and what it would rather do, with every param folded in. spec/machine.h executes it.
+// verify/, codegen/ and simulate/ read these two and restate nothing.
+//
+// The rules, in full:
+//  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step every task of every lane runs exactly once.
+//  * A task *may start* when all of these guards hold:
+//      - each edge of its lane is met: the producer's task of the same microbatch has ended and, if the edge crosses ranks, its message has arrived;
+//      - if its lane is sequential, the task of the microbatch before (if any) has ended;
+//      - its engine is idle;
+//      - for each pool that its lane acquires: held + amount + leaving <= capacity;
+//      - with `dispatch in order`: it is the next task of its rank's order, each occurrence of a lane standing for the lane's next microbatch.
+//  * It acquires at its start, runs for any finite time without preemption, and releases at its end.
+//  * A message is sent when its producer ends and arrives after any finite time, in its own slot: messages overtake each other and wait for nobody.
+//  * With `dispatch ready` an idle engine starts, at some time, what the hint chooses among those that may start; which is spec/hint.h.
+//  * A program sticks when no task runs, no message is on its way, not all tasks have ended, and none may start.
+//
+// Immutable once made; shared freely.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spec/expr.h"
+
+namespace ripeline::spec {
+
+enum class OpKind : std::uint8_t {
+  plain, forward, backward, backward_input, backward_weight, reduce, offload, reload, recompute, user
+};
+enum class Engine : std::uint8_t { compute, copy_out, copy_in };
+
+struct Op {
+  std::string name;
+  OpKind kind = OpKind::plain;
+  bool sequential = false;
+  Engine engine = Engine::compute;
+  Span span;  // of its name
+};
+
+struct Stage {
+  int rank = 0;
+  int chunk = 0;  // position among its rank's stages, in stage order
+  std::vector<int> prev;
+  std::vector<int> next;
+};
+
+struct Acquire {
+  int pool = 0;
+  std::int64_t amount = 1;   // > 0
+  std::int64_t leaving = 0;  // >= 0: room that must remain at this moment beside the amount; nothing stays reserved
+};
+struct Release {
+  int pool = 0;
+  std::int64_t amount = 1;   // > 0
+};
+
+// Lanes are numbered rank by rank, then by chunk, then by op in order of declaration.
+struct Lane {
+  int op = 0;
+  int stage = 0;
+  int rank = 0;
+  int chunk = 0;
+  bool sequential = false;
+  Engine engine = Engine::compute;
+  Rational cost{1, 1};          // mean, in the program's unit; never part of a verdict or of the hash
+  std::vector<int> edges;       // edges whose consumer this is
+  std::vector<int> feeds;       // edges whose producer this is
+  std::vector<Acquire> acquires;  // at most one per pool
+  std::vector<Release> releases;  // at most one per pool
+};
+
+// `consumer` needs the same microbatch of `producer`. Numbered by consumer, then as written.
+struct Edge {
+  int producer = 0;
+  int consumer = 0;
+  Span span;  // of the need
+};
+
+struct Resource {
+  std::string name;
+  std::string unit;      // empty: none given
+  bool per_rank = false;
+  Span span;
+};
+
+// One instance of a resource. What a stage releases is what the same stage acquired for the same microbatch.
+struct Pool {
+  int resource = 0;
+  int rank = 0;
+  int stage = -1;  // -1: of the whole rank
+  std::optional<std::int64_t> capacity;  // > 0; nothing: measured only
+};
+
+// An order is the same text for all ranks: lets, then repeats. Params are folded; free names are r, chunks, microbatches and earlier lets.
+struct OrderStep {
+  int op = 0;
+  std::optional<Expr> chunk;  // nothing: the rank has one chunk
+  Span span;
+};
+struct OrderLet {
+  std::string name;
+  Expr value;
+};
+struct OrderRepeat {
+  std::vector<OrderStep> steps;
+  Expr count;  // `1` when none is written
+  Span span;
+};
+struct Order {
+  std::string name;
+  std::vector<OrderLet> lets;        // all come before the repeats that use them
+  std::vector<OrderRepeat> repeats;
+  bool supported = true;  // false: it has streams or comes from a CSV; then lets and repeats are empty, and it is listed in unsupported if the dispatch uses it
+  Span span;
+};
+
+struct Hint {
+  enum class Rule : std::uint8_t {
+    none,    // the ties alone
+    prefer,  // strict
+    rounds,  // one of each, in turn
+    order,   // follows an order
+  };
+  std::string name;
+  Rule rule = Rule::none;
+  std::vector<int> ops;   // of prefer and rounds, in order
+  std::vector<int> fill;  // only when nothing else may start
+  int order = -1;         // of Rule::order
+};
+
+struct Dispatch {
+  bool in_order = false;
+  int order = -1;   // of in_order
+  Hint hint;        // of readiness-first dispatch
+  Span span;
+};
+
+struct PeakAssertion {
+  int resource = 0;
+  Expr bound;  // params folded; free names are s or r (the instance), chunks, microbatches
+  Span span;
+};
+
+// Something that the language has and no reader supports yet.
+struct Unsupported {
+  std::string construct;  // as a reader of the docs would name it: `link fifo`, `tensor_parallel`
+  Span span;
+};
+
+struct MicrobatchRange {
+  int min = 1;
+  std::optional<int> max;  // nothing: any count from min up
+  [[nodiscard]] bool contains(int m) const { return m >= min && (!max || m <= *max); }
+};
+
+struct Program {
+  std::string name;
+  std::string source_name;  // as the user gave it, for messages
+  std::vector<std::pair<std::string, std::int64_t>> params;  // with overrides, in order of declaration
+  MicrobatchRange microbatches;
+  int ranks = 0;
+  std::vector<Op> ops;
+  std::vector<Stage> stages;
+  std::vector<Lane> lanes;
+  std::vector<Edge> edges;
+  std::vector<Resource> resources;
+  std::vector<Pool> pools;
+  std::vector<Order> orders;
+  std::vector<Hint> hints;
+  Dispatch dispatch;
+  std::vector<PeakAssertion> assertions;
+  std::vector<Unsupported> unsupported;
+  std::uint64_t hash = 0;  // of everything that a verdict depends on, and the hint
+
+  [[nodiscard]] bool crosses_ranks(const Edge& e) const {
+    return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
+  }
+  [[nodiscard]] int first_lane(int rank) const;  // lanes of rank r: first_lane(r) .. first_lane(r+1)-1
+  [[nodiscard]] int lane_of(int op, int stage) const;  // -1: the op is not there
+  [[nodiscard]] int chunks(int rank) const;            // stages placed on it
+  [[nodiscard]] std::string lane_name(int lane) const;               // 2F
+  [[nodiscard]] std::string task_name(int lane, int microbatch) const;  // 2F0
+  [[nodiscard]] std::string pool_name(int pool) const;               // activation of stage 2
+
+  // Indexing with the ints that everything here uses.
+  template <class T>
+  [[nodiscard]] static const T& at(const std::vector<T>& v, int i) {
+    return v[static_cast<std::size_t>(i)];
+  }
+};
+
+// The lanes that must end before a task of `lane` can start, same microbatch, transitively; without `lane`. Sorted.
+[[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
+
+// What rank `r` does with `microbatches`: lane ids in order, each occurrence standing for its lane's next microbatch. Errors: order-negative-count, order-no-such-chunk, order-no-such-lane
+// (the op does not exist at that stage), order-too-long (above 10 million tasks).
+[[nodiscard]] Result<std::vector<int>> expand(const Program& program, const Order& order, int rank, int microbatches);
+
+// FNV-1a (64 bits) over a canonical text of all fields but names of sources, spans, costs and params.
+[[nodiscard]] std::uint64_t hash_of(const Program& program);
+// 16 hexadecimal digits.
+[[nodiscard]] std::string hash_text(std::uint64_t hash);
+
+}  // namespace ripeline::spec
