@@ -1,0 +1,241 @@
+// Every microbatch count of a committed order.
+//
+// A rank stands at a place: a repeat, how many of its turns are over, and a step in it; or at the
+// end. There, how often each of its lanes has run is linear in the turn and the microbatches.
+// Places of all ranks at which nobody has run ahead of a producer are a consistent cut: what some
+// run could have done. The run that goes as far as it can ends at such a cut, and at a cut where
+// nobody can go on, either a run arrives and sticks, or none arrives because it stuck before; so
+// the query is exact for each microbatch count. Room is asked about apart, since it depends on
+// where its own rank stands and on nothing else: a place without room is never passed.
+#include <fmt/format.h>
+
+#include "verify/order.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+CutQueries::CutQueries(const Program& program, std::uint64_t steps, Fault fault)
+    : program_(program), fault_(fault), solver_(steps) {
+  microbatches_ = solver_.integer("microbatches");
+  const int least = fault == Fault::range_from_one ? 1 : program.microbatches.min;
+  solver_.require(solver_.number(least) <= microbatches_);
+  if (program.microbatches.max) {
+    solver_.require(microbatches_ <= solver_.number(*program.microbatches.max));
+  }
+  done_.resize(program.lanes.size());
+  const spec::Order& order = at(program.orders, program.dispatch.order);
+  for (int rank = 0; rank < program.ranks && problem_.empty(); ++rank) {
+    read_rank(order, rank);
+    if (problem_.empty()) add_places(rank);
+  }
+}
+
+void CutQueries::read_rank(const spec::Order& order, int rank) {
+  Names names;
+  names.constants["r"] = {rank, 1};
+  names.constants["chunks"] = {program_.chunks(rank), 1};
+  names.terms["microbatches"] = microbatches_;
+  if (program_.microbatches.max == program_.microbatches.min) {
+    names.constants["microbatches"] = {program_.microbatches.min, 1};
+  }
+  for (const spec::OrderLet& let : order.lets) {
+    const spec::Expr value = folded(let.value, names);
+    if (value.kind == spec::Expr::Kind::number) {
+      names.constants[let.name] = value.value;
+      continue;
+    }
+    const IntegerTerm term = integer_term(solver_, value, names);
+    if (!term.term) {
+      problem_ = term.problem;
+      problem_span_ = let.value.span;
+      return;
+    }
+    names.terms[let.name] = *term.term;
+  }
+  repeats_.emplace_back();
+  for (const spec::OrderRepeat& repeat : order.repeats) {
+    if (!read_repeat(repeat, rank, names)) return;
+  }
+}
+
+bool CutQueries::read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names) {
+  const IntegerTerm count = integer_term(solver_, repeat.count, names);
+  if (!count.term) {
+    problem_ = count.problem;
+    problem_span_ = repeat.count.span;
+    return false;
+  }
+  Repeat read{*count.term, {}};
+  for (const spec::OrderStep& step : repeat.steps) {
+    spec::Rational chunk;
+    if (step.chunk) {
+      const spec::Expr value = folded(*step.chunk, names);
+      if (value.kind != spec::Expr::Kind::number || !value.value.is_integer()) {
+        problem_ = fmt::format("the chunk `{}` depends on the microbatches", print(value));
+        problem_span_ = step.chunk->span;
+        return false;
+      }
+      chunk = value.value;
+    }
+    int lane = -1;
+    for (int stage = 0; stage < size_of(program_.stages); ++stage) {
+      const spec::Stage& s = at(program_.stages, stage);
+      if (s.rank == rank && s.chunk == chunk.numerator) lane = program_.lane_of(step.op, stage);
+    }
+    read.steps.push_back({lane});
+  }
+  repeats_.back().push_back(std::move(read));
+  return true;
+}
+
+// One variable per rank says how many turns of the present repeat are over; one per lane, how often
+// it has run.
+void CutQueries::add_places(int rank) {
+  const int first = program_.first_lane(rank);
+  const int last = program_.first_lane(rank + 1);
+  const Term turn = solver_.integer(fmt::format("turn of rank {}", rank));
+  const Term zero = solver_.number(0);
+  std::vector<Term> before;  // per own lane: runs in the repeats before
+  for (int lane = first; lane < last; ++lane) {
+    at(done_, lane) = solver_.integer("done " + program_.lane_name(lane));
+    before.push_back(zero);
+  }
+  places_.emplace_back();
+  std::vector<Term> somewhere;
+  const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next) {
+    for (int lane = first; lane < last; ++lane) {
+      facts.push_back(at(done_, lane) == at(counts, lane - first));
+    }
+    const Term here = solver_.all_of(facts);
+    places_.back().push_back({here, next});
+    somewhere.push_back(here);
+  };
+  for (const Repeat& repeat : at(repeats_, rank)) {
+    std::vector<std::int64_t> in_turn(before.size(), 0);
+    for (const Step& step : repeat.steps) {
+      if (step.lane >= 0) ++at(in_turn, step.lane - first);
+    }
+    std::vector<std::int64_t> so_far(before.size(), 0);
+    for (std::size_t i = 0; i < repeat.steps.size(); ++i) {
+      const int next = repeat.steps[i].lane;
+      if (next < 0) continue;  // only in a repeat with a count of 0, or else once is refuted
+      if (fault_ == Fault::order_counts_ahead) ++at(so_far, next - first);
+      std::vector<Term> counts;
+      for (std::size_t l = 0; l < before.size(); ++l) {
+        counts.push_back(before[l] + in_turn[l] * turn + solver_.number(so_far[l]));
+      }
+      const bool forgotten = fault_ == Fault::order_place_forgotten && i + 1 == repeat.steps.size();
+      if (!forgotten) add_place({zero <= turn, turn < repeat.count}, counts, next);
+      if (fault_ != Fault::order_counts_ahead) ++at(so_far, next - first);
+    }
+    for (std::size_t l = 0; l < before.size(); ++l) {
+      if (in_turn[l] > 0) before[l] = before[l] + in_turn[l] * repeat.count;
+    }
+  }
+  add_place({turn == zero}, before, -1);
+  solver_.require(solver_.any_of(somewhere));
+}
+
+Term CutQueries::not_once() {
+  const Term zero = solver_.number(0);
+  std::vector<Term> wrong;
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    std::vector<Term> total(program_.lanes.size(), zero);
+    for (const Repeat& repeat : at(repeats_, rank)) {
+      wrong.push_back(repeat.count < zero);
+      std::vector<std::int64_t> in_turn(program_.lanes.size(), 0);
+      for (const Step& step : repeat.steps) {
+        if (step.lane < 0) {
+          wrong.push_back(zero < repeat.count);
+        } else {
+          ++at(in_turn, step.lane);
+        }
+      }
+      for (std::size_t l = 0; l < in_turn.size(); ++l) {
+        if (in_turn[l] > 0) total[l] = total[l] + in_turn[l] * repeat.count;
+      }
+    }
+    for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
+      wrong.push_back(!(at(total, lane) == microbatches_));
+    }
+  }
+  return solver_.any_of(wrong);
+}
+
+Term CutQueries::held(int pool) {
+  std::vector<Term> parts;
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    const spec::Lane& l = at(program_.lanes, lane);
+    std::int64_t factor = 0;
+    for (const auto& a : l.acquires) factor += a.pool == pool ? a.amount : 0;
+    for (const auto& r : l.releases) factor -= r.pool == pool ? r.amount : 0;
+    if (factor != 0) parts.push_back(factor * at(done_, lane));
+  }
+  return solver_.sum(parts);
+}
+
+Term CutQueries::no_room() {
+  std::vector<Term> ways;
+  if (fault_ == Fault::order_room_forgotten) return solver_.any_of(ways);
+  for (const auto& places : places_) {
+    for (const Place& place : places) {
+      if (place.lane < 0) continue;
+      for (const auto& a : at(program_.lanes, place.lane).acquires) {
+        const auto& capacity = at(program_.pools, a.pool).capacity;
+        if (!capacity) continue;
+        const Term most = solver_.number(*capacity - a.amount - a.leaving);
+        ways.push_back(solver_.all_of({place.here, most < held(a.pool)}));
+      }
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::stuck_cut() {
+  std::vector<Term> facts;
+  for (const spec::Edge& e : program_.edges) {
+    facts.push_back(at(done_, e.consumer) <= at(done_, e.producer));
+  }
+  std::vector<Term> unfinished;
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    std::vector<Term> blocked;
+    for (const Place& place : at(places_, rank)) {
+      std::vector<Term> why;
+      if (place.lane < 0) {
+        blocked.push_back(place.here);
+        continue;
+      }
+      for (const int edge : at(program_.lanes, place.lane).edges) {
+        const int producer = at(program_.edges, edge).producer;
+        why.push_back(at(done_, producer) <= at(done_, place.lane));
+      }
+      blocked.push_back(solver_.all_of({place.here, solver_.any_of(why)}));
+    }
+    facts.push_back(solver_.any_of(blocked));
+    for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
+      unfinished.push_back(at(done_, lane) < microbatches_);
+    }
+  }
+  facts.push_back(solver_.any_of(unfinished));
+  return solver_.all_of(facts);
+}
+
+Term CutQueries::above(int pool, Term bound) {
+  std::vector<Term> ways;
+  const Term now = held(pool);
+  for (const Place& place : at(places_, at(program_.pools, pool).rank)) {
+    if (place.lane < 0) continue;
+    for (const auto& a : at(program_.lanes, place.lane).acquires) {
+      if (a.pool != pool) continue;
+      std::vector<Term> facts = {place.here, bound < now + solver_.number(a.amount)};
+      // A place without room is never passed.
+      const auto& capacity = at(program_.pools, pool).capacity;
+      if (capacity) facts.push_back(now <= solver_.number(*capacity - a.amount - a.leaving));
+      ways.push_back(solver_.all_of(facts));
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,130 @@
+// One microbatch count of a committed order: ranks go on as far as they can.
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "verify/order.h"
+
+namespace ripeline::verify {
+namespace {
+
+using spec::Program;
+
+class OrderGraph {
+ public:
+  OrderGraph(const Program& program, int microbatches)
+      : program_(program), microbatches_(microbatches) {}
+
+  OrderRunResult run() {
+    const spec::Order& order = at(program_.orders, program_.dispatch.order);
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      spec::Result<std::vector<int>> lanes = expand(program_, order, rank, microbatches_);
+      if (!lanes.ok()) {
+        result_.invalid = lanes.errors();
+        return std::move(result_);
+      }
+      check_once(rank, lanes.value());
+      orders_.push_back(std::move(lanes).value());
+    }
+    go();
+    return std::move(result_);
+  }
+
+ private:
+  void check_once(int rank, const std::vector<int>& lanes) {
+    std::vector<int> listed(program_.lanes.size(), 0);
+    for (const int lane : lanes) ++at(listed, lane);
+    for (int lane = program_.first_lane(rank);
+         lane < program_.first_lane(rank + 1) && result_.not_once.empty(); ++lane) {
+      const int times = at(listed, lane);
+      if (times < microbatches_) {
+        result_.not_once = fmt::format("{} is missing", program_.task_name(lane, times));
+      } else if (times > microbatches_) {
+        result_.not_once = fmt::format("{} is beyond the last microbatch",
+                                       program_.task_name(lane, microbatches_));
+      }
+    }
+  }
+
+  void go() {
+    const auto ranks = static_cast<std::size_t>(program_.ranks);
+    position_.assign(ranks, 0);
+    done_.assign(program_.lanes.size(), 0);
+    held_.assign(program_.pools.size(), 0);
+    result_.peaks.assign(program_.pools.size(), 0);
+    result_.peak_at.assign(program_.pools.size(), -1);
+    waiting_.resize(program_.lanes.size());
+    for (int rank = 0; rank < program_.ranks; ++rank) ready_.push_back(rank);
+    while (!ready_.empty()) {
+      const int rank = ready_.front();
+      ready_.pop_front();
+      advance(rank);
+    }
+    const auto tasks = program_.lanes.size() * static_cast<std::size_t>(microbatches_);
+    result_.finished = result_.run.size() == tasks;
+  }
+
+  // Runs the rank until its next task cannot start, and leaves its name with the lane that it waits
+  // for.
+  void advance(int rank) {
+    const std::vector<int>& order = at(orders_, rank);
+    for (std::size_t& next = position_[static_cast<std::size_t>(rank)]; next < order.size();
+         ++next) {
+      const int lane = order[next];
+      const int microbatch = at(done_, lane);
+      if (microbatch >= microbatches_) return;  // beyond the last: it never starts
+      for (const int edge : at(program_.lanes, lane).edges) {
+        const int producer = at(program_.edges, edge).producer;
+        if (at(done_, producer) <= microbatch) {
+          at(waiting_, producer).push_back(rank);
+          return;
+        }
+      }
+      if (!has_room(lane)) return;
+      start(lane, microbatch);
+    }
+  }
+
+  bool has_room(int lane) const {
+    const auto& acquires = at(program_.lanes, lane).acquires;
+    return std::all_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
+      const auto& capacity = at(program_.pools, a.pool).capacity;
+      return !capacity || at(held_, a.pool) + a.amount + a.leaving <= *capacity;
+    });
+  }
+
+  void start(int lane, int microbatch) {
+    const spec::Lane& l = at(program_.lanes, lane);
+    for (const auto& a : l.acquires) {
+      std::int64_t& held = at(held_, a.pool);
+      held += a.amount;
+      if (held > at(result_.peaks, a.pool)) {
+        at(result_.peaks, a.pool) = held;
+        at(result_.peak_at, a.pool) = size_of(result_.run);
+      }
+    }
+    for (const auto& r : l.releases) at(held_, r.pool) -= r.amount;
+    result_.run.push_back({lane, microbatch});
+    ++at(done_, lane);
+    for (const int rank : at(waiting_, lane)) ready_.push_back(rank);
+    at(waiting_, lane).clear();
+  }
+
+  const Program& program_;
+  int microbatches_;
+  OrderRunResult result_;
+  std::vector<std::vector<int>> orders_;
+  std::vector<std::size_t> position_;      // per rank
+  std::vector<int> done_;                  // per lane
+  std::vector<std::int64_t> held_;         // per pool
+  std::vector<std::vector<int>> waiting_;  // per lane: ranks that wait for its next task
+  std::deque<int> ready_;                  // ranks that may be able to go on
+};
+
+}  // namespace
+
+OrderRunResult run_order(const Program& program, int microbatches) {
+  return OrderGraph(program, microbatches).run();
+}
+
+}  // namespace ripeline::verify

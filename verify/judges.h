@@ -1,0 +1,107 @@
+// The two ways of judging: readiness-first dispatch by counters, a committed order by graph or
+// cuts.
+//
+// A judge is made for one program and asked once for each obligation; what they share, such as the
+// counters' invariant, is established once.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "verify/counters.h"
+#include "verify/internal.h"
+#include "verify/order.h"
+#include "verify/refute.h"
+
+namespace ripeline::verify {
+
+struct MemoryFinding {
+  Finding finding;
+  std::vector<std::optional<std::int64_t>> peaks;  // per pool; of proved
+};
+
+class ReadinessJudge {
+ public:
+  ReadinessJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  [[nodiscard]] Finding deadlock();
+  [[nodiscard]] MemoryFinding memory();
+
+ private:
+  // A question about all microbatch counts: whether a state of this kind is reachable.
+  struct Question {
+    std::string query;
+    Term bad;
+    std::function<Goal(int microbatches)> goal;
+  };
+  [[nodiscard]] Finding settle(const Question& question);
+  [[nodiscard]] Hunted hunt_at(const Question& question, int microbatches);
+  [[nodiscard]] Finding refuted(const Question& question, int microbatches, const Hunted& hunted,
+                                bool fewest) const;
+  [[nodiscard]] std::optional<int> lane_above(const Goal& goal,
+                                              const std::vector<std::int64_t>& counts,
+                                              int microbatches) const;
+  [[nodiscard]] std::string open_reason(const std::vector<int>& open) const;
+  [[nodiscard]] std::string inexact_reason() const;
+
+  const spec::Program& program_;
+  Fault fault_;
+  Budget budget_;
+  CounterQueries queries_;
+  bool inductive_ = false;
+};
+
+class OrderJudge {
+ public:
+  OrderJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  [[nodiscard]] Finding once();
+  [[nodiscard]] Finding deadlock();
+  [[nodiscard]] MemoryFinding memory();
+
+ private:
+  [[nodiscard]] Finding once_by_cuts();
+  [[nodiscard]] Finding deadlock_by_cuts();
+  [[nodiscard]] Finding asserted_peaks();
+  [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
+  [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
+  [[nodiscard]] Finding not_settled(const std::string& why, spec::Span span) const;
+
+  const spec::Program& program_;
+  Fault fault_;
+  std::map<int, OrderRunResult> graphs_;  // when each count in range is judged by itself
+  std::optional<CutQueries> cuts_;        // else
+  std::string problem_;                   // neither is possible
+  spec::Span problem_span_;
+  std::optional<Finding> once_;
+};
+
+// --- memory.cpp ---
+
+// The asserted bound of a pool, if there is one: of several, each is a bound.
+struct AssertedBound {
+  int pool = 0;
+  const spec::PeakAssertion* assertion = nullptr;
+  Term bound;
+};
+struct AssertedBounds {
+  std::vector<AssertedBound> bounds;
+  std::string problem;  // a bound is not linear
+  spec::Span span;
+};
+[[nodiscard]] AssertedBounds asserted_bounds(const spec::Program& program, Solver& solver,
+                                             Term microbatches, Fault fault);
+// Per pool the least asserted bound for this count.
+[[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
+// The assertion that the last start of these events breaks.
+[[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
+                                        int microbatches, int last_lane);
+
+// The least bound of each pool that is never exceeded, or nothing where it grows with the
+// microbatches. `known`: what some run reaches.
+[[nodiscard]] std::vector<std::optional<std::int64_t>> least_bounds(
+    const spec::Program& program, Solver& solver,
+    const std::function<Term(int pool, Term bound)>& above, std::vector<std::int64_t> known);
+
+}  // namespace ripeline::verify

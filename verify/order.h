@@ -1,0 +1,86 @@
+// A committed order: judged for one microbatch count by a graph, and for every count by a query
+// over consistent cuts.
+//
+// A rank does its tasks one after another, so a task whose resource has no room when it is next
+// never starts, and all runs of one microbatch count do the same tasks: a deadlock is one, or is
+// none, whatever the timing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/internal.h"
+#include "verify/solver.h"
+#include "verify/terms.h"
+
+namespace ripeline::verify {
+
+// --- one microbatch count: graph.cpp ---
+
+struct OrderRunResult {
+  std::optional<spec::Diagnostics> invalid;  // the order has no meaning for this count
+  bool finished = false;                     // every task has ended
+  Run run;                          // all tasks that can run, in an order in which they can
+  std::vector<std::int64_t> peaks;  // per pool
+  std::vector<int> peak_at;  // per pool: the index in `run` of the task that starts it, or -1
+  // A rank's list is not each task exactly once: what is wrong, or empty.
+  std::string not_once;
+};
+// Takes time in proportion to the number of tasks.
+[[nodiscard]] OrderRunResult run_order(const spec::Program& program, int microbatches);
+
+// --- every microbatch count: cuts.cpp ---
+
+// The order as places (repeat, turn, step) whose counts are linear in the turn and the
+// microbatches.
+class CutQueries {
+ public:
+  CutQueries(const spec::Program& program, std::uint64_t steps, Fault fault);
+
+  // Why there is nothing to ask: a count is not linear. Then nothing else may be called.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] spec::Span problem_span() const { return problem_span_; }
+
+  // Some rank's list is not each task exactly once, or has a count below 0.
+  [[nodiscard]] Term not_once();
+  // A rank stands before a task for which there is no room.
+  [[nodiscard]] Term no_room();
+  // Ranks stand at places that agree with one another, not all at the end, and none can go on.
+  [[nodiscard]] Term stuck_cut();
+  // The pool holds more than the bound just after a start, whatever the other ranks do.
+  [[nodiscard]] Term above(int pool, Term bound);
+
+  [[nodiscard]] Solver& solver() { return solver_; }
+  [[nodiscard]] Term microbatches() const { return microbatches_; }
+
+ private:
+  struct Step {
+    int lane = -1;  // -1: there is no such lane
+  };
+  struct Repeat {
+    Term count;
+    std::vector<Step> steps;
+  };
+  struct Place {
+    Term here;      // the rank stands here
+    int lane = -1;  // next; -1 at the end
+  };
+
+  void read_rank(const spec::Order& order, int rank);
+  bool read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names);
+  void add_places(int rank);
+  [[nodiscard]] Term held(int pool);
+
+  const spec::Program& program_;
+  Fault fault_;
+  Solver solver_;
+  Term microbatches_;
+  std::string problem_;
+  spec::Span problem_span_;
+  std::vector<std::vector<Repeat>> repeats_;  // per rank
+  std::vector<std::vector<Place>> places_;    // per rank
+  std::vector<Term> done_;                    // per lane, where its rank stands
+};
+
+}  // namespace ripeline::verify

@@ -1,0 +1,302 @@
+#include "verify/report.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "verify/internal.h"
+
+namespace ripeline::verify {
+
+using Json = nlohmann::json;
+using spec::Event;
+using spec::Program;
+
+namespace {
+
+constexpr std::size_t kMostWaitsShown = 8;
+constexpr std::size_t kMostTasksInRow = 24;
+
+std::string place(const spec::Source& source, spec::Span span) {
+  if (span == spec::Span{}) return {};
+  return fmt::format("{}:{}", source.name, spec::position_of(source, span.begin).line);
+}
+
+std::string range_text(const spec::MicrobatchRange& range) {
+  if (!range.max) return range.min == 1 ? "any" : fmt::format("{} and more", range.min);
+  if (*range.max == range.min) return std::to_string(range.min);
+  return fmt::format("{} .. {}", range.min, *range.max);
+}
+
+std::string plural(int n, const std::string& noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : (noun.back() == 'h' ? "es" : "s"));
+}
+
+// Tasks in the order of their starts, per rank, then what is blocked there.
+std::string timeline(const Program& program, const Counterexample& run) {
+  std::vector<std::vector<std::string>> rows(static_cast<std::size_t>(program.ranks));
+  for (const Event& event : run.events) {
+    if (event.what != Event::Do::start) continue;
+    at(rows, at(program.lanes, event.lane).rank)
+        .push_back(program.task_name(event.lane, event.microbatch));
+  }
+  std::vector<std::string> blocked(rows.size());
+  for (const Wait& wait : run.waits) {
+    const bool shown = wait.block.why == spec::Block::Why::room || program.dispatch.in_order;
+    if (!shown) continue;
+    at(blocked, at(program.lanes, wait.lane).rank) +=
+        "  >" + program.task_name(wait.lane, wait.microbatch);
+  }
+  std::string text;
+  const std::size_t width = std::to_string(program.ranks - 1).size();
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    std::vector<std::string> row = rows[rank];
+    if (row.size() > kMostTasksInRow) {
+      const auto middle = static_cast<std::ptrdiff_t>(kMostTasksInRow / 2);
+      row.erase(row.begin() + middle, row.end() - middle);
+      row.insert(row.begin() + middle, "…");
+    }
+    if (row.empty()) row.emplace_back("–");
+    std::string line = fmt::format("  rank {:>{}}  ", rank, width);
+    for (const std::string& task : row) line += " " + task;
+    text += line + blocked[rank] + "\n";
+  }
+  return text;
+}
+
+std::string waits_text(const Program& program, const Counterexample& run) {
+  std::string text;
+  for (std::size_t i = 0; i < run.waits.size() && i < kMostWaitsShown; ++i) {
+    const Wait& wait = run.waits[i];
+    text += fmt::format("  {} waits for {}\n", program.task_name(wait.lane, wait.microbatch),
+                        wait.text);
+  }
+  if (run.waits.size() > kMostWaitsShown) {
+    text += fmt::format("  and {} more\n", run.waits.size() - kMostWaitsShown);
+  }
+  return text;
+}
+
+std::string heading(const Obligation& o, const spec::Source& source) {
+  std::string line = fmt::format("{}: {}", name_of(o.outcome), o.name);
+  if (o.counterexample) {
+    line += fmt::format(", with {}", plural(o.counterexample->microbatches, "microbatch"));
+    if (o.counterexample->fewest) line += " (the fewest)";
+  }
+  const std::string where = place(source, o.span);
+  if (!where.empty()) line = fmt::format("{:<70} {}", line, where);
+  return line + "\n";
+}
+
+std::string peak_text(const Obligation& o) {
+  std::string text;
+  for (const auto& [resource, peaks] : o.peak) {
+    text += fmt::format("  peak {}:", resource);
+    for (const auto& peak : peaks) text += peak ? fmt::format(" {}", *peak) : " grows";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string obligation_text(const Program& program, const Obligation& o,
+                            const spec::Source& source) {
+  if (o.outcome == Outcome::proved) {
+    return fmt::format("  {:<12} proved   {:<10} {:.3f} s\n", o.name, o.method, o.seconds) +
+           peak_text(o);
+  }
+  std::string text = "\n" + heading(o, source);
+  if (o.counterexample && !o.counterexample->events.empty()) {
+    text += "\n" + timeline(program, *o.counterexample);
+  }
+  text += o.reason + "\n";
+  if (o.counterexample && o.name == "deadlock") text += waits_text(program, *o.counterexample);
+  if (o.other_choices) {
+    text += fmt::format("\nWhat other choices reach, with {}:\n",
+                        plural(o.other_choices->microbatches, "microbatch"));
+    text += timeline(program, *o.other_choices);
+    text += waits_text(program, *o.other_choices);
+  }
+  return text;
+}
+
+Json event_json(const Program& program, const Event& event) {
+  const std::string task = program.task_name(event.lane, event.microbatch);
+  switch (event.what) {
+    case Event::Do::start:
+      return {{"do", "start"}, {"task", task}};
+    case Event::Do::end:
+      return {{"do", "end"}, {"task", task}};
+    case Event::Do::arrive: {
+      const int producer = at(program.edges, event.edge).producer;
+      return {{"do", "arrive"},
+              {"task", task},
+              {"need", program.task_name(producer, event.microbatch)},
+              {"from", at(program.lanes, producer).rank}};
+    }
+  }
+  return {};
+}
+
+Json run_json(const Program& program, const Counterexample& run) {
+  Json events = Json::array();
+  for (const Event& event : run.events) events.push_back(event_json(program, event));
+  Json waits = Json::array();
+  for (const Wait& wait : run.waits) {
+    waits.push_back({{"task", program.task_name(wait.lane, wait.microbatch)}, {"for", wait.text}});
+  }
+  return {{"microbatches", run.microbatches},
+          {"fewest", run.fewest},
+          {"events", std::move(events)},
+          {"waits", std::move(waits)}};
+}
+
+Json obligation_json(const Program& program, const Obligation& o, const spec::Source& source) {
+  Json json = {{"name", o.name},
+               {"verdict", name_of(o.outcome)},
+               {"method", o.method},
+               {"seconds", o.seconds}};
+  if (!o.reason.empty()) json["reason"] = o.reason;
+  if (o.span != spec::Span{}) {
+    const spec::Position where = spec::position_of(source, o.span.begin);
+    json["line"] = where.line;
+    json["column"] = where.column;
+  }
+  if (o.counterexample) json["counterexample"] = run_json(program, *o.counterexample);
+  if (o.other_choices) json["other_choices"] = run_json(program, *o.other_choices);
+  if (o.name == "memory" && o.outcome == Outcome::proved) {
+    Json peak = Json::object();
+    for (const auto& [resource, values] : o.peak) {
+      Json list = Json::array();
+      for (const auto& value : values) {
+        list.push_back(value ? Json(*value) : Json(nullptr));
+      }
+      peak[resource] = std::move(list);
+    }
+    json["peak"] = std::move(peak);
+  }
+  return json;
+}
+
+spec::Diagnostic wrong(const std::string& id, const std::string& message) {
+  return {
+      id, message, "give the JSON that `ripeline verify --format json` wrote for this program", {}};
+}
+
+// Reads one run's events back: names to lanes, needs to edges.
+class RunReader {
+ public:
+  explicit RunReader(const Program& program) : program_(program) {}
+
+  spec::Result<RecordedRun> read(const Json& json) const {
+    RecordedRun run;
+    run.microbatches = json.value("microbatches", 0);
+    if (run.microbatches < 1) return wrong("replay-form", "the run has no count of microbatches");
+    for (const auto& entry : json.at("events")) {
+      const auto event = read_event(entry);
+      if (!event) {
+        return wrong("replay-unknown-task",
+                     fmt::format("this program has no event {}", entry.dump()));
+      }
+      run.events.push_back(*event);
+    }
+    return run;
+  }
+
+ private:
+  std::optional<Task> task(const std::string& name) const {
+    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+      const std::string prefix = program_.lane_name(lane);
+      if (name.size() <= prefix.size() || !name.starts_with(prefix)) continue;
+      const std::string rest = name.substr(prefix.size());
+      const bool digits = rest.size() < 9 && std::all_of(rest.begin(), rest.end(), [](char c) {
+                            return c >= '0' && c <= '9';
+                          });
+      if (digits) return Task{lane, std::stoi(rest)};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Event> read_event(const Json& entry) const {
+    const std::string what = entry.at("do").get<std::string>();
+    const auto subject = task(entry.at("task").get<std::string>());
+    if (!subject) return std::nullopt;
+    Event event{.what = Event::Do::start, .lane = subject->lane, .microbatch = subject->microbatch};
+    if (what == "start") return event;
+    event.what = Event::Do::end;
+    if (what == "end") return event;
+    event.what = Event::Do::arrive;
+    const auto producer = task(entry.at("need").get<std::string>());
+    if (what != "arrive" || !producer) return std::nullopt;
+    for (const int edge : at(program_.lanes, event.lane).edges) {
+      if (at(program_.edges, edge).producer == producer->lane) event.edge = edge;
+    }
+    if (event.edge < 0) return std::nullopt;
+    return event;
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+std::string report_text(const Program& program, const spec::Source& source,
+                        const Verdict& verdict) {
+  std::string text = fmt::format(
+      "{}: {}, for {} ({})\n", source.name, name_of(verdict.outcome),
+      program.microbatches.max == program.microbatches.min
+          ? plural(program.microbatches.min, "microbatch")
+          : range_text(program.microbatches) +
+                (program.microbatches.max ? " microbatches" : " number of microbatches"),
+      verdict.solver);
+  // What is proved first, in one block, then what needs reading.
+  for (const Obligation& o : verdict.obligations) {
+    if (o.outcome == Outcome::proved) text += obligation_text(program, o, source);
+  }
+  for (const Obligation& o : verdict.obligations) {
+    if (o.outcome != Outcome::proved) text += obligation_text(program, o, source);
+  }
+  if (verdict.assumptions.empty()) return text;
+  text += "\nassuming:\n";
+  for (const std::string& a : verdict.assumptions) text += "  " + a + "\n";
+  return text;
+}
+
+Json report_json(const Program& program, const spec::Source& source, const Verdict& verdict) {
+  Json params = Json::object();
+  for (const auto& [name, value] : program.params) params[name] = value;
+  Json obligations = Json::array();
+  for (const Obligation& o : verdict.obligations) {
+    obligations.push_back(obligation_json(program, o, source));
+  }
+  return {{"schema", "ripeline.verify/1"},
+          {"program", program.name},
+          {"params", std::move(params)},
+          {"hash", spec::hash_text(program.hash)},
+          {"verdict", name_of(verdict.outcome)},
+          {"microbatches", range_text(program.microbatches)},
+          {"obligations", std::move(obligations)},
+          {"assumptions", verdict.assumptions},
+          {"solver", verdict.solver}};
+}
+
+spec::Result<RecordedRun> read_run(const Program& program, std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.value("hash", "") != spec::hash_text(program.hash)) {
+      return wrong("replay-other-program", "the run was recorded for another program");
+    }
+    for (const char* kind : {"counterexample", "other_choices"}) {
+      for (const auto& obligation : json.at("obligations")) {
+        if (!obligation.contains(kind) || obligation.at(kind).at("events").empty()) continue;
+        return RunReader(program).read(obligation.at(kind));
+      }
+    }
+    return wrong("replay-no-run", "it has no run");
+  } catch (const nlohmann::json::exception&) {
+    return wrong("replay-form", "it is not such an object");
+  }
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,303 @@
+#include "verify/search.h"
+
+#include <deque>
+#include <random>
+#include <unordered_set>
+#include <utility>
+
+namespace ripeline::verify {
+
+using spec::Event;
+using spec::Machine;
+using spec::Program;
+using TaskState = spec::Machine::TaskState;
+using MessageState = spec::Machine::MessageState;
+
+namespace {
+
+// A state's cost grows with its tasks, so that a budget is a measure of work.
+constexpr std::uint64_t kTasksPerState = 64;
+
+std::vector<int> depths(const Program& program) {
+  std::vector<int> depth(program.lanes.size(), 0);
+  for (std::size_t round = 0; round < program.lanes.size(); ++round) {
+    bool changed = false;
+    for (const spec::Edge& e : program.edges) {
+      if (at(depth, e.consumer) > at(depth, e.producer)) continue;
+      at(depth, e.consumer) = at(depth, e.producer) + 1;
+      changed = true;
+    }
+    if (!changed) break;
+  }
+  return depth;
+}
+
+}  // namespace
+
+Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goal, bool lowest_only,
+               Budget& budget)
+    : machine_(machine),
+      program_(machine.program()),
+      chooser_(chooser),
+      goal_(goal),
+      lowest_only_(lowest_only),
+      budget_(budget),
+      depth_(depths(program_)) {
+  const auto tasks = program_.lanes.size() * static_cast<std::size_t>(machine.microbatches());
+  state_cost_ = 1 + tasks / kTasksPerState;
+}
+
+bool Search::producers_ended(const State& state, const Task& task) const {
+  const auto& edges = at(program_.lanes, task.lane).edges;
+  return std::all_of(edges.begin(), edges.end(), [&](int edge) {
+    const int producer = at(program_.edges, edge).producer;
+    return state.tasks[index(producer, task.microbatch)] == TaskState::ended;
+  });
+}
+
+bool Search::may_move(State& state, const Task& task) const {
+  std::vector<std::size_t> delivered;
+  for (const int edge : at(program_.lanes, task.lane).edges) {
+    const std::size_t message = index(edge, task.microbatch);
+    if (state.messages[message] != MessageState::sent) continue;
+    state.messages[message] = MessageState::arrived;
+    delivered.push_back(message);
+  }
+  const Event start{.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
+  const bool may = machine_.is_enabled(state, start, chooser_);
+  for (const std::size_t message : delivered) state.messages[message] = MessageState::sent;
+  return may;
+}
+
+std::vector<Task> Search::moves(State& state) const {
+  std::vector<Task> found;
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    for (int m = 0; m < machine_.microbatches(); ++m) {
+      const Task task{lane, m};
+      if (state.tasks[index(lane, m)] != TaskState::waiting || !producers_ended(state, task)) {
+        continue;
+      }
+      if (may_move(state, task)) found.push_back(task);
+      if (lowest_only_) break;
+    }
+  }
+  return found;
+}
+
+void Search::move(State& state, const Task& task) const {
+  for (const int edge : at(program_.lanes, task.lane).edges) {
+    const std::size_t message = index(edge, task.microbatch);
+    if (state.messages[message] == MessageState::sent) {
+      state.messages[message] = MessageState::arrived;
+    }
+  }
+  machine_.step(state,
+                {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch});
+  machine_.step(state, {.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
+}
+
+bool Search::shows_goal(const State& state, const Task& task) const {
+  if (goal_.is_stuck()) return false;
+  const auto& acquires = at(program_.lanes, task.lane).acquires;
+  return std::any_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
+    const auto& bound = at(goal_.bounds, a.pool);
+    return bound && at(state.held, a.pool) + a.amount > *bound;
+  });
+}
+
+std::string Search::key(const State& state) const {
+  std::string key;
+  key.reserve(state.tasks.size() / 8 + state.hints.size() + 1);
+  char bits = 0;
+  int used = 0;
+  for (const TaskState task : state.tasks) {
+    bits = static_cast<char>((bits << 1) | (task == TaskState::ended ? 1 : 0));
+    if (++used < 7) continue;
+    key.push_back(bits);
+    bits = 0;
+    used = 0;
+  }
+  key.push_back(bits);
+  // What a hint that follows an order remembers follows from the tasks.
+  if (chooser_ == Machine::Chooser::dispatch) {
+    for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
+  }
+  return key;
+}
+
+std::optional<Run> Search::towards(const Target& target, std::uint64_t most_states) {
+  struct Frame {
+    State state;
+    std::vector<Task> moves;
+    std::size_t next = 0;
+  };
+  std::int64_t total = 0;
+  for (const std::int64_t c : target.counts) total += c;
+  std::unordered_set<std::string> seen;
+  std::vector<Frame> path;
+  Run run;
+  const auto enter = [&](State state) {
+    if (seen.size() >= most_states || !seen.insert(key(state)).second) return false;
+    if (!budget_.spend(state_cost_)) return false;
+    std::vector<Task> next = moves(state);
+    if (static_cast<std::int64_t>(run.size()) < total) {
+      std::erase_if(next, [&](const Task& t) {
+        return at(state.started, t.lane) >= at(target.counts, t.lane);
+      });
+      std::stable_sort(next.begin(), next.end(), [&](const Task& a, const Task& b) {
+        return at(depth_, a.lane) > at(depth_, b.lane);
+      });
+    }
+    path.push_back({std::move(state), std::move(next), 0});
+    return true;
+  };
+  if (!enter(machine_.initial())) return std::nullopt;
+  while (!path.empty()) {
+    Frame& frame = path.back();
+    if (static_cast<std::int64_t>(run.size()) == total) {
+      if (goal_.is_stuck() && frame.moves.empty()) return run;
+      for (const Task& task : frame.moves) {
+        if (task.lane != target.last_lane || !shows_goal(frame.state, task)) continue;
+        run.push_back(task);
+        return run;
+      }
+      frame.next = frame.moves.size();
+    }
+    if (frame.next == frame.moves.size()) {
+      path.pop_back();
+      if (!run.empty()) run.pop_back();
+      continue;
+    }
+    const Task task = frame.moves[frame.next++];
+    State after = frame.state;
+    move(after, task);
+    run.push_back(task);
+    if (!enter(std::move(after))) run.pop_back();
+  }
+  return std::nullopt;
+}
+
+std::optional<Run> Search::walk(int walks) {
+  for (int seed = 1; seed <= walks; ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    State state = machine_.initial();
+    Run run;
+    while (!machine_.done(state)) {
+      if (!budget_.spend(state_cost_)) return std::nullopt;
+      const std::vector<Task> next = moves(state);
+      if (next.empty()) {
+        if (goal_.is_stuck()) return run;
+        break;
+      }
+      run.push_back(next[random() % next.size()]);  // a slight bias does no harm
+      if (shows_goal(state, run.back())) return run;
+      move(state, run.back());
+    }
+  }
+  return std::nullopt;
+}
+
+Search::Explored Search::explore() {
+  struct Step {
+    Task task;
+    std::size_t parent;
+  };
+  std::vector<Step> steps{{{}, 0}};  // of each state found: how
+  std::unordered_set<std::string> seen;
+  std::deque<std::pair<State, std::size_t>> open;
+  const auto run_to = [&](std::size_t i) {
+    Run run;
+    for (; i > 0; i = steps[i].parent) run.push_back(steps[i].task);
+    std::reverse(run.begin(), run.end());
+    return run;
+  };
+  open.emplace_back(machine_.initial(), 0);
+  seen.insert(key(open.front().first));
+  while (!open.empty()) {
+    auto [state, i] = std::move(open.front());
+    open.pop_front();
+    if (!budget_.spend(state_cost_)) return {};
+    const std::vector<Task> next = moves(state);
+    if (next.empty() && goal_.is_stuck() && !machine_.done(state)) return {run_to(i), false};
+    for (const Task& task : next) {
+      if (shows_goal(state, task)) {
+        Run run = run_to(i);
+        run.push_back(task);
+        return {std::move(run), false};
+      }
+      State after = state;
+      move(after, task);
+      if (!seen.insert(key(after)).second) continue;
+      steps.push_back({task, i});
+      open.emplace_back(std::move(after), steps.size() - 1);
+    }
+  }
+  return {std::nullopt, true};
+}
+
+bool Search::shows_goal(const Run& run) const {
+  State state = machine_.initial();
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const bool waits = state.tasks[index(run[i].lane, run[i].microbatch)] == TaskState::waiting;
+    if (!waits || !producers_ended(state, run[i]) || !may_move(state, run[i])) return false;
+    if (i + 1 == run.size() && shows_goal(state, run[i])) return true;
+    move(state, run[i]);
+  }
+  return goal_.is_stuck() && !machine_.done(state) && moves(state).empty();
+}
+
+Run Search::shortened(Run run) {
+  constexpr std::size_t kLongest = 100;  // the work grows with the cube of the length
+  if (run.size() > kLongest) return run;
+  for (std::size_t i = run.size(); i-- > 0;) {
+    if (!budget_.spend(run.size() * state_cost_)) break;
+    Run without = run;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    if (shows_goal(without)) run = std::move(without);
+  }
+  return run;
+}
+
+std::optional<std::vector<Event>> Search::events_of(const Run& run) const {
+  std::vector<Event> events;
+  State state = machine_.initial();
+  const auto add = [&](const Event& event) {
+    events.push_back(event);
+    machine_.step(state, event);
+  };
+  const auto arrive = [&](int edge, int microbatch) {
+    if (state.messages[index(edge, microbatch)] != MessageState::sent) return;
+    const int consumer = at(program_.edges, edge).consumer;
+    add({.what = Event::Do::arrive, .lane = consumer, .microbatch = microbatch, .edge = edge});
+  };
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const Task& task = run[i];
+    for (const int edge : at(program_.lanes, task.lane).edges) arrive(edge, task.microbatch);
+    const bool last = i + 1 == run.size() && shows_goal(state, task);
+    add({.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch});
+    if (!last) add({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
+  }
+  for (int edge = 0; goal_.is_stuck() && edge < size_of(program_.edges); ++edge) {
+    for (int m = 0; m < machine_.microbatches(); ++m) arrive(edge, m);
+  }
+  if (!replays(machine_, chooser_, goal_, events)) return std::nullopt;
+  return events;
+}
+
+bool replays(const Machine& machine, Machine::Chooser chooser, const Goal& goal,
+             const std::vector<Event>& events) {
+  Machine::State state = machine.initial();
+  for (const Event& event : events) {
+    if (!machine.is_enabled(state, event, chooser)) return false;
+    machine.step(state, event);
+  }
+  if (goal.is_stuck()) return machine.stuck(state);
+  if (events.empty() || events.back().what != Event::Do::start) return false;
+  const auto& acquires = at(machine.program().lanes, events.back().lane).acquires;
+  return std::any_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
+    const auto& bound = at(goal.bounds, a.pool);
+    return bound && at(state.held, a.pool) > *bound;
+  });
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,89 @@
+// Search: finds runs with spec/machine.h, for one microbatch count.
+//
+// A move runs one task to its end, right after those of its messages that are still on their way
+// have arrived. Nothing is lost by that. Delaying all other messages leaves the hint the fewest
+// tasks to choose from, and a hint never turns to a lane because another lane has become ready as
+// well; so the sequences of lanes that dispatch can be brought to run by timing are those found
+// here. See counters.h for why running tasks one at a time reaches every state in which nothing
+// runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/machine.h"
+#include "verify/internal.h"
+
+namespace ripeline::verify {
+
+// What a run is to show: a stuck state, or a start after which some pool holds more than its bound.
+struct Goal {
+  std::vector<std::optional<std::int64_t>> bounds;  // per pool; empty: a stuck state
+  [[nodiscard]] bool is_stuck() const { return bounds.empty(); }
+};
+
+// A state to search for: how often each lane has run, and for a pool's bound the lane that then
+// starts.
+struct Target {
+  std::vector<std::int64_t> counts;
+  int last_lane = -1;
+};
+
+class Search {
+ public:
+  // `lowest_only`: of a lane, the lowest microbatch whose producers have ended is the only one to
+  // consider. Right where counts decide (counters.h), and a restriction elsewhere.
+  Search(const spec::Machine& machine, spec::Machine::Chooser chooser, const Goal& goal,
+         bool lowest_only, Budget& budget);
+
+  // Depth first, never beyond the target's counts, with consumers before producers.
+  [[nodiscard]] std::optional<Run> towards(const Target& target, std::uint64_t most_states);
+  // Random runs, the same ones every time.
+  [[nodiscard]] std::optional<Run> walk(int walks);
+
+  struct Explored {
+    std::optional<Run> run;  // with the fewest tasks
+    bool complete = false;   // there is no other state
+  };
+  // Breadth first.
+  [[nodiscard]] Explored explore();
+
+  // Leaves out tasks without which the run still is one and still shows the goal.
+  [[nodiscard]] Run shortened(Run run);
+  // With every message that is still on its way arriving at the end, or ending with the start that
+  // breaks a bound. Nothing if Machine does not replay it so.
+  [[nodiscard]] std::optional<std::vector<spec::Event>> events_of(const Run& run) const;
+
+ private:
+  using State = spec::Machine::State;
+
+  [[nodiscard]] std::vector<Task> moves(State& state) const;
+  [[nodiscard]] bool may_move(State& state, const Task& task) const;
+  void move(State& state, const Task& task) const;
+  [[nodiscard]] bool producers_ended(const State& state, const Task& task) const;
+  [[nodiscard]] bool shows_goal(const State& state, const Task& task) const;
+  [[nodiscard]] std::size_t index(int lane_or_edge, int microbatch) const {
+    return static_cast<std::size_t>(lane_or_edge) *
+               static_cast<std::size_t>(machine_.microbatches()) +
+           static_cast<std::size_t>(microbatch);
+  }
+  [[nodiscard]] std::string key(const State& state) const;
+  [[nodiscard]] bool shows_goal(const Run& run) const;
+
+  const spec::Machine& machine_;
+  const spec::Program& program_;
+  spec::Machine::Chooser chooser_;
+  const Goal& goal_;
+  bool lowest_only_;
+  Budget& budget_;
+  std::uint64_t state_cost_ = 1;
+  std::vector<int> depth_;  // per lane: the longest way from a lane without needs
+};
+
+// Each event is enabled in its turn, and the last state shows the goal.
+[[nodiscard]] bool replays(const spec::Machine& machine, spec::Machine::Chooser chooser,
+                           const Goal& goal, const std::vector<spec::Event>& events);
+
+}  // namespace ripeline::verify

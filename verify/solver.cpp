@@ -1,0 +1,183 @@
+// The only file that sees Z3.
+#include "verify/solver.h"
+
+#include <z3++.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace ripeline::verify {
+
+struct Solver::State {
+  z3::context context;
+  std::vector<z3::expr> terms;
+  std::vector<z3::expr> required;
+  // Simple: the incremental core, without the tactics that a default solver may put in front of it.
+  z3::solver solver{context, z3::solver::simple()};
+  std::optional<z3::model> model;
+  std::uint64_t steps = 0;
+  bool broken =
+      false;  // an exception left the solver in a state that is not known: it answers no more
+
+  std::uint32_t add(const z3::expr& expr) {
+    terms.push_back(expr);
+    return static_cast<std::uint32_t>(terms.size() - 1);
+  }
+
+  [[nodiscard]] z3::params limits(std::uint64_t limit) {
+    z3::params params(context);
+    const auto most = static_cast<std::uint64_t>(std::numeric_limits<unsigned>::max());
+    params.set("rlimit", static_cast<unsigned>(std::min(limit, most)));
+    return params;
+  }
+
+  void limit_solver(std::uint64_t limit) {
+    z3::params params = limits(limit);
+    // Many times faster on these queries than the newer arithmetic solver, which is the default.
+    params.set("arith.solver", 2U);
+    solver.set(params);
+  }
+
+  Answer answer(z3::solver& asked) {
+    switch (asked.check()) {
+      case z3::sat:
+        model = asked.get_model();
+        return Answer::sat;
+      case z3::unsat:
+        return Answer::unsat;
+      case z3::unknown:
+        break;
+    }
+    return Answer::unknown;
+  }
+
+  // Another strategy for what the first one leaves open: Z3's own choice of tactics and arithmetic.
+  Answer ask_default(const std::vector<z3::expr>& extra) {
+    z3::solver other(context, "QF_LIA");
+    other.set(limits(steps));
+    for (const z3::expr& e : required) other.add(e);
+    for (const z3::expr& e : extra) other.add(e);
+    return answer(other);
+  }
+};
+
+Solver::Solver(std::uint64_t steps) : state_(std::make_unique<State>()) {
+  state_->steps = steps;
+  state_->limit_solver(steps);
+}
+
+Solver::~Solver() = default;
+
+Term Solver::integer(const std::string& name) {
+  return {this, state_->add(state_->context.int_const(name.c_str()))};
+}
+
+Term Solver::number(std::int64_t value) {
+  return {this, state_->add(state_->context.int_val(value))};
+}
+
+Term Solver::sum(const std::vector<Term>& terms) {
+  if (terms.empty()) return number(0);
+  z3::expr_vector parts(state_->context);
+  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
+  return {this, state_->add(z3::sum(parts))};
+}
+
+Term Solver::all_of(const std::vector<Term>& terms) {
+  z3::expr_vector parts(state_->context);
+  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
+  return {this, state_->add(z3::mk_and(parts))};
+}
+
+Term Solver::any_of(const std::vector<Term>& terms) {
+  z3::expr_vector parts(state_->context);
+  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
+  return {this, state_->add(z3::mk_or(parts))};
+}
+
+void Solver::require(Term truth) {
+  state_->required.push_back(state_->terms[truth.id_]);
+  state_->solver.add(state_->terms[truth.id_]);
+}
+
+Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
+                     std::uint64_t steps) {
+  Answer found = Answer::unknown;
+  if (!state_->broken) try {
+      std::vector<z3::expr> parts;
+      for (const Term& t : extra) parts.push_back(state_->terms[t.id_]);
+      if (steps > 0) state_->limit_solver(steps);
+      state_->solver.push();
+      for (const z3::expr& e : parts) state_->solver.add(e);
+      found = state_->answer(state_->solver);
+      state_->solver.pop();
+      if (steps > 0) state_->limit_solver(state_->steps);
+      if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
+    } catch (const z3::exception&) {
+      found = Answer::unknown;
+      state_->broken = true;
+    }
+  queries_.push_back({query, found});
+  return found;
+}
+
+std::int64_t Solver::value(Term integer) const {
+  return state_->model->eval(state_->terms[integer.id_], true).get_numeral_int64();
+}
+
+bool Solver::truth(Term truth) const {
+  return state_->model->eval(state_->terms[truth.id_], true).is_true();
+}
+
+std::string Solver::version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned build = 0;
+  unsigned revision = 0;
+  Z3_get_version(&major, &minor, &build, &revision);
+  return "Z3 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
+}
+
+Term operator+(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(s.terms[a.id_] + s.terms[b.id_])};
+}
+Term operator-(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(s.terms[a.id_] - s.terms[b.id_])};
+}
+Term operator*(std::int64_t factor, Term a) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(s.context.int_val(factor) * s.terms[a.id_])};
+}
+Term operator<=(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(s.terms[a.id_] <= s.terms[b.id_])};
+}
+Term operator<(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(s.terms[a.id_] < s.terms[b.id_])};
+}
+Term operator==(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(s.terms[a.id_] == s.terms[b.id_])};
+}
+Term operator!(Term a) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(!s.terms[a.id_])};
+}
+Term floor_div(Term a, std::int64_t divisor) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(z3::operator/(s.terms[a.id_], s.context.int_val(divisor)))};
+}
+Term floor_mod(Term a, std::int64_t divisor) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(z3::mod(s.terms[a.id_], s.context.int_val(divisor)))};
+}
+Term if_then_else(Term condition, Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  return {a.solver_, s.add(z3::ite(s.terms[condition.id_], s.terms[a.id_], s.terms[b.id_]))};
+}
+
+}  // namespace ripeline::verify

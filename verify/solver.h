@@ -1,0 +1,103 @@
+// Solver: linear integer arithmetic, answered by Z3 behind plain types.
+//
+// A Term is a handle that belongs to one Solver and must not outlive it. check() decides the
+// required terms together with the extra ones given, within a number of solver steps; the extra
+// ones are then forgotten. `unknown` is an answer like the others and proves nothing. Never throws.
+// One thread; solvers share nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ripeline::verify {
+
+class Solver;
+
+// An integer or a truth value. Operators need both sides from the same solver.
+class Term {
+ public:
+  Term() = default;
+
+ private:
+  friend class Solver;
+  Term(Solver* solver, std::uint32_t id) : solver_(solver), id_(id) {}
+  Solver* solver_ = nullptr;
+  std::uint32_t id_ = 0;
+
+  friend Term operator+(Term a, Term b);
+  friend Term operator-(Term a, Term b);
+  friend Term operator*(std::int64_t factor, Term a);
+  friend Term operator<=(Term a, Term b);
+  friend Term operator<(Term a, Term b);
+  friend Term operator==(Term a, Term b);
+  friend Term operator!(Term a);
+  friend Term floor_div(Term a, std::int64_t divisor);  // divisor > 0
+  friend Term floor_mod(Term a, std::int64_t divisor);  // divisor > 0
+  friend Term if_then_else(Term condition, Term a, Term b);
+};
+
+enum class Answer : std::uint8_t { sat, unsat, unknown };
+
+class Solver {
+ public:
+  // `steps` is Z3's rlimit for each check; 0 means no limit.
+  explicit Solver(std::uint64_t steps);
+  ~Solver();
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
+  [[nodiscard]] Term integer(const std::string& name);
+  [[nodiscard]] Term number(std::int64_t value);
+  [[nodiscard]] Term sum(const std::vector<Term>& terms);     // 0 if there are none
+  [[nodiscard]] Term all_of(const std::vector<Term>& terms);  // true if there are none
+  [[nodiscard]] Term any_of(const std::vector<Term>& terms);  // false if there are none
+
+  void require(Term truth);
+  // `query` names the question, for whoever reads a log of them. `steps`, if above 0, replaces the
+  // solver's limit this once, and no other strategy is then tried.
+  [[nodiscard]] Answer check(const std::string& query, const std::vector<Term>& extra = {},
+                             std::uint64_t steps = 0);
+  // Of the last check that answered sat.
+  [[nodiscard]] std::int64_t value(Term integer) const;
+  [[nodiscard]] bool truth(Term truth) const;
+
+  struct Query {
+    std::string name;
+    Answer answer;
+  };
+  // Every check so far, in order.
+  [[nodiscard]] const std::vector<Query>& queries() const { return queries_; }
+
+  [[nodiscard]] static std::string version();  // Z3 4.16.0
+
+ private:
+  struct State;
+  friend Term operator+(Term a, Term b);
+  friend Term operator-(Term a, Term b);
+  friend Term operator*(std::int64_t factor, Term a);
+  friend Term operator<=(Term a, Term b);
+  friend Term operator<(Term a, Term b);
+  friend Term operator==(Term a, Term b);
+  friend Term operator!(Term a);
+  friend Term floor_div(Term a, std::int64_t divisor);
+  friend Term floor_mod(Term a, std::int64_t divisor);
+  friend Term if_then_else(Term condition, Term a, Term b);
+
+  std::unique_ptr<State> state_;
+  std::vector<Query> queries_;
+};
+
+[[nodiscard]] Term operator+(Term a, Term b);
+[[nodiscard]] Term operator-(Term a, Term b);
+[[nodiscard]] Term operator*(std::int64_t factor, Term a);
+[[nodiscard]] Term operator<=(Term a, Term b);
+[[nodiscard]] Term operator<(Term a, Term b);
+[[nodiscard]] Term operator==(Term a, Term b);
+[[nodiscard]] Term operator!(Term a);
+[[nodiscard]] Term floor_div(Term a, std::int64_t divisor);
+[[nodiscard]] Term floor_mod(Term a, std::int64_t divisor);
+[[nodiscard]] Term if_then_else(Term condition, Term a, Term b);
+
+}  // namespace ripeline::verify

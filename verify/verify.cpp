@@ -1,0 +1,204 @@
+// The whole judge, top to bottom.
+#include "verify/verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+#include "verify/internal.h"
+#include "verify/judges.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+namespace {
+
+constexpr const char* kNames[] = {"deadlock", "collectives", "messages", "memory", "once"};
+
+Obligation unknown(const std::string& name, const std::string& reason) {
+  Obligation obligation;
+  obligation.name = name;
+  obligation.reason = reason;
+  return obligation;
+}
+
+class Judge {
+ public:
+  Judge(const Program& program, const VerifyOptions& options, Fault fault)
+      : program_(program), options_(options), fault_(fault) {}
+
+  Verdict run() {
+    for (const char* name : kNames) verdict_.obligations.push_back(unknown(name, ""));
+    verdict_.solver = Solver::version();
+    verdict_.assumptions = assumptions();
+    if (!program_.unsupported.empty()) {
+      not_supported();
+    } else if (!one_engine()) {
+      // Counters, graph and search run one task of a rank at a time.
+      for (Obligation& o : verdict_.obligations) {
+        o.reason = "Engines other than compute are not supported by verify yet.";
+      }
+    } else if (program_.dispatch.in_order) {
+      OrderJudge judge(program_, options_, fault_);
+      settle("once", [&] { return judge.once(); });
+      settle("deadlock", [&] { return judge.deadlock(); });
+      settle_memory([&] { return judge.memory(); });
+      settle_by_structure();
+    } else {
+      std::optional<ReadinessJudge> judge;
+      settle("once", [&] { return structure(); });  // each lane runs each microbatch, or sticks
+      settle("deadlock", [&] {
+        judge.emplace(program_, options_, fault_);
+        return judge->deadlock();
+      });
+      settle_memory([&] { return judge->memory(); });
+      settle_by_structure();
+    }
+    verdict_.outcome = worst();
+    return std::move(verdict_);
+  }
+
+ private:
+  static Finding structure() { return {.outcome = Outcome::proved, .method = "structure"}; }
+
+  Obligation& obligation(const std::string& name) {
+    return *std::find_if(verdict_.obligations.begin(), verdict_.obligations.end(),
+                         [&](const Obligation& o) { return o.name == name; });
+  }
+
+  template <class Find>
+  void settle(const std::string& name, const Find& find) {
+    const auto start = std::chrono::steady_clock::now();
+    const Finding found = find();
+    Obligation& o = obligation(name);
+    o.outcome = found.outcome;
+    o.method = found.method;
+    o.reason = found.reason;
+    o.span = found.span;
+    o.counterexample = found.counterexample;
+    o.other_choices = found.other_choices;
+    o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  template <class Find>
+  void settle_memory(const Find& find) {
+    MemoryFinding memory;
+    settle("memory", [&] {
+      memory = find();
+      return memory.finding;
+    });
+    if (memory.finding.outcome != Outcome::proved) return;
+    Obligation& o = obligation("memory");
+    for (std::size_t p = 0; p < program_.pools.size(); ++p) {
+      const auto& resource = at(program_.resources, program_.pools[p].resource);
+      o.peak[resource.name].push_back(memory.peaks[p]);
+    }
+  }
+
+  // Each message has a slot of its own, one producer and one consumer, by how programs are made:
+  // what remains is that both run once. Without tensor parallelism nobody has to agree.
+  void settle_by_structure() {
+    settle("collectives", structure);
+    settle("messages", [&]() -> Finding {
+      if (obligation("once").outcome == Outcome::proved) return structure();
+      return {.reason = "Not known, since it is not known that each task runs once."};
+    });
+  }
+
+  bool one_engine() const {
+    return std::all_of(program_.lanes.begin(), program_.lanes.end(),
+                       [](const spec::Lane& lane) { return lane.engine == spec::Engine::compute; });
+  }
+
+  void not_supported() {
+    std::string constructs;
+    for (const spec::Unsupported& u : program_.unsupported) {
+      const std::string quoted = "`" + u.construct + "`";
+      if (constructs.find(quoted) != std::string::npos) continue;
+      constructs += (constructs.empty() ? "" : ", ") + quoted;
+    }
+    for (Obligation& o : verdict_.obligations) {
+      o.reason = constructs + " is not supported by verify yet.";
+      if (constructs.find(',') != std::string::npos) {
+        o.reason = constructs + " are not supported by verify yet.";
+      }
+      o.span = program_.unsupported.front().span;
+    }
+  }
+
+  std::vector<std::string> assumptions() const {
+    std::vector<std::string> said = {
+        "Every task that starts ends.",
+        "Links are reliable: a message that is sent arrives, whole and once.",
+        "Each message has a slot of its own at its receiver, so no send waits.",
+        "A rank runs one task at a time, and none waits inside for a message.",
+        "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
+    };
+    return said;
+  }
+
+  Outcome worst() const {
+    Outcome outcome = Outcome::proved;
+    for (const Obligation& o : verdict_.obligations) {
+      if (o.outcome == Outcome::refuted) return Outcome::refuted;
+      if (o.outcome == Outcome::unknown) outcome = Outcome::unknown;
+    }
+    return outcome;
+  }
+
+  const Program& program_;
+  const VerifyOptions& options_;
+  Fault fault_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+std::string name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::proved:
+      return "proved";
+    case Outcome::refuted:
+      return "refuted";
+    case Outcome::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Verdict judge(const Program& program, const VerifyOptions& options, Fault fault) {
+  try {
+    return Judge(program, options, fault).run();
+  } catch (const std::exception& error) {
+    // Nothing is known then: memory ran out, or there is a mistake in here.
+    Verdict verdict;
+    for (const char* name : kNames) {
+      verdict.obligations.push_back(
+          unknown(name, std::string("The verifier failed: ") + error.what() + "."));
+    }
+    verdict.solver = Solver::version();
+    return verdict;
+  }
+}
+
+Verdict verify(const Program& program, const VerifyOptions& options) {
+  Verdict verdict = judge(program, options, Fault::none);
+  if (verdict.outcome != Outcome::proved) return verdict;
+  ProvedProgram proved;
+  proved.program_ = program;
+  for (const Obligation& o : verdict.obligations) {
+    proved.obligations_.push_back({o.name, o.method});
+  }
+  proved.assumptions_ = verdict.assumptions;
+  const Obligation& memory = verdict.obligations[3];
+  std::map<int, std::size_t> next;  // per resource: its instances come in the order of the pools
+  for (const spec::Pool& pool : program.pools) {
+    const auto& peaks = memory.peak.at(at(program.resources, pool.resource).name);
+    proved.peaks_.push_back(peaks[next[pool.resource]++]);
+  }
+  verdict.proved = std::move(proved);
+  return verdict;
+}
+
+}  // namespace ripeline::verify
