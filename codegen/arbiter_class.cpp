@@ -1,0 +1,361 @@
+// The arbiter's class: what is common is in core/ready_rows.h, what differs is written here.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "codegen/parts.h"
+#include "codegen/printer.h"
+
+namespace ripeline::codegen {
+namespace {
+
+using spec::Program;
+
+// Statements to run for the tasks of some ops only.
+using ByOp = std::vector<std::vector<std::string>>;
+
+std::string by_op(const Program& program, const ByOp& statements) {
+  std::vector<int> ops;
+  for (int op = 0; op < static_cast<int>(statements.size()); ++op) {
+    if (!Program::at(statements, op).empty()) ops.push_back(op);
+  }
+  if (ops.empty()) return "";
+  std::string text = "const core::LaneFacts& lane = kLanes[task.lane];\n";
+  if (ops.size() == 1 && Program::at(statements, ops[0]).size() == 1) {
+    return text + fmt::format("if (lane.op == {}) {}", op_constant(program, ops[0]),
+                              Program::at(statements, ops[0])[0]);
+  }
+  if (ops.size() == 1) {
+    return text + fill("if (lane.op == $op$) {\n  $statements$\n}",
+                       {{"op", op_constant(program, ops[0])},
+                        {"statements", lines(Program::at(statements, ops[0]))}});
+  }
+  text += "switch (lane.op) {\n";
+  for (const int op : ops) {
+    text += fill(
+        "  case $op$:\n    $statements$\n    break;\n",
+        {{"op", op_constant(program, op)}, {"statements", lines(Program::at(statements, op))}});
+  }
+  if (ops.size() < program.ops.size()) text += "  default:\n    break;\n";
+  return text + "}";
+}
+
+// step_.activation_held[lane.stage]
+std::string held(const Program& program, int resource) {
+  const spec::Resource& r = Program::at(program.resources, resource);
+  return fmt::format("step_.{}_held{}", r.name, r.per_rank ? "" : "[lane.stage]");
+}
+
+std::string number_or_table(std::optional<std::int64_t> number, const std::string& table,
+                            const std::string& index) {
+  return number ? std::to_string(*number) : fmt::format("{}[{}]", table, index);
+}
+
+ByOp acquisitions(const Outline& outline) {
+  const Program& program = outline.program;
+  ByOp statements(program.ops.size());
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    for (const Room& room : outline.rooms[op]) {
+      const std::string table = fmt::format("kAmount_{}_{}", program.ops[op].name,
+                                            Program::at(program.resources, room.resource).name);
+      statements[op].push_back(
+          fmt::format("{} += {};", held(program, room.resource),
+                      number_or_table(same_at(outline, static_cast<int>(op), room.amount), table,
+                                      "lane.stage")));
+    }
+  }
+  return statements;
+}
+
+ByOp givings(const Outline& outline) {
+  const Program& program = outline.program;
+  ByOp statements(program.ops.size());
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    for (const Giving& giving : outline.givings[op]) {
+      const std::string table = fmt::format("kRelease_{}_{}", program.ops[op].name,
+                                            Program::at(program.resources, giving.resource).name);
+      statements[op].push_back(
+          fmt::format("{} -= {};", held(program, giving.resource),
+                      number_or_table(same_at(outline, static_cast<int>(op), giving.amount), table,
+                                      "lane.stage")));
+    }
+  }
+  return statements;
+}
+
+// Taking an entry of the rounds makes the next one first.
+void add_rounds(const Program& program, ByOp& statements) {
+  const std::vector<int>& entries = program.dispatch.hint.ops;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const bool taken_before =
+        std::find(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i), entries[i]) !=
+        entries.begin() + static_cast<std::ptrdiff_t>(i);
+    if (taken_before) continue;
+    statements[static_cast<std::size_t>(entries[i])].push_back(
+        fmt::format("step_.round = {};", (i + 1) % entries.size()));
+  }
+}
+
+// admits_F(step_.activation_held[lane.stage], kCapacity_activation[lane.stage])
+std::string admission(const Outline& outline, int op) {
+  const Program& program = outline.program;
+  const std::string& name = Program::at(program.ops, op).name;
+  std::vector<std::string> arguments;
+  for (const Room& room : Program::at(outline.rooms, op)) {
+    const spec::Resource& resource = Program::at(program.resources, room.resource);
+    arguments.push_back(held(program, room.resource));
+    if (!same_at(outline, op, room.amount)) {
+      arguments.push_back(fmt::format("kAmount_{}_{}[lane.stage]", name, resource.name));
+    }
+    if (!same_at(outline, op, room.leaving)) {
+      arguments.push_back(fmt::format("kLeaving_{}_{}[lane.stage]", name, resource.name));
+    }
+    for (const Bounded& b : outline.bounded) {
+      if (b.resource != room.resource || same(b.capacity)) continue;
+      arguments.push_back(fmt::format("kCapacity_{}[{}]", resource.name,
+                                      resource.per_rank ? "lane.rank" : "lane.stage"));
+    }
+  }
+  const std::string head = fmt::format("admits_{}(", name);
+  std::string list = fmt::format("{}", fmt::join(arguments, ", "));
+  if (head.size() + list.size() > 80) {
+    list = fmt::format("{}", fmt::join(arguments, ",\n" + std::string(head.size(), ' ')));
+  }
+  return head + list + ")";
+}
+
+bool has_guards(const Outline& outline) { return !outline.bounded.empty(); }
+
+std::string has_room(const Outline& outline) {
+  const Program& program = outline.program;
+  std::vector<int> guarded;
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    if (!Program::at(outline.rooms, op).empty()) guarded.push_back(op);
+  }
+  std::string body;
+  if (guarded.size() == 1) {
+    body = fill(
+        "return lane.op != $op$ ||\n       $admission$;",
+        {{"op", op_constant(program, guarded[0])}, {"admission", admission(outline, guarded[0])}});
+  } else {
+    body = "switch (lane.op) {\n";
+    for (const int op : guarded) {
+      body += fill("  case $op$:\n    return $admission$;\n",
+                   {{"op", op_constant(program, op)}, {"admission", admission(outline, op)}});
+    }
+    body += "  default:\n    return true;\n}";
+  }
+  return fill(R"(// Whether a task of `id` finds what it acquires.
+[[nodiscard]] bool has_room(core::LaneId id) const {
+  const core::LaneFacts& lane = kLanes[id];
+  $body$
+})",
+              {{"body", body}});
+}
+
+// What begins anew with each step.
+std::string step_state(const Outline& outline) {
+  const Program& program = outline.program;
+  std::vector<std::string> members = {"bool idle = true;"};
+  if (has_rounds(program)) {
+    members.push_back(fmt::format("int round = 0;  // the entry of hint {} to try first",
+                                  program.dispatch.hint.name));
+  }
+  for (const Bounded& b : outline.bounded) {
+    const spec::Resource& resource = Program::at(program.resources, b.resource);
+    members.push_back(resource.per_rank
+                          ? fmt::format("std::int64_t {}_held = 0;", resource.name)
+                          : fmt::format("std::int64_t {}_held[{}] = {{}};  // by stage",
+                                        resource.name, program.stages.size()));
+  }
+  return lines(members);
+}
+
+std::string sequential_ops(const Program& program) {
+  std::vector<std::string> ops;
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    if (Program::at(program.ops, op).sequential) ops.push_back(op_constant(program, op));
+  }
+  return ops.empty() ? "" : fmt::format(", {{{}}}", fmt::join(ops, ", "));
+}
+
+// The lane of `op` at a chunk. Where every rank has every op at every chunk its number is computed.
+std::string lane_at(const Outline& outline, const std::string& chunk) {
+  if (outline.gaps) return fmt::format("rows_.lane(op, {})", chunk);
+  if (outline.chunks == 1) return "rows_.first_lane() + op";
+  return fmt::format("rows_.first_lane() + {} * ({}) + op", outline.program.ops.size(), chunk);
+}
+
+// What offers an op's task, and a lane's. In a committed order there is nothing to offer.
+std::vector<std::string> offers(const Outline& outline) {
+  const bool by_lane = dispatched_order(outline.program) >= 0 || outline.chunks > 1;
+  const bool guarded = has_guards(outline);
+  std::vector<std::string> texts;
+  const char* lane_check = outline.gaps ? "lane >= 0 && " : "";
+  const std::string lane_offer =
+      guarded ? fmt::format("{}has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{{}}",
+                            lane_check)
+              : "rows_.offer(lane, allowed)";
+  if (by_lane) {
+    texts.push_back(fill(R"(// The lowest microbatch of `lane` that may start and is allowed.
+[[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
+  return $offer$;
+})",
+                         {{"offer", lane_offer}}));
+  }
+  if (outline.chunks == 1) {
+    const std::string lane = lane_at(outline, "0");
+    texts.push_back(fill(R"(// The lowest microbatch of `op` that may start and is allowed.
+[[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+  $body$
+})",
+                         {{"body", by_lane ? "return offer_lane(" + lane + ", allowed);"
+                                           : "const core::LaneId lane = " + lane + ";\nreturn " +
+                                                 lane_offer + ";"}}));
+  } else {
+    texts.push_back(fill(
+        R"(// The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
+// else at the higher.
+[[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+  const bool up = kOps[op].kind == core::OpKind::forward;
+  for (int i = 0; i < $chunks$; ++i) {
+    const core::LaneId lane = $lane$;
+    if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
+  }
+  return {};
+})",
+        {{"chunks", std::to_string(outline.chunks)},
+         {"lane", lane_at(outline, fmt::format("up ? i : {} - i", outline.chunks - 1))}}));
+  }
+  return texts;
+}
+
+// ready() and choose() of readiness-first dispatch.
+std::string free_dispatch(const Outline& outline) {
+  const std::string ready =
+      has_guards(outline)
+          ? "for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {\n"
+            "  if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);\n"
+            "}"
+          : "out = rows_.tasks();";
+  return fill(
+      R"(void ready(core::Engine engine, core::TaskSet& out) const override {
+  rows_.reset(out);
+  if (engine != core::Engine::compute || !step_.idle) return;
+  $ready$
+}
+
+// $hint$
+[[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                  core::Time /*now*/) const override {
+  if (engine != core::Engine::compute || !step_.idle) return {};
+  $choice$
+})",
+      {{"ready", ready}, {"hint", hint_title(outline.program)}, {"choice", hint_choice(outline)}});
+}
+
+std::string ordered_dispatch() {
+  return R"(void ready(core::Engine engine, core::TaskSet& out) const override {
+  rows_.reset(out);
+  if (engine == core::Engine::compute && next_may_start()) out.add(order_.next());
+}
+
+// The order's next task, or none.
+[[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                  core::Time /*now*/) const override {
+  const core::Task next = order_.next();
+  if (engine != core::Engine::compute || !next_may_start()) return {};
+  if (allowed != nullptr && !allowed->contains(next)) return {};
+  return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
+})";
+}
+
+std::string next_may_start(const Outline& outline) {
+  return fill(R"([[nodiscard]] bool next_may_start() const {
+  return step_.idle && rows_.contains(order_.next())$room$;
+})",
+              {{"room", has_guards(outline) ? " && has_room(order_.next().lane)" : ""}});
+}
+
+}  // namespace
+
+std::string arbiter(const Outline& outline, const std::string& name) {
+  const Program& program = outline.program;
+  const bool in_order = program.dispatch.in_order;
+  const bool has_order = dispatched_order(program) >= 0;
+  ByOp on_start = acquisitions(outline);
+  if (has_rounds(program)) add_rounds(program, on_start);
+  std::string begin;
+  if (has_order) {
+    begin = "order_.reset(rows_.first_lane(), rows_.end_lane());\n" +
+            order_call(outline,
+                       "[this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); }");
+  }
+  std::vector<std::string> helpers;
+  if (has_guards(outline)) helpers.push_back(has_room(outline));
+  if (in_order) {
+    helpers.push_back(next_may_start(outline));
+  } else {
+    for (std::string& offer : offers(outline)) helpers.push_back(std::move(offer));
+  }
+  const std::string order_type = in_order ? "core::CommittedOrder" : "core::FollowedOrder";
+  return fill(R"(
+class Arbiter final : public core::Arbiter {
+ public:
+  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return $name$::facts; }
+  [[nodiscard]] int rank() const override { return rows_.rank(); }
+
+  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
+    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+    step_ = {};
+    $begin$
+    return {};
+  }
+
+  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+
+  void started(core::Task task, core::Time /*now*/) override {
+    rows_.started(task);
+    step_.idle = false;
+    $order_started$
+    $on_start$
+  }
+
+  void on_finished(core::Task task, core::Time /*now*/) override {
+    rows_.finished(task);
+    step_.idle = true;
+    $on_finish$
+  }
+
+  $dispatch$
+
+ private:
+  struct Step {
+    $step$
+  };
+
+  $helpers$
+
+  core::ReadyRows rows_;
+  Step step_;
+  $order_member$
+};
+)",
+              {{"name", name},
+               {"sequential", sequential_ops(program)},
+               {"begin", begin},
+               {"order_started", !has_order ? ""
+                                 : in_order ? "order_.started();"
+                                            : "order_.started(task.lane);"},
+               {"on_start", by_op(program, on_start)},
+               {"on_finish", by_op(program, givings(outline))},
+               {"dispatch", in_order ? ordered_dispatch() : free_dispatch(outline)},
+               {"step", step_state(outline)},
+               {"helpers", paragraphs(helpers)},
+               {"order_member", has_order ? order_type + " order_;" : ""}});
+}
+
+}  // namespace ripeline::codegen

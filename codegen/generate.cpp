@@ -1,0 +1,100 @@
+// The whole generator, top to bottom: banner, facts, numbers, guards, order, arbiter.
+#include "codegen/generate.h"
+
+#include <fmt/format.h>
+
+#include "codegen/parts.h"
+#include "codegen/printer.h"
+
+namespace ripeline::codegen {
+namespace {
+
+constexpr const char* kFile = R"($banner$
+#pragma once
+
+$includes$
+
+namespace $name$ {
+
+namespace core = ripeline::core;
+static_assert(core::kCoreVersion == 1,
+              "this file is for another version of Ripeline: generate it again");
+
+$tables$$numbers$$guards$$order$$arbiter$
+inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
+  return std::make_unique<Arbiter>(rank);
+}
+
+}  // namespace $name$
+)";
+
+std::string range_text(const spec::MicrobatchRange& range) {
+  if (!range.max)
+    return range.min == 1 ? "any number of microbatches"
+                          : fmt::format("{} microbatches or more", range.min);
+  if (range.min == *range.max) return fmt::format("{} microbatches", range.min);
+  return fmt::format("{} .. {} microbatches", range.min, *range.max);
+}
+
+std::string banner(const spec::Program& program, const GenerateOptions& options) {
+  std::vector<std::string> texts = {
+      fmt::format("// The arbiter of pipeline {}: {} ranks, {}.", program.name, program.ranks,
+                  range_text(program.microbatches)),
+      "//",
+      fmt::format("// Written by ripeline " RIPELINE_VERSION " from {}, program hash {}.",
+                  options.file, spec::hash_text(program.hash)),
+      "// Do not edit; to write it again:",
+      "//   " + options.command,
+      "//"};
+  return lines(texts);
+}
+
+std::string proof_text(const verify::ProvedProgram& proved) {
+  std::vector<std::string> texts = {
+      "// Proved, for every timing and any choice among the tasks that may start:"};
+  for (const verify::ProvedObligation& o : proved.obligations()) {
+    texts.push_back(fmt::format("//   {:<12} {}", o.name, o.method));
+  }
+  texts.push_back("// Assumed:");
+  for (const std::string& assumption : proved.assumptions()) texts.push_back("//   " + assumption);
+  return lines(texts);
+}
+
+std::string includes(const Outline& outline, const std::string& order) {
+  std::vector<std::string> texts = {"#include <cstdint>", "#include <memory>", "",
+                                    "#include \"core/arbiter.h\""};
+  if (order.find("std::m") != std::string::npos) {
+    texts.insert(texts.begin(), "#include <algorithm>");
+  }
+  if (has_fractions(outline)) texts.push_back("#include \"core/fraction.h\"");
+  if (!order.empty()) texts.push_back("#include \"core/order.h\"");
+  texts.push_back("#include \"core/ready_rows.h\"");
+  return lines(texts);
+}
+
+std::string header(const spec::Program& program, const GenerateOptions& options,
+                   const std::string& proof, const Peaks* peaks) {
+  const Outline outline = outline_of(program);
+  const std::string order = dispatched_order(program) >= 0 ? "\n" + order_function(outline) : "";
+  return fill(kFile, {{"banner", banner(program, options) + "\n" + proof},
+                      {"includes", includes(outline, order)},
+                      {"name", options.name},
+                      {"tables", tables(outline, peaks)},
+                      {"numbers", number_tables(outline)},
+                      {"guards", guards(outline)},
+                      {"order", order},
+                      {"arbiter", arbiter(outline, options.name)}});
+}
+
+}  // namespace
+
+std::string generate(const verify::ProvedProgram& proved, const GenerateOptions& options) {
+  return header(proved.program(), options, proof_text(proved), &proved.peaks());
+}
+
+std::string generate_unproved(const spec::Program& program, const GenerateOptions& options) {
+  return header(program, options, "// NOT PROVED: this program may stick or exceed its memory.",
+                nullptr);
+}
+
+}  // namespace ripeline::codegen

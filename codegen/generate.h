@@ -1,0 +1,28 @@
+// generate: a proved program to one C++ header, its ready-set arbiter.
+//
+// The header holds all ranks and every microbatch count in range, with the params folded in; it
+// includes core/ alone. The same program gives the same bytes on every machine: no dates, no paths.
+// Never fails for a proved program.
+#pragma once
+
+#include <string>
+
+#include "verify/proved_program.h"
+
+namespace ripeline::codegen {
+
+struct GenerateOptions {
+  std::string name;     // of the namespace and file: a C++ identifier
+  std::string file;     // base name of the source, for the banner
+  std::string command;  // how to regenerate, for the banner
+};
+
+[[nodiscard]] std::string generate(const verify::ProvedProgram& proved,
+                                   const GenerateOptions& options);
+
+// For experiments and for replaying refutations: the file, its facts and hence the log and the
+// trace say that nothing was proved.
+[[nodiscard]] std::string generate_unproved(const spec::Program& program,
+                                            const GenerateOptions& options);
+
+}  // namespace ripeline::codegen

@@ -1,0 +1,310 @@
+// An order's expressions and repeats as C++. Where an order divides exactly, its numbers are
+// core::Fraction, else std::int64_t.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "codegen/parts.h"
+#include "codegen/printer.h"
+
+namespace ripeline::codegen {
+namespace {
+
+using spec::Expr;
+using spec::Program;
+
+constexpr std::size_t kWidth = 97;  // of a function's lines, without their indent
+constexpr const char* kInteger = "std::int64_t";
+constexpr const char* kFraction = "core::Fraction";
+
+// A let's name must not be one that the function uses for something else.
+std::string local(const std::string& name) {
+  static const std::set<std::string> kTaken = {"then", "place", "facts"};
+  return kTaken.contains(name) ? name + "_" : identifier(name);
+}
+
+bool is_call(const Expr& expr, const char* name) {
+  return expr.kind == Expr::Kind::call && expr.text == name;
+}
+bool is_binary(const Expr& expr, const char* op) {
+  return expr.kind == Expr::Kind::binary && expr.text == op;
+}
+
+// Whether its value, or that of a part, may be no integer; floor(a / b) and ceil(a / b) have C++ of
+// their own.
+bool has_fractions(const Expr& expr) {
+  if (expr.kind == Expr::Kind::number) return !expr.value.is_integer();
+  const bool rounds = is_call(expr, "floor") || is_call(expr, "ceil");
+  const std::vector<Expr>& parts =
+      rounds && is_binary(expr.args[0], "/") ? expr.args[0].args : expr.args;
+  if (is_binary(expr, "/")) return true;
+  return std::any_of(parts.begin(), parts.end(), has_fractions);
+}
+
+bool is_condition(const Expr& expr) {
+  static const std::set<std::string> kConditions = {"<", "<=", ">", ">=", "==", "!=", "and", "or"};
+  return (expr.kind == Expr::Kind::binary && kConditions.contains(expr.text)) ||
+         (expr.kind == Expr::Kind::unary && expr.text == "not");
+}
+
+// C++'s own ranks: the higher, the tighter.
+enum Rank : int { kConditional, kOr, kAnd, kEqual, kCompare, kSum, kProduct, kUnary, kAtom };
+
+struct Text {
+  std::string text;
+  Rank rank = kAtom;
+};
+
+class ExpressionText {
+ public:
+  explicit ExpressionText(bool fractions) : fractions_(fractions) {}
+
+  [[nodiscard]] const char* type() const { return fractions_ ? kFraction : kInteger; }
+  std::string number(const Expr& expr, Rank least = kConditional) const {
+    return at_least(number_text(expr), least);
+  }
+  // As an argument of type std::int64_t.
+  std::string whole(const Expr& expr) const {
+    return fractions_ && expr.kind != Expr::Kind::number ? number(expr, kAtom) + ".whole()"
+                                                         : number(expr);
+  }
+
+ private:
+  static std::string at_least(const Text& text, Rank least) {
+    return text.rank < least ? "(" + text.text + ")" : text.text;
+  }
+
+  Text number_text(const Expr& expr) const {
+    if (is_condition(expr)) {
+      return {fmt::format("{0} ? {1}{{1}} : {1}{{0}}", condition(expr, kOr), type()), kConditional};
+    }
+    switch (expr.kind) {
+      case Expr::Kind::number:
+        return literal(expr.value);
+      case Expr::Kind::name:
+        return {local(expr.text), kAtom};
+      case Expr::Kind::unary:
+        return {"-" + number(expr.args[0], kAtom), kUnary};
+      case Expr::Kind::binary:
+        return arithmetic(expr);
+      case Expr::Kind::conditional:
+        return {condition(expr.args[0], kOr) + " ? " + branch(expr.args[1]) + " : " +
+                    branch(expr.args[2]),
+                kConditional};
+      case Expr::Kind::call:
+        return call(expr);
+    }
+    return {};
+  }
+
+  // Both branches of a C++ conditional have one type.
+  std::string branch(const Expr& expr) const {
+    const std::string text = number(expr, kOr);
+    return expr.kind == Expr::Kind::number ? fmt::format("{}{{{}}}", type(), text) : text;
+  }
+
+  Text literal(const spec::Rational& value) const {
+    if (!value.is_integer()) {
+      return {fmt::format("{}({}, {})", kFraction, value.numerator, value.denominator), kAtom};
+    }
+    return {std::to_string(value.numerator), value.numerator < 0 ? kUnary : kAtom};
+  }
+
+  Text arithmetic(const Expr& expr) const {
+    const Expr& left = expr.args[0];
+    const Expr& right = expr.args[1];
+    if (expr.text == "div") return function("core::floor_div", expr.args);
+    if (expr.text == "%") return function("core::floor_mod", expr.args);
+    const Rank rank = expr.text == "+" || expr.text == "-" ? kSum : kProduct;
+    const auto tighter = static_cast<Rank>(rank + 1);
+    return {number(left, rank) + " " + expr.text + " " + number(right, tighter), rank};
+  }
+
+  Text call(const Expr& expr) const {
+    if (expr.text == "min" || expr.text == "max") {
+      const Text text = function(fmt::format("std::{}<{}>", expr.text, type()), expr.args);
+      if (expr.args.size() == 2) return text;
+      const std::size_t open = text.text.find('(') + 1;
+      const std::string list = text.text.substr(open, text.text.size() - open - 1);
+      return {text.text.substr(0, open) + "{" + list + "})", kAtom};
+    }
+    const Expr& of = expr.args[0];
+    if (is_binary(of, "/")) return function("core::" + expr.text + "_div", of.args);
+    if (!fractions_) return number_text(of);  // an integer already
+    return function("core::" + expr.text, expr.args);
+  }
+
+  Text function(const std::string& name, const std::vector<Expr>& args) const {
+    std::vector<std::string> texts;
+    for (const Expr& arg : args) texts.push_back(number(arg));
+    return {fmt::format("{}({})", name, fmt::join(texts, ", ")), kAtom};
+  }
+
+  std::string condition(const Expr& expr, Rank least) const {
+    return at_least(condition_text(expr), least);
+  }
+
+  Text condition_text(const Expr& expr) const {
+    if (!is_condition(expr)) return {number(expr, kSum) + " != 0", kEqual};
+    if (expr.kind == Expr::Kind::unary) return {"!" + condition(expr.args[0], kAtom), kUnary};
+    if (expr.text == "and" || expr.text == "or") {
+      // Parentheses around `and` inside `or`, as compilers ask.
+      const bool is_and = expr.text == "and";
+      return {condition(expr.args[0], kEqual) + (is_and ? " && " : " || ") +
+                  condition(expr.args[1], kEqual),
+              is_and ? kAnd : kOr};
+    }
+    const Rank rank = expr.text == "==" || expr.text == "!=" ? kEqual : kCompare;
+    return {number(expr.args[0], kSum) + " " + expr.text + " " + number(expr.args[1], kSum), rank};
+  }
+
+  bool fractions_;
+};
+
+struct OrderText {
+  explicit OrderText(const Outline& o)
+      : outline(o), order(folded(o)), expressions(uses_fractions(order)) {}
+
+  // `chunks` is a number where it is the same on all ranks.
+  static spec::Order folded(const Outline& outline) {
+    const Program& program = outline.program;
+    spec::Order order = Program::at(program.orders, dispatched_order(program));
+    for (int rank = 0; rank < program.ranks; ++rank) {
+      if (program.chunks(rank) != program.chunks(0)) return order;
+    }
+    const spec::Lookup lookup = [&](std::string_view name) -> std::optional<spec::Rational> {
+      if (name == "chunks") return spec::Rational{program.chunks(0), 1};
+      return std::nullopt;
+    };
+    for (spec::OrderLet& let : order.lets) let.value = fold(let.value, lookup);
+    for (spec::OrderRepeat& repeat : order.repeats) {
+      repeat.count = fold(repeat.count, lookup);
+      for (spec::OrderStep& step : repeat.steps) {
+        if (step.chunk) step.chunk = fold(*step.chunk, lookup);
+      }
+    }
+    return order;
+  }
+
+  static bool uses_fractions(const spec::Order& order) {
+    const auto in_repeat = [](const spec::OrderRepeat& repeat) {
+      return has_fractions(repeat.count) ||
+             std::any_of(repeat.steps.begin(), repeat.steps.end(), [](const spec::OrderStep& s) {
+               return s.chunk && has_fractions(*s.chunk);
+             });
+    };
+    return std::any_of(order.lets.begin(), order.lets.end(),
+                       [](const spec::OrderLet& let) { return has_fractions(let.value); }) ||
+           std::any_of(order.repeats.begin(), order.repeats.end(), in_repeat);
+  }
+
+  // Names that the text needs, through lets too.
+  std::set<std::string> used() const {
+    std::set<std::string> names;
+    const auto add = [&](const Expr& expr) {
+      for (const std::string& name : names_in(expr)) names.insert(name);
+    };
+    for (const spec::OrderRepeat& repeat : order.repeats) {
+      add(repeat.count);
+      for (const spec::OrderStep& step : repeat.steps) {
+        if (step.chunk) add(*step.chunk);
+      }
+    }
+    for (auto let = order.lets.rbegin(); let != order.lets.rend(); ++let) {
+      if (names.contains(let->name)) add(let->value);
+    }
+    return names;
+  }
+
+  std::string repeat_text(const spec::OrderRepeat& repeat) const {
+    std::vector<std::string> steps;
+    for (const spec::OrderStep& step : repeat.steps) {
+      steps.push_back(fmt::format("then({}, {});", op_constant(outline.program, step.op),
+                                  step.chunk ? expressions.whole(*step.chunk) : "0"));
+    }
+    if (repeat.count.kind == Expr::Kind::number) {
+      if (repeat.count.value == spec::Rational{0, 1}) return "";
+      if (repeat.count.value == spec::Rational{1, 1}) return lines(steps);
+    }
+    const std::string loop = fmt::format("for (std::int64_t place = 0; place < {}; ++place)",
+                                         expressions.number(repeat.count, kSum));
+    const bool fits = steps.size() == 1 && loop.size() + steps.front().size() < kWidth;
+    if (fits) return loop + " " + steps.front();
+    return fill("$loop$ {\n  $steps$\n}", {{"loop", loop}, {"steps", lines(steps)}});
+  }
+
+  const Outline& outline;
+  spec::Order order;
+  ExpressionText expressions;
+};
+
+}  // namespace
+
+std::string order_function(const Outline& outline) {
+  const OrderText text(outline);
+  const std::set<std::string> used = text.used();
+  std::vector<std::string> parameters;
+  for (const char* name : {"r", "chunks", "microbatches"}) {
+    if (used.contains(name))
+      parameters.push_back(fmt::format("{} {}", text.expressions.type(), name));
+  }
+  parameters.push_back("const Then& then");
+  std::string list = fmt::format("{}", fmt::join(parameters, ", "));
+  const std::size_t head = text.order.name.size() + sizeof "void order_";  // with the parenthesis
+  if (head + list.size() > kWidth) {
+    list = fmt::format("{}", fmt::join(parameters, ",\n" + std::string(head, ' ')));
+  }
+  std::vector<std::string> body;
+  for (const spec::OrderLet& let : text.order.lets) {
+    if (!used.contains(let.name)) continue;
+    body.push_back(fmt::format("const {} {} = {};", text.expressions.type(), local(let.name),
+                               text.expressions.number(let.value)));
+  }
+  for (const spec::OrderRepeat& repeat : text.order.repeats) {
+    if (std::string loop = text.repeat_text(repeat); !loop.empty()) body.push_back(std::move(loop));
+  }
+  std::string chunks;
+  if (used.contains("chunks")) {
+    std::vector<std::string> counts;
+    for (int rank = 0; rank < outline.program.ranks; ++rank) {
+      counts.push_back(std::to_string(outline.program.chunks(rank)));
+    }
+    chunks = fmt::format("// Stages, by rank.\ninline constexpr int kChunks[] = {{{}}};\n\n",
+                         fmt::join(counts, ", "));
+  }
+  return chunks +
+         fill(R"(// Order $order$: calls `then(op, chunk)` for each of its places$rank$, in order.
+template <class Then>
+void order_$order$($parameters$) {
+  $body$
+}
+)",
+              {{"order", text.order.name},
+               {"rank", used.contains("r") ? " on rank r" : ""},
+               {"parameters", list},
+               {"body", lines(body)}});
+}
+
+bool has_fractions(const Outline& outline) {
+  return dispatched_order(outline.program) >= 0 &&
+         OrderText::uses_fractions(OrderText::folded(outline));
+}
+
+std::string order_call(const Outline& outline, const std::string& then) {
+  const OrderText text(outline);
+  const std::set<std::string> used = text.used();
+  std::string arguments;
+  if (used.contains("r")) arguments += "rows_.rank(), ";
+  if (used.contains("chunks")) arguments += "kChunks[rows_.rank()], ";
+  if (used.contains("microbatches")) arguments += "microbatches, ";
+  if (arguments.empty()) return fmt::format("order_{}({});", text.order.name, then);
+  arguments.pop_back();  // the space
+  return fmt::format("order_{}({}\n{}{});", text.order.name, arguments,
+                     std::string(sizeof "order_" + text.order.name.size(), ' '), then);
+}
+
+}  // namespace ripeline::codegen

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "codegen/parts.h"
+#include "codegen/printer.h"
+
+namespace ripeline::codegen {
+namespace {
+
+using spec::Program;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// A pool's place among its resource's: the tables are by stage or rank.
+void check_pools(const Program& program) {
+  for (std::size_t i = 0, first = 0; i < program.pools.size(); ++i) {
+    const spec::Pool& pool = program.pools[i];
+    if (i > 0 && pool.resource != program.pools[i - 1].resource) first = i;
+    const bool per_rank = Program::at(program.resources, pool.resource).per_rank;
+    if (at(per_rank ? pool.rank : pool.stage) == i - first) continue;
+    std::fputs("ripeline: a bug: the pools of a resource are not in order\n", stderr);
+    std::abort();
+  }
+}
+
+std::vector<Bounded> bounded_of(const Program& program) {
+  std::vector<Bounded> bounded;
+  for (int resource = 0; resource < static_cast<int>(program.resources.size()); ++resource) {
+    Bounded b{resource, {}};
+    for (const spec::Pool& pool : program.pools) {
+      if (pool.resource == resource && pool.capacity) b.capacity.push_back(*pool.capacity);
+    }
+    const bool acquired =
+        std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
+          return std::any_of(lane.acquires.begin(), lane.acquires.end(), [&](const auto& a) {
+            return Program::at(program.pools, a.pool).resource == resource;
+          });
+        });
+    if (acquired && !b.capacity.empty()) bounded.push_back(std::move(b));
+  }
+  return bounded;
+}
+
+void add_room(const Program& program, std::vector<Room>& rooms, const spec::Lane& lane,
+              const spec::Acquire& acquire) {
+  const spec::Pool& pool = Program::at(program.pools, acquire.pool);
+  if (!pool.capacity) return;
+  auto room = std::find_if(rooms.begin(), rooms.end(),
+                           [&](const Room& r) { return r.resource == pool.resource; });
+  if (room == rooms.end()) {
+    const std::vector<std::int64_t> none(program.stages.size(), 0);
+    room = rooms.insert(rooms.end(), {pool.resource, none, none});
+  }
+  room->amount[at(lane.stage)] = acquire.amount;
+  room->leaving[at(lane.stage)] = acquire.leaving;
+}
+
+void add_giving(const Outline& outline, std::vector<Giving>& givings, const spec::Lane& lane,
+                const spec::Release& release) {
+  const Program& program = outline.program;
+  const int resource = Program::at(program.pools, release.pool).resource;
+  const bool counted = std::any_of(outline.bounded.begin(), outline.bounded.end(),
+                                   [&](const Bounded& b) { return b.resource == resource; });
+  if (!counted) return;
+  auto giving = std::find_if(givings.begin(), givings.end(),
+                             [&](const Giving& g) { return g.resource == resource; });
+  if (giving == givings.end()) {
+    giving = givings.insert(givings.end(),
+                            {resource, std::vector<std::int64_t>(program.stages.size(), 0)});
+  }
+  giving->amount[at(lane.stage)] = release.amount;
+}
+
+}  // namespace
+
+Outline outline_of(const Program& program) {
+  check_pools(program);
+  Outline outline{
+      .program = program, .chunks = 1, .gaps = false, .bounded = {}, .rooms = {}, .givings = {}};
+  for (const spec::Stage& stage : program.stages) {
+    outline.chunks = std::max(outline.chunks, stage.chunk + 1);
+  }
+  const std::size_t places = at(program.ranks) * at(outline.chunks) * program.ops.size();
+  outline.gaps = program.lanes.size() != places;
+  outline.bounded = bounded_of(program);
+  outline.rooms.resize(program.ops.size());
+  outline.givings.resize(program.ops.size());
+  for (const spec::Lane& lane : program.lanes) {
+    for (const spec::Acquire& acquire : lane.acquires) {
+      add_room(program, outline.rooms[at(lane.op)], lane, acquire);
+    }
+    for (const spec::Release& release : lane.releases) {
+      add_giving(outline, outline.givings[at(lane.op)], lane, release);
+    }
+  }
+  return outline;
+}
+
+std::optional<std::int64_t> same(const std::vector<std::int64_t>& values) {
+  const bool all = std::all_of(values.begin(), values.end(),
+                               [&](std::int64_t value) { return value == values.front(); });
+  return all && !values.empty() ? std::optional(values.front()) : std::nullopt;
+}
+
+std::optional<std::int64_t> same_at(const Outline& outline, int op,
+                                    const std::vector<std::int64_t>& by_stage) {
+  std::vector<std::int64_t> there;
+  for (int stage = 0; stage < static_cast<int>(by_stage.size()); ++stage) {
+    if (outline.program.lane_of(op, stage) >= 0) there.push_back(by_stage[at(stage)]);
+  }
+  return same(there);
+}
+
+int dispatched_order(const Program& program) {
+  if (program.dispatch.in_order) return program.dispatch.order;
+  const spec::Hint& hint = program.dispatch.hint;
+  return hint.rule == spec::Hint::Rule::order ? hint.order : -1;
+}
+
+bool has_rounds(const Program& program) {
+  const spec::Hint& hint = program.dispatch.hint;
+  return !program.dispatch.in_order && hint.rule == spec::Hint::Rule::rounds && hint.ops.size() > 1;
+}
+
+std::string op_constant(const Program& program, int op) {
+  return "ops::" + identifier(Program::at(program.ops, op).name);
+}
+
+}  // namespace ripeline::codegen

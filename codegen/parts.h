@@ -1,0 +1,78 @@
+// The parts of a generated header. Private to codegen/; see generate.cpp for how they follow one
+// another.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/program.h"
+
+namespace ripeline::codegen {
+
+using Peaks = std::vector<std::optional<std::int64_t>>;
+
+// What an op acquires of a resource that has a capacity. The numbers are by stage; those that are
+// the same wherever the op is are written into the guard, the others into tables.
+struct Room {
+  int resource = 0;
+  std::vector<std::int64_t> amount;
+  std::vector<std::int64_t> leaving;
+};
+
+// What an op releases of a bounded resource, by stage.
+struct Giving {
+  int resource = 0;
+  std::vector<std::int64_t> amount;
+};
+
+// A resource that some op acquires and that has a capacity.
+struct Bounded {
+  int resource = 0;
+  std::vector<std::int64_t> capacity;  // by stage or rank
+};
+
+// What the program uses, so that nothing else is written.
+struct Outline {
+  const spec::Program& program;
+  int chunks = 1;     // the most stages on one rank
+  bool gaps = false;  // some rank lacks an op at some chunk
+  std::vector<Bounded> bounded;
+  std::vector<std::vector<Room>> rooms;      // per op
+  std::vector<std::vector<Giving>> givings;  // per op
+};
+[[nodiscard]] Outline outline_of(const spec::Program& program);
+
+// The number, if all are the same at the places where `op` is.
+[[nodiscard]] std::optional<std::int64_t> same_at(const Outline& outline, int op,
+                                                  const std::vector<std::int64_t>& by_stage);
+[[nodiscard]] std::optional<std::int64_t> same(const std::vector<std::int64_t>& values);
+
+// ProgramFacts and its tables, then those of capacities and amounts.
+[[nodiscard]] std::string tables(const Outline& outline, const Peaks* peaks);
+[[nodiscard]] std::string number_tables(const Outline& outline);
+// The admission guards, as function templates over their number type.
+[[nodiscard]] std::string guards(const Outline& outline);
+// The order that the dispatch commits to or follows, if any, as a function template.
+[[nodiscard]] std::string order_function(const Outline& outline);
+// Whether it computes with core::Fraction.
+[[nodiscard]] bool has_fractions(const Outline& outline);
+// The call of it, with `then` as its last argument.
+[[nodiscard]] std::string order_call(const Outline& outline, const std::string& then);
+// The class.
+[[nodiscard]] std::string arbiter(const Outline& outline, const std::string& name);
+// The hint as the language writes it, in a sentence.
+[[nodiscard]] std::string hint_title(const spec::Program& program);
+// The body of choose(): the hint as straight code.
+[[nodiscard]] std::string hint_choice(const Outline& outline);
+
+// -1: none.
+[[nodiscard]] int dispatched_order(const spec::Program& program);
+// Whether choosing needs to know what was taken last.
+[[nodiscard]] bool has_rounds(const spec::Program& program);
+
+// ops::F
+[[nodiscard]] std::string op_constant(const spec::Program& program, int op);
+
+}  // namespace ripeline::codegen

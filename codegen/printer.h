@@ -1,0 +1,37 @@
+// Templates of the text that is written: named holes between dollar signs.
+//
+//   fill("case $op$:\n  $statements$\n", {{"op", "ops::F"}, {"statements", lines}})
+//
+// A value of several lines is indented as its hole is. A line that holds nothing but a hole
+// disappears when the value is empty. A hole without a value and a value without a hole are
+// mistakes of the generator: the program aborts and says which.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ripeline::codegen {
+
+using Holes = std::map<std::string_view, std::string>;
+
+[[nodiscard]] std::string fill(std::string_view text, const Holes& holes);
+
+// The items with commas between them, on lines of at most `width` columns, each with a comma at its
+// end.
+[[nodiscard]] std::string wrap(const std::vector<std::string>& items, std::size_t width);
+
+// The lines, each with a newline at its end but the last.
+[[nodiscard]] std::string lines(const std::vector<std::string>& texts);
+
+// The texts with an empty line between them.
+[[nodiscard]] std::string paragraphs(const std::vector<std::string>& texts);
+
+// A string literal.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+// The name, with an underscore after it where C++ has taken it.
+[[nodiscard]] std::string identifier(const std::string& name);
+
+}  // namespace ripeline::codegen

@@ -1,0 +1,176 @@
+// The rules of a program as straight code: its guards, its hint.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "codegen/parts.h"
+#include "codegen/printer.h"
+#include "spec/hint.h"
+
+namespace ripeline::codegen {
+namespace {
+
+using spec::Program;
+
+// held + amount + leaving <= capacity, with the numbers that are known here.
+std::string condition(const Outline& outline, int op, const Room& room,
+                      std::vector<std::string>& parameters) {
+  const std::string& resource = Program::at(outline.program.resources, room.resource).name;
+  parameters.push_back(resource + "_held");
+  std::string text = resource + "_held";
+  const auto add = [&](const char* what, std::optional<std::int64_t> number) {
+    if (number == 0) return std::string();
+    if (number) return std::to_string(*number);
+    parameters.push_back(resource + what);
+    return parameters.back();
+  };
+  text += " + " + add("_amount", same_at(outline, op, room.amount));
+  const std::string leaving = add("_leaving", same_at(outline, op, room.leaving));
+  if (!leaving.empty()) text += " + " + leaving;
+  for (const Bounded& b : outline.bounded) {
+    if (b.resource == room.resource) text += " <= " + add("_capacity", same(b.capacity));
+  }
+  return text;
+}
+
+std::string guard(const Outline& outline, int op) {
+  const Program& program = outline.program;
+  std::vector<std::string> parameters;
+  std::vector<std::string> conditions;
+  std::vector<std::string> names;
+  for (const Room& room : Program::at(outline.rooms, op)) {
+    names.push_back(Program::at(program.resources, room.resource).name);
+    conditions.push_back(condition(outline, op, room, parameters));
+  }
+  for (std::string& parameter : parameters) parameter = "const Number& " + parameter;
+  const std::string& name = Program::at(program.ops, op).name;
+  const std::string head = fmt::format("constexpr auto admits_{}(", name);
+  std::string list = fmt::format("{}", fmt::join(parameters, ", "));
+  if (head.size() + list.size() > 96) {
+    list = fmt::format("{}", fmt::join(parameters, ",\n" + std::string(head.size(), ' ')));
+  }
+  return fill(R"(// $op$ may start when there is room for it in $resources$.
+template <class Number>
+$head$$parameters$) {
+  return $conditions$;
+}
+)",
+              {{"op", name},
+               {"resources", fmt::format("{}", fmt::join(names, " and in "))},
+               {"head", head},
+               {"parameters", list},
+               {"conditions", fmt::format("{}", fmt::join(conditions, " &&\n         "))}});
+}
+
+// One line: the op's task, if it has one that may start.
+std::string try_op(const Program& program, int op) {
+  return fmt::format("if (const core::Choice c = offer({}, allowed); c.starts()) return c;",
+                     op_constant(program, op));
+}
+
+std::string last_op(const Program& program, int op) {
+  return fmt::format("return offer({}, allowed);", op_constant(program, op));
+}
+
+// The ops in turn. The last decides, unless more comes after.
+std::vector<std::string> chain(const Program& program, const std::vector<int>& ops, bool more) {
+  std::vector<std::string> texts;
+  if (ops.empty() && !more) texts.push_back("return {};");
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool last = i + 1 == ops.size() && !more;
+    texts.push_back(last ? last_op(program, ops[i]) : try_op(program, ops[i]));
+  }
+  return texts;
+}
+
+// A case for each entry that may be the first to try.
+std::string rounds(const Program& program, const std::vector<int>& entries, bool more) {
+  std::string text = "switch (step_.round) {\n";
+  for (std::size_t first = 0; first < entries.size(); ++first) {
+    std::vector<int> turn(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end());
+    turn.insert(turn.end(), entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(first));
+    std::vector<std::string> body = chain(program, turn, more);
+    if (more) body.push_back("break;");
+    const bool last = first + 1 == entries.size();
+    text += fill("  $case$:  // $op$ first\n    $body$\n",
+                 {{"case", last ? "default" : fmt::format("case {}", first)},
+                  {"op", Program::at(program.ops, entries[first]).name},
+                  {"body", lines(body)}});
+  }
+  return text + "}";
+}
+
+constexpr const char* kFollow = R"(core::Choice earliest;
+int place = core::FollowedOrder::kNoPlace;
+for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+  if (order_.next_place(lane) >= place) continue;
+  if (const core::Choice c = offer_lane(lane, allowed); c.starts()) {
+    earliest = c;
+    place = order_.next_place(lane);
+  }
+}
+if (earliest.starts()) return earliest;
+// Lanes that the order does not list, or not so often.)";
+
+}  // namespace
+
+std::string guards(const Outline& outline) {
+  std::string text;
+  for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
+    if (!Program::at(outline.rooms, op).empty()) text += "\n" + guard(outline, op);
+  }
+  return text;
+}
+
+std::string hint_title(const Program& program) {
+  const spec::Hint& hint = program.dispatch.hint;
+  const auto list = [&](const std::vector<int>& ops) {
+    std::vector<std::string> names;
+    for (const int op : ops) names.push_back(Program::at(program.ops, op).name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  std::string rule;
+  switch (hint.rule) {
+    case spec::Hint::Rule::none:
+      rule = "no preference";
+      break;
+    case spec::Hint::Rule::prefer:
+      rule = "prefer " + list(hint.ops);
+      break;
+    case spec::Hint::Rule::rounds:
+      rule = "rounds " + list(hint.ops);
+      break;
+    case spec::Hint::Rule::order:
+      rule = "follows order " + Program::at(program.orders, hint.order).name;
+      break;
+  }
+  if (!hint.fill.empty()) rule += "; fill " + list(hint.fill);
+  return hint.name.empty() ? "No hint: the ops as they are declared."
+                           : fmt::format("Hint {}: {}.", hint.name, rule);
+}
+
+std::string hint_choice(const Outline& outline) {
+  const Program& program = outline.program;
+  const spec::Hint& hint = program.dispatch.hint;
+  std::vector<int> present;  // in order of preference
+  for (const int op : spec::HintPolicy::op_preference(program, hint)) {
+    for (int stage = 0; stage < static_cast<int>(program.stages.size()); ++stage) {
+      if (program.lane_of(op, stage) < 0) continue;
+      present.push_back(op);
+      break;
+    }
+  }
+  if (hint.rule == spec::Hint::Rule::order) {
+    return kFollow + ("\n" + lines(chain(program, present, false)));
+  }
+  if (!has_rounds(program)) return lines(chain(program, present, false));
+  std::vector<int> rest;
+  for (const int op : present) {
+    if (std::find(hint.ops.begin(), hint.ops.end(), op) == hint.ops.end()) rest.push_back(op);
+  }
+  const std::string turns = rounds(program, hint.ops, !rest.empty());
+  return rest.empty() ? turns : turns + "\n" + lines(chain(program, rest, false));
+}
+
+}  // namespace ripeline::codegen

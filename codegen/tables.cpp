@@ -1,0 +1,252 @@
+// ProgramFacts as constexpr tables, and the numbers that differ between stages or ranks.
+#include <fmt/format.h>
+
+#include "codegen/parts.h"
+#include "codegen/printer.h"
+
+namespace ripeline::codegen {
+namespace {
+
+using spec::Program;
+
+constexpr std::size_t kWidth = 96;  // of a table's lines, without their indent
+
+const char* name_of(spec::OpKind kind) {
+  switch (kind) {
+    case spec::OpKind::plain:
+      return "plain";
+    case spec::OpKind::forward:
+      return "forward";
+    case spec::OpKind::backward:
+      return "backward";
+    case spec::OpKind::backward_input:
+      return "backward_input";
+    case spec::OpKind::backward_weight:
+      return "backward_weight";
+    case spec::OpKind::reduce:
+      return "reduce";
+    case spec::OpKind::offload:
+      return "offload";
+    case spec::OpKind::reload:
+      return "reload";
+    case spec::OpKind::recompute:
+      return "recompute";
+    case spec::OpKind::user:
+      return "user";
+  }
+  return "plain";
+}
+
+const char* name_of(spec::Engine engine) {
+  switch (engine) {
+    case spec::Engine::compute:
+      return "compute";
+    case spec::Engine::copy_out:
+      return "copy_out";
+    case spec::Engine::copy_in:
+      return "copy_in";
+  }
+  return "compute";
+}
+
+std::string array(const std::string& type, const std::string& name, const std::string& comment,
+                  const std::string& rows) {
+  if (rows.size() < 40 && rows.find('{') == std::string::npos) {
+    return fmt::format("// {}\ninline constexpr {} {}[] = {{{}}};\n", comment, type, name,
+                       rows.substr(0, rows.size() - 1));
+  }
+  return fill(R"(// $comment$
+inline constexpr $type$ $name$[] = {
+    $rows$
+};
+)",
+              {{"comment", comment}, {"type", type}, {"name", name}, {"rows", rows}});
+}
+
+// Groups on lines of their own.
+std::string grouped(const std::vector<std::vector<std::string>>& groups) {
+  std::vector<std::string> texts;
+  for (const auto& group : groups) {
+    if (!group.empty()) texts.push_back(wrap(group, kWidth));
+  }
+  return lines(texts);
+}
+
+std::string op_tables(const Program& program) {
+  std::vector<std::string> constants;
+  std::vector<std::string> rows;
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    const spec::Op& o = Program::at(program.ops, op);
+    constants.push_back(fmt::format("inline constexpr int {} = {};", identifier(o.name), op));
+    rows.push_back(fmt::format("{{{}, core::OpKind::{}}}", quoted(o.name), name_of(o.kind)));
+  }
+  return fill(R"(namespace ops {
+$constants$
+}  // namespace ops
+
+)",
+              {{"constants", lines(constants)}}) +
+         array("core::OpFacts", "kOps", "Name, kind.", wrap(rows, kWidth));
+}
+
+std::string lane_table(const Program& program) {
+  std::vector<std::string> ranks;
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const int first = program.first_lane(rank);
+    const int end = program.first_lane(rank + 1);
+    if (first == end) continue;
+    std::string names = fmt::format("// Rank {}, from lane {}:", rank, first);
+    std::vector<std::string> rows;
+    for (int lane = first; lane < end; ++lane) {
+      const spec::Lane& l = Program::at(program.lanes, lane);
+      names += " " + program.lane_name(lane);
+      rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}}}", op_constant(program, l.op),
+                                 l.stage, l.rank, l.chunk, name_of(l.engine)));
+    }
+    ranks.push_back(names + "\n" + wrap(rows, kWidth));
+  }
+  return array("core::LaneFacts", "kLanes", "Op, stage, rank, chunk, engine.", lines(ranks));
+}
+
+std::string edge_table(const Program& program) {
+  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
+  for (const spec::Edge& e : program.edges) {
+    ranks[static_cast<std::size_t>(Program::at(program.lanes, e.consumer).rank)].push_back(
+        fmt::format("{{{}, {}}}", e.producer, e.consumer));
+  }
+  return array("core::EdgeFacts", "kEdges",
+               "The producer's lane, the consumer's; by the consumer's rank.", grouped(ranks));
+}
+
+std::string pool_table(const Program& program, const Peaks* peaks) {
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < program.pools.size(); ++i) {
+    const spec::Pool& p = program.pools[i];
+    const spec::Resource& resource = Program::at(program.resources, p.resource);
+    const std::int64_t bound = peaks != nullptr ? peaks->at(i).value_or(-1) : -1;
+    rows.push_back(fmt::format("{{{}, {}, {}, {}, {}}}", quoted(resource.name),
+                               quoted(resource.unit), p.rank, p.stage, bound));
+  }
+  return array("core::PoolFacts", "kPools",
+               "Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).",
+               wrap(rows, kWidth));
+}
+
+std::int64_t released(const spec::Lane& lane, int pool) {
+  for (const spec::Release& r : lane.releases) {
+    if (r.pool == pool) return r.amount;
+  }
+  return 0;
+}
+
+bool acquires(const spec::Lane& lane, int pool) {
+  for (const spec::Acquire& a : lane.acquires) {
+    if (a.pool == pool) return true;
+  }
+  return false;
+}
+
+std::string use_table(const Program& program) {
+  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
+  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
+    const spec::Lane& l = program.lanes[lane];
+    std::vector<std::string>& rows = ranks[static_cast<std::size_t>(l.rank)];
+    for (const spec::Acquire& a : l.acquires) {
+      rows.push_back(
+          fmt::format("{{{}, {}, {}, {}}}", lane, a.pool, a.amount, released(l, a.pool)));
+    }
+    for (const spec::Release& r : l.releases) {
+      if (!acquires(l, r.pool))
+        rows.push_back(fmt::format("{{{}, {}, 0, {}}}", lane, r.pool, r.amount));
+    }
+  }
+  const std::string text = grouped(ranks);
+  if (text.empty()) return text;
+  return array("core::UseFacts", "kUses",
+               "Lane, pool, what a task acquires at its start, what it releases at its end.", text);
+}
+
+std::string numbers(const std::string& name, const std::string& comment,
+                    const std::vector<std::int64_t>& values) {
+  std::vector<std::string> rows;
+  for (const std::int64_t value : values) rows.push_back(std::to_string(value));
+  return array("std::int64_t", name, comment, wrap(rows, kWidth));
+}
+
+}  // namespace
+
+std::string tables(const Outline& outline, const Peaks* peaks) {
+  const Program& program = outline.program;
+  std::string text = op_tables(program) + "\n" + lane_table(program) + "\n";
+  if (!program.edges.empty()) text += edge_table(program) + "\n";
+  if (!program.pools.empty()) text += pool_table(program, peaks) + "\n";
+  const std::string uses = use_table(program);
+  if (!uses.empty()) text += uses + "\n";
+  text += fill(R"(inline constexpr core::ProgramFacts facts = {
+    .core_version = core::kCoreVersion,
+    .name = $name$,
+    .hash = 0x$hash$U,
+    .proved = $proved$,
+    .ranks = $ranks$,
+    .stages = $stages$,
+    .min_microbatches = $min$,
+    .max_microbatches = $max$,$no_limit$
+    .ops = kOps,
+    .lanes = kLanes,
+    .edges = $edges$,
+    .pools = $pools$,
+    .uses = $uses$,
+};
+)",
+               {{"name", quoted(program.name)},
+                {"hash", spec::hash_text(program.hash)},
+                {"proved", peaks != nullptr ? "true" : "false"},
+                {"ranks", std::to_string(program.ranks)},
+                {"stages", std::to_string(program.stages.size())},
+                {"min", std::to_string(program.microbatches.min)},
+                {"max", std::to_string(program.microbatches.max.value_or(0))},
+                {"no_limit", program.microbatches.max ? "" : "  // no limit"},
+                {"edges", program.edges.empty() ? "{}" : "kEdges"},
+                {"pools", program.pools.empty() ? "{}" : "kPools"},
+                {"uses", uses.empty() ? "{}" : "kUses"}});
+  return text;
+}
+
+std::string number_tables(const Outline& outline) {
+  const Program& program = outline.program;
+  std::string text;
+  for (const Bounded& b : outline.bounded) {
+    if (same(b.capacity)) continue;
+    const spec::Resource& resource = Program::at(program.resources, b.resource);
+    text += "\n" + numbers("kCapacity_" + resource.name,
+                           fmt::format("The capacity of {}, by {}.", resource.name,
+                                       resource.per_rank ? "rank" : "stage"),
+                           b.capacity);
+  }
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    const std::string& name = Program::at(program.ops, op).name;
+    for (const Room& room : Program::at(outline.rooms, op)) {
+      const std::string& resource = Program::at(program.resources, room.resource).name;
+      if (!same_at(outline, op, room.amount)) {
+        text += "\n" + numbers(fmt::format("kAmount_{}_{}", name, resource),
+                               fmt::format("What {} acquires of {}, by stage.", name, resource),
+                               room.amount);
+      }
+      if (!same_at(outline, op, room.leaving)) {
+        text += "\n" + numbers(fmt::format("kLeaving_{}_{}", name, resource),
+                               fmt::format("What {} leaves of {}, by stage.", name, resource),
+                               room.leaving);
+      }
+    }
+    for (const Giving& giving : Program::at(outline.givings, op)) {
+      const std::string& resource = Program::at(program.resources, giving.resource).name;
+      if (same_at(outline, op, giving.amount)) continue;
+      text += "\n" + numbers(fmt::format("kRelease_{}_{}", name, resource),
+                             fmt::format("What {} releases of {}, by stage.", name, resource),
+                             giving.amount);
+    }
+  }
+  return text;
+}
+
+}  // namespace ripeline::codegen

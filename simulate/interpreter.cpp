@@ -1,0 +1,193 @@
+#include "simulate/interpreter.h"
+
+#include <algorithm>
+
+namespace ripeline::simulate {
+namespace {
+
+core::OpKind to_core(spec::OpKind kind) {
+  switch (kind) {
+    case spec::OpKind::plain:
+      return core::OpKind::plain;
+    case spec::OpKind::forward:
+      return core::OpKind::forward;
+    case spec::OpKind::backward:
+      return core::OpKind::backward;
+    case spec::OpKind::backward_input:
+      return core::OpKind::backward_input;
+    case spec::OpKind::backward_weight:
+      return core::OpKind::backward_weight;
+    case spec::OpKind::reduce:
+      return core::OpKind::reduce;
+    case spec::OpKind::offload:
+      return core::OpKind::offload;
+    case spec::OpKind::reload:
+      return core::OpKind::reload;
+    case spec::OpKind::recompute:
+      return core::OpKind::recompute;
+    case spec::OpKind::user:
+      return core::OpKind::user;
+  }
+  return core::OpKind::plain;
+}
+
+core::Engine to_core(spec::Engine engine) {
+  switch (engine) {
+    case spec::Engine::compute:
+      return core::Engine::compute;
+    case spec::Engine::copy_out:
+      return core::Engine::copy_out;
+    case spec::Engine::copy_in:
+      return core::Engine::copy_in;
+  }
+  return core::Engine::compute;
+}
+
+spec::Engine to_spec(core::Engine engine) {
+  switch (engine) {
+    case core::Engine::compute:
+      return spec::Engine::compute;
+    case core::Engine::copy_out:
+      return spec::Engine::copy_out;
+    case core::Engine::copy_in:
+      return spec::Engine::copy_in;
+  }
+  return spec::Engine::compute;
+}
+
+// One per lane and pool that it acquires or releases.
+std::vector<core::UseFacts> uses_of(const spec::Program& program, int lane) {
+  std::vector<core::UseFacts> uses;
+  const spec::Lane& l = spec::Program::at(program.lanes, lane);
+  for (const spec::Acquire& a : l.acquires) uses.push_back({lane, a.pool, a.amount, 0});
+  for (const spec::Release& r : l.releases) {
+    const auto same = std::find_if(uses.begin(), uses.end(),
+                                   [&](const core::UseFacts& u) { return u.pool == r.pool; });
+    if (same == uses.end()) {
+      uses.push_back({lane, r.pool, 0, r.amount});
+    } else {
+      same->releases = r.amount;
+    }
+  }
+  return uses;
+}
+
+}  // namespace
+
+FactsStorage::FactsStorage(const spec::Program& program,
+                           const std::vector<std::optional<std::int64_t>>& peaks) {
+  // All names first: the views into them must not move.
+  names_.push_back(program.name);
+  for (const spec::Op& op : program.ops) names_.push_back(op.name);
+  for (const spec::Resource& resource : program.resources) {
+    names_.push_back(resource.name);
+    names_.push_back(resource.unit);
+  }
+  const std::size_t first_resource = 1 + program.ops.size();
+
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    ops_.push_back({names_[1 + i], to_core(program.ops[i].kind)});
+  }
+  for (std::size_t i = 0; i < program.lanes.size(); ++i) {
+    const spec::Lane& l = program.lanes[i];
+    lanes_.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine)});
+    const std::vector<core::UseFacts> uses = uses_of(program, static_cast<int>(i));
+    uses_.insert(uses_.end(), uses.begin(), uses.end());
+  }
+  for (const spec::Edge& e : program.edges) edges_.push_back({e.producer, e.consumer});
+  for (std::size_t i = 0; i < program.pools.size(); ++i) {
+    const spec::Pool& p = program.pools[i];
+    const std::size_t name = first_resource + 2 * static_cast<std::size_t>(p.resource);
+    const std::int64_t bound = i < peaks.size() ? peaks[i].value_or(-1) : -1;
+    pools_.push_back({names_[name], names_[name + 1], p.rank, p.stage, bound});
+  }
+  facts_ = {.core_version = core::kCoreVersion,
+            .name = names_[0],
+            .hash = program.hash,
+            .proved = !peaks.empty(),
+            .ranks = program.ranks,
+            .stages = static_cast<int>(program.stages.size()),
+            .min_microbatches = program.microbatches.min,
+            .max_microbatches = program.microbatches.max.value_or(0),
+            .ops = ops_,
+            .lanes = lanes_,
+            .edges = edges_,
+            .pools = pools_,
+            .uses = uses_};
+}
+
+FactsStorage::FactsStorage(const verify::ProvedProgram& proved)
+    : FactsStorage(proved.program(), proved.peaks()) {
+  facts_.proved = true;  // also of a program without pools
+}
+
+InterpretedArbiter::InterpretedArbiter(const spec::Program& program,
+                                       const core::ProgramFacts& facts, int rank)
+    : program_(program), facts_(facts), rank_(rank) {}
+
+core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
+  if (!program_.microbatches.contains(microbatches)) {
+    return {core::StatusCode::invalid,
+            program_.name + ": " + std::to_string(microbatches) + " microbatches are out of range"};
+  }
+  if (program_.dispatch.in_order) {
+    const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.order);
+    for (int r = 0; r < program_.ranks; ++r) {
+      const spec::Result<std::vector<int>> lanes = spec::expand(program_, order, r, microbatches);
+      if (!lanes.ok()) {
+        return {core::StatusCode::invalid,
+                program_.name + ": order " + order.name + ": " + lanes.errors().front().message};
+      }
+    }
+  }
+  machine_.emplace(program_, microbatches);
+  state_ = machine_->initial();
+  return {};
+}
+
+void InterpretedArbiter::on_finished(core::Task task, core::Time /*now*/) {
+  machine_->step(
+      state_,
+      {.what = spec::Event::Do::end, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
+}
+
+void InterpretedArbiter::on_arrived(core::Message message, core::Time /*now*/) {
+  machine_->step(state_, {.what = spec::Event::Do::arrive,
+                          .lane = spec::Program::at(program_.edges, message.edge).consumer,
+                          .microbatch = message.microbatch,
+                          .edge = message.edge});
+}
+
+void InterpretedArbiter::ready(core::Engine engine, core::TaskSet& out) const {
+  const int first = program_.first_lane(rank_);
+  const int end = program_.first_lane(rank_ + 1);
+  const int microbatches = machine_ ? machine_->microbatches() : 0;
+  out.reset(first, end - first, microbatches);
+  for (int lane = first; lane < end; ++lane) {
+    if (spec::Program::at(program_.lanes, lane).engine != to_spec(engine)) continue;
+    for (int m = 0; m < microbatches; ++m) {
+      if (machine_->may_start(state_, lane, m)) out.add({lane, m});
+    }
+  }
+}
+
+core::Choice InterpretedArbiter::choose(core::Engine engine, const core::TaskSet* allowed,
+                                        core::Time /*now*/) const {
+  if (!machine_) return {};
+  spec::Machine::Allowed filter;
+  if (allowed != nullptr) {
+    filter = [allowed](int lane, int m) { return allowed->contains({lane, m}); };
+  }
+  const auto [lane, m] = machine_->choice(state_, rank_, to_spec(engine), filter);
+  if (lane < 0) return {};
+  return {.kind = core::Choice::Kind::start, .task = {lane, m}, .until = core::Time{0}};
+}
+
+void InterpretedArbiter::started(core::Task task, core::Time /*now*/) {
+  machine_->step(state_, {.what = spec::Event::Do::start,
+                          .lane = task.lane,
+                          .microbatch = task.microbatch,
+                          .edge = -1});
+}
+
+}  // namespace ripeline::simulate

@@ -1,0 +1,67 @@
+// InterpretedArbiter: core's arbiter interface, answered by spec/machine.h itself.
+//
+// Slow and plainly right: what the generated arbiter must agree with, and what runs programs that
+// were never compiled. FactsStorage makes a Program's ProgramFacts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "spec/machine.h"
+#include "spec/program.h"
+#include "verify/proved_program.h"
+
+namespace ripeline::simulate {
+
+// Owns what a ProgramFacts views. Not copyable; outlives every user of facts().
+class FactsStorage {
+ public:
+  // `peaks` per pool, as verify proved them; empty: nothing was proved.
+  FactsStorage(const spec::Program& program, const std::vector<std::optional<std::int64_t>>& peaks);
+  explicit FactsStorage(const verify::ProvedProgram& proved);
+  FactsStorage(const FactsStorage&) = delete;
+  FactsStorage& operator=(const FactsStorage&) = delete;
+
+  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<core::OpFacts> ops_;
+  std::vector<core::LaneFacts> lanes_;
+  std::vector<core::EdgeFacts> edges_;
+  std::vector<core::PoolFacts> pools_;
+  std::vector<core::UseFacts> uses_;
+  core::ProgramFacts facts_{};
+};
+
+// Program and facts are borrowed and must outlive it.
+class InterpretedArbiter final : public core::Arbiter {
+ public:
+  InterpretedArbiter(const spec::Program& program, const core::ProgramFacts& facts, int rank);
+
+  const core::ProgramFacts& facts() const override { return facts_; }
+  int rank() const override { return rank_; }
+  core::Status begin_step(std::int64_t step, int microbatches) override;
+  void on_finished(core::Task task, core::Time now) override;
+  void on_arrived(core::Message message, core::Time now) override;
+  void ready(core::Engine engine, core::TaskSet& out) const override;
+  core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                      core::Time now) const override;
+  void started(core::Task task, core::Time now) override;
+
+  // The machine's state: this rank's part of it is true, the rest is as at the start.
+  [[nodiscard]] const spec::Machine::State& state() const { return state_; }
+
+ private:
+  const spec::Program& program_;
+  const core::ProgramFacts& facts_;
+  int rank_;
+  std::optional<spec::Machine> machine_;  // of the current step
+  spec::Machine::State state_;
+};
+
+}  // namespace ripeline::simulate
