@@ -1,0 +1,14 @@
+// The commands of `ripeline`. Each adds itself to the application; what it does runs after parsing, and leaves its exit code.
+#pragma once
+
+#include <CLI/App.hpp>
+
+namespace ripeline::cli {
+
+void add_verify(CLI::App& app, int& exit_code);
+void add_generate(CLI::App& app, int& exit_code);
+void add_library(CLI::App& app, int& exit_code);
+void add_format(CLI::App& app, int& exit_code);
+void add_launch(CLI::App& app, int& exit_code);
+
+}  // namespace ripeline::cli

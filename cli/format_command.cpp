@@ -1,0 +1,69 @@
+// ripeline format: the canonical layout.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "spec/parse.h"
+#include "spec/print.h"
+
+namespace ripeline::cli {
+namespace {
+
+struct FormatOptions {
+  std::vector<std::string> files;
+  bool write = false;
+  bool check = false;
+};
+
+int format_one(const std::string& file, const FormatOptions& options) {
+  std::string error;
+  const auto source = read_source(file, error);
+  if (!source) {
+    std::cerr << "ripeline: " << error << '\n';
+    return bad_input;
+  }
+  const auto tree = spec::parse(*source);
+  if (!tree.ok()) {
+    std::cerr << spec::render(*source, tree.errors());
+    return bad_input;
+  }
+  const std::string text = spec::print(tree.value());
+  if (options.check) {
+    if (text == source->text) return ok;
+    std::cerr << source->name << ": not in the canonical layout; `ripeline format --write` makes it so\n";
+    return refuted;
+  }
+  if (!options.write || file == "-") {
+    std::cout << text;
+    return ok;
+  }
+  if (text == source->text) return ok;
+  std::ofstream out(file, std::ios::binary);
+  if (!(out << text << std::flush)) {
+    std::cerr << "ripeline: " << file << ": cannot be written: " << std::strerror(errno) << '\n';
+    return bad_input;
+  }
+  return ok;
+}
+
+}  // namespace
+
+void add_format(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("format", "print programs in the canonical layout; comments are kept");
+  auto options = std::make_shared<FormatOptions>();
+  command->add_option("FILE", options->files, kFileHelp)->required();
+  auto* write = command->add_flag("--write", options->write, "rewrite the files in place");
+  command->add_flag("--check", options->check, "change nothing; exit 1 if a file is not in the canonical layout")
+      ->excludes(write);
+  command->callback([options, &exit_code] {
+    for (const std::string& file : options->files) {
+      exit_code = worse(exit_code, format_one(file, *options));
+    }
+  });
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,108 @@
+// ripeline generate: proves a program and writes its arbiter, in one process.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "codegen/generate.h"
+#include "verify/report.h"
+#include "verify/verify.h"
+
+namespace ripeline::cli {
+namespace {
+
+struct GenerateCommand {
+  std::string file;
+  ProgramOptions program;
+  std::string name;
+  std::string output;
+  std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
+  bool unproved = false;
+};
+
+std::string base_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// As a reader of the file would type it, next to the source.
+std::string regenerate(const GenerateCommand& command) {
+  std::string text = "ripeline generate " + base_name(command.file);
+  for (const std::string& define : command.program.defines) text += " -D " + define;
+  if (!command.program.dispatch.empty()) text += fmt::format(" --dispatch \"{}\"", command.program.dispatch);
+  text += " --name " + command.name;
+  if (command.unproved) text += " --unproved";
+  return text + " -o " + base_name(command.output);
+}
+
+// Whole or not at all: a reader never sees half a file.
+bool write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::cout << text;
+    return true;
+  }
+  const std::string partial = path + ".partial";
+  std::ofstream out(partial, std::ios::binary);
+  const bool written = static_cast<bool>(out << text << std::flush);
+  out.close();
+  std::error_code error;
+  if (written) std::filesystem::rename(partial, path, error);
+  if (written && !error) return true;
+  std::cerr << fmt::format("ripeline: {}: cannot be written: {}\n", path,
+                           error ? error.message() : std::strerror(errno));
+  std::filesystem::remove(partial, error);
+  return false;
+}
+
+int run(const GenerateCommand& command) {
+  const auto loaded = load(command.file, command.program);
+  if (!loaded) return bad_input;
+  const codegen::GenerateOptions options{.name = command.name,
+                                         .file = base_name(loaded->source.name),
+                                         .command = regenerate(command)};
+  if (command.unproved) {
+    std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
+    return write_file(command.output, codegen::generate_unproved(loaded->program, options)) ? ok : bad_input;
+  }
+  const verify::Verdict verdict = [&] {
+    const Progress progress("proving " + loaded->source.name);
+    return verify::verify(loaded->program, {.solver_steps = command.steps});
+  }();
+  if (!verdict.proved) {
+    std::cerr << verify::report_text(loaded->program, loaded->source, verdict);
+    return verdict.outcome == verify::Outcome::refuted ? refuted : unknown;
+  }
+  return write_file(command.output, codegen::generate(*verdict.proved, options)) ? ok : bad_input;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "generate", "prove a program and write its arbiter as one C++ header; no proof, no file");
+  auto options = std::make_shared<GenerateCommand>();
+  command->add_option("FILE", options->file, kFileHelp)->required();
+  add_program_options(*command, options->program);
+  const CLI::Validator identifier(
+      [](std::string& text) {
+        static const std::regex kIdentifier("[A-Za-z][A-Za-z0-9_]*");
+        return std::regex_match(text, kIdentifier) ? std::string()
+                                                   : "'" + text + "' is not a C++ identifier";
+      },
+      "NAME");
+  command->add_option("--name", options->name, "the namespace of the generated code")->required()->check(identifier);
+  command->add_option("-o", options->output, "the header to write, or - for standard output")->required();
+  command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
+  command->add_flag("--unproved", options->unproved, "write it without a proof, marked so");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ripeline::cli

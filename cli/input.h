@@ -1,0 +1,43 @@
+// What the commands read: a file, a library schedule's name, or `-` for standard input; and -D, --dispatch, which every command takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "spec/diagnostics.h"
+#include "spec/elaborate.h"
+
+namespace ripeline::cli {
+
+// Of every command; several inputs give the worst, in the order bad_input, refuted, unknown, ok.
+enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3 };
+[[nodiscard]] int worse(int a, int b);
+
+struct ProgramOptions {
+  std::vector<std::string> defines;  // k=v
+  std::string dispatch;
+};
+void add_program_options(CLI::App& command, ProgramOptions& options);
+
+// What FILE means everywhere, for --help.
+inline constexpr const char* kFileHelp =
+    "a .ripe file, the name of a library schedule (see `ripeline library`), or - for standard input";
+
+// Fails with a sentence for people: what could not be read and why.
+[[nodiscard]] std::optional<spec::Source> read_source(const std::string& file, std::string& error);
+
+[[nodiscard]] std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options,
+                                                                      std::string& error);
+
+// Reads and compiles; on failure the errors are on standard error and the result is nothing.
+struct Loaded {
+  spec::Source source;
+  spec::Program program;
+};
+[[nodiscard]] std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
+                                         spec::Diagnostics* errors = nullptr);
+
+}  // namespace ripeline::cli

@@ -1,0 +1,179 @@
+#include "runtime/delay.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using core::Time;
+using Clock = std::chrono::steady_clock;
+
+enum class Draw : std::uint64_t { jitter = 1, rare };
+
+// In [0, 1), a function of its arguments alone.
+double uniform(std::uint64_t seed, Draw draw, std::int64_t step, std::int64_t what, std::int64_t microbatch) {
+  std::uint64_t x = seed;
+  for (const std::uint64_t word : {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
+                                   static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)}) {
+    x += word + 0x9e3779b97f4a7c15U;  // splitmix64
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    x ^= x >> 31;
+  }
+  return static_cast<double>(x >> 11) * 0x1.0p-53;
+}
+
+bool read_number(std::string_view text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value >= 0;
+}
+
+// At most an hour, so that sums stay far from overflow.
+bool read_time(std::string_view text, Time& time) {
+  double ms = 0;
+  if (!read_number(text, ms) || ms > 3'600'000) return false;
+  time = Time(static_cast<Time::rep>(ms * 1e6));
+  return true;
+}
+
+class DelayedTransport final : public Transport {
+ public:
+  DelayedTransport(Transport& inner, const core::ProgramFacts& facts, const DelayPlan& plan)
+      : inner_(inner), facts_(facts), plan_(plan) {}
+
+  int rank() const override { return inner_.rank(); }
+  int ranks() const override { return inner_.ranks(); }
+  Status send(int to_rank, const Envelope& envelope, Payload payload) override {
+    return inner_.send(to_rank, envelope, std::move(payload));
+  }
+  Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
+                    std::vector<Payload>& all) override {
+    return inner_.all_gather(mine, limit, all);
+  }
+  Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
+  void abandon(const Status& why) override { inner_.abandon(why); }
+
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    const Clock::time_point start = Clock::now();
+    const std::size_t before = deliveries.size();
+    for (;;) {
+      release(deliveries);
+      const auto left = std::max(std::chrono::nanoseconds{0}, wait - (Clock::now() - start));
+      const bool is_last = deliveries.size() > before || left.count() == 0;
+      auto inner_wait = is_last ? std::chrono::nanoseconds{0} : left;
+      if (!held_.empty()) inner_wait = std::min(inner_wait, std::max(Time{0}, held_.begin()->first - clock()));
+      arrived_.clear();
+      if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
+      for (Delivery& delivery : arrived_) hold(std::move(delivery));
+      if (is_last) {
+        release(deliveries);
+        return {};
+      }
+    }
+  }
+
+ private:
+  static Time clock() { return Clock::now().time_since_epoch(); }
+
+  void hold(Delivery delivery) {
+    const Envelope& e = delivery.envelope;
+    Time due = e.sent + plan_.message(facts_, e.step, e.message);
+    if (plan_.fifo()) {
+      Time& last = last_due_[e.message.edge];
+      due = last = std::max(last, due);
+    }
+    held_.emplace(due, std::move(delivery));
+  }
+
+  void release(std::vector<Delivery>& deliveries) {
+    const Time now = clock();
+    while (!held_.empty() && held_.begin()->first <= now) {
+      deliveries.push_back(std::move(held_.begin()->second));
+      held_.erase(held_.begin());
+    }
+  }
+
+  Transport& inner_;
+  const core::ProgramFacts& facts_;
+  DelayPlan plan_;
+  std::multimap<Time, Delivery> held_;  // by the time at which it is due
+  std::map<core::EdgeId, Time> last_due_;
+  std::vector<Delivery> arrived_;
+};
+
+}  // namespace
+
+Status DelayPlan::parse(std::string_view spec, std::uint64_t seed, DelayPlan& plan) {
+  DelayPlan result;
+  result.seed_ = seed;
+  for (std::string_view rest = spec; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const std::size_t equals = part.find('=');
+    const std::string_view key = part.substr(0, equals);
+    const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
+    const std::size_t colon = value.find(':');
+    const std::string_view left = value.substr(0, colon);
+    const std::string_view right = colon == std::string_view::npos ? "" : value.substr(colon + 1);
+    const char* wanted = nullptr;
+    double share = 0;
+    if (key == "compute") {
+      Time time{0};
+      if (left.empty() || !read_time(right, time)) wanted = "compute=OP:MS, as in compute=F:4";
+      result.compute_[std::string(left)] = time;
+    } else if (key == "jitter") {
+      if (!read_number(value, result.jitter_) || result.jitter_ > 1) wanted = "jitter=P with P from 0 to 1";
+    } else if (key == "message") {
+      if (!read_time(value, result.message_)) wanted = "message=MS, as in message=0.5";
+    } else if (key == "rare") {
+      if (!read_number(left, share) || share > 100 || !read_time(right, result.rare_)) {
+        wanted = "rare=PERCENT:MS, as in rare=2:80";
+      }
+      result.rare_share_ = share / 100;
+    } else if (part == "fifo") {
+      result.fifo_ = true;
+    } else {
+      wanted = "compute=OP:MS, jitter=P, message=MS, rare=PERCENT:MS or fifo";
+    }
+    if (wanted != nullptr) {
+      return {StatusCode::invalid, "delay '" + std::string(part) + "': expected " + wanted};
+    }
+  }
+  plan = std::move(result);
+  return {};
+}
+
+bool DelayPlan::empty() const {
+  return compute_.empty() && message_.count() == 0 && rare_share_ == 0;
+}
+
+Time DelayPlan::compute(const core::ProgramFacts& facts, std::int64_t step, core::Task task) const {
+  const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(task.lane)];
+  const auto found = compute_.find(facts.ops[static_cast<std::size_t>(lane.op)].name);
+  if (found == compute_.end()) return Time{0};
+  // By stage and op, not by lane: lanes are numbered differently in programs that are compared.
+  const double u = uniform(seed_, Draw::jitter, step, lane.stage * 64 + lane.op, task.microbatch);
+  return Time(static_cast<Time::rep>(static_cast<double>(found->second.count()) * (1 + jitter_ * (2 * u - 1))));
+}
+
+Time DelayPlan::message(const core::ProgramFacts& facts, std::int64_t step, core::Message message) const {
+  const core::EdgeFacts& edge = facts.edges[static_cast<std::size_t>(message.edge)];
+  const core::LaneFacts& from = facts.lanes[static_cast<std::size_t>(edge.producer)];
+  const core::LaneFacts& to = facts.lanes[static_cast<std::size_t>(edge.consumer)];
+  const std::int64_t what = ((static_cast<std::int64_t>(from.stage) * 64 + from.op) << 32) + to.stage * 64 + to.op;
+  const bool is_rare = uniform(seed_, Draw::rare, step, what, message.microbatch) < rare_share_;
+  return message_ + (is_rare ? rare_ : Time{0});
+}
+
+std::unique_ptr<Transport> make_delayed_transport(Transport& inner, const core::ProgramFacts& facts,
+                                                  const DelayPlan& plan) {
+  return std::make_unique<DelayedTransport>(inner, facts, plan);
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,29 @@
+// launch: starts the ranks of one run on this machine and ends with all of them.
+//
+// Each rank is a process with torchrun's variables, in a process group of its own; its lines come
+// out prefixed `[rank 2] `. The result is the first failing rank's exit code (128 + signal if a
+// signal ended it), 0 when all end well. When one fails the others get `grace` to end by
+// themselves, then SIGTERM, then SIGKILL. SIGINT, SIGTERM and SIGHUP end all the same way, without
+// the grace. Nothing is left behind, even if the launcher is killed: no process, no socket, no
+// folder.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace ripeline::runtime {
+
+struct LaunchOptions {
+  int ranks = 1;
+  std::vector<std::string> command;  // program and arguments
+  bool prefix = true;                // `[rank N] ` before each line
+  std::chrono::seconds grace{10};
+};
+
+// Blocks until all ranks have ended. Fails by status only when nothing could be started.
+core::Status launch(const LaunchOptions& options, int& exit_code);
+
+}  // namespace ripeline::runtime

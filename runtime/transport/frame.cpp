@@ -1,0 +1,117 @@
+#include "runtime/transport/frame.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+constexpr std::size_t kLongestReason = 4096;  // bytes of an abandon's text
+
+// Writes and reads integers one after another, the lowest byte first.
+class Writer {
+ public:
+  explicit Writer(std::byte* at) : at_(at) {}
+  template <class Int>
+  void write(Int value) {
+    auto bits = static_cast<std::make_unsigned_t<Int>>(value);
+    for (std::size_t i = 0; i < sizeof(Int); ++i) {
+      *at_++ = static_cast<std::byte>(static_cast<std::uint64_t>(bits) >> (8 * i) & 0xff);
+    }
+  }
+
+ private:
+  std::byte* at_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::byte* at) : at_(at) {}
+  template <class Int>
+  Int read() {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < sizeof(Int); ++i) {
+      bits |= std::to_integer<std::uint64_t>(*at_++) << (8 * i);
+    }
+    return static_cast<Int>(bits);
+  }
+
+ private:
+  const std::byte* at_;
+};
+
+}  // namespace
+
+Header encode_header(const Frame& frame) {
+  Header header;
+  Writer to(header.data());
+  to.write(kFrameMagic);
+  to.write(kFrameVersion);
+  to.write(static_cast<std::uint16_t>(frame.kind));
+  to.write(frame.token);
+  to.write(frame.program_hash);
+  to.write(frame.envelope.step);
+  to.write(frame.envelope.message.edge);
+  to.write(frame.envelope.message.microbatch);
+  to.write(static_cast<std::int64_t>(frame.envelope.sent.count()));
+  to.write(static_cast<std::uint64_t>(frame.payload.size()));
+  return header;
+}
+
+Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_bytes) {
+  Reader from(header.data());
+  if (from.read<std::uint32_t>() != kFrameMagic) {
+    return {StatusCode::invalid, "a frame that is not Ripeline's"};
+  }
+  if (const auto version = from.read<std::uint16_t>(); version != kFrameVersion) {
+    return {StatusCode::refused, "frame version " + std::to_string(version) + ", expected " +
+                                     std::to_string(kFrameVersion)};
+  }
+  const auto kind = from.read<std::uint16_t>();
+  if (kind < static_cast<std::uint16_t>(FrameKind::hello) ||
+      kind > static_cast<std::uint16_t>(FrameKind::abandon)) {
+    return {StatusCode::invalid, "frame kind " + std::to_string(kind) + ", which there is not"};
+  }
+  frame.kind = static_cast<FrameKind>(kind);
+  frame.token = from.read<std::uint64_t>();
+  frame.program_hash = from.read<std::uint64_t>();
+  frame.envelope.step = from.read<std::int64_t>();
+  frame.envelope.message.edge = from.read<std::int32_t>();
+  frame.envelope.message.microbatch = from.read<std::int32_t>();
+  frame.envelope.sent = core::Time(from.read<std::int64_t>());
+  payload_bytes = from.read<std::uint64_t>();
+  return {};
+}
+
+Frame abandon_frame(std::uint64_t token, std::uint64_t program_hash, const Status& why) {
+  const std::size_t size = std::min(why.message().size(), kLongestReason);
+  Frame frame;
+  frame.kind = FrameKind::abandon;
+  frame.token = token;
+  frame.program_hash = program_hash;
+  frame.envelope.step = static_cast<std::int64_t>(why.code());
+  frame.payload.resize(size);
+  std::memcpy(frame.payload.data(), why.message().data(), size);
+  return frame;
+}
+
+Status abandon_status(int rank, const Frame& frame) {
+  const std::int64_t code = frame.envelope.step;
+  std::string text(std::min(frame.payload.size(), kLongestReason), '\0');
+  std::memcpy(text.data(), frame.payload.data(), text.size());
+  const bool is_code = code > static_cast<std::int64_t>(StatusCode::ok) &&
+                       code <= static_cast<std::int64_t>(StatusCode::failed);
+  return told_status(rank, {is_code ? static_cast<StatusCode>(code) : StatusCode::invalid, text});
+}
+
+Status told_status(int rank, const Status& why) {
+  if (why.code() == StatusCode::lost || why.code() == StatusCode::refused) return why;
+  return {StatusCode::lost, "rank " + std::to_string(rank) + " stopped: " + why.message()};
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,45 @@
+// Work: what a rank's tasks do. The runtime knows when; a Work knows what.
+//
+// One Work serves all stages of one rank; it is called from the rank's thread, one task at a time. Payloads are its own business: what one stage's task returns is what the tasks that need it
+// at other stages get. Failures are statuses; exceptions of user code are caught by the worker and reported with the task.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/facts.h"
+#include "core/status.h"
+#include "runtime/transport/transport.h"
+
+namespace ripeline::runtime {
+
+// A task as the work sees it.
+struct TaskInfo {
+  std::string_view op;   // as the program names it
+  core::OpKind kind = core::OpKind::plain;
+  int stage = 0;
+  int stages = 0;
+  int microbatch = 0;
+  int microbatches = 0;
+  std::int64_t step = 0;
+};
+
+// What a needed task at another stage returned.
+struct Input {
+  std::string_view op;   // of the producer
+  core::OpKind kind = core::OpKind::plain;
+  int stage = 0;
+  Payload payload;
+};
+
+class Work {
+ public:
+  virtual ~Work() = default;
+
+  virtual core::Status begin_step(std::int64_t step, int microbatches) = 0;
+  // Runs the task to its end. `output` goes to every task at another stage that needs this one; it is left alone when `wanted` is false.
+  virtual core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) = 0;
+};
+
+}  // namespace ripeline::runtime

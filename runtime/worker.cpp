@@ -1,0 +1,175 @@
+#include "runtime/worker.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "core/print.h"
+#include "runtime/duration.h"
+
+namespace ripeline::runtime {
+
+using core::Command;
+using core::Status;
+using core::StatusCode;
+
+Worker::Worker(core::Arbiter& arbiter, Transport& transport, Work& work, WorkerOptions options)
+    : facts_(arbiter.facts()),
+      transport_(transport),
+      work_(work),
+      options_(std::move(options)),
+      ledger_(facts_, arbiter.rank()),
+      executor_({.replica = 0, .rank = arbiter.rank(), .member = 0}, arbiter, agreement_, ledger_) {
+  inputs_of_.resize(facts_.lanes.size());
+  outputs_of_.resize(facts_.lanes.size());
+  for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
+    const auto producer = static_cast<std::size_t>(facts_.edges[i].producer);
+    const auto consumer = static_cast<std::size_t>(facts_.edges[i].consumer);
+    if (facts_.lanes[producer].stage == facts_.lanes[consumer].stage) continue;
+    inputs_of_[consumer].push_back(static_cast<core::EdgeId>(i));
+    outputs_of_[producer].push_back(static_cast<core::EdgeId>(i));
+  }
+}
+
+Status Worker::begin_step(std::int64_t step, int microbatches) {
+  if (Status s = executor_.begin_step(step, microbatches, now()); !s.ok()) return s;
+  std::vector<Delivery> kept = std::move(later_);
+  later_.clear();
+  for (Delivery& delivery : kept) {
+    if (Status s = accept(delivery); !s.ok()) return s;
+  }
+  return work_.begin_step(step, microbatches);
+}
+
+Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
+  const core::Time begin = now();
+  report = {};
+  started_.clear();
+  microbatches_ = microbatches;
+  if (Status s = begin_step(step, microbatches); !s.ok()) return fail(std::move(s));
+  core::Time last_event = begin;
+  for (;;) {
+    commands_.clear();
+    if (Status s = executor_.poll(now(), commands_); !s.ok()) return fail(std::move(s));
+    bool ran = false;
+    core::Time hold = core::Time::max();
+    for (const Command& command : commands_) {
+      Status s;
+      if (command.kind == Command::Kind::start) {
+        s = run_task(command.task, report);
+        ran = true;
+      } else if (command.kind == Command::Kind::send) {
+        s = send(command.message);
+      } else {
+        hold = std::min(hold, command.until);
+      }
+      if (!s.ok()) return fail(std::move(s));
+    }
+    if (ran) last_event = now();
+    if (!ran && executor_.step_done()) break;
+    const core::Time silent_at = last_event + options_.silence;
+    const core::Time until = ran ? now() : std::min(hold, silent_at);
+    bool received = false;
+    if (Status s = receive(std::max(core::Time{0}, until - now()), received); !s.ok()) {
+      return fail(std::move(s));
+    }
+    if (received) last_event = now();
+    if (now() >= last_event + options_.silence) {
+      return fail({StatusCode::timeout,
+                   "rank " + std::to_string(transport_.rank()) + " saw nothing happen for " +
+                       seconds_text(options_.silence)});
+    }
+  }
+  report.duration = now() - begin;
+  return {};
+}
+
+Status Worker::receive(std::chrono::nanoseconds wait, bool& received) {
+  deliveries_.clear();
+  if (Status s = transport_.poll(wait, deliveries_); !s.ok()) return s;
+  received = !deliveries_.empty();
+  for (Delivery& delivery : deliveries_) {
+    if (Status s = accept(delivery); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Worker::accept(Delivery& delivery) {
+  const auto [step, message, sent] = delivery.envelope;
+  if (step > executor_.step() + 1) {
+    later_.push_back(std::move(delivery));
+    return {};
+  }
+  const core::Time at = now();
+  if (Status s = executor_.arrived(step, message, at); !s.ok()) return s;
+  if (options_.trace != nullptr) options_.trace->arrival(step, message, at);
+  mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
+  return {};
+}
+
+Status Worker::send(core::Message message) {
+  const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(message.edge)];
+  const int to = facts_.lanes[static_cast<std::size_t>(edge.consumer)].rank;
+  const auto found = mailbox_.find({executor_.step(), message.edge, message.microbatch});
+  Payload payload;
+  if (found != mailbox_.end()) {  // an edge between tasks of one stage carries nothing
+    payload = std::move(found->second);
+    mailbox_.erase(found);
+  }
+  return transport_.send(to,
+                         {.step = executor_.step(), .message = message, .sent = now()},
+                         std::move(payload));
+}
+
+Status Worker::run_task(core::Task task, StepReport& report) {
+  const auto lane_index = static_cast<std::size_t>(task.lane);
+  const core::LaneFacts& lane = facts_.lanes[lane_index];
+  const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(lane.op)];
+  const TaskInfo info{.op = op.name, .kind = op.kind, .stage = lane.stage, .stages = facts_.stages,
+                      .microbatch = task.microbatch, .microbatches = microbatches_,
+                      .step = executor_.step()};
+  started_.push_back(task);
+  inputs_.clear();
+  for (const core::EdgeId id : inputs_of_[lane_index]) {
+    const core::LaneFacts& from =
+        facts_.lanes[static_cast<std::size_t>(facts_.edges[static_cast<std::size_t>(id)].producer)];
+    const core::OpFacts& from_op = facts_.ops[static_cast<std::size_t>(from.op)];
+    auto node = mailbox_.extract({executor_.step(), id, task.microbatch});
+    inputs_.push_back({.op = from_op.name, .kind = from_op.kind, .stage = from.stage,
+                       .payload = node.empty() ? Payload{} : std::move(node.mapped())});
+  }
+  const core::Time begin = now();
+  Payload output;
+  const std::vector<core::EdgeId>& outputs = outputs_of_[lane_index];
+  Status status;
+  try {
+    if (options_.before_task) options_.before_task(task, info);
+    status = work_.run(info, inputs_, !outputs.empty(), output);
+  } catch (const std::exception& e) {
+    status = {StatusCode::failed, e.what()};
+  } catch (...) {
+    status = {StatusCode::failed, "an exception that is no std::exception"};
+  }
+  const core::Time end = now();
+  if (!status.ok()) {
+    return {status.code(), core::task_name(facts_, task) + " failed: " + status.message()};
+  }
+  report.busy += end - begin;
+  ++report.tasks;
+  if (options_.trace != nullptr) options_.trace->task(info.step, task, begin, end);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const bool is_last = i + 1 == outputs.size();
+    mailbox_[{info.step, outputs[i], task.microbatch}] = is_last ? std::move(output) : output;
+  }
+  return executor_.finished(task, end);
+}
+
+Status Worker::fail(Status status) {
+  const std::string waiting = executor_.waiting();
+  Status whole(status.code(), status.message() + (waiting.empty() ? "" : "\n" + waiting));
+  executor_.failed(whole);
+  transport_.abandon(status);
+  return whole;
+}
+
+}  // namespace ripeline::runtime

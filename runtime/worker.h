@@ -1,0 +1,79 @@
+// Worker: one rank's loop. It feeds an Executor from a Transport and runs its tasks with a Work.
+//
+// Single-threaded: a task runs to its end in the caller's thread; between tasks the transport is progressed, and the worker blocks in it when nothing may start. No wait is longer than
+// `silence`: then step() fails and names what waits for whom.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/executor.h"
+#include "runtime/trace.h"
+#include "runtime/transport/transport.h"
+#include "runtime/work.h"
+
+namespace ripeline::runtime {
+
+struct WorkerOptions {
+  std::chrono::nanoseconds silence = std::chrono::seconds(120);  // the longest wait for any event
+  Trace* trace = nullptr;  // borrowed; null: none
+  // Called before each task and may sleep: injected compute delays. Null: none.
+  std::function<void(core::Task, const TaskInfo&)> before_task;
+};
+
+struct StepReport {
+  std::chrono::nanoseconds duration{0};  // from begin_step to the end of this rank's last task
+  std::chrono::nanoseconds busy{0};      // inside tasks, injected delays included
+  std::int64_t tasks = 0;
+};
+
+class Worker {
+ public:
+  // All are borrowed and must outlive the worker. `arbiter.rank()` is `transport.rank()`.
+  Worker(core::Arbiter& arbiter, Transport& transport, Work& work, WorkerOptions options = {});
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // One step of training: every task of this rank once. On failure the peers are told (Transport::abandon) and the status says what this rank waited for.
+  core::Status step(std::int64_t step, int microbatches, StepReport& report);
+
+  [[nodiscard]] const core::Ledger& ledger() const { return ledger_; }
+  // The tasks of the last step in the order in which they started.
+  [[nodiscard]] const std::vector<core::Task>& started() const { return started_; }
+
+ private:
+  // Of which step, over which edge, for which microbatch.
+  using Key = std::tuple<std::int64_t, core::EdgeId, std::int32_t>;
+
+  core::Status run_task(core::Task task, StepReport& report);
+  core::Status send(core::Message message);
+  core::Status receive(std::chrono::nanoseconds wait, bool& received);
+  core::Status accept(Delivery& delivery);
+  core::Status begin_step(std::int64_t step, int microbatches);
+  core::Status fail(core::Status status);
+  // The host's monotonic clock, so that the traces of its ranks fit together.
+  [[nodiscard]] static core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+  const core::ProgramFacts& facts_;
+  Transport& transport_;
+  Work& work_;
+  WorkerOptions options_;
+  core::OneMember agreement_;
+  core::Ledger ledger_;
+  core::Executor executor_;
+  int microbatches_ = 0;
+  std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it
+  std::vector<std::vector<core::EdgeId>> outputs_of_;  // per lane: edges that carry its output
+  std::map<Key, Payload> mailbox_;  // arrived, handed over or to be sent; not yet taken
+  std::vector<core::Task> started_;
+  std::vector<core::Command> commands_;  // of the last poll
+  std::vector<Delivery> deliveries_;
+  std::vector<Delivery> later_;  // of steps beyond the next: a rank that needs nothing from this one may be far ahead
+  std::vector<Input> inputs_;
+};
+
+}  // namespace ripeline::runtime
