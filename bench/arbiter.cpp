@@ -1,0 +1,146 @@
+// What a decision costs while many tasks are ready.
+//
+// The last rank of bf (F, then B of the same microbatch, one activation) with N microbatches of F
+// ready at all times. One cycle is two decisions, F then B, each
+//   choose() + started() + on_finished(),
+// and one on_arrived() that makes another F ready. Arrivals come in a random order with a fixed
+// seed. The priority queue does the least that any dispatcher does: per decision it takes the best
+// of N ready tasks and gets one more; it checks no need, no room and no order between F and B.
+// `decision` is the time of one decision.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <queue>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "core/arbiter.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "tests/codegen/goldens/bf.h"
+
+namespace ripeline {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+constexpr int kRank = 3;
+constexpr core::LaneId kForward = 6;  // 3F
+constexpr core::EdgeId kArrival = 8;  // 2F to 3F
+constexpr int kDecisions = 2;         // of a cycle
+
+constexpr const char* kProgram = R"(
+pipeline bf {
+  microbatches any;
+  stages 4;
+  place s on s;
+  op F forward  { cost 1;  needs F at prev;             acquires activation; }
+  op B backward { cost 2;  needs F at here, B at next;  releases activation; }
+  resource activation per stage { capacity 4 - s; }
+  hint bf { rounds B, F; }
+  dispatch ready by bf;
+}
+)";
+
+std::vector<int> shuffled(int microbatches) {
+  std::vector<int> order(static_cast<std::size_t>(microbatches));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(kSeed));
+  return order;
+}
+
+std::int64_t ready_tasks(const core::Arbiter& arbiter, int microbatches) {
+  core::TaskSet ready;
+  arbiter.ready(core::Engine::compute, ready);
+  std::int64_t count = 0;
+  for (int m = 0; m < microbatches; ++m) {
+    for (const core::LaneId lane : {kForward, kForward + 1}) count += ready.contains({lane, m});
+  }
+  return count;
+}
+
+void report(benchmark::State& state) {
+  state.counters["decision"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * kDecisions),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+void decide(core::Arbiter& arbiter) {
+  const core::Choice choice = arbiter.choose(core::Engine::compute, nullptr, {});
+  benchmark::DoNotOptimize(choice);
+  arbiter.started(choice.task, {});
+  arbiter.on_finished(choice.task, {});
+}
+
+// `cycles` before a new step begins, which is not timed.
+void run(benchmark::State& state, core::Arbiter& arbiter, int cycles) {
+  const int ready = static_cast<int>(state.range(0));
+  const std::vector<int> order = shuffled(ready + cycles);
+  std::size_t next = order.size();
+  for (auto _ : state) {
+    if (next == order.size()) {
+      state.PauseTiming();
+      if (!arbiter.begin_step(0, ready + cycles).ok()) state.SkipWithError("begin_step");
+      for (next = 0; next < static_cast<std::size_t>(ready); ++next) {
+        arbiter.on_arrived({kArrival, order[next]}, {});
+      }
+      if (ready_tasks(arbiter, ready + cycles) != ready) state.SkipWithError("not as many ready");
+      state.ResumeTiming();
+    }
+    decide(arbiter);
+    decide(arbiter);
+    arbiter.on_arrived({kArrival, order[next++]}, {});
+  }
+  report(state);
+}
+
+void generated(benchmark::State& state) {
+  bf::Arbiter arbiter(kRank);
+  run(state, arbiter, 8192);
+}
+
+void interpreted(benchmark::State& state) {
+  const spec::Program program = spec::compile({"bf.ripe", kProgram}).value();
+  const simulate::FactsStorage storage(program, {});
+  simulate::InterpretedArbiter arbiter(program, storage.facts(), kRank);
+  run(state, arbiter, 64);
+}
+
+struct Ready {
+  int op;  // B, which is preferred, is 1
+  int microbatch;
+  bool operator<(const Ready& other) const {
+    return op != other.op ? op < other.op : microbatch > other.microbatch;
+  }
+};
+
+void priority_queue(benchmark::State& state) {
+  const auto ready = static_cast<std::size_t>(state.range(0));
+  const std::vector<int> order = shuffled(static_cast<int>(ready) + 8192);
+  std::priority_queue<Ready> queue;
+  for (std::size_t i = 0; i < ready; ++i) queue.push({0, order[i]});
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const Ready forward = queue.top();
+    queue.pop();
+    queue.push({1, forward.microbatch});
+    const Ready backward = queue.top();
+    queue.pop();
+    benchmark::DoNotOptimize(backward);
+    queue.push({0, order[next]});
+    next = next + 1 < order.size() ? next + 1 : 0;
+  }
+  report(state);
+}
+
+BENCHMARK(generated)->Arg(64)->Arg(4096);
+BENCHMARK(interpreted)->Arg(64)->Arg(4096);
+BENCHMARK(priority_queue)->Arg(64)->Arg(4096);
+
+}  // namespace
+}  // namespace ripeline
+
+BENCHMARK_MAIN();

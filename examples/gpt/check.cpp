@@ -1,0 +1,130 @@
+#include "check.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "report.h"
+#include "runtime/torch/tensor_codec.h"
+
+namespace gpt {
+
+using ripeline::core::Status;
+using ripeline::core::StatusCode;
+using ripeline::runtime::NamedTensor;
+using ripeline::runtime::Payload;
+
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+torch::Tensor flat(const std::vector<NamedTensor>& parameters) {
+  std::vector<torch::Tensor> all;
+  for (const NamedTensor& parameter : parameters) all.push_back(parameter.tensor.detach().flatten());
+  return all.empty() ? torch::zeros({0}) : torch::cat(all);
+}
+
+}  // namespace
+
+Check::Check(const Options& options, const Schedule& schedule,
+             const ripeline::runtime::TorchModel& pipelined)
+    : options_(options), exact_(schedule.fixed_sum), pipelined_(pipelined) {
+  for (int stage = 0; stage < schedule.facts.stages; ++stage) {
+    stages_.push_back(make_stage(options.model, stage, schedule.facts.stages));
+    for (const NamedTensor& parameter : stages_.back().parameters) {
+      parameters_.push_back(parameter.tensor);
+    }
+  }
+  optimizer_ = std::make_unique<torch::optim::AdamW>(parameters_, options.rate);
+  result_.tolerance = exact_ ? 0 : kTolerance;
+}
+
+// Takes over every stage's parameters, one stage after the other: all ranks, one gives.
+Status Check::before(ripeline::runtime::Transport& transport) {
+  if (exact_) return {};
+  const torch::NoGradGuard no_grad;
+  for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+    const auto mine = pipelined_.stages.find(static_cast<int>(stage));
+    Payload payload;
+    if (mine != pipelined_.stages.end()) {
+      Status status = ripeline::runtime::encode_tensor(flat(mine->second.parameters), payload);
+      if (!status.ok()) return status;
+    }
+    std::vector<Payload> all;
+    if (Status status = transport.all_gather(payload, kLimit, all); !status.ok()) return status;
+    const auto given = std::find_if(all.begin(), all.end(),
+                                    [](const Payload& theirs) { return !theirs.empty(); });
+    torch::Tensor values;
+    if (given == all.end() || !ripeline::runtime::decode_tensor(std::move(*given), values).ok() ||
+        values.numel() != flat(stages_[stage].parameters).numel()) {
+      return {StatusCode::invalid, "no parameters of stage " + std::to_string(stage) + " came"};
+    }
+    std::int64_t at = 0;
+    for (NamedTensor& parameter : stages_[stage].parameters) {
+      const std::int64_t size = parameter.tensor.numel();
+      parameter.tensor.copy_(values.slice(0, at, at + size).view_as(parameter.tensor));
+      at += size;
+    }
+  }
+  return {};
+}
+
+void Check::compare(std::int64_t step) {
+  optimizer_->zero_grad();
+  loss_ = 0;
+  for (int microbatch = 0; microbatch < options_.microbatches; ++microbatch) {
+    torch::Tensor x = pipelined_.input(step, microbatch);
+    for (ripeline::runtime::TorchStage& stage : stages_) x = stage.forward(x);
+    const torch::Tensor loss =
+        pipelined_.loss(x, pipelined_.labels(step, microbatch)) / options_.microbatches;
+    loss.backward();
+    loss_ += loss.item<double>();
+  }
+  for (const torch::Tensor& parameter : parameters_) {
+    result_.largest_gradient = std::max(result_.largest_gradient,
+                                        parameter.grad().abs().max().item<double>());
+  }
+  for (const auto& [number, stage] : pipelined_.stages) {
+    const auto& whole = stages_[static_cast<std::size_t>(number)].parameters;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      const torch::Tensor& mine = stage.parameters[i].tensor.grad();
+      const double difference =
+          mine.defined() ? (mine - whole[i].tensor.grad()).abs().max().item<double>() : INFINITY;
+      raise(difference, whole[i].name);
+    }
+  }
+}
+
+void Check::raise(double difference, const std::string& parameter) {
+  // Written so that a difference which is not a number counts.
+  if (!(difference <= result_.gradient)) {
+    result_.gradient = difference;
+    result_.parameter = parameter;
+  }
+}
+
+Status Check::finish(ripeline::runtime::Transport& transport, double pipelined_loss) {
+  std::vector<std::string> all;
+  std::array<char, 40> number{};  // also of what JSON has no number for
+  std::snprintf(number.data(), number.size(), "%.17g ", result_.gradient);
+  Status status = gather(transport, number.data() + result_.parameter, all);
+  if (!status.ok()) return status;
+  for (const std::string& theirs : all) {
+    char* end = nullptr;
+    const double difference = std::strtod(theirs.c_str(), &end);
+    raise(difference, *end == ' ' ? end + 1 : "unknown");
+  }
+  result_.loss = std::max(result_.loss, std::abs(pipelined_loss - loss_));
+  ++result_.steps;
+  if (exact_) {
+    if (options_.clip > 0) torch::nn::utils::clip_grad_norm_(parameters_, options_.clip);
+    optimizer_->step();
+  }
+  return {};
+}
+
+}  // namespace gpt

@@ -1,0 +1,61 @@
+// Check: the unpipelined model beside the pipeline, on the same microbatches.
+//
+// Every rank runs the whole model and compares the loss and the gradients of its own stages.
+// Where the schedule fixes the order of the sums, the two train on their own and must stay equal
+// to the bit; elsewhere rounding differs and would grow from step to step, so each step starts
+// from the pipeline's parameters, and a gradient may differ by 1e-5 of the largest one.
+#pragma once
+
+#include <torch/optim/adamw.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "options.h"
+#include "runtime/torch/stage.h"
+#include "runtime/torch/train.h"
+
+namespace gpt {
+
+class Check {
+ public:
+  struct Result {
+    int steps = 0;
+    double loss = 0;      // the largest absolute difference
+    double gradient = 0;  // the largest absolute difference of a gradient's element
+    std::string parameter = "none";  // where
+    double largest_gradient = 0;     // of the unpipelined model, for scale
+    double tolerance = 0;            // of gradient / largest_gradient; of the loss's difference
+    [[nodiscard]] bool passed() const {
+      return gradient <= tolerance * largest_gradient && loss <= tolerance;
+    }
+  };
+
+  Check(const Options& options, const Schedule& schedule,
+        const ripeline::runtime::TorchModel& pipelined);
+
+  // Around one step: before() ahead of the pipeline's tasks, compare() when its gradients are
+  // there, finish() after its update. before() and finish() meet the other ranks.
+  ripeline::core::Status before(ripeline::runtime::Transport& transport);
+  void compare(std::int64_t step);
+  ripeline::core::Status finish(ripeline::runtime::Transport& transport, double pipelined_loss);
+
+  // Of all ranks and steps so far; the same on all ranks.
+  [[nodiscard]] const Result& result() const { return result_; }
+
+ private:
+  void raise(double difference, const std::string& parameter);
+
+  const Options& options_;
+  bool exact_;
+  const ripeline::runtime::TorchModel& pipelined_;
+  std::vector<ripeline::runtime::TorchStage> stages_;  // of the whole model
+  std::vector<torch::Tensor> parameters_;
+  std::unique_ptr<torch::optim::AdamW> optimizer_;
+  double loss_ = 0;
+  Result result_;
+};
+
+}  // namespace gpt

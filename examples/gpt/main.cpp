@@ -1,0 +1,91 @@
+// gpt: a small GPT, trained as a pipeline. This file finds out who this process is and runs it.
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "options.h"
+#include "rank.h"
+#include "report.h"
+#include "runtime/torch/train.h"
+#include "runtime/transport/local.h"
+
+namespace gpt {
+namespace {
+
+using ripeline::core::ProgramFacts;
+using ripeline::core::Status;
+using ripeline::runtime::Transport;
+
+// 0, or 1 after saying what went wrong.
+int run_rank(const Options& options, Transport& transport) {
+  bool passed = true;
+  Status status = options.compares() ? compare(options, transport)
+                                     : train(options, transport, passed);
+  if (status.ok()) {
+    status = transport.finish(kLimit);
+  } else {
+    transport.abandon(status);
+  }
+  if (!status.ok()) {
+    std::fprintf(stderr, "gpt: rank %d: %s\n", transport.rank(), status.message().c_str());
+  }
+  return status.ok() && passed ? 0 : 1;
+}
+
+int run_threads(const Options& options) {
+  const int ranks = options.schedules.front()->facts.ranks;
+  auto transports = ripeline::runtime::make_local_group(ranks);
+  std::vector<int> codes(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < codes.size(); ++rank) {
+    threads.emplace_back([&options, &transports, &codes, rank] {
+      at::set_num_threads(1);
+      codes[rank] = run_rank(options, *transports[rank]);
+      transports[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int code : codes) {
+    if (code != 0) return code;
+  }
+  return 0;
+}
+
+int run_process(const Options& options) {
+  if (std::getenv("RANK") == nullptr) {
+    const int ranks = options.schedules.front()->facts.ranks;
+    std::fprintf(stderr,
+                 "gpt: this is one process; schedule %s has %d ranks. Start them all:\n"
+                 "  ripeline launch -n %d -- ./gpt …\n"
+                 "or give --ranks-as-threads. --help has examples.\n",
+                 std::string(options.schedules.front()->name).c_str(), ranks, ranks);
+    return 2;
+  }
+  // Ranks that would compare other programs must not meet either.
+  ProgramFacts facts = options.schedules.front()->facts;
+  for (std::size_t i = 1; i < options.schedules.size(); ++i) {
+    facts.hash = facts.hash * 31 + options.schedules[i]->facts.hash;
+  }
+  ripeline::runtime::RankEnvironment environment;
+  std::unique_ptr<Transport> transport;
+  if (Status status = join_run(facts, environment, transport); !status.ok()) {
+    std::fprintf(stderr, "gpt: rank %d: %s\n", environment.rank, status.message().c_str());
+    return 1;
+  }
+  return run_rank(options, *transport);
+}
+
+}  // namespace
+}  // namespace gpt
+
+int main(int argc, char** argv) {
+  gpt::Options options;
+  int exit_code = 0;
+  if (!gpt::read_options(argc, argv, options, exit_code)) return exit_code;
+  return options.threads ? gpt::run_threads(options) : gpt::run_process(options);
+}

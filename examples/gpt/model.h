@@ -1,0 +1,32 @@
+// A byte-level GPT, cut into pipeline stages.
+//
+// Token and position embedding, pre-norm blocks of causal multi-head attention and MLP, a final
+// norm and a head. Blocks are dealt out evenly; the embedding goes to the first stage, norm and
+// head to the last. A parameter's first value follows from the seed and its place in the model,
+// never from the cut: pipelined and unpipelined models start the same.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/torch/stage.h"
+
+namespace gpt {
+
+struct ModelConfig {
+  std::int64_t width = 64;
+  int layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t context = 64;  // bytes that the model sees
+  std::uint64_t seed = 1;
+};
+
+inline constexpr std::int64_t kVocabulary = 256;  // bytes
+
+// Stage `stage` of `stages`. Parameters are named as in the whole model: `blocks.2.mlp_in.weight`.
+[[nodiscard]] ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage,
+                                                       int stages);
+
+// Mean cross-entropy in nats per byte; of guessing at random: ln 256 = 5.55.
+[[nodiscard]] torch::Tensor loss(const torch::Tensor& logits, const torch::Tensor& labels);
+
+}  // namespace gpt

@@ -1,0 +1,133 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+namespace gpt {
+namespace {
+
+constexpr const char* kAbout =
+    "Trains a small GPT on bytes of text, as a pipeline of processes, each of which runs whatever "
+    "task of its schedule is ready.";
+
+constexpr const char* kExamples = R"(Examples:
+  ripeline launch -n 4 -- ./gpt                        train 40 steps under `bf`
+  ripeline launch -n 4 -- ./gpt --check 5              and compare 5 steps with the unpipelined model
+  ripeline launch -n 4 -- ./gpt --schedule v --layers 8 --trace v.json
+  ripeline launch -n 4 -- ./gpt --compare 1f1b,bf --width 16 --delay compute=F:2,compute=B:4,rare=5:40
+  ./gpt --ranks-as-threads                             the same in one process, to try things out
+torchrun's variables work too: torchrun --no-python --nproc-per-node 4 ./gpt
+
+Delays (--delay), comma-separated; every schedule meets the same ones:
+  compute=OP:MS   tasks of OP sleep MS ms first      jitter=P          scaled by 1 ± P at random
+  message=MS      messages take MS ms longer         rare=PERCENT:MS   that share of them does
+  fifo            messages of an edge stay in order
+)";
+
+void print_schedules() {
+  for (const Schedule& schedule : schedules()) {
+    std::cout << schedule.name << std::string(16 - schedule.name.size(), ' ') << schedule.about
+              << (schedule.fixed_sum ? "; gradients exact to the bit" : "") << '\n';
+  }
+}
+
+// Empty, or what is wrong with the options together.
+std::string mistake_in(const Options& options) {
+  if (options.model.width % options.model.heads != 0) {
+    return "--width " + std::to_string(options.model.width) + " is no multiple of --heads " +
+           std::to_string(options.model.heads);
+  }
+  for (const Schedule* schedule : options.schedules) {
+    if (options.model.layers < schedule->facts.stages) {
+      return "--layers " + std::to_string(options.model.layers) + " is less than the " +
+             std::to_string(schedule->facts.stages) + " stages of schedule " +
+             std::string(schedule->name) + ": give at least as many";
+    }
+  }
+  if (options.compares() && (options.check > 0 || !options.trace.empty())) {
+    return "--compare goes with neither --check nor --trace";
+  }
+  return {};
+}
+
+std::string pick(const std::vector<std::string>& names, Options& options) {
+  for (const std::string& name : names) {
+    const Schedule* schedule = find_schedule(name);
+    if (schedule == nullptr) {
+      return "no schedule is called '" + name + "'; there are " + schedule_names();
+    }
+    options.schedules.push_back(schedule);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool read_options(int argc, char** argv, Options& options, int& exit_code) {
+  CLI::App app(kAbout, "gpt");
+  app.footer(kExamples);
+  app.set_help_flag("-h,--help", "This text");
+  app.option_defaults()->always_capture_default();
+  std::string schedule = "bf";
+  std::vector<std::string> compared;
+  bool list = false;
+  std::uint64_t seed = 1;
+  auto* one = app.add_option("--schedule", schedule, "What to train under: " + schedule_names());
+  app.add_flag("--list", list, "List the schedules, and stop");
+  app.add_option("--compare", compared, "Two schedules, step by step in turn: time and memory")
+      ->delimiter(',')
+      ->expected(2)
+      ->excludes(one);
+  app.add_option("--steps", options.steps, "Steps of training")->check(CLI::PositiveNumber);
+  app.add_option("--microbatches", options.microbatches, "Of each step")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "Texts in a microbatch")->check(CLI::PositiveNumber);
+  app.add_option("--width", options.model.width, "Of the model")->check(CLI::PositiveNumber);
+  app.add_option("--layers", options.model.layers, "Blocks")->check(CLI::PositiveNumber);
+  app.add_option("--heads", options.model.heads, "Of attention")->check(CLI::PositiveNumber);
+  app.add_option("--context", options.model.context, "Bytes that the model sees")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--lr", options.rate, "Learning rate of AdamW")->check(CLI::NonNegativeNumber);
+  app.add_option("--clip", options.clip, "Largest norm of the gradient; 0: any")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", seed, "Of parameters and batches, and of delays unless they have one");
+  app.add_option("--text", options.text, "A file, or a folder with text files");
+  auto* check = app.add_option("--check", options.check,
+                               "Compare loss and every gradient with the unpipelined model, for "
+                               "this many steps (3 if no number follows)")
+                    ->expected(0, 1)
+                    ->default_str("")
+                    ->check(CLI::NonNegativeNumber);
+  app.add_option("--delay", options.delay_spec, "Injected delays; see below");
+  auto* delay_seed = app.add_option("--delay-seed", options.delay_seed, "Of the delays");
+  app.add_option("--trace", options.trace, "Write what ran when: a file for chrome://tracing");
+  app.add_option("--json", options.json, "Write the results as one JSON object");
+  app.add_flag("--ranks-as-threads", options.threads, "All ranks in this process");
+  exit_code = 2;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  if (list) {
+    print_schedules();
+    exit_code = 0;
+    return false;
+  }
+  if (check->count() > 0 && check->results() == std::vector<std::string>{""}) options.check = 3;
+  options.model.seed = seed;
+  if (delay_seed->count() == 0) options.delay_seed = seed;
+  std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
+  if (mistake.empty()) mistake = mistake_in(options);
+  if (mistake.empty()) {
+    mistake = ripeline::runtime::DelayPlan::parse(options.delay_spec, options.delay_seed,
+                                                  options.delay)
+                  .message();
+  }
+  if (!mistake.empty()) std::cerr << "gpt: " << mistake << '\n';
+  return mistake.empty();
+}
+
+}  // namespace gpt

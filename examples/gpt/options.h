@@ -1,0 +1,37 @@
+// The command line of gpt.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model.h"
+#include "runtime/delay.h"
+#include "schedules.h"
+
+namespace gpt {
+
+struct Options {
+  std::vector<const Schedule*> schedules;  // one to train under, or two to compare
+  int steps = 40;
+  int microbatches = 8;
+  std::int64_t batch = 4;
+  ModelConfig model;
+  double rate = 3e-3;
+  double clip = 1.0;
+  std::string text = "/usr/share/common-licenses";
+  int check = 0;  // how many steps to compare with the unpipelined model
+  ripeline::runtime::DelayPlan delay;
+  std::string delay_spec;
+  std::uint64_t delay_seed = 1;
+  std::string trace;  // files; empty: none
+  std::string json;
+  bool threads = false;
+
+  [[nodiscard]] bool compares() const { return schedules.size() == 2; }
+};
+
+// Returns true to go on; else the program ends with `exit_code`: help, a list, or a mistake.
+bool read_options(int argc, char** argv, Options& options, int& exit_code);
+
+}  // namespace gpt

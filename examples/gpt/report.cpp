@@ -1,0 +1,120 @@
+#include "report.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "core/print.h"
+
+namespace gpt {
+
+using ripeline::core::ProgramFacts;
+using ripeline::core::Status;
+using ripeline::core::StatusCode;
+using ripeline::runtime::Payload;
+
+Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
+              std::vector<std::string>& all) {
+  Payload payload(mine.size());
+  if (!mine.empty()) std::memcpy(payload.data(), mine.data(), mine.size());
+  std::vector<Payload> payloads;
+  if (Status status = transport.all_gather(payload, kLimit, payloads); !status.ok()) return status;
+  all.clear();
+  for (const Payload& theirs : payloads) {
+    std::string text(theirs.size(), '\0');
+    std::transform(theirs.begin(), theirs.end(), text.begin(),
+                   [](std::byte byte) { return static_cast<char>(byte); });
+    all.push_back(std::move(text));
+  }
+  return {};
+}
+
+Status gather_peaks(ripeline::runtime::Transport& transport, const ProgramFacts& facts,
+                    const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks) {
+  // Every rank sends a number for every pool; only those of its own count.
+  std::string mine;
+  const int pools = static_cast<int>(facts.pools.size());
+  for (int pool = 0; pool < pools; ++pool) mine += std::to_string(ledger.peak(pool)) + ' ';
+  std::vector<std::string> all;
+  if (Status status = gather(transport, mine, all); !status.ok()) return status;
+  peaks.clear();
+  for (int pool = 0; pool < pools; ++pool) {
+    const ripeline::core::PoolFacts& of = facts.pools[static_cast<std::size_t>(pool)];
+    const std::string& theirs = all[static_cast<std::size_t>(of.rank)];
+    std::size_t at = 0;
+    for (int skip = 0; skip < pool && at != std::string::npos; ++skip) {
+      at = theirs.find(' ', at);
+      if (at != std::string::npos) ++at;
+    }
+    Peak peak{ripeline::core::pool_name(facts, pool), of.rank, of.bound, 0};
+    if (at == std::string::npos ||
+        std::from_chars(theirs.data() + at, theirs.data() + theirs.size(), peak.observed).ec !=
+            std::errc()) {
+      return {StatusCode::invalid, "rank " + std::to_string(of.rank) + " sent malformed peaks"};
+    }
+    peaks.push_back(std::move(peak));
+  }
+  return {};
+}
+
+std::string text_of(const std::vector<Peak>& peaks) {
+  std::string proved;
+  std::string observed;
+  for (const Peak& peak : peaks) {
+    proved += (peak.proved < 0 ? "-" : std::to_string(peak.proved)) + ' ';
+    observed += std::to_string(peak.observed) + ' ';
+  }
+  return proved + "proved, " + observed + "observed";
+}
+
+std::string json_of(const std::vector<Peak>& peaks) {
+  std::string text;
+  for (const Peak& peak : peaks) {
+    text += (text.empty() ? "" : ", ") + ("{\"pool\": " + json_of(peak.pool)) +
+            ", \"rank\": " + std::to_string(peak.rank) + ", \"proved\": " +
+            (peak.proved < 0 ? "null" : std::to_string(peak.proved)) +
+            ", \"observed\": " + std::to_string(peak.observed) + "}";
+  }
+  return "[" + text + "]";
+}
+
+std::string json_of(double number) {
+  if (!std::isfinite(number)) return "null";
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
+}
+
+std::string json_of(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
+      quoted += escape.data();
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string hash_text(std::uint64_t hash) {
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return text.data();
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? Status() : Status(StatusCode::failed, "cannot write " + path);
+}
+
+}  // namespace gpt

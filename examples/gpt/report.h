@@ -1,0 +1,43 @@
+// What a run reports: memory by pool, texts gathered from all ranks, and JSON.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/facts.h"
+#include "core/ledger.h"
+#include "runtime/transport/transport.h"
+
+namespace gpt {
+
+// How long a rank waits for the others at the places where all meet.
+inline constexpr std::chrono::seconds kLimit{120};
+
+// One text from every rank, by rank.
+ripeline::core::Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
+                              std::vector<std::string>& all);
+
+// The most that was held of a pool, beside what was proved.
+struct Peak {
+  std::string pool;  // activation of stage 2
+  int rank = 0;
+  std::int64_t proved = 0;  // -1: no bound
+  std::int64_t observed = 0;
+};
+// Of all ranks' pools, from each rank's ledger. Every rank must call it.
+ripeline::core::Status gather_peaks(ripeline::runtime::Transport& transport,
+                                    const ripeline::core::ProgramFacts& facts,
+                                    const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks);
+// `4 3 2 1 proved, 4 2 2 1 observed`, in the pools' order.
+[[nodiscard]] std::string text_of(const std::vector<Peak>& peaks);
+[[nodiscard]] std::string json_of(const std::vector<Peak>& peaks);
+
+// JSON, enough of it.
+[[nodiscard]] std::string json_of(double number);
+[[nodiscard]] std::string json_of(const std::string& text);
+[[nodiscard]] std::string hash_text(std::uint64_t hash);
+ripeline::core::Status write_file(const std::string& path, const std::string& text);
+
+}  // namespace gpt

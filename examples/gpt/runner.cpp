@@ -1,0 +1,82 @@
+#include "runner.h"
+
+#include <torch/optim/adamw.h>
+
+#include <thread>
+
+namespace gpt {
+
+using ripeline::core::LaneFacts;
+using ripeline::core::Status;
+using ripeline::runtime::TaskInfo;
+using ripeline::runtime::TorchModel;
+using ripeline::runtime::TrainerOptions;
+
+namespace {
+
+TorchModel make_model(const Options& options, const Schedule& schedule, int rank,
+                      const std::shared_ptr<const Batches>& batches) {
+  TorchModel model;
+  for (const LaneFacts& lane : schedule.facts.lanes) {
+    if (lane.rank == rank && !model.stages.contains(lane.stage)) {
+      model.stages[lane.stage] = make_stage(options.model, lane.stage, schedule.facts.stages);
+    }
+  }
+  model.input = [batches](std::int64_t step, int microbatch) {
+    return batches->input(step, microbatch);
+  };
+  model.labels = [batches](std::int64_t step, int microbatch) {
+    return batches->labels(step, microbatch);
+  };
+  model.loss = loss;
+  return model;
+}
+
+}  // namespace
+
+Runner::Runner(const Options& options, const Schedule& schedule,
+               ripeline::runtime::Transport& transport, std::shared_ptr<const Batches> batches)
+    : trace_(schedule.facts, transport.rank()), arbiter_(schedule.make_arbiter(transport.rank())) {
+  work_.emplace(make_model(options, schedule, transport.rank(), batches));
+  std::vector<torch::Tensor> parameters;
+  for (const auto& [number, stage] : model().stages) {
+    for (const auto& parameter : stage.parameters) parameters.push_back(parameter.tensor);
+  }
+  optimizer_ = std::make_unique<torch::optim::AdamW>(parameters, options.rate);
+  TrainerOptions trainer;
+  trainer.clip = options.clip;
+  if (!options.trace.empty()) trainer.worker.trace = &trace_;
+  ripeline::runtime::Transport* used = &transport;
+  if (!options.delay.empty()) {
+    trainer.worker.before_task = [&plan = options.delay, &facts = schedule.facts](
+                                     ripeline::core::Task task, const TaskInfo& info) {
+      std::this_thread::sleep_for(plan.compute(facts, info.step, task));
+    };
+    delayed_ = make_delayed_transport(transport, schedule.facts, options.delay);
+    used = delayed_.get();
+  }
+  trainer_.emplace(*arbiter_, *used, *work_, optimizer_.get(), trainer);
+}
+
+Runner::~Runner() = default;
+
+std::int64_t Runner::parameters() const {
+  std::int64_t count = 0;
+  for (const auto& [number, stage] : model().stages) {
+    for (const auto& parameter : stage.parameters) count += parameter.tensor.numel();
+  }
+  return count;
+}
+
+Status make_batches(const Options& options, std::shared_ptr<const Batches>& batches) {
+  auto made = std::make_shared<Batches>();
+  const auto least = static_cast<std::size_t>(options.model.context) + 1;
+  if (Status status = read_text(options.text, least, made->text); !status.ok()) return status;
+  made->batch = options.batch;
+  made->context = options.model.context;
+  made->seed = options.model.seed;
+  batches = std::move(made);
+  return {};
+}
+
+}  // namespace gpt

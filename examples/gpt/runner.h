@@ -1,0 +1,47 @@
+// Runner: one schedule's training on one rank: its part of the model, its arbiter, and the
+// injected delays around both. train and compare drive it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data.h"
+#include "options.h"
+#include "runtime/torch/train.h"
+#include "runtime/trace.h"
+
+namespace torch::optim {
+class AdamW;
+}
+
+namespace gpt {
+
+class Runner {
+ public:
+  // `batches` is shared by all; the rest is borrowed and must outlive the runner.
+  Runner(const Options& options, const Schedule& schedule,
+         ripeline::runtime::Transport& transport, std::shared_ptr<const Batches> batches);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
+  [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
+  [[nodiscard]] const ripeline::runtime::Trace& trace() const { return trace_; }
+  [[nodiscard]] std::int64_t parameters() const;  // numbers that this rank trains
+
+ private:
+  ripeline::runtime::Trace trace_;
+  std::unique_ptr<ripeline::core::Arbiter> arbiter_;
+  std::unique_ptr<ripeline::runtime::Transport> delayed_;  // null without delays
+  std::optional<ripeline::runtime::TorchWork> work_;
+  std::unique_ptr<torch::optim::AdamW> optimizer_;
+  std::optional<ripeline::runtime::TorchTrainer> trainer_;
+};
+
+// What `options` say of the text; fails when it cannot be read or is too short.
+ripeline::core::Status make_batches(const Options& options,
+                                    std::shared_ptr<const Batches>& batches);
+
+}  // namespace gpt

@@ -1,0 +1,46 @@
+#include "schedules.h"
+
+#include "b_first.h"
+#include "bf.h"
+#include "bf_sequential.h"
+#include "one_f_one_b.h"
+#include "one_f_one_b_hint.h"
+#include "v.h"
+
+namespace gpt {
+namespace {
+
+const Schedule kSchedules[] = {
+    {"1f1b", "1F1B in its fixed order", true, one_f_one_b::facts, one_f_one_b::make_arbiter},
+    {"1f1b_hint", "1F1B's order as a preference among what is ready", false,
+     one_f_one_b_hint::facts, one_f_one_b_hint::make_arbiter},
+    {"bf", "one backward, then one forward, whichever are ready", false, bf::facts,
+     bf::make_arbiter},
+    {"bf_sequential", "as bf, microbatches of a stage in order", true, bf_sequential::facts,
+     bf_sequential::make_arbiter},
+    {"b_first", "any ready backward before any forward", false, b_first::facts,
+     b_first::make_arbiter},
+    {"v", "as bf, two stages per rank, placed as a V", false, v::facts, v::make_arbiter},
+};
+
+}  // namespace
+
+std::span<const Schedule> schedules() { return kSchedules; }
+
+const Schedule* find_schedule(std::string_view name) {
+  for (const Schedule& schedule : kSchedules) {
+    if (schedule.name == name) return &schedule;
+  }
+  return nullptr;
+}
+
+std::string schedule_names() {
+  std::string names;
+  for (const Schedule& schedule : kSchedules) {
+    if (!names.empty()) names += ", ";
+    names += schedule.name;
+  }
+  return names;
+}
+
+}  // namespace gpt

@@ -1,0 +1,166 @@
+// Training under one schedule: progress, the check, the trace, JSON.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "rank.h"
+#include "report.h"
+#include "runner.h"
+
+namespace gpt {
+namespace {
+
+using ripeline::core::Status;
+using ripeline::runtime::TrainReport;
+using Clock = std::chrono::steady_clock;
+
+struct StepLine {
+  double loss = 0;
+  double norm = 0;
+  double ms = 0;
+};
+
+Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
+                     const Batches& batches, ripeline::runtime::Transport& transport) {
+  std::vector<std::string> counts;
+  Status status = gather(transport, std::to_string(runner.parameters()), counts);
+  if (!status.ok() || transport.rank() != 0) return status;
+  std::int64_t parameters = 0;
+  for (const std::string& count : counts) parameters += std::stoll(count);
+  std::printf("%d ranks, %d stages, schedule %s (%s%s), seed %llu\n", schedule.facts.ranks,
+              schedule.facts.stages, std::string(schedule.name).c_str(),
+              schedule.facts.proved ? "proved, hash " : "NOT PROVED, hash ",
+              hash_text(schedule.facts.hash).c_str(),
+              static_cast<unsigned long long>(options.model.seed));
+  std::printf("%lld parameters, %zu bytes of text, %d microbatches of %lld x %lld bytes\n",
+              static_cast<long long>(parameters), batches.text.size(), options.microbatches,
+              static_cast<long long>(options.batch),
+              static_cast<long long>(options.model.context));
+  if (!options.delay_spec.empty()) {
+    std::printf("delays %s, seed %llu\n", options.delay_spec.c_str(),
+                static_cast<unsigned long long>(options.delay_seed));
+  }
+  std::fflush(stdout);
+  return {};
+}
+
+// One step, timed, with the check around it if there is one.
+Status run_step(const Options& options, Runner& runner, Check* check,
+                ripeline::runtime::Transport& transport, std::int64_t step, StepLine& line) {
+  TrainReport report;
+  if (check != nullptr) {
+    if (Status status = check->before(transport); !status.ok()) return status;
+  }
+  const Clock::time_point begin = Clock::now();
+  Status status = runner.trainer().accumulate(options.microbatches, report);
+  if (!status.ok()) return status;
+  Clock::duration spent = Clock::now() - begin;
+  if (check != nullptr) check->compare(step);
+  const Clock::time_point again = Clock::now();
+  if (status = runner.trainer().update(report); !status.ok()) return status;
+  spent += Clock::now() - again;
+  line = {report.loss, report.gradient_norm,
+          std::chrono::duration<double, std::milli>(spent).count()};
+  return check == nullptr ? Status() : check->finish(transport, report.loss);
+}
+
+void print_check(const Check::Result& result) {
+  std::printf("check, %d steps: %s; largest gradient difference %.3g (%s), loss difference %.3g\n",
+              result.steps, result.passed() ? "equal" : "DIFFERENT", result.gradient,
+              result.parameter.c_str(), result.loss);
+  if (result.tolerance == 0) {
+    std::printf("  allowed: 0, this schedule fixes the order of the sums\n");
+  } else {
+    std::printf("  allowed: %.3g, which is %.0e of the largest gradient %.3g\n",
+                result.tolerance * result.largest_gradient, result.tolerance,
+                result.largest_gradient);
+  }
+}
+
+std::string check_json(const Check::Result& result) {
+  return std::string("{\"passed\": ") + (result.passed() ? "true" : "false") +
+         ", \"steps\": " + std::to_string(result.steps) +
+         ", \"largest_gradient_difference\": " + json_of(result.gradient) +
+         ", \"parameter\": " + json_of(result.parameter) +
+         ", \"largest_gradient\": " + json_of(result.largest_gradient) +
+         ", \"loss_difference\": " + json_of(result.loss) +
+         ", \"tolerance\": " + json_of(result.tolerance) + "}";
+}
+
+std::string json_text(const Options& options, const Schedule& schedule,
+                      const std::vector<StepLine>& lines, const std::vector<Peak>& peaks,
+                      const Check* check) {
+  std::string steps;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    steps += (i == 0 ? "\n    " : ",\n    ") + ("{\"step\": " + std::to_string(i)) +
+             ", \"loss\": " + json_of(lines[i].loss) +
+             ", \"gradient_norm\": " + json_of(lines[i].norm) +
+             ", \"ms\": " + json_of(lines[i].ms) + "}";
+  }
+  return "{\n  \"schema\": \"ripeline.gpt.train/1\",\n  \"schedule\": " +
+         json_of(std::string(schedule.name)) +
+         ",\n  \"hash\": " + json_of(hash_text(schedule.facts.hash)) +
+         ",\n  \"proved\": " + (schedule.facts.proved ? "true" : "false") +
+         ",\n  \"ranks\": " + std::to_string(schedule.facts.ranks) +
+         ",\n  \"microbatches\": " + std::to_string(options.microbatches) +
+         ",\n  \"seed\": " + std::to_string(options.model.seed) +
+         ",\n  \"delay\": " + json_of(options.delay_spec) + ",\n  \"steps\": [" + steps +
+         "],\n  \"memory\": " + json_of(peaks) +
+         ",\n  \"check\": " + (check == nullptr ? "null" : check_json(check->result())) + "\n}\n";
+}
+
+// What follows the last step; the gathers need every rank.
+Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
+              const std::vector<StepLine>& lines, ripeline::runtime::Transport& transport) {
+  std::vector<Peak> peaks;
+  Status status = gather_peaks(transport, schedule.facts, runner.trainer().worker().ledger(), peaks);
+  std::vector<std::string> events;
+  if (status.ok() && !options.trace.empty()) {
+    status = gather(transport, runner.trace().events(), events);
+  }
+  if (!status.ok() || transport.rank() != 0) return status;
+  std::printf("activations held, by %s: %s\n",
+              schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
+  if (check != nullptr) print_check(check->result());
+  std::fflush(stdout);
+  if (!options.trace.empty()) {
+    status = ripeline::runtime::write_trace(options.trace, schedule.facts, events);
+  }
+  if (status.ok() && !options.json.empty()) {
+    status = write_file(options.json, json_text(options, schedule, lines, peaks, check));
+  }
+  return status;
+}
+
+}  // namespace
+
+Status train(const Options& options, ripeline::runtime::Transport& transport, bool& passed) {
+  const Schedule& schedule = *options.schedules.front();
+  std::shared_ptr<const Batches> batches;
+  Status status = make_batches(options, batches);
+  if (!status.ok()) return status;
+  Runner runner(options, schedule, transport, batches);
+  std::optional<Check> check;
+  if (options.check > 0) check.emplace(options, schedule, runner.model());
+  status = print_opening(options, schedule, runner, *batches, transport);
+  std::vector<StepLine> lines;
+  for (int step = 0; step < options.steps && status.ok(); ++step) {
+    StepLine line;
+    Check* checking = step < options.check ? &*check : nullptr;
+    status = run_step(options, runner, checking, transport, step, line);
+    if (!status.ok()) break;
+    lines.push_back(line);
+    if (transport.rank() == 0) {
+      std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms\n", step, line.loss,
+                  line.norm, line.ms);
+      std::fflush(stdout);
+    }
+  }
+  if (!status.ok()) return status;
+  passed = !check || check->result().passed();
+  return finish(options, schedule, runner, check ? &*check : nullptr, lines, transport);
+}
+
+}  // namespace gpt

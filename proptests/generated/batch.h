@@ -1,0 +1,26 @@
+// Random programs as generated arbiters: what write_batch wrote and the property runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/arbiter.h"
+
+namespace ripeline::proptests {
+
+struct GeneratedProgram {
+  std::uint64_t seed;  // of random_program_text()
+  const char* text;    // the program
+  const core::ProgramFacts* facts;
+  std::unique_ptr<core::Arbiter> (*make)(int rank);
+};
+
+// Each batch is a file of its own, so that they compile side by side.
+std::vector<GeneratedProgram> batch_0();
+std::vector<GeneratedProgram> batch_1();
+std::vector<GeneratedProgram> batch_2();
+std::vector<GeneratedProgram> batch_3();
+constexpr int kBatches = 4;
+
+}  // namespace ripeline::proptests

@@ -1,0 +1,76 @@
+#include "proptests/training_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "runtime/delay.h"
+#include "runtime/transport/local.h"
+#include "runtime/worker.h"
+#include "simulate/interpreter.h"
+
+namespace ripeline::proptests {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Messages overtake each other often: a third of them is late by more than a task takes.
+constexpr const char* kDelays = "compute=F:0.05,compute=B:0.08,compute=I:0.05,compute=W:0.03,jitter=0.9,rare=30:0.4";
+
+RankResult run_rank(const spec::Program& program, const core::ProgramFacts& facts, int rank,
+                    runtime::Transport& inner, const runtime::ToyModel& model, int microbatches,
+                    const runtime::DelayPlan& delays) {
+  RankResult result;
+  simulate::InterpretedArbiter arbiter(program, facts, rank);
+  const auto transport = runtime::make_delayed_transport(inner, facts, delays);
+  runtime::ToyWork work(model);
+  runtime::WorkerOptions options;
+  options.silence = 20s;
+  options.before_task = [&](core::Task task, const runtime::TaskInfo& info) {
+    std::this_thread::sleep_for(delays.compute(facts, info.step, task));
+  };
+  runtime::Worker worker(arbiter, *transport, work, options);
+  runtime::StepReport report;
+  result.status = worker.step(0, microbatches, report);
+  if (result.status.ok()) result.status = transport->finish(20s);
+  result.started = worker.started();
+  result.gradients = work.gradients();
+  result.loss = work.loss();
+  result.live = work.live();
+  result.peaks.assign(facts.pools.size(), 0);
+  for (std::size_t pool = 0; pool < facts.pools.size(); ++pool) {
+    if (facts.pools[pool].rank == rank) {
+      result.peaks[pool] = worker.ledger().peak(static_cast<int>(pool));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<RankResult> train_one_step(const spec::Program& program,
+                                       const std::vector<std::optional<std::int64_t>>& proved_peaks,
+                                       const runtime::ToyModel& model, int microbatches,
+                                       std::uint64_t delay_seed) {
+  const simulate::FactsStorage storage(program, proved_peaks);
+  runtime::DelayPlan delays;
+  std::vector<RankResult> results(static_cast<std::size_t>(program.ranks));
+  if (core::Status status = runtime::DelayPlan::parse(kDelays, delay_seed, delays); !status.ok()) {
+    results[0].status = status;
+    return results;
+  }
+  auto group = runtime::make_local_group(program.ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    threads.emplace_back([&, rank, r] {
+      results[r] = run_rank(program, storage.facts(), rank, *group[r], model, microbatches, delays);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+}  // namespace ripeline::proptests

@@ -1,0 +1,191 @@
+#include "runtime/torch/train.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/transport/socket.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+// What each rank tells the others at the end of a step, as doubles: its part of the loss, then
+// for each of its stages the stage's number, how many norms follow, and the norms.
+struct Summary {
+  double loss = 0;
+  std::map<int, std::vector<float>> norms;  // by stage, in the parameters' order
+};
+
+Summary summarise(const TorchWork& work) {
+  Summary summary{.loss = work.loss(), .norms = {}};
+  for (const auto& [number, stage] : work.model().stages) {
+    std::vector<float>& norms = summary.norms[number];
+    for (const NamedTensor& parameter : stage.parameters) {
+      const torch::Tensor& gradient = parameter.tensor.grad();
+      if (gradient.defined()) norms.push_back(gradient.norm(2).item<float>());
+    }
+  }
+  return summary;
+}
+
+Payload encode(const Summary& summary) {
+  std::vector<double> numbers = {summary.loss};
+  for (const auto& [number, norms] : summary.norms) {
+    numbers.push_back(number);
+    numbers.push_back(static_cast<double>(norms.size()));
+    numbers.insert(numbers.end(), norms.begin(), norms.end());
+  }
+  Payload payload(numbers.size() * sizeof(double));
+  std::memcpy(payload.data(), numbers.data(), payload.size());
+  return payload;
+}
+
+// Adds what a peer sent to `total`; false when it is malformed.
+bool add(const Payload& payload, Summary& total) {
+  std::vector<double> numbers(payload.size() / sizeof(double));
+  if (numbers.empty() || payload.size() % sizeof(double) != 0) return false;
+  std::memcpy(numbers.data(), payload.data(), payload.size());
+  total.loss += numbers[0];
+  for (std::size_t i = 1; i < numbers.size();) {
+    if (i + 2 > numbers.size()) return false;
+    const double stage = numbers[i];
+    const double count = numbers[i + 1];
+    i += 2;
+    if (!(stage >= 0 && stage < 1e9) || !(count >= 0) ||
+        count > static_cast<double>(numbers.size() - i)) {
+      return false;
+    }
+    std::vector<float>& norms = total.norms[static_cast<int>(stage)];
+    for (const std::size_t end = i + static_cast<std::size_t>(count); i < end; ++i) {
+      norms.push_back(static_cast<float>(numbers[i]));
+    }
+  }
+  return true;
+}
+
+Status check_finite(const Summary& total) {
+  if (!std::isfinite(total.loss)) {
+    return {StatusCode::failed, "the loss is " + std::to_string(total.loss)};
+  }
+  for (const auto& [stage, norms] : total.norms) {
+    for (float norm : norms) {
+      if (!std::isfinite(norm)) {
+        return {StatusCode::failed, "the norm of a gradient of stage " + std::to_string(stage) +
+                                        " is " + std::to_string(norm)};
+      }
+    }
+  }
+  return {};
+}
+
+// The total norm, by the operations of clip_grad_norm_ on all parameters in stage order, so that
+// it is bitwise that of the unpipelined model.
+torch::Tensor total_norm(const Summary& total) {
+  std::vector<float> norms;
+  for (const auto& [stage, of_stage] : total.norms) {
+    norms.insert(norms.end(), of_stage.begin(), of_stage.end());
+  }
+  if (norms.empty()) return torch::zeros({});
+  if (norms.size() == 1) return torch::tensor(norms[0]);
+  return torch::tensor(norms).norm(2);
+}
+
+void clip(const TorchModel& model, const torch::Tensor& norm, double largest) {
+  const torch::Tensor factor = torch::clamp(largest / (norm + 1e-6), std::nullopt, 1.0);
+  for (const auto& [number, stage] : model.stages) {
+    for (const NamedTensor& parameter : stage.parameters) {
+      const torch::Tensor& gradient = parameter.tensor.grad();
+      if (gradient.defined()) gradient.data().mul_(factor);
+    }
+  }
+}
+
+}  // namespace
+
+TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Transport& transport, TorchWork& work,
+                           torch::optim::Optimizer* optimizer, TrainerOptions options)
+    : arbiter_(arbiter),
+      transport_(transport),
+      work_(work),
+      optimizer_(optimizer),
+      options_(std::move(options)),
+      worker_(arbiter, transport, work, options_.worker) {}
+
+Status TorchTrainer::step(int microbatches, TrainReport& report) {
+  if (Status status = accumulate(microbatches, report); !status.ok()) return status;
+  return update(report);
+}
+
+Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
+  if (!failure_.ok()) return failure_;
+  if (step_ == 0) {
+    if (failure_ = work_.check(arbiter_.facts(), arbiter_.rank()); !failure_.ok()) {
+      transport_.abandon(failure_);
+      return failure_;
+    }
+  }
+  work_.zero_gradients();
+  failure_ = worker_.step(step_++, microbatches, report.tasks);
+  return failure_;
+}
+
+Status TorchTrainer::update(TrainReport& report) {
+  if (!failure_.ok()) return failure_;
+  try {
+    std::vector<Payload> all;
+    failure_ = transport_.all_gather(encode(summarise(work_)), options_.limit, all);
+    if (!failure_.ok()) return failure_;
+    Summary total;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (!add(all[rank], total)) {
+        return failure_ = Status(StatusCode::invalid,
+                                 "rank " + std::to_string(rank) + " sent a malformed summary");
+      }
+    }
+    if (failure_ = check_finite(total); !failure_.ok()) return failure_;
+    const torch::Tensor norm = total_norm(total);
+    report.loss = total.loss;
+    report.gradient_norm = norm.item<double>();
+    if (options_.clip > 0) clip(work_.model(), norm, options_.clip);
+    if (optimizer_ != nullptr) optimizer_->step();
+  } catch (const c10::Error& error) {
+    failure_ = Status(StatusCode::failed,
+                      std::string("the update failed: ") + error.what_without_backtrace());
+    transport_.abandon(failure_);
+  } catch (const std::exception& error) {
+    failure_ = Status(StatusCode::failed, std::string("the update failed: ") + error.what());
+    transport_.abandon(failure_);
+  }
+  return failure_;
+}
+
+Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
+                std::unique_ptr<Transport>& transport) {
+  if (Status status = read_rank_environment(environment); !status.ok()) return status;
+  if (environment.ranks != facts.ranks) {
+    return {StatusCode::refused, "program '" + std::string(facts.name) + "' has " +
+                                     std::to_string(facts.ranks) + " ranks, the world has " +
+                                     std::to_string(environment.ranks) +
+                                     ": launch with -n " + std::to_string(facts.ranks) +
+                                     ", or generate the program with -D ranks=" +
+                                     std::to_string(environment.ranks)};
+  }
+  torch::set_num_threads(environment.default_threads());
+  SocketOptions options;
+  options.rank = environment.rank;
+  options.ranks = environment.ranks;
+  options.folder = environment.folder;
+  options.token = environment.token;
+  options.program_hash = facts.hash;
+  return connect_sockets(options, transport);
+}
+
+}  // namespace ripeline::runtime

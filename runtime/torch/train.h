@@ -1,0 +1,75 @@
+// TorchTrainer: steps of training on one rank: the program's tasks, then the update.
+//
+//   TorchTrainer trainer(*arbiter, *transport, work, &optimizer, {.clip = 1.0});
+//   for (int i = 0; i < steps; ++i)
+//     if (Status status = trainer.step(microbatches, report); !status.ok()) ...
+//
+// Every rank calls the same methods in the same order. Loss and gradient norm are those of the
+// whole model and equal on all ranks: the norms of all parameters are gathered and combined in
+// stage order, as torch::nn::utils::clip_grad_norm_ does on the unpipelined model. A loss or
+// norm that is not finite is a failure that names the stage. After a failure every later call
+// fails. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "core/arbiter.h"
+#include "runtime/environment.h"
+#include "runtime/torch/torch_work.h"
+#include "runtime/worker.h"
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace ripeline::runtime {
+
+struct TrainerOptions {
+  double clip = 0;  // the largest gradient norm; 0: gradients are left as they are
+  WorkerOptions worker = {};
+  std::chrono::nanoseconds limit = std::chrono::seconds(120);  // of waiting for all ranks
+};
+
+struct TrainReport {
+  double loss = 0;           // mean over the microbatches
+  double gradient_norm = 0;  // before clipping
+  StepReport tasks;          // of this rank
+};
+
+class TorchTrainer {
+ public:
+  // All are borrowed and must outlive the trainer. `optimizer` holds this rank's parameters; null
+  // leaves the update to the caller.
+  TorchTrainer(core::Arbiter& arbiter, Transport& transport, TorchWork& work,
+               torch::optim::Optimizer* optimizer, TrainerOptions options = {});
+
+  // accumulate(), then update().
+  core::Status step(int microbatches, TrainReport& report);
+
+  // Zeroes the gradients and runs all tasks: afterwards parameters' .grad() hold this rank's part
+  // of the gradient of the mean loss.
+  core::Status accumulate(int microbatches, TrainReport& report);
+  // Fills in loss and norm, clips, and steps the optimizer. Also the barrier between steps.
+  core::Status update(TrainReport& report);
+
+  [[nodiscard]] const Worker& worker() const { return worker_; }
+
+ private:
+  core::Arbiter& arbiter_;
+  Transport& transport_;
+  TorchWork& work_;
+  torch::optim::Optimizer* optimizer_;
+  TrainerOptions options_;
+  Worker worker_;
+  std::int64_t step_ = 0;
+  core::Status failure_;
+};
+
+// A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
+// ranks, and connects to the other ranks. Fails when the world does not have the program's ranks.
+core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
+                      std::unique_ptr<Transport>& transport);
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,165 @@
+// The generated headers of a few schedules: their whole text, and that they agree with the
+// interpreter in every state met. RIPELINE_ACCEPT=1 writes the texts anew.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "codegen/generate.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "tests/codegen/goldens/bf.h"
+#include "tests/codegen/goldens/one_f_one_b.h"
+#include "tests/codegen/goldens/prefer.h"
+#include "tests/codegen/goldens/uneven.h"
+#include "tests/codegen/goldens/zbv.h"
+#include "tests/support/arbiter_walk.h"
+#include "verify/verify.h"
+
+namespace ripeline::codegen {
+namespace {
+
+constexpr std::uint64_t kSeed = 20240607;
+
+struct Golden {
+  const char* name;
+  const core::ProgramFacts* facts;
+  std::unique_ptr<core::Arbiter> (*make)(int rank);
+};
+
+const Golden kGoldens[] = {
+    {"one_f_one_b", &one_f_one_b::facts, one_f_one_b::make_arbiter},
+    {"bf", &bf::facts, bf::make_arbiter},
+    {"zbv", &zbv::facts, zbv::make_arbiter},
+    {"prefer", &prefer::facts, prefer::make_arbiter},
+    {"uneven", &uneven::facts, uneven::make_arbiter},
+};
+
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
+std::string path_of(const Golden& golden, const char* suffix) {
+  return fmt::format("{}/tests/codegen/goldens/{}{}", RIPELINE_SOURCE_DIR, golden.name, suffix);
+}
+
+std::string read(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+verify::Verdict verdict_of(const Golden& golden) {
+  const spec::Source source{fmt::format("{}.ripe", golden.name), read(path_of(golden, ".ripe"))};
+  const spec::Result<spec::Program> program = spec::compile(source);
+  EXPECT_TRUE(program.ok()) << spec::render(source, program.errors());
+  return verify::verify(program.value());
+}
+
+class Goldens : public testing::TestWithParam<Golden> {};
+
+TEST_P(Goldens, are_what_the_generator_writes) {
+  const std::string name = GetParam().name;
+  const verify::Verdict verdict = verdict_of(GetParam());
+  ASSERT_TRUE(verdict.proved.has_value());
+  const std::string text =
+      generate(*verdict.proved,
+               {.name = name,
+                .file = name + ".ripe",
+                .command = fmt::format("ripeline generate {0}.ripe --name {0} -o {0}.h", name)});
+  if (std::getenv("RIPELINE_ACCEPT") != nullptr) std::ofstream(path_of(GetParam(), ".h")) << text;
+  EXPECT_EQ(text, read(path_of(GetParam(), ".h")));
+}
+
+TEST_P(Goldens, agree_with_the_interpreter_in_every_state_met) {
+  const verify::Verdict verdict = verdict_of(GetParam());
+  ASSERT_TRUE(verdict.proved.has_value());
+  const spec::Program& program = verdict.proved->program();
+  const simulate::FactsStorage storage(*verdict.proved);
+  std::int64_t states = 0;
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    simulate::InterpretedArbiter interpreted(program, storage.facts(), rank);
+    const std::unique_ptr<core::Arbiter> generated = GetParam().make(rank);
+    testing_support::ArbiterWalk walk(interpreted, *generated,
+                                      kSeed + static_cast<std::uint64_t>(rank));
+    for (const int microbatches : {1, 2, 3, 5, 8, 13, 5, 65, 70}) {
+      EXPECT_EQ(walk.run(microbatches), "") << "seed " << kSeed;
+    }
+    states += walk.states();
+  }
+  EXPECT_GT(states, 500);
+}
+
+TEST_P(Goldens, have_the_facts_of_their_program) {
+  const verify::Verdict verdict = verdict_of(GetParam());
+  ASSERT_TRUE(verdict.proved.has_value());
+  const simulate::FactsStorage storage(*verdict.proved);
+  const core::ProgramFacts& expected = storage.facts();
+  const core::ProgramFacts& facts = *GetParam().facts;
+  EXPECT_EQ(facts.name, expected.name);
+  EXPECT_EQ(facts.hash, expected.hash);
+  EXPECT_TRUE(facts.proved);
+  EXPECT_EQ(facts.ranks, expected.ranks);
+  EXPECT_EQ(facts.stages, expected.stages);
+  EXPECT_EQ(facts.min_microbatches, expected.min_microbatches);
+  EXPECT_EQ(facts.max_microbatches, expected.max_microbatches);
+  const auto same = [](const auto& a, const auto& b, const auto& fields) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(fields(a[i]), fields(b[i])) << i;
+  };
+  same(facts.ops, expected.ops, [](const core::OpFacts& o) { return std::tuple(o.name, o.kind); });
+  same(facts.lanes, expected.lanes, [](const core::LaneFacts& l) {
+    return std::tuple(l.op, l.stage, l.rank, l.chunk, l.engine);
+  });
+  same(facts.edges, expected.edges,
+       [](const core::EdgeFacts& e) { return std::tuple(e.producer, e.consumer); });
+  same(facts.pools, expected.pools, [](const core::PoolFacts& p) {
+    return std::tuple(p.resource, p.unit, p.rank, p.stage, p.bound);
+  });
+  same(facts.uses, expected.uses,
+       [](const core::UseFacts& u) { return std::tuple(u.lane, u.pool, u.acquires, u.releases); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Codegen, Goldens, testing::ValuesIn(kGoldens),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// A number that is a text: what a guard says, as a solver would be told.
+struct Term {
+  std::string text;
+  friend Term operator+(const Term& a, const Term& b) { return {a.text + " + " + b.text}; }
+  friend Term operator+(const Term& a, int b) { return {fmt::format("{} + {}", a.text, b)}; }
+  friend Term operator<=(const Term& a, const Term& b) { return {a.text + " <= " + b.text}; }
+  friend Term operator<=(const Term& a, int b) { return {fmt::format("{} <= {}", a.text, b)}; }
+  friend Term operator&&(const Term& a, const Term& b) { return {a.text + " and " + b.text}; }
+};
+
+TEST(Generate, writes_guards_for_any_kind_of_number) {
+  EXPECT_EQ(bf::admits_F(Term{"held"}, Term{"capacity"}).text, "held + 1 <= capacity");
+  EXPECT_EQ(zbv::admits_F(Term{"held"}, Term{"leaving"}).text, "held + 1 + leaving <= 8");
+  EXPECT_EQ(prefer::admits_F(Term{"a"}, Term{"amount"}, Term{"leaving"}, Term{"c"}, Term{"s"}).text,
+            "a + amount + leaving <= c and s + 1 <= 4");
+  static_assert(bf::admits_F(3, 4) && !bf::admits_F(4, 4));
+}
+
+TEST(Generate, says_so_when_nothing_was_proved) {
+  const Golden& golden = kGoldens[1];
+  const spec::Source source{"bf.ripe", read(path_of(golden, ".ripe"))};
+  const std::string text = generate_unproved(spec::compile(source).value(),
+                                             {.name = "bf", .file = "bf.ripe", .command = ""});
+  EXPECT_NE(text.find("// NOT PROVED"), std::string::npos);
+  EXPECT_NE(text.find(".proved = false"), std::string::npos);
+  EXPECT_EQ(text.find("Proved, for"), std::string::npos);
+}
+
+TEST(Generate, stays_under_300_lines_for_bf) {
+  const std::string text = read(path_of(kGoldens[1], ".h"));
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 300);
+}
+
+}  // namespace
+}  // namespace ripeline::codegen

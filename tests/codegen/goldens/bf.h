@@ -1,0 +1,189 @@
+// The arbiter of pipeline bf: 4 ranks, any number of microbatches.
+//
+// Written by ripeline 0.1.0 from bf.ripe, program hash 9f1278e4bae9081b.
+// Do not edit; to write it again:
+//   ripeline generate bf.ripe --name bf -o bf.h
+//
+// Proved, for every timing and any choice among the tasks that may start:
+//   deadlock     counters
+//   collectives  structure
+//   messages     structure
+//   memory       counters
+//   once         structure
+// Assumed:
+//   Every task that starts ends.
+//   Links are reliable: a message that is sent arrives, whole and once.
+//   Each message has a slot of its own at its receiver, so no send waits.
+//   A rank runs one task at a time, and none waits inside for a message.
+//   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/arbiter.h"
+#include "core/ready_rows.h"
+
+namespace bf {
+
+namespace core = ripeline::core;
+static_assert(core::kCoreVersion == 1,
+              "this file is for another version of Ripeline: generate it again");
+
+namespace ops {
+inline constexpr int F = 0;
+inline constexpr int B = 1;
+}  // namespace ops
+
+// Name, kind.
+inline constexpr core::OpFacts kOps[] = {
+    {"F", core::OpKind::forward}, {"B", core::OpKind::backward},
+};
+
+// Op, stage, rank, chunk, engine.
+inline constexpr core::LaneFacts kLanes[] = {
+    // Rank 0, from lane 0: 0F 0B
+    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
+    // Rank 1, from lane 2: 1F 1B
+    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
+    // Rank 2, from lane 4: 2F 2B
+    {ops::F, 2, 2, 0, core::Engine::compute}, {ops::B, 2, 2, 0, core::Engine::compute},
+    // Rank 3, from lane 6: 3F 3B
+    {ops::F, 3, 3, 0, core::Engine::compute}, {ops::B, 3, 3, 0, core::Engine::compute},
+};
+
+// The producer's lane, the consumer's; by the consumer's rank.
+inline constexpr core::EdgeFacts kEdges[] = {
+    {0, 1}, {3, 1},
+    {0, 2}, {2, 3}, {5, 3},
+    {2, 4}, {4, 5}, {7, 5},
+    {4, 6}, {6, 7},
+};
+
+// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+inline constexpr core::PoolFacts kPools[] = {
+    {"activation", "", 0, 0, 4}, {"activation", "", 1, 1, 3}, {"activation", "", 2, 2, 2},
+    {"activation", "", 3, 3, 1},
+};
+
+// Lane, pool, what a task acquires at its start, what it releases at its end.
+inline constexpr core::UseFacts kUses[] = {
+    {0, 0, 1, 0}, {1, 0, 0, 1},
+    {2, 1, 1, 0}, {3, 1, 0, 1},
+    {4, 2, 1, 0}, {5, 2, 0, 1},
+    {6, 3, 1, 0}, {7, 3, 0, 1},
+};
+
+inline constexpr core::ProgramFacts facts = {
+    .core_version = core::kCoreVersion,
+    .name = "bf",
+    .hash = 0x9f1278e4bae9081bU,
+    .proved = true,
+    .ranks = 4,
+    .stages = 4,
+    .min_microbatches = 1,
+    .max_microbatches = 0,  // no limit
+    .ops = kOps,
+    .lanes = kLanes,
+    .edges = kEdges,
+    .pools = kPools,
+    .uses = kUses,
+};
+
+// The capacity of activation, by stage.
+inline constexpr std::int64_t kCapacity_activation[] = {4, 3, 2, 1};
+
+// F may start when there is room for it in activation.
+template <class Number>
+constexpr auto admits_F(const Number& activation_held, const Number& activation_capacity) {
+  return activation_held + 1 <= activation_capacity;
+}
+
+class Arbiter final : public core::Arbiter {
+ public:
+  explicit Arbiter(int rank) : rows_(bf::facts, rank) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return bf::facts; }
+  [[nodiscard]] int rank() const override { return rows_.rank(); }
+
+  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
+    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+    step_ = {};
+    return {};
+  }
+
+  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+
+  void started(core::Task task, core::Time /*now*/) override {
+    rows_.started(task);
+    step_.idle = false;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    switch (lane.op) {
+      case ops::F:
+        step_.activation_held[lane.stage] += 1;
+        step_.round = 0;
+        break;
+      case ops::B:
+        step_.round = 1;
+        break;
+    }
+  }
+
+  void on_finished(core::Task task, core::Time /*now*/) override {
+    rows_.finished(task);
+    step_.idle = true;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    if (lane.op == ops::B) step_.activation_held[lane.stage] -= 1;
+  }
+
+  void ready(core::Engine engine, core::TaskSet& out) const override {
+    rows_.reset(out);
+    if (engine != core::Engine::compute || !step_.idle) return;
+    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+      if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+    }
+  }
+
+  // Hint bf: rounds B, F.
+  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                    core::Time /*now*/) const override {
+    if (engine != core::Engine::compute || !step_.idle) return {};
+    switch (step_.round) {
+      case 0:  // B first
+        if (const core::Choice c = offer(ops::B, allowed); c.starts()) return c;
+        return offer(ops::F, allowed);
+      default:  // F first
+        if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
+        return offer(ops::B, allowed);
+    }
+  }
+
+ private:
+  struct Step {
+    bool idle = true;
+    int round = 0;  // the entry of hint bf to try first
+    std::int64_t activation_held[4] = {};  // by stage
+  };
+
+  // Whether a task of `id` finds what it acquires.
+  [[nodiscard]] bool has_room(core::LaneId id) const {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::F ||
+           admits_F(step_.activation_held[lane.stage], kCapacity_activation[lane.stage]);
+  }
+
+  // The lowest microbatch of `op` that may start and is allowed.
+  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+    const core::LaneId lane = rows_.first_lane() + op;
+    return has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{};
+  }
+
+  core::ReadyRows rows_;
+  Step step_;
+};
+
+inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
+  return std::make_unique<Arbiter>(rank);
+}
+
+}  // namespace bf

@@ -1,0 +1,206 @@
+// The arbiter of pipeline prefer: 2 ranks, 2 .. 64 microbatches.
+//
+// Written by ripeline 0.1.0 from prefer.ripe, program hash f3c4a813bb7bd57f.
+// Do not edit; to write it again:
+//   ripeline generate prefer.ripe --name prefer -o prefer.h
+//
+// Proved, for every timing and any choice among the tasks that may start:
+//   deadlock     counters
+//   collectives  structure
+//   messages     structure
+//   memory       counters
+//   once         structure
+// Assumed:
+//   Every task that starts ends.
+//   Links are reliable: a message that is sent arrives, whole and once.
+//   Each message has a slot of its own at its receiver, so no send waits.
+//   A rank runs one task at a time, and none waits inside for a message.
+//   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/arbiter.h"
+#include "core/ready_rows.h"
+
+namespace prefer {
+
+namespace core = ripeline::core;
+static_assert(core::kCoreVersion == 1,
+              "this file is for another version of Ripeline: generate it again");
+
+namespace ops {
+inline constexpr int F = 0;
+inline constexpr int B = 1;
+inline constexpr int V = 2;
+}  // namespace ops
+
+// Name, kind.
+inline constexpr core::OpFacts kOps[] = {
+    {"F", core::OpKind::forward}, {"B", core::OpKind::backward}, {"V", core::OpKind::plain},
+};
+
+// Op, stage, rank, chunk, engine.
+inline constexpr core::LaneFacts kLanes[] = {
+    // Rank 0, from lane 0: 0F 0B 2F 2B
+    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
+    {ops::F, 2, 0, 1, core::Engine::compute}, {ops::B, 2, 0, 1, core::Engine::compute},
+    // Rank 1, from lane 4: 1F 1B 1V
+    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
+    {ops::V, 1, 1, 0, core::Engine::compute},
+};
+
+// The producer's lane, the consumer's; by the consumer's rank.
+inline constexpr core::EdgeFacts kEdges[] = {
+    {0, 1}, {5, 1}, {4, 2}, {2, 3},
+    {0, 4}, {4, 5}, {3, 5}, {5, 6},
+};
+
+// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+inline constexpr core::PoolFacts kPools[] = {
+    {"activation", "MiB", 0, -1, 8}, {"activation", "MiB", 1, -1, 4}, {"slot", "", 0, 0, 2},
+    {"slot", "", 1, 1, 2}, {"slot", "", 0, 2, 2},
+};
+
+// Lane, pool, what a task acquires at its start, what it releases at its end.
+inline constexpr core::UseFacts kUses[] = {
+    {0, 0, 3, 0}, {0, 2, 1, 0}, {1, 0, 0, 3}, {1, 2, 0, 1}, {2, 0, 1, 0}, {2, 4, 1, 0},
+    {3, 0, 0, 1}, {3, 4, 0, 1},
+    {4, 1, 2, 0}, {4, 3, 1, 0}, {5, 1, 0, 2}, {5, 3, 0, 1},
+};
+
+inline constexpr core::ProgramFacts facts = {
+    .core_version = core::kCoreVersion,
+    .name = "prefer",
+    .hash = 0xf3c4a813bb7bd57fU,
+    .proved = true,
+    .ranks = 2,
+    .stages = 3,
+    .min_microbatches = 2,
+    .max_microbatches = 64,
+    .ops = kOps,
+    .lanes = kLanes,
+    .edges = kEdges,
+    .pools = kPools,
+    .uses = kUses,
+};
+
+// The capacity of activation, by rank.
+inline constexpr std::int64_t kCapacity_activation[] = {8, 6};
+
+// What F acquires of activation, by stage.
+inline constexpr std::int64_t kAmount_F_activation[] = {3, 2, 1};
+
+// What F leaves of activation, by stage.
+inline constexpr std::int64_t kLeaving_F_activation[] = {2, 0, 0};
+
+// What B releases of activation, by stage.
+inline constexpr std::int64_t kRelease_B_activation[] = {3, 2, 1};
+
+// F may start when there is room for it in activation and in slot.
+template <class Number>
+constexpr auto admits_F(const Number& activation_held,
+                        const Number& activation_amount,
+                        const Number& activation_leaving,
+                        const Number& activation_capacity,
+                        const Number& slot_held) {
+  return activation_held + activation_amount + activation_leaving <= activation_capacity &&
+         slot_held + 1 <= 4;
+}
+
+class Arbiter final : public core::Arbiter {
+ public:
+  explicit Arbiter(int rank) : rows_(prefer::facts, rank, {ops::F}) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return prefer::facts; }
+  [[nodiscard]] int rank() const override { return rows_.rank(); }
+
+  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
+    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+    step_ = {};
+    return {};
+  }
+
+  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+
+  void started(core::Task task, core::Time /*now*/) override {
+    rows_.started(task);
+    step_.idle = false;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    if (lane.op == ops::F) {
+      step_.activation_held += kAmount_F_activation[lane.stage];
+      step_.slot_held[lane.stage] += 1;
+    }
+  }
+
+  void on_finished(core::Task task, core::Time /*now*/) override {
+    rows_.finished(task);
+    step_.idle = true;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    if (lane.op == ops::B) {
+      step_.activation_held -= kRelease_B_activation[lane.stage];
+      step_.slot_held[lane.stage] -= 1;
+    }
+  }
+
+  void ready(core::Engine engine, core::TaskSet& out) const override {
+    rows_.reset(out);
+    if (engine != core::Engine::compute || !step_.idle) return;
+    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+      if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+    }
+  }
+
+  // Hint eager: prefer B; fill V.
+  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                    core::Time /*now*/) const override {
+    if (engine != core::Engine::compute || !step_.idle) return {};
+    if (const core::Choice c = offer(ops::B, allowed); c.starts()) return c;
+    if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
+    return offer(ops::V, allowed);
+  }
+
+ private:
+  struct Step {
+    bool idle = true;
+    std::int64_t activation_held = 0;
+    std::int64_t slot_held[3] = {};  // by stage
+  };
+
+  // Whether a task of `id` finds what it acquires.
+  [[nodiscard]] bool has_room(core::LaneId id) const {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::F ||
+           admits_F(step_.activation_held,
+                    kAmount_F_activation[lane.stage],
+                    kLeaving_F_activation[lane.stage],
+                    kCapacity_activation[lane.rank],
+                    step_.slot_held[lane.stage]);
+  }
+
+  // The lowest microbatch of `lane` that may start and is allowed.
+  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
+    return lane >= 0 && has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{};
+  }
+
+  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
+  // else at the higher.
+  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+    const bool up = kOps[op].kind == core::OpKind::forward;
+    for (int i = 0; i < 2; ++i) {
+      const core::LaneId lane = rows_.lane(op, up ? i : 1 - i);
+      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
+    }
+    return {};
+  }
+
+  core::ReadyRows rows_;
+  Step step_;
+};
+
+inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
+  return std::make_unique<Arbiter>(rank);
+}
+
+}  // namespace prefer

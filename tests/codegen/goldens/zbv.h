@@ -1,0 +1,214 @@
+// The arbiter of pipeline zbv: 4 ranks, any number of microbatches.
+//
+// Written by ripeline 0.1.0 from zbv.ripe, program hash a446759901750a99.
+// Do not edit; to write it again:
+//   ripeline generate zbv.ripe --name zbv -o zbv.h
+//
+// Proved, for every timing and any choice among the tasks that may start:
+//   deadlock     counters
+//   collectives  structure
+//   messages     structure
+//   memory       counters
+//   once         structure
+// Assumed:
+//   Every task that starts ends.
+//   Links are reliable: a message that is sent arrives, whole and once.
+//   Each message has a slot of its own at its receiver, so no send waits.
+//   A rank runs one task at a time, and none waits inside for a message.
+//   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/arbiter.h"
+#include "core/ready_rows.h"
+
+namespace zbv {
+
+namespace core = ripeline::core;
+static_assert(core::kCoreVersion == 1,
+              "this file is for another version of Ripeline: generate it again");
+
+namespace ops {
+inline constexpr int F = 0;
+inline constexpr int I = 1;
+inline constexpr int W = 2;
+}  // namespace ops
+
+// Name, kind.
+inline constexpr core::OpFacts kOps[] = {
+    {"F", core::OpKind::forward}, {"I", core::OpKind::backward_input},
+    {"W", core::OpKind::backward_weight},
+};
+
+// Op, stage, rank, chunk, engine.
+inline constexpr core::LaneFacts kLanes[] = {
+    // Rank 0, from lane 0: 0F 0I 0W 7F 7I 7W
+    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::I, 0, 0, 0, core::Engine::compute},
+    {ops::W, 0, 0, 0, core::Engine::compute}, {ops::F, 7, 0, 1, core::Engine::compute},
+    {ops::I, 7, 0, 1, core::Engine::compute}, {ops::W, 7, 0, 1, core::Engine::compute},
+    // Rank 1, from lane 6: 1F 1I 1W 6F 6I 6W
+    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::I, 1, 1, 0, core::Engine::compute},
+    {ops::W, 1, 1, 0, core::Engine::compute}, {ops::F, 6, 1, 1, core::Engine::compute},
+    {ops::I, 6, 1, 1, core::Engine::compute}, {ops::W, 6, 1, 1, core::Engine::compute},
+    // Rank 2, from lane 12: 2F 2I 2W 5F 5I 5W
+    {ops::F, 2, 2, 0, core::Engine::compute}, {ops::I, 2, 2, 0, core::Engine::compute},
+    {ops::W, 2, 2, 0, core::Engine::compute}, {ops::F, 5, 2, 1, core::Engine::compute},
+    {ops::I, 5, 2, 1, core::Engine::compute}, {ops::W, 5, 2, 1, core::Engine::compute},
+    // Rank 3, from lane 18: 3F 3I 3W 4F 4I 4W
+    {ops::F, 3, 3, 0, core::Engine::compute}, {ops::I, 3, 3, 0, core::Engine::compute},
+    {ops::W, 3, 3, 0, core::Engine::compute}, {ops::F, 4, 3, 1, core::Engine::compute},
+    {ops::I, 4, 3, 1, core::Engine::compute}, {ops::W, 4, 3, 1, core::Engine::compute},
+};
+
+// The producer's lane, the consumer's; by the consumer's rank.
+inline constexpr core::EdgeFacts kEdges[] = {
+    {0, 1}, {7, 1}, {1, 2}, {9, 3}, {3, 4}, {4, 5},
+    {0, 6}, {6, 7}, {13, 7}, {7, 8}, {15, 9}, {9, 10}, {4, 10}, {10, 11},
+    {6, 12}, {12, 13}, {19, 13}, {13, 14}, {21, 15}, {15, 16}, {10, 16}, {16, 17},
+    {12, 18}, {18, 19}, {22, 19}, {19, 20}, {18, 21}, {21, 22}, {16, 22}, {22, 23},
+};
+
+// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+inline constexpr core::PoolFacts kPools[] = {
+    {"activation", "", 0, -1, 8}, {"activation", "", 1, -1, 8}, {"activation", "", 2, -1, 8},
+    {"activation", "", 3, -1, 8},
+};
+
+// Lane, pool, what a task acquires at its start, what it releases at its end.
+inline constexpr core::UseFacts kUses[] = {
+    {0, 0, 1, 0}, {2, 0, 0, 1}, {3, 0, 1, 0}, {5, 0, 0, 1},
+    {6, 1, 1, 0}, {8, 1, 0, 1}, {9, 1, 1, 0}, {11, 1, 0, 1},
+    {12, 2, 1, 0}, {14, 2, 0, 1}, {15, 2, 1, 0}, {17, 2, 0, 1},
+    {18, 3, 1, 0}, {20, 3, 0, 1}, {21, 3, 1, 0}, {23, 3, 0, 1},
+};
+
+inline constexpr core::ProgramFacts facts = {
+    .core_version = core::kCoreVersion,
+    .name = "zbv",
+    .hash = 0xa446759901750a99U,
+    .proved = true,
+    .ranks = 4,
+    .stages = 8,
+    .min_microbatches = 1,
+    .max_microbatches = 0,  // no limit
+    .ops = kOps,
+    .lanes = kLanes,
+    .edges = kEdges,
+    .pools = kPools,
+    .uses = kUses,
+};
+
+// What F leaves of activation, by stage.
+inline constexpr std::int64_t kLeaving_F_activation[] = {1, 1, 1, 1, 0, 0, 0, 0};
+
+// F may start when there is room for it in activation.
+template <class Number>
+constexpr auto admits_F(const Number& activation_held, const Number& activation_leaving) {
+  return activation_held + 1 + activation_leaving <= 8;
+}
+
+class Arbiter final : public core::Arbiter {
+ public:
+  explicit Arbiter(int rank) : rows_(zbv::facts, rank) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return zbv::facts; }
+  [[nodiscard]] int rank() const override { return rows_.rank(); }
+
+  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
+    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+    step_ = {};
+    return {};
+  }
+
+  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+
+  void started(core::Task task, core::Time /*now*/) override {
+    rows_.started(task);
+    step_.idle = false;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    switch (lane.op) {
+      case ops::F:
+        step_.activation_held += 1;
+        step_.round = 0;
+        break;
+      case ops::I:
+        step_.round = 1;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void on_finished(core::Task task, core::Time /*now*/) override {
+    rows_.finished(task);
+    step_.idle = true;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    if (lane.op == ops::W) step_.activation_held -= 1;
+  }
+
+  void ready(core::Engine engine, core::TaskSet& out) const override {
+    rows_.reset(out);
+    if (engine != core::Engine::compute || !step_.idle) return;
+    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+      if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+    }
+  }
+
+  // Hint bfw: rounds I, F; fill W.
+  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                    core::Time /*now*/) const override {
+    if (engine != core::Engine::compute || !step_.idle) return {};
+    switch (step_.round) {
+      case 0:  // I first
+        if (const core::Choice c = offer(ops::I, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
+        break;
+      default:  // F first
+        if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::I, allowed); c.starts()) return c;
+        break;
+    }
+    return offer(ops::W, allowed);
+  }
+
+ private:
+  struct Step {
+    bool idle = true;
+    int round = 0;  // the entry of hint bfw to try first
+    std::int64_t activation_held = 0;
+  };
+
+  // Whether a task of `id` finds what it acquires.
+  [[nodiscard]] bool has_room(core::LaneId id) const {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::F ||
+           admits_F(step_.activation_held, kLeaving_F_activation[lane.stage]);
+  }
+
+  // The lowest microbatch of `lane` that may start and is allowed.
+  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
+    return has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{};
+  }
+
+  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
+  // else at the higher.
+  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+    const bool up = kOps[op].kind == core::OpKind::forward;
+    for (int i = 0; i < 2; ++i) {
+      const core::LaneId lane = rows_.first_lane() + 3 * (up ? i : 1 - i) + op;
+      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
+    }
+    return {};
+  }
+
+  core::ReadyRows rows_;
+  Step step_;
+};
+
+inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
+  return std::make_unique<Arbiter>(rank);
+}
+
+}  // namespace zbv

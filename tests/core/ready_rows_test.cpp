@@ -1,0 +1,61 @@
+#include "core/ready_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/fake_program.h"
+
+namespace ripeline::core {
+namespace {
+
+TEST(ReadyRows, has_a_task_once_all_its_needs_are_met) {
+  ReadyRows rows(fake::kFacts, 0);
+  ASSERT_TRUE(rows.begin_step(3).ok());
+  EXPECT_EQ(rows.offer(0, nullptr), fake::start(0, 0));
+  EXPECT_FALSE(rows.offer(1, nullptr).starts());
+  rows.arrived({1, 0});
+  EXPECT_FALSE(rows.contains({1, 0})) << "0F0 has not ended";
+  rows.started({0, 0});
+  EXPECT_EQ(rows.offer(0, nullptr), fake::start(0, 1));
+  rows.finished({0, 0});
+  EXPECT_EQ(rows.offer(1, nullptr), fake::start(1, 0));
+  EXPECT_FALSE(rows.contains({1, 5})) << "beyond the last microbatch";
+  EXPECT_FALSE(rows.contains({}));
+}
+
+TEST(ReadyRows, offers_among_what_is_allowed) {
+  ReadyRows rows(fake::kFacts, 0);
+  ASSERT_TRUE(rows.begin_step(3).ok());
+  TaskSet allowed;
+  rows.reset(allowed);
+  EXPECT_FALSE(rows.offer(0, &allowed).starts());
+  allowed.add({0, 2});
+  EXPECT_EQ(rows.offer(0, &allowed), fake::start(0, 2));
+  EXPECT_FALSE(rows.offer(-1, &allowed).starts());
+}
+
+TEST(ReadyRows, starts_sequential_ops_one_after_another) {
+  ReadyRows rows(fake::kFacts, 0, {0});
+  ASSERT_TRUE(rows.begin_step(2).ok());
+  rows.started({0, 0});
+  EXPECT_FALSE(rows.offer(0, nullptr).starts());
+  rows.finished({0, 0});
+  EXPECT_EQ(rows.offer(0, nullptr), fake::start(0, 1));
+  rows.started({0, 1});
+  rows.finished({0, 1});
+  EXPECT_FALSE(rows.offer(0, nullptr).starts());
+}
+
+TEST(ReadyRows, knows_the_lanes_of_its_rank_and_refuses_counts_out_of_range) {
+  ReadyRows rows(fake::kFacts, 1);
+  EXPECT_EQ(rows.first_lane(), 2);
+  EXPECT_EQ(rows.end_lane(), 4);
+  EXPECT_EQ(rows.lane(1, 0), 3);
+  EXPECT_EQ(rows.lane(1, 1), -1);
+  EXPECT_EQ(rows.lane(1, -1), -1);
+  const Status status = rows.begin_step(9);
+  EXPECT_EQ(status.code(), StatusCode::invalid);
+  EXPECT_EQ(status.message(), "chain: 9 microbatches are out of range");
+}
+
+}  // namespace
+}  // namespace ripeline::core

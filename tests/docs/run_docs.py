@@ -1,0 +1,311 @@
+"""run_docs.py --source ROOT --programs FOLDER… [--require PROGRAM…] [--self-test | PAGE…]: makes sure that what the pages show is true.
+
+A page is read as one session: its blocks run from top to bottom in one empty folder, with the built programs on PATH. The first words
+after the fence say what a block is; a block of no known kind is a failure, so that nothing on a page goes unchecked by accident.
+
+  sh [exit=N]           runs; the last command's status is N (0). EXEMPT lists what does not run here, why, and which test runs it instead.
+                        needs=PROGRAM: not all builds have this program; --require says that this one has
+  text output           what the `sh` block before it prints; see `matches` for what may differ
+  text                  a drawing, not checked
+  ripe OUTCOME          a program: `ripeline verify` says proved, refuted, unknown or error (bad input).
+                        says=TEXT: the output contains it. file=NAME: stays in the folder under this name
+  ripe fragment         items of a pipeline: they parse, inside `pipeline page { … }`
+  LANGUAGE file=PATH    the whole text of a file of the tree
+  LANGUAGE quote=PATH   parts of a file of the tree, in its order; lines of `…` stand for what is left out
+  json                  a JSON text
+
+Also: links to files and paths in backquotes lead somewhere, and docs/language.md lists the ids of all errors.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# First line of the block: why it does not run here, and the file that holds what runs it.
+EXEMPT = {
+    "./demo": ("takes the set-up and minutes", "setup/run_demo.sh"),
+    "./test": ("runs this test", ".ci/run"),
+    "cmake --preset release": ("configures and builds the whole tree", "test"),
+    "cmake --install build/release --prefix ~/ripeline": ("installs", "tests/install/CMakeLists.txt"),
+    "cmake -S . -B build && cmake --build build": ("builds against an installed package", "tests/install/CMakeLists.txt"),
+}
+
+OUTCOMES = {"proved": 0, "refuted": 1, "error": 2, "unknown": 3}
+LIMIT_SECONDS = 120
+SKIPPED = object()  # in the place of the output of a block that did not run
+FENCE = re.compile(r"^```(.*)$")
+TIMING = re.compile(r"\d+(?:\.\d+)? (s|ms)\b")
+
+
+class Block:
+    def __init__(self, line, info, text):
+        self.line, self.info, self.text = line, info, text
+        words = shlex.split(info)
+        self.kind = words[0] if words else ""
+        self.words = [w for w in words[1:] if "=" not in w]
+        self.options = dict(w.split("=", 1) for w in words[1:] if "=" in w)
+
+
+def blocks_of(page):
+    blocks, open_at, info, lines = [], None, "", []
+    for number, line in enumerate(page.splitlines(), 1):
+        fence = FENCE.match(line)
+        if fence and open_at is None:
+            open_at, info, lines = number, fence.group(1).strip(), []
+        elif fence:
+            blocks.append(Block(open_at, info, "".join(x + "\n" for x in lines)))
+            open_at = None
+        elif open_at is not None:
+            lines.append(line)
+    if open_at is not None:
+        blocks.append(Block(open_at, "never closed", ""))
+    return blocks
+
+
+def line_pattern(line):
+    """`…` stands for anything; a number of seconds for any other, and then blanks for any blanks."""
+    timed = TIMING.search(line) is not None
+    parts = []
+    for part in re.split(r"(…|\d+(?:\.\d+)? (?:s|ms)\b|\s+)", line):
+        if part == "…":
+            parts.append(".*?")
+        elif TIMING.fullmatch(part):
+            parts.append(r"\d+(?:\.\d+)? " + part.split()[1])
+        elif timed and part.isspace():
+            parts.append(r"\s+")
+        else:
+            parts.append(re.escape(part))
+    return re.compile("".join(parts))
+
+
+def matches(expected, actual):
+    """Line by line; a line of `…` alone stands for any number of lines."""
+    if not expected:
+        return not actual
+    if expected[0].strip() == "…":
+        return any(matches(expected[1:], actual[i:]) for i in range(len(actual) + 1))
+    if not actual or not line_pattern(expected[0]).fullmatch(actual[0].rstrip()):
+        return False
+    return matches(expected[1:], actual[1:])
+
+
+def quoted(text, of):
+    """The parts of `text` between lines of `…` stand in `of`, in this order; blanks and line breaks do not matter. The first that does not."""
+    rest = " ".join(of.split())
+    for part in re.split(r"^\s*…\s*$", text, flags=re.MULTILINE):
+        wanted = " ".join(part.split())
+        at = rest.find(wanted)
+        if at < 0:
+            return wanted
+        rest = rest[at + len(wanted) :]
+    return None
+
+
+class Page:
+    def __init__(self, root, programs, required, name, text):
+        self.root, self.required, self.name, self.text, self.failures = root, required, name, text, []
+        self.environment = dict(os.environ, PATH=os.pathsep.join([*programs, os.environ["PATH"]]), LC_ALL="C.UTF-8")
+
+    def fail(self, block, message):
+        self.failures.append(f"{self.name}:{block.line}: {message}")
+
+    def command(self, command, folder, text=None):
+        return subprocess.run(command, cwd=folder, env=self.environment, input=text, text=True, timeout=LIMIT_SECONDS,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+    def run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = None
+            for block in blocks_of(self.text):
+                try:
+                    output = self.check(block, folder, output)
+                except subprocess.TimeoutExpired:
+                    self.fail(block, f"still running after {LIMIT_SECONDS} s")
+        self.check_paths()
+        return self.failures
+
+    def check(self, block, folder, output):
+        """Returns what a `sh` block printed, for the `text output` behind it."""
+        if block.kind == "sh":
+            return self.check_shell(block, folder)
+        if block.kind == "text" and block.words == ["output"]:
+            if output is None:
+                self.fail(block, "no `sh` block that ran stands before this output")
+            elif output is not SKIPPED and not matches(block.text.splitlines(), output.splitlines()):
+                self.fail(block, "the output is another one:\n" + output)
+        elif block.kind == "ripe":
+            self.check_program(block, folder)
+        elif "file" in block.options and block.kind != "ripe":
+            path = self.root / block.options["file"]
+            if not path.is_file() or path.read_text() != block.text:
+                self.fail(block, f"this is not the text of {block.options['file']}")
+        elif "quote" in block.options:
+            path = self.root / block.options["quote"]
+            missing = quoted(block.text, path.read_text()) if path.is_file() else "anything"
+            if missing is not None:
+                self.fail(block, f"{block.options['quote']} does not hold, in this order: {missing}")
+        elif block.kind == "json":
+            try:
+                json.loads(block.text)
+            except ValueError as error:
+                self.fail(block, f"not JSON: {error}")
+        elif block.info != "text":
+            self.fail(block, f"'{block.info}' says nothing that could be checked")
+        return None
+
+    def check_shell(self, block, folder):
+        first = block.text.splitlines()[0] if block.text else ""
+        if first in EXEMPT:
+            covered_by = EXEMPT[first][1]
+            if not (self.root / covered_by).is_file():
+                self.fail(block, f"{covered_by}, which is to run this, does not exist")
+            return None
+        needed = block.options.get("needs")
+        if needed and shutil.which(needed, path=self.environment["PATH"]) is None:
+            if needed in self.required:
+                self.fail(block, f"the program {needed} was not built")
+            return SKIPPED
+        done = self.command(["bash", "-e", "-c", block.text], folder)
+        expected = int(block.options.get("exit", "0"))
+        if done.returncode != expected:
+            self.fail(block, f"exit status {done.returncode}, not {expected}:\n{done.stdout}")
+        return done.stdout
+
+    def check_program(self, block, folder):
+        if block.words == ["fragment"]:
+            done = self.command(["ripeline", "format", "-"], folder, "pipeline page {\n" + block.text + "}\n")
+            if done.returncode != 0:
+                self.fail(block, "does not parse:\n" + done.stdout)
+            return
+        if len(block.words) != 1 or block.words[0] not in OUTCOMES:
+            self.fail(block, "a program says which outcome it has: " + ", ".join(OUTCOMES) + " or fragment")
+            return
+        file = pathlib.Path(folder) / block.options.get("file", "page.ripe")
+        file.write_text(block.text)
+        done = self.command(["ripeline", "verify", file.name], folder)
+        if done.returncode != OUTCOMES[block.words[0]]:
+            self.fail(block, f"not {block.words[0]}: exit status {done.returncode}\n{done.stdout}")
+        elif block.options.get("says", "") not in done.stdout:
+            self.fail(block, f"the output does not say '{block.options['says']}':\n{done.stdout}")
+
+    def check_paths(self):
+        here = (self.root / self.name).parent
+        for number, line in enumerate(self.text.splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
+                if not (here / target).exists():
+                    self.failures.append(f"{self.name}:{number}: the link leads nowhere: {target}")
+            folders = "bench|cli|cmake|codegen|core|docs|examples|proptests|runtime|setup|simulate|spec|tests|verify"
+            for path in re.findall(rf"`((?:{folders})/[\w/.-]*)`", line):
+                if not (self.root / path).exists():
+                    self.failures.append(f"{self.name}:{number}: there is no {path}")
+
+
+def error_ids(root):
+    """The ids in spec/: whole ones, and patterns with a hole for a word."""
+    whole, patterns = set(), set()
+    for file in sorted((root / "spec").glob("*.cpp")):
+        for literal in re.findall(r'"((?:[a-z]+|\{\})(?:-(?:[a-z]+|\{\}))+)"', file.read_text()):
+            (patterns if "{" in literal else whole).add(literal)
+    return whole, patterns
+
+
+def check_error_ids(root, text):
+    """docs/language.md has one row for each id: | `id` | meaning |."""
+    listed = re.findall(r"^\| `([a-z]+(?:-[a-z_]+)+)` \|", text, re.MULTILINE)
+    whole, patterns = error_ids(root)
+    failures = [f"the id {i} is listed twice" for i in sorted({i for i in listed if listed.count(i) > 1})]
+    failures += [f"the id {i} is not listed" for i in sorted(whole - set(listed))]
+    made = {p: [i for i in listed if re.fullmatch(re.escape(p).replace(r"\{\}", "[a-z_]+"), i)] for p in patterns}
+    failures += [f"no id of the form {p} is listed" for p in sorted(patterns) if not made[p]]
+    for i in sorted(set(listed) - whole - {i for ids in made.values() for i in ids}):
+        failures.append(f"no error has the id {i}")
+    for file in sorted((root / "tests" / "specimens").rglob("*")):
+        if not file.is_file():
+            continue
+        for i in re.findall(r"error\[([a-z_-]+)\]", file.read_text(errors="replace")):
+            if i not in listed:
+                failures.append(f"the id {i}, in {file.relative_to(root)}, is not listed")
+    return ["docs/language.md: " + f for f in failures]
+
+
+CHAIN = """pipeline chain {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; acquires a; releases a; }
+  resource a per stage { capacity 1; }
+  dispatch ready;
+}
+"""
+
+# Pages with one mistake each, and a part of what must be said of it; one page without.
+SELF_TEST = [
+    ("```sh\necho a 0.5 s\necho b\n```\n```text output\na   1.2 s\n…\n```\n", None),
+    ("```sh exit=3\nexit 3\n```\n", None),
+    ("```sh needs=no-such-program\nfalse\n```\n```text output\na\n```\n", None),
+    ("```sh needs=ripeline\nfalse\n```\n", "exit status 1, not 0"),
+    (f"```ripe proved file=c.ripe\n{CHAIN}```\n```sh\nripeline verify c.ripe\n```\n", None),
+    ("```ripe fragment\nparam a = 1;\n```\n", None),
+    ("```sh\nfalse\n```\n", "exit status 1, not 0"),
+    ("```sh exit=1\ntrue\n```\n", "exit status 0, not 1"),
+    ("```sh\necho a\n```\n```text output\nb\n```\n", "the output is another one"),
+    ("```sh\necho a; echo b\n```\n```text output\na\n```\n", "the output is another one"),
+    ("```sh\necho 5 rows\n```\n```text output\n6 rows\n```\n", "the output is another one"),
+    ("```text output\nb\n```\n", "no `sh` block"),
+    (f"```ripe refuted\n{CHAIN}```\n", "not refuted: exit status 0"),
+    ("```ripe proved\npipeline {\n```\n", "not proved: exit status 2"),
+    ("```ripe error says=no-such-id\npipeline {\n```\n", "does not say 'no-such-id'"),
+    (f"```ripe\n{CHAIN}```\n", "which outcome"),
+    ("```ripe fragment\nparam a = ;\n```\n", "does not parse"),
+    ("```cpp file=LICENSE\nint x;\n```\n", "not the text of LICENSE"),
+    ("```cpp quote=LICENSE\nint x;\n```\n", "LICENSE does not hold"),
+    ("```cpp\nint x;\n```\n", "says nothing that could be checked"),
+    ("```json\n{\n```\n", "not JSON"),
+    ("```text\nopen\n", "never closed"),
+    ("[a](docs/nothing.md)\n", "leads nowhere"),
+    ("`spec/nothing.h`\n", "there is no spec/nothing.h"),
+]
+
+
+def self_test(root, programs):
+    failures = []
+    for text, expected in SELF_TEST:
+        found = Page(root, programs, [], "planted.md", text).run()
+        said = "\n".join(found)
+        if expected is None and found:
+            failures.append(f"a true page fails:\n{text}{said}")
+        if expected is not None and expected not in said:
+            failures.append(f"a false page passes, or not with '{expected}':\n{text}{said}")
+    if not check_error_ids(root, "| `no-such-id` | x |"):
+        failures.append("a wrong list of error ids passes")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--programs", action="append", default=[], help="a folder with built programs")
+    parser.add_argument("--require", action="append", default=[], help="a program that must be there")
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("pages", nargs="*", help="relative to the source folder")
+    arguments = parser.parse_args()
+    root = arguments.source.resolve()
+    failures = self_test(root, arguments.programs) if arguments.self_test else []
+    for name in arguments.pages:
+        text = (root / name).read_text()
+        failures += Page(root, arguments.programs, arguments.require, name, text).run()
+        if name == "docs/language.md":
+            failures += check_error_ids(root, text)
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,195 @@
+#include "tests/include_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ripeline::include_scan {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+// A row: what the files under `path` may include. Of several rows that fit, the longest path
+// decides, alone.
+struct Row {
+  std::string_view path;  // a folder with its slash, or a file without the dot and suffix
+  Names project;  // prefixes of the tree's own headers; "" is a header without a folder: generated,
+                  // or beside the file
+  Names libraries;
+  Names never = {};  // beginnings of names that stay forbidden all the same
+};
+
+// The core is a state machine: what would give it a thread, a lock or a file.
+const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
+                           "iostream", "fstream", "filesystem"};
+const Names kTorchSide = {"runtime/torch/"};
+const Names kAllFolders = {"core/",      "spec/",     "verify/",   "codegen/", "simulate/",
+                           "view/",      "optimise/", "runtime/",  "cli/",     "tests/",
+                           "proptests/", "bench/",    "examples/", ""};
+const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
+const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows = {
+      {"core/", {"core/"}, {"std"}, kOfTheWorld},
+      {"spec/", {"spec/"}, {"std", "fmt"}},
+      {"spec/parse", {"spec/"}, {"std", "fmt", "boost"}},
+      {"spec/library", {"spec/", "library_texts.inc"}, {"std"}},
+      {"verify/", {"verify/", "spec/"}, {"std", "fmt"}},
+      {"verify/solver", {"verify/", "spec/"}, {"std", "fmt", "z3"}},
+      {"verify/report", {"verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"codegen/", {"codegen/", "spec/", "verify/proved_program.h"}, {"std", "fmt"}},
+      {"simulate/", {"simulate/", "spec/", "verify/", "core/"}, {"std", "fmt", "json"}},
+      {"view/", {"view/", "core/"}, {"std", "fmt", "json"}},
+      {"runtime/", {"runtime/", "core/"}, {"std", "posix"}, kTorchSide},
+      {"runtime/trace", {"runtime/", "core/"}, {"std", "posix", "json"}, kTorchSide},
+      {"runtime/transport/", {"runtime/transport/", "runtime/duration.h", "core/"}, {"std", "posix", "asio"}},
+      {"runtime/torch/", {"runtime/", "core/"}, {"std", "posix", "torch"}},
+      {"cli/",
+       {"cli/", "core/", "spec/", "verify/", "codegen/", "simulate/", "view/", "runtime/"},
+       {"std", "posix", "fmt", "json", "cli11"},
+       kTorchSide},
+      {"cli/launch_main", {"cli/launch_options.h", "core/", "runtime/"}, {"std", "posix", "cli11"}, kTorchSide},
+      {"tests/", kAllFolders, kTestLibraries, kTorchSide},
+      {"tests/oracle/", {"tests/oracle/", "spec/program.h"}, {"std"}},
+      {"tests/torch/", kAllFolders, kTorchTestLibraries},
+      {"tests/install/", {"core/", "runtime/", ""}, {"std", "posix", "torch"}},
+      {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
+      {"proptests/torch/", kAllFolders, kTorchTestLibraries},
+      {"bench/", kAllFolders, kTestLibraries},
+      {"examples/", {"core/", "runtime/", ""}, {"std", "posix", "torch", "cli11"}},
+      {"docs/", {"core/", "runtime/", ""}, {"std", "posix", "torch"}},
+  };
+  return kRows;
+}
+
+struct Prefixed {
+  std::string_view prefix;
+  std::string_view library;
+};
+
+// Headers with a folder or a `.h`; a bare name such as <vector> is the standard library's.
+constexpr std::array kLibraries = {
+    Prefixed{"boost/", "boost"},
+    Prefixed{"z3", "z3"},
+    Prefixed{"torch/", "torch"},
+    Prefixed{"ATen/", "torch"},
+    Prefixed{"c10/", "torch"},
+    Prefixed{"caffe2/", "torch"},
+    Prefixed{"asio.hpp", "asio"},
+    Prefixed{"asio/", "asio"},
+    Prefixed{"fmt/", "fmt"},
+    Prefixed{"nlohmann/", "json"},
+    Prefixed{"CLI/", "cli11"},
+    Prefixed{"gtest/", "gtest"},
+    Prefixed{"gmock/", "gtest"},
+    Prefixed{"rapidcheck", "rapidcheck"},
+    Prefixed{"benchmark/", "benchmark"},
+    Prefixed{"sys/", "posix"},
+    Prefixed{"netinet/", "posix"},
+    Prefixed{"arpa/", "posix"},
+};
+constexpr std::array<std::string_view, 16> kPosix = {
+    "unistd.h", "fcntl.h", "poll.h",    "signal.h", "spawn.h",  "netdb.h",  "pthread.h", "sched.h",
+    "dlfcn.h",  "errno.h", "termios.h", "pwd.h",    "dirent.h", "syslog.h", "ftw.h",     "glob.h"};
+
+bool starts_with_any(std::string_view text, const Names& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [text](std::string_view prefix) {
+    return prefix.empty() ? text.find('/') == text.npos : text.starts_with(prefix);
+  });
+}
+
+bool contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A row of a file ends in a name without suffix: it fits `spec/parse.cpp` and `spec/parse.h`, not
+// `spec/parse_test.cpp`.
+bool fits(const Row& row, std::string_view file) {
+  if (!file.starts_with(row.path)) return false;
+  return row.path.ends_with('/') || file.substr(row.path.size()).starts_with('.');
+}
+
+const Row* row_of(std::string_view file) {
+  const Row* best = nullptr;
+  for (const Row& row : rows()) {
+    if (fits(row, file) && (best == nullptr || row.path.size() > best->path.size())) best = &row;
+  }
+  return best;
+}
+
+// The included name and whether it was written in quotes; an empty name if `line` is no include.
+std::pair<std::string_view, bool> parse_include(std::string_view line) {
+  const auto skip_blanks = [&line] {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  };
+  skip_blanks();
+  if (!line.starts_with('#')) return {};
+  line.remove_prefix(1);
+  skip_blanks();
+  if (!line.starts_with("include")) return {};
+  line.remove_prefix(7);
+  skip_blanks();
+  if (!line.starts_with('"') && !line.starts_with('<')) return {};
+  const bool quoted = line.front() == '"';
+  line.remove_prefix(1);
+  const std::size_t end = line.find(quoted ? '"' : '>');
+  return end == line.npos ? std::pair<std::string_view, bool>{}
+                          : std::pair{line.substr(0, end), quoted};
+}
+
+std::string join(const Names& names) {
+  std::string text;
+  for (std::string_view name : names) {
+    if (!text.empty()) text += ", ";
+    text += name.empty() ? "a header without a folder" : name;
+  }
+  return text;
+}
+
+// The rule that the include breaks, or nothing.
+std::string broken_rule(std::string_view file, std::string_view name, bool quoted) {
+  const Row* row = row_of(file);
+  if (row == nullptr) return "the table of tests/include_scan.cpp has no row for this file";
+  const std::string here = "the rule of " + std::string(row->path) + ": ";
+  if (quoted && !starts_with_any(name, row->project)) {
+    return here + "of this tree it may include " + join(row->project);
+  }
+  if (!quoted && !contains(row->libraries, library_of(name))) {
+    return here + "of libraries it may include " + join(row->libraries);
+  }
+  if (!row->never.empty() && starts_with_any(name, row->never))
+    return here + "never " + join(row->never);
+  return {};
+}
+
+}  // namespace
+
+std::string to_string(const Violation& violation) {
+  return violation.file + ":" + std::to_string(violation.line) + ": includes " +
+         violation.included + "; " + violation.rule;
+}
+
+std::string_view library_of(std::string_view name) {
+  for (const Prefixed& entry : kLibraries) {
+    if (name.starts_with(entry.prefix)) return entry.library;
+  }
+  if (std::find(kPosix.begin(), kPosix.end(), name) != kPosix.end()) return "posix";
+  return name.find_first_of("./") == name.npos ? "std" : "unknown";
+}
+
+std::vector<Violation> scan(std::string_view file, std::string_view text) {
+  std::vector<Violation> violations;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto [name, quoted] = parse_include(line);
+    if (name.empty()) continue;
+    std::string rule = broken_rule(file, name, quoted);
+    if (!rule.empty())
+      violations.push_back({std::string(file), number, std::string(name), std::move(rule)});
+  }
+  return violations;
+}
+
+}  // namespace ripeline::include_scan

@@ -1,0 +1,125 @@
+#include "tests/include_scan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace ripeline::include_scan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kFolders = {"core",  "spec",     "verify", "codegen", "simulate",
+                                 "view",  "runtime",  "cli",    "tests",   "proptests",
+                                 "bench", "examples", "docs"};
+
+bool is_source(const fs::path& path) {
+  return path.extension() == ".h" || path.extension() == ".cpp";
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+TEST(IncludeScan, the_tree_keeps_the_direction) {
+  const fs::path root = RIPELINE_SOURCE_DIR;
+  int files = 0;
+  for (const char* folder : kFolders) {
+    if (!fs::exists(root / folder)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      ++files;
+      const std::string file = fs::relative(entry.path(), root).generic_string();
+      for (const Violation& violation : scan(file, read(entry.path()))) {
+        ADD_FAILURE() << to_string(violation);
+      }
+    }
+  }
+  EXPECT_GT(files, 20) << "the scan found too few sources under " << root;
+}
+
+struct Case {
+  const char* file;
+  const char* include;
+  bool allowed;
+};
+
+TEST(IncludeScan, every_rule_of_the_table) {
+  const std::vector<Case> cases = {
+      {"core/executor.h", "<vector>", true},
+      {"core/executor.h", "\"core/arbiter.h\"", true},
+      {"core/executor.cpp", "\"spec/program.h\"", false},
+      {"core/executor.cpp", "<fmt/format.h>", false},
+      {"core/executor.cpp", "<thread>", false},
+      {"core/executor.cpp", "<unistd.h>", false},
+      {"spec/program.h", "<fmt/format.h>", true},
+      {"spec/program.h", "<boost/spirit/home/x3.hpp>", false},
+      {"spec/parse.cpp", "<boost/spirit/home/x3.hpp>", true},
+      {"spec/parse_test_support.cpp", "<boost/spirit/home/x3.hpp>", false},
+      {"spec/machine.cpp", "\"core/arbiter.h\"", false},
+      {"spec/machine.cpp", "\"verify/verify.h\"", false},
+      {"verify/solver.cpp", "<z3++.h>", true},
+      {"verify/solver.cpp", "<z3.h>", true},
+      {"verify/deadlock.cpp", "<z3++.h>", false},
+      {"verify/deadlock.cpp", "\"spec/machine.h\"", true},
+      {"verify/deadlock.cpp", "\"codegen/generate.h\"", false},
+      {"verify/deadlock.cpp", "<torch/torch.h>", false},
+      {"codegen/generate.cpp", "\"verify/proved_program.h\"", true},
+      {"codegen/generate.cpp", "\"verify/verify.h\"", false},
+      {"simulate/interpreter.cpp", "\"core/executor.h\"", true},
+      {"simulate/interpreter.cpp", "\"runtime/worker.h\"", false},
+      {"runtime/worker.cpp", "\"core/executor.h\"", true},
+      {"runtime/worker.cpp", "\"spec/program.h\"", false},
+      {"runtime/worker.cpp", "<asio.hpp>", false},
+      {"runtime/worker.cpp", "\"runtime/torch/stage.h\"", false},
+      {"runtime/worker.cpp", "<nlohmann/json.hpp>", false},
+      {"runtime/worker.cpp", "<fmt/format.h>", false},
+      {"runtime/trace.cpp", "<nlohmann/json.hpp>", true},
+      {"runtime/transport/socket.cpp", "<asio.hpp>", true},
+      {"runtime/transport/socket.cpp", "<sys/socket.h>", true},
+      {"runtime/transport/socket.cpp", "<torch/torch.h>", false},
+      {"runtime/torch/stage.cpp", "<torch/torch.h>", true},
+      {"runtime/torch/stage.cpp", "<asio.hpp>", false},
+      {"runtime/torch/stage.cpp", "<fmt/format.h>", false},
+      {"cli/main.cpp", "<CLI/CLI.hpp>", true},
+      {"cli/main.cpp", "\"runtime/torch/stage.h\"", false},
+      {"cli/launch_main.cpp", "\"runtime/launch.h\"", true},
+      {"cli/launch_main.cpp", "\"spec/program.h\"", false},
+      {"tests/oracle/oracle.cpp", "\"spec/program.h\"", true},
+      {"tests/oracle/oracle.cpp", "\"spec/machine.h\"", false},
+      {"tests/oracle/oracle.cpp", "\"verify/verify.h\"", false},
+      {"tests/spec_test.cpp", "<boost/spirit/home/x3.hpp>", false},
+      {"tests/torch/stage_test.cpp", "<fmt/format.h>", false},
+      {"examples/gpt/main.cpp", "\"bf.h\"", true},
+      {"examples/gpt/main.cpp", "\"runtime/torch/stage.h\"", true},
+      {"examples/gpt/main.cpp", "\"spec/program.h\"", false},
+      {"elsewhere/new.cpp", "<vector>", false},
+      {"core/executor.cpp", "<some/unknown.h>", false},
+  };
+  for (const Case& c : cases) {
+    const std::string text = std::string("#include ") + c.include + "\n";
+    EXPECT_EQ(scan(c.file, text).empty(), c.allowed) << c.file << " " << c.include;
+  }
+}
+
+TEST(IncludeScan, a_planted_violation_is_named_with_its_line_and_rule) {
+  const std::string text =
+      "// #include \"spec/program.h\" in a comment is none.\n"
+      "#pragma once\n"
+      "  #  include \"verify/verify.h\"  // here\n";
+  const std::vector<Violation> violations = scan("core/ledger.h", text);
+  ASSERT_EQ(violations.size(), 1U);
+  EXPECT_EQ(to_string(violations[0]),
+            "core/ledger.h:3: includes verify/verify.h; the rule of core/: of this tree it may "
+            "include core/");
+}
+
+}  // namespace
+}  // namespace ripeline::include_scan

@@ -1,0 +1,207 @@
+#include "runtime/delay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "tests/runtime/toy_run.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using core::Time;
+using testing_support::ProvedText;
+using testing_support::ToyRun;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+DelayPlan plan(std::string_view spec, std::uint64_t seed = 1) {
+  DelayPlan result;
+  const Status status = DelayPlan::parse(spec, seed, result);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return result;
+}
+
+TEST(Delay, refuses_a_wrong_plan_with_what_it_wants) {
+  const std::string any = "compute=OP:MS, jitter=P, message=MS, rare=PERCENT:MS or fifo";
+  const std::string compute = "compute=OP:MS, as in compute=F:4";
+  const std::string jitter = "jitter=P with P from 0 to 1";
+  const std::string message = "message=MS, as in message=0.5";
+  const std::string rare = "rare=PERCENT:MS, as in rare=2:80";
+  const struct {
+    const char* spec;
+    const char* part;
+    std::string wanted;
+  } kTable[] = {
+      {"slow", "slow", any},
+      {"fifo=1", "fifo=1", any},
+      {",fifo", "", any},
+      {"Compute=F:4", "Compute=F:4", any},
+      {"compute", "compute", compute},
+      {"compute=F", "compute=F", compute},
+      {"compute=:4", "compute=:4", compute},
+      {"compute=F:", "compute=F:", compute},
+      {"compute=F:x", "compute=F:x", compute},
+      {"compute=F:4ms", "compute=F:4ms", compute},
+      {"compute=F:-1", "compute=F:-1", compute},
+      {"compute=F:nan", "compute=F:nan", compute},
+      {"compute=F:4,compute=B:1e99", "compute=B:1e99", compute},
+      {"compute=F:4:5", "compute=F:4:5", compute},
+      {"jitter=1.5", "jitter=1.5", jitter},
+      {"jitter=", "jitter=", jitter},
+      {"message=inf", "message=inf", message},
+      {"message=1 ", "message=1 ", message},
+      {"rare=5", "rare=5", rare},
+      {"rare=101:5", "rare=101:5", rare},
+      {"rare=5:", "rare=5:", rare},
+  };
+  for (const auto& row : kTable) {
+    DelayPlan kept = plan("message=7");
+    const Status status = DelayPlan::parse(row.spec, 1, kept);
+    EXPECT_EQ(status.code(), StatusCode::invalid);
+    EXPECT_EQ(status.message(),
+              "delay '" + std::string(row.part) + "': expected " + row.wanted);
+    EXPECT_FALSE(kept.empty()) << "the plan is as before";
+  }
+}
+
+class DelayPlanTest : public testing::Test {
+ protected:
+  [[nodiscard]] const core::ProgramFacts& facts() const { return proved_.facts(); }
+  Time compute(const DelayPlan& p, core::LaneId lane, int m, std::int64_t step = 0) {
+    return p.compute(facts(), step, {lane, m});
+  }
+  ProvedText proved_{"bf", 2};  // lanes: 0F 0B 1F 1B
+};
+
+TEST_F(DelayPlanTest, gives_nothing_unless_asked) {
+  EXPECT_TRUE(plan("").empty());
+  EXPECT_TRUE(plan("fifo,jitter=0.5").empty());
+  EXPECT_EQ(compute(plan("compute=B:4"), 0, 0), 0ns);
+  EXPECT_EQ(plan("compute=B:4").message(facts(), 0, {1, 0}), 0ns);
+}
+
+TEST_F(DelayPlanTest, is_a_function_of_seed_and_subject) {
+  EXPECT_EQ(compute(plan("compute=F:4,compute=B:8.5"), 0, 3), 4ms);
+  EXPECT_EQ(compute(plan("compute=F:4,compute=B:8.5"), 3, 3), 8500us);
+  const DelayPlan a = plan("compute=F:4,jitter=0.5", 5);
+  EXPECT_EQ(compute(a, 0, 3), compute(plan("compute=F:4,jitter=0.5", 5), 0, 3));
+  EXPECT_NE(compute(a, 0, 3), compute(plan("compute=F:4,jitter=0.5", 6), 0, 3));
+  EXPECT_NE(compute(a, 0, 3), compute(a, 2, 3));
+  EXPECT_NE(compute(a, 0, 3), compute(a, 0, 4));
+  EXPECT_NE(compute(a, 0, 3), compute(a, 0, 3, 1));
+}
+
+TEST_F(DelayPlanTest, scatters_evenly_within_the_jitter) {
+  const DelayPlan p = plan("compute=F:10,jitter=0.5", 11);
+  Time sum{0};
+  for (int m = 0; m < 1000; ++m) {
+    const Time t = compute(p, 0, m);
+    EXPECT_GE(t, 5ms);
+    EXPECT_LE(t, 15ms);
+    sum += t;
+  }
+  EXPECT_NEAR(static_cast<double>(sum.count()) / 1e9, 10, 0.4);
+}
+
+TEST_F(DelayPlanTest, delays_that_share_of_the_messages) {
+  const DelayPlan p = plan("message=1,rare=10:80", 12);
+  int rare = 0;
+  for (int m = 0; m < 2000; ++m) {
+    const Time t = p.message(facts(), 0, {1, m});
+    EXPECT_TRUE(t == 1ms || t == 81ms);
+    rare += t == 81ms ? 1 : 0;
+  }
+  EXPECT_NEAR(rare, 200, 60);
+}
+
+// Two ranks of which the test plays one; what it sends is there at once.
+class Scripted final : public Transport {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int ranks() const override { return 2; }
+  Status send(int, const Envelope&, Payload) override { return {}; }
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    if (inbox.empty()) std::this_thread::sleep_for(wait);
+    for (Delivery& delivery : inbox) deliveries.push_back(std::move(delivery));
+    inbox.clear();
+    return {};
+  }
+  Status all_gather(const Payload&, std::chrono::nanoseconds, std::vector<Payload>&) override {
+    return {};
+  }
+  Status finish(std::chrono::nanoseconds) override { return {}; }
+  void abandon(const Status&) override {}
+
+  std::deque<Delivery> inbox;
+};
+
+class DelayedTransportTest : public DelayPlanTest {
+ protected:
+  // The microbatches in the order in which they come out, when one in the middle is late.
+  std::vector<int> order(const std::string& spec) {
+    const DelayPlan late = plan(spec, 3);
+    int first_late = 0;
+    while (late.message(facts(), 0, {kEdge, first_late}) == 0ns) ++first_late;
+    Scripted inner;
+    const Time now = Clock::now().time_since_epoch();
+    for (const int m : {first_late, first_late + 1}) {
+      EXPECT_EQ(late.message(facts(), 0, {kEdge, m}) > 0ns, m == first_late) << "another seed, please";
+      inner.inbox.push_back(
+          {.envelope = {.step = 0, .message = {kEdge, m}, .sent = now}, .payload = {}});
+    }
+    const auto transport = make_delayed_transport(inner, facts(), late);
+    std::vector<Delivery> got;
+    const Clock::time_point limit = Clock::now() + 5s;
+    while (got.size() < 2 && Clock::now() < limit) EXPECT_TRUE(transport->poll(1s, got).ok());
+    EXPECT_GE(Clock::now().time_since_epoch() - now, 60ms) << "the late one came too early";
+    std::vector<int> result;
+    for (const Delivery& d : got) result.push_back(d.envelope.message.microbatch - first_late);
+    return result;
+  }
+  static constexpr core::EdgeId kEdge = 1;
+};
+
+TEST_F(DelayedTransportTest, lets_messages_overtake) {
+  EXPECT_EQ(order("rare=10:60"), (std::vector{1, 0}));
+}
+
+TEST_F(DelayedTransportTest, keeps_their_order_with_fifo) {
+  EXPECT_EQ(order("rare=10:60,fifo"), (std::vector{0, 1}));
+}
+
+TEST_F(DelayedTransportTest, returns_when_its_wait_is_over) {
+  Scripted inner;
+  inner.inbox.push_back({.envelope = {.step = 0,
+                                      .message = {kEdge, 0},
+                                      .sent = Clock::now().time_since_epoch()},
+                         .payload = {}});
+  const auto transport = make_delayed_transport(inner, facts(), plan("message=10000"));
+  std::vector<Delivery> got;
+  const Clock::time_point start = Clock::now();
+  EXPECT_TRUE(transport->poll(30ms, got).ok());
+  EXPECT_TRUE(transport->poll(0ns, got).ok());
+  EXPECT_TRUE(got.empty());
+  EXPECT_GE(Clock::now() - start, 30ms);
+  EXPECT_LT(Clock::now() - start, 2s);
+}
+
+TEST_F(DelayedTransportTest, delays_a_whole_run_that_ends_well) {
+  for (const char* spec : {"message=2,rare=20:8", "message=2,rare=20:8,fifo"}) {
+    const DelayPlan late = plan(spec, 4);
+    ToyRun run(proved_, {});
+    run.wrap = [&](Transport& inner) { return make_delayed_transport(inner, facts(), late); };
+    const Clock::time_point start = Clock::now();
+    run.run(2, 4);
+    EXPECT_GE(Clock::now() - start, 8ms);
+    for (const int r : {0, 1}) EXPECT_TRUE(run.rank(r).status.ok()) << run.rank(r).status.message();
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

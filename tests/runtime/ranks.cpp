@@ -1,0 +1,49 @@
+#include "tests/runtime/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+namespace ripeline::testing_support {
+
+TemporaryFolder::TemporaryFolder()
+    : path_((std::filesystem::temp_directory_path() / "ripeline-test-XXXXXX").string()) {
+  if (mkdtemp(path_.data()) == nullptr) ADD_FAILURE() << path_ << ": cannot be made";
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void in_threads(int ranks, const std::function<void(int rank)>& run) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run, rank);
+  for (std::thread& thread : threads) thread.join();
+}
+
+runtime::SocketOptions socket_options(int rank, int ranks, const std::string& folder) {
+  runtime::SocketOptions options;
+  options.rank = rank;
+  options.ranks = ranks;
+  options.folder = folder;
+  options.token = 0x1234;
+  options.program_hash = 0xabcd;
+  options.connect_limit = std::chrono::seconds(10);
+  return options;
+}
+
+std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks,
+                                                               const std::string& folder) {
+  std::vector<std::unique_ptr<runtime::Transport>> group(static_cast<std::size_t>(ranks));
+  in_threads(ranks, [&](int rank) {
+    const core::Status status = runtime::connect_sockets(
+        socket_options(rank, ranks, folder), group[static_cast<std::size_t>(rank)]);
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+  return group;
+}
+
+}  // namespace ripeline::testing_support

@@ -1,0 +1,37 @@
+// The ranks of one run as threads of the test: a group of transports, and one thread for each.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/socket.h"
+#include "runtime/transport/transport.h"
+
+namespace ripeline::testing_support {
+
+// A new folder of mode 0700 below the system's, removed with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Calls run(0) to run(ranks - 1), each in a thread, and waits for all.
+void in_threads(int ranks, const std::function<void(int rank)>& run);
+
+// Connects `ranks` socket transports in `folder`; fails the test if one does not connect.
+[[nodiscard]] std::vector<std::unique_ptr<runtime::Transport>> connect_group(
+    int ranks, const std::string& folder);
+
+[[nodiscard]] runtime::SocketOptions socket_options(int rank, int ranks, const std::string& folder);
+
+}  // namespace ripeline::testing_support

@@ -1,0 +1,326 @@
+// Who may join a run over sockets, who is turned away, and what breaks a connection.
+#include "runtime/transport/socket.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "runtime/transport/frame.h"
+#include "tests/runtime/ranks.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using testing::HasSubstr;
+using testing_support::in_threads;
+using testing_support::socket_options;
+using testing_support::TemporaryFolder;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A process that is no rank, as far as the ranks can see: a plain socket.
+class Stranger {
+ public:
+  // Connects to `path` as soon as somebody listens there.
+  explicit Stranger(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const Clock::time_point limit = Clock::now() + 5s;
+    while (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+      if (Clock::now() >= limit) {
+        ADD_FAILURE() << path << ": " << std::strerror(errno);
+        return;
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  ~Stranger() { close(socket_); }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+  void write(const void* data, std::size_t bytes) const {
+    EXPECT_EQ(send(socket_, data, bytes, MSG_NOSIGNAL), static_cast<ssize_t>(bytes));
+  }
+  void write(const Frame& frame) const {
+    const Header header = encode_header(frame);
+    write(header.data(), header.size());
+  }
+  // The other side has closed; skips what it said before.
+  [[nodiscard]] bool is_dropped() const {
+    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    char buffer[256];
+    ssize_t n = 0;
+    while ((n = read(socket_, buffer, sizeof buffer)) > 0) {
+    }
+    return n == 0 || errno == ECONNRESET;
+  }
+
+ private:
+  int socket_;
+};
+
+Frame hello(int rank, int ranks) {
+  Frame frame;
+  frame.kind = FrameKind::hello;
+  frame.token = 0x1234;
+  frame.program_hash = 0xabcd;
+  frame.envelope.message = {rank, ranks};
+  return frame;
+}
+
+Status connect_alone(const SocketOptions& options) {
+  std::unique_ptr<Transport> transport;
+  return connect_sockets(options, transport);
+}
+
+TEST(Socket, refuses_another_program_on_both_sides) {
+  const TemporaryFolder folder;
+  std::vector<Status> status(2);
+  in_threads(2, [&](int rank) {
+    SocketOptions options = socket_options(rank, 2, folder.path());
+    options.program_hash = rank == 0 ? 0xabcd : 0x9876;
+    status[static_cast<std::size_t>(rank)] = connect_alone(options);
+  });
+  for (const Status& s : status) {
+    EXPECT_EQ(s.code(), StatusCode::refused);
+    EXPECT_THAT(s.message(), HasSubstr("abcd"));
+    EXPECT_THAT(s.message(), HasSubstr("9876"));
+    EXPECT_THAT(s.message(), HasSubstr("built from the same schedule"));
+  }
+}
+
+TEST(Socket, refuses_another_number_of_ranks_on_both_sides) {
+  const TemporaryFolder folder;
+  std::vector<Status> status(2);
+  in_threads(2, [&](int rank) {
+    status[static_cast<std::size_t>(rank)] =
+        connect_alone(socket_options(rank, 2 + rank, folder.path()));
+  });
+  EXPECT_EQ(status[0].message(), "rank 1 has 3 ranks, rank 0 has 2");
+  EXPECT_EQ(status[1].message(), "rank 0 has 2 ranks, rank 1 has 3");
+  EXPECT_EQ(status[1].code(), StatusCode::refused);
+}
+
+TEST(Socket, refuses_a_rank_that_is_none) {
+  const TemporaryFolder folder;
+  for (const auto& [rank, ranks] : {std::pair{2, 2}, {-1, 2}, {0, 0}}) {
+    EXPECT_EQ(connect_alone(socket_options(rank, ranks, folder.path())).code(),
+              StatusCode::invalid);
+  }
+}
+
+TEST(Socket, refuses_a_folder_that_others_may_enter) {
+  const TemporaryFolder folder;
+  chmod(folder.path().c_str(), 0755);
+  const Status status = connect_alone(socket_options(0, 2, folder.path()));
+  EXPECT_EQ(status.code(), StatusCode::refused);
+  EXPECT_THAT(status.message(), HasSubstr("mode 0700"));
+}
+
+TEST(Socket, refuses_a_link_in_place_of_the_folder) {
+  const TemporaryFolder folder;
+  const std::string real = folder.path() + "/real";
+  const std::string link = folder.path() + "/link";
+  mkdir(real.c_str(), 0700);
+  std::filesystem::create_symlink(real, link);
+  EXPECT_EQ(connect_alone(socket_options(0, 2, link)).code(), StatusCode::refused);
+}
+
+TEST(Socket, refuses_a_folder_that_cannot_be_made_or_is_too_long) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(connect_alone(socket_options(0, 2, folder.path() + "/a/b")).code(),
+            StatusCode::failed);
+  const Status status =
+      connect_alone(socket_options(0, 2, folder.path() + "/" + std::string(100, 'x')));
+  EXPECT_EQ(status.code(), StatusCode::invalid);
+  EXPECT_THAT(status.message(), HasSubstr("too long"));
+}
+
+TEST(Socket, makes_its_folder_and_removes_it) {
+  const TemporaryFolder parent;
+  const std::string folder = parent.path() + "/run";
+  {
+    const auto group = testing_support::connect_group(2, folder);
+    EXPECT_TRUE(std::filesystem::exists(folder));
+    EXPECT_TRUE(std::filesystem::is_empty(folder)) << "nobody listens any longer";
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(Socket, names_a_rank_that_does_not_come) {
+  const TemporaryFolder folder;
+  std::vector<Status> status(2);
+  in_threads(2, [&](int rank) {
+    SocketOptions options = socket_options(rank, 3, folder.path());
+    options.connect_limit = 200ms;
+    status[static_cast<std::size_t>(rank)] = connect_alone(options);
+  });
+  EXPECT_THAT(status[0].message(), testing::AnyOf(HasSubstr("rank 0 waited 0.2 s for rank 2 to"),
+                                                  HasSubstr("rank 1 was lost")));
+  EXPECT_THAT(status[1].message(), testing::AnyOf(HasSubstr("rank 1 waited 0.2 s for rank 2 to"),
+                                                  HasSubstr("rank 0 was lost")));
+  EXPECT_TRUE(status[0].code() == StatusCode::timeout || status[1].code() == StatusCode::timeout);
+}
+
+TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
+  const TemporaryFolder folder;
+  const int leftover = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder.path() + "/rank-0").copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(leftover, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  close(leftover);
+  const auto group = testing_support::connect_group(2, folder.path());
+  EXPECT_NE(group[0], nullptr);
+}
+
+// What a stranger says to rank 0 before the ranks connect; it stays connected until it is dropped.
+struct Disturbance {
+  const char* name;
+  void (*say)(const Stranger&);
+  bool dropped_at_once = true;
+};
+
+class SocketStrangerTest : public testing::TestWithParam<Disturbance> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    each, SocketStrangerTest,
+    testing::Values(
+        Disturbance{"garbage",
+                    [](const Stranger& s) { s.write(std::string(200, 'x').data(), 200); }},
+        Disturbance{"nothing", [](const Stranger&) {}, false},
+        Disturbance{"half_a_hello",
+                    [](const Stranger& s) { s.write(encode_header(hello(1, 2)).data(), 30); },
+                    false},
+        Disturbance{"another_token",
+                    [](const Stranger& s) {
+                      Frame frame = hello(1, 2);
+                      frame.token = 0x4321;
+                      s.write(frame);
+                    }},
+        Disturbance{"data_before_hello",
+                    [](const Stranger& s) {
+                      Frame frame = hello(1, 2);
+                      frame.kind = FrameKind::data;
+                      s.write(frame);
+                    }},
+        Disturbance{"a_rank_out_of_range", [](const Stranger& s) { s.write(hello(7, 2)); }},
+        Disturbance{"a_negative_rank", [](const Stranger& s) { s.write(hello(-3, 2)); }},
+        Disturbance{"the_listeners_own_rank", [](const Stranger& s) { s.write(hello(0, 2)); }},
+        Disturbance{"an_absurd_length",
+                    [](const Stranger& s) {
+                      Header header = encode_header(hello(1, 2));
+                      std::memset(header.data() + 48, 0xff, 8);
+                      s.write(header.data(), header.size());
+                    }}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(SocketStrangerTest, is_dropped_and_the_ranks_connect) {
+  const TemporaryFolder folder;
+  std::vector<std::unique_ptr<Transport>> group(2);
+  std::unique_ptr<Stranger> stranger;
+  std::atomic<bool> has_spoken = false;
+  in_threads(3, [&](int thread) {
+    if (thread == 2) {
+      stranger = std::make_unique<Stranger>(folder.path() + "/rank-0");
+      GetParam().say(*stranger);
+      EXPECT_TRUE(!GetParam().dropped_at_once || stranger->is_dropped());
+      has_spoken = true;
+      return;
+    }
+    while (thread == 1 && !has_spoken) std::this_thread::sleep_for(1ms);
+    const Status status = connect_sockets(socket_options(thread, 2, folder.path()),
+                                          group[static_cast<std::size_t>(thread)]);
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+  ASSERT_TRUE(group[0] && group[1]);
+  EXPECT_TRUE(stranger->is_dropped());
+  in_threads(2, [&](int rank) {
+    EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(5s).ok());
+  });
+}
+
+// Rank 0 of 2 connected with a stranger that plays rank 1 until it breaks the format.
+class SocketPeerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::thread peer([this] {
+      peer_ = std::make_unique<Stranger>(folder_.path() + "/rank-0");
+      peer_->write(hello(1, 2));
+    });
+    SocketOptions options = socket_options(0, 2, folder_.path());
+    options.largest_payload = 1000;
+    const Status status = connect_sockets(options, rank_0_);
+    peer.join();
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  Frame data() const {
+    Frame frame = hello(0, 0);
+    frame.kind = FrameKind::data;
+    return frame;
+  }
+  void expect_loss(const std::string& why) {
+    std::vector<Delivery> deliveries;
+    Status status;
+    for (int i = 0; i < 50 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
+    EXPECT_EQ(status.code(), StatusCode::lost);
+    EXPECT_EQ(status.message(), "rank 1 was lost (" + why + ")");
+    EXPECT_TRUE(peer_->is_dropped());
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Stranger> peer_;
+  std::unique_ptr<Transport> rank_0_;
+};
+
+TEST_F(SocketPeerTest, is_lost_when_it_announces_too_much) {
+  Frame frame = data();
+  frame.payload.resize(1001);
+  peer_->write(frame);
+  expect_loss("a frame of 1001 bytes, above the limit of 1000");
+}
+
+TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
+  peer_->write("GET / HTTP/1.1\r\nHost: an.example\r\nAccept: everything\r\n\r\n", 56);
+  expect_loss("a frame that is not Ripeline's");
+}
+
+TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {
+  Frame frame = data();
+  frame.token = 1;
+  peer_->write(frame);
+  expect_loss("a frame of another run");
+}
+
+TEST_F(SocketPeerTest, is_lost_when_it_says_hello_twice) {
+  peer_->write(hello(1, 2));
+  expect_loss("it said hello twice");
+}
+
+TEST_F(SocketPeerTest, is_lost_in_the_middle_of_a_frame) {
+  Frame frame = data();
+  frame.payload.resize(100);
+  peer_->write(frame);
+  peer_->write("half", 4);
+  peer_.reset();
+  std::vector<Delivery> deliveries;
+  Status status;
+  for (int i = 0; i < 50 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
+  EXPECT_EQ(status.message(), "rank 1 was lost (connection closed)");
+  EXPECT_TRUE(deliveries.empty());
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

@@ -1,0 +1,106 @@
+// One rank of a toy run, for the launcher's tests: toy_rank SCHEDULE STEPS MS_PER_TASK
+//
+// Connects to the other ranks, runs a library schedule on the toy model and says how far it is:
+// `pid N` first, `running` after the first step, `done` at the end. On failure the status, exit 1.
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include <thread>
+
+#include "runtime/environment.h"
+#include "runtime/toy_work.h"
+#include "runtime/transport/socket.h"
+#include "runtime/worker.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "spec/library.h"
+#include "verify/verify.h"
+
+namespace ripeline {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+constexpr int kMicrobatches = 8;
+
+struct Arguments {
+  std::string_view schedule;
+  int steps = 0;
+  int ms_per_task = 0;
+};
+
+bool read(std::string_view text, int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && value >= 0;
+}
+
+Status prove(std::string_view schedule, int ranks, verify::Verdict& verdict) {
+  const auto text = spec::library_text(schedule);
+  if (!text) return {StatusCode::invalid, "no schedule has this name: " + std::string(schedule)};
+  spec::ElaborateOptions options;
+  options.defines["ranks"] = ranks;
+  const auto program = spec::compile({std::string(schedule), *text}, options);
+  if (!program.ok()) return {StatusCode::invalid, "the schedule does not compile"};
+  verdict = verify::verify(program.value());
+  if (!verdict.proved) return {StatusCode::invalid, "the schedule is not proved"};
+  return {};
+}
+
+Status run(const Arguments& arguments) {
+  runtime::RankEnvironment environment;
+  if (Status s = runtime::read_rank_environment(environment); !s.ok()) return s;
+  verify::Verdict verdict;
+  if (Status s = prove(arguments.schedule, environment.ranks, verdict); !s.ok()) return s;
+  const simulate::FactsStorage storage(*verdict.proved);
+  const core::ProgramFacts& facts = storage.facts();
+
+  runtime::SocketOptions options;
+  options.rank = environment.rank;
+  options.ranks = environment.ranks;
+  options.folder = environment.folder;
+  options.token = environment.token;
+  options.program_hash = facts.hash;
+  std::unique_ptr<runtime::Transport> transport;
+  if (Status s = runtime::connect_sockets(options, transport); !s.ok()) return s;
+
+  simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment.rank);
+  runtime::ToyWork work({.stages = facts.stages, .width = 4, .seed = 1});
+  runtime::WorkerOptions worker_options;
+  worker_options.silence = std::chrono::seconds(30);
+  worker_options.before_task = [&](core::Task, const runtime::TaskInfo&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(arguments.ms_per_task));
+  };
+  runtime::Worker worker(arbiter, *transport, work, std::move(worker_options));
+  for (int step = 0; step < arguments.steps; ++step) {
+    runtime::StepReport report;
+    if (Status s = worker.step(step, kMicrobatches, report); !s.ok()) return s;
+    if (step == 0) std::cout << "running" << std::endl;
+  }
+  return transport->finish(std::chrono::seconds(10));
+}
+
+}  // namespace
+}  // namespace ripeline
+
+int main(int argc, char** argv) {
+  std::cout << "pid " << getpid() << std::endl;
+  ripeline::Arguments arguments;
+  if (argc != 4 || !ripeline::read(argv[2], arguments.steps) ||
+      !ripeline::read(argv[3], arguments.ms_per_task)) {
+    std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK\n";
+    return 2;
+  }
+  arguments.schedule = argv[1];
+  const ripeline::core::Status status = ripeline::run(arguments);
+  if (!status.ok()) {
+    std::cerr << status.message() << std::endl;
+    return 1;
+  }
+  std::cout << "done" << std::endl;
+  return 0;
+}

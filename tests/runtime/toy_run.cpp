@@ -1,0 +1,80 @@
+#include "tests/runtime/toy_run.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/transport/local.h"
+#include "spec/elaborate.h"
+#include "spec/library.h"
+#include "tests/runtime/ranks.h"
+
+namespace ripeline::testing_support {
+
+ProvedText::ProvedText(const std::string& text, int ranks) {
+  const std::string source = spec::library_text(text).value_or(text);
+  spec::ElaborateOptions options;
+  options.defines["ranks"] = ranks;
+  const auto program = spec::compile({"test.ripe", source}, options);
+  if (!program.ok()) ADD_FAILURE() << text << ": does not compile";
+  verdict_ = verify::verify(program.value());
+  if (!verdict_.proved) ADD_FAILURE() << text << ": " << verify::name_of(verdict_.outcome);
+  facts_ = std::make_unique<simulate::FactsStorage>(*verdict_.proved);
+}
+
+ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model)
+    : proved_(proved), model_(model) {
+  model_.stages = proved.facts().stages;
+  for (int r = 0; r < proved.facts().ranks; ++r) {
+    ranks_.push_back(std::make_unique<ToyRank>(model_));
+    ranks_.back()->options.silence = std::chrono::seconds(20);
+  }
+}
+
+void ToyRun::run(int steps, int microbatches) {
+  auto group = runtime::make_local_group(static_cast<int>(ranks_.size()));
+  in_threads(static_cast<int>(ranks_.size()), [&](int r) {
+    auto& transport = group[static_cast<std::size_t>(r)];
+    if (wrap) {
+      run_rank(r, *wrap(*transport), steps, microbatches);
+    } else {
+      run_rank(r, *transport, steps, microbatches);
+    }
+    transport.reset();
+  });
+}
+
+void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int microbatches) {
+  ToyRank& self = rank(r);
+  simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
+  runtime::Worker worker(arbiter, transport, *self.work, self.options);
+  for (int step = 0; step < steps; ++step) {
+    runtime::StepReport report;
+    self.status = worker.step(step, microbatches, report);
+    self.started = worker.started();
+    if (!self.status.ok()) return;
+    self.reports.push_back(report);
+    self.gradients.push_back(self.toy.gradients());
+    self.losses.push_back(self.toy.loss());
+  }
+  self.status = transport.finish(std::chrono::seconds(10));
+}
+
+void ToyRun::expect_reference(int steps, int microbatches) const {
+  for (int step = 0; step < steps; ++step) {
+    const runtime::ToyResult wanted = runtime::reference_gradients(model_, step, microbatches);
+    std::vector<std::vector<double>> found(wanted.gradients.size());
+    double loss = 0;
+    for (const auto& rank : ranks_) {
+      ASSERT_TRUE(rank->status.ok()) << rank->status.message();
+      const auto at = static_cast<std::size_t>(step);
+      for (const auto& [stage, gradient] : rank->gradients[at]) {
+        found[static_cast<std::size_t>(stage)] = gradient;
+      }
+      loss += rank->losses[at];
+      EXPECT_EQ(rank->toy.live(), 0U);
+    }
+    EXPECT_EQ(found, wanted.gradients) << "step " << step;
+    EXPECT_EQ(loss, wanted.loss) << "step " << step;
+  }
+}
+
+}  // namespace ripeline::testing_support

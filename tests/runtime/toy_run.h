@@ -1,0 +1,63 @@
+// A proved program of the library, and its ranks with the toy model as threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/toy_work.h"
+#include "runtime/worker.h"
+#include "simulate/interpreter.h"
+#include "verify/verify.h"
+
+namespace ripeline::testing_support {
+
+// Compiles and proves `text`, a program or the name of a library schedule; fails the test if that fails.
+class ProvedText {
+ public:
+  ProvedText(const std::string& text, int ranks);
+  [[nodiscard]] const spec::Program& program() const { return verdict_.proved->program(); }
+  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_->facts(); }
+
+ private:
+  verify::Verdict verdict_;
+  std::unique_ptr<simulate::FactsStorage> facts_;
+};
+
+// What one rank of a run has and returns.
+struct ToyRank {
+  explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
+  runtime::ToyWork toy;
+  runtime::Work* work;  // the toy, or what the test puts before it
+  runtime::WorkerOptions options;
+  core::Status status;
+  std::vector<runtime::StepReport> reports;
+  std::vector<std::map<int, std::vector<double>>> gradients;  // of each step, by stage
+  std::vector<double> losses;
+  std::vector<core::Task> started;  // of the last step
+};
+
+// Threads over transport/local.
+class ToyRun {
+ public:
+  ToyRun(const ProvedText& proved, runtime::ToyModel model);
+
+  ToyRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
+  // Until a rank fails or all steps are done; each transport ends with its rank.
+  void run(int steps, int microbatches);
+  // Puts a transport between transport/local and the worker. Null: none.
+  std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;
+
+  // The gradients of all ranks are bitwise those of the unpipelined model; fails the test if not.
+  void expect_reference(int steps, int microbatches) const;
+
+ private:
+  void run_rank(int r, runtime::Transport& transport, int steps, int microbatches);
+
+  const ProvedText& proved_;
+  runtime::ToyModel model_;
+  std::vector<std::unique_ptr<ToyRank>> ranks_;
+};
+
+}  // namespace ripeline::testing_support

@@ -1,0 +1,189 @@
+#include "runtime/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/runtime/toy_run.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using testing::HasSubstr;
+using testing_support::ProvedText;
+using testing_support::ToyRun;
+using namespace std::chrono_literals;
+
+// Tasks run in microbatch order on each lane, so that sums have one order.
+const char* const kSequential = R"(
+pipeline chain {
+  param ranks = 3;
+  microbatches any;
+  stages ranks;
+  place s on s;
+  op F forward sequential  { needs F at prev;             acquires activation; }
+  op B backward sequential { needs F at here, B at next;  releases activation; }
+  resource activation per stage { capacity ranks - s; }
+  hint bf { rounds B, F; }
+  dispatch ready by bf;
+}
+)";
+
+// Two stages per rank, forth and back, with the backward in two halves.
+const char* const kV = R"(
+pipeline v {
+  param ranks = 2;
+  microbatches any;
+  stages 2 * ranks;
+  place s on s < ranks ? s : 2 * ranks - 1 - s;
+  op F forward sequential         { needs F at prev;  acquires activation leaving chunks - 1 - chunk; }
+  op I backward input sequential  { needs F at here, I at next; }
+  op W backward weight sequential { needs I at here;  releases activation; }
+  resource activation per rank { capacity 2 * ranks; }
+  hint bfw { rounds I, F;  fill W; }
+  dispatch ready by bfw;
+}
+)";
+
+TEST(Worker, of_a_sequential_program_makes_the_references_gradients) {
+  const ProvedText proved(kSequential, 3);
+  ToyRun run(proved, {.stages = 3, .width = 5, .seed = 7});
+  run.run(4, 9);
+  run.expect_reference(4, 9);
+  for (int r = 0; r < 3; ++r) EXPECT_EQ(run.rank(r).reports.back().tasks, 18);
+}
+
+TEST(Worker, of_a_fixed_order_makes_the_references_gradients) {
+  const ProvedText proved("1f1b", 3);
+  ToyRun run(proved, {.stages = 3, .width = 5, .seed = 8});
+  run.run(2, 7);
+  run.expect_reference(2, 7);
+}
+
+TEST(Worker, runs_a_v_with_a_backward_in_two_halves) {
+  const ProvedText proved(kV, 2);
+  ToyRun run(proved, {.stages = 4, .width = 3, .seed = 9});
+  run.run(3, 6);
+  run.expect_reference(3, 6);
+}
+
+TEST(Worker, of_one_rank_needs_nobody) {
+  const ProvedText proved(kSequential, 1);
+  ToyRun run(proved, {.stages = 1, .width = 3, .seed = 1});
+  run.run(2, 4);
+  run.expect_reference(2, 4);
+}
+
+TEST(Worker, starts_tasks_in_the_committed_order) {
+  const ProvedText proved("1f1b", 2);
+  ToyRun run(proved, {});
+  run.run(1, 3);
+  std::string order;
+  for (const core::Task task : run.rank(0).started) {
+    const auto op = proved.facts().lanes[static_cast<std::size_t>(task.lane)].op;
+    order += std::string(proved.facts().ops[static_cast<std::size_t>(op)].name) +
+             std::to_string(task.microbatch) + " ";
+  }
+  EXPECT_EQ(order, "F0 F1 B0 F2 B1 B2 ");
+}
+
+TEST(Worker, refuses_a_microbatch_count_that_was_not_proved) {
+  const ProvedText proved(kSequential, 1);
+  ToyRun run(proved, {});
+  run.run(1, 0);
+  EXPECT_EQ(run.rank(0).status.code(), StatusCode::invalid);
+  EXPECT_THAT(run.rank(0).status.message(), HasSubstr("0 microbatches"));
+}
+
+// The toy model, but for one task.
+class Disturbed final : public Work {
+ public:
+  using Act = std::function<Status()>;
+  Disturbed(Work& inner, std::string op, int microbatch, Act act)
+      : inner_(inner), op_(std::move(op)), microbatch_(microbatch), act_(std::move(act)) {}
+
+  Status begin_step(std::int64_t step, int microbatches) override {
+    return inner_.begin_step(step, microbatches);
+  }
+  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
+             Payload& output) override {
+    if (task.op == op_ && task.microbatch == microbatch_ && task.step == 1) {
+      if (Status s = act_(); !s.ok()) return s;
+    }
+    return inner_.run(task, inputs, wanted, output);
+  }
+
+ private:
+  Work& inner_;
+  std::string op_;
+  int microbatch_;
+  Act act_;
+};
+
+class WorkerFailureTest : public testing::Test {
+ protected:
+  // Rank 1 of 3 does `act` before its F2 in step 1.
+  void run(Disturbed::Act act, std::chrono::nanoseconds silence = 20s) {
+    Disturbed disturbed(run_.rank(1).toy, "F", 2, std::move(act));
+    run_.rank(1).work = &disturbed;
+    for (const int r : {0, 2}) run_.rank(r).options.silence = silence;
+    run_.run(2, 5);
+  }
+  const Status& status(int rank) { return run_.rank(rank).status; }
+
+  ProvedText proved_{kSequential, 3};
+  ToyRun run_{proved_, {}};
+};
+
+TEST_F(WorkerFailureTest, of_a_status_is_named_everywhere) {
+  run([] { return Status(StatusCode::failed, "the disk is full"); });
+  EXPECT_EQ(status(1).code(), StatusCode::failed);
+  EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: the disk is full"));
+  for (const int r : {0, 2}) {
+    EXPECT_EQ(status(r).code(), StatusCode::lost);
+    EXPECT_THAT(status(r).message(), HasSubstr("rank 1 stopped: "));
+    EXPECT_THAT(status(r).message(), HasSubstr("1F2 failed: the disk is full"));
+    EXPECT_EQ(run_.rank(r).reports.size(), 1U) << "step 0 went well";
+  }
+  EXPECT_THAT(status(2).message(), HasSubstr("from rank 1")) << "what it waited for";
+}
+
+TEST_F(WorkerFailureTest, of_an_exception_is_named_everywhere) {
+  run([]() -> Status { throw std::runtime_error("a bad shape"); });
+  EXPECT_EQ(status(1).code(), StatusCode::failed);
+  EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: a bad shape"));
+  EXPECT_THAT(status(0).message(), HasSubstr("a bad shape"));
+  EXPECT_THAT(status(2).message(), HasSubstr("a bad shape"));
+}
+
+TEST_F(WorkerFailureTest, of_anything_thrown_is_named) {
+  run([]() -> Status { throw 17; });
+  EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: an exception"));
+}
+
+TEST_F(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
+  const auto start = std::chrono::steady_clock::now();
+  run(
+      [] {
+        std::this_thread::sleep_for(1s);
+        return Status();
+      },
+      300ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
+  const bool is_0 = status(0).code() == StatusCode::timeout;
+  const bool is_2 = status(2).code() == StatusCode::timeout;
+  EXPECT_TRUE(is_0 || is_2) << "the other learns it from that one";
+  for (const int r : {0, 2}) {
+    EXPECT_THAT(status(r).message(), HasSubstr("saw nothing happen for 0.3 s"));
+    EXPECT_THAT(status(r).message(), HasSubstr("from rank 1"));
+  }
+  EXPECT_EQ(status(1).code(), StatusCode::lost);
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

@@ -1,0 +1,62 @@
+// One mistake per file: every specimens/**/*.ripe is compiled, and what is said of it must be the
+// .err beside it, whole. RIPELINE_ACCEPT=1 in the environment writes the .err files instead; read
+// the difference before you commit it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "spec/elaborate.h"
+
+namespace ripeline::spec {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder() { return fs::path(RIPELINE_SOURCE_DIR) / "tests" / "specimens"; }
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::vector<fs::path> specimens() {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(folder())) {
+    if (entry.path().extension() == ".ripe") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+class Specimens : public ::testing::TestWithParam<fs::path> {};
+
+TEST_P(Specimens, are_refused_with_the_expected_text) {
+  const fs::path& path = GetParam();
+  const Source source{path.filename().string(), read(path)};
+  const auto program = compile(source);
+  ASSERT_FALSE(program.ok()) << path << " has no mistake";
+  const std::string said = render(source, program.errors());
+  const fs::path expected = fs::path(path).replace_extension(".err");
+  if (std::getenv("RIPELINE_ACCEPT") != nullptr) std::ofstream(expected, std::ios::binary) << said;
+  EXPECT_EQ(said, read(expected));
+}
+
+std::string name_of(const ::testing::TestParamInfo<fs::path>& specimen) {
+  std::string name = fs::relative(specimen.param, folder()).replace_extension().string();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '-' || c == '.'; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Spec, Specimens, ::testing::ValuesIn(specimens()), name_of);
+
+TEST(SpecimensFolder, holds_at_least_twenty) { EXPECT_GE(specimens().size(), 20U); }
+
+}  // namespace
+}  // namespace ripeline::spec

@@ -1,0 +1,81 @@
+#include "tests/support/programs.h"
+
+namespace ripeline::testing_support {
+
+std::string chain_text(int ranks, const std::string& dispatch, const std::string& microbatches,
+                       const std::string& capacity) {
+  const std::string bound = capacity.empty() ? "{ }" : "{ capacity " + capacity + "; }";
+  return "pipeline chain {\n"
+         "  param ranks = " +
+         std::to_string(ranks) +
+         ";\n"
+         "  microbatches " +
+         microbatches +
+         ";\n"
+         "  stages ranks;\n"
+         "  place s on s;\n"
+         "  op F forward  { cost 1;  needs F at prev;             acquires activation; }\n"
+         "  op B backward { cost 2;  needs F at here, B at next;  releases activation; }\n"
+         "  resource activation per stage " +
+         bound +
+         "\n"
+         "  order one_f_one_b on r {\n"
+         "    let warm = min(ranks - 1 - r, microbatches);\n"
+         "    F * warm;  (F B) * (microbatches - warm);  B * warm;\n"
+         "  }\n"
+         "  order gpipe on r { F * microbatches;  B * microbatches; }\n"
+         "  order waits on r { B * microbatches;  F * microbatches; }\n"
+         "  order short on r { F * microbatches;  B * (microbatches - 1); }\n"
+         "  hint bf { rounds B, F; }\n"
+         "  hint b_first { prefer B, F; }\n"
+         "  dispatch " +
+         dispatch +
+         ";\n"
+         "}\n";
+}
+
+std::string v_text(int ranks, bool leaving, const std::string& microbatches) {
+  return "pipeline v {\n"
+         "  param ranks = " +
+         std::to_string(ranks) +
+         ";\n"
+         "  microbatches " +
+         microbatches +
+         ";\n"
+         "  stages 2 * ranks;\n"
+         "  place s on s < ranks ? s : 2 * ranks - 1 - s;\n"
+         "  op F forward         { needs F at prev;  acquires activation" +
+         (leaving ? std::string(" leaving chunks - 1 - chunk") : std::string()) +
+         "; }\n"
+         "  op I backward input  { needs F at here, I at next; }\n"
+         "  op W backward weight { needs I at here;  releases activation; }\n"
+         "  resource activation per rank { capacity 2 * ranks; }\n"
+         "  hint bfw { rounds I, F;  fill W; }\n"
+         "  dispatch ready by bfw;\n"
+         "  assert peak activation <= 2 * ranks;\n"
+         "}\n";
+}
+
+std::string join_text(bool sequential, const std::string& microbatches, int capacity) {
+  const std::string kind = sequential ? " sequential" : "";
+  return "pipeline join {\n"
+         "  stages vision 1, text 1, llm 1;\n"
+         "  edges vision -> llm, text -> llm;\n"
+         "  place s on s;\n"
+         "  microbatches " +
+         microbatches +
+         ";\n"
+         "  op F forward" +
+         kind +
+         "  { needs F at prev;  acquires activation; }\n"
+         "  op B backward" +
+         kind +
+         " { needs F at here, B at next;  releases activation; }\n"
+         "  resource activation per stage { capacity " +
+         std::to_string(capacity) +
+         "; }\n"
+         "  dispatch ready;\n"
+         "}\n";
+}
+
+}  // namespace ripeline::testing_support

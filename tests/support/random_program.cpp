@@ -1,0 +1,264 @@
+#include "tests/support/random_program.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace ripeline::testing_support {
+namespace {
+
+class Writer {
+ public:
+  Writer(std::uint64_t seed, const RandomProgramOptions& options)
+      : options_(options), random_(seed) {}
+
+  std::string write() {
+    choose_shape();
+    choose_counts();
+    text_ = "pipeline random {\n";
+    line("param ranks = " + number(ranks_) + ";");
+    line("microbatches " + microbatches_ + ";");
+    if (join_) {
+      line("stages left 1, right 1, end 1;");
+      line("edges left -> end, right -> end;");
+      line("place s on " + place_ + ";");
+    } else {
+      line("stages " + number(ranks_ * chunks_) + ";");
+      line("place s on " + place_ + ";");
+    }
+    write_ops();
+    write_resources();
+    write_dispatch();
+    return text_ + "}\n";
+  }
+
+ private:
+  // Of 0 .. n-1, by remainder: the standard's distributions differ between libraries.
+  int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
+  int between(int low, int high) { return low + below(high - low + 1); }
+  bool one_in(int n) { return below(n) == 0; }
+  static std::string number(int n) { return std::to_string(n); }
+  std::string pick(const std::vector<std::string>& from) {
+    return from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
+  }
+  void line(const std::string& words) { text_ += "  " + words + "\n"; }
+  void shuffle(std::vector<std::string>& words) {
+    for (std::size_t i = words.size(); i > 1; --i) {
+      std::swap(words[i - 1], words[static_cast<std::size_t>(below(static_cast<int>(i)))]);
+    }
+  }
+
+  void choose_shape() {
+    ranks_ = between(1, options_.max_ranks);
+    chunks_ = between(1, options_.max_chunks);
+    join_ = options_.joins && options_.max_ranks >= 3 && one_in(8);
+    if (join_) {
+      ranks_ = between(2, 3);
+      chunks_ =
+          1;  // each rank's lanes are asked for by chunk only in orders, which joins do not get
+      place_ = ranks_ == 3 ? "s" : "max(s - 1, 0)";
+    } else if (chunks_ == 1) {
+      place_ = "s";
+    } else if (chunks_ == 2 && one_in(2)) {
+      place_ = "s < ranks ? s : 2 * ranks - 1 - s";
+    } else {
+      place_ = "s % ranks";
+    }
+    split_ = one_in(2);
+    forward_only_ = one_in(10);
+  }
+
+  int lanes() const {
+    const int ops = forward_only_ ? 1 : split_ ? 3 : 2;
+    return ops * (join_ ? 3 : ranks_ * chunks_);
+  }
+
+  void choose_counts() {
+    const int most = std::max(1, std::min(options_.max_microbatches, options_.max_tasks / lanes()));
+    const int kind = options_.any_count ? below(4) : 3;
+    if (kind == 0) {
+      microbatches_ = "any";
+    } else if (kind == 1) {
+      const int low = between(1, most);
+      microbatches_ = number(low) + " .. " + number(between(low, most));
+    } else {
+      microbatches_ = number(between(1, most));
+    }
+  }
+
+  std::string sequential() { return one_in(join_ ? 2 : 5) ? " sequential" : ""; }
+
+  std::string leaving() {
+    if (chunks_ > 1 && one_in(2)) {
+      leaving_ = chunks_ - 1;
+      return " leaving chunks - 1 - chunk";
+    }
+    if (!one_in(6)) return "";
+    leaving_ = between(1, 2);
+    return " leaving " + number(leaving_);
+  }
+
+  // Amounts of the activation: acquired by F, released by the backwards in one go or two.
+  void write_ops() {
+    amount_ = one_in(3) ? between(2, 3) : 1;
+    const std::string taken = " acquires activation" + amount(amount_) + leaving() + ";";
+    const std::string freed = " releases activation" + amount(amount_) + ";";
+    line("op F forward" + sequential() + " { needs F at prev;" + taken + " }");
+    if (forward_only_) return;
+    if (!split_) {
+      line("op B backward" + sequential() + " { needs F at here, B at next;" + freed + " }");
+      return;
+    }
+    gradients_ = one_in(3);
+    const bool early = one_in(3);  // W then holds nothing of the activation
+    const bool parts = !early && amount_ > 1 && one_in(2);
+    std::string input = early ? freed : parts ? " releases activation;" : "";
+    std::string weight = early   ? ""
+                         : parts ? " releases activation" + amount(amount_ - 1) + ";"
+                                 : freed;
+    if (gradients_) {
+      input += " acquires gradient;";
+      weight += " releases gradient;";
+    }
+    line("op I backward input" + sequential() + " { needs F at here, I at next;" + input + " }");
+    line("op W backward weight" + sequential() + " { needs I at here;" + weight + " }");
+  }
+
+  static std::string amount(int n) { return n == 1 ? "" : " " + number(n); }
+
+  void write_resources() {
+    const bool per_rank = one_in(2);
+    std::string capacity;
+    if (!one_in(6)) {
+      std::string value;
+      if (!per_rank && !join_ && chunks_ == 1 && one_in(3)) {
+        value = number(amount_) + " * (ranks - s) + " + number(leaving_);
+      } else {
+        // A task that can never start is an error, so there is room for one at least.
+        const int fitting = amount_ * between(1, per_rank ? 2 * chunks_ : 2) + between(-1, 3);
+        value = number(std::max(amount_ + leaving_, fitting));
+      }
+      capacity = " { capacity " + value + "; }";
+    } else {
+      capacity = " { }";
+    }
+    line("resource activation per " + std::string(per_rank ? "rank" : "stage") + capacity);
+    if (gradients_) {
+      line("resource gradient per " + std::string(one_in(2) ? "rank" : "stage") +
+           (one_in(4) ? " { }" : " { capacity " + number(between(1, 2)) + "; }"));
+    }
+    if (options_.assertions && one_in(3)) {
+      line("assert peak activation <= " + number(amount_ * between(1, 4)) + ";");
+    }
+  }
+
+  std::vector<std::string> op_names() const {
+    if (forward_only_) return {"F"};
+    if (split_) return {"F", "I", "W"};
+    return {"F", "B"};
+  }
+
+  void write_dispatch() {
+    if (options_.orders && !join_ && one_in(3)) {
+      write_order(options_.broken_orders);
+      line("dispatch in order listed;");
+      return;
+    }
+    const int kind = below(join_ ? 4 : 5);
+    if (kind == 0) {
+      line("dispatch ready;");
+      return;
+    }
+    if (kind == 4) {
+      write_order(false);
+      line("dispatch ready by listed;");
+      return;
+    }
+    std::vector<std::string> ops = op_names();
+    shuffle(ops);
+    std::string fill;
+    if (ops.size() > 1 && one_in(3)) {
+      fill = " fill " + ops.back() + ";";
+      ops.pop_back();
+    }
+    if (ops.size() > 1 && one_in(5)) ops.pop_back();
+    line("hint wish { " + std::string(kind == 1 ? "prefer " : "rounds ") + joined(ops, ", ") + ";" +
+         fill + " }");
+    line("dispatch ready by wish;");
+  }
+
+  static std::string joined(const std::vector<std::string>& words, const std::string& separator) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+    return text;
+  }
+
+  // The ops at all chunks, forwards first and backwards from the last chunk: an order of tasks that
+  // works for one microbatch.
+  std::vector<std::string> working_steps() const {
+    std::vector<std::string> steps;
+    for (const std::string& op : op_names()) {
+      for (int c = 0; c < chunks_; ++c) {
+        const int chunk = op == "F" ? c : chunks_ - 1 - c;
+        steps.push_back(chunks_ == 1 ? op : op + "@" + number(chunk));
+      }
+    }
+    return steps;
+  }
+
+  void write_order(bool broken) {
+    std::vector<std::string> steps = working_steps();
+    const int kind = below(broken ? 6 : 3);
+    line("order listed on r {");
+    if (kind == 0 && chunks_ == 1 && steps.size() > 1) {
+      // One forward, one backward, as deep as the rank is early.
+      const std::string rest = joined({steps.begin() + 1, steps.end()}, " ");
+      line("  let warm = min(ranks - 1 - r, microbatches);");
+      line("  F * warm;");
+      line("  (F " + rest + ") * (microbatches - warm);");
+      line("  (" + rest + ") * warm;");
+    } else if (kind <= 1) {
+      for (const std::string& step : steps) line("  " + step + " * microbatches;");
+    } else if (kind == 2) {
+      line("  (" + joined(steps, " ") + ") * microbatches;");
+    } else if (kind == 3) {
+      shuffle(steps);
+      for (const std::string& step : steps) line("  " + step + " * microbatches;");
+    } else if (kind == 4) {
+      shuffle(steps);
+      line("  (" + joined(steps, " ") + ") * microbatches;");
+    } else {
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        const bool short_one = i + 1 == steps.size();
+        line(
+            "  " + steps[i] + " * " +
+            (short_one ? pick({"(microbatches - 1)", "1", "(microbatches + 1)"}) : "microbatches") +
+            ";");
+      }
+    }
+    line("}");
+  }
+
+  const RandomProgramOptions& options_;
+  std::mt19937_64 random_;
+  std::string text_;
+  int ranks_ = 1;
+  int chunks_ = 1;
+  int amount_ = 1;
+  int leaving_ = 0;
+  bool join_ = false;
+  bool split_ = false;
+  bool forward_only_ = false;
+  bool gradients_ = false;
+  std::string place_;
+  std::string microbatches_;
+};
+
+}  // namespace
+
+std::string random_program_text(std::uint64_t seed, const RandomProgramOptions& options) {
+  return Writer(seed, options).write();
+}
+
+}  // namespace ripeline::testing_support

@@ -1,0 +1,29 @@
+// Random programs, as text: valid, small and diverse, the same for the same seed everywhere.
+//
+// Placements (chain, loop, V, two inputs that join), split and full backwards, resources per stage
+// and per rank with amounts, `leaving` and capacities, sequential ops, every kind of hint, orders
+// that work and orders that do not, peak assertions. Safe programs and others come about equally
+// often. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ripeline::testing_support {
+
+struct RandomProgramOptions {
+  int max_ranks = 3;
+  int max_chunks = 2;
+  int max_microbatches = 4;
+  int max_tasks = 1'000;      // lanes * microbatches; fewer microbatches are taken to keep to it
+  bool any_count = true;      // `microbatches any` and ranges; else one count
+  bool joins = true;          // two stages that feed one
+  bool orders = true;         // `dispatch in order`; else readiness-first only
+  bool broken_orders = true;  // also orders that wait for themselves or leave tasks out
+  bool assertions = true;
+};
+
+[[nodiscard]] std::string random_program_text(std::uint64_t seed,
+                                              const RandomProgramOptions& options = {});
+
+}  // namespace ripeline::testing_support

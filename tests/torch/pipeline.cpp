@@ -1,0 +1,83 @@
+#include "tests/torch/pipeline.h"
+
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "runtime/transport/local.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+
+namespace ripeline::testing {
+namespace {
+
+spec::Program compiled(const std::string& text) {
+  const spec::Source source{"test.ripe", text};
+  spec::Result<spec::Program> result = spec::compile(source);
+  if (!result.ok()) {
+    std::fputs(spec::render(source, result.errors()).c_str(), stderr);
+    std::abort();
+  }
+  return std::move(result).value();
+}
+
+}  // namespace
+
+struct Pipeline::Parts {
+  explicit Parts(const std::string& text) : program(compiled(text)), storage(program, {}) {}
+  spec::Program program;
+  simulate::FactsStorage storage;
+};
+
+Pipeline::Pipeline(const std::string& text) : parts_(std::make_unique<Parts>(text)) {}
+Pipeline::~Pipeline() = default;
+
+const core::ProgramFacts& Pipeline::facts() const { return parts_->storage.facts(); }
+
+std::unique_ptr<core::Arbiter> Pipeline::make_arbiter(int rank) const {
+  return std::make_unique<simulate::InterpretedArbiter>(parts_->program, facts(), rank);
+}
+
+std::vector<core::Status> Pipeline::run(const Body& body) const {
+  const auto ranks = static_cast<std::size_t>(facts().ranks);
+  auto transports = runtime::make_local_group(facts().ranks);
+  std::vector<core::Status> statuses(ranks);
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([this, rank, &body, &transports, &statuses] {
+      at::set_num_threads(1);
+      const std::unique_ptr<core::Arbiter> arbiter = make_arbiter(static_cast<int>(rank));
+      statuses[rank] = body(*arbiter, *transports[rank]);
+      if (statuses[rank].ok()) statuses[rank] = transports[rank]->finish(std::chrono::seconds(20));
+      transports[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return statuses;
+}
+
+std::string chain(int ranks, bool sequential) {
+  const std::string order = sequential ? " sequential" : "";
+  return "pipeline chain { param ranks = " + std::to_string(ranks) +
+         "; microbatches any; stages ranks; place s on s;\n"
+         "  op F forward" + order + " { cost 1; needs F at prev; acquires activation; }\n"
+         "  op B backward" + order +
+         " { cost 2; needs F at here, B at next; releases activation; }\n"
+         "  resource activation per stage { capacity ranks - s; }\n"
+         "  hint bf { rounds B, F; } dispatch ready by bf; }\n";
+}
+
+std::string v(int ranks) {
+  return "pipeline v { param ranks = " + std::to_string(ranks) +
+         "; microbatches any; stages 2 * ranks; place s on s < ranks ? s : 2 * ranks - 1 - s;\n"
+         "  op F forward { cost 1; needs F at prev;\n"
+         "    acquires activation leaving chunks - 1 - chunk; }\n"
+         "  op B backward { cost 2; needs F at here, B at next; releases activation; }\n"
+         "  resource activation per rank { capacity 2 * ranks; }\n"
+         "  hint bf { rounds B, F; } dispatch ready by bf; }\n";
+}
+
+}  // namespace ripeline::testing

@@ -1,0 +1,40 @@
+// Pipelines for tests of LibTorch stages: programs from text, ranks as threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "runtime/transport/transport.h"
+
+namespace ripeline::testing {
+
+// A program compiled from text, with an interpreted arbiter for each rank. Aborts on bad text.
+class Pipeline {
+ public:
+  explicit Pipeline(const std::string& text);
+  ~Pipeline();
+
+  [[nodiscard]] const core::ProgramFacts& facts() const;
+  [[nodiscard]] std::unique_ptr<core::Arbiter> make_arbiter(int rank) const;
+
+  // Calls `body` for every rank, each in a thread of its own with a single LibTorch thread, with
+  // transports that belong together. Returns the statuses by rank.
+  using Body = std::function<core::Status(core::Arbiter&, runtime::Transport&)>;
+  [[nodiscard]] std::vector<core::Status> run(const Body& body) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// A chain of `ranks` stages with the memory of 1F1B that runs the backward first, with
+// `sequential` ops or not.
+[[nodiscard]] std::string chain(int ranks, bool sequential);
+// Two stages per rank, as a V.
+[[nodiscard]] std::string v(int ranks);
+
+}  // namespace ripeline::testing

@@ -1,0 +1,287 @@
+#include "verify/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "spec/elaborate.h"
+#include "tests/support/programs.h"
+#include "verify/report.h"
+
+namespace ripeline::verify {
+namespace {
+
+using spec::Machine;
+using spec::Program;
+using testing_support::chain_text;
+using testing_support::join_text;
+using testing_support::v_text;
+
+Program compiled(const std::string& text) {
+  auto program = spec::compile({"test.ripe", text});
+  EXPECT_TRUE(program.ok()) << spec::render({"test.ripe", text}, program.errors());
+  return std::move(program).value();
+}
+
+const Obligation& find(const Verdict& verdict, const std::string& name) {
+  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
+                       [&](const Obligation& o) { return o.name == name; });
+}
+
+// What the verdicts were, for messages.
+std::string summary(const Verdict& verdict) {
+  std::string text;
+  for (const Obligation& o : verdict.obligations) {
+    text += o.name + " " + name_of(o.outcome) + " " + o.method + " " + o.reason + "\n";
+  }
+  return text;
+}
+
+void expect_replays_stuck(const Program& program, const Counterexample& example) {
+  const Machine machine(program, example.microbatches);
+  Machine::State state = machine.initial();
+  for (const spec::Event& event : example.events) {
+    ASSERT_TRUE(machine.is_enabled(state, event, Machine::Chooser::dispatch))
+        << machine.describe(event);
+    machine.step(state, event);
+  }
+  EXPECT_TRUE(machine.stuck(state));
+  EXPECT_FALSE(example.waits.empty());
+}
+
+struct Proved {
+  std::string name;
+  std::string text;
+  std::string method;  // of deadlock
+};
+
+TEST(Verify, proves_the_usual_schedules_for_every_count_within_a_second_at_8_ranks) {
+  const std::vector<Proved> rows = {
+      {"1f1b", chain_text(8, "in order one_f_one_b"), "cuts"},
+      {"gpipe", chain_text(8, "in order gpipe", "any", ""), "cuts"},
+      {"bf", chain_text(8, "ready by bf"), "counters"},
+      {"prefer", chain_text(8, "ready by b_first"), "counters"},
+      {"ties only", chain_text(8, "ready"), "counters"},
+      {"an order as a hint", chain_text(8, "ready by one_f_one_b"), "counters"},
+      {"V", v_text(8, true), "counters"},
+      {"1f1b, one count", chain_text(8, "in order one_f_one_b", "64"), "graph"},
+      {"1f1b, a range", chain_text(8, "in order one_f_one_b", "3 .. 64"), "cuts"},
+      {"a join in sequence", join_text(true, "any", 2), "counters"},
+  };
+  for (const Proved& row : rows) {
+    const Program program = compiled(row.text);
+    const auto start = std::chrono::steady_clock::now();
+    const Verdict verdict = verify(program);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    EXPECT_EQ(verdict.outcome, Outcome::proved) << row.name << "\n" << summary(verdict);
+    ASSERT_TRUE(verdict.proved) << row.name;
+    EXPECT_EQ(find(verdict, "deadlock").method, row.method) << row.name;
+    EXPECT_LT(took.count(), 1.0) << row.name;
+    EXPECT_FALSE(verdict.assumptions.empty());
+    EXPECT_EQ(verdict.proved->program().hash, program.hash);
+    EXPECT_EQ(verdict.proved->peaks().size(), program.pools.size());
+  }
+}
+
+TEST(Verify, lists_all_five_obligations_in_order) {
+  std::vector<std::string> names;
+  for (const Obligation& o : verify(compiled(chain_text(2, "ready by bf"))).obligations) {
+    names.push_back(o.name);
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"deadlock", "collectives", "messages", "memory", "once"}));
+}
+
+using Peaks = std::vector<std::optional<std::int64_t>>;
+
+TEST(Verify, proves_the_least_peaks) {
+  const auto peaks = [](const std::string& text) {
+    return find(verify(compiled(text)), "memory").peak.at("activation");
+  };
+  EXPECT_EQ(peaks(chain_text(4, "ready by bf")), (Peaks{4, 3, 2, 1}));
+  EXPECT_EQ(peaks(chain_text(4, "in order one_f_one_b", "any", "")), (Peaks{4, 3, 2, 1}));
+  EXPECT_EQ(peaks(chain_text(4, "in order one_f_one_b", "2", "")), (Peaks{2, 2, 2, 1}));
+  EXPECT_EQ(peaks(chain_text(2, "in order gpipe", "any", "")), (Peaks{std::nullopt, std::nullopt}));
+  EXPECT_EQ(peaks(chain_text(2, "in order gpipe", "3 .. 7", "")), (Peaks{7, 7}));
+  EXPECT_EQ(peaks(chain_text(2, "ready by bf", "any", "")), (Peaks{std::nullopt, std::nullopt}));
+  EXPECT_EQ(peaks(chain_text(2, "ready by bf", "1 .. 5", "")), (Peaks{5, 5}));
+  EXPECT_EQ(peaks(v_text(4, true)), (Peaks{8, 8, 8, 8}));
+}
+
+TEST(Verify, refutes_the_v_without_reservation_with_twice_as_many_microbatches_as_ranks) {
+  for (const int ranks : {4, 8}) {
+    const Program program = compiled(v_text(ranks, false));
+    const Verdict verdict = verify(program);
+    EXPECT_EQ(verdict.outcome, Outcome::refuted);
+    EXPECT_FALSE(verdict.proved);
+    const Obligation& deadlock = find(verdict, "deadlock");
+    ASSERT_TRUE(deadlock.counterexample) << summary(verdict);
+    EXPECT_EQ(deadlock.counterexample->microbatches, 2 * ranks);
+    EXPECT_TRUE(deadlock.counterexample->fewest);
+    expect_replays_stuck(program, *deadlock.counterexample);
+  }
+}
+
+TEST(Verify, refutes_an_order_that_waits_for_itself) {
+  for (const char* count : {"any", "3"}) {
+    const Program program = compiled(chain_text(4, "in order waits", count));
+    const Verdict verdict = verify(program);
+    const Obligation& deadlock = find(verdict, "deadlock");
+    EXPECT_EQ(deadlock.outcome, Outcome::refuted) << summary(verdict);
+    EXPECT_EQ(deadlock.reason, "A circle: 0B0 needs 0F0, and 0F0 comes after 0B0 on rank 0.");
+    ASSERT_TRUE(deadlock.counterexample);
+    expect_replays_stuck(program, *deadlock.counterexample);
+    EXPECT_EQ(find(verdict, "once").outcome, Outcome::proved);
+  }
+}
+
+TEST(Verify, refutes_an_order_without_the_room_it_takes) {
+  const Program program = compiled(chain_text(4, "in order gpipe", "any"));
+  const Verdict verdict = verify(program);
+  const Obligation& deadlock = find(verdict, "deadlock");
+  ASSERT_EQ(deadlock.outcome, Outcome::refuted) << summary(verdict);
+  EXPECT_EQ(deadlock.counterexample->microbatches, 2);
+  expect_replays_stuck(program, *deadlock.counterexample);
+}
+
+TEST(Verify, refutes_once_with_the_task_that_is_missing) {
+  const Verdict verdict = verify(compiled(chain_text(2, "in order short", "2 .. 9", "")));
+  const Obligation& once = find(verdict, "once");
+  EXPECT_EQ(once.outcome, Outcome::refuted) << summary(verdict);
+  ASSERT_TRUE(once.counterexample);
+  EXPECT_EQ(once.counterexample->microbatches, 2);
+  EXPECT_EQ(once.reason, "0B1 is missing, with 2 microbatches.");
+  EXPECT_EQ(find(verdict, "messages").outcome, Outcome::unknown);
+}
+
+TEST(Verify, refutes_a_bound_with_a_run_whose_last_start_exceeds_it) {
+  struct Row {
+    std::string dispatch;
+    std::string reason;
+    int microbatches;
+  };
+  const std::vector<Row> rows = {
+      {"ready by bf", "activation of stage 0 holds 3 once 0F2 starts, above the asserted 2.", 3},
+      {"in order one_f_one_b",
+       "activation of stage 0 holds 3 once 0F2 starts, above the asserted 2.", 3},
+  };
+  for (const Row& row : rows) {
+    std::string text = chain_text(4, row.dispatch);
+    text.insert(text.rfind("}\n"), "  assert peak activation <= 2;\n");
+    const Program program = compiled(text);
+    const Verdict verdict = verify(program);
+    const Obligation& memory = find(verdict, "memory");
+    ASSERT_EQ(memory.outcome, Outcome::refuted) << summary(verdict);
+    EXPECT_EQ(memory.reason, row.reason);
+    EXPECT_EQ(memory.counterexample->microbatches, row.microbatches);
+    const Machine machine(program, row.microbatches);
+    Machine::State state = machine.initial();
+    for (const spec::Event& event : memory.counterexample->events) {
+      ASSERT_TRUE(machine.is_enabled(state, event, Machine::Chooser::dispatch));
+      machine.step(state, event);
+    }
+    EXPECT_EQ(*std::max_element(state.held.begin(), state.held.end()), 3);
+    EXPECT_EQ(find(verdict, "deadlock").outcome, Outcome::proved);
+  }
+}
+
+TEST(Verify, proves_a_bound_that_depends_on_the_instance_and_the_count) {
+  std::string text = chain_text(4, "ready by bf");
+  text.insert(text.rfind("}\n"), "  assert peak activation <= min(4 - s, microbatches);\n");
+  const Verdict verdict = verify(compiled(text));
+  EXPECT_EQ(verdict.outcome, Outcome::proved) << summary(verdict);
+}
+
+TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
+  std::string text = chain_text(2, "ready by bf");
+  const std::string need = "needs F at prev;";
+  text.replace(text.find(need), need.size(), "needs F at prev via fifo 8;");
+  const Program program = compiled(text);
+  const Verdict verdict = verify(program);
+  EXPECT_EQ(verdict.outcome, Outcome::unknown);
+  EXPECT_FALSE(verdict.proved);
+  for (const Obligation& o : verdict.obligations) {
+    EXPECT_EQ(o.outcome, Outcome::unknown) << o.name;
+    EXPECT_NE(o.reason.find("fifo"), std::string::npos) << o.reason;
+    EXPECT_EQ(spec::position_of({"test.ripe", text}, o.span.begin).line, 6);
+  }
+}
+
+TEST(Verify, a_join_that_counts_cannot_follow_is_unknown_for_every_count_and_named) {
+  const Verdict verdict = verify(compiled(join_text(false, "any", 2)));
+  const Obligation& deadlock = find(verdict, "deadlock");
+  // With 4 microbatches vision may fill up with two and text with the other two; the ties alone
+  // take the lowest.
+  EXPECT_EQ(deadlock.outcome, Outcome::unknown) << summary(verdict);
+  ASSERT_TRUE(deadlock.other_choices) << summary(verdict);
+  EXPECT_EQ(deadlock.other_choices->microbatches, 4);
+  EXPECT_FALSE(verdict.proved);
+}
+
+TEST(Verify, a_join_is_settled_for_few_microbatches) {
+  EXPECT_EQ(verify(compiled(join_text(false, "1 .. 3", 2))).outcome, Outcome::proved);
+}
+
+TEST(Verify, the_same_program_gets_the_same_verdict) {
+  const Program program = compiled(v_text(4, false));
+  const Verdict first = verify(program);
+  const Verdict second = verify(program);
+  EXPECT_EQ(find(first, "deadlock").counterexample->events,
+            find(second, "deadlock").counterexample->events);
+}
+
+TEST(Verify, without_solver_steps_nothing_is_proved) {
+  const Verdict verdict =
+      verify(compiled(v_text(8, true)), {.solver_steps = 100, .search_states = 1'000});
+  EXPECT_EQ(verdict.outcome, Outcome::unknown) << summary(verdict);
+}
+
+// --- report ---
+
+TEST(Report, draws_a_stuck_run_with_the_blocked_tasks_marked) {
+  const std::string text = v_text(2, false);
+  const Program program = compiled(text);
+  const std::string report = report_text(program, {"v.ripe", text}, verify(program));
+  EXPECT_NE(report.find("refuted: deadlock, with 4 microbatches (the fewest)"), std::string::npos)
+      << report;
+  EXPECT_NE(report.find("v.ripe:9"), std::string::npos) << report;
+  // Which of the smallest stuck states is shown depends on the solver's version.
+  EXPECT_THAT(report, testing::ContainsRegex("  rank 0   0F0 0F1 .*\n  rank 1   1F0 1F1 "));
+  EXPECT_THAT(report, testing::ContainsRegex("  >[0-9]F[0-9]\n"));
+  EXPECT_THAT(report,
+              testing::ContainsRegex("activation of rank [01] is taken: 4 of 4.* needs 1; only "));
+  EXPECT_THAT(report, testing::HasSubstr(" waits for room in activation of rank "));
+  EXPECT_NE(report.find("assuming:"), std::string::npos) << report;
+}
+
+TEST(Report, json_has_what_programs_rely_on_and_its_run_reads_back) {
+  const std::string text = v_text(2, false);
+  const Program program = compiled(text);
+  const Verdict verdict = verify(program);
+  const nlohmann::json json = report_json(program, {"v.ripe", text}, verdict);
+  for (const char* field : {"schema", "program", "params", "hash", "verdict", "microbatches",
+                            "obligations", "assumptions", "solver"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  EXPECT_EQ(json["verdict"], "refuted");
+  EXPECT_EQ(json["obligations"][0]["name"], "deadlock");
+  const auto& events = json["obligations"][0]["counterexample"]["events"];
+  const auto arrival =
+      std::find_if(events.begin(), events.end(), [](const auto& e) { return e["do"] == "arrive"; });
+  ASSERT_NE(arrival, events.end());
+  EXPECT_EQ(*arrival,
+            (nlohmann::json{{"do", "arrive"}, {"task", "1F0"}, {"need", "0F0"}, {"from", 0}}));
+  const auto run = read_run(program, json.dump());
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run.value().microbatches, 4);
+  EXPECT_EQ(run.value().events, find(verdict, "deadlock").counterexample->events);
+  EXPECT_FALSE(read_run(program, "{").ok());
+  EXPECT_FALSE(read_run(compiled(v_text(3, false)), json.dump()).ok());
+}
+
+}  // namespace
+}  // namespace ripeline::verify
