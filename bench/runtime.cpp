@@ -1,11 +1,15 @@
-// What dispatch plus message costs when the stages do nothing.
+// What the runtime costs per task: dispatch, and its message to the next rank.
 //
-// Ranks in a chain run the generated arbiter of bf: a forward with an empty payload to the next
-// rank, a backward to the one before. Two measures, medians over steps, seen by rank 0:
-//   latency     steps of one microbatch, which visits every rank and returns: time / messages on
-//   that way throughput  steps of many microbatches: time / tasks of a rank
-// The raw chain does the same as latency with nothing but blocking reads and writes of a frame's
-// header over Unix sockets: what the kernel alone takes, in the same run.
+// bf (one backward if any is ready, then one forward) with empty tasks and messages of 64 bytes,
+// 256 microbatches per step, over Unix sockets between processes and between threads, with the
+// generated arbiter and with the interpreted one. The time of a task is rank 0's step divided by
+// its tasks, messages and waiting for other ranks included; the table has the median of the steps,
+// the least and the most. Beside it, from the same run, a plain ping-pong of 64 bytes over a Unix
+// socket: half a round trip is a hop.
+//
+// With the memory of 1F1B, rank 0 has at most as many microbatches in flight as there are ranks,
+// and each of them makes 2 (ranks - 1) hops for 2 of rank 0's tasks. So hops alone take
+// (ranks - 1) / ranks of a hop per task, the column `hops`.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +20,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,191 +31,215 @@
 #include "runtime/transport/local.h"
 #include "runtime/transport/socket.h"
 #include "runtime/worker.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "spec/library.h"
 
 namespace ripeline {
 namespace {
 
-using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
-constexpr int kWarmUp = 20;
-constexpr int kSingleSteps = 2000;  // of one microbatch
-constexpr int kFullSteps = 50;
-constexpr int kMicrobatches = 256;  // of a full step
-constexpr std::size_t kHeaderBytes = 56;
+constexpr int kMicrobatches = 256;
+constexpr std::size_t kMessageBytes = 64;
+constexpr int kWarmUp = 5;
 
-void require(const core::Status& status) {
-  if (status.ok()) return;
-  std::cerr << "bench_runtime: " << status.message() << '\n';
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "bench_runtime: %s\n", message.c_str());
   std::exit(1);
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-double microseconds(std::chrono::nanoseconds time) {
-  return static_cast<double>(time.count()) / 1000;
+void require(const core::Status& status) {
+  if (!status.ok()) fail(status.message());
 }
 
 class EmptyWork final : public runtime::Work {
  public:
   core::Status begin_step(std::int64_t, int) override { return {}; }
-  core::Status run(const runtime::TaskInfo&, std::span<runtime::Input>, bool,
-                   runtime::Payload&) override {
+  core::Status run(const runtime::TaskInfo&, std::span<runtime::Input>, bool wanted,
+                   runtime::Payload& output) override {
+    if (wanted) output.resize(kMessageBytes);
     return {};
   }
 };
 
-std::unique_ptr<core::Arbiter> make_arbiter(int ranks, int rank) {
-  return ranks == 2 ? bf_2::make_arbiter(rank) : bf_4::make_arbiter(rank);
-}
+// Makes the arbiter of a rank, with what it needs.
+using MakeArbiter = std::function<std::shared_ptr<core::Arbiter>(int rank)>;
 
-struct Result {
-  double latency = 0;     // µs per message
-  double throughput = 0;  // µs per task
+struct Interpreted {
+  Interpreted(int ranks, int rank)
+      : program(spec::compile({"bf.ripe", spec::library_text("bf").value()},
+                              {.defines = {{"ranks", ranks}}, .dispatch = {}})
+                    .value()),
+        facts(program, {}),
+        arbiter(program, facts.facts(), rank) {}
+  spec::Program program;
+  simulate::FactsStorage facts;
+  simulate::InterpretedArbiter arbiter;
 };
 
-Result run_rank(runtime::Transport& transport) {
-  const int ranks = transport.ranks();
-  const auto arbiter = make_arbiter(ranks, transport.rank());
+std::shared_ptr<core::Arbiter> interpreted(int ranks, int rank) {
+  const auto all = std::make_shared<Interpreted>(ranks, rank);
+  return {all, &all->arbiter};
+}
+
+std::shared_ptr<core::Arbiter> generated(int ranks, int rank) {
+  if (ranks == 2) return std::make_shared<bf_2::Arbiter>(rank);
+  return std::make_shared<bf_4::Arbiter>(rank);
+}
+
+// One rank's steps; the microseconds per task of each.
+std::vector<double> run_rank(core::Arbiter& arbiter, runtime::Transport& transport, int steps) {
   EmptyWork work;
-  runtime::Worker worker(*arbiter, transport, work);
-  std::int64_t step = 0;
-  const auto time_steps = [&](int steps, int microbatches) {
-    std::vector<double> times;
+  runtime::Worker worker(arbiter, transport, work);
+  std::vector<double> result;
+  std::vector<runtime::Payload> all;
+  for (int step = 0; step < kWarmUp + steps; ++step) {
     runtime::StepReport report;
-    for (int i = 0; i < steps; ++i) {
-      require(worker.step(step++, microbatches, report));
-      if (i >= kWarmUp) times.push_back(microseconds(report.duration));
-    }
-    return median(std::move(times));
-  };
-  Result result;
-  result.latency = time_steps(kWarmUp + kSingleSteps, 1) / (2 * (ranks - 1));
-  result.throughput = time_steps(kWarmUp + kFullSteps, kMicrobatches) / (2 * kMicrobatches);
+    require(transport.all_gather({}, 60s, all));
+    require(worker.step(step, kMicrobatches, report));
+    const std::chrono::duration<double, std::micro> time = report.duration;
+    if (step >= kWarmUp) result.push_back(time.count() / static_cast<double>(report.tasks));
+  }
   require(transport.finish(60s));
   return result;
 }
 
-// Runs run(rank) of all ranks but 0 in a process each, and run(0) here.
-Result in_processes(int ranks, const std::function<Result(int)>& run) {
-  std::vector<pid_t> children;
-  for (int rank = 1; rank < ranks; ++rank) {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      run(rank);
-      _exit(0);
-    }
-    children.push_back(pid);
-  }
-  const Result result = run(0);
-  for (const pid_t pid : children) waitpid(pid, nullptr, 0);
-  return result;
+// A forked process that does `act` and ends.
+pid_t in_process(const std::function<void()>& act) {
+  const pid_t pid = fork();
+  if (pid < 0) fail("cannot fork");
+  if (pid > 0) return pid;
+  act();
+  std::_Exit(0);
 }
 
-Result over_sockets(int ranks) {
+void wait_for(pid_t pid) {
+  int status = 0;
+  if (waitpid(pid, &status, 0) != pid || status != 0) fail("a rank failed");
+}
+
+void transfer(int fd, void* data, std::size_t bytes, bool out) {
+  auto* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = out ? write(fd, at, bytes) : read(fd, at, bytes);
+    if (n <= 0) fail("a pipe or socket has closed");
+    at += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) {
   std::string folder = "/tmp/ripeline-bench-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr)
-    require({core::StatusCode::failed, "cannot make a folder in /tmp"});
-  const Result result = in_processes(ranks, [&](int rank) {
-    runtime::SocketOptions options;
-    options.rank = rank;
-    options.ranks = ranks;
-    options.folder = folder;
-    options.program_hash = ranks == 2 ? bf_2::facts.hash : bf_4::facts.hash;
-    std::unique_ptr<runtime::Transport> transport;
-    require(runtime::connect_sockets(options, transport));
-    return run_rank(*transport);
-  });
+  std::array<int, 2> ends{};
+  if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0) fail("cannot make a folder or pipe");
+  const std::uint64_t token = std::random_device()();
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < ranks; ++rank) {
+    pids.push_back(in_process([&] {
+      const auto arbiter = make(rank);
+      runtime::SocketOptions options;
+      options.rank = rank;
+      options.ranks = ranks;
+      options.folder = folder;
+      options.token = token;
+      options.program_hash = arbiter->facts().hash;
+      std::unique_ptr<runtime::Transport> transport;
+      require(runtime::connect_sockets(options, transport));
+      std::vector<double> result = run_rank(*arbiter, *transport, steps);
+      if (rank == 0) transfer(ends[1], result.data(), result.size() * sizeof(double), true);
+    }));
+  }
+  close(ends[1]);
+  std::vector<double> result(static_cast<std::size_t>(steps));
+  transfer(ends[0], result.data(), result.size() * sizeof(double), false);
+  close(ends[0]);
+  for (const pid_t pid : pids) wait_for(pid);
   rmdir(folder.c_str());
   return result;
 }
 
-Result over_threads(int ranks) {
-  const auto group = runtime::make_local_group(ranks);
+std::vector<double> over_threads(int ranks, const MakeArbiter& make, int steps) {
+  auto group = runtime::make_local_group(ranks);
+  std::vector<double> result;
   std::vector<std::thread> threads;
-  for (int rank = 1; rank < ranks; ++rank) {
-    threads.emplace_back([&group, rank] { run_rank(*group[static_cast<std::size_t>(rank)]); });
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto arbiter = make(rank);
+      std::vector<double> mine = run_rank(*arbiter, *group[static_cast<std::size_t>(rank)], steps);
+      if (rank == 0) result = std::move(mine);
+    });
   }
-  const Result result = run_rank(*group[0]);
   for (std::thread& thread : threads) thread.join();
   return result;
 }
 
-using Header = std::array<char, kHeaderBytes>;
-
-bool pass(int from, int to) {
-  Header header{};
-  return read(from, header.data(), header.size()) == kHeaderBytes &&
-         write(to, header.data(), header.size()) == kHeaderBytes;
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
-// Up the chain and back, with blocking calls alone.
-Result raw_chain(int ranks) {
-  std::vector<std::array<int, 2>> links(
-      static_cast<std::size_t>(ranks - 1));  // between rank i and i + 1
-  for (auto& link : links) {
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, link.data()) != 0) {
-      require({core::StatusCode::failed, "cannot make a pair of sockets"});
+// Microseconds per hop: half a round trip, median of batches.
+double ping_pong() {
+  constexpr int kBatches = 21;
+  constexpr int kRounds = 1000;
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) fail("cannot make sockets");
+  std::array<char, kMessageBytes> message{};
+  const pid_t echo = in_process([&] {
+    for (int i = 0; i < kBatches * kRounds; ++i) {
+      transfer(ends[1], message.data(), message.size(), false);
+      transfer(ends[1], message.data(), message.size(), true);
     }
-  }
-  const Result result = in_processes(ranks, [&](int rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    const int before = rank > 0 ? links[at - 1][1] : -1;
-    const int next = rank < ranks - 1 ? links[at][0] : -1;
-    std::vector<double> times;
-    for (int i = 0; i < kWarmUp + kSingleSteps; ++i) {
-      if (rank > 0) {
-        if (!(next < 0 ? pass(before, before) : pass(before, next) && pass(next, before))) break;
-        continue;
-      }
-      Header header{};
-      const Clock::time_point start = Clock::now();
-      if (write(next, header.data(), header.size()) != kHeaderBytes ||
-          read(next, header.data(), header.size()) != kHeaderBytes) {
-        require({core::StatusCode::failed, "the raw chain broke"});
-      }
-      if (i >= kWarmUp) times.push_back(microseconds(Clock::now() - start));
-    }
-    return Result{.latency = rank == 0 ? median(std::move(times)) / (2 * (ranks - 1)) : 0,
-                  .throughput = 0};
   });
-  for (const auto& link : links) {
-    close(link[0]);
-    close(link[1]);
+  std::vector<double> batches;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < kRounds; ++i) {
+      transfer(ends[0], message.data(), message.size(), true);
+      transfer(ends[0], message.data(), message.size(), false);
+    }
+    const std::chrono::duration<double, std::micro> time = Clock::now() - start;
+    batches.push_back(time.count() / (2 * kRounds));
   }
-  return result;
+  wait_for(echo);
+  close(ends[0]);
+  close(ends[1]);
+  return median(batches);
 }
 
-void print(int ranks, const char* what, const Result& result) {
-  std::printf("%5d  %-28s %14.1f", ranks, what, result.latency);
-  if (result.throughput > 0) {
-    std::printf(" %15.1f\n", result.throughput);
-  } else {
-    std::printf(" %15s\n", "-");
+void run() {
+  const double hop = ping_pong();
+  std::printf("%u cores; a hop of %zu bytes over a plain Unix socket: %.1f us\n\n",
+              std::thread::hardware_concurrency(), kMessageBytes, hop);
+  std::printf("%-8s %5s  %-11s  %9s  %9s  %6s  %6s  %6s  %5s\n", "ranks", "over", "arbiter",
+              "in flight", "us/task", "least", "most", "hops", "ratio");
+  // Processes first: a process with threads must not fork.
+  for (const bool sockets : {true, false}) {
+    for (const int ranks : {2, 4}) {
+      for (const bool is_generated : {true, false}) {
+        const MakeArbiter make = [&](int rank) {
+          return is_generated ? generated(ranks, rank) : interpreted(ranks, rank);
+        };
+        const int steps = is_generated ? 101 : 11;
+        std::vector<double> times =
+            sockets ? over_sockets(ranks, make, steps) : over_threads(ranks, make, steps);
+        const auto [least, most] = std::minmax_element(times.begin(), times.end());
+        const double hops = hop * (ranks - 1) / ranks;
+        std::printf("%-8d %5s  %-11s  %3d of %3d  %9.1f  %6.1f  %6.1f  %6.1f  %5.1f\n", ranks,
+                    sockets ? "unix" : "local", is_generated ? "generated" : "interpreted", ranks,
+                    kMicrobatches, median(times), *least, *most, hops, median(times) / hops);
+        std::fflush(stdout);
+      }
+    }
   }
-  std::fflush(stdout);
 }
 
 }  // namespace
 }  // namespace ripeline
 
 int main() {
-  using namespace ripeline;
-  std::printf(
-      "Empty stages, empty payloads, generated arbiter of bf, %u cores; medians.\n"
-      "Memory: 1F1B's, at most ranks - s microbatches in flight at stage s. Latency: steps of 1 "
-      "microbatch;\n"
-      "throughput: steps of %d.\n\n%5s  %-28s %14s %15s\n",
-      std::thread::hardware_concurrency(), kMicrobatches, "ranks", "transport", "us per message",
-      "us per task");
-  // Processes first: a process with threads should not fork.
-  for (const int ranks : {2, 4}) {
-    print(ranks, "raw Unix sockets, no dispatch", raw_chain(ranks));
-    print(ranks, "sockets (processes)", over_sockets(ranks));
-  }
-  for (const int ranks : {2, 4}) print(ranks, "local (threads)", over_threads(ranks));
+  ripeline::run();
+  return 0;
 }

@@ -107,6 +107,7 @@ class Launcher {
       if (stream.from >= 0) close(stream.from);
     }
     if (signals_ >= 0) close(signals_);
+    std::signal(SIGPIPE, old_pipe_);
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
@@ -139,6 +140,7 @@ class Launcher {
     if (sigprocmask(SIG_BLOCK, &mask, &old_mask_) != 0) return system_error("cannot block signals");
     signals_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) return system_error("cannot listen for signals");
+    old_pipe_ = std::signal(SIGPIPE, SIG_IGN);  // when nobody reads our output any longer
     std::error_code error;
     std::string pattern =
         (std::filesystem::temp_directory_path(error) / "ripeline-run-XXXXXX").string();
@@ -231,6 +233,7 @@ class Launcher {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher_) _exit(1);
+    std::signal(SIGPIPE, old_pipe_);
     sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
@@ -258,8 +261,9 @@ class Launcher {
     execvp(argv[0], argv.data());
     const std::string message =
         options_.command[0] + ": cannot be started: " + std::strerror(errno) + "\n";
+    const int exit_code = errno == ENOENT ? 127 : 126;
     write_all(STDERR_FILENO, message);
-    _exit(errno == ENOENT ? 127 : 126);
+    _exit(exit_code);
   }
 
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
@@ -348,6 +352,7 @@ class Launcher {
 
   const LaunchOptions& options_;
   sigset_t old_mask_{};
+  sighandler_t old_pipe_ = SIG_DFL;
   int signals_ = -1;
   pid_t launcher_ = 0;
   std::string folder_;

@@ -165,7 +165,8 @@ Status Worker::run_task(core::Task task, StepReport& report) {
 }
 
 Status Worker::fail(Status status) {
-  const std::string waiting = executor_.waiting();
+  std::string waiting = executor_.waiting();
+  if (waiting.ends_with('\n')) waiting.pop_back();
   Status whole(status.code(), status.message() + (waiting.empty() ? "" : "\n" + waiting));
   executor_.failed(whole);
   transport_.abandon(status);

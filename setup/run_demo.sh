@@ -10,7 +10,8 @@ mkdir -p "$out"
 
 title() { printf '\n== %s\n\n' "$*"; }
 run() {
-  printf '$ %s\n' "${*//$1/$(basename "$1")}"
+  local words="$*"
+  printf '$ %s\n' "${words//"$PWD/"/}"
   "$@"
 }
 
@@ -37,9 +38,9 @@ run "$ripeline" launch -n 4 -- "$gpt" --compare 1f1b,bf "${small[@]}" --steps 7 
   --delay compute=F:4,compute=B:8,rare=5:80 --seed 3 --json "$out/late.json"
 
 title "5. The same under light jitter, where committing to the order is better"
-printf 'Sleeps vary by 30 %%, no message is late. Predicted by simulation: bf loses 1 to 2 %%.\n\n'
+printf 'Sleeps of F 8 ms and B 16 ms vary by 30 %%, no message is late. Predicted by simulation: bf loses 1 to 2 %%.\n\n'
 run "$ripeline" launch -n 4 -- "$gpt" --compare 1f1b,bf "${small[@]}" --steps 9 \
-  --delay compute=F:4,compute=B:8,jitter=0.3 --seed 3 --json "$out/jitter.json"
+  --delay compute=F:8,compute=B:16,jitter=0.3 --seed 3 --json "$out/jitter.json"
 
 title "Summary"
 /usr/bin/python3 setup/demo_summary.py "$out"

@@ -201,9 +201,10 @@ TEST_F(LaunchTest, ends_what_its_ranks_leave_behind) {
 }
 
 TEST_F(LaunchTest, kills_what_ignores_the_request_to_end) {
-  const std::string script = "trap '' TERM; [ $RANK = 0 ] && exit 3; while :; do sleep 0.1; done";
+  const std::string script = "trap '' TERM; [ $RANK = 0 ] && sleep 0.2 && exit 3; while :; do sleep 0.1; done";
   const Clock::time_point begin = Clock::now();
   EXPECT_EQ(launch(shell(2, script, {"--grace", "0"})), 3);
+  EXPECT_GE(Clock::now() - begin, 3s) << "it did not ignore it";
   EXPECT_LT(Clock::now() - begin, 8s);
   expect_nothing_left();
 }
