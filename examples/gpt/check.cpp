@@ -24,7 +24,8 @@ constexpr double kTolerance = 1e-5;
 
 torch::Tensor flat(const std::vector<NamedTensor>& parameters) {
   std::vector<torch::Tensor> all;
-  for (const NamedTensor& parameter : parameters) all.push_back(parameter.tensor.detach().flatten());
+  for (const NamedTensor& parameter : parameters)
+    all.push_back(parameter.tensor.detach().flatten());
   return all.empty() ? torch::zeros({0}) : torch::cat(all);
 }
 
@@ -56,8 +57,8 @@ Status Check::before(ripeline::runtime::Transport& transport) {
     }
     std::vector<Payload> all;
     if (Status status = transport.all_gather(payload, kLimit, all); !status.ok()) return status;
-    const auto given = std::find_if(all.begin(), all.end(),
-                                    [](const Payload& theirs) { return !theirs.empty(); });
+    const auto given =
+        std::find_if(all.begin(), all.end(), [](const Payload& theirs) { return !theirs.empty(); });
     torch::Tensor values;
     if (given == all.end() || !ripeline::runtime::decode_tensor(std::move(*given), values).ok() ||
         values.numel() != flat(stages_[stage].parameters).numel()) {
@@ -85,8 +86,8 @@ void Check::compare(std::int64_t step) {
     loss_ += loss.item<double>();
   }
   for (const torch::Tensor& parameter : parameters_) {
-    result_.largest_gradient = std::max(result_.largest_gradient,
-                                        parameter.grad().abs().max().item<double>());
+    result_.largest_gradient =
+        std::max(result_.largest_gradient, parameter.grad().abs().max().item<double>());
   }
   for (const auto& [number, stage] : pipelined_.stages) {
     const auto& whole = stages_[static_cast<std::size_t>(number)].parameters;

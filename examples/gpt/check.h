@@ -23,8 +23,8 @@ class Check {
  public:
   struct Result {
     int steps = 0;
-    double loss = 0;      // the largest absolute difference
-    double gradient = 0;  // the largest absolute difference of a gradient's element
+    double loss = 0;                 // the largest absolute difference
+    double gradient = 0;             // the largest absolute difference of a gradient's element
     std::string parameter = "none";  // where
     double largest_gradient = 0;     // of the unpipelined model, for scale
     double tolerance = 0;            // of gradient / largest_gradient; of the loss's difference

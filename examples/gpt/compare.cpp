@@ -55,13 +55,13 @@ std::string side_json(const Side& side) {
   for (const double value : side.ms) ms += (ms.empty() ? "" : ", ") + json_of(value);
   return "{\"schedule\": " + json_of(std::string(side.schedule.name)) +
          ", \"hash\": " + json_of(hash_text(side.schedule.facts.hash)) +
-         ", \"median_ms\": " + json_of(median(side.ms)) + ", \"last_loss\": " +
-         json_of(side.loss) + ", \"memory\": " + json_of(side.peaks) + ", \"ms\": [" + ms + "]}";
+         ", \"median_ms\": " + json_of(median(side.ms)) + ", \"last_loss\": " + json_of(side.loss) +
+         ", \"memory\": " + json_of(side.peaks) + ", \"ms\": [" + ms + "]}";
 }
 
 void print(const Options& options, const std::array<Side, 2>& sides) {
-  std::printf("%d steps each, in turn, %d microbatches; delays %s, seed %llu\n",
-              options.steps, options.microbatches,
+  std::printf("%d steps each, in turn, %d microbatches; delays %s, seed %llu\n", options.steps,
+              options.microbatches,
               options.delay_spec.empty() ? "none" : options.delay_spec.c_str(),
               static_cast<unsigned long long>(options.delay_seed));
   for (const Side& side : sides) {
@@ -80,13 +80,13 @@ Status write_json(const Options& options, const std::array<Side, 2>& sides) {
   return write_file(
       options.json,
       "{\n  \"schema\": \"ripeline.gpt.compare/1\",\n  \"steps\": " +
-          std::to_string(options.steps) +
-          ",\n  \"microbatches\": " + std::to_string(options.microbatches) +
-          ",\n  \"delay\": " + json_of(options.delay_spec) +
-          ",\n  \"delay_seed\": " + std::to_string(options.delay_seed) + ",\n  \"ratio\": " +
-          json_of(median(sides[0].ms) / median(sides[1].ms)) + ",\n  \"equal_memory\": " +
-          (same_memory(sides[0], sides[1]) ? "true" : "false") + ",\n  \"sides\": [\n    " +
-          side_json(sides[0]) + ",\n    " + side_json(sides[1]) + "]\n}\n");
+          std::to_string(options.steps) + ",\n  \"microbatches\": " +
+          std::to_string(options.microbatches) + ",\n  \"delay\": " + json_of(options.delay_spec) +
+          ",\n  \"delay_seed\": " + std::to_string(options.delay_seed) +
+          ",\n  \"ratio\": " + json_of(median(sides[0].ms) / median(sides[1].ms)) +
+          ",\n  \"equal_memory\": " + (same_memory(sides[0], sides[1]) ? "true" : "false") +
+          ",\n  \"sides\": [\n    " + side_json(sides[0]) + ",\n    " + side_json(sides[1]) +
+          "]\n}\n");
 }
 
 }  // namespace
@@ -105,9 +105,8 @@ Status compare(const Options& options, ripeline::runtime::Transport& transport) 
       if (status = run_step(options, side, step == 0); !status.ok()) return status;
     }
     if (transport.rank() == 0 && step > 0) {
-      std::printf("step %4d   %s %7.1f ms   %s %7.1f ms\n", step,
-                  std::string(first.name).c_str(), sides[0].ms.back(),
-                  std::string(second.name).c_str(), sides[1].ms.back());
+      std::printf("step %4d   %s %7.1f ms   %s %7.1f ms\n", step, std::string(first.name).c_str(),
+                  sides[0].ms.back(), std::string(second.name).c_str(), sides[1].ms.back());
       std::fflush(stdout);
     }
   }

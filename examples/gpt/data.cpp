@@ -16,9 +16,8 @@ using ripeline::core::StatusCode;
 Status append_file(const fs::path& path, std::vector<std::uint8_t>& text) {
   std::ifstream file(path, std::ios::binary);
   text.insert(text.end(), std::istreambuf_iterator<char>(file), {});
-  return file.bad() || !file.is_open()
-             ? Status(StatusCode::failed, "cannot read " + path.string())
-             : Status();
+  return file.bad() || !file.is_open() ? Status(StatusCode::failed, "cannot read " + path.string())
+                                       : Status();
 }
 
 }  // namespace
@@ -52,8 +51,8 @@ torch::Tensor Batches::window(std::int64_t step, int microbatch, std::int64_t sh
   torch::Tensor bytes = torch::empty({batch, context}, torch::kInt64);
   auto* out = bytes.mutable_data_ptr<std::int64_t>();
   for (std::int64_t row = 0; row < batch; ++row) {
-    const auto begin = static_cast<std::ptrdiff_t>(
-        random() % (text.size() - static_cast<std::size_t>(context)));
+    const auto begin =
+        static_cast<std::ptrdiff_t>(random() % (text.size() - static_cast<std::size_t>(context)));
     out = std::copy_n(text.begin() + begin + shift, context, out);
   }
   return bytes;

@@ -24,8 +24,8 @@ using ripeline::runtime::Transport;
 // 0, or 1 after saying what went wrong.
 int run_rank(const Options& options, Transport& transport) {
   bool passed = true;
-  Status status = options.compares() ? compare(options, transport)
-                                     : train(options, transport, passed);
+  Status status =
+      options.compares() ? compare(options, transport) : train(options, transport, passed);
   if (status.ok()) {
     status = transport.finish(kLimit);
   } else {

@@ -45,10 +45,10 @@ struct BlockImpl : torch::nn::Module {
   explicit BlockImpl(const ModelConfig& config)
       : heads(config.heads),
         attention_norm(register_module("attention_norm", norm(config.width))),
-        attention_in(register_module("attention_in",
-                                     torch::nn::Linear(config.width, 3 * config.width))),
-        attention_out(register_module("attention_out",
-                                      torch::nn::Linear(config.width, config.width))),
+        attention_in(
+            register_module("attention_in", torch::nn::Linear(config.width, 3 * config.width))),
+        attention_out(
+            register_module("attention_out", torch::nn::Linear(config.width, config.width))),
         mlp_norm(register_module("mlp_norm", norm(config.width))),
         mlp_in(register_module("mlp_in", torch::nn::Linear(config.width, 4 * config.width))),
         mlp_out(register_module("mlp_out", torch::nn::Linear(4 * config.width, config.width))) {}

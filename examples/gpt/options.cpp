@@ -7,6 +7,8 @@
 namespace gpt {
 namespace {
 
+const CLI::Range kCount(1, 1'000'000'000);
+
 constexpr const char* kAbout =
     "Trains a small GPT on bytes of text, as a pipeline of processes, each of which runs whatever "
     "task of its schedule is ready.";
@@ -15,7 +17,7 @@ constexpr const char* kExamples = R"(Examples:
   ripeline launch -n 4 -- ./gpt                        train 40 steps under `bf`
   ripeline launch -n 4 -- ./gpt --check 5              and compare 5 steps with the unpipelined model
   ripeline launch -n 4 -- ./gpt --schedule v --layers 8 --trace v.json
-  ripeline launch -n 4 -- ./gpt --compare 1f1b,bf --width 16 --delay compute=F:2,compute=B:4,rare=5:40
+  ripeline launch -n 4 -- ./gpt --compare 1f1b,bf --width 16 --delay compute=F:2,compute=B:4,rare=3:80
   ./gpt --ranks-as-threads                             the same in one process, to try things out
 torchrun's variables work too: torchrun --no-python --nproc-per-node 4 ./gpt
 
@@ -79,15 +81,13 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
       ->delimiter(',')
       ->expected(2)
       ->excludes(one);
-  app.add_option("--steps", options.steps, "Steps of training")->check(CLI::PositiveNumber);
-  app.add_option("--microbatches", options.microbatches, "Of each step")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "Texts in a microbatch")->check(CLI::PositiveNumber);
-  app.add_option("--width", options.model.width, "Of the model")->check(CLI::PositiveNumber);
-  app.add_option("--layers", options.model.layers, "Blocks")->check(CLI::PositiveNumber);
-  app.add_option("--heads", options.model.heads, "Of attention")->check(CLI::PositiveNumber);
-  app.add_option("--context", options.model.context, "Bytes that the model sees")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "Steps of training")->check(kCount);
+  app.add_option("--microbatches", options.microbatches, "Of each step")->check(kCount);
+  app.add_option("--batch", options.batch, "Texts in a microbatch")->check(kCount);
+  app.add_option("--width", options.model.width, "Of the model")->check(kCount);
+  app.add_option("--layers", options.model.layers, "Blocks")->check(kCount);
+  app.add_option("--heads", options.model.heads, "Of attention")->check(kCount);
+  app.add_option("--context", options.model.context, "Bytes that the model sees")->check(kCount);
   app.add_option("--lr", options.rate, "Learning rate of AdamW")->check(CLI::NonNegativeNumber);
   app.add_option("--clip", options.clip, "Largest norm of the gradient; 0: any")
       ->check(CLI::NonNegativeNumber);
@@ -98,7 +98,7 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
                                "this many steps (3 if no number follows)")
                     ->expected(0, 1)
                     ->default_str("")
-                    ->check(CLI::NonNegativeNumber);
+                    ->check(CLI::Range(0, 1'000'000'000));
   app.add_option("--delay", options.delay_spec, "Injected delays; see below");
   auto* delay_seed = app.add_option("--delay-seed", options.delay_seed, "Of the delays");
   app.add_option("--trace", options.trace, "Write what ran when: a file for chrome://tracing");
@@ -122,9 +122,9 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
   if (mistake.empty()) mistake = mistake_in(options);
   if (mistake.empty()) {
-    mistake = ripeline::runtime::DelayPlan::parse(options.delay_spec, options.delay_seed,
-                                                  options.delay)
-                  .message();
+    mistake =
+        ripeline::runtime::DelayPlan::parse(options.delay_spec, options.delay_seed, options.delay)
+            .message();
   }
   if (!mistake.empty()) std::cerr << "gpt: " << mistake << '\n';
   return mistake.empty();

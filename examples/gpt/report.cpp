@@ -75,8 +75,8 @@ std::string json_of(const std::vector<Peak>& peaks) {
   std::string text;
   for (const Peak& peak : peaks) {
     text += (text.empty() ? "" : ", ") + ("{\"pool\": " + json_of(peak.pool)) +
-            ", \"rank\": " + std::to_string(peak.rank) + ", \"proved\": " +
-            (peak.proved < 0 ? "null" : std::to_string(peak.proved)) +
+            ", \"rank\": " + std::to_string(peak.rank) +
+            ", \"proved\": " + (peak.proved < 0 ? "null" : std::to_string(peak.proved)) +
             ", \"observed\": " + std::to_string(peak.observed) + "}";
   }
   return "[" + text + "]";

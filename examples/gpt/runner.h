@@ -20,8 +20,8 @@ namespace gpt {
 class Runner {
  public:
   // `batches` is shared by all; the rest is borrowed and must outlive the runner.
-  Runner(const Options& options, const Schedule& schedule,
-         ripeline::runtime::Transport& transport, std::shared_ptr<const Batches> batches);
+  Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Transport& transport,
+         std::shared_ptr<const Batches> batches);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;

@@ -36,8 +36,7 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
               static_cast<unsigned long long>(options.model.seed));
   std::printf("%lld parameters, %zu bytes of text, %d microbatches of %lld x %lld bytes\n",
               static_cast<long long>(parameters), batches.text.size(), options.microbatches,
-              static_cast<long long>(options.batch),
-              static_cast<long long>(options.model.context));
+              static_cast<long long>(options.batch), static_cast<long long>(options.model.context));
   if (!options.delay_spec.empty()) {
     std::printf("delays %s, seed %llu\n", options.delay_spec.c_str(),
                 static_cast<unsigned long long>(options.delay_seed));
@@ -115,7 +114,8 @@ std::string json_text(const Options& options, const Schedule& schedule,
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
               const std::vector<StepLine>& lines, ripeline::runtime::Transport& transport) {
   std::vector<Peak> peaks;
-  Status status = gather_peaks(transport, schedule.facts, runner.trainer().worker().ledger(), peaks);
+  Status status =
+      gather_peaks(transport, schedule.facts, runner.trainer().worker().ledger(), peaks);
   std::vector<std::string> events;
   if (status.ok() && !options.trace.empty()) {
     status = gather(transport, runner.trace().events(), events);

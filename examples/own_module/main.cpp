@@ -11,7 +11,8 @@ namespace nn = torch::nn;
 core::Status train() {
   runtime::RankEnvironment self;
   std::unique_ptr<runtime::Transport> transport;
-  if (auto status = runtime::join_run(schedule::facts, self, transport); !status.ok()) return status;
+  if (auto status = runtime::join_run(schedule::facts, self, transport); !status.ok())
+    return status;
 
   torch::manual_seed(self.rank);  // your module: this rank's stage of it
   auto module = self.rank == 0 ? nn::Sequential(nn::Linear(2, 64), nn::Tanh())

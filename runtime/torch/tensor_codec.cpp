@@ -24,20 +24,18 @@ constexpr std::size_t kAlignment = 16;   // of the data, from the start of the p
 constexpr std::size_t kDimensions = 16;  // at most
 
 // The codes are part of the format: never renumbered.
-constexpr std::array kTypes = {
-    std::pair{1, torch::kFloat32}, std::pair{2, torch::kFloat64}, std::pair{3, torch::kFloat16},
-    std::pair{4, torch::kBFloat16}, std::pair{5, torch::kInt64},  std::pair{6, torch::kInt32},
-    std::pair{7, torch::kInt16},   std::pair{8, torch::kInt8},    std::pair{9, torch::kUInt8},
-    std::pair{10, torch::kBool}};
+constexpr std::array kTypes = {std::pair{1, torch::kFloat32}, std::pair{2, torch::kFloat64},
+                               std::pair{3, torch::kFloat16}, std::pair{4, torch::kBFloat16},
+                               std::pair{5, torch::kInt64},   std::pair{6, torch::kInt32},
+                               std::pair{7, torch::kInt16},   std::pair{8, torch::kInt8},
+                               std::pair{9, torch::kUInt8},   std::pair{10, torch::kBool}};
 
 std::size_t data_offset(std::size_t dimensions) {
   const std::size_t header = kPrefix + dimensions * sizeof(std::int64_t);
   return (header + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-Status malformed(const std::string& what) {
-  return {StatusCode::invalid, "not a tensor: " + what};
-}
+Status malformed(const std::string& what) { return {StatusCode::invalid, "not a tensor: " + what}; }
 
 // The bytes that a tensor of this shape takes, or nothing if that is no number of bytes.
 bool data_size(const std::vector<std::int64_t>& shape, std::size_t item, std::size_t& bytes) {
@@ -89,8 +87,7 @@ Status encode_tensor(const torch::Tensor& tensor, Payload& payload) {
 }
 
 Status decode_tensor(Payload payload, torch::Tensor& tensor) {
-  if (payload.size() < kPrefix ||
-      std::memcmp(payload.data(), kMagic.data(), kMagic.size()) != 0 ||
+  if (payload.size() < kPrefix || std::memcmp(payload.data(), kMagic.data(), kMagic.size()) != 0 ||
       payload[6] != std::byte{0} || payload[7] != std::byte{0}) {
     return malformed("it does not begin as one");
   }
@@ -128,7 +125,8 @@ Status decode_tensor(Payload payload, torch::Tensor& tensor) {
   }
   auto owner = std::make_shared<Payload>(std::move(payload));
   void* data = owner->data() + offset;
-  tensor = torch::from_blob(data, shape, [owner = std::move(owner)](void*) {}, options);
+  tensor = torch::from_blob(
+      data, shape, [owner = std::move(owner)](void*) {}, options);
   return {};
 }
 

@@ -105,13 +105,12 @@ double TorchWork::loss() const {
   return sum;
 }
 
-Status TorchWork::run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                      Payload& output) {
+Status TorchWork::run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) {
   Status status;
   try {
     if (inputs.size() > 1) {
-      status = failed(task, "a LibTorch stage takes one tensor, not " +
-                                std::to_string(inputs.size()));
+      status =
+          failed(task, "a LibTorch stage takes one tensor, not " + std::to_string(inputs.size()));
     } else if (task.kind == OpKind::forward) {
       status = forward(task, inputs, wanted, output);
     } else if (task.kind == OpKind::backward) {
@@ -158,8 +157,7 @@ Status TorchWork::forward(const TaskInfo& task, std::span<Input> inputs, bool wa
     if (!model_.loss || !model_.labels) {
       return failed(task, "no `labels` and `loss` functions were given");
     }
-    const torch::Tensor loss =
-        model_.loss(saved.output, model_.labels(task.step, task.microbatch));
+    const torch::Tensor loss = model_.loss(saved.output, model_.labels(task.step, task.microbatch));
     if (loss.numel() != 1) {
       return failed(task, "the loss is no scalar, its shape is " + shape_of(loss));
     }
@@ -184,8 +182,8 @@ Status TorchWork::backward(const TaskInfo& task, std::span<Input> inputs, bool w
       return failed(task, "its gradient is " + status.message());
     }
     if (gradient.sizes() != saved.output.sizes()) {
-      return failed(task, "the gradient's shape " + shape_of(gradient) +
-                              " is not the output's " + shape_of(saved.output));
+      return failed(task, "the gradient's shape " + shape_of(gradient) + " is not the output's " +
+                              shape_of(saved.output));
     }
     // A stage without parameters and without a gradient to send on has nothing to do.
     if (saved.output.requires_grad()) saved.output.backward(gradient);

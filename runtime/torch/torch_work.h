@@ -49,8 +49,7 @@ class TorchWork final : public Work {
     torch::Tensor output;  // of the last stage: the loss
   };
 
-  core::Status forward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                       Payload& output);
+  core::Status forward(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output);
   core::Status backward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
                         Payload& output);
 

@@ -171,12 +171,11 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                 std::unique_ptr<Transport>& transport) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
   if (environment.ranks != facts.ranks) {
-    return {StatusCode::refused, "program '" + std::string(facts.name) + "' has " +
-                                     std::to_string(facts.ranks) + " ranks, the world has " +
-                                     std::to_string(environment.ranks) +
-                                     ": launch with -n " + std::to_string(facts.ranks) +
-                                     ", or generate the program with -D ranks=" +
-                                     std::to_string(environment.ranks)};
+    return {StatusCode::refused,
+            "program '" + std::string(facts.name) + "' has " + std::to_string(facts.ranks) +
+                " ranks, the world has " + std::to_string(environment.ranks) + ": launch with -n " +
+                std::to_string(facts.ranks) +
+                ", or generate the program with -D ranks=" + std::to_string(environment.ranks)};
   }
   torch::set_num_threads(environment.default_threads());
   SocketOptions options;

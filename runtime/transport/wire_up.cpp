@@ -24,6 +24,7 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
+constexpr auto kLateRanks = 5s;       // what ranks differ in starting
 constexpr auto kRetryInterval = 2ms;  // until a lower rank listens
 constexpr auto kLastWords = 200ms;    // for what a refused peer has to be told
 
@@ -41,6 +42,8 @@ class WireUp {
       : io_(io), options_(options), connections_(connections), early_(early), acceptor_(io) {
     connections_.assign(static_cast<std::size_t>(options.ranks), nullptr);
     early_.assign(static_cast<std::size_t>(options.ranks), {});
+    met_.assign(static_cast<std::size_t>(options.ranks), false);
+    met_[static_cast<std::size_t>(options.rank)] = true;
   }
 
   Status run() {
@@ -50,6 +53,7 @@ class WireUp {
     for (int rank = 0; rank < options_.rank; ++rank) connect(rank);
     const Clock::time_point limit = Clock::now() + options_.connect_limit;
     while (result_.ok() && !missing().empty() && Clock::now() < limit) io_.run_one_until(limit);
+    if (another_program_) wait_for_late_ranks(std::min(limit, Clock::now() + kLateRanks));
     if (!result_.ok()) say_why();
     stop();
     if (!result_.ok() || missing().empty()) return result_;
@@ -100,6 +104,12 @@ class WireUp {
     if (!error) acceptor_.listen(options_.ranks + 16, error);
     if (error) return {StatusCode::failed, path + ": cannot listen: " + error.message()};
     return {};
+  }
+
+  // A rank that still starts must learn that the programs differ, or it waits for ranks that have ended.
+  void wait_for_late_ranks(Clock::time_point limit) {
+    const auto all_met = [this] { return std::find(met_.begin(), met_.end(), false) == met_.end(); };
+    while (!all_met() && Clock::now() < limit) io_.run_one_until(limit);
   }
 
   void stop() {
@@ -184,7 +194,9 @@ class WireUp {
       (*it)->close();
       pending_.erase(it);
       // It may have been another run's: once more, until the limit.
-      if (expected >= 0) retry([this, expected] { connect(expected); });
+      if (expected >= 0 && !met_[static_cast<std::size_t>(expected)]) {
+        retry([this, expected] { connect(expected); });
+      }
     };
     // A rank that was called may be busy before it looks: only the limit of all ends that wait.
     if (expected < 0) {
@@ -208,12 +220,14 @@ class WireUp {
     const int ranks = frame.envelope.message.microbatch;
     if (frame.kind != FrameKind::hello || rank < 0 || (expected >= 0 && rank != expected)) return false;
     if (expected < 0) connection->send(hello());
+    if (rank < options_.ranks) met_[static_cast<std::size_t>(rank)] = true;
     if (ranks != options_.ranks) {
       refuse(rank, "has " + std::to_string(ranks) + " ranks, rank " + std::to_string(options_.rank) +
                        " has " + std::to_string(options_.ranks));
       return true;
     }
     if (frame.program_hash != options_.program_hash) {
+      another_program_ = true;
       refuse(rank, "runs program " + hex(frame.program_hash) + ", rank " +
                        std::to_string(options_.rank) + " runs program " + hex(options_.program_hash) +
                        ": all ranks must be built from the same schedule");
@@ -235,6 +249,7 @@ class WireUp {
     if (!result_.ok()) return;
     for (const Frame& frame : early_[static_cast<std::size_t>(rank)]) {
       if (frame.kind != FrameKind::abandon) continue;
+      another_program_ = frame.envelope.step == static_cast<std::int64_t>(StatusCode::refused);
       result_ = abandon_status(rank, frame);
       return;
     }
@@ -266,6 +281,8 @@ class WireUp {
   asio::local::stream_protocol::acceptor acceptor_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
+  std::vector<bool> met_;  // ranks that have said hello, and the own
+  bool another_program_ = false;  // found here, or by a rank that has told us
   Status result_;
   // Handlers that are queued when this ends look here first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -1,6 +1,6 @@
 """run_docs.py --source ROOT --programs FOLDER… [--require PROGRAM…] [--self-test | PAGE…]: makes sure that what the pages show is true.
 
-A page is read as one session: its blocks run from top to bottom in one empty folder, with the built programs on PATH. The first words
+The blocks of a page run from top to bottom in one empty folder, with the built programs on PATH. The first words
 after the fence say what a block is; a block of no known kind is a failure, so that nothing on a page goes unchecked by accident.
 
   sh [exit=N]           runs; the last command's status is N (0). EXEMPT lists what does not run here, why, and which test runs it instead.
@@ -34,7 +34,7 @@ EXEMPT = {
     "./test": ("runs this test", ".ci/run"),
     "cmake --preset release": ("configures and builds the whole tree", "test"),
     "cmake --install build/release --prefix ~/ripeline": ("installs", "tests/install/CMakeLists.txt"),
-    "cmake -S . -B build && cmake --build build": ("builds against an installed package", "tests/install/CMakeLists.txt"),
+    "cmake -S . -B build -DCMAKE_PREFIX_PATH=~/ripeline && cmake --build build": ("builds against an installed package", "tests/install/CMakeLists.txt"),
 }
 
 OUTCOMES = {"proved": 0, "refuted": 1, "error": 2, "unknown": 3}
@@ -197,7 +197,12 @@ class Page:
 
     def check_paths(self):
         here = (self.root / self.name).parent
+        fenced = False
         for number, line in enumerate(self.text.splitlines(), 1):
+            if FENCE.match(line):
+                fenced = not fenced
+            if fenced:
+                continue
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
                 if not (here / target).exists():
                     self.failures.append(f"{self.name}:{number}: the link leads nowhere: {target}")

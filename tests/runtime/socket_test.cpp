@@ -101,6 +101,18 @@ TEST(Socket, refuses_another_program_on_both_sides) {
   }
 }
 
+TEST(Socket, tells_a_late_rank_that_the_programs_differ) {
+  const TemporaryFolder folder;
+  std::vector<Status> status(3);
+  in_threads(3, [&](int rank) {
+    SocketOptions options = socket_options(rank, 3, folder.path());
+    options.program_hash = rank == 1 ? 0x9876 : 0xabcd;
+    if (rank == 0) std::this_thread::sleep_for(200ms);
+    status[static_cast<std::size_t>(rank)] = connect_alone(options);
+  });
+  for (const Status& s : status) EXPECT_THAT(s.message(), HasSubstr("runs program 9876"));
+}
+
 TEST(Socket, refuses_another_number_of_ranks_on_both_sides) {
   const TemporaryFolder folder;
   std::vector<Status> status(2);

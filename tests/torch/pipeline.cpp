@@ -63,8 +63,11 @@ std::string chain(int ranks, bool sequential) {
   const std::string order = sequential ? " sequential" : "";
   return "pipeline chain { param ranks = " + std::to_string(ranks) +
          "; microbatches any; stages ranks; place s on s;\n"
-         "  op F forward" + order + " { cost 1; needs F at prev; acquires activation; }\n"
-         "  op B backward" + order +
+         "  op F forward" +
+         order +
+         " { cost 1; needs F at prev; acquires activation; }\n"
+         "  op B backward" +
+         order +
          " { cost 2; needs F at here, B at next; releases activation; }\n"
          "  resource activation per stage { capacity ranks - s; }\n"
          "  hint bf { rounds B, F; } dispatch ready by bf; }\n";

@@ -95,7 +95,9 @@ TEST(TensorCodec, malformed_payloads_are_named) {
 
 TEST(TensorCodec, shapes_that_overflow_are_refused) {
   for (const std::vector<std::int64_t>& shape :
-       {std::vector<std::int64_t>{-1, 3}, {std::int64_t{1} << 62, 4}, {std::int64_t{1} << 40, std::int64_t{1} << 40},
+       {std::vector<std::int64_t>{-1, 3},
+        {std::int64_t{1} << 62, 4},
+        {std::int64_t{1} << 40, std::int64_t{1} << 40},
         {0, std::int64_t{1} << 62, std::int64_t{1} << 62}}) {
     Payload payload = encoded(torch::ones(std::vector<std::int64_t>(shape.size(), 1)));
     std::memcpy(payload.data() + 8, shape.data(), shape.size() * sizeof(std::int64_t));

@@ -186,23 +186,27 @@ std::vector<Status> train_once(const std::string& text,
 }
 
 TEST(TorchTrainer, an_exception_in_a_stage_names_the_task_and_reaches_every_rank) {
-  const auto statuses = train_once(ripeline::testing::chain(3, true), [](TorchModel& model, int rank) {
-    if (rank != 1) return;
-    model.stages[1].forward = [calls = 0](const torch::Tensor& x) mutable {
-      if (++calls == 3) throw std::runtime_error("the third is cursed");
-      return x;
-    };
-  });
+  const auto statuses =
+      train_once(ripeline::testing::chain(3, true), [](TorchModel& model, int rank) {
+        if (rank != 1) return;
+        model.stages[1].forward = [calls = 0](const torch::Tensor& x) mutable {
+          if (++calls == 3) throw std::runtime_error("the third is cursed");
+          return x;
+        };
+      });
   EXPECT_THAT(statuses[1].message(), AllOf(HasSubstr("1F2"), HasSubstr("the third is cursed")));
   EXPECT_FALSE(statuses[0].ok());
   EXPECT_FALSE(statuses[2].ok());
 }
 
 TEST(TorchTrainer, an_error_of_libtorch_names_the_task) {
-  const auto statuses = train_once(ripeline::testing::chain(2, true), [](TorchModel& model, int rank) {
-    if (rank == 0) model.stages[0].forward = [](const torch::Tensor& x) { return x.slice(1, 0, 3); };
-  });
-  EXPECT_THAT(statuses[1].message(), AllOf(HasSubstr("1F0"), HasSubstr("shapes cannot be multiplied")));
+  const auto statuses =
+      train_once(ripeline::testing::chain(2, true), [](TorchModel& model, int rank) {
+        if (rank == 0)
+          model.stages[0].forward = [](const torch::Tensor& x) { return x.slice(1, 0, 3); };
+      });
+  EXPECT_THAT(statuses[1].message(),
+              AllOf(HasSubstr("1F0"), HasSubstr("shapes cannot be multiplied")));
 }
 
 TEST(TorchTrainer, a_loss_that_is_not_finite_is_a_failure_on_every_rank) {
