@@ -133,7 +133,8 @@ void transfer(int fd, void* data, std::size_t bytes, bool out) {
 std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) {
   std::string folder = "/tmp/ripeline-bench-XXXXXX";
   std::array<int, 2> ends{};
-  if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0) fail("cannot make a folder or pipe");
+  if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0)
+    fail("cannot make a folder or pipe");
   const std::uint64_t token = std::random_device()();
   std::vector<pid_t> pids;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,4 +1,5 @@
-// The commands of `ripeline`. Each adds itself to the application; what it does runs after parsing, and leaves its exit code.
+// The commands of `ripeline`. Each adds itself to the application; what it does runs after parsing,
+// and leaves its exit code.
 #pragma once
 
 #include <CLI/App.hpp>

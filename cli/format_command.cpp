@@ -34,7 +34,8 @@ int format_one(const std::string& file, const FormatOptions& options) {
   const std::string text = spec::print(tree.value());
   if (options.check) {
     if (text == source->text) return ok;
-    std::cerr << source->name << ": not in the canonical layout; `ripeline format --write` makes it so\n";
+    std::cerr << source->name
+              << ": not in the canonical layout; `ripeline format --write` makes it so\n";
     return refuted;
   }
   if (!options.write || file == "-") {
@@ -53,11 +54,14 @@ int format_one(const std::string& file, const FormatOptions& options) {
 }  // namespace
 
 void add_format(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("format", "print programs in the canonical layout; comments are kept");
+  CLI::App* command =
+      app.add_subcommand("format", "print programs in the canonical layout; comments are kept");
   auto options = std::make_shared<FormatOptions>();
   command->add_option("FILE", options->files, kFileHelp)->required();
   auto* write = command->add_flag("--write", options->write, "rewrite the files in place");
-  command->add_flag("--check", options->check, "change nothing; exit 1 if a file is not in the canonical layout")
+  command
+      ->add_flag("--check", options->check,
+                 "change nothing; exit 1 if a file is not in the canonical layout")
       ->excludes(write);
   command->callback([options, &exit_code] {
     for (const std::string& file : options->files) {

@@ -37,7 +37,8 @@ std::string base_name(const std::string& path) {
 std::string regenerate(const GenerateCommand& command) {
   std::string text = "ripeline generate " + base_name(command.file);
   for (const std::string& define : command.program.defines) text += " -D " + define;
-  if (!command.program.dispatch.empty()) text += fmt::format(" --dispatch \"{}\"", command.program.dispatch);
+  if (!command.program.dispatch.empty())
+    text += fmt::format(" --dispatch \"{}\"", command.program.dispatch);
   text += " --name " + command.name;
   if (command.unproved) text += " --unproved";
   return text + " -o " + base_name(command.output);
@@ -65,12 +66,13 @@ bool write_file(const std::string& path, const std::string& text) {
 int run(const GenerateCommand& command) {
   const auto loaded = load(command.file, command.program);
   if (!loaded) return bad_input;
-  const codegen::GenerateOptions options{.name = command.name,
-                                         .file = base_name(loaded->source.name),
-                                         .command = regenerate(command)};
+  const codegen::GenerateOptions options{
+      .name = command.name, .file = base_name(loaded->source.name), .command = regenerate(command)};
   if (command.unproved) {
     std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
-    return write_file(command.output, codegen::generate_unproved(loaded->program, options)) ? ok : bad_input;
+    return write_file(command.output, codegen::generate_unproved(loaded->program, options))
+               ? ok
+               : bad_input;
   }
   const verify::Verdict verdict = [&] {
     const Progress progress("proving " + loaded->source.name);
@@ -98,8 +100,11 @@ void add_generate(CLI::App& app, int& exit_code) {
                                                    : "'" + text + "' is not a C++ identifier";
       },
       "NAME");
-  command->add_option("--name", options->name, "the namespace of the generated code")->required()->check(identifier);
-  command->add_option("-o", options->output, "the header to write, or - for standard output")->required();
+  command->add_option("--name", options->name, "the namespace of the generated code")
+      ->required()
+      ->check(identifier);
+  command->add_option("-o", options->output, "the header to write, or - for standard output")
+      ->required();
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
   command->add_flag("--unproved", options->unproved, "write it without a proof, marked so");
   command->callback([options, &exit_code] { exit_code = run(*options); });

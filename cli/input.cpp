@@ -30,18 +30,20 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
                   "set a param, e.g. -D ranks=8; `microbatches` narrows the range to one count")
       ->type_name("K=V")
       ->allow_extra_args(false);
-  command.add_option("--dispatch", options.dispatch, "dispatch like this instead, e.g. \"ready by bf\"")
+  command
+      .add_option("--dispatch", options.dispatch,
+                  "dispatch like this instead, e.g. \"ready by bf\"")
       ->type_name("TEXT");
 }
 
 std::optional<spec::Source> read_source(const std::string& file, std::string& error) {
   if (file == "-") {
-    return spec::Source{.name = "<stdin>",
-                        .text = {std::istreambuf_iterator<char>(std::cin), {}}};
+    return spec::Source{.name = "<stdin>", .text = {std::istreambuf_iterator<char>(std::cin), {}}};
   }
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
-    if (const auto text = spec::library_text(file)) return spec::Source{.name = file, .text = *text};
+    if (const auto text = spec::library_text(file))
+      return spec::Source{.name = file, .text = *text};
     error = fmt::format("{}: there is no such file, and no library schedule of that name", file);
     std::vector<std::string> names;
     for (const auto& entry : spec::library()) names.emplace_back(entry.name);
@@ -82,7 +84,8 @@ std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& op
     }
     const auto [it, fresh] = result.defines.emplace(define.substr(0, equals), value);
     if (!fresh && it->second != value) {
-      error = fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first, it->second, value);
+      error =
+          fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first, it->second, value);
       return std::nullopt;
     }
   }

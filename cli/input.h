@@ -1,4 +1,5 @@
-// What the commands read: a file, a library schedule's name, or `-` for standard input; and -D, --dispatch, which every command takes.
+// What the commands read: a file, a library schedule's name, or `-` for standard input; and -D,
+// --dispatch, which every command takes.
 #pragma once
 
 #include <optional>
@@ -24,7 +25,8 @@ void add_program_options(CLI::App& command, ProgramOptions& options);
 
 // What FILE means everywhere, for --help.
 inline constexpr const char* kFileHelp =
-    "a .ripe file, the name of a library schedule (see `ripeline library`), or - for standard input";
+    "a .ripe file, the name of a library schedule (see `ripeline library`), or - for standard "
+    "input";
 
 // Fails with a sentence for people: what could not be read and why.
 [[nodiscard]] std::optional<spec::Source> read_source(const std::string& file, std::string& error);

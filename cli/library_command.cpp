@@ -29,8 +29,9 @@ void add_library(CLI::App& app, int& exit_code) {
     }
     const std::string meant = spec::nearest(*name, names);
     std::cerr << fmt::format("ripeline: no library schedule is called '{}'{}\n", *name,
-                             meant.empty() ? "; there are: " + fmt::format("{}", fmt::join(names, ", "))
-                                           : ". Did you mean " + meant + "?");
+                             meant.empty()
+                                 ? "; there are: " + fmt::format("{}", fmt::join(names, ", "))
+                                 : ". Did you mean " + meant + "?");
     exit_code = bad_input;
   });
 }

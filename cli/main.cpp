@@ -12,7 +12,8 @@
 int main(int argc, char** argv) {
   using namespace ripeline::cli;
   CLI::App app(
-      "Ripeline: pipeline-parallel training that runs whatever task is ready, under a proof that it always can.");
+      "Ripeline: pipeline-parallel training that runs whatever task is ready, under a proof that "
+      "it always can.");
   app.name("ripeline");
   app.footer(
       "Start with\n"
@@ -39,7 +40,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (version) {
       if (version_format == "json") {
-        std::cout << nlohmann::json{{"schema", "ripeline.version/1"}, {"version", RIPELINE_VERSION}}.dump()
+        std::cout << nlohmann::json{{"schema", "ripeline.version/1"}, {"version", RIPELINE_VERSION}}
+                         .dump()
                   << '\n';
       } else {
         std::cout << "ripeline " RIPELINE_VERSION "\n";

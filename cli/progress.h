@@ -1,4 +1,5 @@
-// A line on the terminal for work that takes longer than two seconds; gone when it ends. Nothing when standard error is no terminal.
+// A line on the terminal for work that takes longer than two seconds; gone when it ends. Nothing
+// when standard error is no terminal.
 #pragma once
 
 #include <condition_variable>

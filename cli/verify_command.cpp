@@ -46,7 +46,10 @@ nlohmann::json bad_input_json(const std::string& file, const spec::Diagnostics& 
     }
     list.push_back(entry);
   }
-  return {{"schema", "ripeline.verify/1"}, {"program", file}, {"verdict", "bad input"}, {"errors", list}};
+  return {{"schema", "ripeline.verify/1"},
+          {"program", file},
+          {"verdict", "bad input"},
+          {"errors", list}};
 }
 
 int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::json& json) {
@@ -77,7 +80,10 @@ int run(const VerifyCommand& command) {
     all.push_back(std::move(one));
   }
   if (command.format == "json") {
-    std::cout << (all.size() == 1 ? all[0] : nlohmann::json{{"schema", "ripeline.verify.list/1"}, {"programs", all}}).dump(2)
+    std::cout << (all.size() == 1
+                      ? all[0]
+                      : nlohmann::json{{"schema", "ripeline.verify.list/1"}, {"programs", all}})
+                     .dump(2)
               << '\n';
   }
   return code;
@@ -86,15 +92,18 @@ int run(const VerifyCommand& command) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "verify", "prove a program free of deadlock, within its memory, every task once: for every timing and count");
+  CLI::App* command = app.add_subcommand("verify",
+                                         "prove a program free of deadlock, within its memory, "
+                                         "every task once: for every timing and count");
   auto options = std::make_shared<VerifyCommand>();
   command->add_option("FILE", options->files, kFileHelp)->required();
   add_program_options(*command, options->program);
   command->add_option("--format", options->format, "text, or json on standard output")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
-  command->footer("Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the order 2, 1, 3, 0.");
+  command->footer(
+      "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
+      "order 2, 1, 3, 0.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -1,4 +1,5 @@
-// Laws that hold the semantics together: verdicts against runs of the machine, and the interpreted arbiter against the machine.
+// Laws that hold the semantics together: verdicts against runs of the machine, and the interpreted
+// arbiter against the machine.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -92,7 +93,8 @@ RC_GTEST_PROP(Interpreter, offers_and_chooses_what_the_machine_does_in_every_sta
   const simulate::FactsStorage storage(program, {});
   std::deque<simulate::InterpretedArbiter> arbiters;
   for (int rank = 0; rank < program.ranks; ++rank) {
-    RC_ASSERT(arbiters.emplace_back(program, storage.facts(), rank).begin_step(0, microbatches).ok());
+    RC_ASSERT(
+        arbiters.emplace_back(program, storage.facts(), rank).begin_step(0, microbatches).ok());
   }
   const core::Time now{0};
   core::TaskSet ready;

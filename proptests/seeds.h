@@ -1,4 +1,5 @@
-// Draws that use their whole range from the first case on; RapidCheck's own begin small, which suits structures and not seeds or choices among events.
+// Draws that use their whole range from the first case on; RapidCheck's own begin small, which
+// suits structures and not seeds or choices among events.
 #pragma once
 
 #include <rapidcheck.h>
@@ -8,8 +9,7 @@
 namespace ripeline::proptests {
 
 [[nodiscard]] inline std::uint64_t any_seed() {
-  return *rc::gen::noShrink(
-      rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>()));
+  return *rc::gen::noShrink(rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>()));
 }
 
 // low <= result < high

@@ -27,7 +27,7 @@ testing_support::RandomProgramOptions trainable() {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 4;
   options.max_microbatches = 6;
-  options.joins = false;         // the toy model is a chain
+  options.joins = false;  // the toy model is a chain
   options.broken_orders = false;
   options.assertions = false;
   return options;
@@ -59,8 +59,7 @@ bool has_backward(const Program& program) { return program.ops.size() > 1; }
 bool order_of_sum_is_fixed(const Program& program) {
   if (program.dispatch.in_order) return true;
   return std::all_of(program.ops.begin(), program.ops.end(), [](const spec::Op& op) {
-    return op.sequential ||
-           (op.kind != OpKind::backward && op.kind != OpKind::backward_weight);
+    return op.sequential || (op.kind != OpKind::backward && op.kind != OpKind::backward_weight);
   });
 }
 
@@ -87,8 +86,7 @@ RC_GTEST_PROP(Training, of_a_proved_program_ends_with_every_task_once_within_the
       RC_ASSERT(!bound || rank.peaks[pool] <= *bound);
     }
   }
-  RC_ASSERT(tasks.size() ==
-            c.program.lanes.size() * static_cast<std::size_t>(c.microbatches));
+  RC_ASSERT(tasks.size() == c.program.lanes.size() * static_cast<std::size_t>(c.microbatches));
 }
 
 RC_GTEST_PROP(Training, of_a_proved_program_gives_the_gradients_of_the_unpipelined_model, ()) {

@@ -17,7 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // Messages overtake each other often: a third of them is late by more than a task takes.
-constexpr const char* kDelays = "compute=F:0.05,compute=B:0.08,compute=I:0.05,compute=W:0.03,jitter=0.9,rare=30:0.4";
+constexpr const char* kDelays =
+    "compute=F:0.05,compute=B:0.08,compute=I:0.05,compute=W:0.03,jitter=0.9,rare=30:0.4";
 
 RankResult run_rank(const spec::Program& program, const core::ProgramFacts& facts, int rank,
                     runtime::Transport& inner, const runtime::ToyModel& model, int microbatches,

@@ -1,7 +1,8 @@
 // What was written: the tree of a `.ripe` file, before anything is known of its meaning.
 //
-// Everything that language.md (docs/) names has a place here, supported or not; spans point into the source. Comparison with same() ignores spans, so that parsing what print() wrote gives
-// the same tree. Comments are kept where they stood, for `ripeline format`. Plain values.
+// Everything that language.md (docs/) names has a place here, supported or not; spans point into
+// the source. Comparison with same() ignores spans, so that parsing what print() wrote gives the
+// same tree. Comments are kept where they stood, for `ripeline format`. Plain values.
 #pragma once
 
 #include <optional>
@@ -25,26 +26,33 @@ struct Range {
   bool exclusive = false;
 };
 
-struct Param {        // param NAME = EXPR;
+struct Param {  // param NAME = EXPR;
   Name name;
   Expr value;
 };
 
-struct Microbatches { // microbatches any; | N; | A .. B;
+struct Microbatches {  // microbatches any; | N; | A .. B;
   bool any = false;
-  Range range;        // first == last for a single count
+  Range range;  // first == last for a single count
 };
 
-struct StageGroup {   // [NAME] COUNT; the single group of `stages N;` has an empty name
+struct StageGroup {  // [NAME] COUNT; the single group of `stages N;` has an empty name
   Name name;
   Expr count;
 };
-struct Stages { std::vector<StageGroup> groups; };
+struct Stages {
+  std::vector<StageGroup> groups;
+};
 
-struct GroupEdge { Name from; Name to; };
-struct Edges { std::vector<GroupEdge> edges; };
+struct GroupEdge {
+  Name from;
+  Name to;
+};
+struct Edges {
+  std::vector<GroupEdge> edges;
+};
 
-struct Place {        // place s on EXPR;
+struct Place {  // place s on EXPR;
   Name variable;
   Expr rank;
 };
@@ -56,36 +64,43 @@ struct TensorParallel {  // tensor_parallel N { agree by NAME; }
 
 enum class At { here, prev, next };
 
-struct NeededOp {     // one item of a `needs` list: F at prev [via …] [of m - 1 | of all]
+struct NeededOp {  // one item of a `needs` list: F at prev [via …] [of m - 1 | of all]
   Name op;
   At at = At::here;
   Span span;
-  std::optional<Name> via;          // slots, fifo, rendezvous or a channel's name
-  std::optional<Expr> via_capacity; // of slots k, fifo k
+  std::optional<Name> via;           // slots, fifo, rendezvous or a channel's name
+  std::optional<Expr> via_capacity;  // of slots k, fifo k
   bool of_all = false;
-  std::optional<Expr> of;           // of EXPR, over m
+  std::optional<Expr> of;  // of EXPR, over m
 };
-struct Needs { std::vector<NeededOp> items; };
-struct Cost { Expr value; };
-struct Acquires {     // acquires NAME [AMOUNT] [leaving EXPR];
+struct Needs {
+  std::vector<NeededOp> items;
+};
+struct Cost {
+  Expr value;
+};
+struct Acquires {  // acquires NAME [AMOUNT] [leaving EXPR];
   Name resource;
   std::optional<Expr> amount;
   std::optional<Expr> leaving;
 };
-struct Releases {     // releases NAME [AMOUNT];
+struct Releases {  // releases NAME [AMOUNT];
   Name resource;
   std::optional<Expr> amount;
 };
-struct Collectives { Expr count; };
+struct Collectives {
+  Expr count;
+};
 
 struct OpClause {
   std::variant<Cost, Needs, Acquires, Releases, Collectives> value;
   Span span;
 };
 
-struct Op {           // op NAME KIND? sequential? once? on ENGINE? when EXPR? on m where EXPR? { … }
+struct Op {  // op NAME KIND? sequential? once? on ENGINE? when EXPR? on m where EXPR? { … }
   Name name;
-  std::vector<Name> kind;            // forward | backward | backward input | backward weight | reduce | offload | reload | recompute | user
+  std::vector<Name> kind;  // forward | backward | backward input | backward weight | reduce |
+                           // offload | reload | recompute | user
   std::optional<std::string> user_name;  // of user "name"
   bool sequential = false;
   bool once = false;
@@ -98,7 +113,7 @@ struct Op {           // op NAME KIND? sequential? once? on ENGINE? when EXPR? o
 
 enum class Per { stage, rank };
 
-struct Resource {     // resource NAME per stage|rank { capacity EXPR; unit "MiB"; }
+struct Resource {  // resource NAME per stage|rank { capacity EXPR; unit "MiB"; }
   Name name;
   Per per = Per::stage;
   std::optional<Expr> capacity;
@@ -106,7 +121,7 @@ struct Resource {     // resource NAME per stage|rank { capacity EXPR; unit "MiB
   Span unit_span;
 };
 
-struct Channel {      // channel NAME per stage|rank { slots EXPR; }
+struct Channel {  // channel NAME per stage|rank { slots EXPR; }
   Name name;
   Per per = Per::stage;
   Expr slots;
@@ -117,31 +132,37 @@ struct OrderStep {
   Name op;
   std::optional<Expr> chunk;
 };
-struct Let { Name name; Expr value; };
-struct StreamLoop { Name variable; Range range; };
-struct Stream {       // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;
+struct Let {
+  Name name;
+  Expr value;
+};
+struct StreamLoop {
+  Name variable;
+  Range range;
+};
+struct Stream {  // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;
   Name name;
   std::vector<StreamLoop> loops;
   OrderStep step;
   std::optional<Expr> count;
 };
-struct Repeat {       // F * E;   (F B) * E;   F;
+struct Repeat {  // F * E;   (F B) * E;   F;
   std::vector<OrderStep> steps;
-  bool grouped = false;             // written with parentheses
+  bool grouped = false;  // written with parentheses
   std::optional<Expr> count;
 };
 struct OrderItem {
   std::variant<Let, Stream, Repeat> value;
   Span span;
 };
-struct Order {        // order NAME on r { … }   or   order NAME from csv "file";
+struct Order {  // order NAME on r { … }   or   order NAME from csv "file";
   Name name;
   Name variable;
   std::optional<std::string> csv;
   std::vector<OrderItem> items;
 };
 
-struct HintClause {   // prefer A, B; rounds A, B; fill W; follow O; notices; patience E; yield E;
+struct HintClause {  // prefer A, B; rounds A, B; fill W; follow O; notices; patience E; yield E;
   Name keyword;
   std::vector<Name> names;
   std::optional<Expr> value;
@@ -152,28 +173,33 @@ struct Hint {
   std::vector<HintClause> clauses;
 };
 
-struct Dispatch {     // dispatch in order NAME;   dispatch ready [by NAME];
+struct Dispatch {  // dispatch in order NAME;   dispatch ready [by NAME];
   bool in_order = false;
   std::optional<Name> by;
 };
 
-struct Assert {       // assert peak NAME <= EXPR;
+struct Assert {  // assert peak NAME <= EXPR;
   Name resource;
   Expr bound;
 };
 
-struct Pair { std::vector<Name> ops; };  // pair F, B;
+struct Pair {
+  std::vector<Name> ops;
+};  // pair F, B;
 
 struct Item {
-  std::variant<Param, Microbatches, Stages, Edges, Place, TensorParallel, Op, Resource, Channel, Order, Hint, Dispatch, Assert, Pair> value;
+  std::variant<Param, Microbatches, Stages, Edges, Place, TensorParallel, Op, Resource, Channel,
+               Order, Hint, Dispatch, Assert, Pair>
+      value;
   bool blank_before = false;  // an empty line stands before it; a matter of layout, not of the tree
   Span span;
 };
 
-// A comment, without its #. It stands before whatever begins at or after its span, or after what ends on its line.
+// A comment, without its #. It stands before whatever begins at or after its span, or after what
+// ends on its line.
 struct Comment {
   std::string text;
-  bool own_line = false;   // nothing but blanks before it on its line
+  bool own_line = false;      // nothing but blanks before it on its line
   bool blank_before = false;  // an empty line stands before it
   Span span;
 };

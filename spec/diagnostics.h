@@ -1,4 +1,5 @@
-// Diagnostics: what is wrong with a program, where, and what to do. And Result, a value or diagnostics.
+// Diagnostics: what is wrong with a program, where, and what to do. And Result, a value or
+// diagnostics.
 //
 // Rendered as
 //   chain.ripe:9:34: error[need-unknown-op]: no op is called 'G'
@@ -50,7 +51,8 @@ struct Position {
 [[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics);
 
 // The candidate nearest to `name`, if it is near enough to be what was meant; else empty.
-[[nodiscard]] std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+[[nodiscard]] std::string nearest(std::string_view name,
+                                  const std::vector<std::string>& candidates);
 
 template <class T>
 class [[nodiscard]] Result {

@@ -1,7 +1,8 @@
 // elaborate: tree to Program. The semantic checks are here.
 //
-// Folds the params (with the overrides of -D), places the stages, makes lanes, edges and pools, and checks everything that has one answer for all microbatch counts in range. What the
-// language has but no reader supports yet is not an error: it is listed in Program::unsupported.
+// Folds the params (with the overrides of -D), places the stages, makes lanes, edges and pools, and
+// checks everything that has one answer for all microbatch counts in range. What the language has
+// but no reader supports yet is not an error: it is listed in Program::unsupported.
 #pragma once
 
 #include <map>
@@ -13,8 +14,9 @@
 namespace ripeline::spec {
 
 struct ElaborateOptions {
-  std::map<std::string, std::int64_t> defines;  // -D name=value; `microbatches` narrows the range to one count
-  std::string dispatch;                         // --dispatch "ready by NAME"; empty: as written
+  std::map<std::string, std::int64_t>
+      defines;           // -D name=value; `microbatches` narrows the range to one count
+  std::string dispatch;  // --dispatch "ready by NAME"; empty: as written
 };
 
 [[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,

@@ -1,6 +1,7 @@
 // Expressions: integers, and exact fractions where a cost or a hint's setting is a decimal.
 //
-// One tree for all of them; which names are known is a matter of where it stands. `/` is exact, `div` and `%` floor. Plain values.
+// One tree for all of them; which names are known is a matter of where it stands. `/` is exact,
+// `div` and `%` floor. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace ripeline::spec {
 
-// An exact number, always in lowest terms with a positive denominator. Overflow of 64 bits is reported by the operations, never silent.
+// An exact number, always in lowest terms with a positive denominator. Overflow of 64 bits is
+// reported by the operations, never silent.
 struct Rational {
   std::int64_t numerator = 0;
   std::int64_t denominator = 1;
@@ -54,7 +56,8 @@ using Lookup = std::function<std::optional<Rational>(std::string_view)>;
 // Truth is 1 and 0. Errors: expr-unknown-name, expr-division-by-zero, expr-overflow.
 [[nodiscard]] Result<Rational> evaluate(const Expr& expr, const Lookup& lookup);
 
-// Replaces the names that `lookup` knows by numbers, and computes what is then constant. What fails to compute is left as it is.
+// Replaces the names that `lookup` knows by numbers, and computes what is then constant. What fails
+// to compute is left as it is.
 [[nodiscard]] Expr fold(const Expr& expr, const Lookup& lookup);
 
 // Every name in it, each once, in order of first use.

@@ -2,10 +2,13 @@
 //
 // A hint sees lanes only: of the chosen lane the lowest microbatch starts. The rules:
 //  * prefer A, B: the first op listed that has a lane.
-//  * rounds A, B: entries are tried from the one after the last taken; when the rest of the round has nothing, a new round begins at the first. Taking an op that is not an entry leaves the
+//  * rounds A, B: entries are tried from the one after the last taken; when the rest of the round
+//    has nothing, a new round begins at the first. Taking an op that is not an entry leaves the
 //    round where it is.
-//  * following an order: the lane whose next occurrence in the order is earliest; lanes without one come after.
-//  * An op that the hint does not list comes after those it lists, in order of declaration, and before `fill`; `fill` ops come last, in order.
+//  * following an order: the lane whose next occurrence in the order is earliest; lanes without one
+//    come after.
+//  * An op that the hint does not list comes after those it lists, in order of declaration, and
+//    before `fill`; `fill` ops come last, in order.
 //  * Ties among lanes of one op: forwards the lower chunk, all others the higher.
 // Values; one thread.
 #pragma once
@@ -41,9 +44,9 @@ class HintPolicy {
  private:
   const Program* program_;
   int rank_;
-  std::vector<std::vector<int>> listed_;    // per entry of the hint: lanes in tie order
-  std::vector<int> rest_;                   // unlisted, then fill: lanes in order of preference
-  std::vector<std::vector<int>> positions_; // order: per own lane, where its occurrences stand
+  std::vector<std::vector<int>> listed_;     // per entry of the hint: lanes in tie order
+  std::vector<int> rest_;                    // unlisted, then fill: lanes in order of preference
+  std::vector<std::vector<int>> positions_;  // order: per own lane, where its occurrences stand
 };
 
 }  // namespace ripeline::spec

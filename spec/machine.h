@@ -1,7 +1,8 @@
 // Machine: executes a Program's meaning, for one microbatch count.
 //
-// The rules are those of spec/program.h. A state is a value; events are what timing decides. Used to replay refutations, to search for them, as the interpreted arbiter and by the debugger.
-// Speed matters less than being plainly right. The program must outlive it; one thread.
+// The rules are those of spec/program.h. A state is a value; events are what timing decides. Used
+// to replay refutations, to search for them, as the interpreted arbiter and by the debugger. Speed
+// matters less than being plainly right. The program must outlive it; one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,21 @@ namespace ripeline::spec {
 struct Event {
   enum class Do : std::uint8_t { start, end, arrive };
   Do what = Do::start;
-  int lane = -1;        // start, end: the task's; arrive: the consumer's
+  int lane = -1;  // start, end: the task's; arrive: the consumer's
   int microbatch = -1;
-  int edge = -1;        // arrive
+  int edge = -1;  // arrive
   bool operator==(const Event&) const = default;
 };
 
 // One reason why a task may not start.
 struct Block {
   enum class Why : std::uint8_t {
-    started,     // it has started already
-    need,        // `edge` is not met
-    sequence,    // its lane's microbatch before has not ended
-    engine,      // its engine runs another task
-    room,        // `pool` has too little room
-    order,       // it is not the next of its rank's order
+    started,   // it has started already
+    need,      // `edge` is not met
+    sequence,  // its lane's microbatch before has not ended
+    engine,    // its engine runs another task
+    room,      // `pool` has too little room
+    order,     // it is not the next of its rank's order
   };
   Why why = Why::need;
   int edge = -1;
@@ -50,13 +51,14 @@ class Machine {
   enum class MessageState : std::uint8_t { none, sent, arrived };
 
   struct State {
-    std::vector<TaskState> tasks;         // lane * microbatches + microbatch
-    std::vector<MessageState> messages;   // edge * microbatches + microbatch; only edges that cross ranks are used
-    std::vector<std::int64_t> held;       // per pool
-    std::vector<int> running;             // per rank and engine: the lane that runs there, or -1
-    std::vector<int> position;            // per rank: tasks of its order that have started
-    std::vector<HintPolicy::State> hints; // per rank
-    std::vector<int> started;             // per lane
+    std::vector<TaskState> tasks;  // lane * microbatches + microbatch
+    std::vector<MessageState>
+        messages;  // edge * microbatches + microbatch; only edges that cross ranks are used
+    std::vector<std::int64_t> held;        // per pool
+    std::vector<int> running;              // per rank and engine: the lane that runs there, or -1
+    std::vector<int> position;             // per rank: tasks of its order that have started
+    std::vector<HintPolicy::State> hints;  // per rank
+    std::vector<int> started;              // per lane
     std::int64_t ended = 0;
     bool operator==(const State&) const = default;
   };
@@ -74,23 +76,28 @@ class Machine {
   // Narrows what may be chosen, beyond may_start(); empty: nothing is left out.
   using Allowed = std::function<bool(int lane, int microbatch)>;
   // The lowest microbatch of the lane that may start and is allowed, or -1.
-  [[nodiscard]] int lowest_startable(const State& state, int lane, const Allowed& allowed = {}) const;
-  // The task that the dispatch takes on this engine now, of those allowed: (lane, microbatch), or (-1, -1).
+  [[nodiscard]] int lowest_startable(const State& state, int lane,
+                                     const Allowed& allowed = {}) const;
+  // The task that the dispatch takes on this engine now, of those allowed: (lane, microbatch), or
+  // (-1, -1).
   [[nodiscard]] std::pair<int, int> choice(const State& state, int rank, Engine engine,
                                            const Allowed& allowed = {}) const;
 
   // Everything that may happen next.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
-  // Does it; the caller has checked that it is enabled. An arrival is accepted without its sending: a rank sees arrivals only.
+  // Does it; the caller has checked that it is enabled. An arrival is accepted without its sending:
+  // a rank sees arrivals only.
   void step(State& state, const Event& event) const;
 
   [[nodiscard]] bool done(const State& state) const;
   // Nothing is enabled and not all is done.
   [[nodiscard]] bool stuck(const State& state) const;
 
-  [[nodiscard]] std::string describe(const Event& event) const;  // start 2F0; end 2F0; arrive 1F0 at 2F0
-  [[nodiscard]] std::string describe(const State& state, int lane, int microbatch, const Block& block) const;
+  [[nodiscard]] std::string describe(
+      const Event& event) const;  // start 2F0; end 2F0; arrive 1F0 at 2F0
+  [[nodiscard]] std::string describe(const State& state, int lane, int microbatch,
+                                     const Block& block) const;
 
  private:
   [[nodiscard]] std::size_t index(int lane, int microbatch) const {
@@ -103,8 +110,8 @@ class Machine {
 
   const Program* program_;
   int microbatches_;
-  std::vector<HintPolicy> hints_;                        // per rank
-  std::vector<std::vector<std::pair<int, int>>> orders_; // per rank: tasks, of a committed order
+  std::vector<HintPolicy> hints_;                         // per rank
+  std::vector<std::vector<std::pair<int, int>>> orders_;  // per rank: tasks, of a committed order
 };
 
 }  // namespace ripeline::spec

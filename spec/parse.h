@@ -1,6 +1,7 @@
 // parse: text to tree.
 //
-// Accepts all of the language, supported or not; never throws, whatever the bytes. Errors: ids parse-*, with what was expected there.
+// Accepts all of the language, supported or not; never throws, whatever the bytes. Errors: ids
+// parse-*, with what was expected there.
 #pragma once
 
 #include "spec/ast.h"

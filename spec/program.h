@@ -1,20 +1,28 @@
 // What a program means.
 //
-// A Program is the data of the meaning: lanes, what each needs, acquires and releases, what bounds it and what it would rather do, with every param folded in. spec/machine.h executes it.
-// verify/, codegen/ and simulate/ read these two and restate nothing.
+// A Program is the data of the meaning: lanes, what each needs, acquires and releases, what bounds
+// it and what it would rather do, with every param folded in. spec/machine.h executes it. verify/,
+// codegen/ and simulate/ read these two and restate nothing.
 //
 // The rules, in full:
-//  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step every task of every lane runs exactly once.
+//  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
+//    every task of every lane runs exactly once.
 //  * A task *may start* when all of these guards hold:
-//      - each edge of its lane is met: the producer's task of the same microbatch has ended and, if the edge crosses ranks, its message has arrived;
+//      - each edge of its lane is met: the producer's task of the same microbatch has ended and, if
+//        the edge crosses ranks, its message has arrived;
 //      - if its lane is sequential, the task of the microbatch before (if any) has ended;
 //      - its engine is idle;
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
-//      - with `dispatch in order`: it is the next task of its rank's order, each occurrence of a lane standing for the lane's next microbatch.
-//  * It acquires at its start, runs for any finite time without preemption, and releases at its end.
-//  * A message is sent when its producer ends and arrives after any finite time, in its own slot: messages overtake each other and wait for nobody.
-//  * With `dispatch ready` an idle engine starts, at some time, what the hint chooses among those that may start; which is spec/hint.h.
-//  * A program sticks when no task runs, no message is on its way, not all tasks have ended, and none may start.
+//      - with `dispatch in order`: it is the next task of its rank's order, each occurrence of a
+//        lane standing for the lane's next microbatch.
+//  * It acquires at its start, runs for any finite time without preemption, and releases at its
+//    end.
+//  * A message is sent when its producer ends and arrives after any finite time, in its own slot:
+//    messages overtake each other and wait for nobody.
+//  * With `dispatch ready` an idle engine starts, at some time, what the hint chooses among those
+//    that may start; which is spec/hint.h.
+//  * A program sticks when no task runs, no message is on its way, not all tasks have ended, and
+//    none may start.
 //
 // Immutable once made; shared freely.
 #pragma once
@@ -30,7 +38,16 @@
 namespace ripeline::spec {
 
 enum class OpKind : std::uint8_t {
-  plain, forward, backward, backward_input, backward_weight, reduce, offload, reload, recompute, user
+  plain,
+  forward,
+  backward,
+  backward_input,
+  backward_weight,
+  reduce,
+  offload,
+  reload,
+  recompute,
+  user
 };
 enum class Engine : std::uint8_t { compute, copy_out, copy_in };
 
@@ -51,12 +68,13 @@ struct Stage {
 
 struct Acquire {
   int pool = 0;
-  std::int64_t amount = 1;   // > 0
-  std::int64_t leaving = 0;  // >= 0: room that must remain at this moment beside the amount; nothing stays reserved
+  std::int64_t amount = 1;  // > 0
+  // >= 0: room that must remain at this moment beside the amount; nothing stays reserved.
+  std::int64_t leaving = 0;
 };
 struct Release {
   int pool = 0;
-  std::int64_t amount = 1;   // > 0
+  std::int64_t amount = 1;  // > 0
 };
 
 // Lanes are numbered rank by rank, then by chunk, then by op in order of declaration.
@@ -67,9 +85,9 @@ struct Lane {
   int chunk = 0;
   bool sequential = false;
   Engine engine = Engine::compute;
-  Rational cost{1, 1};          // mean, in the program's unit; never part of a verdict or of the hash
-  std::vector<int> edges;       // edges whose consumer this is
-  std::vector<int> feeds;       // edges whose producer this is
+  Rational cost{1, 1};     // mean, in the program's unit; never part of a verdict or of the hash
+  std::vector<int> edges;  // edges whose consumer this is
+  std::vector<int> feeds;  // edges whose producer this is
   std::vector<Acquire> acquires;  // at most one per pool
   std::vector<Release> releases;  // at most one per pool
 };
@@ -83,20 +101,22 @@ struct Edge {
 
 struct Resource {
   std::string name;
-  std::string unit;      // empty: none given
+  std::string unit;  // empty: none given
   bool per_rank = false;
   Span span;
 };
 
-// One instance of a resource. What a stage releases is what the same stage acquired for the same microbatch.
+// One instance of a resource. What a stage releases is what the same stage acquired for the same
+// microbatch.
 struct Pool {
   int resource = 0;
   int rank = 0;
-  int stage = -1;  // -1: of the whole rank
+  int stage = -1;                        // -1: of the whole rank
   std::optional<std::int64_t> capacity;  // > 0; nothing: measured only
 };
 
-// An order is the same text for all ranks: lets, then repeats. Params are folded; free names are r, chunks, microbatches and earlier lets.
+// An order is the same text for all ranks: lets, then repeats. Params are folded; free names are r,
+// chunks, microbatches and earlier lets.
 struct OrderStep {
   int op = 0;
   std::optional<Expr> chunk;  // nothing: the rank has one chunk
@@ -113,9 +133,10 @@ struct OrderRepeat {
 };
 struct Order {
   std::string name;
-  std::vector<OrderLet> lets;        // all come before the repeats that use them
+  std::vector<OrderLet> lets;  // all come before the repeats that use them
   std::vector<OrderRepeat> repeats;
-  bool supported = true;  // false: it has streams or comes from a CSV; then lets and repeats are empty, and it is listed in unsupported if the dispatch uses it
+  bool supported = true;  // false: it has streams or comes from a CSV; then lets and repeats are
+                          // empty, and it is listed in unsupported if the dispatch uses it
   Span span;
 };
 
@@ -135,8 +156,8 @@ struct Hint {
 
 struct Dispatch {
   bool in_order = false;
-  int order = -1;   // of in_order
-  Hint hint;        // of readiness-first dispatch
+  int order = -1;  // of in_order
+  Hint hint;       // of readiness-first dispatch
   Span span;
 };
 
@@ -161,7 +182,8 @@ struct MicrobatchRange {
 struct Program {
   std::string name;
   std::string source_name;  // as the user gave it, for messages
-  std::vector<std::pair<std::string, std::int64_t>> params;  // with overrides, in order of declaration
+  std::vector<std::pair<std::string, std::int64_t>>
+      params;  // with overrides, in order of declaration
   MicrobatchRange microbatches;
   int ranks = 0;
   std::vector<Op> ops;
@@ -180,12 +202,13 @@ struct Program {
   [[nodiscard]] bool crosses_ranks(const Edge& e) const {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }
-  [[nodiscard]] int first_lane(int rank) const;  // lanes of rank r: first_lane(r) .. first_lane(r+1)-1
-  [[nodiscard]] int lane_of(int op, int stage) const;  // -1: the op is not there
-  [[nodiscard]] int chunks(int rank) const;            // stages placed on it
-  [[nodiscard]] std::string lane_name(int lane) const;               // 2F
+  [[nodiscard]] int first_lane(
+      int rank) const;  // lanes of rank r: first_lane(r) .. first_lane(r+1)-1
+  [[nodiscard]] int lane_of(int op, int stage) const;                   // -1: the op is not there
+  [[nodiscard]] int chunks(int rank) const;                             // stages placed on it
+  [[nodiscard]] std::string lane_name(int lane) const;                  // 2F
   [[nodiscard]] std::string task_name(int lane, int microbatch) const;  // 2F0
-  [[nodiscard]] std::string pool_name(int pool) const;               // activation of stage 2
+  [[nodiscard]] std::string pool_name(int pool) const;                  // activation of stage 2
 
   // Indexing with the ints that everything here uses.
   template <class T>
@@ -194,14 +217,18 @@ struct Program {
   }
 };
 
-// The lanes that must end before a task of `lane` can start, same microbatch, transitively; without `lane`. Sorted.
+// The lanes that must end before a task of `lane` can start, same microbatch, transitively; without
+// `lane`. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
 
-// What rank `r` does with `microbatches`: lane ids in order, each occurrence standing for its lane's next microbatch. Errors: order-negative-count, order-no-such-chunk, order-no-such-lane
+// What rank `r` does with `microbatches`: lane ids in order, each occurrence standing for its
+// lane's next microbatch. Errors: order-negative-count, order-no-such-chunk, order-no-such-lane
 // (the op does not exist at that stage), order-too-long (above 10 million tasks).
-[[nodiscard]] Result<std::vector<int>> expand(const Program& program, const Order& order, int rank, int microbatches);
+[[nodiscard]] Result<std::vector<int>> expand(const Program& program, const Order& order, int rank,
+                                              int microbatches);
 
-// FNV-1a (64 bits) over a canonical text of all fields but names of sources, spans, costs and params.
+// FNV-1a (64 bits) over a canonical text of all fields but names of sources, spans, costs and
+// params.
 [[nodiscard]] std::uint64_t hash_of(const Program& program);
 // 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);

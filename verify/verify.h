@@ -1,14 +1,16 @@
 // verify: Program to Verdict.
 //
 // Five obligations, each proved, refuted or unknown:
-//   deadlock     for every timing, every choice among tasks that may start and every microbatch count in range, the program does not stick
-//   collectives  the members of a tensor-parallel group issue the same collectives in the same order
-//   messages     each message has one producer and one consumer, and its link's order and slots suffice
-//   memory       no resource exceeds its capacity, no `assert peak` fails
-//   once         every task runs exactly once
-// Proved holds for any choice among the tasks that may start, hence for every hint and timing. Refuted comes with a run that the program's own dispatch makes under some timing, replayed
-// by spec/machine.h before it is reported. Unknown is everything else, with the reason; it never counts as passed. Limits are counted in solver steps and explored states, never in
-// seconds, so that a loaded machine gives the same verdict. Never throws. Thread-safe: no shared state.
+//   deadlock     for every timing, every choice among tasks that may start and every microbatch
+//   count in range, the program does not stick collectives  the members of a tensor-parallel group
+//   issue the same collectives in the same order messages     each message has one producer and one
+//   consumer, and its link's order and slots suffice memory       no resource exceeds its capacity,
+//   no `assert peak` fails once         every task runs exactly once
+// Proved holds for any choice among the tasks that may start, hence for every hint and timing.
+// Refuted comes with a run that the program's own dispatch makes under some timing, replayed by
+// spec/machine.h before it is reported. Unknown is everything else, with the reason; it never
+// counts as passed. Limits are counted in solver steps and explored states, never in seconds, so
+// that a loaded machine gives the same verdict. Never throws. Thread-safe: no shared state.
 #pragma once
 
 #include <cstdint>
@@ -48,25 +50,27 @@ struct Counterexample {
 };
 
 struct Obligation {
-  std::string name;     // deadlock collectives messages memory once
+  std::string name;  // deadlock collectives messages memory once
   Outcome outcome = Outcome::unknown;
-  std::string method;   // counters, cuts, graph, tasks, states, structure, ...
+  std::string method;  // counters, cuts, graph, tasks, states, structure, ...
   double seconds = 0;
-  std::string reason;   // of refuted and unknown: one or two sentences
-  spec::Span span;      // what the reason is about, if anything
+  std::string reason;  // of refuted and unknown: one or two sentences
+  spec::Span span;     // what the reason is about, if anything
   std::optional<Counterexample> counterexample;
   // Of unknown deadlock or memory: a run that other choices than the dispatch's make.
   std::optional<Counterexample> other_choices;
-  // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the microbatches.
+  // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the
+  // microbatches.
   std::map<std::string, std::vector<std::optional<std::int64_t>>> peak;
 };
 
 struct Verdict {
-  Outcome outcome = Outcome::unknown;  // refuted if any obligation is, else unknown if any is, else proved
-  std::vector<Obligation> obligations; // always the five, in the order above
+  Outcome outcome =
+      Outcome::unknown;  // refuted if any obligation is, else unknown if any is, else proved
+  std::vector<Obligation> obligations;  // always the five, in the order above
   std::vector<std::string> assumptions;
-  std::string solver;                  // name and version
-  std::optional<ProvedProgram> proved; // exactly when outcome is proved
+  std::string solver;                   // name and version
+  std::optional<ProvedProgram> proved;  // exactly when outcome is proved
 };
 
 [[nodiscard]] Verdict verify(const spec::Program& program, const VerifyOptions& options = {});

@@ -1,4 +1,5 @@
-// The program `ripeline` as a user meets it: exit codes, what goes where, and the JSON fields that other programs rely on.
+// The program `ripeline` as a user meets it: exit codes, what goes where, and the JSON fields that
+// other programs rely on.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -27,10 +28,12 @@ class Cli : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Runs `ripeline ARGUMENTS` in the test's folder; standard error is appended to `out` unless it is dropped.
+  // Runs `ripeline ARGUMENTS` in the test's folder; standard error is appended to `out` unless it
+  // is dropped.
   Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1") {
-    const std::string command =
-        "cd '" + folder_.string() + "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " + redirect;
+    const std::string command = "cd '" + folder_.string() +
+                                "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " +
+                                redirect;
     FILE* pipe = popen(command.c_str(), "r");
     std::string out;
     std::array<char, 4096> buffer;
@@ -91,10 +94,11 @@ TEST_F(Cli, help_teaches_and_succeeds) {
 
 TEST_F(Cli, usage_errors_exit_2) {
   for (const char* arguments :
-       {"", "frobnicate", "verify", "verify bf --no-such-option", "verify bf -D ranks", "verify bf -D ranks=x",
-        "verify bf -D ranks=2 -D ranks=3", "verify no_such_file.ripe", "verify .", "generate bf -o x.h",
-        "generate bf --name 2x -o x.h", "verify bf -D nobody=3", "library nobody", "launch -n 2",
-        "verify bf --dispatch 'ready by nobody'", "verify bf --format yaml"}) {
+       {"", "frobnicate", "verify", "verify bf --no-such-option", "verify bf -D ranks",
+        "verify bf -D ranks=x", "verify bf -D ranks=2 -D ranks=3", "verify no_such_file.ripe",
+        "verify .", "generate bf -o x.h", "generate bf --name 2x -o x.h", "verify bf -D nobody=3",
+        "library nobody", "launch -n 2", "verify bf --dispatch 'ready by nobody'",
+        "verify bf --format yaml"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments << '\n' << outcome.out;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -149,7 +153,8 @@ TEST_F(Cli, json_has_the_fields_that_others_rely_on) {
       EXPECT_EQ(obligation.at("peak").at("activation"), nlohmann::json({3, 2, 1}));
     }
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"deadlock", "collectives", "messages", "memory", "once"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"deadlock", "collectives", "messages", "memory", "once"}));
 }
 
 TEST_F(Cli, a_refutation_in_json_has_a_run_and_who_waits) {

@@ -1,5 +1,5 @@
 # cmake -P outside.cmake: configures and builds the project SOURCE in the empty folder BINARY with OPTIONS, then runs its PROGRAM with
-# ARGUMENTS. Any failure ends the script.
+# ARGUMENTS, as RANKS ranks under the launcher in PREFIX if RANKS is not empty. Any failure ends the script.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -7,4 +7,8 @@ endfunction()
 file(REMOVE_RECURSE "${BINARY}")
 run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" ${OPTIONS})
 run("${CMAKE_COMMAND}" --build "${BINARY}")
-run("${BINARY}/${PROGRAM}" ${ARGUMENTS})
+if(RANKS)
+  run("${PREFIX}/bin/ripeline-launch" -n ${RANKS} -- "${BINARY}/${PROGRAM}" ${ARGUMENTS})
+else()
+  run("${BINARY}/${PROGRAM}" ${ARGUMENTS})
+endif()

@@ -64,8 +64,7 @@ TEST(Delay, refuses_a_wrong_plan_with_what_it_wants) {
     DelayPlan kept = plan("message=7");
     const Status status = DelayPlan::parse(row.spec, 1, kept);
     EXPECT_EQ(status.code(), StatusCode::invalid);
-    EXPECT_EQ(status.message(),
-              "delay '" + std::string(row.part) + "': expected " + row.wanted);
+    EXPECT_EQ(status.message(), "delay '" + std::string(row.part) + "': expected " + row.wanted);
     EXPECT_FALSE(kept.empty()) << "the plan is as before";
   }
 }
@@ -151,7 +150,8 @@ class DelayedTransportTest : public DelayPlanTest {
     Scripted inner;
     const Time now = Clock::now().time_since_epoch();
     for (const int m : {first_late, first_late + 1}) {
-      EXPECT_EQ(late.message(facts(), 0, {kEdge, m}) > 0ns, m == first_late) << "another seed, please";
+      EXPECT_EQ(late.message(facts(), 0, {kEdge, m}) > 0ns, m == first_late)
+          << "another seed, please";
       inner.inbox.push_back(
           {.envelope = {.step = 0, .message = {kEdge, m}, .sent = now}, .payload = {}});
     }
@@ -177,10 +177,9 @@ TEST_F(DelayedTransportTest, keeps_their_order_with_fifo) {
 
 TEST_F(DelayedTransportTest, returns_when_its_wait_is_over) {
   Scripted inner;
-  inner.inbox.push_back({.envelope = {.step = 0,
-                                      .message = {kEdge, 0},
-                                      .sent = Clock::now().time_since_epoch()},
-                         .payload = {}});
+  inner.inbox.push_back(
+      {.envelope = {.step = 0, .message = {kEdge, 0}, .sent = Clock::now().time_since_epoch()},
+       .payload = {}});
   const auto transport = make_delayed_transport(inner, facts(), plan("message=10000"));
   std::vector<Delivery> got;
   const Clock::time_point start = Clock::now();

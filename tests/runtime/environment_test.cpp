@@ -47,8 +47,12 @@ class EnvironmentTest : public testing::Test {
 };
 
 TEST_F(EnvironmentTest, of_the_launcher_says_all) {
-  set({{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "4"},
-       {"RIPELINE_FOLDER", "/tmp/run"}, {"RIPELINE_TOKEN", "fedcba9876543210"}});
+  set({{"RANK", "2"},
+       {"WORLD_SIZE", "4"},
+       {"LOCAL_RANK", "2"},
+       {"LOCAL_WORLD_SIZE", "4"},
+       {"RIPELINE_FOLDER", "/tmp/run"},
+       {"RIPELINE_TOKEN", "fedcba9876543210"}});
   RankEnvironment e;
   ASSERT_TRUE(read_rank_environment(e).ok());
   EXPECT_EQ(e.rank, 2);

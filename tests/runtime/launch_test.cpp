@@ -1,5 +1,5 @@
-// `ripeline launch` with shell commands and with toy_rank: what ends when, with which exit code, and
-// that nothing is left behind.
+// `ripeline launch` with shell commands and with toy_rank: what ends when, with which exit code,
+// and that nothing is left behind.
 #include "runtime/launch.h"
 
 #include <fcntl.h>
@@ -119,13 +119,16 @@ class LaunchTest : public testing::Test {
     long n = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const std::string name = entry.path().filename();
-      if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
-      n += text_of(entry.path() / "environ").find("TMPDIR=" + temporary_.path()) != std::string::npos;
+      if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }))
+        continue;
+      n += text_of(entry.path() / "environ").find("TMPDIR=" + temporary_.path()) !=
+           std::string::npos;
     }
     return n;
   }
   void expect_nothing_left() {
-    EXPECT_TRUE(becomes_true(5s, [this] { return processes() == 0; })) << processes() << " processes";
+    EXPECT_TRUE(becomes_true(5s, [this] { return processes() == 0; }))
+        << processes() << " processes";
     EXPECT_TRUE(becomes_true(5s, [this] { return std::filesystem::is_empty(temporary_.path()); }));
   }
 
@@ -163,7 +166,9 @@ TEST_F(LaunchTest, writes_no_prefix_if_told_so) {
 }
 
 TEST_F(LaunchTest, shows_long_lines_and_much_output_whole) {
-  EXPECT_EQ(launch(shell(2, "head -c 200000 /dev/zero | tr '\\0' x; echo; seq 1 20000", {"--no-prefix"})), 0);
+  EXPECT_EQ(
+      launch(shell(2, "head -c 200000 /dev/zero | tr '\\0' x; echo; seq 1 20000", {"--no-prefix"})),
+      0);
   const std::string text = output();
   EXPECT_EQ(std::count(text.begin(), text.end(), 'x'), 400000);
   EXPECT_EQ(count("20000"), 2);
@@ -201,7 +206,8 @@ TEST_F(LaunchTest, ends_what_its_ranks_leave_behind) {
 }
 
 TEST_F(LaunchTest, kills_what_ignores_the_request_to_end) {
-  const std::string script = "trap '' TERM; [ $RANK = 0 ] && sleep 0.2 && exit 3; while :; do sleep 0.1; done";
+  const std::string script =
+      "trap '' TERM; [ $RANK = 0 ] && sleep 0.2 && exit 3; while :; do sleep 0.1; done";
   const Clock::time_point begin = Clock::now();
   EXPECT_EQ(launch(shell(2, script, {"--grace", "0"})), 3);
   EXPECT_GE(Clock::now() - begin, 3s) << "it did not ignore it";

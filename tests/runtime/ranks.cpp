@@ -39,8 +39,8 @@ std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks,
                                                                const std::string& folder) {
   std::vector<std::unique_ptr<runtime::Transport>> group(static_cast<std::size_t>(ranks));
   in_threads(ranks, [&](int rank) {
-    const core::Status status = runtime::connect_sockets(
-        socket_options(rank, ranks, folder), group[static_cast<std::size_t>(rank)]);
+    const core::Status status = runtime::connect_sockets(socket_options(rank, ranks, folder),
+                                                         group[static_cast<std::size_t>(rank)]);
     EXPECT_TRUE(status.ok()) << status.message();
   });
   return group;

@@ -152,8 +152,7 @@ TEST(Socket, refuses_a_link_in_place_of_the_folder) {
 
 TEST(Socket, refuses_a_folder_that_cannot_be_made_or_is_too_long) {
   const TemporaryFolder folder;
-  EXPECT_EQ(connect_alone(socket_options(0, 2, folder.path() + "/a/b")).code(),
-            StatusCode::failed);
+  EXPECT_EQ(connect_alone(socket_options(0, 2, folder.path() + "/a/b")).code(), StatusCode::failed);
   const Status status =
       connect_alone(socket_options(0, 2, folder.path() + "/" + std::string(100, 'x')));
   EXPECT_EQ(status.code(), StatusCode::invalid);
@@ -259,9 +258,8 @@ TEST_P(SocketStrangerTest, is_dropped_and_the_ranks_connect) {
   });
   ASSERT_TRUE(group[0] && group[1]);
   EXPECT_TRUE(stranger->is_dropped());
-  in_threads(2, [&](int rank) {
-    EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(5s).ok());
-  });
+  in_threads(
+      2, [&](int rank) { EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(5s).ok()); });
 }
 
 // Rank 0 of 2 connected with a stranger that plays rank 1 until it breaks the format.

@@ -20,8 +20,7 @@ ProvedText::ProvedText(const std::string& text, int ranks) {
   facts_ = std::make_unique<simulate::FactsStorage>(*verdict_.proved);
 }
 
-ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model)
-    : proved_(proved), model_(model) {
+ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(proved), model_(model) {
   model_.stages = proved.facts().stages;
   for (int r = 0; r < proved.facts().ranks; ++r) {
     ranks_.push_back(std::make_unique<ToyRank>(model_));

@@ -13,7 +13,8 @@
 
 namespace ripeline::testing_support {
 
-// Compiles and proves `text`, a program or the name of a library schedule; fails the test if that fails.
+// Compiles and proves `text`, a program or the name of a library schedule; fails the test if that
+// fails.
 class ProvedText {
  public:
   ProvedText(const std::string& text, int ranks);

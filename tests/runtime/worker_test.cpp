@@ -41,7 +41,7 @@ pipeline v {
   microbatches any;
   stages 2 * ranks;
   place s on s < ranks ? s : 2 * ranks - 1 - s;
-  op F forward sequential         { needs F at prev;  acquires activation leaving chunks - 1 - chunk; }
+  op F forward sequential { needs F at prev;  acquires activation leaving chunks - 1 - chunk; }
   op I backward input sequential  { needs F at here, I at next; }
   op W backward weight sequential { needs I at here;  releases activation; }
   resource activation per rank { capacity 2 * ranks; }
@@ -110,8 +110,7 @@ class Disturbed final : public Work {
   Status begin_step(std::int64_t step, int microbatches) override {
     return inner_.begin_step(step, microbatches);
   }
-  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-             Payload& output) override {
+  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override {
     if (task.op == op_ && task.microbatch == microbatch_ && task.step == 1) {
       if (Status s = act_(); !s.ok()) return s;
     }
