@@ -17,10 +17,12 @@ using Clock = std::chrono::steady_clock;
 enum class Draw : std::uint64_t { jitter = 1, rare };
 
 // In [0, 1), a function of its arguments alone.
-double uniform(std::uint64_t seed, Draw draw, std::int64_t step, std::int64_t what, std::int64_t microbatch) {
+double uniform(std::uint64_t seed, Draw draw, std::int64_t step, std::int64_t what,
+               std::int64_t microbatch) {
   std::uint64_t x = seed;
-  for (const std::uint64_t word : {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
-                                   static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)}) {
+  for (const std::uint64_t word :
+       {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
+        static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)}) {
     x += word + 0x9e3779b97f4a7c15U;  // splitmix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
@@ -31,7 +33,8 @@ double uniform(std::uint64_t seed, Draw draw, std::int64_t step, std::int64_t wh
 
 bool read_number(std::string_view text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value >= 0;
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) &&
+         value >= 0;
 }
 
 // At most an hour, so that sums stay far from overflow.
@@ -67,7 +70,8 @@ class DelayedTransport final : public Transport {
       const auto left = std::max(std::chrono::nanoseconds{0}, wait - (Clock::now() - start));
       const bool is_last = deliveries.size() > before || left.count() == 0;
       auto inner_wait = is_last ? std::chrono::nanoseconds{0} : left;
-      if (!held_.empty()) inner_wait = std::min(inner_wait, std::max(Time{0}, held_.begin()->first - clock()));
+      if (!held_.empty())
+        inner_wait = std::min(inner_wait, std::max(Time{0}, held_.begin()->first - clock()));
       arrived_.clear();
       if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
       for (Delivery& delivery : arrived_) hold(std::move(delivery));
@@ -128,7 +132,8 @@ Status DelayPlan::parse(std::string_view spec, std::uint64_t seed, DelayPlan& pl
       if (left.empty() || !read_time(right, time)) wanted = "compute=OP:MS, as in compute=F:4";
       result.compute_[std::string(left)] = time;
     } else if (key == "jitter") {
-      if (!read_number(value, result.jitter_) || result.jitter_ > 1) wanted = "jitter=P with P from 0 to 1";
+      if (!read_number(value, result.jitter_) || result.jitter_ > 1)
+        wanted = "jitter=P with P from 0 to 1";
     } else if (key == "message") {
       if (!read_time(value, result.message_)) wanted = "message=MS, as in message=0.5";
     } else if (key == "rare") {
@@ -159,14 +164,17 @@ Time DelayPlan::compute(const core::ProgramFacts& facts, std::int64_t step, core
   if (found == compute_.end()) return Time{0};
   // By stage and op, not by lane: lanes are numbered differently in programs that are compared.
   const double u = uniform(seed_, Draw::jitter, step, lane.stage * 64 + lane.op, task.microbatch);
-  return Time(static_cast<Time::rep>(static_cast<double>(found->second.count()) * (1 + jitter_ * (2 * u - 1))));
+  return Time(static_cast<Time::rep>(static_cast<double>(found->second.count()) *
+                                     (1 + jitter_ * (2 * u - 1))));
 }
 
-Time DelayPlan::message(const core::ProgramFacts& facts, std::int64_t step, core::Message message) const {
+Time DelayPlan::message(const core::ProgramFacts& facts, std::int64_t step,
+                        core::Message message) const {
   const core::EdgeFacts& edge = facts.edges[static_cast<std::size_t>(message.edge)];
   const core::LaneFacts& from = facts.lanes[static_cast<std::size_t>(edge.producer)];
   const core::LaneFacts& to = facts.lanes[static_cast<std::size_t>(edge.consumer)];
-  const std::int64_t what = ((static_cast<std::int64_t>(from.stage) * 64 + from.op) << 32) + to.stage * 64 + to.op;
+  const std::int64_t what =
+      ((static_cast<std::int64_t>(from.stage) * 64 + from.op) << 32) + to.stage * 64 + to.op;
   const bool is_rare = uniform(seed_, Draw::rare, step, what, message.microbatch) < rare_share_;
   return message_ + (is_rare ? rare_ : Time{0});
 }

@@ -1,12 +1,16 @@
-// Injected delays: sleeps in compute and late messages, so that schedules can be compared where noise is known.
+// Injected delays: sleeps in compute and late messages, so that schedules can be compared where
+// noise is known.
 //
-// A delay is a function of the seed and of what it delays (step, task or message), never of time or order, so that every schedule meets the same delays. SPEC is a comma-separated list:
-//   compute=OP:MS            each task of that op sleeps MS milliseconds first, e.g. compute=F:4,compute=B:8
-//   jitter=P                 each such sleep is scaled by 1 + P * U(-1, 1)
+// A delay is a function of the seed and of what it delays (step, task or message), never of time or
+// order, so that every schedule meets the same delays. SPEC is a comma-separated list:
+//   compute=OP:MS            each task of that op sleeps MS milliseconds first, e.g.
+//   compute=F:4,compute=B:8 jitter=P                 each such sleep is scaled by 1 + P * U(-1, 1)
 //   message=MS               every message takes MS longer
 //   rare=PERCENT:MS          that share of the messages takes MS longer still
-//   fifo                     messages of one edge keep their order (a late one holds up those behind it); without it they overtake
-// DelayedTransport wraps a transport and holds each delivery back until its time; it relies on Envelope::sent, hence on one host.
+//   fifo                     messages of one edge keep their order (a late one holds up those
+//   behind it); without it they overtake
+// DelayedTransport wraps a transport and holds each delivery back until its time; it relies on
+// Envelope::sent, hence on one host.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +32,10 @@ class DelayPlan {
   static core::Status parse(std::string_view spec, std::uint64_t seed, DelayPlan& plan);
 
   [[nodiscard]] bool empty() const;
-  [[nodiscard]] core::Time compute(const core::ProgramFacts& facts, std::int64_t step, core::Task task) const;
-  [[nodiscard]] core::Time message(const core::ProgramFacts& facts, std::int64_t step, core::Message message) const;
+  [[nodiscard]] core::Time compute(const core::ProgramFacts& facts, std::int64_t step,
+                                   core::Task task) const;
+  [[nodiscard]] core::Time message(const core::ProgramFacts& facts, std::int64_t step,
+                                   core::Message message) const;
   [[nodiscard]] bool fifo() const { return fifo_; }
 
  private:
@@ -43,6 +49,8 @@ class DelayPlan {
 };
 
 // Waits out the plan's delay of each message. `inner` and `facts` are borrowed.
-[[nodiscard]] std::unique_ptr<Transport> make_delayed_transport(Transport& inner, const core::ProgramFacts& facts, const DelayPlan& plan);
+[[nodiscard]] std::unique_ptr<Transport> make_delayed_transport(Transport& inner,
+                                                                const core::ProgramFacts& facts,
+                                                                const DelayPlan& plan);
 
 }  // namespace ripeline::runtime

@@ -1,5 +1,7 @@
-// Who a rank is, from torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TORCHELASTIC_RUN_ID) and Ripeline's own (RIPELINE_FOLDER, RIPELINE_TOKEN), which `ripeline launch`
-// sets. Works under torchrun too: then folder and token are derived from the run's id, address and port.
+// Who a rank is, from torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_RUN_ID) and Ripeline's own (RIPELINE_FOLDER,
+// RIPELINE_TOKEN), which `ripeline launch` sets. Works under torchrun too: then folder and token
+// are derived from the run's id, address and port.
 #pragma once
 
 #include <cstdint>

@@ -34,6 +34,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kLongestFolder = 80;  // leaves room for a socket's name in a Unix address
 constexpr auto kTermToKill = 3s;
+// A killed rank's sockets close before it can be waited for: the others may seem to fail first.
+constexpr auto kSameFailure = 500ms;
 constexpr auto kDrain = 1s;                  // for output that outlives its rank
 constexpr std::size_t kLongestLine = 65536;  // bytes; a longer one is shown in parts
 
@@ -332,7 +334,10 @@ class Launcher {
       if (code == 0 || by_signal) code = (by_signal ? 128 : 0) + info.si_status;
     }
     if (code == 0) return;
-    if (exit_code_ == 0) exit_code_ = code;
+    const bool is_cause =
+        code >= 128 && !terminated_ && failed_at_ && Clock::now() - *failed_at_ < kSameFailure;
+    if (exit_code_ == 0) failed_at_ = Clock::now();
+    if (exit_code_ == 0 || is_cause) exit_code_ = code;
     if (!term_at_) term_at_ = Clock::now() + options_.grace;
   }
 
@@ -364,6 +369,7 @@ class Launcher {
   std::vector<Stream> streams_;
   int running_ = 0;
   int exit_code_ = 0;
+  std::optional<Clock::time_point> failed_at_;  // the rank that gave exit_code_
   std::optional<Clock::time_point> term_at_;
   bool terminated_ = false;
 };

@@ -29,7 +29,8 @@ enum Stream : std::uint64_t { kWeights = 1, kInputs, kTargets };
 Vector draw(const ToyModel& model, Stream stream, std::int64_t a, std::int64_t b) {
   Vector v(static_cast<std::size_t>(model.width));
   for (std::size_t i = 0; i < v.size(); ++i) {
-    v[i] = value(model.seed + stream, static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b), i);
+    v[i] =
+        value(model.seed + stream, static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b), i);
   }
   return v;
 }
@@ -80,8 +81,8 @@ Payload bytes_of(const Vector& v) {
 
 Status read(const TaskInfo& task, std::span<const Input> inputs, int width, Vector& v) {
   if (inputs.size() != 1) {
-    return {StatusCode::invalid, "the toy model is a chain: expected one input, got " +
-                                     std::to_string(inputs.size())};
+    return {StatusCode::invalid,
+            "the toy model is a chain: expected one input, got " + std::to_string(inputs.size())};
   }
   const Payload& bytes = inputs[0].payload;
   v.resize(static_cast<std::size_t>(width));
@@ -147,7 +148,8 @@ Status ToyWork::run(const TaskInfo& task, std::span<Input> inputs, bool wanted, 
   }
 }
 
-Status ToyWork::run_forward(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) {
+Status ToyWork::run_forward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
+                            Payload& output) {
   Vector x;
   if (task.stage == 0) {
     x = draw(model_, kInputs, step_, task.microbatch);

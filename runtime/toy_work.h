@@ -1,8 +1,11 @@
 // ToyWork: a small model without LibTorch, for tests, benchmarks and a first look.
 //
-// Stage s computes y = 1.5 tanh(w_s x), elementwise, on a vector of `width` doubles; the loss of a microbatch is the mean square of the last stage's output less a target, scaled by 1 / microbatches.
-// Inputs and targets are functions of the seed, step and microbatch. Knows forward, backward, backward_input and backward_weight; ops of other kinds do nothing and pass their input on. Gradients are summed in the
-// order in which the tasks run, so they are bitwise those of reference_gradients() when the summing op runs in microbatch order.
+// Stage s computes y = 1.5 tanh(w_s x), elementwise, on a vector of `width` doubles; the loss of a
+// microbatch is the mean square of the last stage's output less a target, scaled by 1 /
+// microbatches. Inputs and targets are functions of the seed, step and microbatch. Knows forward,
+// backward, backward_input and backward_weight; ops of other kinds do nothing and pass their input
+// on. Gradients are summed in the order in which the tasks run, so they are bitwise those of
+// reference_gradients() when the summing op runs in microbatch order.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +28,31 @@ struct ToyResult {
   std::vector<std::vector<double>> gradients;
   double loss = 0;
 };
-[[nodiscard]] ToyResult reference_gradients(const ToyModel& model, std::int64_t step, int microbatches);
+[[nodiscard]] ToyResult reference_gradients(const ToyModel& model, std::int64_t step,
+                                            int microbatches);
 
 class ToyWork final : public Work {
  public:
   explicit ToyWork(const ToyModel& model) : model_(model) {}
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
-  core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override;
+  core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
+                   Payload& output) override;
 
   // Of the current step; a stage that ran nothing here has no entry.
   [[nodiscard]] const std::map<int, std::vector<double>>& gradients() const { return gradients_; }
   [[nodiscard]] double loss() const { return loss_; }
-  // Activations and deferred gradients that are held now, of all microbatches; 0 at the end of a step.
+  // Activations and deferred gradients that are held now, of all microbatches; 0 at the end of a
+  // step.
   [[nodiscard]] std::size_t live() const { return saved_.size() + deferred_.size(); }
 
  private:
   using Key = std::pair<int, int>;  // stage, microbatch
 
-  core::Status run_forward(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output);
-  core::Status run_backward_input(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output);
+  core::Status run_forward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
+                           Payload& output);
+  core::Status run_backward_input(const TaskInfo& task, std::span<Input> inputs, bool wanted,
+                                  Payload& output);
   void run_backward_weight(const TaskInfo& task);
 
   ToyModel model_;
@@ -52,8 +60,10 @@ class ToyWork final : public Work {
   int microbatches_ = 0;
   std::map<int, std::vector<double>> gradients_;
   double loss_ = 0;
-  std::map<Key, std::vector<double>> saved_;     // a stage's input, from forward until the weight gradient
-  std::map<Key, std::vector<double>> deferred_;  // the output gradient, from backward_input until backward_weight
+  std::map<Key, std::vector<double>>
+      saved_;  // a stage's input, from forward until the weight gradient
+  std::map<Key, std::vector<double>>
+      deferred_;  // the output gradient, from backward_input until backward_weight
 };
 
 }  // namespace ripeline::runtime

@@ -38,7 +38,9 @@ void Trace::arrival(std::int64_t step, core::Message message, core::Time at) {
 
 std::string Trace::events() const {
   std::string text;
-  append(text, {{"ph", "M"}, {"name", "process_name"}, {"pid", rank_},
+  append(text, {{"ph", "M"},
+                {"name", "process_name"},
+                {"pid", rank_},
                 {"args", {{"name", "rank " + std::to_string(rank_)}}}});
   for (const TaskEvent& e : tasks_) {
     const core::LaneFacts& lane = facts_.lanes[static_cast<std::size_t>(e.task.lane)];
@@ -50,7 +52,8 @@ std::string Trace::events() const {
                   {"tid", name_of(lane.engine)},
                   {"ts", microseconds(e.start)},
                   {"dur", microseconds(e.end - e.start)},
-                  {"args", {{"step", e.step}, {"stage", lane.stage}, {"microbatch", e.task.microbatch}}}});
+                  {"args",
+                   {{"step", e.step}, {"stage", lane.stage}, {"microbatch", e.task.microbatch}}}});
   }
   for (const ArrivalEvent& e : arrivals_) {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(e.message.edge)];

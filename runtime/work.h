@@ -1,7 +1,9 @@
 // Work: what a rank's tasks do. The runtime knows when; a Work knows what.
 //
-// One Work serves all stages of one rank; it is called from the rank's thread, one task at a time. Payloads are its own business: what one stage's task returns is what the tasks that need it
-// at other stages get. Failures are statuses; exceptions of user code are caught by the worker and reported with the task.
+// One Work serves all stages of one rank; it is called from the rank's thread, one task at a time.
+// Payloads are its own business: what one stage's task returns is what the tasks that need it at
+// other stages get. Failures are statuses; exceptions of user code are caught by the worker and
+// reported with the task.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ namespace ripeline::runtime {
 
 // A task as the work sees it.
 struct TaskInfo {
-  std::string_view op;   // as the program names it
+  std::string_view op;  // as the program names it
   core::OpKind kind = core::OpKind::plain;
   int stage = 0;
   int stages = 0;
@@ -27,7 +29,7 @@ struct TaskInfo {
 
 // What a needed task at another stage returned.
 struct Input {
-  std::string_view op;   // of the producer
+  std::string_view op;  // of the producer
   core::OpKind kind = core::OpKind::plain;
   int stage = 0;
   Payload payload;
@@ -38,8 +40,10 @@ class Work {
   virtual ~Work() = default;
 
   virtual core::Status begin_step(std::int64_t step, int microbatches) = 0;
-  // Runs the task to its end. `output` goes to every task at another stage that needs this one; it is left alone when `wanted` is false.
-  virtual core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) = 0;
+  // Runs the task to its end. `output` goes to every task at another stage that needs this one; it
+  // is left alone when `wanted` is false.
+  virtual core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
+                           Payload& output) = 0;
 };
 
 }  // namespace ripeline::runtime

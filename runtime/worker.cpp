@@ -75,9 +75,9 @@ Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
     }
     if (received) last_event = now();
     if (now() >= last_event + options_.silence) {
-      return fail({StatusCode::timeout,
-                   "rank " + std::to_string(transport_.rank()) + " saw nothing happen for " +
-                       seconds_text(options_.silence)});
+      return fail({StatusCode::timeout, "rank " + std::to_string(transport_.rank()) +
+                                            " saw nothing happen for " +
+                                            seconds_text(options_.silence)});
     }
   }
   report.duration = now() - begin;
@@ -116,8 +116,7 @@ Status Worker::send(core::Message message) {
     payload = std::move(found->second);
     mailbox_.erase(found);
   }
-  return transport_.send(to,
-                         {.step = executor_.step(), .message = message, .sent = now()},
+  return transport_.send(to, {.step = executor_.step(), .message = message, .sent = now()},
                          std::move(payload));
 }
 
@@ -125,8 +124,12 @@ Status Worker::run_task(core::Task task, StepReport& report) {
   const auto lane_index = static_cast<std::size_t>(task.lane);
   const core::LaneFacts& lane = facts_.lanes[lane_index];
   const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(lane.op)];
-  const TaskInfo info{.op = op.name, .kind = op.kind, .stage = lane.stage, .stages = facts_.stages,
-                      .microbatch = task.microbatch, .microbatches = microbatches_,
+  const TaskInfo info{.op = op.name,
+                      .kind = op.kind,
+                      .stage = lane.stage,
+                      .stages = facts_.stages,
+                      .microbatch = task.microbatch,
+                      .microbatches = microbatches_,
                       .step = executor_.step()};
   started_.push_back(task);
   inputs_.clear();
@@ -135,7 +138,9 @@ Status Worker::run_task(core::Task task, StepReport& report) {
         facts_.lanes[static_cast<std::size_t>(facts_.edges[static_cast<std::size_t>(id)].producer)];
     const core::OpFacts& from_op = facts_.ops[static_cast<std::size_t>(from.op)];
     auto node = mailbox_.extract({executor_.step(), id, task.microbatch});
-    inputs_.push_back({.op = from_op.name, .kind = from_op.kind, .stage = from.stage,
+    inputs_.push_back({.op = from_op.name,
+                       .kind = from_op.kind,
+                       .stage = from.stage,
                        .payload = node.empty() ? Payload{} : std::move(node.mapped())});
   }
   const core::Time begin = now();

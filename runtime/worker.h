@@ -1,7 +1,8 @@
 // Worker: one rank's loop. It feeds an Executor from a Transport and runs its tasks with a Work.
 //
-// Single-threaded: a task runs to its end in the caller's thread; between tasks the transport is progressed, and the worker blocks in it when nothing may start. No wait is longer than
-// `silence`: then step() fails and names what waits for whom.
+// Single-threaded: a task runs to its end in the caller's thread; between tasks the transport is
+// progressed, and the worker blocks in it when nothing may start. No wait is longer than `silence`:
+// then step() fails and names what waits for whom.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@ namespace ripeline::runtime {
 
 struct WorkerOptions {
   std::chrono::nanoseconds silence = std::chrono::seconds(120);  // the longest wait for any event
-  Trace* trace = nullptr;  // borrowed; null: none
+  Trace* trace = nullptr;                                        // borrowed; null: none
   // Called before each task and may sleep: injected compute delays. Null: none.
   std::function<void(core::Task, const TaskInfo&)> before_task;
 };
@@ -38,7 +39,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // One step of training: every task of this rank once. On failure the peers are told (Transport::abandon) and the status says what this rank waited for.
+  // One step of training: every task of this rank once. On failure the peers are told
+  // (Transport::abandon) and the status says what this rank waited for.
   core::Status step(std::int64_t step, int microbatches, StepReport& report);
 
   [[nodiscard]] const core::Ledger& ledger() const { return ledger_; }
@@ -56,7 +58,9 @@ class Worker {
   core::Status begin_step(std::int64_t step, int microbatches);
   core::Status fail(core::Status status);
   // The host's monotonic clock, so that the traces of its ranks fit together.
-  [[nodiscard]] static core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+  [[nodiscard]] static core::Time now() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
 
   const core::ProgramFacts& facts_;
   Transport& transport_;
@@ -72,7 +76,8 @@ class Worker {
   std::vector<core::Task> started_;
   std::vector<core::Command> commands_;  // of the last poll
   std::vector<Delivery> deliveries_;
-  std::vector<Delivery> later_;  // of steps beyond the next: a rank that needs nothing from this one may be far ahead
+  std::vector<Delivery>
+      later_;  // of steps beyond the next: a rank that needs nothing from this one may be far ahead
   std::vector<Input> inputs_;
 };
 

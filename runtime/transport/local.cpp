@@ -23,7 +23,8 @@ struct Group {
   struct Rank {
     std::condition_variable changed;  // what concerns this rank
     std::deque<Delivery> inbox;
-    std::map<std::int64_t, Payload> gathers;  // by the number of the call; dropped when all have read it
+    std::map<std::int64_t, Payload>
+        gathers;  // by the number of the call; dropped when all have read it
     bool finished = false;
     bool gone = false;  // finished, abandoned or destroyed
     Status why;         // of abandon
@@ -56,8 +57,8 @@ class LocalTransport final : public Transport {
     std::unique_lock lock(group_->mutex);
     if (!failure_.ok()) return failure_;
     if (to_rank < 0 || to_rank >= ranks() || to_rank == rank_) {
-      return {StatusCode::invalid, "rank " + std::to_string(rank_) + " cannot send to rank " +
-                                       std::to_string(to_rank)};
+      return {StatusCode::invalid,
+              "rank " + std::to_string(rank_) + " cannot send to rank " + std::to_string(to_rank)};
     }
     of(to_rank).inbox.push_back({envelope, std::move(payload)});
     lock.unlock();  // the woken rank would only wait for it
@@ -90,7 +91,9 @@ class LocalTransport final : public Transport {
     self().changed.wait_for(lock, limit, [&] { return is_complete() || someone_is_lost(); });
     if (!is_complete()) {
       failure_ = loss();
-      if (failure_.ok()) failure_ = silence(limit, [call](const Group::Rank& r) { return r.gathers.contains(call); });
+      if (failure_.ok())
+        failure_ =
+            silence(limit, [call](const Group::Rank& r) { return r.gathers.contains(call); });
       return failure_;
     }
     all.clear();
@@ -140,13 +143,15 @@ class LocalTransport final : public Transport {
     return false;
   }
 
-  // Who was lost; a rank that said why comes after one that did not, since it is only the messenger.
+  // Who was lost; a rank that said why comes after one that did not, since it is only the
+  // messenger.
   Status loss() {
     Status told;
     for (int rank = 0; rank < ranks(); ++rank) {
       if (!is_lost(rank)) continue;
       if (of(rank).why.ok()) {
-        return {StatusCode::lost, "rank " + std::to_string(rank) + " was lost (it ended without a word)"};
+        return {StatusCode::lost,
+                "rank " + std::to_string(rank) + " was lost (it ended without a word)"};
       }
       if (told.ok()) {
         told = told_status(rank, of(rank).why);
@@ -161,9 +166,8 @@ class LocalTransport final : public Transport {
     for (int rank = 0; rank < ranks(); ++rank) {
       if (!came(of(rank))) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
-    return {StatusCode::timeout,
-            "rank " + std::to_string(rank_) + " waited " +
-                seconds_text(limit) + " for rank " + missing};
+    return {StatusCode::timeout, "rank " + std::to_string(rank_) + " waited " +
+                                     seconds_text(limit) + " for rank " + missing};
   }
 
   std::shared_ptr<Group> group_;

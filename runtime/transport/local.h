@@ -1,6 +1,7 @@
 // transport/local: the ranks of one process as threads.
 //
-// make_local_group(n) gives n transports that belong together; give one to each thread. A transport that is destroyed before finish() is a lost rank to the others.
+// make_local_group(n) gives n transports that belong together; give one to each thread. A transport
+// that is destroyed before finish() is a lost rank to the others.
 #pragma once
 
 #include <memory>

@@ -29,7 +29,11 @@ constexpr auto kLongestWait = std::chrono::hours(24);
 class SocketTransport final : public Transport {
  public:
   explicit SocketTransport(const SocketOptions& options)
-      : options_(options), io_(1), work_(io_.get_executor()), timer_(io_), peers_(static_cast<std::size_t>(options.ranks)) {}
+      : options_(options),
+        io_(1),
+        work_(io_.get_executor()),
+        timer_(io_),
+        peers_(static_cast<std::size_t>(options.ranks)) {}
 
   ~SocketTransport() override {
     for (const auto& connection : connections_) {
@@ -43,8 +47,9 @@ class SocketTransport final : public Transport {
     if (Status status = wire_up(io_, options_, connections_, early); !status.ok()) return status;
     for (int rank = 0; rank < ranks(); ++rank) {
       if (rank == options_.rank) continue;
-      connection(rank).hand_over({.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
-                                  .on_closed = [this, rank](const Status& why) { lose(rank, why); }});
+      connection(rank).hand_over(
+          {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
+           .on_closed = [this, rank](const Status& why) { lose(rank, why); }});
       for (Frame& frame : early[static_cast<std::size_t>(rank)]) take(rank, std::move(frame));
     }
     return {};
@@ -56,8 +61,8 @@ class SocketTransport final : public Transport {
   Status send(int to_rank, const Envelope& envelope, Payload payload) override {
     if (!failure_.ok()) return failure_;
     if (to_rank < 0 || to_rank >= ranks() || to_rank == rank()) {
-      return {StatusCode::invalid, "rank " + std::to_string(rank()) + " cannot send to rank " +
-                                       std::to_string(to_rank)};
+      return {StatusCode::invalid,
+              "rank " + std::to_string(rank()) + " cannot send to rank " + std::to_string(to_rank)};
     }
     connection(to_rank).send(frame(FrameKind::data, envelope, std::move(payload)));
     return {};
@@ -93,7 +98,8 @@ class SocketTransport final : public Transport {
       return failure_;
     }
     all.clear();
-    for (int r = 0; r < ranks(); ++r) all.push_back(std::move(gathers_.extract({call, r}).mapped()));
+    for (int r = 0; r < ranks(); ++r)
+      all.push_back(std::move(gathers_.extract({call, r}).mapped()));
     return {};
   }
 
@@ -102,7 +108,8 @@ class SocketTransport final : public Transport {
     finishing_ = true;
     to_all(frame(FrameKind::goodbye, {}, {}));
     const auto missing = [&] {
-      return first_rank([&](int r) { return r != rank() && !(peer(r).goodbye && connection(r).flushed()); });
+      return first_rank(
+          [&](int r) { return r != rank() && !(peer(r).goodbye && connection(r).flushed()); });
     };
     run_for(limit, [&] { return missing() < 0 || loss_seen_; });
     if (missing() < 0) return {};
@@ -116,7 +123,8 @@ class SocketTransport final : public Transport {
     abandoned_ = true;
     if (failure_.ok()) failure_ = why;
     for (int r = 0; r < ranks(); ++r) {
-      if (r != rank()) connection(r).send_last(abandon_frame(options_.token, options_.program_hash, why));
+      if (r != rank())
+        connection(r).send_last(abandon_frame(options_.token, options_.program_hash, why));
     }
     run_for(kLastWords, [this] {
       return first_rank([this](int r) { return r != rank() && !connection(r).flushed(); }) < 0;
@@ -134,8 +142,11 @@ class SocketTransport final : public Transport {
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
   Frame frame(FrameKind kind, const Envelope& envelope, Payload payload) const {
-    return {.kind = kind, .token = options_.token, .program_hash = options_.program_hash,
-            .envelope = envelope, .payload = std::move(payload)};
+    return {.kind = kind,
+            .token = options_.token,
+            .program_hash = options_.program_hash,
+            .envelope = envelope,
+            .payload = std::move(payload)};
   }
 
   void to_all(const Frame& frame) {
@@ -156,7 +167,8 @@ class SocketTransport final : public Transport {
   template <class Condition>
   void run_for(std::chrono::nanoseconds wait, const Condition& condition) {
     if (condition()) return;
-    const Clock::time_point limit = Clock::now() + std::min<std::chrono::nanoseconds>(wait, kLongestWait);
+    const Clock::time_point limit =
+        Clock::now() + std::min<std::chrono::nanoseconds>(wait, kLongestWait);
     const bool is_short = wait < kShortWait;
     if (is_short) {
       timer_.expires_at(limit);
@@ -196,11 +208,13 @@ class SocketTransport final : public Transport {
     if (!p.loss.ok()) return;
     // After its goodbye, and ours, a closed connection is the end.
     if (p.goodbye && finishing_) return;
-    p.loss = {StatusCode::lost, "rank " + std::to_string(rank) + " was lost (" + why.message() + ")"};
+    p.loss = {StatusCode::lost,
+              "rank " + std::to_string(rank) + " was lost (" + why.message() + ")"};
     loss_seen_ = true;
   }
 
-  // The cause if it is known: a rank that went without a word before one that only tells of another.
+  // The cause if it is known: a rank that went without a word before one that only tells of
+  // another.
   Status loss() {
     Status told;
     for (const Peer& p : peers_) {
@@ -212,8 +226,9 @@ class SocketTransport final : public Transport {
   }
 
   Status silence(std::chrono::nanoseconds limit, int missing) const {
-    return {StatusCode::timeout, "rank " + std::to_string(rank()) + " waited " + seconds_text(limit) +
-                                     " for rank " + std::to_string(missing) + ", which said nothing"};
+    return {StatusCode::timeout, "rank " + std::to_string(rank()) + " waited " +
+                                     seconds_text(limit) + " for rank " + std::to_string(missing) +
+                                     ", which said nothing"};
   }
 
   SocketOptions options_;

@@ -1,7 +1,9 @@
 // transport/socket: the ranks of one host as processes, over Unix sockets.
 //
-// Every rank listens in `folder` and connects to the others; a connection opens with a hello (docs/formats.md) that carries run token, rank, world size and program hash, and is refused if
-// they differ. The death of a peer is seen within milliseconds and named. Descriptors are close-on-exec, lengths are bounded before anything is allocated, strangers are dropped.
+// Every rank listens in `folder` and connects to the others; a connection opens with a hello
+// (docs/formats.md) that carries run token, rank, world size and program hash, and is refused if
+// they differ. The death of a peer is seen within milliseconds and named. Descriptors are
+// close-on-exec, lengths are bounded before anything is allocated, strangers are dropped.
 #pragma once
 
 #include <chrono>
@@ -16,11 +18,12 @@ namespace ripeline::runtime {
 struct SocketOptions {
   int rank = 0;
   int ranks = 1;
-  std::string folder;           // of this run alone, mode 0700; made by the launcher or by the first rank
-  std::uint64_t token = 0;      // of this run
+  std::string folder;  // of this run alone, mode 0700; made by the launcher or by the first rank
+  std::uint64_t token = 0;  // of this run
   std::uint64_t program_hash = 0;
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
-  std::chrono::nanoseconds hello_limit = std::chrono::seconds(5);  // a caller that says nothing for so long is dropped
+  std::chrono::nanoseconds hello_limit =
+      std::chrono::seconds(5);  // a caller that says nothing for so long is dropped
   std::uint64_t largest_payload = std::uint64_t{1} << 32;  // bytes; a longer frame is a violation
 };
 

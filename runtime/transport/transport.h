@@ -1,8 +1,9 @@
 // A Transport carries messages between ranks.
 //
-// A message that arrives is reported once, whole, with the task it belongs to; messages may overtake each other. send() returns at once and takes the payload. Messages may arrive before the
-// local rank is ready for them: they are queued, never dropped. After the first failure every later call fails too, with who was lost. Every wait has a limit. One Transport belongs to one
-// thread.
+// A message that arrives is reported once, whole, with the task it belongs to; messages may
+// overtake each other. send() returns at once and takes the payload. Messages may arrive before the
+// local rank is ready for them: they are queued, never dropped. After the first failure every later
+// call fails too, with who was lost. Every wait has a limit. One Transport belongs to one thread.
 //
 //   transport.send(1, {.step = 0, .message = m, .sent = now}, std::move(bytes));
 //   transport.poll(50ms, deliveries);
@@ -24,7 +25,8 @@ using Payload = std::vector<std::byte>;
 struct Envelope {
   std::int64_t step = 0;
   core::Message message;
-  // When it was sent, on the sender's monotonic clock. Comparable between the ranks of one host only; used by injected delays and traces, never by a decision.
+  // When it was sent, on the sender's monotonic clock. Comparable between the ranks of one host
+  // only; used by injected delays and traces, never by a decision.
   core::Time sent{0};
 };
 
@@ -42,17 +44,20 @@ class Transport {
 
   virtual core::Status send(int to_rank, const Envelope& envelope, Payload payload) = 0;
 
-  // Moves bytes and appends what has arrived; waits up to `wait` if nothing has. Returning with nothing is no failure.
+  // Moves bytes and appends what has arrived; waits up to `wait` if nothing has. Returning with
+  // nothing is no failure.
   virtual core::Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) = 0;
 
-  // Every rank gives its bytes and gets those of all, by rank. All ranks must call it in the same order; also the barrier. Messages that arrive meanwhile are queued.
+  // Every rank gives its bytes and gets those of all, by rank. All ranks must call it in the same
+  // order; also the barrier. Messages that arrive meanwhile are queued.
   virtual core::Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
                                   std::vector<Payload>& all) = 0;
 
   // All ranks say goodbye before anyone closes; afterwards a closed peer is no loss.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
-  // Tells the peers why this rank stops, as far as they can still be reached, so that they name the cause and not the messenger.
+  // Tells the peers why this rank stops, as far as they can still be reached, so that they name the
+  // cause and not the messenger.
   virtual void abandon(const core::Status& why) = 0;
 };
 

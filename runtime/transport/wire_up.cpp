@@ -9,12 +9,12 @@
 #include <array>
 #include <asio/steady_timer.hpp>
 
-#include "runtime/duration.h"
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <string>
 #include <utility>
+#include "runtime/duration.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -58,8 +58,8 @@ class WireUp {
     stop();
     if (!result_.ok() || missing().empty()) return result_;
     return {StatusCode::timeout, "rank " + std::to_string(options_.rank) + " waited " +
-                                     seconds_text(options_.connect_limit) +
-                                     " for rank " + missing() + " to connect in " + options_.folder};
+                                     seconds_text(options_.connect_limit) + " for rank " +
+                                     missing() + " to connect in " + options_.folder};
   }
 
  private:
@@ -84,9 +84,11 @@ class WireUp {
       return system_error("cannot make the run's folder");
     }
     struct stat info {};
-    if (lstat(options_.folder.c_str(), &info) != 0) return system_error("cannot look at the run's folder");
+    if (lstat(options_.folder.c_str(), &info) != 0)
+      return system_error("cannot look at the run's folder");
     if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
-      return {StatusCode::refused, options_.folder + ": expected a folder of this user alone (mode 0700)"};
+      return {StatusCode::refused,
+              options_.folder + ": expected a folder of this user alone (mode 0700)"};
     }
     if (path_of(options_.ranks).size() >= sizeof(sockaddr_un::sun_path)) {
       return {StatusCode::invalid, options_.folder + ": too long for the path of a Unix socket"};
@@ -106,9 +108,12 @@ class WireUp {
     return {};
   }
 
-  // A rank that still starts must learn that the programs differ, or it waits for ranks that have ended.
+  // A rank that still starts must learn that the programs differ, or it waits for ranks that have
+  // ended.
   void wait_for_late_ranks(Clock::time_point limit) {
-    const auto all_met = [this] { return std::find(met_.begin(), met_.end(), false) == met_.end(); };
+    const auto all_met = [this] {
+      return std::find(met_.begin(), met_.end(), false) == met_.end();
+    };
     while (!all_met() && Clock::now() < limit) io_.run_one_until(limit);
   }
 
@@ -121,7 +126,8 @@ class WireUp {
     for (const auto& timer : timers_) timer->cancel();
   }
 
-  // Not async_accept(): its descriptors are close-on-exec only later, and a program that another thread starts in between would keep the connection alive.
+  // Not async_accept(): its descriptors are close-on-exec only later, and a program that another
+  // thread starts in between would keep the connection alive.
   void accept_next() {
     acceptor_.async_wait(acceptor_.wait_read, [this, alive = alive_](asio::error_code error) {
       if (!*alive || error) return;
@@ -218,18 +224,20 @@ class WireUp {
   bool greet(const std::shared_ptr<Connection>& connection, int expected, const Frame& frame) {
     const int rank = frame.envelope.message.edge;
     const int ranks = frame.envelope.message.microbatch;
-    if (frame.kind != FrameKind::hello || rank < 0 || (expected >= 0 && rank != expected)) return false;
+    if (frame.kind != FrameKind::hello || rank < 0 || (expected >= 0 && rank != expected))
+      return false;
     if (expected < 0) connection->send(hello());
     if (rank < options_.ranks) met_[static_cast<std::size_t>(rank)] = true;
     if (ranks != options_.ranks) {
-      refuse(rank, "has " + std::to_string(ranks) + " ranks, rank " + std::to_string(options_.rank) +
-                       " has " + std::to_string(options_.ranks));
+      refuse(rank, "has " + std::to_string(ranks) + " ranks, rank " +
+                       std::to_string(options_.rank) + " has " + std::to_string(options_.ranks));
       return true;
     }
     if (frame.program_hash != options_.program_hash) {
       another_program_ = true;
       refuse(rank, "runs program " + hex(frame.program_hash) + ", rank " +
-                       std::to_string(options_.rank) + " runs program " + hex(options_.program_hash) +
+                       std::to_string(options_.rank) + " runs program " +
+                       hex(options_.program_hash) +
                        ": all ranks must be built from the same schedule");
       return true;
     }
@@ -238,9 +246,10 @@ class WireUp {
     if (place) return false;
     place = connection;
     std::erase(pending_, connection);
-    connection->hand_over({.on_frame = [this, rank](Frame&& f) {
-                             early_[static_cast<std::size_t>(rank)].push_back(std::move(f));
-                           },
+    connection->hand_over({.on_frame =
+                               [this, rank](Frame&& f) {
+                                 early_[static_cast<std::size_t>(rank)].push_back(std::move(f));
+                               },
                            .on_closed = [this, rank](const Status& why) { lose(rank, why); }});
     return true;
   }
@@ -260,7 +269,8 @@ class WireUp {
   // To the ranks that fit, so that they name the cause; the one that was refused has our hello.
   void say_why() {
     for (const auto& connection : connections_) {
-      if (connection) connection->send_last(abandon_frame(options_.token, options_.program_hash, result_));
+      if (connection)
+        connection->send_last(abandon_frame(options_.token, options_.program_hash, result_));
     }
     const auto is_flushed = [this] {
       return std::all_of(connections_.begin(), connections_.end(),
@@ -281,7 +291,7 @@ class WireUp {
   asio::local::stream_protocol::acceptor acceptor_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
-  std::vector<bool> met_;  // ranks that have said hello, and the own
+  std::vector<bool> met_;         // ranks that have said hello, and the own
   bool another_program_ = false;  // found here, or by a rank that has told us
   Status result_;
   // Handlers that are queued when this ends look here first.

@@ -1,7 +1,8 @@
 // wire_up: connects every rank with every other. Private to transport/socket.
 //
-// A rank listens at `folder`/rank-N and connects to the ranks below its own; both sides open with a hello. Strangers are dropped and the listening goes on: another user's process, another
-// run's, one that breaks the format or says nothing.
+// A rank listens at `folder`/rank-N and connects to the ranks below its own; both sides open with a
+// hello. Strangers are dropped and the listening goes on: another user's process, another run's,
+// one that breaks the format or says nothing.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,8 @@
 
 namespace ripeline::runtime {
 
-// connections[rank], empty at the own. Fails by status: which ranks did not come, or how one does not fit.
+// connections[rank], empty at the own. Fails by status: which ranks did not come, or how one does
+// not fit.
 core::Status wire_up(asio::io_context& io, const SocketOptions& options,
                      std::vector<std::shared_ptr<Connection>>& connections,
                      std::vector<std::deque<Frame>>& early);
