@@ -3,12 +3,12 @@
 //
 // A delay is a function of the seed and of what it delays (step, task or message), never of time or
 // order, so that every schedule meets the same delays. SPEC is a comma-separated list:
-//   compute=OP:MS            each task of that op sleeps MS milliseconds first, e.g.
-//   compute=F:4,compute=B:8 jitter=P                 each such sleep is scaled by 1 + P * U(-1, 1)
-//   message=MS               every message takes MS longer
-//   rare=PERCENT:MS          that share of the messages takes MS longer still
-//   fifo                     messages of one edge keep their order (a late one holds up those
-//   behind it); without it they overtake
+//   compute=OP:MS      a task of that op sleeps MS milliseconds first: compute=F:4,compute=B:8
+//   jitter=P           each such sleep is scaled by 1 + P * U(-1, 1)
+//   message=MS         every message takes MS longer
+//   rare=PERCENT:MS    that share of the messages takes MS longer still
+//   fifo               messages of one edge keep their order: a late one holds up those behind it;
+//                      without it they overtake
 // DelayedTransport wraps a transport and holds each delivery back until its time; it relies on
 // Envelope::sent, hence on one host.
 #pragma once

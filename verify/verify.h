@@ -1,11 +1,12 @@
 // verify: Program to Verdict.
 //
 // Five obligations, each proved, refuted or unknown:
-//   deadlock     for every timing, every choice among tasks that may start and every microbatch
-//   count in range, the program does not stick collectives  the members of a tensor-parallel group
-//   issue the same collectives in the same order messages     each message has one producer and one
-//   consumer, and its link's order and slots suffice memory       no resource exceeds its capacity,
-//   no `assert peak` fails once         every task runs exactly once
+//   deadlock     the program does not stick, for every timing, every choice among the tasks that
+//                may start and every microbatch count in range
+//   collectives  the members of a tensor-parallel group issue the same ones in the same order
+//   messages     each has one producer and one consumer, and its link's order and slots suffice
+//   memory       no resource exceeds its capacity, no `assert peak` fails
+//   once         every task runs exactly once
 // Proved holds for any choice among the tasks that may start, hence for every hint and timing.
 // Refuted comes with a run that the program's own dispatch makes under some timing, replayed by
 // spec/machine.h before it is reported. Unknown is everything else, with the reason; it never
