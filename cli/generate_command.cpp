@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <regex>
 
 #include <fmt/format.h>
 
@@ -44,11 +43,19 @@ std::string regenerate(const GenerateCommand& command) {
   return text + " -o " + base_name(command.output);
 }
 
-// Whole or not at all: a reader never sees half a file.
+// Whole or not at all: a reader never sees half a file. A device or a pipe, as /dev/null, stays
+// one.
 bool write_file(const std::string& path, const std::string& text) {
   if (path == "-") {
     std::cout << text;
     return true;
+  }
+  std::error_code no_status;
+  if (std::filesystem::is_other(std::filesystem::status(path, no_status))) {
+    std::ofstream device(path, std::ios::binary);
+    if (device << text << std::flush) return true;
+    std::cerr << fmt::format("ripeline: {}: cannot be written: {}\n", path, std::strerror(errno));
+    return false;
   }
   const std::string partial = path + ".partial";
   std::ofstream out(partial, std::ios::binary);
@@ -95,9 +102,8 @@ void add_generate(CLI::App& app, int& exit_code) {
   add_program_options(*command, options->program);
   const CLI::Validator identifier(
       [](std::string& text) {
-        static const std::regex kIdentifier("[A-Za-z][A-Za-z0-9_]*");
-        return std::regex_match(text, kIdentifier) ? std::string()
-                                                   : "'" + text + "' is not a C++ identifier";
+        return codegen::is_namespace(text) ? std::string()
+                                           : "'" + text + "' cannot name the C++ namespace";
       },
       "NAME");
   command->add_option("--name", options->name, "the namespace of the generated code")

@@ -83,7 +83,8 @@ int run(const VerifyCommand& command) {
     std::cout << (all.size() == 1
                       ? all[0]
                       : nlohmann::json{{"schema", "ripeline.verify.list/1"}, {"programs", all}})
-                     .dump(2)
+                     // A file's name may be bytes that are no text.
+                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
               << '\n';
   }
   return code;

@@ -1,6 +1,10 @@
 // The whole generator, top to bottom: banner, facts, numbers, guards, order, arbiter.
 #include "codegen/generate.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "codegen/parts.h"
@@ -36,15 +40,22 @@ std::string range_text(const spec::MicrobatchRange& range) {
   return fmt::format("{} .. {} microbatches", range.min, *range.max);
 }
 
+// What a user names may have line ends in it, which would end the comment.
+std::string on_one_line(std::string text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
+  return text;
+}
+
 std::string banner(const spec::Program& program, const GenerateOptions& options) {
   std::vector<std::string> texts = {
       fmt::format("// The arbiter of pipeline {}: {} ranks, {}.", program.name, program.ranks,
                   range_text(program.microbatches)),
       "//",
       fmt::format("// Written by ripeline " RIPELINE_VERSION " from {}, program hash {}.",
-                  options.file, spec::hash_text(program.hash)),
+                  on_one_line(options.file), spec::hash_text(program.hash)),
       "// Do not edit; to write it again:",
-      "//   " + options.command,
+      "//   " + on_one_line(options.command),
       "//"};
   return lines(texts);
 }
@@ -87,6 +98,17 @@ std::string header(const spec::Program& program, const GenerateOptions& options,
 }
 
 }  // namespace
+
+bool is_namespace(const std::string& name) {
+  constexpr std::array<std::string_view, 3> kTaken = {"core", "ops", "Arbiter"};
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto may_follow = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), may_follow) && identifier(name) == name &&
+         std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end();
+}
 
 std::string generate(const verify::ProvedProgram& proved, const GenerateOptions& options) {
   return header(proved.program(), options, proof_text(proved), &proved.peaks());

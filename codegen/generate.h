@@ -12,10 +12,14 @@
 namespace ripeline::codegen {
 
 struct GenerateOptions {
-  std::string name;     // of the namespace and file: a C++ identifier
+  std::string name;     // of the namespace and file, as is_namespace() wants it
   std::string file;     // base name of the source, for the banner
   std::string command;  // how to regenerate, for the banner
 };
+
+// Whether the generated text can be in a namespace of this name: a C++ identifier, no keyword, and
+// none that means something else in there.
+[[nodiscard]] bool is_namespace(const std::string& name);
 
 [[nodiscard]] std::string generate(const verify::ProvedProgram& proved,
                                    const GenerateOptions& options);

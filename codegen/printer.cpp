@@ -39,7 +39,7 @@ constexpr std::array kKeywords = {"alignas",       "alignof",     "and",
                                   "typename",      "union",       "unsigned",
                                   "using",         "virtual",     "void",
                                   "volatile",      "wchar_t",     "while",
-                                  "xor",           "xor_eq"};
+                                  "xor",           "xor_eq",      "NULL"};  // a macro, and as taken
 
 [[noreturn]] void mistake(std::string_view what, std::string_view name) {
   std::fprintf(stderr, "ripeline: a bug in the generator: %.*s '%.*s'\n",
@@ -148,7 +148,9 @@ std::string quoted(std::string_view text) {
 }
 
 std::string identifier(const std::string& name) {
-  const bool taken = std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
+  // `int` becomes `int_`, so `int_` becomes `int__`: no two names become one.
+  const std::string word = name.substr(0, name.find_last_not_of('_') + 1);
+  const bool taken = std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
   return taken ? name + "_" : name;
 }
 

@@ -83,6 +83,16 @@ Goal goal_of_assertions(const Program& program, int microbatches) {
   return goal;
 }
 
+std::optional<spec::Span> bound_without_value(const Program& program, int microbatches) {
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (const spec::Pool& pool : program.pools) {
+      if (pool.resource != assertion.resource) continue;
+      if (!bound_at(program, assertion, pool, microbatches)) return assertion.span;
+    }
+  }
+  return std::nullopt;
+}
+
 spec::Span span_of_broken(const Program& program, const Goal& goal, int microbatches,
                           int last_lane) {
   for (const spec::PeakAssertion& assertion : program.assertions) {

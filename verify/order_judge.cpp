@@ -215,7 +215,7 @@ Finding OrderJudge::asserted_peaks() {
   if (!cuts_) {
     for (const auto& [m, graph] : graphs_) {
       const Finding broken = bound_broken(m, graph, true);
-      if (broken.outcome == Outcome::refuted) return broken;
+      if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
     }
     return {.outcome = Outcome::proved, .method = "graph"};
   }
@@ -238,7 +238,7 @@ Finding OrderJudge::asserted_peaks() {
     // The order sticks before that place: each count has an answer of its own.
     for (int each = program_.microbatches.min; each <= *program_.microbatches.max; ++each) {
       broken = bound_broken(each, run_order(program_, each), true);
-      if (broken.outcome == Outcome::refuted) return broken;
+      if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
     }
     return {.outcome = Outcome::proved, .method = "graph"};
   }
@@ -251,7 +251,13 @@ Finding OrderJudge::asserted_peaks() {
   return broken;
 }
 
+// Refuted, or a reason why that is not known, or neither: the bounds hold.
 Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result, bool fewest) {
+  if (const auto span = bound_without_value(program_, microbatches)) {
+    return {.reason =
+                fmt::format("The bound has no integer value {}.", with_microbatches(microbatches)),
+            .span = *span};
+  }
   const Goal goal = goal_of_assertions(program_, microbatches);
   std::vector<std::int64_t> held(program_.pools.size(), 0);
   for (std::size_t i = 0; i < result.run.size(); ++i) {

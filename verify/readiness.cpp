@@ -2,6 +2,8 @@
 // count.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "verify/judges.h"
 
 namespace ripeline::verify {
@@ -84,6 +86,12 @@ Finding ReadinessJudge::settle(const Question& question) {
         return {.reason = "The solver gave up within its steps.",
                 .other_choices = found.other_choices};
       }
+      if (*least_count > std::numeric_limits<int>::max()) {
+        found.reason = fmt::format(
+            "Neither a proof nor a run was found with {} microbatches: so many are not searched.",
+            *least_count);
+        return found;
+      }
       next = static_cast<int>(*least_count);
     } else if (!program_.microbatches.contains(next)) {
       break;
@@ -124,6 +132,7 @@ Finding ReadinessJudge::settle(const Question& question) {
 Hunted ReadinessJudge::hunt_at(const Question& question, int microbatches) {
   Solver& solver = queries_.solver();
   const Goal goal = question.goal(microbatches);
+  if (!goal.is_stuck() && bound_without_value(program_, microbatches)) return {};
   std::vector<Term> extra = {question.bad, queries_.microbatches() == solver.number(microbatches)};
   // The smallest states first: a run to them has the fewest tasks.
   const auto next_target = [&]() -> std::optional<Target> {

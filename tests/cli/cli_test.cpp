@@ -1,7 +1,10 @@
 // The program `ripeline` as a user meets it: exit codes, what goes where, and the JSON fields that
 // other programs rely on.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -188,6 +191,37 @@ TEST_F(Cli, generate_writes_a_file_only_for_what_is_proved) {
   EXPECT_NE(read("x.h").find("namespace x"), std::string::npos);
   EXPECT_EQ(ripeline("generate bf --name x -o missing/x.h").exit_code, 2);
   EXPECT_EQ(ripeline("generate bf --name x -o -", "2>/dev/null").out.rfind("//", 0), 0u);
+}
+
+TEST_F(Cli, generate_leaves_a_device_or_a_pipe_what_it_is) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);  // the whole file fits into the pipe
+  ASSERT_GE(reader, 0);
+  EXPECT_EQ(ripeline("generate bf --name x -o pipe").exit_code, 0);
+  std::array<char, 2> start{};
+  EXPECT_EQ(::read(reader, start.data(), start.size()), 2);
+  EXPECT_EQ(start[0], '/');
+  close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST_F(Cli, generate_refuses_a_namespace_that_cannot_be) {
+  for (const char* name : {"class", "core", "ops", "Arbiter", "NULL", "2x", "a-b"}) {
+    EXPECT_EQ(ripeline(std::string("generate bf -o x.h --name ") + name).exit_code, 2) << name;
+  }
+}
+
+TEST_F(Cli, generate_keeps_odd_names_inside_its_comments) {
+  EXPECT_EQ(ripeline("generate bf --name x -o x.h --dispatch 'ready by\n bf'").exit_code, 0);
+  EXPECT_NE(read("x.h").find("ready by  bf"), std::string::npos);
+}
+
+TEST_F(Cli, json_is_written_of_a_file_whose_name_is_no_text) {
+  write("\xff.ripe", kSticks);
+  const Outcome outcome = ripeline("verify --format json '\xff.ripe'", "2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(nlohmann::json::accept(outcome.out));
 }
 
 TEST_F(Cli, generate_unproved_says_so_in_the_file) {

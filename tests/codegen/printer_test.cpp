@@ -40,6 +40,8 @@ TEST(Printer, joins_and_quotes) {
   EXPECT_EQ(paragraphs({"a", "b"}), "a\n\nb");
   EXPECT_EQ(quoted("a\"b\\"), "\"a\\\"b\\\\\"");
   EXPECT_EQ(identifier("new"), "new_");
+  EXPECT_EQ(identifier("new_"), "new__");
+  EXPECT_EQ(identifier("NULL"), "NULL_");
   EXPECT_EQ(identifier("F"), "F");
 }
 

@@ -196,6 +196,36 @@ TEST(Verify, proves_a_bound_that_depends_on_the_instance_and_the_count) {
   EXPECT_EQ(verdict.outcome, Outcome::proved) << summary(verdict);
 }
 
+// Such a bound is only tried for few counts when it is read; an order that is not linear is judged
+// count by count.
+TEST(Verify, a_bound_without_a_value_for_some_count_proves_nothing) {
+  const std::string order =
+      "pipeline p {\n"
+      "  microbatches 1 .. 90;\n"
+      "  stages 2;\n"
+      "  place s on s;\n"
+      "  op F forward { needs F at prev; acquires a; }\n"
+      "  op B backward { needs F at here, B at next; releases a; }\n"
+      "  resource a per stage { }\n"
+      "  order o on r { F * (microbatches * microbatches div microbatches); B * microbatches; }\n"
+      "  dispatch in order o;\n"
+      "  assert peak a <= (microbatches > 70 ? 3 / 2 : 70);\n"
+      "}\n";
+  const Verdict verdict = verify(compiled(order));
+  EXPECT_EQ(find(verdict, "memory").outcome, Outcome::unknown) << summary(verdict);
+  EXPECT_EQ(find(verdict, "memory").reason, "The bound has no integer value with 71 microbatches.");
+  EXPECT_FALSE(verdict.proved);
+}
+
+TEST(Verify, a_run_of_more_microbatches_than_are_counted_is_not_searched_for) {
+  std::string text = v_text(2, false, "any");
+  const std::string capacity = "capacity 2 * ranks";
+  text.replace(text.find(capacity), capacity.size(), "capacity 3000000000");
+  const Verdict verdict = verify(compiled(text));
+  EXPECT_EQ(find(verdict, "once").outcome, Outcome::proved) << summary(verdict);
+  EXPECT_THAT(find(verdict, "deadlock").reason, testing::HasSubstr("so many are not searched"));
+}
+
 TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
   std::string text = chain_text(2, "ready by bf");
   const std::string need = "needs F at prev;";
