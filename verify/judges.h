@@ -94,8 +94,8 @@ struct AssertedBounds {
                                              Term microbatches, Fault fault);
 // Per pool the least asserted bound for this count.
 [[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
-// A bound that has no integer value for this count, with its place: it bounds nothing, so nothing is
-// proved of it.
+// A bound that has no integer value for this count, with its place: it bounds nothing, so nothing
+// is proved of it.
 [[nodiscard]] std::optional<spec::Span> bound_without_value(const spec::Program& program,
                                                             int microbatches);
 // The assertion that the last start of these events breaks.
