@@ -52,6 +52,16 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+constexpr const char* kComment = "a comment begins with # and ends with its line";
+
+// Whether `at` is in the // or /* that begins a comment in other languages.
+bool opens_foreign_comment(std::string_view text, std::size_t at) {
+  const auto opens = [text](std::size_t i) {
+    return text.substr(i, 2) == "//" || text.substr(i, 2) == "/*";
+  };
+  return opens(at) || (at > 0 && opens(at - 1));
+}
+
 // What to do where something without a fixed word is missing.
 std::string help(std::string_view message, const std::string& found) {
   if (word_length(found) > 0 && name_length(found) == 0) {
@@ -88,6 +98,10 @@ Diagnostic expected(const Source& source, std::string wanted, std::size_t where,
   error.id = "parse-expected";
   error.span = ends && next_line ? Span{where, where} : Span{next, next + found.size()};
   error.message += quoted(found);
+  if (opens_foreign_comment(text, next)) {
+    error.hint = kComment;
+    return error;
+  }
   error.hint = did_you_mean(found, words);
   if (error.hint.empty() && contains(words, "}") && contains(item_words(), found)) {
     error.hint = "a '}' may be missing before it";
@@ -102,7 +116,9 @@ Diagnostic unknown_item(const Source& source, std::size_t at) {
   const std::string meant = did_you_mean(found, item_words());
   return {"parse-unknown-item",
           "no item begins with " + quoted(found),
-          "items: " + joined(item_words()) + (meant.empty() ? "" : ". " + meant),
+          opens_foreign_comment(source.text, at)
+              ? kComment
+              : "items: " + joined(item_words()) + (meant.empty() ? "" : ". " + meant),
           {at, at + found.size()}};
 }
 
@@ -113,7 +129,8 @@ Diagnostic no_pipeline(const Source& source, std::size_t at) {
   const std::string meant = did_you_mean(found, {"pipeline"});
   return {"parse-no-pipeline",
           "expected 'pipeline', found " + quoted(found),
-          kForm + (meant.empty() ? "" : ". " + meant),
+          opens_foreign_comment(source.text, at) ? kComment
+                                                 : kForm + (meant.empty() ? "" : ". " + meant),
           {at, at + found.size()}};
 }
 

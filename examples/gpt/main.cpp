@@ -74,7 +74,7 @@ int run_process(const Options& options) {
   ripeline::runtime::RankEnvironment environment;
   std::unique_ptr<Transport> transport;
   if (Status status = join_run(facts, environment, transport); !status.ok()) {
-    std::fprintf(stderr, "gpt: rank %d: %s\n", environment.rank, status.message().c_str());
+    std::fprintf(stderr, "gpt: %s\n", status.message().c_str());
     return 1;
   }
   return run_rank(options, *transport);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -114,7 +115,8 @@ Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  return file ? Status() : Status(StatusCode::failed, "cannot write " + path);
+  if (file) return {};
+  return {StatusCode::failed, path + ": cannot be written: " + std::strerror(errno)};
 }
 
 }  // namespace gpt

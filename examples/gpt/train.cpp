@@ -66,9 +66,9 @@ Status run_step(const Options& options, Runner& runner, Check* check,
 }
 
 void print_check(const Check::Result& result) {
-  std::printf("check, %d steps: %s; largest gradient difference %.3g (%s), loss difference %.3g\n",
-              result.steps, result.passed() ? "equal" : "DIFFERENT", result.gradient,
-              result.parameter.c_str(), result.loss);
+  std::printf("check, %d step%s: %s; largest gradient difference %.3g (%s), loss difference %.3g\n",
+              result.steps, result.steps == 1 ? "" : "s", result.passed() ? "equal" : "DIFFERENT",
+              result.gradient, result.parameter.c_str(), result.loss);
   if (result.tolerance == 0) {
     std::printf("  allowed: 0, this schedule fixes the order of the sums\n");
   } else {

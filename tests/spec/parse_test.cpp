@@ -204,6 +204,18 @@ TEST(Parse, gives_spans_of_what_was_written) {
   EXPECT_EQ(written(tree.value().span) + "\n", source.text);
 }
 
+TEST(Parse, says_how_a_comment_begins_where_another_language_begins_one) {
+  for (const char* text :
+       {"// a\npipeline p { }", "/* a */ pipeline p { }",
+        "pipeline p {\n  microbatches any;  // a\n}\n", "pipeline p {\n  stages 2  // a\n}\n",
+        "pipeline p {\n  dispatch ready  /* a */ ;\n}\n"}) {
+    SCOPED_TRACE(text);
+    const auto tree = parse({"test.ripe", text});
+    ASSERT_FALSE(tree.ok());
+    EXPECT_EQ(tree.errors().front().hint, "a comment begins with # and ends with its line");
+  }
+}
+
 TEST(Parse, reports_several_mistakes_in_one_run) {
   const Source source{
       "test.ripe",
