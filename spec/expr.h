@@ -22,9 +22,6 @@ struct Rational {
   std::int64_t denominator = 1;
   bool operator==(const Rational&) const = default;
   [[nodiscard]] bool is_integer() const { return denominator == 1; }
-  [[nodiscard]] double to_double() const {
-    return static_cast<double>(numerator) / static_cast<double>(denominator);
-  }
 };
 
 struct Expr {

@@ -1,8 +1,8 @@
 // Machine: executes a Program's meaning, for one microbatch count.
 //
 // The rules are those of spec/program.h. A state is a value; events are what timing decides. Used
-// to replay refutations, to search for them, as the interpreted arbiter and by the debugger. Speed
-// matters less than being plainly right. The program must outlive it; one thread.
+// to replay refutations, to search for them and as the interpreted arbiter. Speed matters less than
+// being plainly right. The program must outlive it; one thread.
 #pragma once
 
 #include <cstdint>

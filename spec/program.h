@@ -1,8 +1,8 @@
 // What a program means.
 //
 // A Program is the data of the meaning: lanes, what each needs, acquires and releases, what bounds
-// it and what it would rather do, with every param folded in. spec/machine.h executes it. verify/,
-// codegen/ and simulate/ read these two and restate nothing.
+// it and what it would rather do, with every param folded in. spec/machine.h executes it; verify/
+// and codegen/ translate it into formulas and C++; tests hold them together.
 //
 // The rules, in full:
 //  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
