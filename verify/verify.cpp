@@ -32,13 +32,8 @@ class Judge {
     for (const char* name : kNames) verdict_.obligations.push_back(unknown(name, ""));
     verdict_.solver = Solver::version();
     verdict_.assumptions = assumptions();
-    if (!program_.unsupported.empty()) {
-      not_supported();
-    } else if (!one_engine()) {
-      // Counters, graph and search run one task of a rank at a time.
-      for (Obligation& o : verdict_.obligations) {
-        o.reason = "Engines other than compute are not supported by verify yet.";
-      }
+    if (const auto missing = not_supported(); !missing.empty()) {
+      name_unsupported(missing);
     } else if (program_.dispatch.in_order) {
       OrderJudge judge(program_, options_, fault_);
       settle("once", [&] { return judge.once(); });
@@ -106,14 +101,15 @@ class Judge {
     });
   }
 
-  bool one_engine() const {
-    return std::all_of(program_.lanes.begin(), program_.lanes.end(),
-                       [](const spec::Lane& lane) { return lane.engine == spec::Engine::compute; });
+  std::vector<spec::Unsupported> not_supported() const {
+    std::vector<spec::Unsupported> missing = program_.unsupported;
+    for (const spec::Unsupported& feature : spec::features_of(program_)) missing.push_back(feature);
+    return missing;
   }
 
-  void not_supported() {
+  void name_unsupported(const std::vector<spec::Unsupported>& missing) {
     std::string constructs;
-    for (const spec::Unsupported& u : program_.unsupported) {
+    for (const spec::Unsupported& u : missing) {
       const std::string quoted = "`" + u.construct + "`";
       if (constructs.find(quoted) != std::string::npos) continue;
       constructs += (constructs.empty() ? "" : ", ") + quoted;
@@ -123,7 +119,7 @@ class Judge {
       if (constructs.find(',') != std::string::npos) {
         o.reason = constructs + " are not supported by verify yet.";
       }
-      o.span = program_.unsupported.front().span;
+      o.span = missing.front().span;
     }
   }
 
