@@ -86,6 +86,12 @@ class Machine {
   [[nodiscard]] std::pair<int, int> choice(const State& state, int rank, Engine engine,
                                            const Allowed& allowed = {}) const;
 
+  // The next task of the engine in its rank's committed order, or (-1, -1) at its end.
+  [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank,
+                                                  Engine engine) const;
+  // The first of the producer's microbatches that the task needs and has not got, or -1.
+  [[nodiscard]] int first_missing(const State& state, int edge, int microbatch) const;
+
   // Everything that may happen next.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
@@ -110,16 +116,11 @@ class Machine {
     return static_cast<std::size_t>(lane) * static_cast<std::size_t>(microbatches_) +
            static_cast<std::size_t>(microbatch);
   }
-  // The first of the producer's microbatches that the task needs and has not got, or -1.
-  [[nodiscard]] int first_missing(const State& state, int edge, int microbatch) const;
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
   [[nodiscard]] bool may_arrive(const State& state, int edge, int microbatch) const;
   void start(State& state, int lane, int microbatch) const;
   void end(State& state, int lane, int microbatch) const;
   void arrive(State& state, int edge, int microbatch) const;
-  // The next task of the engine in its rank's order, or (-1, -1) at its end.
-  [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank,
-                                                  Engine engine) const;
 
   const Program* program_;
   int microbatches_;
