@@ -242,8 +242,8 @@ class Explanation {
     if (!order.ok()) return {};
     const int position = at(state_.position, rank);
     if (position >= size_of(order.value())) return {};
-    const int lane = at(order.value(), position);
-    return {lane, at(state_.started, lane)};
+    const spec::OrderTask& next = at(order.value(), position);
+    return {next.lane, next.microbatch};
   }
 
   // Follows one reason after the other until a task comes again.
