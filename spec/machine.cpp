@@ -25,14 +25,13 @@ Machine::Machine(const Program& program, int microbatches)
   if (!program.dispatch.in_order) return;
   const Order& order = Program::at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const Result<std::vector<int>> lanes = expand(program, order, rank, microbatches);
-    assert(lanes.ok());
+    const Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
+    assert(tasks.ok());
     const std::size_t first = orders_.size();
     orders_.resize(first + kEngines);
-    std::vector<int> next(program.lanes.size(), 0);
-    for (const int lane : lanes.value()) {
-      const auto engine = static_cast<std::size_t>(Program::at(program.lanes, lane).engine);
-      orders_[first + engine].emplace_back(lane, next[static_cast<std::size_t>(lane)]++);
+    for (const OrderTask& task : tasks.value()) {
+      const auto engine = static_cast<std::size_t>(Program::at(program.lanes, task.lane).engine);
+      orders_[first + engine].push_back(task);
     }
   }
 }
@@ -74,7 +73,8 @@ std::pair<int, int> Machine::next_in_order(const State& state, int rank, Engine 
   const std::size_t at = engine_index(rank, engine);
   const auto& tasks = orders_[at];
   const auto position = static_cast<std::size_t>(state.position[at]);
-  return position < tasks.size() ? tasks[position] : std::pair{-1, -1};
+  if (position >= tasks.size()) return {-1, -1};
+  return {tasks[position].lane, tasks[position].microbatch};
 }
 
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
@@ -129,7 +129,15 @@ std::pair<int, int> Machine::choice(const State& state, int rank, Engine engine,
     lane = next_in_order(state, rank, engine).first;
     if (lane >= 0 && !may_start_lane(lane)) lane = -1;
   } else {
-    lane = Program::at(hints_, rank).choose(Program::at(state.hints, rank), may_start_lane);
+    const HintPolicy& hint = Program::at(hints_, rank);
+    const auto may_start_task = [&](const OrderTask& task) {
+      return Program::at(program_->lanes, task.lane).engine == engine &&
+             may_start(state, task.lane, task.microbatch) &&
+             (!allowed || allowed(task.lane, task.microbatch));
+    };
+    const OrderTask bound = hint.bound(may_start_task);
+    if (bound.lane >= 0) return {bound.lane, bound.microbatch};
+    lane = hint.choose(Program::at(state.hints, rank), may_start_lane);
   }
   return lane < 0 ? std::pair{-1, -1} : std::pair{lane, lowest_startable(state, lane, allowed)};
 }

@@ -127,7 +127,7 @@ class Machine {
   std::vector<HintPolicy> hints_;  // per rank
   std::int64_t tasks_ = 0;         // of all lanes
   // Per rank and engine: tasks, of a committed order.
-  std::vector<std::vector<std::pair<int, int>>> orders_;
+  std::vector<std::vector<OrderTask>> orders_;
 };
 
 }  // namespace ripeline::spec

@@ -50,17 +50,33 @@ std::string canonical(const Edge& edge) {
   return text + "\n";
 }
 
+std::string canonical(const OrderStep& step) {
+  if (step.stream >= 0) return fmt::format(" stream {}", step.stream);
+  return fmt::format(" {}@{}", step.op, step.chunk ? "(" + print(*step.chunk) + ")" : "");
+}
+
 std::string canonical(const Order& order) {
-  std::string text = fmt::format("order {} {}\n", order.name, order.supported);
+  std::string text = fmt::format("order {} {}\n", order.name, !order.file);
   for (const OrderLet& let : order.lets) {
     text += fmt::format("let {} = {}\n", let.name, print(let.value));
   }
+  for (const OrderStream& stream : order.streams) {
+    text += "stream";
+    for (const OrderLoop& loop : stream.loops) {
+      text += fmt::format(" {} in {} {} {}", loop.variable, print(loop.first),
+                          loop.exclusive ? "..<" : "..", print(loop.last));
+    }
+    text += fmt::format(" :{} * {}\n", canonical(stream.step), print(stream.count));
+  }
   for (const OrderRepeat& repeat : order.repeats) {
     text += "repeat";
-    for (const OrderStep& step : repeat.steps) {
-      text += fmt::format(" {}@{}", step.op, step.chunk ? "(" + print(*step.chunk) + ")" : "");
-    }
+    for (const OrderStep& step : repeat.steps) text += canonical(step);
     text += fmt::format(" * {}\n", print(repeat.count));
+  }
+  for (const std::vector<OrderTask>& row : order.rows) {
+    text += "row";
+    for (const OrderTask& task : row) text += fmt::format(" {}.{}", task.lane, task.microbatch);
+    text += "\n";
   }
   return text;
 }

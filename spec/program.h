@@ -16,7 +16,8 @@
 //      - its engine is idle: it runs nothing and hands nothing over;
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
 //      - with `dispatch in order`: it is the next task of its engine in its rank's order, each
-//        occurrence of a lane standing for the lane's next microbatch.
+//        occurrence of a lane standing for the lane's next microbatch, or for the one that a
+//        file binds it to.
 //  * It acquires at its start, runs for any finite time without preemption, and releases at its
 //    end.
 //  * A task that ends sends a message over each edge that crosses ranks, if a task needs it. It
@@ -156,28 +157,54 @@ struct Pool {
   std::optional<std::int64_t> capacity;  // > 0; nothing: measured only
 };
 
-// An order is the same text for all ranks: lets, then repeats. Params are folded; free names are r,
-// chunks, microbatches and earlier lets.
+// An order is the same text for all ranks: lets and streams, then repeats that take from them; or
+// the rows of a file. Params are folded; free names are r, chunks, microbatches, earlier lets and,
+// in a stream, the variables of its loops.
 struct OrderStep {
   int op = 0;
   std::optional<Expr> chunk;  // nothing: the rank has one chunk
   Span span;
+  int stream = -1;  // >= 0: the next item of this stream, and no op
 };
 struct OrderLet {
   std::string name;
   Expr value;
+};
+struct OrderLoop {
+  std::string variable;
+  Expr first;
+  Expr last;
+  bool exclusive = false;  // ends before `last`
+};
+// A sequence to take items from: each turn of the loops, outermost first, yields the lane of `step`
+// `count` times. A lane whose microbatches the rank's order has all listed by then yields nothing.
+// To take from a stream that has ended is an error.
+struct OrderStream {
+  std::string name;
+  std::vector<OrderLoop> loops;
+  OrderStep step;
+  Expr count;  // `1` when none is written
+  Span span;
 };
 struct OrderRepeat {
   std::vector<OrderStep> steps;
   Expr count;  // `1` when none is written
   Span span;
 };
+struct OrderTask {
+  int lane = -1;
+  int microbatch = -1;
+  bool operator==(const OrderTask&) const = default;
+};
 struct Order {
   std::string name;
-  std::vector<OrderLet> lets;  // all come before the repeats that use them
+  std::vector<OrderLet> lets;  // all come before the streams and repeats that use them
+  std::vector<OrderStream> streams;
   std::vector<OrderRepeat> repeats;
-  bool supported = true;  // false: it has streams or comes from a CSV; then lets and repeats are
-                          // empty, and it is listed in unsupported if the dispatch uses it
+  // Of an order from a file, as written; then there is no text. It is read only if the dispatch
+  // uses the order, and the program's range is then the one count that it is for.
+  std::optional<std::string> file;
+  std::vector<std::vector<OrderTask>> rows;  // of a file that was read: per rank, its tasks
   Span span;
 };
 
@@ -275,11 +302,12 @@ struct Program {
 // readers that lack some of it say so. Without program.unsupported. Each once, as first used.
 [[nodiscard]] std::vector<Unsupported> features_of(const Program& program);
 
-// What rank `r` does with `microbatches`: lane ids in order, each occurrence standing for its
-// lane's next microbatch. Errors: order-negative-count, order-no-such-chunk, order-no-such-lane
-// (the op does not exist at that stage), order-too-long (above 10 million tasks).
-[[nodiscard]] Result<std::vector<int>> expand(const Program& program, const Order& order, int rank,
-                                              int microbatches);
+// What rank `r` does with `microbatches`: tasks in order, each occurrence of a lane being its next
+// microbatch, also beyond the last one; of a file, the rank's row. Errors: order-negative-count,
+// order-no-such-chunk, order-no-such-lane (the op does not exist at that stage), order-stream-ended,
+// order-too-long (above 10 million tasks, or turns of streams' loops).
+[[nodiscard]] Result<std::vector<OrderTask>> expand(const Program& program, const Order& order,
+                                                    int rank, int microbatches);
 
 // FNV-1a (64 bits) over a canonical text of all fields but names of sources, spans, costs and
 // params.
