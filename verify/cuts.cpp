@@ -6,8 +6,9 @@
 // run could have done. The run that goes as far as it can ends at such a cut, and at a cut where
 // nobody can go on, either a run arrives and sticks, or none arrives because it stuck before; so
 // the query is exact for each microbatch count. Streams are plain repeats for the counts of one
-// remainder (periods.h), and each remainder has queries of its own. Room is asked about apart, since it depends on
-// where its own rank stands and on nothing else: a place without room is never passed.
+// remainder (periods.h), and each remainder has queries of its own. Room is asked about apart,
+// since it depends on where its own rank stands and on nothing else: a place without room is never
+// passed.
 #include <fmt/format.h>
 
 #include "verify/order.h"
@@ -127,12 +128,14 @@ void CutQueries::add_places(int rank) {
   }
   places_.emplace_back();
   std::vector<Term> somewhere;
-  const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next) {
+  std::vector<std::pair<Term, int>> last_before;  // where the repeat's first turn begins
+  const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next,
+                             std::vector<std::pair<Term, int>> last_lanes) {
     for (int lane = first; lane < last; ++lane) {
       facts.push_back(at(done_, lane) == at(counts, lane - first));
     }
     const Term here = solver_.all_of(facts);
-    places_.back().push_back({here, next});
+    places_.back().push_back({here, next, std::move(last_lanes)});
     somewhere.push_back(here);
   };
   for (const Repeat& repeat : at(repeats_, rank)) {
@@ -150,14 +153,31 @@ void CutQueries::add_places(int rank) {
         counts.push_back(before[l] + in_turn[l] * turn + solver_.number(so_far[l]));
       }
       const bool forgotten = fault_ == Fault::order_place_forgotten && i + 1 == repeat.steps.size();
-      if (!forgotten) add_place({zero <= turn, turn < repeat.count}, counts, next);
+      std::vector<std::pair<Term, int>> last_lanes;
+      if (i > 0) {
+        last_lanes = {{zero == zero, repeat.steps[i - 1].lane}};
+      } else {
+        last_lanes = {{zero < turn, repeat.steps.back().lane}};
+        for (const auto& [where, lane] : last_before) {
+          last_lanes.emplace_back(solver_.all_of({turn == zero, where}), lane);
+        }
+      }
+      if (!forgotten) {
+        add_place({zero <= turn, turn < repeat.count}, counts, next, std::move(last_lanes));
+      }
       if (fault_ != Fault::order_counts_ahead) ++at(so_far, next - first);
     }
     for (std::size_t l = 0; l < before.size(); ++l) {
       if (in_turn[l] > 0) before[l] = before[l] + in_turn[l] * repeat.count;
     }
+    for (auto& [where, lane] : last_before) {
+      where = solver_.all_of({where, repeat.count <= zero});
+    }
+    if (!repeat.steps.empty()) {
+      last_before.emplace_back(zero < repeat.count, repeat.steps.back().lane);
+    }
   }
-  add_place({turn == zero}, before, -1);
+  add_place({turn == zero}, before, -1, last_before);
   solver_.require(solver_.any_of(somewhere));
 }
 
@@ -181,7 +201,7 @@ Term CutQueries::not_once() {
       }
     }
     for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
-      wrong.push_back(!(at(total, lane) == microbatches_));
+      wrong.push_back(!(at(total, lane) == total_of(lane)));
     }
   }
   return solver_.any_of(wrong);
@@ -216,33 +236,143 @@ Term CutQueries::no_room() {
   return solver_.any_of(ways);
 }
 
-Term CutQueries::stuck_cut() {
-  std::vector<Term> facts;
-  for (const spec::Edge& e : program_.edges) {
-    facts.push_back(at(done_, e.consumer) <= at(done_, e.producer));
+Term CutQueries::total_of(int lane) {
+  return at(program_.lanes, lane).once ? solver_.number(1) : microbatches_;
+}
+
+Term CutQueries::is_next(int lane) {
+  std::vector<Term> ways;
+  for (const Place& place : at(places_, at(program_.lanes, lane).rank)) {
+    if (place.lane == lane) ways.push_back(place.here);
   }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::is_last(int lane) {
+  std::vector<Term> ways;
+  for (const Place& place : at(places_, at(program_.lanes, lane).rank)) {
+    for (const auto& [where, last] : place.last) {
+      if (last == lane) ways.push_back(solver_.all_of({place.here, where}));
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+// What its consumer's next task needs of the producer has not ended.
+Term CutQueries::needs_missing(const spec::Edge& edge) {
+  const Term produced = at(done_, edge.producer);
+  switch (edge.of) {
+    case spec::Of::same:
+      return produced <= at(done_, edge.consumer);
+    case spec::Of::before:
+      return produced < at(done_, edge.consumer);
+    case spec::Of::all:
+      break;
+  }
+  return produced < total_of(edge.producer);
+}
+
+// A rendezvous edge's first `count` messages have been accepted: their consumers have been reached.
+Term CutQueries::accepted(const spec::Edge& edge, Term count) {
+  const Term taken = at(done_, edge.consumer);
+  return solver_.any_of({count <= taken, solver_.all_of({count <= taken + solver_.number(1),
+                                                         is_next(edge.consumer)})});
+}
+
+Term CutQueries::consistent() {
+  std::vector<Term> facts;
+  const Term zero = solver_.number(0);
+  for (const spec::Edge& e : program_.edges) {
+    const Term produced = at(done_, e.producer);
+    const Term taken = at(done_, e.consumer);
+    if (e.of == spec::Of::same) facts.push_back(taken <= produced);
+    if (e.of == spec::Of::before) facts.push_back(taken <= produced + solver_.number(1));
+    if (e.of == spec::Of::all) {
+      facts.push_back(solver_.any_of({taken <= zero, produced == total_of(e.producer)}));
+    }
+    // Whoever went on has handed over all that came before.
+    if (e.rendezvous) {
+      facts.push_back(accepted(e, produced - solver_.number(1)));
+      facts.push_back(solver_.any_of({is_last(e.producer), accepted(e, produced)}));
+    }
+  }
+  return solver_.all_of(facts);
+}
+
+Term CutQueries::not_handed_over(const Place& place) {
+  std::vector<Term> ways;
+  for (const auto& [where, lane] : place.last) {
+    if (lane < 0) continue;
+    for (const int edge : at(program_.lanes, lane).feeds) {
+      const spec::Edge& e = at(program_.edges, edge);
+      if (e.rendezvous) {
+        ways.push_back(solver_.all_of({where, !accepted(e, at(done_, lane))}));
+      }
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::stuck_cut() {
+  std::vector<Term> facts{consistent()};
   std::vector<Term> unfinished;
   for (int rank = 0; rank < program_.ranks; ++rank) {
     std::vector<Term> blocked;
     for (const Place& place : at(places_, rank)) {
-      std::vector<Term> why;
       if (place.lane < 0) {
         blocked.push_back(place.here);
         continue;
       }
+      std::vector<Term> why{not_handed_over(place)};
       for (const int edge : at(program_.lanes, place.lane).edges) {
-        const int producer = at(program_.edges, edge).producer;
-        why.push_back(at(done_, producer) <= at(done_, place.lane));
+        why.push_back(needs_missing(at(program_.edges, edge)));
       }
       blocked.push_back(solver_.all_of({place.here, solver_.any_of(why)}));
     }
     facts.push_back(solver_.any_of(blocked));
     for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
-      unfinished.push_back(at(done_, lane) < microbatches_);
+      unfinished.push_back(at(done_, lane) < total_of(lane));
     }
   }
   facts.push_back(solver_.any_of(unfinished));
   return solver_.all_of(facts);
+}
+
+// Messages sent and not taken: of the microbatch before, the last is not sent and the first takes
+// nothing; of all, the first taker takes them.
+Term CutQueries::pending(const spec::Edge& edge) {
+  const Term produced = at(done_, edge.producer);
+  const Term taken = at(done_, edge.consumer);
+  const Term zero = solver_.number(0);
+  const Term one = solver_.number(1);
+  switch (edge.of) {
+    case spec::Of::same:
+      return produced - taken;
+    case spec::Of::before:
+      return if_then_else(produced < microbatches_, produced, produced - one) -
+             if_then_else(zero < taken, taken - one, zero);
+    case spec::Of::all:
+      break;
+  }
+  return if_then_else(zero < taken, zero, produced);
+}
+
+Term CutQueries::overfull() {
+  std::vector<Term> ways;
+  for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
+    std::vector<Term> waiting;
+    // Over a fifo edge messages arrive as they are taken: each occurrence of a lane is its next
+    // microbatch, at both ends.
+    for (const spec::Edge& e : program_.edges) {
+      const bool in_order = e.fifo && e.of != spec::Of::all;
+      if (e.inbox == inbox && !in_order) waiting.push_back(pending(e));
+    }
+    const Term slots = solver_.number(at(program_.inboxes, inbox).slots +
+                                      (fault_ == Fault::slots_too_many ? 1 : 0));
+    if (!waiting.empty()) ways.push_back(slots < solver_.sum(waiting));
+  }
+  if (ways.empty() || fault_ == Fault::slots_forgotten) return solver_.any_of({});
+  return solver_.all_of({consistent(), solver_.any_of(ways)});
 }
 
 Term CutQueries::above(int pool, Term bound) {

@@ -1,4 +1,4 @@
-// One microbatch count of a committed order: ranks go on as far as they can.
+// One microbatch count of a committed order: engines go on as far as they can.
 #include <deque>
 
 #include <fmt/format.h>
@@ -10,28 +10,66 @@ namespace {
 
 using spec::Program;
 
+constexpr int kEngines = 3;
+
 class OrderGraph {
  public:
   OrderGraph(const Program& program, int microbatches)
       : program_(program), microbatches_(microbatches) {}
 
   OrderRunResult run() {
+    if (!prepare()) return std::move(result_);
+    go();
+    result_.finished = size_of(result_.run) == tasks_;
+    return std::move(result_);
+  }
+
+  // Holds the receiver back before each of its tasks in turn, while all else goes on: then most
+  // messages wait for it.
+  std::optional<Overflow> overflow() {
+    (void)prepare();
+    std::vector<std::vector<int>> inboxes(orders_.size());  // per engine of the receivers
+    for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
+      const int engine = receiver(inbox);
+      if (engine >= 0) at(inboxes, engine).push_back(inbox);
+    }
+    for (int engine = 0; engine < size_of(inboxes); ++engine) {
+      if (at(inboxes, engine).empty()) continue;
+      reset();
+      held_back_ = engine;
+      for (may_begin_ = 0; may_begin_ <= at(orders_, engine).size(); ++may_begin_) {
+        ready_.push_back(engine);
+        go();
+        for (const int inbox : at(inboxes, engine)) {
+          if (at(pending_, inbox) > at(program_.inboxes, inbox).slots) {
+            return Overflow{inbox, result_.run};
+          }
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool prepare() {
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     for (int rank = 0; rank < program_.ranks; ++rank) {
       spec::Result<std::vector<spec::OrderTask>> tasks =
           expand(program_, order, rank, microbatches_);
       if (!tasks.ok()) {
         result_.invalid = tasks.errors();
-        return std::move(result_);
+        return false;
       }
       check_once(rank, tasks.value());
-      orders_.push_back(std::move(tasks).value());
+      by_engine(tasks.value());
     }
-    go();
-    return std::move(result_);
+    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+      tasks_ += program_.tasks_of(lane, microbatches_);
+    }
+    reset();
+    return true;
   }
 
- private:
   void check_once(int rank, const std::vector<spec::OrderTask>& tasks) {
     const int first = program_.first_lane(rank);
     std::vector<std::vector<int>> listed(
@@ -41,15 +79,16 @@ class OrderGraph {
     }
     for (int lane = first; lane < first + size_of(listed) && result_.not_once.empty(); ++lane) {
       std::vector<int>& its = at(listed, lane - first);
+      const int count = program_.tasks_of(lane, microbatches_);
       std::sort(its.begin(), its.end());
       // The first that is not the one after what stands before it.
       int next = 0;
       while (next < size_of(its) && its[static_cast<std::size_t>(next)] == next) ++next;
-      if (next == microbatches_ && next == size_of(its)) continue;
-      const int found = next < size_of(its) ? at(its, next) : microbatches_;
+      if (next == count && next == size_of(its)) continue;
+      const int found = next < size_of(its) ? at(its, next) : count;
       if (found < next) {
         result_.not_once = fmt::format("{} is listed twice", program_.task_name(lane, found));
-      } else if (next < microbatches_) {
+      } else if (next < count) {
         result_.not_once = fmt::format("{} is missing", program_.task_name(lane, next));
       } else {
         result_.not_once =
@@ -58,52 +97,131 @@ class OrderGraph {
     }
   }
 
-  void go() {
-    const auto ranks = static_cast<std::size_t>(program_.ranks);
-    position_.assign(ranks, 0);
-    done_.resize(program_.lanes.size());
-    for (const auto& tasks : orders_) {
-      for (const spec::OrderTask& task : tasks) {
-        std::vector<bool>& its = at(done_, task.lane);
-        const auto size = static_cast<std::size_t>(std::min(task.microbatch + 1, microbatches_));
-        if (its.size() < size) its.resize(size, false);
-      }
+  void by_engine(const std::vector<spec::OrderTask>& tasks) {
+    const std::size_t first = orders_.size();
+    orders_.resize(first + kEngines);
+    place_.resize(program_.lanes.size());
+    for (const spec::OrderTask& task : tasks) {
+      const auto engine = first + static_cast<std::size_t>(at(program_.lanes, task.lane).engine);
+      std::vector<int>& its = at(place_, task.lane);
+      const auto m = static_cast<std::size_t>(task.microbatch);
+      if (its.size() <= m) its.resize(m + 1, -1);
+      if (its[m] < 0) its[m] = size_of(orders_[engine]);
+      orders_[engine].push_back(task);
     }
-    held_.assign(program_.pools.size(), 0);
-    result_.peaks.assign(program_.pools.size(), 0);
-    result_.peak_at.assign(program_.pools.size(), -1);
-    waiting_.resize(program_.lanes.size());
-    for (int rank = 0; rank < program_.ranks; ++rank) ready_.push_back(rank);
-    while (!ready_.empty()) {
-      const int rank = ready_.front();
-      ready_.pop_front();
-      advance(rank);
-    }
-    const auto tasks = program_.lanes.size() * static_cast<std::size_t>(microbatches_);
-    result_.finished = result_.run.size() == tasks;
   }
 
-  // Runs the rank until its next task cannot start, and leaves its name with the lane that it waits
-  // for.
-  void advance(int rank) {
-    const std::vector<spec::OrderTask>& order = at(orders_, rank);
-    for (std::size_t& next = position_[static_cast<std::size_t>(rank)]; next < order.size();
-         ++next) {
-      const auto [lane, microbatch] = order[next];
-      // Beyond the last, or listed before: it never starts.
-      if (microbatch >= microbatches_ || is_done(lane, microbatch)) return;
-      for (const int edge : at(program_.lanes, lane).edges) {
-        const int producer = at(program_.edges, edge).producer;
-        if (!is_done(producer, microbatch)) {
-          at(waiting_, producer).push_back(rank);
-          return;
-        }
-      }
-      const bool waits_for_itself = at(program_.lanes, lane).sequential && microbatch > 0 &&
-                                    !is_done(lane, microbatch - 1);
-      if (waits_for_itself || !has_room(lane)) return;
-      start(lane, microbatch);
+  int engine_of(int lane) const {
+    const spec::Lane& l = at(program_.lanes, lane);
+    return l.rank * kEngines + static_cast<int>(l.engine);
+  }
+
+  // The engine that takes from the inbox, if waiting for its slots can stop anything: not when all
+  // of an edge arrives in the order in which it is taken.
+  int receiver(int inbox) const {
+    int engine = -1;
+    for (const spec::Edge& e : program_.edges) {
+      if (e.inbox != inbox) continue;
+      if (e.fifo && taken_as_sent(e)) continue;
+      engine = engine_of(e.consumer);
     }
+    return engine;
+  }
+
+  bool taken_as_sent(const spec::Edge& e) const {
+    int last = -1;
+    for (const spec::OrderTask& task : at(orders_, engine_of(e.producer))) {
+      if (task.lane != e.producer) continue;
+      const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
+      if (needed_by < 0) continue;
+      const std::vector<int>& places = at(place_, e.consumer);
+      if (needed_by >= size_of(places) || at(places, needed_by) < last) return false;
+      last = at(places, needed_by);
+    }
+    return true;
+  }
+
+  void reset() {
+    result_.run.clear();
+    position_.assign(orders_.size(), 0);
+    done_.assign(program_.lanes.size(), {});
+    for (int lane = 0; lane < size_of(place_); ++lane) {
+      const auto most = static_cast<std::size_t>(program_.tasks_of(lane, microbatches_));
+      at(done_, lane).assign(std::min(at(place_, lane).size(), most), false);
+    }
+    begun_.assign(program_.lanes.size(), false);
+    held_.assign(program_.pools.size(), 0);
+    pending_.assign(program_.inboxes.size(), 0);
+    result_.peaks.assign(program_.pools.size(), 0);
+    result_.peak_at.assign(program_.pools.size(), -1);
+    waiting_.assign(program_.lanes.size(), {});
+    waiting_for_place_.assign(orders_.size(), {});
+    waiting_for_room_.assign(static_cast<std::size_t>(program_.ranks), {});
+    ready_.clear();
+    for (int engine = 0; engine < size_of(orders_); ++engine) ready_.push_back(engine);
+  }
+
+  void go() {
+    while (!ready_.empty()) {
+      const int engine = ready_.front();
+      ready_.pop_front();
+      advance(engine);
+    }
+  }
+
+  // Runs the engine until its next task cannot start, and leaves its name with what it waits for.
+  void advance(int engine) {
+    const std::vector<spec::OrderTask>& order = at(orders_, engine);
+    for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
+      if (engine == held_back_ && next >= may_begin_) return;
+      if (next > 0 && !handed_over(order[next - 1], engine)) return;
+      if (!may_start(order[next], engine)) return;
+      start(order[next]);
+      ++next;
+      wake(at(waiting_for_place_, engine));
+    }
+  }
+
+  bool may_start(const spec::OrderTask& task, int engine) {
+    const auto [lane, microbatch] = task;
+    const spec::Lane& l = at(program_.lanes, lane);
+    // Beyond the last, or listed before: it never starts.
+    if (microbatch >= program_.tasks_of(lane, microbatches_) || is_done(lane, microbatch)) {
+      return false;
+    }
+    for (const int edge : l.edges) {
+      const spec::Edge& e = at(program_.edges, edge);
+      const auto [first, last] = program_.needed(e, microbatch, microbatches_);
+      for (int m = first; m < last; ++m) {
+        if (is_done(e.producer, m)) continue;
+        at(waiting_, e.producer).push_back(engine);
+        return false;
+      }
+    }
+    if (l.sequential && microbatch > 0 && !is_done(lane, microbatch - 1)) return false;
+    if (has_room(lane)) return true;
+    waiting_for_room_[static_cast<std::size_t>(l.rank)].push_back(engine);
+    return false;
+  }
+
+  // What the task before sent by rendezvous has been accepted.
+  bool handed_over(const spec::OrderTask& task, int engine) {
+    for (const int edge : at(program_.lanes, task.lane).feeds) {
+      const spec::Edge& e = at(program_.edges, edge);
+      const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
+      if (!e.rendezvous || needed_by < 0) continue;
+      const std::vector<int>& places = at(place_, e.consumer);
+      const int receiver = engine_of(e.consumer);
+      const bool listed = needed_by < size_of(places) && at(places, needed_by) >= 0;
+      if (listed && size_of_position(receiver) >= at(places, needed_by)) continue;
+      at(waiting_for_place_, receiver).push_back(engine);
+      return false;
+    }
+    return true;
+  }
+
+  int size_of_position(int engine) const {
+    return static_cast<int>(position_[static_cast<std::size_t>(engine)]);
   }
 
   bool is_done(int lane, int microbatch) const {
@@ -120,7 +238,8 @@ class OrderGraph {
     });
   }
 
-  void start(int lane, int microbatch) {
+  void start(const spec::OrderTask& task) {
+    const auto [lane, microbatch] = task;
     const spec::Lane& l = at(program_.lanes, lane);
     for (const auto& a : l.acquires) {
       std::int64_t& held = at(held_, a.pool);
@@ -131,27 +250,64 @@ class OrderGraph {
       }
     }
     for (const auto& r : l.releases) at(held_, r.pool) -= r.amount;
+    count_messages(task);
     result_.run.push_back({lane, microbatch});
     at(done_, lane)[static_cast<std::size_t>(microbatch)] = true;
-    for (const int rank : at(waiting_, lane)) ready_.push_back(rank);
-    at(waiting_, lane).clear();
+    begun_[static_cast<std::size_t>(lane)] = true;
+    wake(at(waiting_, lane));
+    if (!l.releases.empty()) wake(waiting_for_room_[static_cast<std::size_t>(l.rank)]);
+  }
+
+  // Takes those that it needs from their inboxes and puts its own where they are to wait.
+  void count_messages(const spec::OrderTask& task) {
+    const spec::Lane& l = at(program_.lanes, task.lane);
+    for (const int edge : l.edges) {
+      const spec::Edge& e = at(program_.edges, edge);
+      const bool taken = e.of == spec::Of::all && begun_[static_cast<std::size_t>(task.lane)];
+      if (e.inbox < 0 || taken) continue;
+      const auto [first, last] = program_.needed(e, task.microbatch, microbatches_);
+      at(pending_, e.inbox) -= last - first;
+    }
+    for (const int edge : l.feeds) {
+      const spec::Edge& e = at(program_.edges, edge);
+      if (e.inbox >= 0 && program_.needed_by(e, task.microbatch, microbatches_) >= 0) {
+        ++at(pending_, e.inbox);
+      }
+    }
+  }
+
+  void wake(std::vector<int>& engines) {
+    for (const int engine : engines) ready_.push_back(engine);
+    engines.clear();
   }
 
   const Program& program_;
   int microbatches_;
+  int tasks_ = 0;
   OrderRunResult result_;
-  std::vector<std::vector<spec::OrderTask>> orders_;
-  std::vector<std::size_t> position_;      // per rank
-  std::vector<std::vector<bool>> done_;    // per lane, by microbatch
-  std::vector<std::int64_t> held_;         // per pool
-  std::vector<std::vector<int>> waiting_;  // per lane: ranks that wait for its next task
-  std::deque<int> ready_;                  // ranks that may be able to go on
+  std::vector<std::vector<spec::OrderTask>> orders_;  // per rank and engine
+  std::vector<std::vector<int>> place_;  // per lane and microbatch: where it stands in those, or -1
+  std::vector<std::size_t> position_;    // per rank and engine
+  std::vector<std::vector<bool>> done_;  // per lane, by microbatch
+  std::vector<bool> begun_;              // per lane: a task of it has started
+  std::vector<std::int64_t> held_;       // per pool
+  std::vector<std::int64_t> pending_;    // per inbox: messages sent and not taken
+  std::vector<std::vector<int>> waiting_;            // per lane: engines that wait for a task of it
+  std::vector<std::vector<int>> waiting_for_place_;  // per engine: those that wait for it to go on
+  std::vector<std::vector<int>> waiting_for_room_;   // per rank
+  std::deque<int> ready_;                            // engines that may be able to go on
+  int held_back_ = -1;                               // an engine that
+  std::size_t may_begin_ = 0;                        // does not go on from here
 };
 
 }  // namespace
 
 OrderRunResult run_order(const Program& program, int microbatches) {
   return OrderGraph(program, microbatches).run();
+}
+
+std::optional<Overflow> find_overflow(const Program& program, int microbatches) {
+  return OrderGraph(program, microbatches).overflow();
 }
 
 }  // namespace ripeline::verify

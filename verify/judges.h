@@ -64,6 +64,10 @@ class OrderJudge {
  private:
   [[nodiscard]] Finding once_by_cuts();
   [[nodiscard]] Finding deadlock_by_cuts();
+  [[nodiscard]] Finding slots_by_cuts();
+  [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow,
+                                 const std::string& method) const;
+  [[nodiscard]] std::string depends_on_timing() const;
   [[nodiscard]] Finding asserted_peaks();
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
   [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
@@ -75,7 +79,8 @@ class OrderJudge {
     std::optional<int> microbatches;  // nothing: none holds
     bool gave_up = false;
   };
-  [[nodiscard]] Fewest fewest(const std::string& about, const std::function<Term(CutQueries&)>& bad);
+  [[nodiscard]] Fewest fewest(const std::string& about,
+                              const std::function<Term(CutQueries&)>& bad);
 
   const spec::Program& program_;
   Fault fault_;

@@ -3,7 +3,9 @@
 //
 // A rank does its tasks one after another, so a task whose resource has no room when it is next
 // never starts, and all runs of one microbatch count do the same tasks: a deadlock is one, or is
-// none, whatever the timing.
+// none, whatever the timing. The same holds with several engines when no resource is acquired on
+// two of them, and for rendezvous: waiting only ever ends. Slots that other messages may take make
+// the one exception (Overflow).
 #pragma once
 
 #include <optional>
@@ -31,6 +33,17 @@ struct OrderRunResult {
 // Takes time in proportion to the number of tasks.
 [[nodiscard]] OrderRunResult run_order(const spec::Program& program, int microbatches);
 
+// A run after which more messages wait for an inbox than it has slots. Timing may then leave out
+// the one that is taken first, and its rank never passes the task that takes it; and if there is no
+// such run, no message ever waits for a slot. The order must finish. For orders whose inboxes are
+// each taken from on one engine.
+struct Overflow {
+  int inbox = -1;
+  Run run;
+};
+// Takes time in proportion to the number of tasks and that of ranks with inboxes.
+[[nodiscard]] std::optional<Overflow> find_overflow(const spec::Program& program, int microbatches);
+
 // --- every microbatch count: cuts.cpp ---
 
 // The order as places (repeat, turn, step) whose counts are linear in the turn and the
@@ -52,6 +65,8 @@ class CutQueries {
   [[nodiscard]] Term no_room();
   // Ranks stand at places that agree with one another, not all at the end, and none can go on.
   [[nodiscard]] Term stuck_cut();
+  // More messages wait for an inbox than it has slots, at places that agree with one another.
+  [[nodiscard]] Term overfull();
   // The pool holds more than the bound just after a start, whatever the other ranks do.
   [[nodiscard]] Term above(int pool, Term bound);
 
@@ -69,6 +84,8 @@ class CutQueries {
   struct Place {
     Term here;      // the rank stands here
     int lane = -1;  // next; -1 at the end
+    // Whose task was the last before: one of these lanes, each where its term holds.
+    std::vector<std::pair<Term, int>> last;
   };
 
   void require_range();
@@ -76,6 +93,14 @@ class CutQueries {
   bool read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names);
   void add_places(int rank);
   [[nodiscard]] Term held(int pool);
+  [[nodiscard]] Term total_of(int lane);
+  [[nodiscard]] Term consistent();
+  [[nodiscard]] Term is_next(int lane);
+  [[nodiscard]] Term is_last(int lane);
+  [[nodiscard]] Term needs_missing(const spec::Edge& edge);
+  [[nodiscard]] Term accepted(const spec::Edge& edge, Term count);
+  [[nodiscard]] Term not_handed_over(const Place& place);
+  [[nodiscard]] Term pending(const spec::Edge& edge);
 
   const spec::Program& program_;
   Fault fault_;

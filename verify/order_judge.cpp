@@ -47,9 +47,14 @@ Run needed_by_last(const Program& program, const Run& run) {
     kept.push_back(task);
     rank_needed[static_cast<std::size_t>(lane.rank)] = true;
     for (const int edge : lane.edges) {
-      auto& producer = at(task_needed, at(program.edges, edge).producer);
-      if (producer.size() <= m) producer.resize(m + 1, false);
-      producer[m] = true;
+      const spec::Edge& e = at(program.edges, edge);
+      // One of the microbatch before, or of all, may be any that has run.
+      const auto last = e.of == spec::Of::all ? run.size() : m + 1;
+      auto& producer = at(task_needed, e.producer);
+      if (producer.size() < last) producer.resize(last, false);
+      for (std::size_t k = e.of == spec::Of::all ? 0 : m; k < last; ++k) {
+        producer[e.of == spec::Of::before && k > 0 ? k - 1 : k] = true;
+      }
     }
   }
   std::reverse(kept.begin(), kept.end());
@@ -75,6 +80,11 @@ OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fau
 }
 
 void OrderJudge::make_cuts(const VerifyOptions& options) {
+  if (overlaps(program_)) {
+    problem_ = "ranks have several engines";
+    problem_span_ = program_.dispatch.span;
+    return;
+  }
   const spec::Order& order = at(program_.orders, program_.dispatch.order);
   if (order.streams.empty()) {
     cuts_.emplace_back(program_, options.solver_steps, fault_);
@@ -113,8 +123,12 @@ void OrderJudge::make_graphs(std::int64_t end) {
 }
 
 Finding OrderJudge::not_settled() const {
-  std::string reason = fmt::format(
-      "For so many microbatch counts an order's counts must be linear in them: {}.", problem_);
+  std::string reason =
+      overlaps(program_)
+          ? "Ranks with several engines are judged for given microbatch counts only."
+          : fmt::format(
+                "For so many microbatch counts an order's counts must be linear in them: {}.",
+                problem_);
   if (!graphs_.empty()) {
     reason += fmt::format(" Each count from {} to {}, judged by itself, was found to be safe.",
                           graphs_.begin()->first, graphs_.rbegin()->first);
@@ -196,7 +210,37 @@ Finding OrderJudge::stuck(int microbatches, const OrderRunResult& result, bool f
               Counterexample{microbatches, fewest, *events, waits_after(machine, *events)}};
 }
 
+// A resource that two engines of a rank acquire goes to whichever is first, and an inbox from which
+// two engines take is filled by either.
+std::string OrderJudge::depends_on_timing() const {
+  for (int pool = 0; pool < size_of(program_.pools); ++pool) {
+    std::optional<spec::Engine> engine;
+    for (const spec::Lane& lane : program_.lanes) {
+      for (const auto& a : lane.acquires) {
+        if (a.pool != pool || !at(program_.pools, pool).capacity) continue;
+        if (engine && *engine != lane.engine) return program_.pool_name(pool) + " is acquired";
+        engine = lane.engine;
+      }
+    }
+  }
+  std::vector<std::optional<spec::Engine>> taken(program_.inboxes.size());
+  for (const spec::Edge& e : program_.edges) {
+    if (e.inbox < 0) continue;
+    const spec::Engine engine = at(program_.lanes, e.consumer).engine;
+    std::optional<spec::Engine>& known = at(taken, e.inbox);
+    if (known && *known != engine) return program_.inbox_name(e.inbox) + " is taken from";
+    known = engine;
+  }
+  return {};
+}
+
 Finding OrderJudge::deadlock() {
+  const std::string timing = depends_on_timing();
+  if (!timing.empty()) {
+    return {.reason =
+                "What runs depends on timing, which is not followed under a committed order: " +
+                timing + " on two engines."};
+  }
   if (once_->outcome != Outcome::proved) {
     if (once_->counterexample) {
       const int m = once_->counterexample->microbatches;
@@ -222,8 +266,46 @@ Finding OrderJudge::deadlock() {
     found.method = "graph";
     return found;
   }
+  if (!program_.inboxes.empty()) {
+    for (const auto& [m, graph] : graphs_) {
+      const auto overflow = find_overflow(program_, m);
+      if (overflow) return overfull(m, *overflow, "graph");
+    }
+  }
   if (!cuts_.empty()) return deadlock_by_cuts();
   return {.outcome = Outcome::proved, .method = "graph"};
+}
+
+Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
+                             const std::string& method) const {
+  const Machine machine(program_, microbatches);
+  const Goal goal;
+  Budget budget{1'000'000};
+  const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
+  const auto events = search.overfill(overflow.run, overflow.inbox);
+  if (!events) {
+    return {.method = method,
+            .reason =
+                fmt::format("More messages may wait for {} than it has slots, {}; whether "
+                            "that stops a rank was not found.",
+                            program_.inbox_name(overflow.inbox), with_microbatches(microbatches))};
+  }
+  return {
+      .outcome = Outcome::refuted,
+      .method = method,
+      .reason = explain_stuck(machine, *events),
+      .span = at(program_.orders, program_.dispatch.order).span,
+      .counterexample = Counterexample{microbatches, true, *events, waits_after(machine, *events)}};
+}
+
+Finding OrderJudge::slots_by_cuts() {
+  const Fewest found =
+      fewest("deadlock: an inbox overfull", [](CutQueries& cuts) { return cuts.overfull(); });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const auto overflow = find_overflow(program_, *found.microbatches);
+  if (overflow) return overfull(*found.microbatches, *overflow, "cuts");
+  return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
 }
 
 Finding OrderJudge::deadlock_by_cuts() {
@@ -235,12 +317,12 @@ Finding OrderJudge::deadlock_by_cuts() {
            solver.check("deadlock: a place without room", {cuts.no_room()}) == Answer::unsat &&
            solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat;
   }
-  if (safe) return {.outcome = Outcome::proved, .method = "cuts"};
+  if (safe) return slots_by_cuts();
   const Fewest found = fewest("deadlock", [](CutQueries& cuts) {
     return cuts.solver().any_of({cuts.no_room(), cuts.stuck_cut()});
   });
   if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  if (!found.microbatches) return slots_by_cuts();
   const int m = *found.microbatches;
   const OrderRunResult graph = run_order(program_, m);
   if (graph.invalid || graph.finished) {
@@ -255,6 +337,16 @@ MemoryFinding OrderJudge::memory() {
   MemoryFinding found;
   if (once_->outcome != Outcome::proved) {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";
+    return found;
+  }
+  if (overlaps(program_)) {
+    if (!program_.assertions.empty()) {
+      found.finding.reason = "Peaks on ranks with several engines are not followed under an order.";
+      return found;
+    }
+    // Guards keep to the capacities.
+    found.finding = {.outcome = Outcome::proved, .method = "structure"};
+    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
     return found;
   }
   found.finding = asserted_peaks();

@@ -27,8 +27,6 @@ Search::Explored explore_with_share(const Machine& machine, Chooser chooser, con
 
 }  // namespace
 
-// Tasks of one rank overlap: what a search of tasks one at a time visits is not all that the
-// dispatch reaches, nor all that is held.
 bool overlaps(const spec::Program& program) {
   return std::any_of(program.lanes.begin(), program.lanes.end(),
                      [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; });

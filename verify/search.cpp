@@ -45,10 +45,13 @@ Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goa
       depth_(depths(program_)) {
   const auto tasks = program_.lanes.size() * static_cast<std::size_t>(machine.microbatches());
   state_cost_ = 1 + tasks / kTasksPerState;
-  bounded_ = std::any_of(program_.edges.begin(), program_.edges.end(),
-                         [](const spec::Edge& e) { return e.inbox >= 0 || e.fifo; });
-  // The lowest microbatch may be behind others then.
-  for (const spec::Edge& e : program_.edges) {
+  bounded_ = std::any_of(program_.edges.begin(), program_.edges.end(), [](const spec::Edge& e) {
+    return e.inbox >= 0 || e.fifo || e.rendezvous;
+  });
+  for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+    const spec::Edge& e = at(program_.edges, edge);
+    if (e.rendezvous) rendezvous_.push_back(edge);
+    // The lowest microbatch may be behind others then.
     if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
   }
 }
@@ -84,7 +87,21 @@ Event Search::arrival(int edge, int microbatch) const {
 std::optional<std::vector<Event>> Search::deliveries(const State& state, const Task& task) const {
   std::vector<Event> events;
   State after = state;
-  for (const int edge : at(program_.lanes, task.lane).edges) {
+  // What its engine hands over must be accepted first.
+  const spec::Lane& lane = at(program_.lanes, task.lane);
+  for (const int edge : rendezvous_) {
+    const spec::Edge& e = at(program_.edges, edge);
+    const spec::Lane& producer = at(program_.lanes, e.producer);
+    if (producer.rank != lane.rank || producer.engine != lane.engine) continue;
+    for (int m = 0; m < machine_.microbatches(); ++m) {
+      if (after.messages[index(edge, m)] != MessageState::sent) continue;
+      const Event event = arrival(edge, m);
+      if (!machine_.is_enabled(after, event, chooser_)) return std::nullopt;
+      machine_.step(after, event);
+      events.push_back(event);
+    }
+  }
+  for (const int edge : lane.edges) {
     const spec::Edge& e = at(program_.edges, edge);
     if (!program_.crosses_ranks(e)) continue;
     const auto [first, last] = program_.needed(e, task.microbatch, machine_.microbatches());
@@ -166,9 +183,10 @@ std::optional<std::vector<Event>> Search::sticking(const State& state,
   for (int edge = 0; edge < size_of(program_.edges); ++edge) {
     const spec::Edge& e = at(program_.edges, edge);
     for (int m = 0; e.inbox < 0 && !e.fifo && m < machine_.microbatches(); ++m) {
-      if (after.messages[index(edge, m)] != MessageState::sent) continue;
-      arrivals.push_back(arrival(edge, m));
-      machine_.step(after, arrivals.back());
+      const Event event = arrival(edge, m);
+      if (!machine_.is_enabled(after, event, Machine::Chooser::any)) continue;
+      arrivals.push_back(event);
+      machine_.step(after, event);
     }
   }
   // Whatever else arrives, what may start now may start then.
@@ -387,6 +405,58 @@ std::optional<std::vector<Event>> Search::events_of(const Run& run) const {
   }
   if (!replays(machine_, chooser_, goal_, events)) return std::nullopt;
   return events;
+}
+
+void Search::run_to_the_end(State& state, std::vector<Event>& events) const {
+  const auto add = [&](const Event& event) {
+    events.push_back(event);
+    machine_.step(state, event);
+  };
+  for (std::vector<Task> next = moves(state); !next.empty(); next = moves(state)) {
+    const auto arrivals = deliveries(state, next.front());
+    if (!arrivals) return;
+    for (const Event& event : *arrivals) add(event);
+    const auto [lane, m] = next.front();
+    add({.what = Event::Do::start, .lane = lane, .microbatch = m});
+    add({.what = Event::Do::end, .lane = lane, .microbatch = m});
+  }
+  if (const auto arrivals = sticking(state, {})) {
+    for (const Event& event : *arrivals) add(event);
+  }
+}
+
+std::optional<std::vector<Event>> Search::overfill(const Run& run, int inbox) const {
+  std::vector<Event> before;
+  State full = machine_.initial();
+  for (const Task& task : run) {
+    const auto arrivals = deliveries(full, task);
+    if (!arrivals) return std::nullopt;
+    for (const Event& event : *arrivals) before.push_back(event);
+    before.push_back({.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch});
+    before.push_back({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
+    for (std::size_t i = before.size() - arrivals->size() - 2; i < before.size(); ++i) {
+      machine_.step(full, before[i]);
+    }
+  }
+  std::vector<Event> waiting;  // the last microbatches first: they are taken last
+  for (int m = machine_.microbatches(); m-- > 0;) {
+    for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+      const bool sent = full.messages[index(edge, m)] == MessageState::sent;
+      if (at(program_.edges, edge).inbox == inbox && sent) waiting.push_back(arrival(edge, m));
+    }
+  }
+  for (std::size_t left_out = waiting.size(); left_out-- > 0;) {
+    std::vector<Event> events = before;
+    State state = full;
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (i == left_out || !machine_.is_enabled(state, waiting[i], chooser_)) continue;
+      events.push_back(waiting[i]);
+      machine_.step(state, waiting[i]);
+    }
+    run_to_the_end(state, events);
+    if (replays(machine_, chooser_, goal_, events)) return events;
+  }
+  return std::nullopt;
 }
 
 bool replays(const Machine& machine, Machine::Chooser chooser, const Goal& goal,

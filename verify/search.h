@@ -44,6 +44,10 @@ class Search {
   // Random runs, the same ones every time.
   [[nodiscard]] std::optional<Run> walk(int walks);
 
+  // Of a committed order: after the run more messages wait for the inbox than it has slots. Leaves
+  // out the one that lets everything come to an end too soon, and goes on as far as possible.
+  [[nodiscard]] std::optional<std::vector<spec::Event>> overfill(const Run& run, int inbox) const;
+
   struct Explored {
     std::optional<Run> run;  // with the fewest tasks
     bool complete = false;   // there is no other state
@@ -69,6 +73,7 @@ class Search {
   [[nodiscard]] std::optional<std::vector<spec::Event>> deliveries(const State& state,
                                                                    const Task& task) const;
   [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
+  void run_to_the_end(State& state, std::vector<spec::Event>& events) const;
   // The arrivals after which nothing more arrives and no task may start, though not all have ended;
   // nothing if there are none. `next` are the moves.
   [[nodiscard]] std::optional<std::vector<spec::Event>> sticking(
@@ -92,8 +97,9 @@ class Search {
   bool lowest_only_;
   Budget& budget_;
   std::uint64_t state_cost_ = 1;
-  bool bounded_ = false;    // some edge has an inbox, or is fifo
-  std::vector<int> depth_;  // per lane: the longest way from a lane without needs
+  bool bounded_ = false;         // some edge has an inbox, is fifo or a rendezvous
+  std::vector<int> rendezvous_;  // edges
+  std::vector<int> depth_;       // per lane: the longest way from a lane without needs
 };
 
 // Each event is enabled in its turn, and the last state shows the goal.

@@ -105,8 +105,7 @@ class Judge {
   std::vector<spec::Unsupported> not_supported() const {
     std::vector<spec::Unsupported> missing = program_.unsupported;
     for (const spec::Unsupported& feature : spec::features_of(program_)) {
-      const bool supported = !program_.dispatch.in_order && feature.construct != "tensor_parallel";
-      if (!supported) missing.push_back(feature);
+      if (feature.construct == "tensor_parallel") missing.push_back(feature);
     }
     return missing;
   }
