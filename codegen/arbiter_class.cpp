@@ -288,8 +288,7 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   if (has_rounds(program)) add_rounds(program, on_start);
   std::string begin;
   if (has_order) {
-    begin = "order_.reset(rows_.first_lane(), rows_.end_lane());\n" +
-            order_call(outline);
+    begin = "order_.reset(rows_.first_lane(), rows_.end_lane());\n" + order_call(outline);
   }
   std::vector<std::string> helpers;
   if (has_guards(outline)) helpers.push_back(has_room(outline));

@@ -1,5 +1,5 @@
-// An order's expressions, streams and repeats as C++; one from a file as a table. Where an order divides exactly, its numbers are
-// core::Fraction, else std::int64_t.
+// An order's expressions, streams and repeats as C++; one from a file as a table. Where an order
+// divides exactly, its numbers are core::Fraction, else std::int64_t.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -241,19 +241,17 @@ struct OrderText {
 
   std::string stream_text(const spec::OrderStream& stream) const {
     const char* type = expressions.type();
-    std::string text =
-        fmt::format("{}.add({}, {}, {});", local(stream.name),
-                    op_constant(outline.program, stream.step.op),
-                    stream.step.chunk ? expressions.whole(*stream.step.chunk) : "0",
-                    expressions.whole(stream.count));
+    std::string text = fmt::format("{}.add({}, {}, {});", local(stream.name),
+                                   op_constant(outline.program, stream.step.op),
+                                   stream.step.chunk ? expressions.whole(*stream.step.chunk) : "0",
+                                   expressions.whole(stream.count));
     for (auto loop = stream.loops.rbegin(); loop != stream.loops.rend(); ++loop) {
       const std::string name = local(loop->variable);
-      const std::string head = fmt::format(
-          "for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first), name,
-          loop->exclusive ? "<" : "<=", expressions.number(loop->last, kSum),
-          type == std::string(kFraction) ? name + " = " + name + " + 1" : "++" + name);
-      const bool fits =
-          loop == stream.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
+      const std::string head =
+          fmt::format("for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first),
+                      name, loop->exclusive ? "<" : "<=", expressions.number(loop->last, kSum),
+                      type == std::string(kFraction) ? name + " = " + name + " + 1" : "++" + name);
+      const bool fits = loop == stream.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
       text = fits ? head + " " + text
                   : fill("$head$ {\n  $text$\n}", {{"head", head}, {"text", text}});
     }

@@ -43,7 +43,8 @@ void FollowedTasks::add(Task task) {
 }
 
 void FollowedTasks::started(Task task) {
-  const auto it = std::find(tasks_.begin() + static_cast<std::ptrdiff_t>(begin_), tasks_.end(), task);
+  const auto it =
+      std::find(tasks_.begin() + static_cast<std::ptrdiff_t>(begin_), tasks_.end(), task);
   if (it == tasks_.end()) return;
   started_[static_cast<std::size_t>(it - tasks_.begin())] = true;
   while (begin_ < tasks_.size() && started_[begin_]) ++begin_;

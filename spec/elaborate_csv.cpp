@@ -109,9 +109,9 @@ class CsvOrder {
                      : fmt::format("'{}' is for {} microbatch{}, and the program is not for this "
                                    "count alone",
                                    *order_.file, count, count == 1 ? "" : "es"),
-          count == 0 ? "a file lists every task of each rank"
-                     : fmt::format("write `microbatches {};` or give -D microbatches={}", count,
-                                   count));
+          count == 0
+              ? "a file lists every task of each rank"
+              : fmt::format("write `microbatches {};` or give -D microbatches={}", count, count));
   }
 
   std::string placed(int row, int column, const std::string& message) const {

@@ -74,9 +74,9 @@ class OrderMaker {
   OrderStep made_step(const ast::OrderStep& written) {
     OrderStep step{work_.find_op(written.op.text), std::nullopt, written.op.span, -1};
     if (step.op < 0) {
-      const auto named = std::find_if(
-          order_.streams.begin(), order_.streams.end(),
-          [&](const OrderStream& stream) { return stream.name == written.op.text; });
+      const auto named =
+          std::find_if(order_.streams.begin(), order_.streams.end(),
+                       [&](const OrderStream& stream) { return stream.name == written.op.text; });
       step.stream = static_cast<int>(named - order_.streams.begin());
     } else if (written.chunk) {
       step.chunk = folded(work_, *written.chunk);

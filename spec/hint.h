@@ -1,7 +1,7 @@
 // What a hint chooses among the lanes that have a task that may start.
 //
-// A hint sees lanes only: of the chosen lane the lowest microbatch starts. Only an order from a file
-// binds microbatches. The rules:
+// A hint sees lanes only: of the chosen lane the lowest microbatch starts. Only an order from a
+// file binds microbatches. The rules:
 //  * prefer A, B: the first op listed that has a lane.
 //  * rounds A, B: entries are tried from the one after the last taken; when the rest of the round
 //    has nothing, a new round begins at the first. Taking an op that is not an entry leaves the

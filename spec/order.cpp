@@ -122,8 +122,8 @@ class Expansion {
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const OrderStep& step = repeat.steps[i];
       if (step.stream < 0) continue;
-      same = std::min({same, place_of(step.stream).left,
-                       tasks_of(lanes[i]) - listed(lanes[i]) - 1});
+      same =
+          std::min({same, place_of(step.stream).left, tasks_of(lanes[i]) - listed(lanes[i]) - 1});
     }
     std::vector<int> streams;
     for (const OrderStep& step : repeat.steps) {

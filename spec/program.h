@@ -304,8 +304,8 @@ struct Program {
 
 // What rank `r` does with `microbatches`: tasks in order, each occurrence of a lane being its next
 // microbatch, also beyond the last one; of a file, the rank's row. Errors: order-negative-count,
-// order-no-such-chunk, order-no-such-lane (the op does not exist at that stage), order-stream-ended,
-// order-too-long (above 10 million tasks, or turns of streams' loops).
+// order-no-such-chunk, order-no-such-lane (the op does not exist at that stage),
+// order-stream-ended, order-too-long (above 10 million tasks, or turns of streams' loops).
 [[nodiscard]] Result<std::vector<OrderTask>> expand(const Program& program, const Order& order,
                                                     int rank, int microbatches);
 

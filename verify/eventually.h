@@ -1,7 +1,8 @@
 // Expressions as linear functions of q, exact from some q on.
 //
 // Comparisons, `min` and `max` are decided by what wins in the end; `first` is raised to where that
-// holds. What has no such form is a Trouble, thrown; a value that overflows 64 bits too. One thread.
+// holds. What has no such form is a Trouble, thrown; a value that overflows 64 bits too. One
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -91,7 +91,8 @@ class RankReader {
 
   int lane_of(const spec::OrderStep& step) {
     const std::int64_t chunk = step.chunk ? constant(*step.chunk, "a chunk") : 0;
-    if (chunk < 0 || chunk >= size_of(stages_)) throw Trouble{fmt::format("it has chunk {}", chunk)};
+    if (chunk < 0 || chunk >= size_of(stages_))
+      throw Trouble{fmt::format("it has chunk {}", chunk)};
     const int lane = program_.lane_of(step.op, at(stages_, static_cast<int>(chunk)));
     if (lane < 0) throw Trouble{"an op is not at a stage"};
     return lane;

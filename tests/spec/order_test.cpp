@@ -105,10 +105,10 @@ TEST(Order, leaves_out_of_a_stream_what_is_beyond_the_last_microbatch) {
 }
 
 TEST(Order, leaves_out_of_a_stream_what_was_listed_without_it) {
-  EXPECT_EQ(tasks(with_order("stream f = for g in 1 .. 3 : F * 2; F; f * 2; (B f) * 1; B * 3;",
-                             "s", "4"),
-                  0, 4),
-            "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3");
+  EXPECT_EQ(
+      tasks(with_order("stream f = for g in 1 .. 3 : F * 2; F; f * 2; (B f) * 1; B * 3;", "s", "4"),
+            0, 4),
+      "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3");
   EXPECT_EQ(tasks(with_order("stream a = for g in 1 .. 3 : F; stream d = for g in 1 .. 9 : F * 3; "
                              "(a d a) * 1; d;",
                              "s", "4"),
@@ -131,10 +131,10 @@ TEST(Order, runs_the_loops_of_a_stream_as_written) {
 }
 
 TEST(Order, takes_a_stream_twice_in_a_turn) {
-  EXPECT_EQ(tasks(with_order("stream f = for c in 0 ..< chunks : F@c * 3; (f f B@0) * 3;", "s % 2",
-                             "3"),
-                  0, 3),
-            "0F0 0F1 0B0 0F2 2F0 0B1 2F1 2F2 0B2");
+  EXPECT_EQ(
+      tasks(with_order("stream f = for c in 0 ..< chunks : F@c * 3; (f f B@0) * 3;", "s % 2", "3"),
+            0, 3),
+      "0F0 0F1 0B0 0F2 2F0 0B1 2F1 2F2 0B2");
 }
 
 // The counts with which a program is read are tried; what is beyond them shows later.

@@ -218,9 +218,9 @@ class Writer {
   void write_streams(bool broken) {
     const int group = between(1, 3);
     const int other = broken && one_in(3) ? between(1, 3) : group;
-    const std::string ahead = pick({"ranks - 1 - r", "2 * (ranks - 1 - r) + (chunks - 1) * " +
-                                                         number(group),
-                                    number(between(0, 3))});
+    const std::string ahead =
+        pick({"ranks - 1 - r", "2 * (ranks - 1 - r) + (chunks - 1) * " + number(group),
+              number(between(0, 3))});
     line("order listed on r {");
     line(stream("f", "F", group));
     if (!forward_only_) line(stream("b", split_ ? "I" : "B", other));

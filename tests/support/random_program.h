@@ -2,8 +2,8 @@
 //
 // Placements (chain, loop, V, two inputs that join), split and full backwards, resources per stage
 // and per rank with amounts, `leaving` and capacities, sequential ops, every kind of hint, orders
-// that work and orders that do not, with streams and without, peak assertions. Safe programs and others come about equally
-// often. Pure functions.
+// that work and orders that do not, with streams and without, peak assertions. Safe programs and
+// others come about equally often. Pure functions.
 #pragma once
 
 #include <cstdint>

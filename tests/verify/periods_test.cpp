@@ -26,13 +26,13 @@ Program compiled(const std::string& text) {
 
 Program with_order(int ranks, int chunks, const std::string& order,
                    const std::string& microbatches = "any", const std::string& capacity = "") {
-  return compiled(fmt::format(
-      "pipeline p {{ microbatches {}; stages {} ; place s on s % {};\n"
-      "op F forward {{ needs F at prev; acquires a; }}\n"
-      "op B backward {{ needs F at here, B at next; releases a; }}\n"
-      "resource a per rank {{ {} }}\n"
-      "order o on r {{ {} }} dispatch in order o; }}",
-      microbatches, ranks * chunks, ranks, capacity, order));
+  return compiled(
+      fmt::format("pipeline p {{ microbatches {}; stages {} ; place s on s % {};\n"
+                  "op F forward {{ needs F at prev; acquires a; }}\n"
+                  "op B backward {{ needs F at here, B at next; releases a; }}\n"
+                  "resource a per rank {{ {} }}\n"
+                  "order o on r {{ {} }} dispatch in order o; }}",
+                  microbatches, ranks * chunks, ranks, capacity, order));
 }
 
 std::string interleaved(int ranks, const std::string& warm) {
@@ -206,8 +206,9 @@ TEST(Periods, give_the_verdict_of_every_count) {
 TEST(Periods, find_a_task_that_is_missing_for_some_remainder_only) {
   // Groups of 3, as many as are full: what is left over is missing.
   const Program program = with_order(
-      1, 1, "stream f = for g in 0 .. microbatches div 3 : F * 3; f * (microbatches div 3 * 3);\n"
-            "B * microbatches;");
+      1, 1,
+      "stream f = for g in 0 .. microbatches div 3 : F * 3; f * (microbatches div 3 * 3);\n"
+      "B * microbatches;");
   const Obligation once = find(verify(program), "once");
   EXPECT_EQ(once.outcome, Outcome::refuted);
   EXPECT_EQ(once.counterexample->microbatches, 1);
