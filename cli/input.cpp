@@ -92,16 +92,40 @@ std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& op
   return result;
 }
 
+namespace {
+
+// What a program names lies beside it; beside what standard input or the library gives, here.
+spec::ReadFile reader_beside(const std::string& file) {
+  return [folder = std::filesystem::path(file).parent_path()](
+             const std::string& path, std::string& why) -> std::optional<std::string> {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder / path, ignored)) {
+      why = "it is a folder";
+      return std::nullopt;
+    }
+    std::ifstream in(folder / path, std::ios::binary);
+    std::ostringstream text;
+    if (!in || !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
+      why = std::strerror(errno);
+      return std::nullopt;
+    }
+    return text.str();
+  };
+}
+
+}  // namespace
+
 std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
                            spec::Diagnostics* errors) {
   std::string error;
-  const auto elaborate = elaborate_options(options, error);
+  auto elaborate = elaborate_options(options, error);
   auto source = elaborate ? read_source(file, error) : std::nullopt;
   if (!source) {
     std::cerr << "ripeline: " << error << '\n';
     if (errors) errors->push_back({.id = "input", .message = error, .hint = {}, .span = {}});
     return std::nullopt;
   }
+  elaborate->read_file = reader_beside(file);
   spec::Result<spec::Program> program = spec::compile(*source, *elaborate);
   if (!program.ok()) {
     std::cerr << spec::render(*source, program.errors());

@@ -5,7 +5,9 @@
 // but no reader supports yet is not an error: it is listed in Program::unsupported.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "spec/ast.h"
@@ -13,10 +15,15 @@
 
 namespace ripeline::spec {
 
+// The bytes of a file that a program names, by the path as written; or nothing, and `why` not.
+using ReadFile =
+    std::function<std::optional<std::string>(const std::string& path, std::string& why)>;
+
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>
       defines;           // -D name=value; `microbatches` narrows the range to one count
   std::string dispatch;  // --dispatch "ready by NAME"; empty: as written
+  ReadFile read_file = {};  // without one, no order comes from a file
 };
 
 [[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,

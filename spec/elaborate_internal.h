@@ -132,6 +132,9 @@ void make_pools(Work& work);
 // elaborate_orders.cpp: orders, hints, dispatch, assertions.
 void make_orders(Work& work);
 void make_hints(Work& work);
+// elaborate_csv.cpp: the file of the order that the dispatch uses.
+void read_orders(Work& work);
+// elaborate_orders.cpp
 void make_assertions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -1,5 +1,6 @@
 #include "verify/eventually.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace ripeline::verify {

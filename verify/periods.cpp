@@ -111,6 +111,7 @@ class RankReader {
     Value turns = math_.difference(value(range.last), begin);
     if (!range.exclusive) turns = math_.sum(turns, {0, 1, 1});
     if (turns.divisor != 1) throw Trouble{"a range is a fraction", turns.divisor};
+    if (begin.divisor != 1) throw Trouble{"a range is a fraction", begin.divisor};
     if (math_.sign(turns) > 0 && turns.slope == 0) {
       for (std::int64_t i = 0; i < turns.base; ++i) {
         names_[range.variable] = math_.sum(begin, {0, i, 1});

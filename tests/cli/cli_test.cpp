@@ -257,4 +257,45 @@ TEST_F(Cli, every_library_schedule_is_listed_printed_in_canonical_layout_and_pro
   EXPECT_GE(count, 8);
 }
 
+constexpr const char* kFromFile = R"(pipeline from_file {
+  microbatches 2;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  op B backward { needs F at here, B at next; }
+  order listed from csv "listed.csv";
+  dispatch in order listed;
+}
+)";
+
+TEST_F(Cli, verifies_and_generates_an_order_from_a_file_beside_the_program) {
+  fs::create_directory(folder_ / "inside");
+  write("inside/p.ripe", kFromFile);
+  write("inside/listed.csv", "0F1,0F0,,0B1,0B0\n1F1,1B1,1F0,1B0\n");
+  const Outcome proved = ripeline("verify inside/p.ripe");
+  EXPECT_EQ(proved.exit_code, 0) << proved.out;
+  const Outcome generated = ripeline("generate inside/p.ripe --name p -o p.h");
+  EXPECT_EQ(generated.exit_code, 0) << generated.out;
+  EXPECT_NE(read("p.h").find("{0, 1}, {0, 0}, {1, 1}, {1, 0}"), std::string::npos) << read("p.h");
+
+  // 0 waits for the backward of a microbatch whose forward comes later.
+  write("inside/listed.csv", "0F1,0B1,0F0,0B0\n1F0,1F1,1B1,1B0\n");
+  const Outcome stuck = ripeline("verify inside/p.ripe");
+  EXPECT_EQ(stuck.exit_code, 1) << stuck.out;
+  EXPECT_NE(stuck.out.find("refuted: deadlock"), std::string::npos) << stuck.out;
+
+  write("inside/listed.csv", "0F1,0F1,0B1,0B0\n1F1,1B1,1F0,1B0\n");
+  const Outcome twice = ripeline("verify inside/p.ripe");
+  EXPECT_EQ(twice.exit_code, 1) << twice.out;
+  EXPECT_NE(twice.out.find("0F0 is missing, with 2 microbatches."), std::string::npos) << twice.out;
+
+  EXPECT_EQ(ripeline("verify inside/p.ripe -D microbatches=2").exit_code, 1);
+  fs::remove(folder_ / "inside/listed.csv");
+  const Outcome gone = ripeline("verify inside/p.ripe");
+  EXPECT_EQ(gone.exit_code, 2) << gone.out;
+  EXPECT_NE(gone.out.find("error[csv-unreadable]: 'listed.csv' cannot be read: No such file"),
+            std::string::npos)
+      << gone.out;
+}
+
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -15,6 +16,9 @@
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
+#include "tests/codegen/goldens/file_hint.h"
+#include "tests/codegen/goldens/file_order.h"
+#include "tests/codegen/goldens/interleaved.h"
 #include "tests/codegen/goldens/one_f_one_b.h"
 #include "tests/codegen/goldens/prefer.h"
 #include "tests/codegen/goldens/uneven.h"
@@ -39,6 +43,9 @@ const Golden kGoldens[] = {
     {"zbv", &zbv::facts, zbv::make_arbiter},
     {"prefer", &prefer::facts, prefer::make_arbiter},
     {"uneven", &uneven::facts, uneven::make_arbiter},
+    {"interleaved", &interleaved::facts, interleaved::make_arbiter},
+    {"file_order", &file_order::facts, file_order::make_arbiter},
+    {"file_hint", &file_hint::facts, file_hint::make_arbiter},
 };
 
 void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
@@ -56,8 +63,12 @@ std::string read(const std::string& path) {
 
 verify::Verdict verdict_of(const Golden& golden) {
   const spec::Source source{fmt::format("{}.ripe", golden.name), read(path_of(golden, ".ripe"))};
-  const spec::Result<spec::Program> program = spec::compile(source);
-  EXPECT_TRUE(program.ok()) << spec::render(source, program.errors());
+  spec::ElaborateOptions options;
+  options.read_file = [](const std::string& file, std::string& /*why*/) {
+    return std::optional(read(RIPELINE_SOURCE_DIR "/tests/codegen/goldens/" + file));
+  };
+  const spec::Result<spec::Program> program = spec::compile(source, options);
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : spec::render(source, program.errors()));
   return verify::verify(program.value());
 }
 
@@ -87,7 +98,9 @@ TEST_P(Goldens, agree_with_the_interpreter_in_every_state_met) {
     const std::unique_ptr<core::Arbiter> generated = GetParam().make(rank);
     testing_support::ArbiterWalk walk(interpreted, *generated,
                                       kSeed + static_cast<std::uint64_t>(rank));
-    for (const int microbatches : {1, 2, 3, 5, 8, 13, 5, 65, 70}) {
+    for (int microbatches : {1, 2, 3, 5, 8, 13, 5, 65, 70}) {
+      microbatches = std::min(microbatches, program.microbatches.max.value_or(microbatches));
+      microbatches = std::max(microbatches, program.microbatches.min);
       EXPECT_EQ(walk.run(microbatches), "") << "seed " << kSeed;
     }
     states += walk.states();

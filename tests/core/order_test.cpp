@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "core/fraction.h"
 
 namespace ripeline::core {
@@ -15,6 +17,43 @@ TEST(CommittedOrder, gives_each_place_its_lanes_next_microbatch) {
     EXPECT_EQ(order.next(), task);
     order.started();
   }
+}
+
+TEST(CommittedOrder, binds_the_tasks_that_it_is_given) {
+  CommittedOrder order;
+  order.reset(4, 6);
+  order.add(Task{5, 1});
+  order.add(Task{5, 0});
+  EXPECT_EQ(order.next(), (Task{5, 1}));
+  order.started();
+  EXPECT_EQ(order.next(), (Task{5, 0}));
+}
+
+TEST(FollowedTasks, leaves_out_the_first_that_have_started) {
+  FollowedTasks order;
+  order.reset(0, 2);
+  for (const int m : {1, 0, 2}) order.add(Task{0, m});
+  order.started(Task{0, 0});
+  EXPECT_EQ(order.left().size(), 3U);
+  order.started(Task{0, 1});
+  ASSERT_EQ(order.left().size(), 1U);
+  EXPECT_EQ(order.left().front(), (Task{0, 2}));
+}
+
+TEST(OrderStream, gives_its_items_but_those_of_lanes_without_one_left) {
+  OrderStream stream;
+  stream.add(0, 0, 2);
+  stream.add(1, 7, -1);
+  stream.add(1, 1, 3);
+  stream.add(0, 0, 1);
+  std::string taken;
+  const auto then = [&](int op, std::int64_t chunk) {
+    taken += std::to_string(op) + "." + std::to_string(chunk) + " ";
+  };
+  int ones = 1;  // left of op 1
+  const auto left = [&](int op, std::int64_t /*chunk*/) { return op != 1 || ones-- > 0; };
+  for (int i = 0; i < 6; ++i) stream.take(then, left);
+  EXPECT_EQ(taken, "0.0 0.0 1.1 0.0 ");
 }
 
 TEST(FollowedOrder, knows_where_the_next_of_each_lane_stands) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,13 @@ class Specimens : public ::testing::TestWithParam<fs::path> {};
 TEST_P(Specimens, are_refused_with_the_expected_text) {
   const fs::path& path = GetParam();
   const Source source{path.filename().string(), read(path)};
-  const auto program = compile(source);
+  ElaborateOptions options;
+  options.read_file = [&](const std::string& name, std::string& why) -> std::optional<std::string> {
+    why = "No such file or directory";
+    const fs::path beside = path.parent_path() / name;
+    return fs::exists(beside) ? std::optional(read(beside)) : std::nullopt;
+  };
+  const auto program = compile(source, options);
   ASSERT_FALSE(program.ok()) << path << " has no mistake";
   const std::string said = render(source, program.errors());
   const fs::path expected = fs::path(path).replace_extension(".err");

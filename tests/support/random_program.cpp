@@ -207,7 +207,40 @@ class Writer {
     return steps;
   }
 
+  // A stream of the op over the chunks, in groups of microbatches that may leave a short last one.
+  std::string stream(const std::string& name, const std::string& op, int group) {
+    const std::string chunk = op == "F" ? "c" : "chunks - 1 - c";
+    return "  stream " + name + " = for g in 0 ..< ceil(microbatches / " + number(group) +
+           "), c in 0 ..< chunks : " + op + "@(" + chunk + ") * " + number(group) + ";";
+  }
+
+  // Forwards and backwards by streams, so many forwards ahead; weights after all else.
+  void write_streams(bool broken) {
+    const int group = between(1, 3);
+    const int other = broken && one_in(3) ? between(1, 3) : group;
+    const std::string ahead =
+        pick({"ranks - 1 - r", "2 * (ranks - 1 - r) + (chunks - 1) * " + number(group),
+              number(between(0, 3))});
+    line("order listed on r {");
+    line(stream("f", "F", group));
+    if (!forward_only_) line(stream("b", split_ ? "I" : "B", other));
+    line("  let all = microbatches * chunks;");
+    line("  let warm = min(" + ahead + ", all);");
+    line("  f * warm;");
+    line(forward_only_ ? "  f * (all - warm);" : "  (f b) * (all - warm);");
+    if (!forward_only_) line("  b * warm;");
+    if (split_ && !forward_only_) {
+      line(stream("w", "W", between(1, 3)));
+      line(broken && one_in(4) ? "  w * (all - 1);" : "  w * all;");
+    }
+    line("}");
+  }
+
   void write_order(bool broken) {
+    if (options_.streams && one_in(3)) {
+      write_streams(broken);
+      return;
+    }
     std::vector<std::string> steps = working_steps();
     const int kind = below(broken ? 6 : 3);
     line("order listed on r {");

@@ -2,8 +2,8 @@
 //
 // Placements (chain, loop, V, two inputs that join), split and full backwards, resources per stage
 // and per rank with amounts, `leaving` and capacities, sequential ops, every kind of hint, orders
-// that work and orders that do not, peak assertions. Safe programs and others come about equally
-// often. Pure functions.
+// that work and orders that do not, with streams and without, peak assertions. Safe programs and
+// others come about equally often. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct RandomProgramOptions {
   bool any_count = true;      // `microbatches any` and ranges; else one count
   bool joins = true;          // two stages that feed one
   bool orders = true;         // `dispatch in order`; else readiness-first only
+  bool streams = true;        // orders that take from streams
   bool broken_orders = true;  // also orders that wait for themselves or leave tasks out
   bool assertions = true;
 };

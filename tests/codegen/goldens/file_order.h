@@ -1,0 +1,177 @@
+// The arbiter of pipeline file_order: 2 ranks, 8 microbatches.
+//
+// Written by ripeline 0.1.0 from file_order.ripe, program hash b9a77264a072692f.
+// Do not edit; to write it again:
+//   ripeline generate file_order.ripe --name file_order -o file_order.h
+//
+// Proved, for every timing and any choice among the tasks that may start:
+//   deadlock     graph
+//   collectives  structure
+//   messages     structure
+//   memory       graph
+//   once         graph
+// Assumed:
+//   Every task that starts ends.
+//   Links are reliable: a message that is sent arrives, whole and once.
+//   Each message has a slot of its own at its receiver, so no send waits.
+//   A rank runs one task at a time, and none waits inside for a message.
+//   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/arbiter.h"
+#include "core/order.h"
+#include "core/ready_rows.h"
+
+namespace file_order {
+
+namespace core = ripeline::core;
+static_assert(core::kCoreVersion == 1,
+              "this file is for another version of Ripeline: generate it again");
+
+namespace ops {
+inline constexpr int F = 0;
+inline constexpr int B = 1;
+}  // namespace ops
+
+// Name, kind.
+inline constexpr core::OpFacts kOps[] = {
+    {"F", core::OpKind::forward}, {"B", core::OpKind::backward},
+};
+
+// Op, stage, rank, chunk, engine.
+inline constexpr core::LaneFacts kLanes[] = {
+    // Rank 0, from lane 0: 0F 0B
+    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
+    // Rank 1, from lane 2: 1F 1B
+    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
+};
+
+// The producer's lane, the consumer's; by the consumer's rank.
+inline constexpr core::EdgeFacts kEdges[] = {
+    {0, 1}, {3, 1},
+    {0, 2}, {2, 3},
+};
+
+// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+inline constexpr core::PoolFacts kPools[] = {
+    {"activation", "", 0, 0, 2}, {"activation", "", 1, 1, 1},
+};
+
+// Lane, pool, what a task acquires at its start, what it releases at its end.
+inline constexpr core::UseFacts kUses[] = {
+    {0, 0, 1, 0}, {1, 0, 0, 1},
+    {2, 1, 1, 0}, {3, 1, 0, 1},
+};
+
+inline constexpr core::ProgramFacts facts = {
+    .core_version = core::kCoreVersion,
+    .name = "file_order",
+    .hash = 0xb9a77264a072692fU,
+    .proved = true,
+    .ranks = 2,
+    .stages = 2,
+    .min_microbatches = 8,
+    .max_microbatches = 8,
+    .ops = kOps,
+    .lanes = kLanes,
+    .edges = kEdges,
+    .pools = kPools,
+    .uses = kUses,
+};
+
+// F may start when there is room for it in activation.
+template <class Number>
+constexpr auto admits_F(const Number& activation_held) {
+  return activation_held + 1 <= 3;
+}
+
+// Order listed, from a file: each rank's tasks (lane, microbatch), in order.
+inline constexpr core::Task kOrder_listed[] = {
+    {0, 1}, {0, 0}, {1, 1}, {0, 3}, {1, 0}, {0, 2}, {1, 3}, {0, 5}, {1, 2}, {0, 4}, {1, 5},
+    {0, 7}, {1, 4}, {0, 6}, {1, 7}, {1, 6}, {2, 1}, {3, 1}, {2, 0}, {3, 0}, {2, 3}, {3, 3},
+    {2, 2}, {3, 2}, {2, 5}, {3, 5}, {2, 4}, {3, 4}, {2, 7}, {3, 7}, {2, 6}, {3, 6},
+};
+// Where those of each rank begin; and the end.
+inline constexpr int kBegin_listed[] = {
+    0, 16, 32,
+};
+
+class Arbiter final : public core::Arbiter {
+ public:
+  explicit Arbiter(int rank) : rows_(file_order::facts, rank) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return file_order::facts; }
+  [[nodiscard]] int rank() const override { return rows_.rank(); }
+
+  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
+    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+    step_ = {};
+    order_.reset(rows_.first_lane(), rows_.end_lane());
+    const int end = kBegin_listed[rows_.rank() + 1];
+    for (int place = kBegin_listed[rows_.rank()]; place < end; ++place) {
+      order_.add(kOrder_listed[place]);
+    }
+    return {};
+  }
+
+  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+
+  void started(core::Task task, core::Time /*now*/) override {
+    rows_.started(task);
+    step_.idle = false;
+    order_.started();
+    const core::LaneFacts& lane = kLanes[task.lane];
+    if (lane.op == ops::F) step_.activation_held[lane.stage] += 1;
+  }
+
+  void on_finished(core::Task task, core::Time /*now*/) override {
+    rows_.finished(task);
+    step_.idle = true;
+    const core::LaneFacts& lane = kLanes[task.lane];
+    if (lane.op == ops::B) step_.activation_held[lane.stage] -= 1;
+  }
+
+  void ready(core::Engine engine, core::TaskSet& out) const override {
+    rows_.reset(out);
+    if (engine == core::Engine::compute && next_may_start()) out.add(order_.next());
+  }
+
+  // The order's next task, or none.
+  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                    core::Time /*now*/) const override {
+    const core::Task next = order_.next();
+    if (engine != core::Engine::compute || !next_may_start()) return {};
+    if (allowed != nullptr && !allowed->contains(next)) return {};
+    return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
+  }
+
+ private:
+  struct Step {
+    bool idle = true;
+    std::int64_t activation_held[2] = {};  // by stage
+  };
+
+  // Whether a task of `id` finds what it acquires.
+  [[nodiscard]] bool has_room(core::LaneId id) const {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::F ||
+           admits_F(step_.activation_held[lane.stage]);
+  }
+
+  [[nodiscard]] bool next_may_start() const {
+    return step_.idle && rows_.contains(order_.next()) && has_room(order_.next().lane);
+  }
+
+  core::ReadyRows rows_;
+  Step step_;
+  core::CommittedOrder order_;
+};
+
+inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
+  return std::make_unique<Arbiter>(rank);
+}
+
+}  // namespace file_order
