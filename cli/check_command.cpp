@@ -151,6 +151,8 @@ void add_check(CLI::App& app, int& exit_code) {
       ->add_option("--stage-memory", options->options.stage_memory,
                    "most microbatches in flight at one stage")
       ->check(CLI::PositiveNumber);
+  command->add_flag("!--no-reduce", options->options.reduce,
+                    "the file is for a PyTorch from before REDUCE_GRAD");
   add_wire_options(*command, options->options);
   command->add_option("--fix", options->fix,
                       "write a repaired schedule that passes, or nothing, and say what changed");

@@ -48,18 +48,18 @@ bool splits_backward(const spec::ActionTable& table) {
 std::string companion(const ExportCommand& command, const spec::ExportedActions& exported) {
   const char* name = schedule_class(exported.placement);
   std::string text = fmt::format(
-      "{}: {}, {} ranks, {} stages, {} microbatches; passes `ripeline check`\n"
+      "{}: {}, {} ranks, {} stages, {} microbatches, placement {}; passes `ripeline check`\n"
       "load it with\n"
-      "  PyTorch        get_schedule_class(\"{}\"), n_microbatches={}, "
-      "_load_csv(\"{}\", format=\"{}\")\n",
+      "  PyTorch         _PipelineScheduleRuntime(stages, n_microbatches={})._load_csv(\"{}\", "
+      "format=\"{}\")\n",
       command.output, command.form, exported.map.ranks, exported.map.stages(), command.microbatches,
-      name, command.microbatches, command.output, command.form);
+      name_of(exported.placement), command.microbatches, command.output, command.form);
   if (command.form == "compute_only") {
     text += fmt::format(
-        "  TorchTitan     --parallelism.pipeline_parallel_degree {} "
+        "  TorchTitan      --parallelism.pipeline_parallel_degree {} "
         "--parallelism.pipeline_parallel_schedule {} "
         "--parallelism.pipeline_parallel_schedule_csv {}\n"
-        "  NeMo AutoModel pp_size={} pp_schedule={} pp_schedule_csv={}\n"
+        "  NeMo AutoModel  pp_size={} pp_schedule={} pp_schedule_csv={}\n"
         "  and a batch of {} times the microbatch size\n",
         exported.map.ranks, name, command.output, exported.map.ranks, name, command.output,
         command.microbatches);

@@ -1,7 +1,6 @@
 #include "verify/check.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -10,23 +9,38 @@
 namespace ripeline::verify {
 namespace {
 
-// Groups of rules, and whether one that found something stops those after it.
+// A group of rules, and the rules whose findings leave it without a meaning or with nothing new to
+// say. Deadlock is asked of all that can be paired, whatever else is missing.
 struct Group {
   void (*ask)(Checking&);
   bool only_comms;
   const char* rules;
+  std::vector<const char*> not_after;
 };
-constexpr std::array<Group, 8> kGroups = {{
-    {check_cells, false, "form, overlap, ranks"},
-    {check_places, false, "stage, owner, microbatch"},
-    {check_counts, false, "repeated, missing, mixed"},
-    {check_order, false, "order"},
-    {check_messages, true, "message, unpaired"},
-    {check_reduce_and_shard, true, "reduce, shard"},
-    {check_deadlock, false, "deadlock, mismatch"},
-    {check_memory, false, "memory"},
-}};
-constexpr std::size_t kAlwaysAsked = 3;  // the groups that hold even where a cell is wrong
+
+const std::vector<Group>& groups() {
+  static const std::vector<Group> kGroups = {
+      {check_cells, false, "form, overlap, ranks", {}},
+      {check_places, false, "stage, owner, microbatch", {}},
+      {check_counts, false, "repeated, missing, mixed", {}},
+      {check_order, false, "order", {"cell", "overlap", "stage", "owner"}},
+      {check_messages, true, "message, unpaired", {"cell", "stage", "owner"}},
+      {check_reduce_and_shard,
+       true,
+       "reduce, shard",
+       {"cell", "overlap", "stage", "owner", "repeated", "missing", "mixed", "order"}},
+      {check_deadlock,
+       false,
+       "deadlock, mismatch",
+       {"cell", "form", "overlap", "ranks", "stage", "owner", "message", "repeated"}},
+      {check_memory,
+       false,
+       "memory",
+       {"cell", "form", "overlap", "ranks", "stage", "owner", "microbatch", "repeated", "missing",
+        "mixed", "order"}},
+  };
+  return kGroups;
+}
 
 std::vector<std::string> assumptions_of(const CheckReport& report, const CheckOptions& options) {
   std::vector<std::string> texts = {
@@ -69,18 +83,18 @@ std::vector<std::string> assumptions_of(const CheckReport& report, const CheckOp
 void ask_groups(Checking& checking) {
   CheckReport& report = checking.report();
   const bool comms = report.shape.form == ActionForm::compute_comms;
-  for (std::size_t i = 0; i < kGroups.size(); ++i) {
-    const Group& group = kGroups[i];
+  for (const Group& group : groups()) {
     if (group.only_comms && !comms) continue;
-    const bool goes_on = i < kAlwaysAsked || checking.clean() || group.ask == check_memory;
-    const bool needs_all = group.ask == check_memory && !report.not_judged.empty();
-    if (goes_on && !needs_all) {
-      group.ask(checking);
-    } else {
+    if (std::any_of(group.not_after.begin(), group.not_after.end(),
+                    [&](const char* rule) { return checking.has_found(rule); })) {
       report.not_judged.emplace_back(group.rules);
+    } else {
+      group.ask(checking);
     }
   }
 }
+
+bool is_first(const CheckFinding& f) { return f.rule == "deadlock" || f.rule == "mismatch"; }
 
 }  // namespace
 
@@ -94,7 +108,9 @@ std::string place_text(CellPlace place) {
 
 void Checking::found(std::string rule, CellPlace place, std::string task, std::string message) {
   ++report_.finding_count;
-  if (report_.findings.size() >= kMostFindings) return;
+  rules_.insert(rule);
+  const bool kept = report_.findings.size() < kMostFindings || rule == "deadlock";
+  if (!kept) return;
   report_.findings.push_back({.rule = std::move(rule),
                               .row = place.row,
                               .column = place.column,
@@ -140,6 +156,7 @@ spec::Result<CheckReport> check(const spec::ReadActions& read, const CheckOption
   }
   report.finding_count = read.mistake_count;
   ask_groups(checking);
+  std::stable_partition(report.findings.begin(), report.findings.end(), is_first);
   report.assumptions = assumptions_of(report, options);
   report.verdict = report.finding_count > 0 ? Outcome::refuted
                    : report.reason.empty()  ? Outcome::proved

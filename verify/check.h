@@ -1,7 +1,7 @@
 // check: a schedule of PyTorch, as a CSV file holds it, judged before a launch.
 //
 // PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules,
-// each with an id; a later group is asked when those before it found nothing:
+// each with an id; a group is left out where an earlier finding leaves it without a meaning:
 //   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: every
 //   cell
 //                                     an action from its first to its last character
@@ -54,6 +54,7 @@ struct CheckOptions {
   std::optional<std::int64_t> stage_memory{};  // of one stage
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
+  bool reduce = true;        // compute_comms: REDUCE_GRAD is wanted; false: PyTorch from before it
   bool all_layouts = false;  // judge every layout and kernel level for CheckReport::layouts
 };
 

@@ -28,8 +28,8 @@ std::string plural(std::size_t n, const std::string& noun) {
 
 class Repairing {
  public:
-  Repairing(const spec::ReadActions& read, const CheckReport& report)
-      : shape_(report.shape), report_(report), table_(read.table) {}
+  Repairing(const spec::ReadActions& read, const CheckReport& report, bool reduce)
+      : shape_(report.shape), report_(report), reduce_(reduce), table_(read.table) {}
 
   Repair run() {
     if (unreadable()) return std::move(result_);
@@ -220,6 +220,7 @@ class Repairing {
 
   const CheckShape& shape_;
   const CheckReport& report_;
+  bool reduce_;
   ActionTable table_;
   bool sharded_ = false;
   bool dropped_rows_ = false;
@@ -230,7 +231,7 @@ class Repairing {
 
 Repair repair(const spec::ReadActions& read, const CheckReport& report,
               const CheckOptions& options) {
-  Repair result = Repairing(read, report).run();
+  Repair result = Repairing(read, report, options.reduce).run();
   if (!result.table) return result;
   // As the file was taken, so must the repaired one be.
   CheckOptions same = options;

@@ -1,6 +1,7 @@
 // What the files of check() share; of no use outside them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,7 +29,7 @@ class Checking {
   const CheckShape& shape() const { return report_.shape; }
   const spec::StageMap& map() const { return report_.shape.map; }
   CheckReport& report() { return report_; }
-  bool clean() const { return report_.finding_count == 0; }
+  bool has_found(const std::string& rule) const { return rules_.contains(rule); }
 
   void found(std::string rule, CellPlace place, std::string task, std::string message);
 
@@ -55,6 +56,7 @@ class Checking {
   const spec::ActionTable& table_;
   const CheckOptions& options_;
   CheckReport& report_;
+  std::set<std::string> rules_;  // that found something
   std::unordered_map<std::uint64_t, CellPlace> places_;
 };
 

@@ -119,6 +119,7 @@ void check_reduce(Checking& checking) {
   for (int s = 0; s < shape.map.stages(); ++s) {
     const Action reduce{ActionKind::reduce_grad, s};
     const CellPlace* place = checking.find(reduce);
+    if (place == nullptr && !checking.options().reduce) continue;
     if (place == nullptr) {
       checking.found("reduce", {shape.map.rank(s) + 1, 0}, to_string(reduce),
                      fmt::format("the gradients of stage {} are never reduced", s));
@@ -164,8 +165,9 @@ void check_reduce_and_shard(Checking& checking) {
     } else if (is_compute(action.kind)) {
       if (state == Weights::sharded) {
         wrong(action, place, fmt::format("stage {} is not unsharded here", action.stage));
+      } else {
+        state = Weights::gathered;
       }
-      state = Weights::gathered;
     }
   });
   for (const auto& [stage, end] : weights) {

@@ -54,9 +54,10 @@ void check_cells(Checking& checking) {
   const auto& rows = checking.table().rows;
   const int ranks = checking.map().ranks;
   if (size_of(rows) != ranks) {
-    checking.found("ranks", {std::min(size_of(rows), ranks) + 1, 0}, "",
-                   fmt::format("{} rows for {} ranks; each rank has one, and an empty line counts",
-                               rows.size(), ranks));
+    checking.found(
+        "ranks", {std::min(size_of(rows), ranks) + 1, 0}, "",
+        fmt::format("{} row{} for {} rank{}; each rank has one, and an empty line counts",
+                    rows.size(), rows.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t c = 0; c < rows[r].size(); ++c) {

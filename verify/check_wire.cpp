@@ -1,5 +1,6 @@
 // Deadlock: of the computations alone, then of all that is sent and received.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -18,21 +19,34 @@ constexpr std::size_t kMostSteps = 12;  // of a wait-for cycle that is printed
 
 // --- computations: every rank keeps its order, and the communication is derived ---
 
-// From stuck rank to stuck rank, until one comes again.
-std::vector<spec::StuckRank> cycle_of(const std::vector<spec::StuckRank>& stuck,
-                                      const spec::StageMap& map) {
-  std::vector<spec::StuckRank> path;
-  const auto on_rank = [](int rank) {
-    return [rank](const spec::StuckRank& s) { return s.rank == rank; };
-  };
-  auto next = stuck.begin();
-  while (next != stuck.end()) {
-    const auto seen = std::find_if(path.begin(), path.end(), on_rank(next->rank));
-    if (seen != path.end()) return {seen, path.end()};
-    path.push_back(*next);
-    next = std::find_if(stuck.begin(), stuck.end(), on_rank(map.rank(next->need.stage)));
+// What the file does of it: I, or B for it.
+std::optional<Action> find_result(const Checking& checking, Action need) {
+  if (checking.find(need) != nullptr) return need;
+  if (need.kind == ActionKind::backward_input) need.kind = ActionKind::backward;
+  return checking.find(need) != nullptr ? std::optional(need) : std::nullopt;
+}
+
+// From stuck rank to stuck rank, until one comes again. Empty if they wait for what is nowhere.
+std::vector<spec::StuckRank> cycle_of(const Checking& checking,
+                                      const std::vector<spec::StuckRank>& stuck) {
+  std::vector<const spec::StuckRank*> of_rank(static_cast<std::size_t>(checking.map().ranks));
+  for (const spec::StuckRank& s : stuck) at(of_rank, s.rank) = &s;
+  std::vector<int> walk(of_rank.size(), -1);  // per rank: the start of the walk that came by
+  for (int start = 0; start < size_of(stuck); ++start) {
+    std::vector<spec::StuckRank> path;
+    const spec::StuckRank* next = &at(stuck, start);
+    while (next != nullptr && at(walk, next->rank) < 0) {
+      at(walk, next->rank) = start;
+      path.push_back(*next);
+      next = find_result(checking, next->need) ? at(of_rank, checking.map().rank(next->need.stage))
+                                               : nullptr;
+    }
+    if (next == nullptr || at(walk, next->rank) != start) continue;
+    const auto first =
+        std::find_if(path.begin(), path.end(), [&](const auto& s) { return s.rank == next->rank; });
+    return {first, path.end()};
   }
-  return path;
+  return {};
 }
 
 std::string cut(std::vector<std::string> steps) {
@@ -45,14 +59,17 @@ std::string cut(std::vector<std::string> steps) {
 }
 
 void report_stuck(Checking& checking, const std::vector<spec::StuckRank>& stuck) {
-  const auto cycle = cycle_of(stuck, checking.map());
+  // Its own later task is for `order` to name.
+  if (checking.has_found("order")) {
+    checking.report().not_judged.emplace_back("deadlock, mismatch");
+    return;
+  }
+  const auto cycle = cycle_of(checking, stuck);
+  if (cycle.empty()) return;
   std::vector<std::string> steps;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const spec::StuckRank& behind = cycle[(i + 1) % cycle.size()];
-    Action need = cycle[i].need;
-    if (need.kind == ActionKind::backward_input && checking.find(need) == nullptr) {
-      need.kind = ActionKind::backward;
-    }
+    const Action need = find_result(checking, cycle[i].need).value_or(cycle[i].need);
     steps.push_back(fmt::format("{} waits for {}, which rank {} does after {}",
                                 to_string(cycle[i].action), to_string(need), behind.rank,
                                 to_string(behind.action)));
@@ -111,8 +128,8 @@ class RankWire {
 
   // A message by its direction, sending stage and microbatch.
   std::int64_t payload_of(bool forward, int sender, int microbatch) const {
-    return (std::int64_t{forward ? 0 : 1} * shape_.map.stages() + sender) * shape_.microbatches +
-           microbatch;
+    constexpr std::int64_t kIndices = spec::kMostIndex + 1;
+    return (std::int64_t{forward ? 0 : 1} * shape_.map.stages() + sender) * kIndices + microbatch;
   }
 
   void add_message(const Action& action, WireAction& wire) const {
@@ -207,7 +224,11 @@ void report_wire(Checking& checking, const Wired& wired, const WireVerdict& verd
       report("mismatch", verdict.where.front(), verdict.sentence);
       return;
     case WireVerdict::Kind::unpaired:
-      report("unpaired", verdict.where.front(), verdict.sentence);
+      // Without pairs there is nothing to judge; each has been found already.
+      checking.report().not_judged.emplace_back("deadlock, mismatch");
+      if (!checking.has_found("unpaired")) {
+        report("unpaired", verdict.where.front(), verdict.sentence);
+      }
       return;
     case WireVerdict::Kind::invalid:
       checking.report().reason = verdict.sentence;
