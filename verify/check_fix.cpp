@@ -199,9 +199,14 @@ class Repairing {
     }
     const spec::Lowered ordered = add_messages(table_, shape_.map, spec::Stall::move);
     if (!ordered.stuck.empty()) {
-      result_.why = fmt::format("{} needs {}, which is nowhere to be had",
-                                to_string(ordered.stuck.front().action),
-                                to_string(ordered.stuck.front().need));
+      const spec::StuckRank& stuck = ordered.stuck.front();
+      Action whole = stuck.need;  // a backward may be B or I
+      whole.kind = ActionKind::backward;
+      const bool either = stuck.need.kind == ActionKind::backward_input &&
+                          stuck.action.kind != ActionKind::backward_weight;
+      result_.why =
+          fmt::format("{} needs {}{}, which is nowhere to be had", to_string(stuck.action),
+                      either ? to_string(whole) + " or " : "", to_string(stuck.need));
       return;
     }
     for (const spec::Move& move : ordered.moves) {

@@ -34,7 +34,7 @@ std::string finding_text(const CheckFinding& finding) {
   std::string where = fmt::format("row {}", finding.row);
   if (finding.column > 0) where += fmt::format(", column {}", finding.column);
   const std::string task = finding.task.empty() ? "" : finding.task + ": ";
-  return fmt::format("  {}: error[{}]: {}{}\n", where, finding.rule, task, finding.message);
+  return fmt::format("  {}: [{}] {}{}\n", where, finding.rule, task, finding.message);
 }
 
 // Steps around the first finding that has a cell; cells with findings are marked `>`.

@@ -1,6 +1,5 @@
 // What a table is judged as, where no option says it.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -41,17 +40,16 @@ int stages_of(const ActionTable& table, int ranks) {
   return std::max(1, (next + ranks - 1) / ranks) * ranks;
 }
 
-// How many different microbatches run forward: what most stages say, of several the least.
+// Microbatches 0, 1, … as far as all of them run forward somewhere; where there is no 0, as many as
+// there are.
 int microbatches_of(const ActionTable& table) {
-  std::map<int, std::set<int>> ids;
+  std::set<int> ids;
   each_computation(table, [&](int, const Action& action) {
-    if (action.kind == spec::ActionKind::forward) ids[action.stage].insert(action.microbatch);
+    if (action.kind == spec::ActionKind::forward) ids.insert(action.microbatch);
   });
-  std::map<int, int> votes;
-  for (const auto& [stage, set] : ids) ++votes[size_of(std::vector<int>(set.begin(), set.end()))];
-  const auto most = std::max_element(
-      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == votes.end() ? 1 : most->first;
+  int next = 0;
+  while (ids.contains(next)) ++next;
+  return next > 0 ? next : std::max(1, static_cast<int>(ids.size()));
 }
 
 int misplaced(const ActionTable& table, const spec::StageMap& map) {

@@ -72,7 +72,7 @@ TEST_P(CheckSpecimens, are_judged_by_the_rule_of_their_name) {
     EXPECT_TRUE(text.ends_with("exit 0\n")) << text;
   } else {
     EXPECT_TRUE(text.ends_with("exit 1\n")) << text;
-    EXPECT_NE(text.find("error[" + rule + "]"), std::string::npos) << text;
+    EXPECT_NE(text.find(": [" + rule + "] "), std::string::npos) << text;
   }
 }
 

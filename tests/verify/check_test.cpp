@@ -100,7 +100,7 @@ TEST(Check, a_repair_passes_or_there_is_none) {
     if (comms) {
       table = spec::add_messages(spec::add_reduce_grad(table, 4), *map, spec::Stall::stop).table;
     }
-    for (unsigned edits = 1 + random() % 3; edits > 0; --edits) {
+    for (auto edits = 1 + random() % 3; edits > 0; --edits) {
       auto& row = table.rows[random() % 3];
       if (row.empty()) continue;
       const std::size_t a = random() % row.size();
