@@ -66,11 +66,11 @@ TEST(Check, peaks_are_those_of_1f1b) {
 }
 
 TEST(Check, a_large_table_is_judged_in_both_forms) {
-  const std::string text = one_f_one_b(128, 512);
+  const std::string text = one_f_one_b(64, 128);
   EXPECT_EQ(report_of(text).verdict, Outcome::proved);
-  const auto map = spec::place_stages(Placement::chain, 128, 128);
+  const auto map = spec::place_stages(Placement::chain, 64, 64);
   const ActionTable comms =
-      spec::add_messages(spec::add_reduce_grad(spec::read_actions(text).table, 512), *map,
+      spec::add_messages(spec::add_reduce_grad(spec::read_actions(text).table, 128), *map,
                          spec::Stall::stop)
           .table;
   const CheckReport report =
