@@ -4,6 +4,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -45,6 +46,11 @@ int run(const GenerateCommand& command) {
   if (!loaded) return bad_input;
   const codegen::GenerateOptions options{
       .name = command.name, .file = base_name(loaded->source.name), .command = regenerate(command)};
+  if (const auto missing = codegen::not_generated(loaded->program); !missing.empty()) {
+    std::cerr << fmt::format("ripeline: {}: not supported by generate yet: {}\n",
+                             loaded->source.name, fmt::join(missing, ", "));
+    return unknown;
+  }
   if (command.unproved) {
     std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
     return write_file(command.output, codegen::generate_unproved(loaded->program, options))

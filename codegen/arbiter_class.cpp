@@ -289,8 +289,7 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   std::string begin;
   if (has_order) {
     begin = "order_.reset(rows_.first_lane(), rows_.end_lane());\n" +
-            order_call(outline,
-                       "[this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); }");
+            order_call(outline);
   }
   std::vector<std::string> helpers;
   if (has_guards(outline)) helpers.push_back(has_room(outline));
@@ -299,7 +298,10 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   } else {
     for (std::string& offer : offers(outline)) helpers.push_back(std::move(offer));
   }
-  const std::string order_type = in_order ? "core::CommittedOrder" : "core::FollowedOrder";
+  const bool bound = has_order && Program::at(program.orders, dispatched_order(program)).file;
+  const std::string order_type = in_order ? "core::CommittedOrder"
+                                 : bound  ? "core::FollowedTasks"
+                                          : "core::FollowedOrder";
   return fill(R"(
 class Arbiter final : public core::Arbiter {
  public:
@@ -349,6 +351,7 @@ class Arbiter final : public core::Arbiter {
                {"begin", begin},
                {"order_started", !has_order ? ""
                                  : in_order ? "order_.started();"
+                                 : bound    ? "order_.started(task);"
                                             : "order_.started(task.lane);"},
                {"on_start", by_op(program, on_start)},
                {"on_finish", by_op(program, givings(outline))},

@@ -110,6 +110,13 @@ bool is_namespace(const std::string& name) {
          std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end();
 }
 
+std::vector<std::string> not_generated(const spec::Program& program) {
+  std::vector<std::string> missing;
+  for (const spec::Unsupported& u : program.unsupported) missing.push_back(u.construct);
+  for (const spec::Unsupported& u : spec::features_of(program)) missing.push_back(u.construct);
+  return missing;
+}
+
 std::string generate(const verify::ProvedProgram& proved, const GenerateOptions& options) {
   return header(proved.program(), options, proof_text(proved), &proved.peaks());
 }

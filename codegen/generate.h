@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "verify/proved_program.h"
 
@@ -20,6 +21,9 @@ struct GenerateOptions {
 // Whether the generated text can be in a namespace of this name: a C++ identifier, no keyword, and
 // none that means something else in there.
 [[nodiscard]] bool is_namespace(const std::string& name);
+
+// What the program uses and generated code cannot do yet; generate nothing then.
+[[nodiscard]] std::vector<std::string> not_generated(const spec::Program& program);
 
 [[nodiscard]] std::string generate(const verify::ProvedProgram& proved,
                                    const GenerateOptions& options);

@@ -1,4 +1,4 @@
-// An order's expressions and repeats as C++. Where an order divides exactly, its numbers are
+// An order's expressions, streams and repeats as C++; one from a file as a table. Where an order divides exactly, its numbers are
 // core::Fraction, else std::int64_t.
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ constexpr const char* kFraction = "core::Fraction";
 
 // A let's name must not be one that the function uses for something else.
 std::string local(const std::string& name) {
-  static const std::set<std::string> kTaken = {"then", "place", "facts"};
+  static const std::set<std::string> kTaken = {"then", "left", "place", "facts"};
   return kTaken.contains(name) ? name + "_" : identifier(name);
 }
 
@@ -181,6 +181,14 @@ struct OrderText {
       return std::nullopt;
     };
     for (spec::OrderLet& let : order.lets) let.value = fold(let.value, lookup);
+    for (spec::OrderStream& stream : order.streams) {
+      for (spec::OrderLoop& loop : stream.loops) {
+        loop.first = fold(loop.first, lookup);
+        loop.last = fold(loop.last, lookup);
+      }
+      if (stream.step.chunk) stream.step.chunk = fold(*stream.step.chunk, lookup);
+      stream.count = fold(stream.count, lookup);
+    }
     for (spec::OrderRepeat& repeat : order.repeats) {
       repeat.count = fold(repeat.count, lookup);
       for (spec::OrderStep& step : repeat.steps) {
@@ -190,16 +198,32 @@ struct OrderText {
     return order;
   }
 
-  static bool uses_fractions(const spec::Order& order) {
-    const auto in_repeat = [](const spec::OrderRepeat& repeat) {
-      return has_fractions(repeat.count) ||
-             std::any_of(repeat.steps.begin(), repeat.steps.end(), [](const spec::OrderStep& s) {
-               return s.chunk && has_fractions(*s.chunk);
-             });
+  // Every expression but those of lets.
+  static std::vector<Expr> parts(const spec::Order& order) {
+    std::vector<Expr> found;
+    const auto add_step = [&](const spec::OrderStep& step) {
+      if (step.chunk) found.push_back(*step.chunk);
     };
+    for (const spec::OrderStream& stream : order.streams) {
+      for (const spec::OrderLoop& loop : stream.loops) {
+        found.push_back(loop.first);
+        found.push_back(loop.last);
+      }
+      add_step(stream.step);
+      found.push_back(stream.count);
+    }
+    for (const spec::OrderRepeat& repeat : order.repeats) {
+      found.push_back(repeat.count);
+      for (const spec::OrderStep& step : repeat.steps) add_step(step);
+    }
+    return found;
+  }
+
+  static bool uses_fractions(const spec::Order& order) {
+    const std::vector<Expr> all = parts(order);
     return std::any_of(order.lets.begin(), order.lets.end(),
                        [](const spec::OrderLet& let) { return has_fractions(let.value); }) ||
-           std::any_of(order.repeats.begin(), order.repeats.end(), in_repeat);
+           std::any_of(all.begin(), all.end(), has_fractions);
   }
 
   // Names that the text needs, through lets too.
@@ -208,21 +232,42 @@ struct OrderText {
     const auto add = [&](const Expr& expr) {
       for (const std::string& name : names_in(expr)) names.insert(name);
     };
-    for (const spec::OrderRepeat& repeat : order.repeats) {
-      add(repeat.count);
-      for (const spec::OrderStep& step : repeat.steps) {
-        if (step.chunk) add(*step.chunk);
-      }
-    }
+    for (const Expr& part : parts(order)) add(part);
     for (auto let = order.lets.rbegin(); let != order.lets.rend(); ++let) {
       if (names.contains(let->name)) add(let->value);
     }
     return names;
   }
 
+  std::string stream_text(const spec::OrderStream& stream) const {
+    const char* type = expressions.type();
+    std::string text =
+        fmt::format("{}.add({}, {}, {});", local(stream.name),
+                    op_constant(outline.program, stream.step.op),
+                    stream.step.chunk ? expressions.whole(*stream.step.chunk) : "0",
+                    expressions.whole(stream.count));
+    for (auto loop = stream.loops.rbegin(); loop != stream.loops.rend(); ++loop) {
+      const std::string name = local(loop->variable);
+      const std::string head = fmt::format(
+          "for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first), name,
+          loop->exclusive ? "<" : "<=", expressions.number(loop->last, kSum),
+          type == std::string(kFraction) ? name + " = " + name + " + 1" : "++" + name);
+      const bool fits =
+          loop == stream.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
+      text = fits ? head + " " + text
+                  : fill("$head$ {\n  $text$\n}", {{"head", head}, {"text", text}});
+    }
+    return fmt::format("core::OrderStream {};\n", local(stream.name)) + text;
+  }
+
   std::string repeat_text(const spec::OrderRepeat& repeat) const {
     std::vector<std::string> steps;
     for (const spec::OrderStep& step : repeat.steps) {
+      if (step.stream >= 0) {
+        const std::string& name = Program::at(order.streams, step.stream).name;
+        steps.push_back(local(name) + ".take(then, left);");
+        continue;
+      }
       steps.push_back(fmt::format("then({}, {});", op_constant(outline.program, step.op),
                                   step.chunk ? expressions.whole(*step.chunk) : "0"));
     }
@@ -242,10 +287,39 @@ struct OrderText {
   ExpressionText expressions;
 };
 
+const spec::Order& order_of(const Outline& outline) {
+  return Program::at(outline.program.orders, dispatched_order(outline.program));
+}
+
+// The rows of a file, as one table and where each rank's begin in it.
+std::string order_table(const Outline& outline) {
+  const spec::Order& order = order_of(outline);
+  std::vector<std::string> tasks;
+  std::vector<std::string> begins = {"0"};
+  for (const auto& row : order.rows) {
+    for (const spec::OrderTask& task : row) {
+      tasks.push_back(fmt::format("{{{}, {}}}", task.lane, task.microbatch));
+    }
+    begins.push_back(std::to_string(tasks.size()));
+  }
+  return fill(R"(// Order $order$, from a file: each rank's tasks (lane, microbatch), in order.
+inline constexpr core::Task kOrder_$order$[] = {
+    $tasks$
+};
+// Where those of each rank begin; and the end.
+inline constexpr int kBegin_$order$[] = {
+    $begins$
+};
+)",
+              {{"order", order.name}, {"tasks", wrap(tasks, 92)}, {"begins", wrap(begins, 92)}});
+}
+
 }  // namespace
 
 std::string order_function(const Outline& outline) {
+  if (order_of(outline).file) return order_table(outline);
   const OrderText text(outline);
+  const bool streams = !text.order.streams.empty();
   const std::set<std::string> used = text.used();
   std::vector<std::string> parameters;
   for (const char* name : {"r", "chunks", "microbatches"}) {
@@ -253,6 +327,7 @@ std::string order_function(const Outline& outline) {
       parameters.push_back(fmt::format("{} {}", text.expressions.type(), name));
   }
   parameters.push_back("const Then& then");
+  if (streams) parameters.push_back("const Left& left");
   std::string list = fmt::format("{}", fmt::join(parameters, ", "));
   const std::size_t head = text.order.name.size() + sizeof "void order_";  // with the parenthesis
   if (head + list.size() > kWidth) {
@@ -263,6 +338,9 @@ std::string order_function(const Outline& outline) {
     if (!used.contains(let.name)) continue;
     body.push_back(fmt::format("const {} {} = {};", text.expressions.type(), local(let.name),
                                text.expressions.number(let.value)));
+  }
+  for (const spec::OrderStream& stream : text.order.streams) {
+    body.push_back(text.stream_text(stream));
   }
   for (const spec::OrderRepeat& repeat : text.order.repeats) {
     if (std::string loop = text.repeat_text(repeat); !loop.empty()) body.push_back(std::move(loop));
@@ -278,33 +356,51 @@ std::string order_function(const Outline& outline) {
   }
   return chunks +
          fill(R"(// Order $order$: calls `then(op, chunk)` for each of its places$rank$, in order.
-template <class Then>
+$left$
+template <$types$>
 void order_$order$($parameters$) {
   $body$
 }
 )",
               {{"order", text.order.name},
                {"rank", used.contains("r") ? " on rank r" : ""},
+               {"left", !streams ? ""
+                                 : "// `left(op, chunk)` says whether that lane has a microbatch "
+                                   "left: a stream leaves out others."},
+               {"types", streams ? "class Then, class Left" : "class Then"},
                {"parameters", list},
                {"body", lines(body)}});
 }
 
 bool has_fractions(const Outline& outline) {
-  return dispatched_order(outline.program) >= 0 &&
+  return dispatched_order(outline.program) >= 0 && !order_of(outline).file &&
          OrderText::uses_fractions(OrderText::folded(outline));
 }
 
-std::string order_call(const Outline& outline, const std::string& then) {
+std::string order_call(const Outline& outline) {
+  const std::string& name = order_of(outline).name;
+  if (order_of(outline).file) {
+    return fill(R"(const int end = kBegin_$order$[rows_.rank() + 1];
+for (int place = kBegin_$order$[rows_.rank()]; place < end; ++place) {
+  order_.add(kOrder_$order$[place]);
+})",
+                {{"order", name}});
+  }
   const OrderText text(outline);
   const std::set<std::string> used = text.used();
+  std::string then = "[this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); }";
   std::string arguments;
   if (used.contains("r")) arguments += "rows_.rank(), ";
   if (used.contains("chunks")) arguments += "kChunks[rows_.rank()], ";
   if (used.contains("microbatches")) arguments += "microbatches, ";
-  if (arguments.empty()) return fmt::format("order_{}({});", text.order.name, then);
+  const std::string indent(sizeof "order_" + name.size(), ' ');
+  if (!text.order.streams.empty()) {
+    then += ",\n" + indent + "[this, microbatches](int op, std::int64_t chunk) {\n" + indent +
+            "  return order_.has_left(rows_.lane(op, chunk), microbatches);\n" + indent + "}";
+  }
+  if (arguments.empty()) return fmt::format("order_{}({});", name, then);
   arguments.pop_back();  // the space
-  return fmt::format("order_{}({}\n{}{});", text.order.name, arguments,
-                     std::string(sizeof "order_" + text.order.name.size(), ' '), then);
+  return fmt::format("order_{}({}\n{}{});", name, arguments, indent, then);
 }
 
 }  // namespace ripeline::codegen

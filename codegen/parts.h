@@ -54,12 +54,13 @@ struct Outline {
 [[nodiscard]] std::string number_tables(const Outline& outline);
 // The admission guards, as function templates over their number type.
 [[nodiscard]] std::string guards(const Outline& outline);
-// The order that the dispatch commits to or follows, if any, as a function template.
+// The order that the dispatch commits to or follows, if any, as a function template, or as a table
+// if it comes from a file.
 [[nodiscard]] std::string order_function(const Outline& outline);
 // Whether it computes with core::Fraction.
 [[nodiscard]] bool has_fractions(const Outline& outline);
-// The call of it, with `then` as its last argument.
-[[nodiscard]] std::string order_call(const Outline& outline, const std::string& then);
+// What writes it into the arbiter's order_.
+[[nodiscard]] std::string order_call(const Outline& outline);
 // The class.
 [[nodiscard]] std::string arbiter(const Outline& outline, const std::string& name);
 // The hint as the language writes it, in a sentence.

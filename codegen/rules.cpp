@@ -113,6 +113,13 @@ for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
 if (earliest.starts()) return earliest;
 // Lanes that the order does not list, or not so often.)";
 
+constexpr const char* kFollowFile = R"(for (const core::Task task : order_.left()) {
+  if (!rows_.contains(task)$room$) continue;
+  if (allowed != nullptr && !allowed->contains(task)) continue;
+  return {.kind = core::Choice::Kind::start, .task = task, .until = core::Time{0}};
+}
+// Tasks that the file does not list.)";
+
 }  // namespace
 
 std::string guards(const Outline& outline) {
@@ -160,6 +167,10 @@ std::string hint_choice(const Outline& outline) {
       present.push_back(op);
       break;
     }
+  }
+  if (hint.rule == spec::Hint::Rule::order && Program::at(program.orders, hint.order).file) {
+    const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane)";
+    return fill(kFollowFile, {{"room", room}}) + "\n" + lines(chain(program, present, false));
   }
   if (hint.rule == spec::Hint::Rule::order) {
     return kFollow + ("\n" + lines(chain(program, present, false)));

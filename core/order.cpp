@@ -1,5 +1,7 @@
 #include "core/order.h"
 
+#include <algorithm>
+
 namespace ripeline::core {
 
 void CommittedOrder::reset(LaneId first_lane, LaneId end_lane) {
@@ -27,6 +29,24 @@ void FollowedOrder::reset(LaneId first_lane, LaneId end_lane) {
 void FollowedOrder::add(LaneId lane) {
   if (lane < 0) return;
   lanes_[static_cast<std::size_t>(lane - first_lane_)].places.push_back(length_++);
+}
+
+void FollowedTasks::reset(LaneId /*first_lane*/, LaneId /*end_lane*/) {
+  tasks_.clear();
+  started_.clear();
+  begin_ = 0;
+}
+
+void FollowedTasks::add(Task task) {
+  tasks_.push_back(task);
+  started_.push_back(false);
+}
+
+void FollowedTasks::started(Task task) {
+  const auto it = std::find(tasks_.begin() + static_cast<std::ptrdiff_t>(begin_), tasks_.end(), task);
+  if (it == tasks_.end()) return;
+  started_[static_cast<std::size_t>(it - tasks_.begin())] = true;
+  while (begin_ < tasks_.size() && started_[begin_]) ++begin_;
 }
 
 }  // namespace ripeline::core

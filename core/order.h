@@ -2,12 +2,13 @@
 // loosely.
 //
 // An order is a sequence of lanes of one rank; each occurrence takes its lane's next microbatch; a
-// place without a lane (-1) is left out. Memory is taken while it is written, before the step's
-// first task; one thread.
+// place without a lane (-1) is left out. An order from a file is a sequence of tasks. Memory is
+// taken while it is written, before the step's first task; one thread.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/task.h"
@@ -20,6 +21,11 @@ class CommittedOrder {
   // Forgets the order before; the rank's lanes are first_lane .. end_lane - 1.
   void reset(LaneId first_lane, LaneId end_lane);
   void add(LaneId lane);
+  void add(Task task) { tasks_.push_back(task); }
+  // Whether the lane, if there is one (not -1), has a microbatch that is not listed yet.
+  [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {
+    return lane >= 0 && listed_[static_cast<std::size_t>(lane - first_lane_)] < microbatches;
+  }
 
   // Lane -1 at the end. The microbatch may lie beyond the last one if the order has more places
   // than there are tasks; it never ends then.
@@ -40,6 +46,10 @@ class FollowedOrder {
 
   void reset(LaneId first_lane, LaneId end_lane);
   void add(LaneId lane);
+  [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {
+    return lane >= 0 && lanes_[static_cast<std::size_t>(lane - first_lane_)].places.size() <
+                            static_cast<std::size_t>(microbatches);
+  }
 
   // kNoPlace if the lane has none left.
   [[nodiscard]] int next_place(LaneId lane) const {
@@ -56,6 +66,50 @@ class FollowedOrder {
   LaneId first_lane_ = 0;
   std::vector<Lane> lanes_;
   int length_ = 0;
+};
+
+// An order from a file, followed: its tasks, without those that have started.
+class FollowedTasks {
+ public:
+  void reset(LaneId first_lane, LaneId end_lane);
+  void add(Task task);
+  // In order; those that started are among them as tasks that are not ready.
+  [[nodiscard]] std::span<const Task> left() const { return std::span(tasks_).subspan(begin_); }
+  void started(Task task);
+
+ private:
+  std::vector<Task> tasks_;
+  std::vector<bool> started_;
+  std::size_t begin_ = 0;  // all before have started
+};
+
+// A sequence to take places of an order from.
+class OrderStream {
+ public:
+  void add(int op, std::int64_t chunk, std::int64_t count) {
+    if (count > 0) items_.push_back({op, chunk, count});
+  }
+  // Calls `then(op, chunk)` for the next item for which `left(op, chunk)` says that its lane has a
+  // microbatch left; for none at the end.
+  template <class Then, class Left>
+  void take(const Then& then, const Left& left) {
+    for (; at_ < items_.size(); ++at_) {
+      Items& items = items_[at_];
+      if (items.count == 0 || !left(items.op, items.chunk)) continue;
+      --items.count;
+      then(items.op, items.chunk);
+      return;
+    }
+  }
+
+ private:
+  struct Items {
+    int op = 0;
+    std::int64_t chunk = 0;
+    std::int64_t count = 0;
+  };
+  std::vector<Items> items_;
+  std::size_t at_ = 0;
 };
 
 // What the expressions of an order need beyond C++: `div` and `%` round down, and ceil(a / b).

@@ -133,10 +133,10 @@ core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatc
   if (program_.dispatch.in_order) {
     const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.order);
     for (int r = 0; r < program_.ranks; ++r) {
-      const spec::Result<std::vector<int>> lanes = spec::expand(program_, order, r, microbatches);
-      if (!lanes.ok()) {
+      const auto tasks = spec::expand(program_, order, r, microbatches);
+      if (!tasks.ok()) {
         return {core::StatusCode::invalid,
-                program_.name + ": order " + order.name + ": " + lanes.errors().front().message};
+                program_.name + ": order " + order.name + ": " + tasks.errors().front().message};
       }
     }
   }

@@ -24,6 +24,8 @@ inline constexpr int kMostRanks = 4096;
 inline constexpr int kMostLanes = 200'000;
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kLargestAmount = 1'000'000'000'000;
+inline constexpr std::int64_t kMostMembers = 1024;
+inline constexpr std::int64_t kLargestCollectives = 1'000'000;
 // An order's counts and an assertion's bounds are tried for this many microbatch counts from the
 // fewest on.
 inline constexpr int kTriedMicrobatches = 65;

@@ -97,19 +97,24 @@ class NameCheck {
     variable(order.variable, "r", "order");
     Names known = global({"r", "chunks", "microbatches"});
     Names streams;
+    Names loops;
     for (const ast::OrderItem& item : order.items) {
       if (const auto* let = std::get_if<ast::Let>(&item.value)) {
         expr(let->value, known);
+        if (contains(streams, let->name.text) || contains(loops, let->name.text)) {
+          duplicate_let(let->name);
+        }
         declare(let->name, known);
       } else if (const auto* stream = std::get_if<ast::Stream>(&item.value)) {
         check_stream(*stream, known);
-        if (contains(streams, stream->name.text) || work_.find_op(stream->name.text) >= 0) {
-          work_.error(
-              "duplicate-stream",
-              fmt::format("'{}' is the name of an op or a stream already", stream->name.text),
-              "choose another name", stream->name.span);
+        if (contains(streams, stream->name.text) || contains(known, stream->name.text) ||
+            work_.find_op(stream->name.text) >= 0) {
+          work_.error("duplicate-stream",
+                      fmt::format("'{}' has a meaning here already", stream->name.text),
+                      "choose another name", stream->name.span);
         }
         streams.push_back(stream->name.text);
+        for (const ast::StreamLoop& loop : stream->loops) loops.push_back(loop.variable.text);
       } else {
         check_repeat(std::get<ast::Repeat>(item.value), known, streams);
       }
@@ -132,17 +137,28 @@ class NameCheck {
   }
 
   void order_step(const ast::OrderStep& step, const Names& known, const Names& streams) {
-    if (!contains(streams, step.op.text)) op_exists(step.op, "order-unknown-op", streams);
-    if (step.chunk) expr(*step.chunk, known);
+    const bool is_stream = contains(streams, step.op.text);
+    if (!is_stream) op_exists(step.op, "order-unknown-op", streams);
+    if (!step.chunk) return;
+    expr(*step.chunk, known);
+    if (is_stream) {
+      work_.error("order-chunk-of-stream",
+                  fmt::format("'{}' is a stream, whose items have their chunks", step.op.text),
+                  fmt::format("write {} alone", step.op.text), step.chunk->span);
+    }
   }
 
   void declare(const ast::Name& name, Names& known) {
     if (contains(known, name.text)) {
-      work_.error("duplicate-let", fmt::format("'{}' has a meaning here already", name.text),
-                  "choose another name", name.span);
+      duplicate_let(name);
       return;
     }
     known.push_back(name.text);
+  }
+
+  void duplicate_let(const ast::Name& name) {
+    work_.error("duplicate-let", fmt::format("'{}' has a meaning here already", name.text),
+                "choose another name", name.span);
   }
 
   void check_hint(const ast::Hint& hint) {

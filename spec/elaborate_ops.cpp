@@ -1,7 +1,9 @@
 // Fifth step: ops, lanes and edges, and no cycle among the needs.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,7 +37,7 @@ constexpr std::array kEngines = {EngineName{"compute", Engine::compute},
                                  EngineName{"copy_out", Engine::copy_out},
                                  EngineName{"copy_in", Engine::copy_in}};
 
-// The bounds of what is only listed as unsupported are checked all the same.
+// Wherever it stands, whether it is used there or not.
 void check_positive(Work& work, const Expr& expr, const char* id, const char* what) {
   Values values = global_values(work);
   for (int s = 0; s < static_cast<int>(work.program.stages.size()); ++s) {
@@ -64,9 +66,6 @@ Engine engine_of(Work& work, const ast::Op& op) {
   Names names;
   for (const EngineName& known : kEngines) {
     if (op.engine->text == known.word) {
-      if (known.engine != Engine::compute) {
-        work.unsupported(fmt::format("engine {}", known.word), op.engine->span);
-      }
       return known.engine;
     }
     names.emplace_back(known.word);
@@ -76,16 +75,14 @@ Engine engine_of(Work& work, const ast::Op& op) {
   return Engine::compute;
 }
 
+// The name after `via`, its capacity, and that it fits the dispatch.
 void check_link(Work& work, const ast::NeededOp& need) {
   if (!need.via) return;
   const std::string& link = need.via->text;
   if (link == "slots" || link == "fifo") {
     if (need.via_capacity) {
       check_positive(work, *need.via_capacity, "link-capacity", "the link's capacity");
-    } else {
-      return;  // the default: a slot for every microbatch
     }
-    work.unsupported("link " + link, need.via->span);
     return;
   }
   if (link == "rendezvous") {
@@ -93,24 +90,37 @@ void check_link(Work& work, const ast::NeededOp& need) {
       work.error("rendezvous-without-order", "a rendezvous link needs a committed order",
                  "write `dispatch in order NAME;` or use another link", need.via->span);
     }
-    work.unsupported("link rendezvous", need.via->span);
     return;
   }
-  const int channel = work.find_channel(link);
-  if (channel < 0) {
-    Names names{"slots", "fifo", "rendezvous"};
-    for (const auto& declared : work.channels) names.push_back(declared.node->name.text);
-    work.error("via-unknown-link", fmt::format("no link or channel is called '{}'", link),
-               choices("links", link, names), need.via->span);
-    return;
-  }
-  work.unsupported("channel", need.via->span);
+  if (work.find_channel(link) >= 0) return;
+  Names names{"slots", "fifo", "rendezvous"};
+  for (const auto& declared : work.channels) names.push_back(declared.node->name.text);
+  work.error("via-unknown-link", fmt::format("no link or channel is called '{}'", link),
+             choices("links", link, names), need.via->span);
 }
+
+// `of m - 1` is the only one.
+void check_of(Work& work, const ast::NeededOp& need) {
+  if (!need.of) return;
+  for (const std::int64_t m : {1, 2, 7}) {
+    Values values = global_values(work);
+    set_stage(values, work, 0);
+    values.set("m", m);
+    const auto value = value_of(work, *need.of, values);
+    if (!value) return;
+    if (*value == Rational{m - 1, 1}) continue;
+    work.error("need-of-other", fmt::format("`of {}` is not supported", print(*need.of)),
+               "a need is of the same microbatch, `of m - 1` or `of all`", need.of->span);
+    return;
+  }
+}
+
+Of of(const ast::NeededOp& need) { return need.of_all ? Of::all : need.of ? Of::before : Of::same; }
 
 // What can be said of the clauses without a stage.
 void check_clauses(Work& work, const ast::Op& op) {
   bool has_cost = false;
-  std::set<std::pair<std::string, ast::At>> needed;
+  std::set<std::tuple<std::string, ast::At, Of>> needed;
   for (const ast::OpClause& clause : op.clauses) {
     if (std::holds_alternative<ast::Cost>(clause.value)) {
       if (has_cost) {
@@ -121,13 +131,11 @@ void check_clauses(Work& work, const ast::Op& op) {
     } else if (const auto* collectives = std::get_if<ast::Collectives>(&clause.value)) {
       check_positive(work, collectives->count, "collectives-below-one",
                      "the number of collectives");
-      work.unsupported("collectives", clause.span);
     } else if (const auto* needs = std::get_if<ast::Needs>(&clause.value)) {
       for (const ast::NeededOp& need : needs->items) {
         check_link(work, need);
-        if (need.of_all || need.of) {
-          work.unsupported(need.of_all ? "needs of all" : "needs of", need.span);
-        } else if (!needed.emplace(need.op.text, need.at).second) {
+        check_of(work, need);
+        if (!needed.emplace(need.op.text, need.at, of(need)).second) {
           work.error("duplicate-need", fmt::format("'{}' is needed there already", need.op.text),
                      "remove one of them", need.span);
         }
@@ -140,11 +148,9 @@ void make_ops(Work& work) {
   for (const auto& item : work.ops) {
     const ast::Op& op = *item.node;
     const OpKind kind = kind_of(op);
-    if (kind == OpKind::reduce) work.unsupported("reduce", op.name.span);
-    if (op.once) work.unsupported("once", op.name.span);
     if (op.microbatch_filter) work.unsupported("on m where", op.microbatch_filter->span);
     work.program.ops.push_back(
-        {op.name.text, kind, op.sequential, engine_of(work, op), op.name.span});
+        {op.name.text, kind, op.sequential, op.once, engine_of(work, op), op.name.span});
     check_clauses(work, op);
   }
 }
@@ -167,6 +173,22 @@ Rational cost_of(Work& work, const ast::Op& op, const Values& values, const std:
   return {1, 1};
 }
 
+int collectives_of(Work& work, const ast::Op& op, const Values& values, const std::string& where) {
+  std::int64_t sum = 0;
+  for (const ast::OpClause& clause : op.clauses) {
+    const auto* collectives = std::get_if<ast::Collectives>(&clause.value);
+    if (collectives == nullptr) continue;
+    sum += integer_of(work, collectives->count, values, where).value_or(0);
+  }
+  if (sum > kLargestCollectives) {
+    work.error("collectives-too-many",
+               fmt::format("{} issues {} collectives{}", op.name.text, sum, where),
+               fmt::format("the most is {}", kLargestCollectives), op.name.span);
+    return 0;
+  }
+  return static_cast<int>(sum);
+}
+
 void add_lane(Work& work, int op, int stage, const Values& values) {
   const ast::Op& written = *work.ops[static_cast<std::size_t>(op)].node;
   const std::string where = fmt::format(", at stage {}", stage);
@@ -182,6 +204,8 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
   lane.rank = placed.rank;
   lane.chunk = placed.chunk;
   lane.sequential = known.sequential;
+  lane.once = known.once;
+  lane.collectives = collectives_of(work, written, values, where);
   lane.engine = known.engine;
   lane.cost = cost_of(work, written, values, where);
   work.program.lanes.push_back(std::move(lane));
@@ -208,7 +232,69 @@ bool add_lanes(Work& work) {
   return !work.failed();
 }
 
-void add_edges(Work& work, int consumer, const ast::NeededOp& need) {
+// The inboxes of a channel, made when the first message needs them.
+class Inboxes {
+ public:
+  explicit Inboxes(Work& work) : work_(work) {}
+
+  // Fills in the link of an edge that crosses ranks.
+  void link(Edge& edge, const ast::NeededOp& need) {
+    if (!need.via) return;
+    const Lane& consumer = Program::at(work_.program.lanes, edge.consumer);
+    const std::string& link = need.via->text;
+    if (link == "rendezvous") {
+      edge.rendezvous = true;
+    } else if (const int channel = work_.find_channel(link); channel >= 0) {
+      edge.inbox = of_channel(channel, consumer);
+    } else {
+      edge.fifo = link == "fifo";
+      if (!need.via_capacity) return;  // slots, one for each message
+      Values values = global_values(work_);
+      set_stage(values, work_, consumer.stage);
+      edge.inbox = add({"", consumer.rank, consumer.stage, 1}, *need.via_capacity, values);
+    }
+  }
+
+ private:
+  int of_channel(int channel, const Lane& consumer) {
+    const ast::Channel& written = *work_.channels[static_cast<std::size_t>(channel)].node;
+    const bool per_rank = written.per == ast::Per::rank;
+    const auto [it, fresh] =
+        made_.try_emplace({channel, per_rank ? consumer.rank : consumer.stage}, -1);
+    if (!fresh) return it->second;
+    Values values = global_values(work_);
+    per_rank ? set_rank(values, work_, consumer.rank) : set_stage(values, work_, consumer.stage);
+    it->second = add({written.name.text, consumer.rank, per_rank ? -1 : consumer.stage, 1},
+                     written.slots, values);
+    return it->second;
+  }
+
+  // Its capacity is known to be at least 1.
+  int add(Inbox inbox, const Expr& slots, const Values& values) {
+    inbox.slots = integer_of(work_, slots, values).value_or(1);
+    work_.program.inboxes.push_back(std::move(inbox));
+    return static_cast<int>(work_.program.inboxes.size()) - 1;
+  }
+
+  Work& work_;
+  std::map<std::pair<int, int>, int> made_;  // (channel, stage or rank)
+};
+
+// A task of an op that is not `once` has no single task of one that is, nor the other way around.
+void check_once(Work& work, const Edge& edge, const ast::NeededOp& need) {
+  const Lane& producer = Program::at(work.program.lanes, edge.producer);
+  const Lane& consumer = Program::at(work.program.lanes, edge.consumer);
+  if (edge.of == Of::all || (producer.once == consumer.once && edge.of == Of::same) ||
+      (!producer.once && !consumer.once)) {
+    return;
+  }
+  work.error("need-once",
+             fmt::format("{} needs a microbatch of {}, but one of them runs once",
+                         Program::at(work.program.ops, consumer.op).name, need.op.text),
+             "write `of all`", need.span);
+}
+
+void add_edges(Work& work, Inboxes& inboxes, int consumer, const ast::NeededOp& need) {
   Program& program = work.program;
   const int op = work.find_op(need.op.text);
   const int stage = Program::at(program.lanes, consumer).stage;
@@ -226,32 +312,38 @@ void add_edges(Work& work, int consumer, const ast::NeededOp& need) {
       continue;
     }
     const int edge = static_cast<int>(program.edges.size());
-    program.edges.push_back({producer, consumer, need.span});
+    Edge made{.producer = producer, .consumer = consumer, .span = need.span, .of = of(need)};
+    check_once(work, made, need);
+    if (program.crosses_ranks(made)) inboxes.link(made, need);
+    program.edges.push_back(made);
     program.lanes[static_cast<std::size_t>(consumer)].edges.push_back(edge);
     program.lanes[static_cast<std::size_t>(producer)].feeds.push_back(edge);
   }
 }
 
 void add_edges(Work& work) {
+  Inboxes inboxes(work);
   for (int lane = 0; lane < static_cast<int>(work.program.lanes.size()); ++lane) {
     const int op = Program::at(work.program.lanes, lane).op;
     for (const ast::OpClause& clause : work.ops[static_cast<std::size_t>(op)].node->clauses) {
       const auto* needs = std::get_if<ast::Needs>(&clause.value);
       if (needs == nullptr) continue;
       for (const ast::NeededOp& need : needs->items) {
-        if (!need.of_all && !need.of) add_edges(work, lane, need);
+        add_edges(work, inboxes, lane, need);
       }
     }
   }
 }
 
-// Lanes that wait for each other, or for such lanes: what is left when all that can end is taken
-// away.
+// Lanes whose tasks of one microbatch wait for each other, or for such lanes: what is left when all
+// that can end is taken away. Needs of the microbatch before end there, or go on at it.
 std::vector<bool> never_ending(const Program& program) {
-  std::vector<std::size_t> open(program.lanes.size());
+  std::vector<std::size_t> open(program.lanes.size(), 0);
   std::vector<int> done;
+  for (const Edge& e : program.edges) {
+    if (e.of != Of::before) ++open[static_cast<std::size_t>(e.consumer)];
+  }
   for (std::size_t i = 0; i < program.lanes.size(); ++i) {
-    open[i] = program.lanes[i].edges.size();
     if (open[i] == 0) done.push_back(static_cast<int>(i));
   }
   std::vector<bool> left(program.lanes.size(), true);
@@ -260,8 +352,9 @@ std::vector<bool> never_ending(const Program& program) {
     done.pop_back();
     left[static_cast<std::size_t>(lane)] = false;
     for (const int edge : Program::at(program.lanes, lane).feeds) {
-      const int consumer = Program::at(program.edges, edge).consumer;
-      if (--open[static_cast<std::size_t>(consumer)] == 0) done.push_back(consumer);
+      const Edge& e = Program::at(program.edges, edge);
+      if (e.of == Of::before) continue;
+      if (--open[static_cast<std::size_t>(e.consumer)] == 0) done.push_back(e.consumer);
     }
   }
   return left;
@@ -274,7 +367,9 @@ std::vector<int> shortest_cycle(const Program& program, int start) {
   std::vector<int> queue{start};
   for (std::size_t i = 0; i < queue.size(); ++i) {
     for (const int edge : Program::at(program.lanes, queue[i]).edges) {
-      const int producer = Program::at(program.edges, edge).producer;
+      const Edge& e = Program::at(program.edges, edge);
+      const int producer = e.producer;
+      if (e.of == Of::before) continue;
       if (producer == start) {
         std::vector<int> cycle{edge};
         for (int at = queue[i]; at != start;) {
@@ -299,13 +394,46 @@ int on_cycle(const Program& program, const std::vector<bool>& left, int lane) {
   while (!passed[static_cast<std::size_t>(lane)]) {
     passed[static_cast<std::size_t>(lane)] = true;
     for (const int edge : Program::at(program.lanes, lane).edges) {
-      const int producer = Program::at(program.edges, edge).producer;
-      if (!left[static_cast<std::size_t>(producer)]) continue;
+      const Edge& e = Program::at(program.edges, edge);
+      const int producer = e.producer;
+      if (e.of == Of::before || !left[static_cast<std::size_t>(producer)]) continue;
       lane = producer;
       break;
     }
   }
   return lane;
+}
+
+// Whether a task of `lane` needs, by way of whatever microbatches, a task of `other`.
+bool depends_on(const Program& program, int lane, int other) {
+  std::vector<bool> seen(program.lanes.size(), false);
+  std::vector<int> open{lane};
+  while (!open.empty()) {
+    const int consumer = open.back();
+    open.pop_back();
+    for (const int edge : Program::at(program.lanes, consumer).edges) {
+      const int producer = Program::at(program.edges, edge).producer;
+      if (producer == other) return true;
+      if (seen[static_cast<std::size_t>(producer)]) continue;
+      seen[static_cast<std::size_t>(producer)] = true;
+      open.push_back(producer);
+    }
+  }
+  return false;
+}
+
+// What needs all tasks of a lane cannot be needed by one of them, in whatever microbatch.
+void check_all_needs(Work& work) {
+  const Program& program = work.program;
+  for (const Edge& e : program.edges) {
+    if (e.of != Of::all || !depends_on(program, e.producer, e.consumer)) continue;
+    work.error(
+        "needs-cycle",
+        fmt::format("{} needs all of {}, of which some need {}", program.task_name(e.consumer, 0),
+                    program.lane_name(e.producer), program.lane_name(e.consumer)),
+        "one of these needs must go", e.span);
+    return;
+  }
 }
 
 void check_cycles(Work& work) {
@@ -339,7 +467,19 @@ void check_tensor_parallel(Work& work) {
     work.error("tensor-parallel-members", fmt::format("{} members make no rank", *members),
                "the fewest is 1", tensor.members.span);
   }
-  if (members && *members > 1) work.unsupported("tensor_parallel", work.tensor_parallel.span);
+  if (members && *members > kMostMembers) {
+    work.error("tensor-parallel-members", fmt::format("{} members are too many", *members),
+               fmt::format("the most is {}", kMostMembers), tensor.members.span);
+  }
+  static const std::map<std::string, Agree, std::less<>> kAgree = {
+      {"intersection", Agree::intersection},
+      {"vote", Agree::vote},
+      {"leader", Agree::leader},
+      {"none", Agree::none}};
+  const auto agree = kAgree.find(tensor.agree.text);
+  if (work.failed() || !members || agree == kAgree.end()) return;
+  work.program.tensor_parallel = {static_cast<int>(*members), agree->second,
+                                  work.tensor_parallel.span};
 }
 
 }  // namespace
@@ -354,6 +494,7 @@ void make_lanes(Work& work) {
   if (work.failed() || !add_lanes(work)) return;
   add_edges(work);
   if (!work.failed()) check_cycles(work);
+  if (!work.failed()) check_all_needs(work);
 }
 
 }  // namespace ripeline::spec::elaboration

@@ -36,40 +36,54 @@ class OrderMaker {
   }
 
   Order make() {
-    if (written_.csv) order_.supported = false;
+    order_.file = written_.csv;
     for (const ast::OrderItem& item : written_.items) {
       if (const auto* let = std::get_if<ast::Let>(&item.value)) {
         order_.lets.push_back({let->name.text, folded(work_, let->value)});
-      } else if (const auto* repeat = std::get_if<ast::Repeat>(&item.value)) {
-        add_repeat(*repeat, item.span);
+      } else if (const auto* stream = std::get_if<ast::Stream>(&item.value)) {
+        add_stream(*stream);
       } else {
-        order_.supported = false;
+        add_repeat(std::get<ast::Repeat>(item.value), item.span);
       }
-    }
-    if (!order_.supported) {  // what is left without its streams would say something else
-      order_.lets.clear();
-      order_.repeats.clear();
     }
     return std::move(order_);
   }
 
  private:
+  void add_stream(const ast::Stream& written) {
+    OrderStream stream;
+    stream.name = written.name.text;
+    stream.span = written.name.span;
+    for (const ast::StreamLoop& loop : written.loops) {
+      stream.loops.push_back({loop.variable.text, folded(work_, loop.range.first),
+                              folded(work_, loop.range.last), loop.range.exclusive});
+    }
+    stream.step = made_step(written.step);
+    stream.count = written.count ? folded(work_, *written.count) : Expr::number(1);
+    order_.streams.push_back(std::move(stream));
+  }
+
   void add_repeat(const ast::Repeat& written, Span span) {
     OrderRepeat repeat;
     repeat.span = span;
     repeat.count = written.count ? folded(work_, *written.count) : Expr::number(1);
-    for (const ast::OrderStep& step : written.steps) {
-      const int op = work_.find_op(step.op.text);
-      if (op < 0) {  // a stream
-        order_.supported = false;
-        continue;
-      }
-      OrderStep made{op, std::nullopt, step.op.span};
-      if (step.chunk) made.chunk = folded(work_, *step.chunk);
-      if (!step.chunk) require_one_chunk(step);
-      repeat.steps.push_back(std::move(made));
-    }
+    for (const ast::OrderStep& step : written.steps) repeat.steps.push_back(made_step(step));
     order_.repeats.push_back(std::move(repeat));
+  }
+
+  OrderStep made_step(const ast::OrderStep& written) {
+    OrderStep step{work_.find_op(written.op.text), std::nullopt, written.op.span, -1};
+    if (step.op < 0) {
+      const auto named = std::find_if(
+          order_.streams.begin(), order_.streams.end(),
+          [&](const OrderStream& stream) { return stream.name == written.op.text; });
+      step.stream = static_cast<int>(named - order_.streams.begin());
+    } else if (written.chunk) {
+      step.chunk = folded(work_, *written.chunk);
+    } else {
+      require_one_chunk(written);
+    }
+    return step;
   }
 
   void require_one_chunk(const ast::OrderStep& step) {
@@ -92,12 +106,13 @@ class OrderMaker {
 // Reports what goes wrong for the fewest microbatches.
 void check_order(Work& work, const Order& order) {
   const MicrobatchRange& range = work.program.microbatches;
-  std::int64_t trials = 0;
+  ExpansionWork left{kMostTrials, false};
   for (int m = range.min; m <= last_tried(range); ++m) {
     for (int rank = 0; rank < work.program.ranks; ++rank) {
-      if (++trials > kMostTrials) return;
+      --left.left;
       const auto runs =
-          expand_runs(work.program, order, rank, m, Program::at(work.rank_stages, rank));
+          expand_runs(work.program, order, rank, m, Program::at(work.rank_stages, rank), left);
+      if (left.ran_out) return;
       if (runs.ok()) continue;
       work.error(runs.errors());
       return;
@@ -167,12 +182,6 @@ class HintMaker {
 };
 
 // Only what the dispatch uses matters: an unused hint or order changes nothing.
-void list_unsupported_order(Work& work, int order) {
-  if (Program::at(work.program.orders, order).supported) return;
-  const ast::Order& written = *work.orders[static_cast<std::size_t>(order)].node;
-  work.unsupported(written.csv ? "order from csv" : "stream", written.name.span);
-}
-
 void list_unsupported_clauses(Work& work, const ast::Hint& hint) {
   for (const ast::HintClause& clause : hint.clauses) {
     const std::string& word = clause.keyword.text;
@@ -189,11 +198,8 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
   if (hint >= 0) {
     program.dispatch.hint = Program::at(program.hints, hint);
     list_unsupported_clauses(work, *work.hints[static_cast<std::size_t>(hint)].node);
-    const int followed = program.dispatch.hint.order;
-    if (followed >= 0) list_unsupported_order(work, followed);
   } else if (order >= 0) {
     program.dispatch.hint = {by.text, Hint::Rule::order, {}, {}, order};
-    list_unsupported_order(work, order);
   } else {
     Names names = work.hint_names();
     const Names orders = work.order_names();
@@ -214,10 +220,7 @@ void make_dispatch(Work& work) {
   }
   const std::string name = written.by ? written.by->text : std::string();
   dispatch.order = work.find_order(name);
-  if (dispatch.order >= 0) {
-    list_unsupported_order(work, dispatch.order);
-    return;
-  }
+  if (dispatch.order >= 0) return;
   work.error("dispatch-unknown-order", fmt::format("no order is called '{}'", name),
              work.find_hint(name) >= 0
                  ? fmt::format("'{}' is a hint: write `dispatch ready by {};`", name, name)
@@ -257,7 +260,7 @@ void make_orders(Work& work) {
   }
   if (work.failed()) return;
   for (const Order& order : work.program.orders) {
-    if (order.supported) check_order(work, order);
+    if (!order.file) check_order(work, order);
   }
 }
 

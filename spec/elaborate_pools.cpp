@@ -148,7 +148,9 @@ class StageOrder {
     std::vector<int> queue{lane};
     for (std::size_t i = 0; i < queue.size() && std::ssize(found) < most; ++i) {
       for (const int edge : Program::at(program_.lanes, queue[i]).edges) {
-        const int producer = Program::at(program_.edges, edge).producer;
+        const Edge& e = Program::at(program_.edges, edge);
+        const int producer = e.producer;
+        if (e.of == Of::before) continue;
         int& seen = seen_[static_cast<std::size_t>(producer)];
         if (seen == search_) continue;
         seen = search_;
@@ -165,17 +167,21 @@ class StageOrder {
   // Of each lane, the longest way to a lane that needs nothing. There is no cycle here.
   static std::vector<int> depths(const Program& program) {
     std::vector<int> depth(program.lanes.size(), 0);
-    std::vector<std::size_t> open;
+    std::vector<std::size_t> open(program.lanes.size(), 0);
     std::vector<int> done;
-    for (const Lane& lane : program.lanes) {
-      if (lane.edges.empty()) done.push_back(static_cast<int>(open.size()));
-      open.push_back(lane.edges.size());
+    for (const Edge& e : program.edges) {
+      if (e.of != Of::before) ++open[static_cast<std::size_t>(e.consumer)];
+    }
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (open[i] == 0) done.push_back(static_cast<int>(i));
     }
     while (!done.empty()) {
       const int lane = done.back();
       done.pop_back();
       for (const int edge : Program::at(program.lanes, lane).feeds) {
-        const auto consumer = static_cast<std::size_t>(Program::at(program.edges, edge).consumer);
+        const Edge& e = Program::at(program.edges, edge);
+        const auto consumer = static_cast<std::size_t>(e.consumer);
+        if (e.of == Of::before) continue;
         depth[consumer] = std::max(depth[consumer], Program::at(depth, lane) + 1);
         if (--open[consumer] == 0) done.push_back(static_cast<int>(consumer));
       }
@@ -199,7 +205,15 @@ struct StageUse {
 bool may_release_too_much(const Program& program, StageOrder& order, const StageUse& use,
                           int pool) {
   std::vector<std::vector<int>> needed;
-  for (const int lane : use.releasing) needed.push_back(order.needed(lane, use.all));
+  for (const int lane : use.releasing) {
+    needed.push_back(order.needed(lane, use.all));
+    // What was acquired once is not there for each microbatch.
+    if (Program::at(program.lanes, lane).once) continue;
+    std::erase_if(needed.back(), [&](int other) {
+      const Lane& l = Program::at(program.lanes, other);
+      return l.once && acquired(l, pool) > 0;
+    });
+  }
   for (std::size_t subset = 1; subset < std::size_t{1} << use.releasing.size(); ++subset) {
     std::vector<int> ended;
     for (std::size_t i = 0; i < use.releasing.size(); ++i) {
@@ -250,10 +264,6 @@ void check_use(Work& work, StageOrder& order, const StageUse& use, int pool) {
 }
 
 void check_releases(Work& work) {
-  // Needs of other microbatches make no edges, so what they order is not known here.
-  for (const Unsupported& u : work.program.unsupported) {
-    if (u.construct.starts_with("needs of")) return;
-  }
   const std::vector<Lane>& lanes = work.program.lanes;
   StageOrder order(work.program);
   for (std::size_t begin = 0, end = 0; begin < lanes.size(); begin = end) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace ripeline::spec {
 namespace {
@@ -47,13 +48,24 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
   if (hint.rule != Hint::Rule::order) return;
   const int first = program.first_lane(rank);
   positions_.resize(static_cast<std::size_t>(program.first_lane(rank + 1) - first));
-  const Result<std::vector<int>> order =
-      expand(program, Program::at(program.orders, hint.order), rank, microbatches);
-  if (!order.ok()) return;  // a hint may be bad: then only the ties are left
-  for (int i = 0; i < static_cast<int>(order.value().size()); ++i) {
-    const int lane = Program::at(order.value(), i);
+  const Order& order = Program::at(program.orders, hint.order);
+  Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
+  if (!tasks.ok()) return;  // a hint may be bad: then only the ties are left
+  if (order.file) {
+    bound_ = std::move(tasks).value();
+    // A hint may be bad: what is beyond the last microbatch never starts.
+    std::erase_if(bound_, [&](const OrderTask& t) { return t.microbatch >= microbatches; });
+    return;
+  }
+  for (int i = 0; i < static_cast<int>(tasks.value().size()); ++i) {
+    const int lane = Program::at(tasks.value(), i).lane;
     positions_[static_cast<std::size_t>(lane - first)].push_back(i);
   }
+}
+
+OrderTask HintPolicy::bound(const std::function<bool(const OrderTask&)>& may_start) const {
+  const auto it = std::find_if(bound_.begin(), bound_.end(), may_start);
+  return it == bound_.end() ? OrderTask{} : *it;
 }
 
 HintPolicy::State HintPolicy::initial() const {

@@ -1,12 +1,13 @@
 // What a hint chooses among the lanes that have a task that may start.
 //
-// A hint sees lanes only: of the chosen lane the lowest microbatch starts. The rules:
+// A hint sees lanes only: of the chosen lane the lowest microbatch starts. Only an order from a file
+// binds microbatches. The rules:
 //  * prefer A, B: the first op listed that has a lane.
 //  * rounds A, B: entries are tried from the one after the last taken; when the rest of the round
 //    has nothing, a new round begins at the first. Taking an op that is not an entry leaves the
 //    round where it is.
 //  * following an order: the lane whose next occurrence in the order is earliest; lanes without one
-//    come after.
+//    come after. Of an order from a file: the task that stands earliest in it.
 //  * An op that the hint does not list comes after those it lists, in order of declaration, and
 //    before `fill`; `fill` ops come last, in order.
 //  * Ties among lanes of one op: forwards the lower chunk, all others the higher.
@@ -32,6 +33,8 @@ class HintPolicy {
   };
 
   [[nodiscard]] State initial() const;
+  // The task to take before anything else, or none (-1): of an order from a file.
+  [[nodiscard]] OrderTask bound(const std::function<bool(const OrderTask&)>& may_start) const;
   // The lane to take, or -1. `may_start(lane)` says whether the lane has a task that may start.
   [[nodiscard]] int choose(const State& state, const std::function<bool(int)>& may_start) const;
   void started(State& state, int lane) const;
@@ -47,6 +50,7 @@ class HintPolicy {
   std::vector<std::vector<int>> listed_;     // per entry of the hint: lanes in tie order
   std::vector<int> rest_;                    // unlisted, then fill: lanes in order of preference
   std::vector<std::vector<int>> positions_;  // order: per own lane, where its occurrences stand
+  std::vector<OrderTask> bound_;             // order from a file: its tasks
 };
 
 }  // namespace ripeline::spec

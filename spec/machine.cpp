@@ -19,15 +19,19 @@ Machine::Machine(const Program& program, int microbatches)
   for (int rank = 0; rank < program.ranks; ++rank) {
     hints_.emplace_back(program, rank, microbatches);
   }
+  for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
+    tasks_ += program.tasks_of(lane, microbatches);
+  }
   if (!program.dispatch.in_order) return;
   const Order& order = Program::at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const Result<std::vector<int>> lanes = expand(program, order, rank, microbatches);
-    assert(lanes.ok());
-    std::vector<int> next(program.lanes.size(), 0);
-    std::vector<std::pair<int, int>>& tasks = orders_.emplace_back();
-    for (const int lane : lanes.value()) {
-      tasks.emplace_back(lane, next[static_cast<std::size_t>(lane)]++);
+    const Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
+    assert(tasks.ok());
+    const std::size_t first = orders_.size();
+    orders_.resize(first + kEngines);
+    for (const OrderTask& task : tasks.value()) {
+      const auto engine = static_cast<std::size_t>(Program::at(program.lanes, task.lane).engine);
+      orders_[first + engine].push_back(task);
     }
   }
 }
@@ -39,33 +43,49 @@ Machine::State Machine::initial() const {
   state.tasks.assign(program_->lanes.size() * m, TaskState::waiting);
   state.messages.assign(program_->edges.size() * m, MessageState::none);
   state.held.assign(program_->pools.size(), 0);
+  state.taken.assign(program_->inboxes.size(), 0);
+  state.queues.resize(program_->edges.size());
   state.running.assign(ranks * kEngines, -1);
-  state.position.assign(ranks, 0);
+  state.handing.assign(ranks * kEngines, 0);
+  state.position.assign(ranks * kEngines, 0);
   for (const HintPolicy& hint : hints_) state.hints.push_back(hint.initial());
   state.started.assign(program_->lanes.size(), 0);
   return state;
 }
 
-bool Machine::met(const State& state, int edge, int microbatch) const {
+int Machine::first_missing(const State& state, int edge, int microbatch) const {
   const Edge& e = Program::at(program_->edges, edge);
-  return program_->crosses_ranks(e)
-             ? state.messages[index(edge, microbatch)] == MessageState::arrived
-             : state.tasks[index(e.producer, microbatch)] == TaskState::ended;
+  const bool message = program_->crosses_ranks(e);
+  const auto [first, last] = program_->needed(e, microbatch, microbatches_);
+  for (int m = first; m < last; ++m) {
+    const bool here = message ? state.messages[index(edge, m)] == MessageState::arrived
+                              : state.tasks[index(e.producer, m)] == TaskState::ended;
+    if (!here) return m;
+  }
+  return -1;
 }
 
-std::pair<int, int> Machine::next_in_order(const State& state, int rank) const {
-  const auto& tasks = Program::at(orders_, rank);
-  const auto position = static_cast<std::size_t>(Program::at(state.position, rank));
-  return position < tasks.size() ? tasks[position] : std::pair{-1, -1};
+bool Machine::met(const State& state, int edge, int microbatch) const {
+  return first_missing(state, edge, microbatch) < 0;
+}
+
+std::pair<int, int> Machine::next_in_order(const State& state, int rank, Engine engine) const {
+  const std::size_t at = engine_index(rank, engine);
+  const auto& tasks = orders_[at];
+  const auto position = static_cast<std::size_t>(state.position[at]);
+  if (position >= tasks.size()) return {-1, -1};
+  return {tasks[position].lane, tasks[position].microbatch};
 }
 
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
   std::vector<Block> found;
   const Lane& l = Program::at(program_->lanes, lane);
+  const std::size_t engine = engine_index(l.rank, l.engine);
   if (state.tasks[index(lane, microbatch)] != TaskState::waiting) {
     return {{.why = Block::Why::started}};
   }
-  if (program_->dispatch.in_order && next_in_order(state, l.rank) != std::pair{lane, microbatch}) {
+  if (program_->dispatch.in_order &&
+      next_in_order(state, l.rank, l.engine) != std::pair{lane, microbatch}) {
     found.push_back({.why = Block::Why::order});
   }
   for (const int edge : l.edges) {
@@ -75,7 +95,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
       state.tasks[index(lane, microbatch - 1)] != TaskState::ended) {
     found.push_back({.why = Block::Why::sequence});
   }
-  if (state.running[engine_index(l.rank, l.engine)] >= 0) {
+  if (state.running[engine] >= 0 || state.handing[engine] > 0) {
     found.push_back({.why = Block::Why::engine});
   }
   for (const Acquire& a : l.acquires) {
@@ -92,7 +112,7 @@ bool Machine::may_start(const State& state, int lane, int microbatch) const {
 }
 
 int Machine::lowest_startable(const State& state, int lane, const Allowed& allowed) const {
-  for (int m = 0; m < microbatches_; ++m) {
+  for (int m = 0; m < program_->tasks_of(lane, microbatches_); ++m) {
     if (may_start(state, lane, m) && (!allowed || allowed(lane, m))) return m;
   }
   return -1;
@@ -106,10 +126,18 @@ std::pair<int, int> Machine::choice(const State& state, int rank, Engine engine,
   };
   int lane = -1;
   if (program_->dispatch.in_order) {
-    lane = next_in_order(state, rank).first;
+    lane = next_in_order(state, rank, engine).first;
     if (lane >= 0 && !may_start_lane(lane)) lane = -1;
   } else {
-    lane = Program::at(hints_, rank).choose(Program::at(state.hints, rank), may_start_lane);
+    const HintPolicy& hint = Program::at(hints_, rank);
+    const auto may_start_task = [&](const OrderTask& task) {
+      return Program::at(program_->lanes, task.lane).engine == engine &&
+             may_start(state, task.lane, task.microbatch) &&
+             (!allowed || allowed(task.lane, task.microbatch));
+    };
+    const OrderTask bound = hint.bound(may_start_task);
+    if (bound.lane >= 0) return {bound.lane, bound.microbatch};
+    lane = hint.choose(Program::at(state.hints, rank), may_start_lane);
   }
   return lane < 0 ? std::pair{-1, -1} : std::pair{lane, lowest_startable(state, lane, allowed)};
 }
@@ -118,7 +146,7 @@ std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {
   std::vector<Event> events;
   const int lanes = static_cast<int>(program_->lanes.size());
   for (int lane = 0; lane < lanes; ++lane) {
-    for (int m = 0; m < microbatches_; ++m) {
+    for (int m = 0; m < program_->tasks_of(lane, microbatches_); ++m) {
       if (state.tasks[index(lane, m)] == TaskState::running) {
         events.push_back({.what = Event::Do::end, .lane = lane, .microbatch = m});
       } else if (chooser == Chooser::any && may_start(state, lane, m)) {
@@ -128,7 +156,7 @@ std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {
   }
   for (int edge = 0; edge < static_cast<int>(program_->edges.size()); ++edge) {
     for (int m = 0; m < microbatches_; ++m) {
-      if (state.messages[index(edge, m)] != MessageState::sent) continue;
+      if (!may_arrive(state, edge, m)) continue;
       const int consumer = Program::at(program_->edges, edge).consumer;
       events.push_back(
           {.what = Event::Do::arrive, .lane = consumer, .microbatch = m, .edge = edge});
@@ -151,6 +179,10 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
   const bool is_task = event.lane >= 0 && event.lane < static_cast<int>(program_->lanes.size()) &&
                        event.microbatch >= 0 && event.microbatch < microbatches_;
   if (!is_task) return false;
+  if (event.what != Event::Do::arrive &&
+      event.microbatch >= program_->tasks_of(event.lane, microbatches_)) {
+    return false;
+  }
   switch (event.what) {
     case Event::Do::start: {
       if (chooser == Chooser::any) return may_start(state, event.lane, event.microbatch);
@@ -162,44 +194,106 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
     case Event::Do::arrive:
       return event.edge >= 0 && event.edge < static_cast<int>(program_->edges.size()) &&
              Program::at(program_->edges, event.edge).consumer == event.lane &&
-             state.messages[index(event.edge, event.microbatch)] == MessageState::sent;
+             may_arrive(state, event.edge, event.microbatch);
   }
   return false;
 }
 
+bool Machine::may_arrive(const State& state, int edge, int microbatch) const {
+  return state.messages[index(edge, microbatch)] == MessageState::sent &&
+         why_not_arriving(state, edge, microbatch).empty();
+}
+
+std::string Machine::why_not_arriving(const State& state, int edge, int microbatch) const {
+  if (state.messages[index(edge, microbatch)] != MessageState::sent) return {};
+  const Edge& e = Program::at(program_->edges, edge);
+  if (e.rendezvous) {
+    const Lane& consumer = Program::at(program_->lanes, e.consumer);
+    const auto next = next_in_order(state, consumer.rank, consumer.engine);
+    const int wanted = program_->needed_by(e, microbatch, microbatches_);
+    // Of a lane whose tasks all need it, the first.
+    if (next != std::pair{e.consumer, wanted}) {
+      return "its rendezvous: rank " + std::to_string(consumer.rank) + " is before " +
+             program_->task_name(e.consumer, wanted) + " in its order";
+    }
+  }
+  if (e.fifo) {
+    const int front = Program::at(state.queues, edge).front();
+    if (front != microbatch) return program_->task_name(e.producer, front) + ", sent before it";
+  }
+  if (e.inbox >= 0) {
+    const std::int64_t slots = Program::at(program_->inboxes, e.inbox).slots;
+    if (Program::at(state.taken, e.inbox) >= slots) {
+      return "a slot: " + program_->inbox_name(e.inbox) + ", " + std::to_string(slots) + " of " +
+             std::to_string(slots) + " taken";
+    }
+  }
+  return {};
+}
+
+void Machine::start(State& state, int lane, int microbatch) const {
+  const Lane& l = Program::at(program_->lanes, lane);
+  const std::size_t engine = engine_index(l.rank, l.engine);
+  int& started = state.started[static_cast<std::size_t>(lane)];
+  for (const int edge : l.edges) {
+    const Edge& e = Program::at(program_->edges, edge);
+    if (e.inbox < 0 || (e.of == Of::all && started > 0)) continue;
+    const auto [first, last] = program_->needed(e, microbatch, microbatches_);
+    state.taken[static_cast<std::size_t>(e.inbox)] -= last - first;
+  }
+  state.tasks[index(lane, microbatch)] = TaskState::running;
+  state.running[engine] = lane;
+  for (const Acquire& a : l.acquires) state.held[static_cast<std::size_t>(a.pool)] += a.amount;
+  ++started;
+  ++state.position[engine];
+  Program::at(hints_, l.rank).started(state.hints[static_cast<std::size_t>(l.rank)], lane);
+}
+
+void Machine::end(State& state, int lane, int microbatch) const {
+  const Lane& l = Program::at(program_->lanes, lane);
+  const std::size_t engine = engine_index(l.rank, l.engine);
+  state.tasks[index(lane, microbatch)] = TaskState::ended;
+  state.running[engine] = -1;
+  for (const Release& r : l.releases) state.held[static_cast<std::size_t>(r.pool)] -= r.amount;
+  for (const int edge : l.feeds) {
+    const Edge& e = Program::at(program_->edges, edge);
+    if (!program_->crosses_ranks(e) || program_->needed_by(e, microbatch, microbatches_) < 0) {
+      continue;
+    }
+    state.messages[index(edge, microbatch)] = MessageState::sent;
+    if (e.fifo) state.queues[static_cast<std::size_t>(edge)].push_back(microbatch);
+    if (e.rendezvous) ++state.handing[engine];
+  }
+  ++state.ended;
+}
+
+void Machine::arrive(State& state, int edge, int microbatch) const {
+  const Edge& e = Program::at(program_->edges, edge);
+  MessageState& message = state.messages[index(edge, microbatch)];
+  if (e.fifo) std::erase(state.queues[static_cast<std::size_t>(edge)], microbatch);
+  if (e.inbox >= 0) ++state.taken[static_cast<std::size_t>(e.inbox)];
+  if (e.rendezvous && message == MessageState::sent) {
+    const Lane& producer = Program::at(program_->lanes, e.producer);
+    --state.handing[engine_index(producer.rank, producer.engine)];
+  }
+  message = MessageState::arrived;
+}
+
 void Machine::step(State& state, const Event& event) const {
-  const Lane& l = Program::at(program_->lanes, event.lane);
-  const std::size_t task = index(event.lane, event.microbatch);
   switch (event.what) {
     case Event::Do::start:
-      state.tasks[task] = TaskState::running;
-      state.running[engine_index(l.rank, l.engine)] = event.lane;
-      for (const Acquire& a : l.acquires) state.held[static_cast<std::size_t>(a.pool)] += a.amount;
-      ++state.started[static_cast<std::size_t>(event.lane)];
-      ++state.position[static_cast<std::size_t>(l.rank)];
-      Program::at(hints_, l.rank)
-          .started(state.hints[static_cast<std::size_t>(l.rank)], event.lane);
+      start(state, event.lane, event.microbatch);
       break;
     case Event::Do::end:
-      state.tasks[task] = TaskState::ended;
-      state.running[engine_index(l.rank, l.engine)] = -1;
-      for (const Release& r : l.releases) state.held[static_cast<std::size_t>(r.pool)] -= r.amount;
-      for (const int edge : l.feeds) {
-        if (program_->crosses_ranks(Program::at(program_->edges, edge))) {
-          state.messages[index(edge, event.microbatch)] = MessageState::sent;
-        }
-      }
-      ++state.ended;
+      end(state, event.lane, event.microbatch);
       break;
     case Event::Do::arrive:
-      state.messages[index(event.edge, event.microbatch)] = MessageState::arrived;
+      arrive(state, event.edge, event.microbatch);
       break;
   }
 }
 
-bool Machine::done(const State& state) const {
-  return state.ended == static_cast<std::int64_t>(state.tasks.size());
-}
+bool Machine::done(const State& state) const { return state.ended == tasks_; }
 
 bool Machine::stuck(const State& state) const {
   return !done(state) && enabled(state, Chooser::any).empty();
@@ -213,8 +307,10 @@ std::string Machine::describe(const Event& event) const {
     case Event::Do::end:
       return "end " + task;
     case Event::Do::arrive: {
-      const int producer = Program::at(program_->edges, event.edge).producer;
-      return "arrive " + program_->task_name(producer, event.microbatch) + " at " + task;
+      const Edge& e = Program::at(program_->edges, event.edge);
+      return "arrive " + program_->task_name(e.producer, event.microbatch) + " at " +
+             program_->task_name(event.lane,
+                                 program_->needed_by(e, event.microbatch, microbatches_));
     }
   }
   return {};
@@ -226,13 +322,21 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
   switch (block.why) {
     case Block::Why::started:
       return "it has started already";
-    case Block::Why::need:
-      return program_->task_name(Program::at(program_->edges, block.edge).producer, microbatch);
+    case Block::Why::need: {
+      const Edge& e = Program::at(program_->edges, block.edge);
+      const int missing = first_missing(state, block.edge, microbatch);
+      const std::string task = program_->task_name(e.producer, missing);
+      if (!program_->crosses_ranks(e)) return task;
+      const std::string why = why_not_arriving(state, block.edge, missing);
+      return why.empty() ? task : task + ", whose message waits for " + why;
+    }
     case Block::Why::sequence:
       return program_->task_name(lane, microbatch - 1) + ", the one before it";
-    case Block::Why::engine:
-      return "the engine, which runs " +
-             program_->lane_name(state.running[engine_index(l.rank, l.engine)]);
+    case Block::Why::engine: {
+      const int running = state.running[engine_index(l.rank, l.engine)];
+      return running < 0 ? "the engine, which hands over what it has ended"
+                         : "the engine, which runs " + program_->lane_name(running);
+    }
     case Block::Why::room: {
       const Pool& pool = Program::at(program_->pools, block.pool);
       return "room in " + program_->pool_name(block.pool) + ": " +
@@ -240,7 +344,7 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
              std::to_string(*pool.capacity) + " held";
     }
     case Block::Why::order: {
-      const auto [next_lane, next_m] = next_in_order(state, l.rank);
+      const auto [next_lane, next_m] = next_in_order(state, l.rank, l.engine);
       if (next_lane < 0) return "a place in the order, which has ended";
       return program_->task_name(next_lane, next_m) + ", which the order puts first";
     }

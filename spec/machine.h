@@ -19,9 +19,9 @@ namespace ripeline::spec {
 struct Event {
   enum class Do : std::uint8_t { start, end, arrive };
   Do what = Do::start;
-  int lane = -1;  // start, end: the task's; arrive: the consumer's
-  int microbatch = -1;
-  int edge = -1;  // arrive
+  int lane = -1;        // start, end: the task's; arrive: the consumer's
+  int microbatch = -1;  // start, end: the task's; arrive: the producer's
+  int edge = -1;        // arrive
   bool operator==(const Event&) const = default;
 };
 
@@ -31,9 +31,9 @@ struct Block {
     started,   // it has started already
     need,      // `edge` is not met
     sequence,  // its lane's microbatch before has not ended
-    engine,    // its engine runs another task
+    engine,    // its engine runs another task, or hands one over
     room,      // `pool` has too little room
-    order,     // it is not the next of its rank's order
+    order,     // it is not the next of its engine in its rank's order
   };
   Why why = Why::need;
   int edge = -1;
@@ -53,10 +53,13 @@ class Machine {
   struct State {
     std::vector<TaskState> tasks;  // lane * microbatches + microbatch
     std::vector<MessageState>
-        messages;  // edge * microbatches + microbatch; only edges that cross ranks are used
+        messages;  // edge * microbatches + the producer's; only edges that cross ranks are used
     std::vector<std::int64_t> held;        // per pool
+    std::vector<std::int64_t> taken;       // per inbox: slots
+    std::vector<std::vector<int>> queues;  // per edge, if fifo: messages sent, not yet arrived
     std::vector<int> running;              // per rank and engine: the lane that runs there, or -1
-    std::vector<int> position;             // per rank: tasks of its order that have started
+    std::vector<int> handing;   // per rank and engine: rendezvous messages that it hands over
+    std::vector<int> position;  // per rank and engine: tasks of its order that have started
     std::vector<HintPolicy::State> hints;  // per rank
     std::vector<int> started;              // per lane
     std::int64_t ended = 0;
@@ -83,9 +86,18 @@ class Machine {
   [[nodiscard]] std::pair<int, int> choice(const State& state, int rank, Engine engine,
                                            const Allowed& allowed = {}) const;
 
+  // The next task of the engine in its rank's committed order, or (-1, -1) at its end.
+  [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank,
+                                                  Engine engine) const;
+  // The first of the producer's microbatches that the task needs and has not got, or -1.
+  [[nodiscard]] int first_missing(const State& state, int edge, int microbatch) const;
+
   // Everything that may happen next.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
+  // Why a message that was sent does not arrive: its inbox is full, another one is before it, or
+  // its rendezvous is not due. Empty: it may arrive, or was not sent.
+  [[nodiscard]] std::string why_not_arriving(const State& state, int edge, int microbatch) const;
   // Does it; the caller has checked that it is enabled. An arrival is accepted without its sending:
   // a rank sees arrivals only.
   void step(State& state, const Event& event) const;
@@ -105,13 +117,17 @@ class Machine {
            static_cast<std::size_t>(microbatch);
   }
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
-  // The next task of the rank's order, or (-1, -1) at its end.
-  [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank) const;
+  [[nodiscard]] bool may_arrive(const State& state, int edge, int microbatch) const;
+  void start(State& state, int lane, int microbatch) const;
+  void end(State& state, int lane, int microbatch) const;
+  void arrive(State& state, int edge, int microbatch) const;
 
   const Program* program_;
   int microbatches_;
-  std::vector<HintPolicy> hints_;                         // per rank
-  std::vector<std::vector<std::pair<int, int>>> orders_;  // per rank: tasks, of a committed order
+  std::vector<HintPolicy> hints_;  // per rank
+  std::int64_t tasks_ = 0;         // of all lanes
+  // Per rank and engine: tasks, of a committed order.
+  std::vector<std::vector<OrderTask>> orders_;
 };
 
 }  // namespace ripeline::spec

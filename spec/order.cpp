@@ -2,6 +2,8 @@
 // any number of microbatches.
 #include "spec/order_runs.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace ripeline::spec {
@@ -9,15 +11,33 @@ namespace {
 
 constexpr std::int64_t kMostTasks = 10'000'000;
 
+// Where one is in a stream: the turn of its loops, and the items left of it.
+struct StreamPlace {
+  struct Loop {
+    std::int64_t value = 0;
+    std::int64_t last = 0;  // included
+  };
+  std::vector<Loop> loops;
+  bool begun = false;
+  bool ended = false;
+  int lane = -1;          // of the turn
+  std::int64_t left = 0;  // of the turn: items not yet taken
+  std::int64_t taken = 0;
+};
+
 class Expansion {
  public:
   Expansion(const Program& program, const Order& order, int rank, int microbatches,
-            const std::vector<int>& stages)
+            const std::vector<int>& stages, ExpansionWork& work)
       : program_(program),
         order_(order),
         rank_(rank),
         microbatches_(microbatches),
-        stages_(stages) {
+        stages_(stages),
+        work_(work),
+        first_lane_(program.first_lane(rank)),
+        listed_(static_cast<std::size_t>(program.first_lane(rank + 1) - first_lane_), 0),
+        places_(order.streams.size()) {
     names_ = {{"r", {rank, 1}},
               {"chunks", {static_cast<std::int64_t>(stages.size()), 1}},
               {"microbatches", {microbatches, 1}}};
@@ -29,41 +49,183 @@ class Expansion {
       if (!value.ok()) return placed(value.errors());
       names_.emplace_back(let.name, value.value());
     }
-    std::vector<OrderRun> runs;
-    std::int64_t total = 0;
     for (const OrderRepeat& repeat : order_.repeats) {
-      Result<OrderRun> run = expand_repeat(repeat);
-      if (!run.ok()) return run.errors();
-      const OrderRun& done = run.value();
-      if (done.count == 0 || done.lanes.empty()) continue;
-      // Compared by division: the product might overflow.
-      if (done.count > (kMostTasks - total) / static_cast<std::int64_t>(done.lanes.size())) {
-        return too_long();
-      }
-      total += done.count * static_cast<std::int64_t>(done.lanes.size());
-      runs.push_back(std::move(run).value());
+      if (const Diagnostics errors = expand_repeat(repeat); !errors.empty()) return errors;
     }
-    return runs;
+    for (std::size_t s = 0; s < places_.size(); ++s) {
+      if (const Diagnostics errors = finish(order_.streams[s], places_[s]); !errors.empty()) {
+        return errors;
+      }
+    }
+    return std::move(runs_);
   }
 
  private:
-  Result<OrderRun> expand_repeat(const OrderRepeat& repeat) {
-    const Span place = repeat.count.span.end > 0 ? repeat.count.span : repeat.span;
-    const Result<std::int64_t> count = whole(repeat.count, place);
+  Diagnostics expand_repeat(const OrderRepeat& repeat) {
+    const Span place = place_of(repeat.count, repeat.span);
+    const Result<std::int64_t> count = counted(repeat.count, place);
     if (!count.ok()) return count.errors();
-    if (count.value() < 0) {
-      return Diagnostic{
-          "order-negative-count", fmt::format("this count is {} {}", count.value(), where()),
-          "a count must be 0 or more for every rank and every microbatch count in range", place};
-    }
+    if (count.value() == 0) return {};  // the steps need not exist then
+    const bool streams = std::any_of(repeat.steps.begin(), repeat.steps.end(),
+                                     [](const OrderStep& step) { return step.stream >= 0; });
     OrderRun run{{}, count.value()};
-    if (run.count == 0) return run;  // the steps need not exist then
     for (const OrderStep& step : repeat.steps) {
+      if (step.stream >= 0) continue;
       const Result<int> lane = lane_of(step);
       if (!lane.ok()) return lane.errors();
       run.lanes.push_back(lane.value());
     }
-    return run;
+    return streams ? take_turns(repeat, std::move(run)) : add(std::move(run));
+  }
+
+  Diagnostics add(OrderRun run) {
+    if (run.lanes.empty()) return {};
+    const auto length = static_cast<std::int64_t>(run.lanes.size());
+    // Compared by division: the product might overflow.
+    if (--work_.left < 0) return too_much_work();
+    if (run.count > (kMostTasks - total_) / length) return {too_long("tasks")};
+    total_ += run.count * length;
+    for (const int lane : run.lanes) listed(lane) += run.count;
+    runs_.push_back(std::move(run));
+    return {};
+  }
+
+  // Turns of a repeat that takes from streams: one at a time, and with it those that repeat it.
+  // `plain` has the lanes of the steps that are not streams.
+  Diagnostics take_turns(const OrderRepeat& repeat, const OrderRun& plain) {
+    for (std::int64_t left = plain.count; left > 0;) {
+      OrderRun run{{}, 1};
+      auto next_plain = plain.lanes.begin();
+      for (const OrderStep& step : repeat.steps) {
+        if (step.stream < 0) {
+          run.lanes.push_back(*next_plain++);
+        } else {
+          if (const Diagnostics errors = advance(step.stream); !errors.empty()) return errors;
+          StreamPlace& place = place_of(step.stream);
+          --place.left;
+          ++place.taken;
+          run.lanes.push_back(place.lane);
+        }
+        ++listed(run.lanes.back());
+      }
+      for (const int lane : run.lanes) --listed(lane);  // add() counts them
+      run.count += same_turns(repeat, run.lanes, left - 1);
+      left -= run.count;
+      if (const Diagnostics errors = add(std::move(run)); !errors.empty()) return errors;
+    }
+    return {};
+  }
+
+  // How many turns after a first one with these lanes are the same; takes them from the streams.
+  std::int64_t same_turns(const OrderRepeat& repeat, std::vector<int> lanes, std::int64_t most) {
+    std::int64_t same = most;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const OrderStep& step = repeat.steps[i];
+      if (step.stream < 0) continue;
+      same = std::min({same, place_of(step.stream).left,
+                       tasks_of(lanes[i]) - listed(lanes[i]) - 1});
+    }
+    std::vector<int> streams;
+    for (const OrderStep& step : repeat.steps) {
+      if (step.stream >= 0) streams.push_back(step.stream);
+    }
+    if (same <= 0 || repeats_any(lanes) || repeats_any(streams)) return 0;
+    for (const int stream : streams) {
+      place_of(stream).left -= same;
+      place_of(stream).taken += same;
+    }
+    return same;
+  }
+
+  static bool repeats_any(std::vector<int> values) {
+    std::sort(values.begin(), values.end());
+    return std::adjacent_find(values.begin(), values.end()) != values.end();
+  }
+
+  // Goes on until the stream has an item whose lane has a microbatch left.
+  Diagnostics advance(int stream) {
+    const OrderStream& text = Program::at(order_.streams, stream);
+    StreamPlace& place = place_of(stream);
+    while (place.left == 0 || listed(place.lane) >= tasks_of(place.lane)) {
+      const Result<bool> more = read_turn(text, place);
+      if (!more.ok()) return more.errors();
+      if (!more.value()) return ended(text, place);
+    }
+    return {};
+  }
+
+  // What is not taken must make sense too: who runs the order may read a stream ahead.
+  Diagnostics finish(const OrderStream& text, StreamPlace& place) {
+    while (true) {
+      const Result<bool> more = read_turn(text, place);
+      if (!more.ok()) return more.errors();
+      if (!more.value()) return {};
+    }
+  }
+
+  // Goes to the next turn and its items; false at the end.
+  Result<bool> read_turn(const OrderStream& text, StreamPlace& place) {
+    if (place.ended) return false;
+    const Result<bool> more = next_turn(text, place);
+    if (!more.ok()) return more.errors();
+    place.ended = !more.value();
+    if (place.ended) return false;
+    names_of_ = &text;
+    loops_of_ = &place;
+    const Result<std::int64_t> count = counted(text.count, place_of(text.count, text.span));
+    const Result<int> lane =
+        !count.ok() || count.value() == 0 ? Result<int>(place.lane) : lane_of(text.step);
+    names_of_ = nullptr;
+    if (!count.ok()) return count.errors();
+    if (!lane.ok()) return lane.errors();
+    place.lane = lane.value();
+    place.left = count.value();
+    return true;
+  }
+
+  // The innermost loop goes on; one that has ended begins anew after the next of those around it.
+  Result<bool> next_turn(const OrderStream& text, StreamPlace& place) {
+    bool begins = !place.begun;
+    place.begun = true;
+    place.loops.resize(text.loops.size());
+    names_of_ = &text;
+    loops_of_ = &place;
+    std::size_t i = begins ? 0 : text.loops.size() - 1;
+    while (true) {
+      if (--work_.left < 0) return too_much_work();
+      StreamPlace::Loop& loop = place.loops[i];
+      bool runs = begins || loop.value < loop.last;
+      if (begins) {
+        const OrderLoop& range = text.loops[i];
+        const Result<std::int64_t> first = whole(range.first, place_of(range.first, text.span));
+        if (!first.ok()) return first.errors();
+        const Result<std::int64_t> last = whole(range.last, place_of(range.last, text.span));
+        if (!last.ok()) return last.errors();
+        loop = {first.value(), last.value()};
+        runs = range.exclusive ? loop.value < loop.last : loop.value <= loop.last;
+        if (runs && range.exclusive) --loop.last;
+      } else if (runs) {
+        ++loop.value;
+      }
+      if (runs && i + 1 == text.loops.size()) break;
+      if (!runs && i == 0) {
+        names_of_ = nullptr;
+        return false;
+      }
+      runs ? ++i : --i;
+      begins = runs;
+    }
+    names_of_ = nullptr;
+    return true;
+  }
+
+  Diagnostics ended(const OrderStream& stream, const StreamPlace& place) const {
+    return {{"order-stream-ended",
+             fmt::format("stream '{}' has ended after {} item{}, and one more is taken {}",
+                         stream.name, place.taken, place.taken == 1 ? "" : "s", where()),
+             "a stream leaves a lane out once all its microbatches are listed; let the counts add "
+             "up to what is left",
+             stream.span}};
   }
 
   Result<int> lane_of(const OrderStep& step) {
@@ -91,6 +253,19 @@ class Expansion {
     return lane;
   }
 
+  static Span place_of(const Expr& expr, Span otherwise) {
+    return expr.span.end > 0 ? expr.span : otherwise;
+  }
+
+  // A count, which must not be negative.
+  Result<std::int64_t> counted(const Expr& expr, Span place) {
+    const Result<std::int64_t> count = whole(expr, place);
+    if (!count.ok() || count.value() >= 0) return count;
+    return Diagnostic{
+        "order-negative-count", fmt::format("this count is {} {}", count.value(), where()),
+        "a count must be 0 or more for every rank and every microbatch count in range", place};
+  }
+
   Result<std::int64_t> whole(const Expr& expr, Span place) {
     const Result<Rational> value = evaluate(expr, lookup());
     if (!value.ok()) return placed(value.errors());
@@ -106,9 +281,14 @@ class Expansion {
     return errors;
   }
 
-  Diagnostic too_long() const {
+  Diagnostics too_much_work() const {
+    work_.ran_out = true;
+    return {too_long("turns of its streams' loops")};
+  }
+
+  Diagnostic too_long(const char* of) const {
     return {"order-too-long",
-            fmt::format("order '{}' has more than {} tasks {}", order_.name, kMostTasks, where()),
+            fmt::format("order '{}' has more than {} {} {}", order_.name, kMostTasks, of, where()),
             "use fewer microbatches", order_.span};
   }
 
@@ -119,6 +299,9 @@ class Expansion {
 
   Lookup lookup() const {
     return [this](std::string_view name) -> std::optional<Rational> {
+      for (std::size_t i = 0; names_of_ != nullptr && i < names_of_->loops.size(); ++i) {
+        if (names_of_->loops[i].variable == name) return Rational{loops_of_->loops[i].value, 1};
+      }
       for (const auto& [known, value] : names_) {
         if (known == name) return value;
       }
@@ -126,12 +309,24 @@ class Expansion {
     };
   }
 
+  std::int64_t tasks_of(int lane) const { return program_.tasks_of(lane, microbatches_); }
+  std::int64_t& listed(int lane) { return listed_[static_cast<std::size_t>(lane - first_lane_)]; }
+  StreamPlace& place_of(int stream) { return places_[static_cast<std::size_t>(stream)]; }
+
   const Program& program_;
   const Order& order_;
   int rank_;
   int microbatches_;
   const std::vector<int>& stages_;  // of the rank, by chunk
+  ExpansionWork& work_;
+  int first_lane_;
+  std::vector<std::int64_t> listed_;  // per own lane: its occurrences so far
+  std::vector<StreamPlace> places_;   // per stream
   std::vector<std::pair<std::string, Rational>> names_;
+  const OrderStream* names_of_ = nullptr;  // whose loops' variables are known now
+  const StreamPlace* loops_of_ = nullptr;
+  std::vector<OrderRun> runs_;
+  std::int64_t total_ = 0;
 };
 
 }  // namespace
@@ -145,23 +340,31 @@ std::vector<std::vector<int>> stages_by_rank(const Program& program) {
 }
 
 Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& order, int rank,
-                                          int microbatches, const std::vector<int>& stages) {
-  return Expansion(program, order, rank, microbatches, stages).run();
+                                          int microbatches, const std::vector<int>& stages,
+                                          ExpansionWork& work) {
+  return Expansion(program, order, rank, microbatches, stages, work).run();
 }
 
-Result<std::vector<int>> expand(const Program& program, const Order& order, int rank,
-                                int microbatches) {
-  const std::vector<int> stages = stages_by_rank(program)[static_cast<std::size_t>(rank)];
+Result<std::vector<OrderTask>> expand(const Program& program, const Order& order, int rank,
+                                      int microbatches) {
+  const auto r = static_cast<std::size_t>(rank);
+  if (order.file) return r < order.rows.size() ? order.rows[r] : std::vector<OrderTask>{};
+  const std::vector<int> stages = stages_by_rank(program)[r];
+  ExpansionWork work{kMostTasks, false};
   const Result<std::vector<OrderRun>> runs =
-      expand_runs(program, order, rank, microbatches, stages);
+      expand_runs(program, order, rank, microbatches, stages, work);
   if (!runs.ok()) return runs.errors();
-  std::vector<int> lanes;
+  const int first = program.first_lane(rank);
+  std::vector<int> next(static_cast<std::size_t>(program.first_lane(rank + 1) - first), 0);
+  std::vector<OrderTask> tasks;
   for (const OrderRun& run : runs.value()) {
     for (std::int64_t i = 0; i < run.count; ++i) {
-      lanes.insert(lanes.end(), run.lanes.begin(), run.lanes.end());
+      for (const int lane : run.lanes) {
+        tasks.push_back({lane, next[static_cast<std::size_t>(lane - first)]++});
+      }
     }
   }
-  return lanes;
+  return tasks;
 }
 
 }  // namespace ripeline::spec

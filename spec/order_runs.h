@@ -1,7 +1,7 @@
 // The runs of an order: what expand() flattens. Private to spec/.
 //
-// A run is a group of lanes and how often it is repeated, so its size does not grow with the
-// microbatches.
+// A run is a group of lanes and how often it is repeated. Without streams their number does not
+// grow with the microbatches; with streams it grows with the turns of their loops.
 #pragma once
 
 #include <vector>
@@ -18,9 +18,16 @@ struct OrderRun {
 // Of each rank, its stages by chunk.
 [[nodiscard]] std::vector<std::vector<int>> stages_by_rank(const Program& program);
 
-// As expand(); `stages` are those of the rank, by chunk.
+// What an expansion may spend: a turn of a stream's loops and a run cost one each.
+struct ExpansionWork {
+  std::int64_t left = 0;
+  bool ran_out = false;  // then the result is order-too-long and says nothing of the order
+};
+
+// As expand(), without the microbatches; `stages` are those of the rank, by chunk. Not of a file.
 [[nodiscard]] Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& order,
                                                         int rank, int microbatches,
-                                                        const std::vector<int>& stages);
+                                                        const std::vector<int>& stages,
+                                                        ExpansionWork& work);
 
 }  // namespace ripeline::spec

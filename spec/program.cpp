@@ -32,6 +32,8 @@ std::string canonical(const Lane& lane) {
   std::string text = fmt::format("lane {} {} {} {} {} {} [{}] [{}]", lane.op, lane.stage, lane.rank,
                                  lane.chunk, lane.sequential, static_cast<int>(lane.engine),
                                  fmt::join(lane.edges, " "), fmt::join(lane.feeds, " "));
+  if (lane.once) text += " once";
+  if (lane.collectives > 0) text += fmt::format(" collectives {}", lane.collectives);
   for (const Acquire& a : lane.acquires) {
     text += fmt::format(" +{}:{},{}", a.pool, a.amount, a.leaving);
   }
@@ -39,17 +41,42 @@ std::string canonical(const Lane& lane) {
   return text + "\n";
 }
 
+std::string canonical(const Edge& edge) {
+  std::string text = fmt::format("edge {} {}", edge.producer, edge.consumer);
+  if (edge.of != Of::same) text += edge.of == Of::all ? " of all" : " of before";
+  if (edge.inbox >= 0) text += fmt::format(" inbox {}", edge.inbox);
+  if (edge.fifo) text += " fifo";
+  if (edge.rendezvous) text += " rendezvous";
+  return text + "\n";
+}
+
+std::string canonical(const OrderStep& step) {
+  if (step.stream >= 0) return fmt::format(" stream {}", step.stream);
+  return fmt::format(" {}@{}", step.op, step.chunk ? "(" + print(*step.chunk) + ")" : "");
+}
+
 std::string canonical(const Order& order) {
-  std::string text = fmt::format("order {} {}\n", order.name, order.supported);
+  std::string text = fmt::format("order {} {}\n", order.name, !order.file);
   for (const OrderLet& let : order.lets) {
     text += fmt::format("let {} = {}\n", let.name, print(let.value));
   }
+  for (const OrderStream& stream : order.streams) {
+    text += "stream";
+    for (const OrderLoop& loop : stream.loops) {
+      text += fmt::format(" {} in {} {} {}", loop.variable, print(loop.first),
+                          loop.exclusive ? "..<" : "..", print(loop.last));
+    }
+    text += fmt::format(" :{} * {}\n", canonical(stream.step), print(stream.count));
+  }
   for (const OrderRepeat& repeat : order.repeats) {
     text += "repeat";
-    for (const OrderStep& step : repeat.steps) {
-      text += fmt::format(" {}@{}", step.op, step.chunk ? "(" + print(*step.chunk) + ")" : "");
-    }
+    for (const OrderStep& step : repeat.steps) text += canonical(step);
     text += fmt::format(" * {}\n", print(repeat.count));
+  }
+  for (const std::vector<OrderTask>& row : order.rows) {
+    text += "row";
+    for (const OrderTask& task : row) text += fmt::format(" {}.{}", task.lane, task.microbatch);
+    text += "\n";
   }
   return text;
 }
@@ -80,8 +107,13 @@ std::string canonical_shape(const Program& program) {
 std::string canonical(const Program& program) {
   std::string text = canonical_shape(program);
   for (const Lane& lane : program.lanes) text += canonical(lane);
-  for (const Edge& edge : program.edges) {
-    text += fmt::format("edge {} {}\n", edge.producer, edge.consumer);
+  for (const Edge& edge : program.edges) text += canonical(edge);
+  for (const Inbox& inbox : program.inboxes) {
+    text += fmt::format("inbox {} {} {} {}\n", inbox.channel, inbox.rank, inbox.stage, inbox.slots);
+  }
+  if (program.tensor_parallel.members > 1) {
+    text += fmt::format("members {} {}\n", program.tensor_parallel.members,
+                        static_cast<int>(program.tensor_parallel.agree));
   }
   for (const Order& order : program.orders) text += canonical(order);
   for (const Hint& hint : program.hints) text += canonical(hint);
@@ -121,6 +153,30 @@ int Program::chunks(int rank) const {
                                         [rank](const Stage& stage) { return stage.rank == rank; }));
 }
 
+std::pair<int, int> Program::needed(const Edge& e, int microbatch, int count) const {
+  switch (e.of) {
+    case Of::same:
+      return {microbatch, microbatch + 1};
+    case Of::before:
+      return {std::max(microbatch - 1, 0), microbatch};
+    case Of::all:
+      break;
+  }
+  return {0, tasks_of(e.producer, count)};
+}
+
+int Program::needed_by(const Edge& e, int microbatch, int count) const {
+  switch (e.of) {
+    case Of::same:
+      return microbatch;
+    case Of::before:
+      return microbatch + 1 < count ? microbatch + 1 : -1;
+    case Of::all:
+      break;
+  }
+  return 0;
+}
+
 std::string Program::lane_name(int lane) const {
   const Lane& l = at(lanes, lane);
   return fmt::format("{}{}", l.stage, at(ops, l.op).name);
@@ -137,6 +193,19 @@ std::string Program::pool_name(int pool) const {
                      : fmt::format("{} of stage {}", resource, p.stage);
 }
 
+std::string Program::inbox_name(int inbox) const {
+  const Inbox& box = at(inboxes, inbox);
+  if (!box.channel.empty()) {
+    return box.stage < 0 ? fmt::format("{} of rank {}", box.channel, box.rank)
+                         : fmt::format("{} of stage {}", box.channel, box.stage);
+  }
+  for (const Edge& e : edges) {
+    if (e.inbox != inbox) continue;
+    return fmt::format("the slots from {} to {}", lane_name(e.producer), lane_name(e.consumer));
+  }
+  return {};
+}
+
 std::vector<int> ancestors(const Program& program, int lane) {
   std::vector<bool> seen(program.lanes.size(), false);
   std::vector<int> found;
@@ -145,14 +214,41 @@ std::vector<int> ancestors(const Program& program, int lane) {
     const int consumer = open.back();
     open.pop_back();
     for (const int edge : Program::at(program.lanes, consumer).edges) {
-      const int producer = Program::at(program.edges, edge).producer;
-      if (seen[static_cast<std::size_t>(producer)]) continue;
+      const Edge& e = Program::at(program.edges, edge);
+      const int producer = e.producer;
+      if (e.of == Of::before || seen[static_cast<std::size_t>(producer)]) continue;
       seen[static_cast<std::size_t>(producer)] = true;
       found.push_back(producer);
       open.push_back(producer);
     }
   }
   std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<Unsupported> features_of(const Program& program) {
+  std::vector<Unsupported> found;
+  const auto add = [&](bool used, std::string_view construct, Span span) {
+    const bool listed = std::any_of(found.begin(), found.end(),
+                                    [&](const Unsupported& u) { return u.construct == construct; });
+    if (used && !listed) found.push_back({std::string(construct), span});
+  };
+  add(program.tensor_parallel.members > 1, "tensor_parallel", program.tensor_parallel.span);
+  for (const Lane& lane : program.lanes) {
+    const Op& op = Program::at(program.ops, lane.op);
+    add(lane.once, "once", op.span);
+    add(lane.engine == Engine::copy_out, "engine copy_out", op.span);
+    add(lane.engine == Engine::copy_in, "engine copy_in", op.span);
+  }
+  for (const Edge& edge : program.edges) {
+    add(edge.of == Of::before, "needs of", edge.span);
+    add(edge.of == Of::all, "needs of all", edge.span);
+    add(edge.rendezvous, "link rendezvous", edge.span);
+    add(edge.fifo, "link fifo", edge.span);
+    if (edge.inbox < 0 || edge.fifo) continue;
+    const bool channel = !Program::at(program.inboxes, edge.inbox).channel.empty();
+    add(true, channel ? "channel" : "link slots", edge.span);
+  }
   return found;
 }
 

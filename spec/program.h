@@ -6,19 +6,30 @@
 //
 // The rules, in full:
 //  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
-//    every task of every lane runs exactly once.
+//    every task of every lane runs exactly once. The lane of a `once` op has one task, 2G0.
+//  * An edge says what a task needs of its producer: the task of the same microbatch, of the one
+//    before (nothing, for the first) or all of them (Of).
 //  * A task *may start* when all of these guards hold:
-//      - each edge of its lane is met: the producer's task of the same microbatch has ended and, if
-//        the edge crosses ranks, its message has arrived;
+//      - each edge of its lane is met: what it needs of the producer has ended and, if the edge
+//        crosses ranks, the messages have arrived;
 //      - if its lane is sequential, the task of the microbatch before (if any) has ended;
-//      - its engine is idle;
+//      - its engine is idle: it runs nothing and hands nothing over;
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
-//      - with `dispatch in order`: it is the next task of its rank's order, each occurrence of a
-//        lane standing for the lane's next microbatch.
+//      - with `dispatch in order`: it is the next task of its engine in its rank's order, each
+//        occurrence of a lane standing for the lane's next microbatch, or for the one that a
+//        file binds it to.
 //  * It acquires at its start, runs for any finite time without preemption, and releases at its
 //    end.
-//  * A message is sent when its producer ends and arrives after any finite time, in its own slot:
-//    messages overtake each other and wait for nobody.
+//  * A task that ends sends a message over each edge that crosses ranks, if a task needs it. It
+//    arrives after any finite time, once its link lets it:
+//      - it waits at its sender, which goes on, for a free slot of its edge's inbox, takes that,
+//        and frees it when the task that needs it starts (the first of them, if all tasks of a
+//        lane do). Who among several takes a free slot is left to timing. Without an inbox there
+//        is a slot for each message.
+//      - over a fifo edge, messages arrive in the order in which their producers ended; else they
+//        overtake each other;
+//      - a rendezvous message arrives only when the task that needs it is the next of its engine
+//        in its rank's order, and until then its sender's engine hands it over, hence is not idle.
 //  * With `dispatch ready` an idle engine starts, at some time, what the hint chooses among those
 //    that may start; which is spec/hint.h.
 //  * A program sticks when no task runs, no message is on its way, not all tasks have ended, and
@@ -55,6 +66,7 @@ struct Op {
   std::string name;
   OpKind kind = OpKind::plain;
   bool sequential = false;
+  bool once = false;  // one task, whatever the number of microbatches
   Engine engine = Engine::compute;
   Span span;  // of its name
 };
@@ -84,6 +96,8 @@ struct Lane {
   int rank = 0;
   int chunk = 0;
   bool sequential = false;
+  bool once = false;
+  int collectives = 0;  // of its tensor-parallel group, issued by each of its tasks
   Engine engine = Engine::compute;
   Rational cost{1, 1};     // mean, in the program's unit; never part of a verdict or of the hash
   std::vector<int> edges;  // edges whose consumer this is
@@ -92,11 +106,39 @@ struct Lane {
   std::vector<Release> releases;  // at most one per pool
 };
 
-// `consumer` needs the same microbatch of `producer`. Numbered by consumer, then as written.
+// Which tasks of the producer a task needs. `same` joins lanes that are both once or both not.
+enum class Of : std::uint8_t {
+  same,    // the one of its microbatch
+  before,  // the one of the microbatch before; nothing, for the first
+  all,     // every one
+};
+
+// `consumer` needs `producer`. Numbered by consumer, then as written. Links matter to edges that
+// cross ranks only.
 struct Edge {
   int producer = 0;
   int consumer = 0;
-  Span span;  // of the need
+  Span span = {};  // of the need
+  Of of = Of::same;
+  int inbox = -1;           // -1: a slot for each message
+  bool fifo = false;        // in the order in which the producer's tasks ended
+  bool rendezvous = false;  // with `dispatch in order` only
+};
+
+// Slots at a receiver: of one edge, or of a channel's instance, shared by edges.
+struct Inbox {
+  std::string channel;  // empty: of one edge
+  int rank = 0;
+  int stage = -1;  // -1: of the whole rank
+  std::int64_t slots = 1;
+};
+
+// The members of a group play one rank each, together; see spec/group.h.
+enum class Agree : std::uint8_t { intersection, vote, leader, none };
+struct TensorParallel {
+  int members = 1;
+  Agree agree = Agree::none;
+  Span span = {};
 };
 
 struct Resource {
@@ -115,28 +157,54 @@ struct Pool {
   std::optional<std::int64_t> capacity;  // > 0; nothing: measured only
 };
 
-// An order is the same text for all ranks: lets, then repeats. Params are folded; free names are r,
-// chunks, microbatches and earlier lets.
+// An order is the same text for all ranks: lets and streams, then repeats that take from them; or
+// the rows of a file. Params are folded; free names are r, chunks, microbatches, earlier lets and,
+// in a stream, the variables of its loops.
 struct OrderStep {
   int op = 0;
   std::optional<Expr> chunk;  // nothing: the rank has one chunk
   Span span;
+  int stream = -1;  // >= 0: the next item of this stream, and no op
 };
 struct OrderLet {
   std::string name;
   Expr value;
+};
+struct OrderLoop {
+  std::string variable;
+  Expr first;
+  Expr last;
+  bool exclusive = false;  // ends before `last`
+};
+// A sequence to take items from: each turn of the loops, outermost first, yields the lane of `step`
+// `count` times. A lane whose microbatches the rank's order has all listed by then yields nothing.
+// To take from a stream that has ended is an error.
+struct OrderStream {
+  std::string name;
+  std::vector<OrderLoop> loops;
+  OrderStep step;
+  Expr count;  // `1` when none is written
+  Span span;
 };
 struct OrderRepeat {
   std::vector<OrderStep> steps;
   Expr count;  // `1` when none is written
   Span span;
 };
+struct OrderTask {
+  int lane = -1;
+  int microbatch = -1;
+  bool operator==(const OrderTask&) const = default;
+};
 struct Order {
   std::string name;
-  std::vector<OrderLet> lets;  // all come before the repeats that use them
+  std::vector<OrderLet> lets;  // all come before the streams and repeats that use them
+  std::vector<OrderStream> streams;
   std::vector<OrderRepeat> repeats;
-  bool supported = true;  // false: it has streams or comes from a CSV; then lets and repeats are
-                          // empty, and it is listed in unsupported if the dispatch uses it
+  // Of an order from a file, as written; then there is no text. It is read only if the dispatch
+  // uses the order, and the program's range is then the one count that it is for.
+  std::optional<std::string> file;
+  std::vector<std::vector<OrderTask>> rows;  // of a file that was read: per rank, its tasks
   Span span;
 };
 
@@ -167,9 +235,9 @@ struct PeakAssertion {
   Span span;
 };
 
-// Something that the language has and no reader supports yet.
+// A part of the language that a program uses, as a reader of the docs would name it.
 struct Unsupported {
-  std::string construct;  // as a reader of the docs would name it: `link fifo`, `tensor_parallel`
+  std::string construct;  // `link fifo`, `tensor_parallel`
   Span span;
 };
 
@@ -190,18 +258,26 @@ struct Program {
   std::vector<Stage> stages;
   std::vector<Lane> lanes;
   std::vector<Edge> edges;
+  std::vector<Inbox> inboxes;
+  TensorParallel tensor_parallel;
   std::vector<Resource> resources;
   std::vector<Pool> pools;
   std::vector<Order> orders;
   std::vector<Hint> hints;
   Dispatch dispatch;
   std::vector<PeakAssertion> assertions;
-  std::vector<Unsupported> unsupported;
-  std::uint64_t hash = 0;  // of everything that a verdict depends on, and the hint
+  std::vector<Unsupported> unsupported;  // that no reader supports yet
+  std::uint64_t hash = 0;                // of everything that a verdict depends on, and the hint
 
   [[nodiscard]] bool crosses_ranks(const Edge& e) const {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }
+  // How many tasks a lane has.
+  [[nodiscard]] int tasks_of(int lane, int count) const { return at(lanes, lane).once ? 1 : count; }
+  // The producer's microbatches [first, last) that the consumer's task of `microbatch` needs.
+  [[nodiscard]] std::pair<int, int> needed(const Edge& e, int microbatch, int count) const;
+  // The first microbatch of the consumer that needs the producer's task of `microbatch`, or -1.
+  [[nodiscard]] int needed_by(const Edge& e, int microbatch, int count) const;
   [[nodiscard]] int first_lane(
       int rank) const;  // lanes of rank r: first_lane(r) .. first_lane(r+1)-1
   [[nodiscard]] int lane_of(int op, int stage) const;                   // -1: the op is not there
@@ -209,6 +285,7 @@ struct Program {
   [[nodiscard]] std::string lane_name(int lane) const;                  // 2F
   [[nodiscard]] std::string task_name(int lane, int microbatch) const;  // 2F0
   [[nodiscard]] std::string pool_name(int pool) const;                  // activation of stage 2
+  [[nodiscard]] std::string inbox_name(int inbox) const;  // inbox of stage 2, slots of 1F to 2F
 
   // Indexing with the ints that everything here uses.
   template <class T>
@@ -217,15 +294,20 @@ struct Program {
   }
 };
 
-// The lanes that must end before a task of `lane` can start, same microbatch, transitively; without
-// `lane`. Sorted.
+// The lanes whose task of the same microbatch must end before a task of `lane` can start,
+// transitively; without `lane`. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
 
-// What rank `r` does with `microbatches`: lane ids in order, each occurrence standing for its
-// lane's next microbatch. Errors: order-negative-count, order-no-such-chunk, order-no-such-lane
-// (the op does not exist at that stage), order-too-long (above 10 million tasks).
-[[nodiscard]] Result<std::vector<int>> expand(const Program& program, const Order& order, int rank,
-                                              int microbatches);
+// What the program uses beyond tasks of one microbatch on one engine, with a slot for each message:
+// readers that lack some of it say so. Without program.unsupported. Each once, as first used.
+[[nodiscard]] std::vector<Unsupported> features_of(const Program& program);
+
+// What rank `r` does with `microbatches`: tasks in order, each occurrence of a lane being its next
+// microbatch, also beyond the last one; of a file, the rank's row. Errors: order-negative-count,
+// order-no-such-chunk, order-no-such-lane (the op does not exist at that stage), order-stream-ended,
+// order-too-long (above 10 million tasks, or turns of streams' loops).
+[[nodiscard]] Result<std::vector<OrderTask>> expand(const Program& program, const Order& order,
+                                                    int rank, int microbatches);
 
 // FNV-1a (64 bits) over a canonical text of all fields but names of sources, spans, costs and
 // params.

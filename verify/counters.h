@@ -11,6 +11,16 @@
 // one producer is an ancestor of the other, or when both are prefixes, which a sequential lane's
 // are. A sequential consumer needs prefixes. Otherwise `may` is what must at least hold and `must`
 // is what suffices, and only proofs are sound, not the search for states.
+//
+// Bounded links. Let the arrivals that no start uses be delayed to the end of the run: nothing
+// that started starts later for it, and slots are freed no later. So the same quiescent states are
+// reached by running tasks one at a time, each taking its messages just before it starts, and by
+// filling the slots at the end, in any way that timing allows; quiescent means that a slot is free
+// only if no message waits for it. With k slots, of what one edge has ready, some k have arrived,
+// whichever timing chose: one at least, which is enough for a lane that takes any microbatch and
+// gets this message last; otherwise counts say only that all have arrived when they are no more
+// than the slots. Over a fifo edge with a sequential producer a prefix arrives, and the next one
+// with it. Of a channel's slots each edge has as many as timing gave it, a variable of its own.
 #pragma once
 
 #include <string>
@@ -21,12 +31,22 @@
 
 namespace ripeline::verify {
 
+// Slots that edges share, when nothing more arrives: all are taken, or all messages have arrived.
+struct SharedSlots {
+  std::int64_t slots = 0;
+  std::vector<int> arrived;     // per edge: the variable that counts what has arrived, not taken
+  std::vector<Linear> pending;  // per edge: what its producer has ended and its consumer not begun
+};
+
 struct Counters {
+  int variables = 0;  // of Linear: a count for each lane, then those of `shared`
+  std::vector<SharedSlots> shared;
   std::vector<std::vector<Linear>> may;   // per lane: it may start only if all are >= 0
   std::vector<std::vector<Linear>> must;  // per lane: it may start if all are >= 0
   std::vector<Linear> held;               // per pool
   std::vector<Linear> invariant;          // all >= 0 in every reachable state
   std::vector<int> inexact;               // lanes for which `may` and `must` differ
+  std::vector<int> by_slots;              // of these: for the sake of bounded links
 };
 
 [[nodiscard]] Counters count(const spec::Program& program, Fault fault);
@@ -57,6 +77,10 @@ class CounterQueries {
 
  private:
   [[nodiscard]] Term term(const Linear& linear);
+  [[nodiscard]] Term total_of(int lane);
+  [[nodiscard]] std::vector<Term> held_elsewhere(int lane, int pool);
+  [[nodiscard]] std::vector<Term> starts_above(int lane, int pool, Term bound);
+  void add_quiescence(std::vector<Term>& parts);
   [[nodiscard]] Term may_start(int lane);
 
   const spec::Program& program_;
@@ -64,7 +88,8 @@ class CounterQueries {
   Fault fault_;
   Solver solver_;
   Term microbatches_;
-  std::vector<Term> done_;
+  std::vector<Term> done_;     // per lane
+  std::vector<Term> arrived_;  // of shared slots
 };
 
 // The least value of `objective` that the extra terms allow; they are known to allow one. The

@@ -5,7 +5,8 @@
 // Places of all ranks at which nobody has run ahead of a producer are a consistent cut: what some
 // run could have done. The run that goes as far as it can ends at such a cut, and at a cut where
 // nobody can go on, either a run arrives and sticks, or none arrives because it stuck before; so
-// the query is exact for each microbatch count. Room is asked about apart, since it depends on
+// the query is exact for each microbatch count. Streams are plain repeats for the counts of one
+// remainder (periods.h), and each remainder has queries of its own. Room is asked about apart, since it depends on
 // where its own rank stands and on nothing else: a place without room is never passed.
 #include <fmt/format.h>
 
@@ -18,17 +19,40 @@ using spec::Program;
 CutQueries::CutQueries(const Program& program, std::uint64_t steps, Fault fault)
     : program_(program), fault_(fault), solver_(steps) {
   microbatches_ = solver_.integer("microbatches");
-  const int least = fault == Fault::range_from_one ? 1 : program.microbatches.min;
-  solver_.require(solver_.number(least) <= microbatches_);
-  if (program.microbatches.max) {
-    solver_.require(microbatches_ <= solver_.number(*program.microbatches.max));
-  }
-  done_.resize(program.lanes.size());
+  require_range();
   const spec::Order& order = at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks && problem_.empty(); ++rank) {
     read_rank(order, rank);
     if (problem_.empty()) add_places(rank);
   }
+}
+
+CutQueries::CutQueries(const Program& program, std::uint64_t steps, Fault fault,
+                       const PeriodicFamily& family, std::int64_t remainder)
+    : program_(program), fault_(fault), solver_(steps) {
+  const Term turn = solver_.integer("turn of all");
+  microbatches_ = family.period * turn + solver_.number(remainder);
+  require_range();
+  solver_.require(solver_.number(family.first_microbatches()) <= microbatches_);
+  const PeriodicOrder& order = at(family.orders, static_cast<int>(remainder));
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    repeats_.emplace_back();
+    for (const PeriodicRun& run : at(order.ranks, rank)) {
+      Repeat read{run.count.slope * turn + solver_.number(run.count.base), {}};
+      for (const int lane : run.lanes) read.steps.push_back({lane});
+      repeats_.back().push_back(std::move(read));
+    }
+    add_places(rank);
+  }
+}
+
+void CutQueries::require_range() {
+  const int least = fault_ == Fault::range_from_one ? 1 : program_.microbatches.min;
+  solver_.require(solver_.number(least) <= microbatches_);
+  if (program_.microbatches.max) {
+    solver_.require(microbatches_ <= solver_.number(*program_.microbatches.max));
+  }
+  done_.resize(program_.lanes.size());
 }
 
 void CutQueries::read_rank(const spec::Order& order, int rank) {

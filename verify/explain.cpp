@@ -96,7 +96,7 @@ class Explanation {
   }
 
   int lowest_waiting(int lane) const {
-    for (int m = 0; m < machine_.microbatches(); ++m) {
+    for (int m = 0; m < program_.tasks_of(lane, machine_.microbatches()); ++m) {
       if (task_state({lane, m}) == Machine::TaskState::waiting) return m;
     }
     return -1;
@@ -120,20 +120,8 @@ class Explanation {
   }
 
   bool order_ended(int lane) const {
-    const int rank = at(program_.lanes, lane).rank;
-    const auto rank_lanes = program_.first_lane(rank + 1) - program_.first_lane(rank);
-    for (int own = 0; own < rank_lanes; ++own) {
-      const int other = program_.first_lane(rank) + own;
-      for (int m = 0; m < machine_.microbatches(); ++m) {
-        if (task_state({other, m}) != Machine::TaskState::waiting) continue;
-        const std::vector<Block> blocks = machine_.blocks(state_, other, m);
-        const bool is_next = std::none_of(blocks.begin(), blocks.end(), [](const Block& b) {
-          return b.why == Block::Why::order;
-        });
-        if (is_next) return false;
-      }
-    }
-    return true;
+    const spec::Lane& l = at(program_.lanes, lane);
+    return machine_.next_in_order(state_, l.rank, l.engine).first < 0;
   }
 
   std::string full(const Wait& wait) const {
@@ -212,12 +200,14 @@ class Explanation {
       Task next;
       switch (block.why) {
         case Block::Why::order:
-          next = next_in_order(at(program_.lanes, task.lane).rank);
+          next = next_in_order(at(program_.lanes, task.lane));
           if (next.lane < 0 || next.microbatch >= machine_.microbatches()) return std::nullopt;
           return Reason{next, fmt::format("{} comes after {} on rank {}", name, named(next),
                                           at(program_.lanes, task.lane).rank)};
         case Block::Why::need:
-          next = {at(program_.edges, block.edge).producer, task.microbatch};
+          next = {at(program_.edges, block.edge).producer,
+                  machine_.first_missing(state_, block.edge, task.microbatch)};
+          if (task_state(next) == Machine::TaskState::ended) return undelivered(task, block.edge);
           return Reason{next, fmt::format("{} needs {}", name, named(next))};
         case Block::Why::sequence:
           next = {task.lane, task.microbatch - 1};
@@ -236,14 +226,52 @@ class Explanation {
     return std::nullopt;
   }
 
-  Task next_in_order(int rank) const {
-    const auto order = expand(program_, at(program_.orders, program_.dispatch.order), rank,
-                              machine_.microbatches());
-    if (!order.ok()) return {};
-    const int position = at(state_.position, rank);
-    if (position >= size_of(order.value())) return {};
-    const int lane = at(order.value(), position);
-    return {lane, at(state_.started, lane)};
+  Task next_in_order(const spec::Lane& lane) const {
+    const auto [next, microbatch] = machine_.next_in_order(state_, lane.rank, lane.engine);
+    return {next, microbatch};
+  }
+
+  // What the task needs has ended, but its message does not arrive: its slots are taken, or its
+  // rendezvous is not due.
+  std::optional<Reason> undelivered(const Task& task, int edge) const {
+    const spec::Edge& e = at(program_.edges, edge);
+    const int missing = machine_.first_missing(state_, edge, task.microbatch);
+    const std::string wait = fmt::format("{} needs {}, whose message waits for ",
+                                         program_.task_name(task.lane, task.microbatch),
+                                         program_.task_name(e.producer, missing));
+    if (e.rendezvous) {
+      const Task next = next_in_order(at(program_.lanes, e.consumer));
+      if (next.lane < 0) return std::nullopt;
+      return Reason{next,
+                    wait + "its rank to pass " + program_.task_name(next.lane, next.microbatch)};
+    }
+    if (e.inbox < 0) return std::nullopt;
+    const std::vector<Task> holders = takers(e.inbox);
+    if (holders.empty()) return std::nullopt;
+    return Reason{
+        holders.front(),
+        wait + fmt::format("{}, taken until {} starts", program_.inbox_name(e.inbox),
+                           program_.task_name(holders.front().lane, holders.front().microbatch))};
+  }
+
+  // The tasks whose messages have the inbox's slots.
+  std::vector<Task> takers(int inbox) const {
+    std::vector<Task> found;
+    for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+      const spec::Edge& e = at(program_.edges, edge);
+      if (e.inbox != inbox) continue;
+      for (int m = 0; m < machine_.microbatches(); ++m) {
+        const auto message = state_.messages[static_cast<std::size_t>(edge) *
+                                                 static_cast<std::size_t>(machine_.microbatches()) +
+                                             static_cast<std::size_t>(m)];
+        const Task taker{e.consumer, program_.needed_by(e, m, machine_.microbatches())};
+        if (message == Machine::MessageState::arrived && taker.microbatch >= 0 &&
+            task_state(taker) == Machine::TaskState::waiting) {
+          found.push_back(taker);
+        }
+      }
+    }
+    return found;
   }
 
   // Follows one reason after the other until a task comes again.

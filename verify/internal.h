@@ -40,6 +40,9 @@ enum class Fault : std::uint8_t {
   order_room_forgotten,   // capacities are not looked at under a committed order
   range_from_one,         // the range of microbatches is not looked at
   bound_too_large,        // `assert peak` allows one more
+  slots_too_many,         // an inbox has one slot more than it has
+  slots_forgotten,        // inboxes are not looked at
+  overtaking_forgotten,   // messages of slots are taken to arrive in order
 };
 
 // States that searches may still visit. A state of many tasks counts for several.
@@ -65,7 +68,8 @@ using Run = std::vector<Task>;
 
 // A sum of counts of ended tasks, with a multiple of the number of microbatches and a constant.
 struct Linear {
-  std::vector<std::pair<int, std::int64_t>> lanes;  // each lane at most once, with its factor
+  // Each lane, or variable after those of the lanes, at most once, with its factor.
+  std::vector<std::pair<int, std::int64_t>> lanes;
   std::int64_t microbatches = 0;
   std::int64_t constant = 0;
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,13 +67,21 @@ class OrderJudge {
   [[nodiscard]] Finding asserted_peaks();
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
   [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
-  [[nodiscard]] Finding not_settled(const std::string& why, spec::Span span) const;
+  [[nodiscard]] Finding not_settled() const;
+  void make_cuts(const VerifyOptions& options);
+  void make_graphs(std::int64_t end);
+  // The fewest microbatches for which the term holds, over all cuts.
+  struct Fewest {
+    std::optional<int> microbatches;  // nothing: none holds
+    bool gave_up = false;
+  };
+  [[nodiscard]] Fewest fewest(const std::string& about, const std::function<Term(CutQueries&)>& bad);
 
   const spec::Program& program_;
   Fault fault_;
-  std::map<int, OrderRunResult> graphs_;  // when each count in range is judged by itself
-  std::optional<CutQueries> cuts_;        // else
-  std::string problem_;                   // neither is possible
+  std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves
+  std::list<CutQueries> cuts_;            // the others; of streams, by remainder
+  std::string problem_;                   // neither is possible, or not for all
   spec::Span problem_span_;
   std::optional<Finding> once_;
 };

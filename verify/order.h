@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "verify/internal.h"
+#include "verify/periods.h"
 #include "verify/solver.h"
 #include "verify/terms.h"
 
@@ -37,6 +38,9 @@ struct OrderRunResult {
 class CutQueries {
  public:
   CutQueries(const spec::Program& program, std::uint64_t steps, Fault fault);
+  // Only the counts period * q + remainder, those from `first` on: of an order with streams.
+  CutQueries(const spec::Program& program, std::uint64_t steps, Fault fault,
+             const PeriodicFamily& family, std::int64_t remainder);
 
   // Why there is nothing to ask: a count is not linear. Then nothing else may be called.
   [[nodiscard]] const std::string& problem() const { return problem_; }
@@ -67,6 +71,7 @@ class CutQueries {
     int lane = -1;  // next; -1 at the end
   };
 
+  void require_range();
   void read_rank(const spec::Order& order, int rank);
   bool read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names);
   void add_places(int rank);

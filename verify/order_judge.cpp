@@ -1,5 +1,7 @@
 // A committed order: each count by its graph where the range is one count, or short and not linear;
 // else all counts by cuts.
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "verify/judges.h"
@@ -13,6 +15,8 @@ namespace {
 
 // Tasks, over all counts, for which graphs are built.
 constexpr std::int64_t kMostTasks = 20'000'000;
+// Counts that are judged by themselves where not all can be: they refute, and are said.
+constexpr int kSampled = 64;
 
 std::string with_microbatches(int n) {
   return fmt::format("with {} microbatch{}", n, n == 1 ? "" : "es");
@@ -57,31 +61,69 @@ Run needed_by_last(const Program& program, const Run& run) {
 OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fault fault)
     : program_(program), fault_(fault) {
   const auto& range = program.microbatches;
-  if (range.max != range.min) {
-    cuts_.emplace(program, options.solver_steps, fault);
-    if (cuts_->problem().empty()) return;
-    problem_ = cuts_->problem();
-    problem_span_ = cuts_->problem_span();
-    cuts_.reset();
-    if (!is_short(program)) return;
+  const bool streams = !at(program.orders, program.dispatch.order).streams.empty();
+  if (range.max != range.min && !(streams && is_short(program))) {
+    make_cuts(options);
+    if (problem_.empty()) return;
   }
-  for (int m = range.min; m <= *range.max; ++m) graphs_.emplace(m, run_order(program, m));
+  if (is_short(program)) {
+    problem_.clear();
+    make_graphs(std::int64_t{*range.max} + 1);
+  } else {
+    make_graphs(std::int64_t{range.min} + kSampled);
+  }
 }
 
-Finding OrderJudge::not_settled(const std::string& why, spec::Span span) const {
-  return {.reason = fmt::format("For so many microbatch counts an order's counts must be linear in "
-                                "them: {}.",
-                                why),
-          .span = span};
+void OrderJudge::make_cuts(const VerifyOptions& options) {
+  const spec::Order& order = at(program_.orders, program_.dispatch.order);
+  if (order.streams.empty()) {
+    cuts_.emplace_back(program_, options.solver_steps, fault_);
+    problem_ = cuts_.back().problem();
+    problem_span_ = cuts_.back().problem_span();
+    if (!problem_.empty()) cuts_.clear();
+    return;
+  }
+  const PeriodicFamily family = periodic_family(program_, order);
+  problem_ = family.problem;
+  problem_span_ = family.span;
+  if (!problem_.empty()) return;
+  const std::int64_t first = family.first_microbatches();
+  if (first > program_.microbatches.max.value_or(std::numeric_limits<int>::max()) ||
+      first * first > kMostTasks / static_cast<std::int64_t>(program_.lanes.size())) {
+    problem_ = fmt::format("they are only from {} microbatches on", first);
+    problem_span_ = order.span;
+    return;
+  }
+  make_graphs(first);
+  for (std::int64_t remainder = 0; remainder < family.period; ++remainder) {
+    cuts_.emplace_back(program_, options.solver_steps, fault_, family, remainder);
+  }
+}
+
+// Of the counts in range before `end`.
+void OrderJudge::make_graphs(std::int64_t end) {
+  const auto& range = program_.microbatches;
+  const std::int64_t lanes = size_of(program_.lanes);
+  std::int64_t tasks = 0;
+  for (std::int64_t m = range.min; m < end && m <= range.max.value_or(m); ++m) {
+    tasks += m * lanes;
+    if (tasks > kMostTasks && m > range.min) return;
+    graphs_.emplace(static_cast<int>(m), run_order(program_, static_cast<int>(m)));
+  }
+}
+
+Finding OrderJudge::not_settled() const {
+  std::string reason = fmt::format(
+      "For so many microbatch counts an order's counts must be linear in them: {}.", problem_);
+  if (!graphs_.empty()) {
+    reason += fmt::format(" Each count from {} to {}, judged by itself, was found to be safe.",
+                          graphs_.begin()->first, graphs_.rbegin()->first);
+  }
+  return {.reason = reason, .span = problem_span_};
 }
 
 Finding OrderJudge::once() {
   once_ = Finding{.outcome = Outcome::proved, .method = "graph"};
-  if (cuts_) {
-    once_ = once_by_cuts();
-  } else if (graphs_.empty()) {
-    once_ = not_settled(problem_, problem_span_);
-  }
   for (const auto& [m, graph] : graphs_) {
     if (!graph.invalid && graph.not_once.empty()) continue;
     if (graph.invalid) {
@@ -94,20 +136,36 @@ Finding OrderJudge::once() {
                       .span = at(program_.orders, program_.dispatch.order).span,
                       .counterexample = Counterexample{m, true, {}, {}}};
     }
-    break;
+    return *once_;
   }
+  if (!problem_.empty()) once_ = not_settled();
+  if (!cuts_.empty()) once_ = once_by_cuts();
   return *once_;
 }
 
+OrderJudge::Fewest OrderJudge::fewest(const std::string& about,
+                                      const std::function<Term(CutQueries&)>& bad) {
+  Fewest found;
+  for (CutQueries& cuts : cuts_) {
+    std::vector<Term> extra{bad(cuts)};
+    if (found.microbatches) {
+      extra.push_back(cuts.microbatches() <= cuts.solver().number(*found.microbatches));
+    }
+    const Answer answer = cuts.solver().check(about, extra);
+    if (answer == Answer::unsat) continue;
+    const auto count = least(cuts.solver(), about + ": fewest microbatches", cuts.microbatches(),
+                             program_.microbatches.min, extra);
+    if (!count) return {.microbatches = {}, .gave_up = true};
+    found.microbatches = static_cast<int>(*count);
+  }
+  return found;
+}
+
 Finding OrderJudge::once_by_cuts() {
-  Solver& solver = cuts_->solver();
-  const Term wrong = cuts_->not_once();
-  const Answer answer = solver.check("once: an order that is not each task once", {wrong});
-  if (answer == Answer::unsat) return {.outcome = Outcome::proved, .method = "cuts"};
-  const auto fewest = least(solver, "once: fewest microbatches", cuts_->microbatches(),
-                            program_.microbatches.min, {wrong});
-  if (!fewest) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  const int m = static_cast<int>(*fewest);
+  const Fewest found = fewest("once", [](CutQueries& cuts) { return cuts.not_once(); });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const int m = *found.microbatches;
   const OrderRunResult graph = run_order(program_, m);
   if (graph.invalid) {
     return {.method = "cuts",
@@ -150,38 +208,47 @@ Finding OrderJudge::deadlock() {
         return found;
       }
     }
+    for (const auto& [m, graph] : graphs_) {
+      if (once_->counterexample || graph.invalid || graph.finished) continue;
+      Finding found = stuck(m, graph, true);
+      found.method = "graph";
+      return found;
+    }
     return {.reason = "Not asked, since it is not known that the order has each task once."};
   }
-  if (cuts_) return deadlock_by_cuts();
   for (const auto& [m, graph] : graphs_) {
     if (graph.finished) continue;
     Finding found = stuck(m, graph, true);
     found.method = "graph";
     return found;
   }
+  if (!cuts_.empty()) return deadlock_by_cuts();
   return {.outcome = Outcome::proved, .method = "graph"};
 }
 
 Finding OrderJudge::deadlock_by_cuts() {
-  Solver& solver = cuts_->solver();
-  const Term bad = solver.any_of({cuts_->no_room(), cuts_->stuck_cut()});
   // Apart, each is easier.
-  const Answer room = solver.check("deadlock: a place without room", {cuts_->no_room()});
-  if (room == Answer::unsat &&
-      solver.check("deadlock: a stuck cut", {cuts_->stuck_cut()}) == Answer::unsat) {
-    return {.outcome = Outcome::proved, .method = "cuts"};
+  bool safe = true;
+  for (CutQueries& cuts : cuts_) {
+    Solver& solver = cuts.solver();
+    safe = safe &&
+           solver.check("deadlock: a place without room", {cuts.no_room()}) == Answer::unsat &&
+           solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat;
   }
-  const auto fewest = least(solver, "deadlock: fewest microbatches", cuts_->microbatches(),
-                            program_.microbatches.min, {bad});
-  if (!fewest) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  const int m = static_cast<int>(*fewest);
+  if (safe) return {.outcome = Outcome::proved, .method = "cuts"};
+  const Fewest found = fewest("deadlock", [](CutQueries& cuts) {
+    return cuts.solver().any_of({cuts.no_room(), cuts.stuck_cut()});
+  });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const int m = *found.microbatches;
   const OrderRunResult graph = run_order(program_, m);
   if (graph.invalid || graph.finished) {
     return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
   }
-  Finding found = stuck(m, graph, true);
-  found.method = "cuts";
-  return found;
+  Finding refuted = stuck(m, graph, true);
+  refuted.method = "cuts";
+  return refuted;
 }
 
 MemoryFinding OrderJudge::memory() {
@@ -192,46 +259,56 @@ MemoryFinding OrderJudge::memory() {
   }
   found.finding = asserted_peaks();
   if (found.finding.outcome != Outcome::proved) return found;
-  if (cuts_) {
-    // Enough for an order's steady state to be reached; a guess that only saves queries.
-    int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
-    sample = std::min(sample, program_.microbatches.max.value_or(sample));
-    const OrderRunResult graph = run_order(program_, sample);
-    found.peaks = least_bounds(
-        program_, cuts_->solver(), [&](int pool, Term bound) { return cuts_->above(pool, bound); },
-        graph.invalid ? std::vector<std::int64_t>(program_.pools.size(), 0) : graph.peaks);
-    return found;
-  }
   found.peaks.resize(program_.pools.size(), 0);
   for (const auto& [m, graph] : graphs_) {
     for (std::size_t p = 0; p < found.peaks.size(); ++p) {
       found.peaks[p] = std::max(*found.peaks[p], graph.peaks[p]);
     }
   }
+  if (cuts_.empty()) return found;
+  // Enough for an order's steady state to be reached; a guess that only saves queries.
+  int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
+  sample = std::min(sample, program_.microbatches.max.value_or(sample));
+  const OrderRunResult graph = run_order(program_, sample);
+  std::vector<std::int64_t> known(program_.pools.size(), 0);
+  for (std::size_t p = 0; p < known.size(); ++p) {
+    known[p] = std::max(*found.peaks[p], graph.invalid ? 0 : graph.peaks[p]);
+  }
+  for (CutQueries& cuts : cuts_) {
+    const auto bounds = least_bounds(
+        program_, cuts.solver(), [&](int pool, Term bound) { return cuts.above(pool, bound); },
+        known);
+    for (std::size_t p = 0; p < known.size(); ++p) {
+      if (!bounds[p]) found.peaks[p] = std::nullopt;
+      if (bounds[p]) known[p] = std::max(known[p], *bounds[p]);
+      if (found.peaks[p]) found.peaks[p] = known[p];
+    }
+  }
   return found;
 }
 
 Finding OrderJudge::asserted_peaks() {
-  if (!cuts_) {
-    for (const auto& [m, graph] : graphs_) {
-      const Finding broken = bound_broken(m, graph, true);
-      if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+  for (const auto& [m, graph] : graphs_) {
+    const Finding broken = bound_broken(m, graph, true);
+    if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+  }
+  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
+  for (CutQueries& cuts : cuts_) {
+    const AssertedBounds asserted =
+        asserted_bounds(program_, cuts.solver(), cuts.microbatches(), fault_);
+    if (!asserted.problem.empty()) return {.reason = asserted.problem + ".", .span = asserted.span};
+  }
+  const Fewest found = fewest("memory: an assertion broken", [&](CutQueries& cuts) {
+    std::vector<Term> ways;
+    for (const AssertedBound& b :
+         asserted_bounds(program_, cuts.solver(), cuts.microbatches(), fault_).bounds) {
+      ways.push_back(cuts.above(b.pool, b.bound));
     }
-    return {.outcome = Outcome::proved, .method = "graph"};
-  }
-  Solver& solver = cuts_->solver();
-  const AssertedBounds asserted = asserted_bounds(program_, solver, cuts_->microbatches(), fault_);
-  if (!asserted.problem.empty()) return {.reason = asserted.problem + ".", .span = asserted.span};
-  std::vector<Term> ways;
-  for (const AssertedBound& b : asserted.bounds) ways.push_back(cuts_->above(b.pool, b.bound));
-  const Term bad = solver.any_of(ways);
-  if (ways.empty() || solver.check("memory: an assertion broken", {bad}) == Answer::unsat) {
-    return {.outcome = Outcome::proved, .method = "cuts"};
-  }
-  const auto fewest = least(solver, "memory: fewest microbatches", cuts_->microbatches(),
-                            program_.microbatches.min, {bad});
-  if (!fewest) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  const int m = static_cast<int>(*fewest);
+    return cuts.solver().any_of(ways);
+  });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const int m = *found.microbatches;
   Finding broken = bound_broken(m, run_order(program_, m), true);
   broken.method = "cuts";
   if (broken.outcome != Outcome::refuted && is_short(program_)) {

@@ -27,6 +27,13 @@ Search::Explored explore_with_share(const Machine& machine, Chooser chooser, con
 
 }  // namespace
 
+// Tasks of one rank overlap: what a search of tasks one at a time visits is not all that the
+// dispatch reaches, nor all that is held.
+bool overlaps(const spec::Program& program) {
+  return std::any_of(program.lanes.begin(), program.lanes.end(),
+                     [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; });
+}
+
 Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bool counts_decide,
             const std::function<std::optional<Target>()>& next_target, Budget& budget) {
   if (static_cast<std::int64_t>(program.lanes.size()) * microbatches > kMostTasks) return {};
@@ -53,7 +60,9 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   }
   if (!others) {
     const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
-    if (explored.complete) return {Hunted::What::safe, {}, true};
+    if (explored.complete && (goal.is_stuck() || !overlaps(program))) {
+      return {Hunted::What::safe, {}, true};
+    }
     if (explored.run) others = any.events_of(*explored.run);
   }
   const auto explored = explore_with_share(machine, Chooser::dispatch, goal, counts_decide, budget);
@@ -62,8 +71,9 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
       return {Hunted::What::refuted, *events, false};
     }
   }
-  if (others) return {Hunted::What::others, *others, explored.complete};
-  return {Hunted::What::open, {}, explored.complete};
+  const bool dispatch_is_safe = explored.complete && !overlaps(program);
+  if (others) return {Hunted::What::others, *others, dispatch_is_safe};
+  return {Hunted::What::open, {}, dispatch_is_safe};
 }
 
 }  // namespace ripeline::verify

@@ -23,7 +23,7 @@ std::vector<int> depths(const Program& program) {
   for (std::size_t round = 0; round < program.lanes.size(); ++round) {
     bool changed = false;
     for (const spec::Edge& e : program.edges) {
-      if (at(depth, e.consumer) > at(depth, e.producer)) continue;
+      if (e.of == spec::Of::before || at(depth, e.consumer) > at(depth, e.producer)) continue;
       at(depth, e.consumer) = at(depth, e.producer) + 1;
       changed = true;
     }
@@ -45,25 +45,76 @@ Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goa
       depth_(depths(program_)) {
   const auto tasks = program_.lanes.size() * static_cast<std::size_t>(machine.microbatches());
   state_cost_ = 1 + tasks / kTasksPerState;
+  bounded_ = std::any_of(program_.edges.begin(), program_.edges.end(),
+                         [](const spec::Edge& e) { return e.inbox >= 0 || e.fifo; });
+  // The lowest microbatch may be behind others then.
+  for (const spec::Edge& e : program_.edges) {
+    if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
+  }
 }
 
 bool Search::producers_ended(const State& state, const Task& task) const {
-  const auto& edges = at(program_.lanes, task.lane).edges;
-  return std::all_of(edges.begin(), edges.end(), [&](int edge) {
-    const int producer = at(program_.edges, edge).producer;
-    return state.tasks[index(producer, task.microbatch)] == TaskState::ended;
-  });
+  for (const int edge : at(program_.lanes, task.lane).edges) {
+    const spec::Edge& e = at(program_.edges, edge);
+    const auto [first, last] = program_.needed(e, task.microbatch, machine_.microbatches());
+    for (int m = first; m < last; ++m) {
+      if (state.tasks[index(e.producer, m)] != TaskState::ended) return false;
+    }
+  }
+  return true;
+}
+
+// The messages that the task needs.
+template <class Do>
+void Search::for_each_message(const Task& task, const Do& visit) const {
+  for (const int edge : at(program_.lanes, task.lane).edges) {
+    const auto [first, last] =
+        program_.needed(at(program_.edges, edge), task.microbatch, machine_.microbatches());
+    for (int m = first; m < last; ++m) visit(index(edge, m));
+  }
+}
+
+Event Search::arrival(int edge, int microbatch) const {
+  return {.what = Event::Do::arrive,
+          .lane = at(program_.edges, edge).consumer,
+          .microbatch = microbatch,
+          .edge = edge};
+}
+
+std::optional<std::vector<Event>> Search::deliveries(const State& state, const Task& task) const {
+  std::vector<Event> events;
+  State after = state;
+  for (const int edge : at(program_.lanes, task.lane).edges) {
+    const spec::Edge& e = at(program_.edges, edge);
+    if (!program_.crosses_ranks(e)) continue;
+    const auto [first, last] = program_.needed(e, task.microbatch, machine_.microbatches());
+    for (int m = first; m < last; ++m) {
+      while (after.messages[index(edge, m)] == MessageState::sent) {
+        const Event event = arrival(edge, e.fifo ? at(after.queues, edge).front() : m);
+        if (!machine_.is_enabled(after, event, chooser_)) return std::nullopt;
+        machine_.step(after, event);
+        events.push_back(event);
+      }
+    }
+  }
+  return events;
 }
 
 bool Search::may_move(State& state, const Task& task) const {
+  const Event start{.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
+  if (bounded_) {
+    const auto arrivals = deliveries(state, task);
+    if (!arrivals) return false;
+    State after = state;
+    for (const Event& event : *arrivals) machine_.step(after, event);
+    return machine_.is_enabled(after, start, chooser_);
+  }
   std::vector<std::size_t> delivered;
-  for (const int edge : at(program_.lanes, task.lane).edges) {
-    const std::size_t message = index(edge, task.microbatch);
-    if (state.messages[message] != MessageState::sent) continue;
+  for_each_message(task, [&](std::size_t message) {
+    if (state.messages[message] != MessageState::sent) return;
     state.messages[message] = MessageState::arrived;
     delivered.push_back(message);
-  }
-  const Event start{.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
+  });
   const bool may = machine_.is_enabled(state, start, chooser_);
   for (const std::size_t message : delivered) state.messages[message] = MessageState::sent;
   return may;
@@ -72,7 +123,7 @@ bool Search::may_move(State& state, const Task& task) const {
 std::vector<Task> Search::moves(State& state) const {
   std::vector<Task> found;
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-    for (int m = 0; m < machine_.microbatches(); ++m) {
+    for (int m = 0; m < program_.tasks_of(lane, machine_.microbatches()); ++m) {
       const Task task{lane, m};
       if (state.tasks[index(lane, m)] != TaskState::waiting || !producers_ended(state, task)) {
         continue;
@@ -85,15 +136,67 @@ std::vector<Task> Search::moves(State& state) const {
 }
 
 void Search::move(State& state, const Task& task) const {
-  for (const int edge : at(program_.lanes, task.lane).edges) {
-    const std::size_t message = index(edge, task.microbatch);
-    if (state.messages[message] == MessageState::sent) {
-      state.messages[message] = MessageState::arrived;
-    }
+  if (bounded_) {
+    const auto arrivals = deliveries(state, task);
+    for (const Event& event : *arrivals) machine_.step(state, event);
+  } else {
+    for_each_message(task, [&](std::size_t message) {
+      if (state.messages[message] == MessageState::sent) {
+        state.messages[message] = MessageState::arrived;
+      }
+    });
   }
   machine_.step(state,
                 {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch});
   machine_.step(state, {.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
+}
+
+bool Search::any_may_start(const State& state) const {
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    if (machine_.lowest_startable(state, lane) >= 0) return true;
+  }
+  return false;
+}
+
+std::optional<std::vector<Event>> Search::sticking(const State& state,
+                                                   const std::vector<Task>& next) const {
+  if (machine_.done(state) || (!bounded_ && !next.empty())) return std::nullopt;
+  std::vector<Event> arrivals;
+  State after = state;
+  for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+    const spec::Edge& e = at(program_.edges, edge);
+    for (int m = 0; e.inbox < 0 && !e.fifo && m < machine_.microbatches(); ++m) {
+      if (after.messages[index(edge, m)] != MessageState::sent) continue;
+      arrivals.push_back(arrival(edge, m));
+      machine_.step(after, arrivals.back());
+    }
+  }
+  // Whatever else arrives, what may start now may start then.
+  if (any_may_start(after) || !fill(after, 0, arrivals)) return std::nullopt;
+  return arrivals;
+}
+
+// Edge by edge: what arrives in which order makes no difference in the end, but over a fifo edge.
+bool Search::fill(State& state, int first_edge, std::vector<Event>& arrivals) const {
+  bool full = true;
+  for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+    for (int m = 0; m < machine_.microbatches(); ++m) {
+      const Event event = arrival(edge, m);
+      if (state.messages[index(edge, m)] != MessageState::sent ||
+          !machine_.is_enabled(state, event, Machine::Chooser::any)) {
+        continue;
+      }
+      full = false;
+      if (edge < first_edge || !budget_.spend(state_cost_)) continue;
+      State after = state;
+      machine_.step(after, event);
+      if (any_may_start(after)) continue;
+      arrivals.push_back(event);
+      if (fill(after, edge, arrivals)) return true;
+      arrivals.pop_back();
+    }
+  }
+  return full;
 }
 
 bool Search::shows_goal(const State& state, const Task& task) const {
@@ -121,6 +224,11 @@ std::string Search::key(const State& state) const {
   // What a hint that follows an order remembers follows from the tasks.
   if (chooser_ == Machine::Chooser::dispatch) {
     for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
+  }
+  for (const auto& queue : state.queues) {
+    if (!bounded_) break;
+    for (const int m : queue) key.push_back(static_cast<char>(m));
+    key.push_back(-1);
   }
   return key;
 }
@@ -155,7 +263,7 @@ std::optional<Run> Search::towards(const Target& target, std::uint64_t most_stat
   while (!path.empty()) {
     Frame& frame = path.back();
     if (static_cast<std::int64_t>(run.size()) == total) {
-      if (goal_.is_stuck() && frame.moves.empty()) return run;
+      if (goal_.is_stuck() && sticking(frame.state, frame.moves)) return run;
       for (const Task& task : frame.moves) {
         if (task.lane != target.last_lane || !shows_goal(frame.state, task)) continue;
         run.push_back(task);
@@ -185,10 +293,8 @@ std::optional<Run> Search::walk(int walks) {
     while (!machine_.done(state)) {
       if (!budget_.spend(state_cost_)) return std::nullopt;
       const std::vector<Task> next = moves(state);
-      if (next.empty()) {
-        if (goal_.is_stuck()) return run;
-        break;
-      }
+      if (goal_.is_stuck() && sticking(state, next)) return run;
+      if (next.empty()) break;
       run.push_back(next[random() % next.size()]);  // a slight bias does no harm
       if (shows_goal(state, run.back())) return run;
       move(state, run.back());
@@ -218,7 +324,7 @@ Search::Explored Search::explore() {
     open.pop_front();
     if (!budget_.spend(state_cost_)) return {};
     const std::vector<Task> next = moves(state);
-    if (next.empty() && goal_.is_stuck() && !machine_.done(state)) return {run_to(i), false};
+    if (goal_.is_stuck() && sticking(state, next)) return {run_to(i), false};
     for (const Task& task : next) {
       if (shows_goal(state, task)) {
         Run run = run_to(i);
@@ -243,7 +349,7 @@ bool Search::shows_goal(const Run& run) const {
     if (i + 1 == run.size() && shows_goal(state, run[i])) return true;
     move(state, run[i]);
   }
-  return goal_.is_stuck() && !machine_.done(state) && moves(state).empty();
+  return goal_.is_stuck() && sticking(state, moves(state)).has_value();
 }
 
 Run Search::shortened(Run run) {
@@ -265,20 +371,19 @@ std::optional<std::vector<Event>> Search::events_of(const Run& run) const {
     events.push_back(event);
     machine_.step(state, event);
   };
-  const auto arrive = [&](int edge, int microbatch) {
-    if (state.messages[index(edge, microbatch)] != MessageState::sent) return;
-    const int consumer = at(program_.edges, edge).consumer;
-    add({.what = Event::Do::arrive, .lane = consumer, .microbatch = microbatch, .edge = edge});
-  };
   for (std::size_t i = 0; i < run.size(); ++i) {
     const Task& task = run[i];
-    for (const int edge : at(program_.lanes, task.lane).edges) arrive(edge, task.microbatch);
+    const auto arrivals = deliveries(state, task);
+    if (!arrivals) return std::nullopt;
+    for (const Event& event : *arrivals) add(event);
     const bool last = i + 1 == run.size() && shows_goal(state, task);
     add({.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch});
     if (!last) add({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
   }
-  for (int edge = 0; goal_.is_stuck() && edge < size_of(program_.edges); ++edge) {
-    for (int m = 0; m < machine_.microbatches(); ++m) arrive(edge, m);
+  if (goal_.is_stuck()) {
+    const auto arrivals = sticking(state, moves(state));
+    if (!arrivals) return std::nullopt;
+    for (const Event& event : *arrivals) add(event);
   }
   if (!replays(machine_, chooser_, goal_, events)) return std::nullopt;
   return events;

@@ -1,11 +1,12 @@
 // Search: finds runs with spec/machine.h, for one microbatch count.
 //
 // A move runs one task to its end, right after those of its messages that are still on their way
-// have arrived. Nothing is lost by that. Delaying all other messages leaves the hint the fewest
-// tasks to choose from, and a hint never turns to a lane because another lane has become ready as
-// well; so the sequences of lanes that dispatch can be brought to run by timing are those found
-// here. See counters.h for why running tasks one at a time reaches every state in which nothing
-// runs.
+// have arrived, over a fifo edge with those before them. Nothing is lost by that. Delaying all
+// other messages leaves the hint the fewest tasks to choose from, and a hint never turns to a lane
+// because another lane has become ready as well; so the sequences of lanes that dispatch can be
+// brought to run by timing are those found here, on ranks with one engine. Bounded slots are filled
+// at the end, in whatever way lets no task start. See counters.h for why running tasks one at a
+// time reaches every state in which nothing runs.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +63,18 @@ class Search {
   [[nodiscard]] std::vector<Task> moves(State& state) const;
   [[nodiscard]] bool may_move(State& state, const Task& task) const;
   void move(State& state, const Task& task) const;
+  template <class Do>
+  void for_each_message(const Task& task, const Do& visit) const;
+  // The arrivals that the task's start waits for; nothing if its inboxes have no room for them.
+  [[nodiscard]] std::optional<std::vector<spec::Event>> deliveries(const State& state,
+                                                                   const Task& task) const;
+  [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
+  // The arrivals after which nothing more arrives and no task may start, though not all have ended;
+  // nothing if there are none. `next` are the moves.
+  [[nodiscard]] std::optional<std::vector<spec::Event>> sticking(
+      const State& state, const std::vector<Task>& next) const;
+  bool fill(State& state, int first_edge, std::vector<spec::Event>& arrivals) const;
+  [[nodiscard]] bool any_may_start(const State& state) const;
   [[nodiscard]] bool producers_ended(const State& state, const Task& task) const;
   [[nodiscard]] bool shows_goal(const State& state, const Task& task) const;
   [[nodiscard]] std::size_t index(int lane_or_edge, int microbatch) const {
@@ -79,6 +92,7 @@ class Search {
   bool lowest_only_;
   Budget& budget_;
   std::uint64_t state_cost_ = 1;
+  bool bounded_ = false;    // some edge has an inbox, or is fifo
   std::vector<int> depth_;  // per lane: the longest way from a lane without needs
 };
 

@@ -32,13 +32,8 @@ class Judge {
     for (const char* name : kNames) verdict_.obligations.push_back(unknown(name, ""));
     verdict_.solver = Solver::version();
     verdict_.assumptions = assumptions();
-    if (!program_.unsupported.empty()) {
-      not_supported();
-    } else if (!one_engine()) {
-      // Counters, graph and search run one task of a rank at a time.
-      for (Obligation& o : verdict_.obligations) {
-        o.reason = "Engines other than compute are not supported by verify yet.";
-      }
+    if (const auto missing = not_supported(); !missing.empty()) {
+      name_unsupported(missing);
     } else if (program_.dispatch.in_order) {
       OrderJudge judge(program_, options_, fault_);
       settle("once", [&] { return judge.once(); });
@@ -96,8 +91,9 @@ class Judge {
     }
   }
 
-  // Each message has a slot of its own, one producer and one consumer, by how programs are made:
-  // what remains is that both run once. Without tensor parallelism nobody has to agree.
+  // Each message has one producer and one consumer, waits for a slot or has its own, and keeps to
+  // its link's order, by how programs are made: what remains is that both run once. Whether
+  // messages wait for ever is a matter of deadlock. Without tensor parallelism nobody has to agree.
   void settle_by_structure() {
     settle("collectives", structure);
     settle("messages", [&]() -> Finding {
@@ -106,14 +102,18 @@ class Judge {
     });
   }
 
-  bool one_engine() const {
-    return std::all_of(program_.lanes.begin(), program_.lanes.end(),
-                       [](const spec::Lane& lane) { return lane.engine == spec::Engine::compute; });
+  std::vector<spec::Unsupported> not_supported() const {
+    std::vector<spec::Unsupported> missing = program_.unsupported;
+    for (const spec::Unsupported& feature : spec::features_of(program_)) {
+      const bool supported = !program_.dispatch.in_order && feature.construct != "tensor_parallel";
+      if (!supported) missing.push_back(feature);
+    }
+    return missing;
   }
 
-  void not_supported() {
+  void name_unsupported(const std::vector<spec::Unsupported>& missing) {
     std::string constructs;
-    for (const spec::Unsupported& u : program_.unsupported) {
+    for (const spec::Unsupported& u : missing) {
       const std::string quoted = "`" + u.construct + "`";
       if (constructs.find(quoted) != std::string::npos) continue;
       constructs += (constructs.empty() ? "" : ", ") + quoted;
@@ -123,7 +123,7 @@ class Judge {
       if (constructs.find(',') != std::string::npos) {
         o.reason = constructs + " are not supported by verify yet.";
       }
-      o.span = program_.unsupported.front().span;
+      o.span = missing.front().span;
     }
   }
 
@@ -131,11 +131,25 @@ class Judge {
     std::vector<std::string> said = {
         "Every task that starts ends.",
         "Links are reliable: a message that is sent arrives, whole and once.",
-        "Each message has a slot of its own at its receiver, so no send waits.",
-        "A rank runs one task at a time, and none waits inside for a message.",
+        bounded_links()
+            ? "A message takes a slot of its link when it is sent off, and its sender goes "
+              "on without one; links without a bound have a slot for each."
+            : "Each message has a slot of its own at its receiver, so no send waits.",
+        one_engine() ? "A rank runs one task at a time, and none waits inside for a message."
+                     : "An engine runs one task at a time, and none waits inside for a message.",
         "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
     };
     return said;
+  }
+
+  bool one_engine() const {
+    return std::all_of(program_.lanes.begin(), program_.lanes.end(),
+                       [](const spec::Lane& lane) { return lane.engine == spec::Engine::compute; });
+  }
+
+  bool bounded_links() const {
+    return std::any_of(program_.edges.begin(), program_.edges.end(),
+                       [](const spec::Edge& e) { return e.inbox >= 0; });
   }
 
   Outcome worst() const {

@@ -33,34 +33,112 @@ std::optional<spec::Rational> value_of(const spec::Expr& expr,
   return value.value();
 }
 
-// What the rank is to run, one lane after the other.
-std::vector<int> order_of(const Program& program, int order_id, int rank, int microbatches) {
-  const spec::Order& order = program.orders.at(static_cast<std::size_t>(order_id));
-  std::vector<int> stages;
-  for (std::size_t s = 0; s < program.stages.size(); ++s) {
-    if (program.stages[s].rank == rank) stages.push_back(static_cast<int>(s));
+using Listed = std::vector<std::pair<int, int>>;  // lane and microbatch
+
+// What the rank is to run, one task after the other.
+class Reader {
+ public:
+  Reader(const Program& program, int order_id, int rank, int microbatches)
+      : program_(program),
+        order_(program.orders.at(static_cast<std::size_t>(order_id))),
+        rank_(rank),
+        m_(microbatches) {
+    for (std::size_t s = 0; s < program.stages.size(); ++s) {
+      if (program.stages[s].rank == rank) stages_.push_back(static_cast<int>(s));
+    }
+    names_ = {{"r", {rank, 1}},
+              {"chunks", {static_cast<std::int64_t>(stages_.size()), 1}},
+              {"microbatches", {microbatches, 1}}};
   }
-  std::map<std::string, spec::Rational> names = {
-      {"r", {rank, 1}},
-      {"chunks", {static_cast<std::int64_t>(stages.size()), 1}},
-      {"microbatches", {microbatches, 1}}};
-  for (const auto& let : order.lets) names[let.name] = value_of(let.value, names).value();
-  std::vector<int> lanes;
-  for (const auto& repeat : order.repeats) {
-    const std::int64_t count = value_of(repeat.count, names).value().numerator;
-    for (std::int64_t i = 0; i < count; ++i) {
-      for (const auto& step : repeat.steps) {
-        const std::int64_t chunk = step.chunk ? value_of(*step.chunk, names).value().numerator : 0;
-        const int stage = stages.at(static_cast<std::size_t>(chunk));
-        for (std::size_t l = 0; l < program.lanes.size(); ++l) {
-          if (program.lanes[l].op == step.op && program.lanes[l].stage == stage) {
-            lanes.push_back(static_cast<int>(l));
+
+  Listed read() {
+    if (order_.file) {
+      for (const auto& task : order_.rows.at(static_cast<std::size_t>(rank_))) {
+        listed_.emplace_back(task.lane, task.microbatch);
+      }
+      return listed_;
+    }
+    for (const auto& let : order_.lets) names_[let.name] = value_of(let.value, names_).value();
+    // Each stream whole, as long as it could be; what has no microbatch left is skipped later.
+    for (const auto& stream : order_.streams) {
+      streams_.emplace_back();
+      unroll(stream, 0, names_, streams_.back());
+    }
+    taken_.assign(streams_.size(), 0);
+    for (const auto& repeat : order_.repeats) {
+      const std::int64_t count = number(repeat.count, names_);
+      for (std::int64_t i = 0; i < count; ++i) {
+        for (const auto& step : repeat.steps) {
+          if (step.stream < 0) {
+            add(lane_of(step, names_));
+          } else {
+            take(static_cast<std::size_t>(step.stream));
           }
         }
       }
     }
+    return listed_;
   }
-  return lanes;
+
+ private:
+  using Names = std::map<std::string, spec::Rational>;
+
+  static std::int64_t number(const spec::Expr& expr, const Names& names) {
+    return value_of(expr, names).value().numerator;
+  }
+
+  int lane_of(const spec::OrderStep& step, const Names& names) const {
+    const std::int64_t chunk = step.chunk ? number(*step.chunk, names) : 0;
+    const int stage = stages_.at(static_cast<std::size_t>(chunk));
+    for (std::size_t l = 0; l < program_.lanes.size(); ++l) {
+      if (program_.lanes[l].op == step.op && program_.lanes[l].stage == stage) {
+        return static_cast<int>(l);
+      }
+    }
+    return -1;
+  }
+
+  void unroll(const spec::OrderStream& stream, std::size_t loop, Names names,
+              std::vector<int>& items) const {
+    if (loop == stream.loops.size()) {
+      const std::int64_t count = number(stream.count, names);
+      for (std::int64_t i = 0; i < count; ++i) items.push_back(lane_of(stream.step, names));
+      return;
+    }
+    const spec::OrderLoop& range = stream.loops[loop];
+    const std::int64_t end = number(range.last, names) + (range.exclusive ? 0 : 1);
+    for (std::int64_t i = number(range.first, names); i < end; ++i) {
+      names[range.variable] = {i, 1};
+      unroll(stream, loop + 1, names, items);
+    }
+  }
+
+  int times(int lane) const {
+    return static_cast<int>(std::count_if(listed_.begin(), listed_.end(),
+                                          [&](const auto& task) { return task.first == lane; }));
+  }
+  void add(int lane) { listed_.emplace_back(lane, times(lane)); }
+  void take(std::size_t stream) {
+    const std::vector<int>& items = streams_[stream];
+    std::size_t& at = taken_[stream];
+    while (times(items.at(at)) >= m_) ++at;
+    add(items.at(at));
+    ++at;
+  }
+
+  const Program& program_;
+  const spec::Order& order_;
+  int rank_;
+  int m_;
+  std::vector<int> stages_;
+  Names names_;
+  std::vector<std::vector<int>> streams_;
+  std::vector<std::size_t> taken_;  // per stream
+  Listed listed_;
+};
+
+Listed order_of(const Program& program, int order_id, int rank, int microbatches) {
+  return Reader(program, order_id, rank, microbatches).read();
 }
 
 class World {
@@ -73,7 +151,7 @@ class World {
       order = program.dispatch.hint.order;
     }
     for (int r = 0; r < program.ranks; ++r) {
-      orders_.push_back(order < 0 ? std::vector<int>{} : order_of(program, order, r, microbatches));
+      orders_.push_back(order < 0 ? Listed{} : order_of(program, order, r, microbatches));
     }
   }
 
@@ -194,9 +272,8 @@ class World {
     if (program_.dispatch.in_order) {
       const auto taken = static_cast<std::size_t>(s.taken[r]);
       if (taken >= orders_[r].size()) return;
-      const auto lane = static_cast<std::size_t>(orders_[r][taken]);
-      std::size_t i = 0;  // the lane's next microbatch
-      while (i < m() && s.tasks[lane * m() + i] != kWaiting) ++i;
+      const auto lane = static_cast<std::size_t>(orders_[r][taken].first);
+      const auto i = static_cast<std::size_t>(orders_[r][taken].second);
       if (i < m() && may_start(s, lane, i)) found.push_back(started(s, lane, i));
       return;
     }
@@ -212,6 +289,18 @@ class World {
       }
     }
     if (ready.empty()) return;
+    const spec::Hint& hint = program_.dispatch.hint;
+    if (hint.rule == spec::Hint::Rule::order &&
+        program_.orders[static_cast<std::size_t>(hint.order)].file) {
+      for (const auto& [bound_lane, bound] : orders_[r]) {  // the bound task
+        const auto l = static_cast<std::size_t>(bound_lane);
+        const auto i = static_cast<std::size_t>(bound);
+        if (i < m() && may_start(s, l, i)) {
+          found.push_back(started(s, l, i));
+          return;
+        }
+      }
+    }
     const std::size_t lane = preferred(s, rank, ready);
     found.push_back(started(s, lane, *startable(s, lane)));
   }
@@ -228,12 +317,13 @@ class World {
     const spec::Lane& l = program_.lanes[lane];
     const bool forward = program_.ops[static_cast<std::size_t>(l.op)].kind == spec::OpKind::forward;
     const int tie = forward ? l.chunk : -l.chunk;
-    if (hint.rule == spec::Hint::Rule::order) {
+    const bool follows = hint.rule == spec::Hint::Rule::order;
+    if (follows && !program_.orders[static_cast<std::size_t>(hint.order)].file) {
       int begun = 0;
       for (std::size_t i = 0; i < m(); ++i) begun += s.tasks[lane * m() + i] != kWaiting ? 1 : 0;
       const auto& order = orders_[static_cast<std::size_t>(rank)];
       for (std::size_t p = 0; p < order.size(); ++p) {
-        if (static_cast<std::size_t>(order[p]) == lane && begun-- == 0) {
+        if (static_cast<std::size_t>(order[p].first) == lane && begun-- == 0) {
           return {0, static_cast<int>(p)};
         }
       }
@@ -255,7 +345,7 @@ class World {
   const Program& program_;
   int m_;
   Choices choices_;
-  std::vector<std::vector<int>> orders_;
+  std::vector<Listed> orders_;
 };
 
 }  // namespace
@@ -286,14 +376,15 @@ Answer explore(const Program& program, int microbatches, Choices choices, std::s
 
 bool lists_each_task_once(const Program& program, int microbatches) {
   for (int rank = 0; rank < program.ranks; ++rank) {
-    std::map<int, int> listed;
-    for (const int lane : order_of(program, program.dispatch.order, rank, microbatches)) {
-      ++listed[lane];
+    std::map<std::pair<int, int>, int> listed;
+    std::size_t tasks = 0;
+    for (const auto& task : order_of(program, program.dispatch.order, rank, microbatches)) {
+      if (++listed[task] > 1 || task.second >= microbatches) return false;
     }
-    for (std::size_t l = 0; l < program.lanes.size(); ++l) {
-      if (program.lanes[l].rank == rank && listed[static_cast<int>(l)] != microbatches)
-        return false;
+    for (const auto& lane : program.lanes) {
+      if (lane.rank == rank) tasks += static_cast<std::size_t>(microbatches);
     }
+    if (listed.size() != tasks) return false;
   }
   return true;
 }

@@ -16,23 +16,22 @@ Program compiled(const std::string& text) {
   return program.ok() ? program.value() : Program{};
 }
 
-Program with_order(const std::string& body, const std::string& place = "s") {
+Program with_order(const std::string& body, const std::string& place = "s",
+                   const std::string& microbatches = "any") {
   return compiled(
-      "pipeline p { microbatches any; stages 4; place s on " + place +
+      "pipeline p { microbatches " + microbatches + "; stages 4; place s on " + place +
       "; op F forward { needs F at prev; } op B backward { needs F at here, B at next; } "
       "order o on r { " +
       body + " } dispatch ready; }");
 }
 
-// The tasks that rank r runs: each occurrence of a lane is its next microbatch.
+// The tasks that rank r runs.
 std::string tasks(const Program& program, int rank, int microbatches) {
-  const auto lanes = expand(program, program.orders.at(0), rank, microbatches);
-  if (!lanes.ok()) return lanes.errors().at(0).id;
-  std::vector<int> next(program.lanes.size(), 0);
+  const auto listed = expand(program, program.orders.at(0), rank, microbatches);
+  if (!listed.ok()) return listed.errors().at(0).id;
   std::string text;
-  for (const int lane : lanes.value()) {
-    text +=
-        (text.empty() ? "" : " ") + program.task_name(lane, next[static_cast<std::size_t>(lane)]++);
+  for (const OrderTask& task : listed.value()) {
+    text += (text.empty() ? "" : " ") + program.task_name(task.lane, task.microbatch);
   }
   return text;
 }
@@ -83,6 +82,74 @@ TEST(Order, reports_what_only_some_counts_show) {
             "expr-overflow");
   EXPECT_EQ(tasks(with_order("F * (4 div (100 - microbatches));"), 0, 100),
             "expr-division-by-zero");
+}
+
+constexpr const char* kGroups =
+    "stream f = for g in 0 ..< ceil(microbatches / 2), c in 0 ..< chunks : F@c * 2; "
+    "stream b = for g in 0 ..< ceil(microbatches / 2), c in 0 ..< chunks : "
+    "B@(chunks - 1 - c) * 2; ";
+
+TEST(Order, takes_items_from_streams) {
+  const Program program = with_order(
+      std::string(kGroups) + "f * 3; (f b) * (2 * microbatches - 3); b * 3;", "s % 2", "2 .. 9");
+  EXPECT_EQ(tasks(program, 0, 2), "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1");
+  EXPECT_EQ(tasks(program, 1, 4),
+            "1F0 1F1 3F0 3F1 3B0 1F2 3B1 1F3 1B0 3F2 1B1 3F3 3B2 3B3 1B2 1B3");
+}
+
+TEST(Order, leaves_out_of_a_stream_what_is_beyond_the_last_microbatch) {
+  const Program program =
+      with_order(std::string(kGroups) + "f * (2 * microbatches); b * (2 * microbatches);", "s % 2");
+  EXPECT_EQ(tasks(program, 0, 1), "0F0 2F0 2B0 0B0");
+  EXPECT_EQ(tasks(program, 0, 3), "0F0 0F1 2F0 2F1 0F2 2F2 2B0 2B1 0B0 0B1 2B2 0B2");
+}
+
+TEST(Order, leaves_out_of_a_stream_what_was_listed_without_it) {
+  EXPECT_EQ(tasks(with_order("stream f = for g in 1 .. 3 : F * 2; F; f * 2; (B f) * 1; B * 3;",
+                             "s", "4"),
+                  0, 4),
+            "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3");
+  EXPECT_EQ(tasks(with_order("stream a = for g in 1 .. 3 : F; stream d = for g in 1 .. 9 : F * 3; "
+                             "(a d a) * 1; d;",
+                             "s", "4"),
+                  0, 4),
+            "0F0 0F1 0F2 0F3");
+}
+
+TEST(Order, runs_the_loops_of_a_stream_as_written) {
+  // Inner ranges may depend on outer variables; ranges may be empty.
+  EXPECT_EQ(tasks(with_order("stream f = for a in 0 ..< 4, b in 2 .. a, c in 0 ..< b - 1 : "
+                             "F@(a - a) * (b div 2); f * 4;",
+                             "s", "9"),
+                  0, 9),
+            "0F0 0F1 0F2 0F3");
+  EXPECT_EQ(tasks(with_order("stream f = for c in 0 .. 1 : F@c * (1 - c); f;"), 0, 9), "0F0");
+  EXPECT_EQ(tasks(with_order("stream f = for g in 9223372036854775806 .. 9223372036854775807 : F; "
+                             "f * min(2, microbatches);"),
+                  0, 2),
+            "0F0 0F1");
+}
+
+TEST(Order, takes_a_stream_twice_in_a_turn) {
+  EXPECT_EQ(tasks(with_order("stream f = for c in 0 ..< chunks : F@c * 3; (f f B@0) * 3;", "s % 2",
+                             "3"),
+                  0, 3),
+            "0F0 0F1 0B0 0F2 2F0 0B1 2F1 2F2 0B2");
+}
+
+// The counts with which a program is read are tried; what is beyond them shows later.
+TEST(Order, reports_what_goes_wrong_in_a_stream) {
+  const std::string f = "stream f = for g in 0 ..< max(0, microbatches - 100) : F";
+  EXPECT_EQ(tasks(with_order(f + "; f * max(0, microbatches - 100);"), 0, 103), "0F0 0F1 0F2");
+  EXPECT_EQ(tasks(with_order(f + "@(g + 1);"), 0, 101), "order-no-such-chunk");
+  EXPECT_EQ(tasks(with_order(f + " * (0 - g);"), 0, 102), "order-negative-count");
+  EXPECT_EQ(tasks(with_order(f + " * (1 div g);"), 0, 101), "expr-division-by-zero");
+  EXPECT_EQ(tasks(with_order(f + "; f * max(0, microbatches - 99);"), 0, 101),
+            "order-stream-ended");
+  EXPECT_EQ(tasks(with_order("stream f = for g in 1 .. 1000000000 * max(0, microbatches - 99) : "
+                             "F * 0;"),
+                  0, 100),
+            "order-too-long");
 }
 
 TEST(Order, says_on_which_rank_and_with_how_many_microbatches) {

@@ -1,0 +1,55 @@
+// An order with streams as plain repeats, for the microbatch counts of one remainder.
+//
+// Let M = period * q + remainder. From some q on, every expression of an order that is made of
+// linear parts, `min`, `max`, conditions and rounded quotients is linear in q, once the period is a
+// multiple of what it is divided by. A stream is then a few groups of lanes, each repeated so many
+// times as is linear in q; two streams that are taken in turn go through theirs with a common
+// period. What is left over at a boundary is written out turn by turn. So every rank's order is a
+// list of runs, and equals what expand() gives, for every q from `first` on.
+// Values; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/program.h"
+
+namespace ripeline::verify {
+
+// slope * q + base.
+struct InQ {
+  std::int64_t slope = 0;
+  std::int64_t base = 0;
+  bool operator==(const InQ&) const = default;
+};
+
+struct PeriodicRun {
+  std::vector<int> lanes;
+  InQ count;
+};
+
+struct PeriodicOrder {
+  std::int64_t first = 0;                       // the least q for which it holds
+  std::vector<std::vector<PeriodicRun>> ranks;  // per rank
+  std::string problem;                          // why there is none
+  spec::Span span;                              // of the problem
+  std::int64_t factor = 1;  // of the problem: above 1, a period this much longer may do
+};
+
+[[nodiscard]] PeriodicOrder periodic_order(const spec::Program& program, const spec::Order& order,
+                                           std::int64_t period, std::int64_t remainder);
+
+// Of each remainder, from 0 on, with the shortest period tried that works; or one with the problem.
+struct PeriodicFamily {
+  std::int64_t period = 1;
+  std::vector<PeriodicOrder> orders;  // by remainder; empty: there is a problem
+  std::string problem;
+  spec::Span span;
+  // All hold for every count from here on.
+  [[nodiscard]] std::int64_t first_microbatches() const;
+};
+[[nodiscard]] PeriodicFamily periodic_family(const spec::Program& program,
+                                             const spec::Order& order);
+
+}  // namespace ripeline::verify
