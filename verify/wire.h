@@ -4,22 +4,23 @@
 // sends, receives and collectives. judge_wire() says whether all of them end, whatever the timing,
 // under one communicator layout, one way in which kernels share a device and one buffering.
 //
-// The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 and
-// the same communicator are one *kernel*; every other action is a kernel of its own. A kernel has a
-// start (it is resident; a receive is posted) and is done when all its actions have ended; each
-// action has an end. An edge means that one event happens only after the other:
+// The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
+// one group call; those of a group call on one communicator are one *kernel*, and every other action
+// is a kernel of its own. A kernel has a start (it is resident; its receives are posted) and is done
+// when all its actions have ended; each action has an end. An edge means that one event happens only
+// after the other:
 //   always
 //     start of a kernel        -> end of each of its actions
 //     done, action in `after`  -> start: it waits for an earlier action of its own rank
 //     done, stream before      -> start: actions of one rank with one stream >= 0 (a host thread
 //                                 that blocks, or a kernel queue) run one after another, as issued;
-//                                 adjacent ones of one batch together
+//                                 those of a group call together
 //     end of the n-th send     -> end of the n-th receive of the same two ranks and direction
 //     start of receive n - k   -> end of send n, where the channel has k credits: so many messages
 //                                 may be sent whose receive is not posted; k = 0 is a rendezvous
 //     start at every member    -> end at every member, for the n-th collective of one group
-//   by layout, because a communicator runs its operations in the order in which its rank issued
-//   them (done, operation before -> start of the next on the same rank and communicator)
+//   by layout, because a communicator runs its kernels in the order in which its rank issued them
+//   (done -> start of the next kernel on the same rank and communicator)
 //     group     all sends and receives of a rank, whoever the peer is
 //     pair      all of a rank with one peer, both directions in one queue
 //     edge      all of a rank with one peer in one direction
@@ -32,9 +33,10 @@
 //                   the rank's next one: no two are resident together
 // The n-th send and receive do not depend on the layout, as every layout keeps a channel whole. The
 // actions can all end if and only if the graph has no cycle: events happen as soon as those before
-// them have, and edges never depend on timing. More credits, a finer layout (group, pair, edge) and
-// a weaker level (serial, launch_order, per_stream) only remove edges or replace them by implied
-// ones, so what is safe stays safe.
+// them have, and edges never depend on timing. More credits and a weaker level (serial,
+// launch_order, per_stream) only remove edges or imply them, so what is safe stays safe; so does a
+// finer layout (group, pair, edge), but for batches under `serial`, where one kernel becomes several
+// that cannot overlap.
 //
 // Assumed: reliable links, compute that ends, and an order on each communicator that is the order
 // of the list even where several streams use it. Takes time in proportion to the actions and
@@ -56,9 +58,9 @@ struct WireAction {
   int peer = -1;              // send, receive: the other rank
   int group = -1;             // collective: index in WireProgram::groups
   std::int64_t payload = -1;  // what it carries; both sides of a message or collective must agree
-  int stream = 0;             // -1: none; only its communicator and `after` order it
-  int batch = -1;             // -1: alone
-  std::vector<int> after{};   // smaller indices of its rank's list, in no batch with it
+  int stream = 0;             // 0 to 1023, or -1: only its communicator and `after` order it
+  int batch = -1;             // -1: alone; of communications only
+  std::vector<int> after{};   // smaller indices of its rank's list, not of its own group call
 };
 
 // Ranks that take part in the same collectives, each once.
@@ -97,7 +99,8 @@ struct WireEvent {
   bool operator==(const WireEvent&) const = default;
 };
 
-// `waiting` cannot go on before `on` has: one or more edges of the graph, and why.
+// `waiting` cannot go on before `on` has: one or more edges of the graph, and why. Of a kernel of
+// several actions the reason may be that of another of them.
 struct WireWait {
   enum class Why : std::uint8_t {
     after,         // `on` is in its `after`
@@ -105,7 +108,6 @@ struct WireWait {
     communicator,  // `on` comes before it on the communicator
     launch,        // `on` was issued before it and is not resident (launch_order, serial)
     resident,      // `on` was issued before it and still occupies the device (serial)
-    batch,         // they are one kernel
     message,       // a receive waits for its send
     posted,        // a send waits for a receive to be posted: its own, or that of its credit
     collective,    // `on` is the same collective at another member
