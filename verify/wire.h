@@ -5,10 +5,10 @@
 // under one communicator layout, one way in which kernels share a device and one buffering.
 //
 // The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
-// one group call; those of a group call on one communicator are one *kernel*, and every other action
-// is a kernel of its own. A kernel has a start (it is resident; its receives are posted) and is done
-// when all its actions have ended; each action has an end. An edge means that one event happens only
-// after the other:
+// one group call; those of a group call on one communicator are one *kernel*, and every other
+// action is a kernel of its own. A kernel has a start (it is resident; its receives are posted) and
+// is done when all its actions have ended; each action has an end. An edge means that one event
+// happens only after the other:
 //   always
 //     start of a kernel        -> end of each of its actions
 //     done, action in `after`  -> start: it waits for an earlier action of its own rank
@@ -35,8 +35,8 @@
 // actions can all end if and only if the graph has no cycle: events happen as soon as those before
 // them have, and edges never depend on timing. More credits and a weaker level (serial,
 // launch_order, per_stream) only remove edges or imply them, so what is safe stays safe; so does a
-// finer layout (group, pair, edge), but for batches under `serial`, where one kernel becomes several
-// that cannot overlap.
+// finer layout (group, pair, edge), but for batches under `serial`, where one kernel becomes
+// several that cannot overlap.
 //
 // Assumed: reliable links, compute that ends, and an order on each communicator that is the order
 // of the list even where several streams use it. Takes time in proportion to the actions and
@@ -54,7 +54,7 @@ namespace ripeline::verify {
 struct WireAction {
   enum class Kind : std::uint8_t { compute, send, receive, collective };
   Kind kind = Kind::compute;
-  std::string name;           // for people: 0F0, 0SEND_F0
+  std::string name{};         // for people: 0F0, 0SEND_F0
   int peer = -1;              // send, receive: the other rank
   int group = -1;             // collective: index in WireProgram::groups
   std::int64_t payload = -1;  // what it carries; both sides of a message or collective must agree
@@ -84,7 +84,7 @@ using WireChannel = std::pair<int, int>;  // sender's rank, receiver's rank
 struct WireOptions {
   WireLayout layout = WireLayout::edge;
   WireKernels kernels = WireKernels::per_stream;
-  std::int64_t credits = 0;                              // of each channel not named below; >= 0
+  std::int64_t credits = 0;                               // of each channel not named below; >= 0
   std::map<WireChannel, std::int64_t> channel_credits{};  // >= 0
 };
 
@@ -127,10 +127,10 @@ struct WireVerdict {
     invalid,   // a field has no meaning
   };
   Kind kind = Kind::invalid;
-  std::vector<WireEvent> order;     // of safe: every start and end, in an order that keeps the edges
-  std::vector<WireWait> cycle;      // of deadlock: each `on` is the next one's `waiting`
-  std::vector<WirePosition> where;  // of the other three: the actions it is about
-  std::string sentence;             // of all but safe: what is wrong, with ranks and names
+  std::vector<WireEvent> order{};  // of safe: every start and end, in an order that keeps the edges
+  std::vector<WireWait> cycle{};   // of deadlock: each `on` is the next one's `waiting`
+  std::vector<WirePosition> where{};  // of the other three: the actions it is about
+  std::string sentence{};             // of all but safe: what is wrong, with ranks and names
 };
 [[nodiscard]] std::string name_of(WireVerdict::Kind kind);
 

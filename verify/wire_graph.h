@@ -3,9 +3,9 @@
 // Actions are numbered rank by rank, in the order of issue. Values; one thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "verify/wire.h"
@@ -19,7 +19,7 @@ struct WirePairing {
     std::vector<std::uint32_t> sends;
     std::vector<std::uint32_t> receives;
   };
-  std::vector<std::uint32_t> first;    // per rank: its first action; and the number of all
+  std::vector<std::uint32_t> first;    // per rank: its first action; then the number of all
   std::vector<const WireAction*> all;  // per action
   std::vector<Channel> channels;
   // Per group and member: its collectives, in order.
@@ -31,45 +31,34 @@ struct WirePairing {
 // Fills `pairing`, or says what is invalid, mismatched or unpaired.
 [[nodiscard]] std::optional<WireVerdict> pair_up(const WireProgram& program, WirePairing& pairing);
 
-class WireGraph {
- public:
+// `0F0 of rank 2`, for sentences.
+[[nodiscard]] std::string text_of(const WireProgram& program, WirePosition where);
+
+struct WireGraph {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
   };
-  // Why an edge is there; known only of a graph that explains.
+  // Why an edge is there.
   struct Cause {
     WireWait::Why why;
     bool part;            // of a kernel or a collective: no reason of its own
     std::uint32_t actor;  // the action that `from` is of, or kNone
   };
-
-  // `explain`: keep the causes. `program` and `pairing` must outlive it.
-  WireGraph(const WireProgram& program, const WirePairing& pairing, const WireOptions& options,
-            bool explain);
-
-  [[nodiscard]] std::size_t nodes() const { return nodes_; }
-  [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
-  [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }
-  // Per node, the starts and ends of actions that happen there.
-  [[nodiscard]] std::vector<std::vector<WireEvent>> events_for_testing() const;
-  // Calls `use(WireEvent)` for what happens at a node.
-  template <class Use>
-  void at_node(std::uint32_t node, const Use& use) const;
-
- private:
-  struct Kernel {
-    std::uint32_t start;
-    std::uint32_t done;
-    std::uint32_t first_action;
+  struct Node {
+    std::uint32_t action = kNone;  // of a kernel's start: its first; kNone: of no single action
+    bool end = false;
   };
-  void add_rank(int rank);
-  std::uint32_t add_group_call(int rank, std::uint32_t from, std::uint32_t to);
-  void add_edge(std::uint32_t from, std::uint32_t to, WireWait::Why why, std::uint32_t actor,
-                bool part = false);
-  void add_messages();
-  void add_collectives();
+
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  std::vector<Cause> causes;                  // per edge, if asked for
+  std::vector<std::uint32_t> next_in_kernel;  // per action; kNone: the last
 };
+
+// `explain`: with causes.
+[[nodiscard]] WireGraph wire_graph(const WireProgram& program, const WirePairing& pairing,
+                                   const WireOptions& options, bool explain);
 
 }  // namespace ripeline::verify
