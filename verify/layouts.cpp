@@ -105,12 +105,11 @@ std::string wire_counts(const Program& program, WireCounts& counts) {
     return "Sends and receives have a fixed order only with `dispatch in order`; under `dispatch "
            "ready` each message has a slot of its own, and none waits behind another.";
   }
-  if (!program.unsupported.empty()) {
-    return fmt::format("`{}` is not supported here.", program.unsupported.front().construct);
-  }
-  if (std::any_of(program.lanes.begin(), program.lanes.end(),
-                  [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; })) {
-    return "Engines other than compute are not supported here.";
+  // The lowering is of tasks of one microbatch, on one engine, with links that say nothing.
+  std::vector<spec::Unsupported> missing = program.unsupported;
+  for (const spec::Unsupported& feature : spec::features_of(program)) missing.push_back(feature);
+  if (!missing.empty()) {
+    return fmt::format("`{}` is not supported here.", missing.front().construct);
   }
   counts = counts_of(program);
   for (int m = counts.min; m <= counts.max; ++m) {

@@ -218,6 +218,12 @@ TEST(Layouts, what_cannot_be_judged_says_why) {
   EXPECT_NE(sticks.problem.find("the order sticks even where no send waits"), std::string::npos)
       << sticks.problem;
   EXPECT_EQ(least_sends(ready.value()).outcome, Outcome::unknown);
+  // The lowering does not look at links: it claims nothing of programs that bound them.
+  std::string bounded = testing_support::chain_text(3, "in order one_f_one_b");
+  const std::string need = "needs F at prev";
+  bounded.replace(bounded.find(need), need.size(), need + " via fifo 1");
+  EXPECT_EQ(judge_layouts(spec::compile({"chain.ripe", bounded}).value()).problem,
+            "`link fifo` is not supported here.");
 }
 
 TEST(LeastSends, of_one_f_one_b_is_one_less_than_its_ranks) {
