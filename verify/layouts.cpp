@@ -26,13 +26,12 @@ class Lowering {
   WireProgram run() {
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     WireProgram wire;
-    done_.assign(program_.lanes.size(), 0);
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      const auto lanes = expand(program_, order, rank, microbatches_);
+      const auto tasks = expand(program_, order, rank, microbatches_);
       std::vector<WireAction>& actions = wire.ranks.emplace_back();
-      if (!lanes.ok()) continue;
-      actions.reserve(2 * lanes.value().size());
-      for (const int lane : lanes.value()) add_task(actions, lane, at(done_, lane)++);
+      if (!tasks.ok()) continue;
+      actions.reserve(2 * tasks.value().size());
+      for (const auto& [lane, microbatch] : tasks.value()) add_task(actions, lane, microbatch);
     }
     return wire;
   }
@@ -75,7 +74,6 @@ class Lowering {
   const Program& program_;
   int microbatches_;
   WireStreams streams_;
-  std::vector<int> done_;  // per lane
 };
 
 WireCounts counts_of(const Program& program) {
