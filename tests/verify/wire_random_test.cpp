@@ -48,7 +48,7 @@ class RandomWire {
 
   // Not always last: what the other ranks do in this order, this one may do in another.
   void put(std::vector<WireAction>& rank, WireAction a) {
-    const int back = below(4) == 0 ? below(4) : 0;
+    const int back = below(2) == 0 ? below(4) : 0;
     const int size = static_cast<int>(rank.size());
     rank.insert(rank.end() - std::min(back, size), std::move(a));
   }
@@ -130,7 +130,7 @@ TEST(WireRandom, the_judge_agrees_with_playing) {
     ASSERT_TRUE(play.done()) << what;
   }
   EXPECT_GT(safe, kPrograms / 4);
-  EXPECT_GT(stuck, kPrograms / 4);
+  EXPECT_GT(stuck, kPrograms / 5);
 }
 
 }  // namespace
