@@ -1,9 +1,5 @@
 // ripeline generate: proves a program and writes its arbiter, in one process.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -12,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "codegen/generate.h"
 #include "verify/report.h"
@@ -42,33 +39,6 @@ std::string regenerate(const GenerateCommand& command) {
   text += " --name " + command.name;
   if (command.unproved) text += " --unproved";
   return text + " -o " + base_name(command.output);
-}
-
-// Whole or not at all: a reader never sees half a file. A device or a pipe, as /dev/null, stays
-// one.
-bool write_file(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    std::cout << text;
-    return true;
-  }
-  std::error_code no_status;
-  if (std::filesystem::is_other(std::filesystem::status(path, no_status))) {
-    std::ofstream device(path, std::ios::binary);
-    if (device << text << std::flush) return true;
-    std::cerr << fmt::format("ripeline: {}: cannot be written: {}\n", path, std::strerror(errno));
-    return false;
-  }
-  const std::string partial = path + ".partial";
-  std::ofstream out(partial, std::ios::binary);
-  const bool written = static_cast<bool>(out << text << std::flush);
-  out.close();
-  std::error_code error;
-  if (written) std::filesystem::rename(partial, path, error);
-  if (written && !error) return true;
-  std::cerr << fmt::format("ripeline: {}: cannot be written: {}\n", path,
-                           error ? error.message() : std::strerror(errno));
-  std::filesystem::remove(partial, error);
-  return false;
 }
 
 int run(const GenerateCommand& command) {

@@ -36,12 +36,27 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
       ->type_name("TEXT");
 }
 
-std::optional<spec::Source> read_source(const std::string& file, std::string& error) {
+std::optional<spec::Source> read_file(const std::string& file, std::string& error) {
   if (file == "-") {
     return spec::Source{.name = "<stdin>", .text = {std::istreambuf_iterator<char>(std::cin), {}}};
   }
   std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) {
+  if (std::filesystem::is_directory(file, ignored)) {
+    error = fmt::format("{}: this is a folder; expected a file", file);
+    return std::nullopt;
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
+    error = fmt::format("{}: cannot be read: {}", file, std::strerror(errno));
+    return std::nullopt;
+  }
+  return spec::Source{.name = file, .text = text.str()};
+}
+
+std::optional<spec::Source> read_source(const std::string& file, std::string& error) {
+  std::error_code ignored;
+  if (file != "-" && !std::filesystem::exists(file, ignored)) {
     if (const auto text = spec::library_text(file))
       return spec::Source{.name = file, .text = *text};
     error = fmt::format("{}: there is no such file, and no library schedule of that name", file);
@@ -54,17 +69,7 @@ std::optional<spec::Source> read_source(const std::string& file, std::string& er
     }
     return std::nullopt;
   }
-  if (std::filesystem::is_directory(file, ignored)) {
-    error = fmt::format("{}: this is a folder; expected a .ripe file", file);
-    return std::nullopt;
-  }
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
-    error = fmt::format("{}: cannot be read: {}", file, std::strerror(errno));
-    return std::nullopt;
-  }
-  return spec::Source{.name = file, .text = text.str()};
+  return read_file(file, error);
 }
 
 std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options,

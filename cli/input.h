@@ -28,7 +28,9 @@ inline constexpr const char* kFileHelp =
     "a .ripe file, the name of a library schedule (see `ripeline library`), or - for standard "
     "input";
 
-// Fails with a sentence for people: what could not be read and why.
+// Fails with a sentence for people: what could not be read and why. read_file() knows files and `-`
+// alone.
+[[nodiscard]] std::optional<spec::Source> read_file(const std::string& file, std::string& error);
 [[nodiscard]] std::optional<spec::Source> read_source(const std::string& file, std::string& error);
 
 [[nodiscard]] std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options,

@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
   add_generate(app, exit_code);
   add_library(app, exit_code);
   add_format(app, exit_code);
+  add_check(app, exit_code);
+  add_export(app, exit_code);
   add_launch(app, exit_code);
 
   try {

@@ -9,6 +9,7 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "verify/report.h"
+#include "verify/report_wire.h"
 #include "verify/verify.h"
 
 namespace ripeline::cli {
@@ -19,6 +20,8 @@ struct VerifyCommand {
   ProgramOptions program;
   std::string format = "text";
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
+  bool layouts = false;
+  std::string least;  // of what the least is asked for; empty: of nothing
 };
 
 int exit_code_of(verify::Outcome outcome) {
@@ -52,6 +55,21 @@ nlohmann::json bad_input_json(const std::string& file, const spec::Diagnostics& 
           {"errors", list}};
 }
 
+// What is asked beside the verdict; it changes no exit code.
+void add_wire(const spec::Program& program, const VerifyCommand& command, nlohmann::json& json) {
+  const bool text = command.format == "text";
+  if (command.layouts) {
+    const verify::LayoutTable table = verify::judge_layouts(program);
+    if (text) std::cout << verify::layouts_text(table);
+    if (!text) json["layouts"] = verify::layouts_json(table);
+  }
+  if (command.least == "sends") {
+    const verify::LeastSends least = verify::least_sends(program, {.solver_steps = command.steps});
+    if (text) std::cout << verify::least_sends_text(least);
+    if (!text) json["least"]["sends"] = verify::least_sends_json(least);
+  }
+}
+
 int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::json& json) {
   spec::Diagnostics errors;
   const auto loaded = load(file, command.program, &errors);
@@ -68,6 +86,7 @@ int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::
   } else {
     std::cout << verify::report_text(loaded->program, loaded->source, verdict);
   }
+  add_wire(loaded->program, command, json);
   return exit_code_of(verdict.outcome);
 }
 
@@ -102,6 +121,14 @@ void add_verify(CLI::App& app, int& exit_code) {
   command->add_option("--format", options->format, "text, or json on standard output")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
+  command->add_flag("--layouts", options->layouts,
+                    "of `dispatch in order`: judge its sends and receives for each layout of "
+                    "communicators and each way in which kernels share a device");
+  command
+      ->add_option("--least", options->least,
+                   "sends: the fewest credits with which un-grouped sends of `dispatch in "
+                   "order` are safe")
+      ->check(CLI::IsMember({"sends"}));
   command->footer(
       "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
       "order 2, 1, 3, 0.");

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -130,6 +132,7 @@ class Reader {
       mistake("cell", static_cast<int>(result_.table.rows.size()), 0, "",
               fmt::format("more than {} cells; the rest is not read", kMostCells));
     }
+    if (!older_) look_for_older_naming();
     if (older_) use_older_naming();
     return std::move(result_);
   }
@@ -205,6 +208,34 @@ class Reader {
     cell.actions.push_back(*reading.action);
     if (reading.older) written_bw_.push_back({cell.row, cell.column, cell.actions.size() - 1});
     return true;
+  }
+
+  // Each W has a B, and there is no I: files from before the name I.
+  void look_for_older_naming() {
+    std::set<std::pair<int, int>> backwards;
+    std::set<std::pair<int, int>> weights;
+    for (const auto& row : result_.table.rows) {
+      for (const ActionCell& cell : row) {
+        for (const Action& a : cell.actions) {
+          if (a.kind == ActionKind::backward_input) return;
+          if (a.kind == ActionKind::backward) backwards.insert({a.stage, a.microbatch});
+          if (a.kind == ActionKind::backward_weight) weights.insert({a.stage, a.microbatch});
+        }
+      }
+    }
+    if (weights.empty() ||
+        !std::includes(backwards.begin(), backwards.end(), weights.begin(), weights.end())) {
+      return;
+    }
+    older_ = true;
+    for (const auto& row : result_.table.rows) {
+      for (const ActionCell& cell : row) {
+        if (cell.actions.empty() || cell.actions.front().kind != ActionKind::backward) continue;
+        return mistake("naming", cell.row, cell.column, to_string(cell),
+                       "older naming: B and W of the same microbatch, and no I: B is written I. "
+                       "Every B of the file is taken for I");
+      }
+    }
   }
 
   void use_older_naming() {

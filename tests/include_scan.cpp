@@ -38,6 +38,8 @@ const std::vector<Row>& rows() {
       {"verify/", {"verify/", "spec/"}, {"std", "fmt"}},
       {"verify/solver", {"verify/", "spec/"}, {"std", "fmt", "z3"}},
       {"verify/report", {"verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"verify/check_report", {"verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"verify/report_wire", {"verify/", "spec/"}, {"std", "fmt", "json"}},
       {"codegen/", {"codegen/", "spec/", "verify/proved_program.h"}, {"std", "fmt"}},
       {"simulate/", {"simulate/", "spec/", "verify/", "core/"}, {"std", "fmt", "json"}},
       {"view/", {"view/", "core/"}, {"std", "fmt", "json"}},

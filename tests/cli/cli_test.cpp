@@ -298,4 +298,27 @@ TEST_F(Cli, verifies_and_generates_an_order_from_a_file_beside_the_program) {
       << gone.out;
 }
 
+TEST_F(Cli, verify_judges_layouts_and_sends_of_a_fixed_order) {
+  const Outcome text = ripeline("verify 1f1b -D ranks=3 --layouts --least sends");
+  EXPECT_EQ(text.exit_code, 0) << text.out;
+  EXPECT_NE(
+      text.out.find("\n  apart    edge          safe            safe            deadlock at 2"),
+      std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("1 credit for each channel, or 2 in all"), std::string::npos) << text.out;
+  const Outcome json =
+      ripeline("verify 1f1b -D ranks=3 --layouts --least sends --format json", "2>/dev/null");
+  const auto parsed = nlohmann::json::parse(json.out);
+  EXPECT_EQ(parsed["layouts"]["rows"].size(), 18U);
+  EXPECT_EQ(parsed["layouts"]["rows"][0]["verdict"], "deadlock");
+  EXPECT_EQ(parsed["layouts"]["microbatches"]["max"], 7);
+  EXPECT_EQ(parsed["layouts"]["microbatches"]["all"], false);
+  EXPECT_EQ(parsed["least"]["sends"]["sum"], 2);
+  const Outcome ready = ripeline("verify bf --layouts");
+  EXPECT_EQ(ready.exit_code, 0);
+  EXPECT_NE(ready.out.find("layouts: none. Sends and receives have a fixed order only with"),
+            std::string::npos)
+      << ready.out;
+}
+
 }  // namespace

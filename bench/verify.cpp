@@ -1,0 +1,82 @@
+// What a verdict costs: one core, wall time, beyond parsing.
+//
+//   fixed_order_512      1F1B in order, 128 ranks, exactly 512 microbatches        at most 0.1 s
+//   chain_every_count    1F1B's memory under `dispatch ready`, 64 ranks, any count at most 2 s
+//   interleaved_reserved two chunks on 16 ranks, one pool, a reservation, any      at most 0.5 s
+//   v_split_backward     the V with split backward, 16 ranks, any count            at most 1 s
+//   wire_graph           the sends and receives of 1F1B, 128 ranks, 512 microbatches, one
+//                        communicator per edge: judge_wire() alone, without the lowering
+// A verdict other than the one that is meant stops the case with an error.
+#include <string>
+#include <utility>
+
+#include <benchmark/benchmark.h>
+
+#include "spec/elaborate.h"
+#include "spec/library.h"
+#include "verify/layouts.h"
+#include "verify/verify.h"
+#include "verify/wire.h"
+
+namespace ripeline {
+namespace {
+
+constexpr const char* kInterleaved = R"(
+pipeline interleaved {
+  param ranks = 16;
+  microbatches any;
+  stages 2 * ranks;
+  place s on s % ranks;
+  op F forward  { cost 1;  needs F at prev;             acquires activation leaving chunks - 1 - chunk; }
+  op B backward { cost 2;  needs F at here, B at next;  releases activation; }
+  resource activation per rank { capacity 2 * ranks; }
+  dispatch ready;
+}
+)";
+
+std::string with_count(std::string text, const std::string& count) {
+  const std::string any = "microbatches any;";
+  const auto at = text.find(any);
+  return at == std::string::npos ? text
+                                 : text.replace(at, any.size(), "microbatches " + count + ";");
+}
+
+spec::Program compiled(const std::string& text, std::int64_t ranks) {
+  return spec::compile({"bench.ripe", text}, {{{"ranks", ranks}}, ""}).value();
+}
+
+std::string library(const char* name) { return spec::library_text(name).value(); }
+
+void verdict(benchmark::State& state, const spec::Program& program) {
+  for (auto _ : state) {
+    const verify::Verdict said = verify::verify(program);
+    if (said.outcome != verify::Outcome::proved) state.SkipWithError("not proved");
+  }
+}
+
+void fixed_order_512(benchmark::State& state) {
+  verdict(state, compiled(with_count(library("1f1b"), "512"), 128));
+}
+void chain_every_count(benchmark::State& state) { verdict(state, compiled(library("bf"), 64)); }
+void interleaved_reserved(benchmark::State& state) { verdict(state, compiled(kInterleaved, 16)); }
+void v_split_backward(benchmark::State& state) { verdict(state, compiled(library("zbv"), 16)); }
+
+void wire_graph(benchmark::State& state) {
+  const spec::Program program = compiled(with_count(library("1f1b"), "512"), 128);
+  const verify::WireProgram wire = verify::wire_program(program, 512, verify::WireStreams::apart);
+  for (auto _ : state) {
+    const verify::WireVerdict said = verify::judge_wire(wire);
+    if (said.kind != verify::WireVerdict::Kind::safe) state.SkipWithError("not safe");
+  }
+}
+
+BENCHMARK(fixed_order_512)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(chain_every_count)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(interleaved_reserved)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(v_split_backward)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(wire_graph)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace ripeline
+
+BENCHMARK_MAIN();

@@ -1,0 +1,140 @@
+// ripeline export: a program's order as a schedule of PyTorch (CSV).
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "spec/export_actions.h"
+#include "verify/check_report.h"
+
+namespace ripeline::cli {
+namespace {
+
+struct ExportCommand {
+  std::string file;
+  ProgramOptions program;
+  int microbatches = 0;
+  std::string form = "compute_only";
+  std::string output;
+};
+
+const char* schedule_class(spec::Placement placement) {
+  switch (placement) {
+    case spec::Placement::chain:
+      return "1F1B";
+    case spec::Placement::loop:
+      return "Interleaved1F1B";
+    case spec::Placement::v:
+      return "ZBVZeroBubble";
+  }
+  return "";
+}
+
+bool splits_backward(const spec::ActionTable& table) {
+  for (const auto& row : table.rows) {
+    for (const auto& cell : row) {
+      if (cell.actions.front().kind == spec::ActionKind::backward_input) return true;
+    }
+  }
+  return false;
+}
+
+// What the file does not say and the launch must.
+std::string companion(const ExportCommand& command, const spec::ExportedActions& exported) {
+  const char* name = schedule_class(exported.placement);
+  std::string text = fmt::format(
+      "{}: {}, {} ranks, {} stages, {} microbatches, placement {}; passes `ripeline check`\n"
+      "load it with\n"
+      "  PyTorch         _PipelineScheduleRuntime(stages, n_microbatches={})._load_csv(\"{}\", "
+      "format=\"{}\")\n",
+      command.output, command.form, exported.map.ranks, exported.map.stages(), command.microbatches,
+      name_of(exported.placement), command.microbatches, command.output, command.form);
+  if (command.form == "compute_only") {
+    text += fmt::format(
+        "  TorchTitan      --parallelism.pipeline_parallel_degree {} "
+        "--parallelism.pipeline_parallel_schedule {} "
+        "--parallelism.pipeline_parallel_schedule_csv {}\n"
+        "  NeMo AutoModel  pp_size={} pp_schedule={} pp_schedule_csv={}\n"
+        "  and a batch of {} times the microbatch size\n",
+        exported.map.ranks, name, command.output, exported.map.ranks, name, command.output,
+        command.microbatches);
+  } else {
+    text += "  TorchTitan and NeMo AutoModel load compute_only files alone\n";
+  }
+  if (splits_backward(exported.table)) {
+    text += "split backward (I, W) has known defects with torch.compile, FlexAttention and DDP\n";
+  }
+  return text;
+}
+
+spec::ActionTable with_communication(const spec::ExportedActions& exported, int microbatches) {
+  return spec::add_messages(spec::add_reduce_grad(exported.table, microbatches), exported.map,
+                            spec::Stall::stop)
+      .table;
+}
+
+int run(const ExportCommand& command) {
+  const auto loaded = load(command.file, command.program);
+  if (!loaded) return bad_input;
+  const auto exported = [&] {
+    const Progress progress("running " + loaded->source.name);
+    return spec::export_actions(loaded->program, command.microbatches);
+  }();
+  if (!exported.ok()) {
+    std::cerr << spec::render(loaded->source, exported.errors());
+    return bad_input;
+  }
+  const spec::ExportedActions& actions = exported.value();
+  const bool comms = command.form == "compute_comms";
+  const std::string text = spec::write_actions(
+      comms ? with_communication(actions, command.microbatches) : actions.table);
+  const verify::CheckOptions options{
+      .ranks = actions.map.ranks,
+      .stages = actions.map.stages(),
+      .microbatches = command.microbatches,
+      .placement = actions.placement,
+      .form = comms ? verify::ActionForm::compute_comms : verify::ActionForm::compute_only};
+  const spec::ReadActions read = spec::read_actions(text);
+  const auto checked = verify::check(read, options);
+  if (!checked.ok() || checked.value().verdict != verify::Outcome::proved) {
+    std::cerr << "ripeline: PyTorch needs more than the program says; nothing is written\n";
+    if (checked.ok()) {
+      std::cerr << verify::check_text(command.output, read.table, checked.value(), options);
+    }
+    return refuted;
+  }
+  if (!write_file(command.output, text)) return bad_input;
+  (command.output == "-" ? std::cerr : std::cout) << companion(command, actions);
+  return ok;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "export", "write a program's order as a schedule of PyTorch (CSV), and how to load it");
+  auto options = std::make_shared<ExportCommand>();
+  command->add_option("FILE", options->file, kFileHelp)->required();
+  add_program_options(*command, options->program);
+  command->add_option("-m,--microbatches", options->microbatches, "microbatches of a step")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--form", options->form,
+                   "compute_only (default): PyTorch derives the communication; compute_comms: "
+                   "everything is written")
+      ->check(CLI::IsMember({"compute_only", "compute_comms"}));
+  command->add_option("-o", options->output, "the CSV to write, or - for standard output")
+      ->required();
+  command->footer(
+      "A readiness-first program is run once, on its costs: the file has that order, and no "
+      "choice.");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,140 @@
+// Fixed orders of explicit sends and receives, judged on the wire.
+//
+// A WireProgram is what each rank's host issues, in one order that never changes: compute tasks,
+// sends, receives and collectives. judge_wire() says whether all of them end, whatever the timing,
+// under one communicator layout, one way in which kernels share a device and one buffering.
+//
+// The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
+// one group call; those of a group call on one communicator are one *kernel*, and every other
+// action is a kernel of its own. A kernel has a start (it is resident; its receives are posted) and
+// is done when all its actions have ended; each action has an end. An edge means that one event
+// happens only after the other:
+//   always
+//     start of a kernel        -> end of each of its actions
+//     done, action in `after`  -> start: it waits for an earlier action of its own rank
+//     done, stream before      -> start: actions of one rank with one stream >= 0 (a host thread
+//                                 that blocks, or a kernel queue) run one after another, as issued;
+//                                 those of a group call together
+//     end of the n-th send     -> end of the n-th receive of the same two ranks and direction
+//     start of receive n - k   -> end of send n, where the channel has k credits: so many messages
+//                                 may be sent whose receive is not posted; k = 0 is a rendezvous
+//     start at every member    -> end at every member, for the n-th collective of one group
+//   by layout, because a communicator runs its kernels in the order in which its rank issued them
+//   (done -> start of the next kernel on the same rank and communicator)
+//     group     all sends and receives of a rank, whoever the peer is
+//     pair      all of a rank with one peer, both directions in one queue
+//     edge      all of a rank with one peer in one direction
+//     In every layout each WireGroup has a communicator of its own for its collectives.
+//   by kernel level
+//     per_stream    none: all kernels that have been issued can be resident at once
+//     launch_order  start -> start of the kernel that the rank issued next, whatever its stream:
+//                   a hardware queue in which one that waits holds up those behind it
+//     serial        those of launch_order, and done -> start from each kernel that communicates to
+//                   the rank's next one: no two are resident together
+// The n-th send and receive do not depend on the layout, as every layout keeps a channel whole. The
+// actions can all end if and only if the graph has no cycle: events happen as soon as those before
+// them have, and edges never depend on timing. More credits and a weaker level (serial,
+// launch_order, per_stream) only remove edges or imply them, so what is safe stays safe; so does a
+// finer layout (group, pair, edge), but for batches under `serial`, where one kernel becomes
+// several that cannot overlap.
+//
+// Assumed: reliable links, compute that ends, and an order on each communicator that is the order
+// of the list even where several streams use it. Takes time in proportion to the actions and
+// `after`s (and to the ranks of groups). Values; never throws; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ripeline::verify {
+
+struct WireAction {
+  enum class Kind : std::uint8_t { compute, send, receive, collective };
+  Kind kind = Kind::compute;
+  std::string name{};         // for people: 0F0, 0SEND_F0
+  int peer = -1;              // send, receive: the other rank
+  int group = -1;             // collective: index in WireProgram::groups
+  std::int64_t payload = -1;  // what it carries; both sides of a message or collective must agree
+  int stream = 0;             // 0 to 1023, or -1: only its communicator and `after` order it
+  int batch = -1;             // -1: alone; of communications only
+  std::vector<int> after{};   // smaller indices of its rank's list, not of its own group call
+};
+
+// Ranks that take part in the same collectives, each once.
+struct WireGroup {
+  std::string name;
+  std::vector<int> members;
+};
+
+struct WireProgram {
+  std::vector<std::vector<WireAction>> ranks;  // each rank's actions, as issued
+  std::vector<WireGroup> groups;
+};
+
+enum class WireLayout : std::uint8_t { group, pair, edge };
+enum class WireKernels : std::uint8_t { per_stream, launch_order, serial };
+[[nodiscard]] std::string name_of(WireLayout layout);    // group, pair, edge
+[[nodiscard]] std::string name_of(WireKernels kernels);  // per-stream, launch-order, serial
+
+using WireChannel = std::pair<int, int>;  // sender's rank, receiver's rank
+
+struct WireOptions {
+  WireLayout layout = WireLayout::edge;
+  WireKernels kernels = WireKernels::per_stream;
+  std::int64_t credits = 0;                               // of each channel not named below; >= 0
+  std::map<WireChannel, std::int64_t> channel_credits{};  // >= 0
+};
+
+struct WirePosition {
+  int rank = -1;
+  int index = -1;  // in the rank's list
+  bool operator==(const WirePosition&) const = default;
+};
+struct WireEvent {
+  WirePosition action;
+  bool end = false;  // else its start
+  bool operator==(const WireEvent&) const = default;
+};
+
+// `waiting` cannot go on before `on` has: one or more edges of the graph, and why. Of a kernel of
+// several actions the reason may be that of another of them.
+struct WireWait {
+  enum class Why : std::uint8_t {
+    after,         // `on` is in its `after`
+    stream,        // `on` comes before it on the stream
+    communicator,  // `on` comes before it on the communicator
+    launch,        // `on` was issued before it and is not resident (launch_order, serial)
+    resident,      // `on` was issued before it and still occupies the device (serial)
+    message,       // a receive waits for its send
+    posted,        // a send waits for a receive to be posted: its own, or that of its credit
+    collective,    // `on` is the same collective at another member
+  };
+  WirePosition waiting;
+  WirePosition on;
+  Why why = Why::after;
+};
+
+struct WireVerdict {
+  enum class Kind : std::uint8_t {
+    safe,      // all actions end
+    deadlock,  // they cannot: a cycle
+    mismatch,  // the two sides of a message or collective carry different payloads: NCCL does not
+               // notice, and one microbatch is taken for another
+    unpaired,  // a send without its receive, the reverse, or a collective that a member lacks
+    invalid,   // a field has no meaning
+  };
+  Kind kind = Kind::invalid;
+  std::vector<WireEvent> order{};  // of safe: every start and end, in an order that keeps the edges
+  std::vector<WireWait> cycle{};   // of deadlock: each `on` is the next one's `waiting`
+  std::vector<WirePosition> where{};  // of the other three: the actions it is about
+  std::string sentence{};             // of all but safe: what is wrong, with ranks and names
+};
+[[nodiscard]] std::string name_of(WireVerdict::Kind kind);
+
+// Invalid, mismatch and unpaired come first, in this order: without pairs there is no graph.
+[[nodiscard]] WireVerdict judge_wire(const WireProgram& program, const WireOptions& options = {});
+
+}  // namespace ripeline::verify
