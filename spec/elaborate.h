@@ -17,6 +17,7 @@ struct ElaborateOptions {
   std::map<std::string, std::int64_t>
       defines;           // -D name=value; `microbatches` narrows the range to one count
   std::string dispatch;  // --dispatch "ready by NAME"; empty: as written
+  int most_lanes = 200'000;  // also of stages; more are refused, so that time and sums are bounded
 };
 
 [[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
