@@ -15,8 +15,8 @@ namespace ripeline::spec {
 
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>
-      defines;           // -D name=value; `microbatches` narrows the range to one count
-  std::string dispatch;  // --dispatch "ready by NAME"; empty: as written
+      defines;               // -D name=value; `microbatches` narrows the range to one count
+  std::string dispatch;      // --dispatch "ready by NAME"; empty: as written
   int most_lanes = 200'000;  // also of stages; more are refused, so that time and sums are bounded
 };
 
