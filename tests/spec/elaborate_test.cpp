@@ -264,7 +264,9 @@ TEST(Elaborate, follows_the_dispatch_as_written_or_given) {
 }
 
 TEST(Elaborate, refuses_more_lanes_than_the_options_allow) {
-  const auto ids = [](int most) { return error_ids(kChain, {.dispatch = "", .most_lanes = most}); };
+  const auto ids = [](int most) {
+    return error_ids(kChain, {.defines = {}, .dispatch = "", .most_lanes = most});
+  };
   const int lanes = static_cast<int>(compiled(kChain).lanes.size());
   EXPECT_THAT(ids(lanes), ElementsAre());
   EXPECT_THAT(ids(lanes - 1), ElementsAre("too-many-lanes"));
@@ -296,8 +298,8 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
     order fb on r { stream f = for g in 0 ..< microbatches : F; f; }
     pair F, B;
     dispatch ready by rn;)");
-  EXPECT_THAT(unsupported_in(text), ElementsAre("hint follow", "hint notices", "hint patience",
-                                                "hint yield", "pair"));
+  EXPECT_THAT(unsupported_in(text),
+              ElementsAre("hint follow", "hint notices", "hint patience", "hint yield", "pair"));
   std::vector<std::string> features;
   for (const Unsupported& u : features_of(compiled(text))) features.push_back(u.construct);
   EXPECT_THAT(features,
