@@ -1,5 +1,6 @@
 #include "cli/input.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +16,54 @@
 #include "spec/library.h"
 
 namespace ripeline::cli {
+
+namespace {
+
+// What was looked for and where, and what is called nearly so.
+std::string not_found(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path path = fs::absolute(file, ignored).lexically_normal();
+  std::vector<std::string> names;
+  for (const auto& entry : spec::library()) names.emplace_back(entry.name);
+  for (const auto& entry : fs::directory_iterator(path.parent_path(), ignored)) {
+    if (entry.path().extension() != ".ripe") continue;
+    names.push_back((fs::path(file).parent_path() / entry.path().filename()).string());
+  }
+  std::sort(names.begin(), names.end());
+  std::string text = fmt::format("{}: there is no file {}, and no library schedule of that name",
+                                 file, path.string());
+  const std::string meant = spec::nearest(file, names);
+  return text + (meant.empty() ? "; `ripeline library` lists them"
+                               : fmt::format(". Did you mean {}?", meant));
+}
+
+}  // namespace
+
+bool is_folder(const std::string& file) {
+  std::error_code ignored;
+  return file != "-" && std::filesystem::is_directory(file, ignored);
+}
+
+std::vector<std::string> programs_below(const std::string& folder, std::string& error) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> programs;
+  std::error_code failure;
+  fs::recursive_directory_iterator it(folder, failure);
+  for (; !failure && it != fs::recursive_directory_iterator(); it.increment(failure)) {
+    std::error_code ignored;
+    if (it->path().extension() == ".ripe" && it->is_regular_file(ignored)) {
+      programs.push_back(it->path().string());
+    }
+  }
+  std::sort(programs.begin(), programs.end());
+  if (failure) {
+    error = fmt::format("{}: cannot be read: {}", folder, failure.message());
+  } else if (programs.empty()) {
+    error = fmt::format("{}: there is no .ripe file below this folder", folder);
+  }
+  return programs;
+}
 
 int worse(int a, int b) {
   constexpr std::array<int, 4> kWorstFirst = {bad_input, refuted, unknown, ok};
@@ -59,14 +108,7 @@ std::optional<spec::Source> read_source(const std::string& file, std::string& er
   if (file != "-" && !std::filesystem::exists(file, ignored)) {
     if (const auto text = spec::library_text(file))
       return spec::Source{.name = file, .text = *text};
-    error = fmt::format("{}: there is no such file, and no library schedule of that name", file);
-    std::vector<std::string> names;
-    for (const auto& entry : spec::library()) names.emplace_back(entry.name);
-    if (const std::string meant = spec::nearest(file, names); !meant.empty()) {
-      error += fmt::format(". Did you mean {}?", meant);
-    } else {
-      error += "; `ripeline library` lists them";
-    }
+    error = not_found(file);
     return std::nullopt;
   }
   return read_file(file, error);
@@ -121,7 +163,7 @@ spec::ReadFile reader_beside(const std::string& file) {
 }  // namespace
 
 std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
-                           spec::Diagnostics* errors) {
+                           spec::Diagnostics* errors, std::optional<spec::Source>* read) {
   std::string error;
   auto elaborate = elaborate_options(options, error);
   auto source = elaborate ? read_source(file, error) : std::nullopt;
@@ -131,6 +173,7 @@ std::optional<Loaded> load(const std::string& file, const ProgramOptions& option
     return std::nullopt;
   }
   elaborate->read_file = reader_beside(file);
+  if (read != nullptr) *read = source;
   spec::Result<spec::Program> program = spec::compile(*source, *elaborate);
   if (!program.ok()) {
     std::cerr << spec::render(*source, program.errors());

@@ -36,12 +36,20 @@ inline constexpr const char* kFileHelp =
 [[nodiscard]] std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options,
                                                                       std::string& error);
 
-// Reads and compiles; on failure the errors are on standard error and the result is nothing.
+// Reads and compiles; on failure the errors are on standard error and the result is nothing. `read`
+// gets what could be read.
 struct Loaded {
   spec::Source source;
   spec::Program program;
 };
 [[nodiscard]] std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
-                                         spec::Diagnostics* errors = nullptr);
+                                         spec::Diagnostics* errors = nullptr,
+                                         std::optional<spec::Source>* read = nullptr);
+
+// Every .ripe file below a folder, in the order of their paths, byte by byte. `error`: there is
+// none, or a folder could not be read.
+[[nodiscard]] bool is_folder(const std::string& file);
+[[nodiscard]] std::vector<std::string> programs_below(const std::string& folder,
+                                                      std::string& error);
 
 }  // namespace ripeline::cli

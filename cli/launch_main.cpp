@@ -14,7 +14,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    const int code = app.exit(e);
+    std::cout.flush();
+    if (code == 0 && std::cout) return 0;
+    if (code == 0) std::cerr << "ripeline-launch: cannot write to standard output\n";
+    return 2;
   }
   options.grace = std::chrono::seconds(grace);
   int exit_code = 0;

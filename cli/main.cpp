@@ -9,6 +9,18 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 
+namespace {
+
+// Ok when all that was printed could be written.
+int written() {
+  std::cout.flush();
+  if (std::cout) return ripeline::cli::ok;
+  std::cerr << "ripeline: cannot write to standard output\n";
+  return ripeline::cli::bad_input;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace ripeline::cli;
   CLI::App app(
@@ -52,14 +64,9 @@ int main(int argc, char** argv) {
       std::cerr << app.help();
       return bad_input;
     }
-    std::cout.flush();
-    if (!std::cout) {
-      std::cerr << "ripeline: cannot write to standard output\n";
-      return bad_input;
-    }
-    return exit_code;
+    return written() == ok ? exit_code : bad_input;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? ok : bad_input;
+    return app.exit(e) == 0 ? written() : bad_input;
   } catch (const std::exception& e) {
     std::cerr << "ripeline: internal error: " << e.what() << "\nThis is a defect of Ripeline.\n";
     return bad_input;

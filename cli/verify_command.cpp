@@ -1,13 +1,15 @@
 // ripeline verify: verdicts of one or several programs.
-#include <chrono>
+#include <array>
 #include <iostream>
 #include <memory>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/sarif.h"
 #include "verify/report.h"
 #include "verify/report_wire.h"
 #include "verify/verify.h"
@@ -19,6 +21,7 @@ struct VerifyCommand {
   std::vector<std::string> files;
   ProgramOptions program;
   std::string format = "text";
+  bool no_times = false;
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool layouts = false;
   std::string least;  // of what the least is asked for; empty: of nothing
@@ -36,13 +39,14 @@ int exit_code_of(verify::Outcome outcome) {
   return unknown;
 }
 
-nlohmann::json bad_input_json(const std::string& file, const spec::Diagnostics& errors) {
+nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
+                              const spec::Diagnostics& errors) {
   nlohmann::json list = nlohmann::json::array();
-  std::string error;
-  const auto source = file == "-" ? std::nullopt : read_source(file, error);
   for (const spec::Diagnostic& d : errors) {
     nlohmann::json entry = {{"id", d.id}, {"message", d.message}, {"hint", d.hint}};
-    if (source) {
+    if (!d.option.empty()) {
+      entry["option"] = d.option;
+    } else if (source) {
       const spec::Position at = spec::position_of(*source, d.span.begin);
       entry["line"] = at.line;
       entry["column"] = at.column;
@@ -55,9 +59,10 @@ nlohmann::json bad_input_json(const std::string& file, const spec::Diagnostics& 
           {"errors", list}};
 }
 
-// What is asked beside the verdict; it changes no exit code.
-void add_wire(const spec::Program& program, const VerifyCommand& command, nlohmann::json& json) {
+// What is asked beside the verdict; it changes no exit code. JSON fields, or text as it is printed.
+nlohmann::json wire_of(const spec::Program& program, const VerifyCommand& command) {
   const bool text = command.format == "text";
+  nlohmann::json json = nlohmann::json::object();
   if (command.layouts) {
     const verify::LayoutTable table = verify::judge_layouts(program);
     if (text) std::cout << verify::layouts_text(table);
@@ -68,45 +73,124 @@ void add_wire(const spec::Program& program, const VerifyCommand& command, nlohma
     if (text) std::cout << verify::least_sends_text(least);
     if (!text) json["least"]["sends"] = verify::least_sends_json(least);
   }
+  return json;
 }
 
-int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::json& json) {
-  spec::Diagnostics errors;
-  const auto loaded = load(file, command.program, &errors);
-  if (!loaded) {
-    json = bad_input_json(file, errors);
-    return bad_input;
+// What was found, in the form that was asked for.
+class Findings {
+ public:
+  explicit Findings(const VerifyCommand& command) : command_(command) {}
+
+  void add_bad_input(const std::string& file, const std::optional<spec::Source>& source,
+                     const spec::Diagnostics& errors) {
+    count(bad_input);
+    if (command_.format == "json") add_json(file, bad_input_json(file, source, errors));
+    if (command_.format == "sarif") sarif_.add_bad_input(file, source, errors);
   }
-  const verify::Verdict verdict = [&] {
+
+  void add(const std::string& file, const Loaded& loaded, verify::Verdict verdict) {
+    count(exit_code_of(verdict.outcome));
+    if (command_.no_times) {
+      for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
+    }
+    if (command_.format == "json") {
+      nlohmann::json json = verify::report_json(loaded.program, loaded.source, verdict);
+      json.update(wire_of(loaded.program, command_));
+      add_json(file, std::move(json));
+    } else if (command_.format == "sarif") {
+      sarif_.add_verdict(file, loaded, verdict);
+    } else {
+      std::cout << verify::report_text(loaded.program, loaded.source, verdict);
+      (void)wire_of(loaded.program, command_);
+    }
+  }
+
+  // `one`: exactly one program was asked for, by its own name.
+  int finish(bool one) const {
+    if (command_.format == "text") {
+      if (!one) std::cout << '\n' << summary() << '\n';
+      return code_;
+    }
+    nlohmann::json json;
+    if (command_.format == "sarif") {
+      json = sarif_.log(code_);
+    } else if (one) {
+      json = programs_[0];
+    } else {
+      json = {{"schema", "ripeline.verify.list/1"}, {"programs", programs_}};
+    }
+    // A file's name may be bytes that are no text.
+    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    return code_;
+  }
+
+ private:
+  void count(int code) {
+    code_ = worse(code_, code);
+    ++counts_.at(static_cast<std::size_t>(code));
+  }
+
+  void add_json(const std::string& file, nlohmann::json program) {
+    program["file"] = file;
+    programs_.push_back(std::move(program));
+  }
+
+  std::string summary() const {
+    constexpr std::array<std::pair<ExitCode, const char*>, 4> kNames = {
+        {{ok, "proved"}, {refuted, "refuted"}, {unknown, "unknown"}, {bad_input, "bad input"}}};
+    int all = 0;
+    for (const int n : counts_) all += n;
+    std::string text = fmt::format("{} program{}:", all, all == 1 ? "" : "s");
+    const char* separator = " ";
+    for (const auto& [code, name] : kNames) {
+      const int n = counts_.at(static_cast<std::size_t>(code));
+      if (n == 0) continue;
+      text += fmt::format("{}{} {}", separator, n, name);
+      separator = ", ";
+    }
+    return text;
+  }
+
+  const VerifyCommand& command_;
+  int code_ = ok;
+  std::array<int, 4> counts_{};  // by exit code
+  nlohmann::json programs_ = nlohmann::json::array();
+  SarifLog sarif_;
+};
+
+void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
+  spec::Diagnostics errors;
+  std::optional<spec::Source> source;
+  const auto loaded = load(file, command.program, &errors, &source);
+  if (!loaded) {
+    findings.add_bad_input(file, source, errors);
+    return;
+  }
+  findings.add(file, *loaded, [&] {
     const Progress progress("proving " + loaded->source.name);
     return verify::verify(loaded->program, {.solver_steps = command.steps});
-  }();
-  if (command.format == "json") {
-    json = verify::report_json(loaded->program, loaded->source, verdict);
-  } else {
-    std::cout << verify::report_text(loaded->program, loaded->source, verdict);
-  }
-  add_wire(loaded->program, command, json);
-  return exit_code_of(verdict.outcome);
+  }());
 }
 
 int run(const VerifyCommand& command) {
-  int code = ok;
-  nlohmann::json all = nlohmann::json::array();
+  Findings findings(command);
+  bool one = command.files.size() == 1;
   for (const std::string& file : command.files) {
-    nlohmann::json one;
-    code = worse(code, verify_one(file, command, one));
-    all.push_back(std::move(one));
+    if (!is_folder(file)) {
+      verify_one(file, command, findings);
+      continue;
+    }
+    one = false;
+    std::string error;
+    for (const std::string& program : programs_below(file, error)) {
+      verify_one(program, command, findings);
+    }
+    if (error.empty()) continue;
+    std::cerr << "ripeline: " << error << '\n';
+    findings.add_bad_input(file, std::nullopt,
+                           {{.id = "input", .message = error, .hint = {}, .span = {}}});
   }
-  if (command.format == "json") {
-    std::cout << (all.size() == 1
-                      ? all[0]
-                      : nlohmann::json{{"schema", "ripeline.verify.list/1"}, {"programs", all}})
-                     // A file's name may be bytes that are no text.
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
-  }
-  return code;
+  return findings.finish(one);
 }
 
 }  // namespace
@@ -116,10 +200,15 @@ void add_verify(CLI::App& app, int& exit_code) {
                                          "prove a program free of deadlock, within its memory, "
                                          "every task once: for every timing and count");
   auto options = std::make_shared<VerifyCommand>();
-  command->add_option("FILE", options->files, kFileHelp)->required();
+  command
+      ->add_option("FILE", options->files,
+                   std::string(kFileHelp) + "; or a folder: every .ripe file below it")
+      ->required();
   add_program_options(*command, options->program);
-  command->add_option("--format", options->format, "text, or json on standard output")
-      ->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--format", options->format, "text, or json or sarif on standard output")
+      ->check(CLI::IsMember({"text", "json", "sarif"}));
+  command->add_flag("--no-times", options->no_times,
+                    "leave the seconds out, so that two runs print the same");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
   command->add_flag("--layouts", options->layouts,
                     "of `dispatch in order`: judge its sends and receives for each layout of "

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/draw.h"
+
 namespace ripeline::runtime {
 namespace {
 
@@ -19,16 +21,10 @@ enum class Draw : std::uint64_t { jitter = 1, rare };
 // In [0, 1), a function of its arguments alone.
 double uniform(std::uint64_t seed, Draw draw, std::int64_t step, std::int64_t what,
                std::int64_t microbatch) {
-  std::uint64_t x = seed;
-  for (const std::uint64_t word :
-       {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
-        static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)}) {
-    x += word + 0x9e3779b97f4a7c15U;  // splitmix64
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    x ^= x >> 31;
-  }
-  return static_cast<double>(x >> 11) * 0x1.0p-53;
+  const std::uint64_t bits =
+      draw_bits(seed, {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
+                       static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)});
+  return static_cast<double>(bits) * 0x1.0p-53;
 }
 
 bool read_number(std::string_view text, double& value) {
@@ -151,6 +147,24 @@ Status DelayPlan::parse(std::string_view spec, std::uint64_t seed, DelayPlan& pl
     }
   }
   plan = std::move(result);
+  return {};
+}
+
+Status DelayPlan::check_ops(const std::vector<const core::ProgramFacts*>& programs) const {
+  std::vector<std::string> names;
+  for (const core::ProgramFacts* program : programs) {
+    for (const auto& op : program->ops) {
+      const std::string name(op.name);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  for (const auto& [op, time] : compute_) {
+    if (std::find(names.begin(), names.end(), op) != names.end()) continue;
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    return {StatusCode::invalid,
+            "delay 'compute=" + op + "': no op is called '" + op + "'; ops here: " + known};
+  }
   return {};
 }
 

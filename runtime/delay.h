@@ -31,6 +31,10 @@ class DelayPlan {
   // Fails by status with what was expected where.
   static core::Status parse(std::string_view spec, std::uint64_t seed, DelayPlan& plan);
 
+  // Fails by status if a delay names an op that none of the programs has, with those they have.
+  [[nodiscard]] core::Status check_ops(
+      const std::vector<const core::ProgramFacts*>& programs) const;
+
   [[nodiscard]] bool empty() const;
   [[nodiscard]] core::Time compute(const core::ProgramFacts& facts, std::int64_t step,
                                    core::Task task) const;

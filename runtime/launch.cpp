@@ -95,6 +95,12 @@ struct Rank {
   bool ended = false;
 };
 
+// SIGKILL; the number for one without a name.
+std::string signal_name(int number) {
+  const char* name = sigabbrev_np(number);
+  return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
+}
+
 class Launcher {
  public:
   explicit Launcher(const LaunchOptions& options) : options_(options) {}
@@ -329,6 +335,7 @@ class Launcher {
       rank.ended = true;
       --running_;
       const bool by_signal = info.si_code != CLD_EXITED;
+      if (by_signal) say_ended(rank, info.si_status);
       // Of those that are found together, one that a signal ended comes first: others fail because
       // of it.
       if (code == 0 || by_signal) code = (by_signal ? 128 : 0) + info.si_status;
@@ -339,6 +346,13 @@ class Launcher {
     if (exit_code_ == 0) failed_at_ = Clock::now();
     if (exit_code_ == 0 || is_cause) exit_code_ = code;
     if (!term_at_) term_at_ = Clock::now() + options_.grace;
+  }
+
+  // Not of those that the launcher itself ends.
+  void say_ended(const Rank& rank, int signal) const {
+    if (terminated_) return;
+    write_all(STDERR_FILENO, "rank " + std::to_string(&rank - ranks_.data()) + " was ended by " +
+                                 signal_name(signal) + "\n");
   }
 
   Clock::time_point next_deadline() const {

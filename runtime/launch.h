@@ -1,7 +1,8 @@
 // launch: starts the ranks of one run on this machine and ends with all of them.
 //
 // Each rank is a process with torchrun's variables, in a process group of its own; its lines come
-// out prefixed `[rank 2] `. The result is the first failing rank's exit code (128 + signal if a
+// out prefixed `[rank 2] `; of a rank that a signal ends the launcher says so, `rank 2 was ended by
+// SIGKILL`. The result is the first failing rank's exit code (128 + signal if a
 // signal ended it), 0 when all end well. When one fails the others get `grace` to end by
 // themselves, then SIGTERM, then SIGKILL. SIGINT, SIGTERM and SIGHUP end all the same way, without
 // the grace. Nothing is left behind, even if the launcher is killed: no process, no socket, no

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/draw.h"
+
 namespace ripeline::runtime {
 namespace {
 
@@ -14,14 +16,7 @@ using Vector = std::vector<double>;
 
 // In (-1, 1), a function of its arguments alone.
 double value(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  std::uint64_t x = seed;
-  for (const std::uint64_t word : {a, b, c}) {  // splitmix64
-    x += word + 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    x ^= x >> 31;
-  }
-  return static_cast<double>(x >> 11) * 0x1.0p-52 - 1.0;
+  return static_cast<double>(draw_bits(seed, {a, b, c})) * 0x1.0p-52 - 1.0;
 }
 
 enum Stream : std::uint64_t { kWeights = 1, kInputs, kTargets };

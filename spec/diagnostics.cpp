@@ -132,8 +132,11 @@ std::string render(const Source& source, const Diagnostics& diagnostics) {
   for (const Diagnostic& d : sorted) {
     const std::size_t offset = std::min(d.span.begin, source.text.size());
     const Position at = position_of(source, offset);
-    text += source.name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
-            ": error[" + d.id + "]: " + d.message + "\n" + excerpt(source.text, offset);
+    const std::string place =
+        d.option.empty() ? ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": "
+                         : ": " + d.option + ": ";
+    text += source.name + place + "error[" + d.id + "]: " + d.message + "\n";
+    if (d.option.empty()) text += excerpt(source.text, offset);
     if (!d.hint.empty()) text += "  " + d.hint + "\n";
   }
   return text;

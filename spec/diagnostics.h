@@ -30,6 +30,8 @@ struct Diagnostic {
   std::string message;  // one sentence without a full stop: what is wrong
   std::string hint;     // what was expected or what to do; may be empty
   Span span;
+  // The option of the command line that it is about, instead of a place in the text: -D ranks=9
+  std::string option = {};
   bool operator==(const Diagnostic&) const = default;
 };
 

@@ -52,10 +52,15 @@ Lookup Values::lookup() const {
 }
 
 // What goes wrong at every stage is said once, for the first.
+// What stands nowhere in the text was given with --dispatch.
 void Work::error(std::string id, std::string message, std::string hint, Span span) {
-  const bool said = std::any_of(errors.begin(), errors.end(), [&](const Diagnostic& d) {
-    return d.id == id && d.span == span && span.end > 0;
-  });
+  if (span == Span{}) {
+    const std::string option = fmt::format("--dispatch \"{}\"", options.dispatch);
+    errors.push_back({std::move(id), std::move(message), std::move(hint), span, option});
+    return;
+  }
+  const bool said = std::any_of(errors.begin(), errors.end(),
+                                [&](const Diagnostic& d) { return d.id == id && d.span == span; });
   if (!said) errors.push_back({std::move(id), std::move(message), std::move(hint), span});
 }
 

@@ -21,9 +21,10 @@ using ReadFile =
 
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>
-      defines;           // -D name=value; `microbatches` narrows the range to one count
-  std::string dispatch;  // --dispatch "ready by NAME"; empty: as written
-  ReadFile read_file = {};  // without one, no order comes from a file
+      defines;               // -D name=value; `microbatches` narrows the range to one count
+  std::string dispatch;      // --dispatch "ready by NAME"; empty: as written
+  int most_lanes = 200'000;  // also of stages; more are refused, so that time and sums are bounded
+  ReadFile read_file = {};   // without one, no order comes from a file
 };
 
 [[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,

@@ -98,8 +98,7 @@ void apply_dispatch_option(Work& work) {
     dispatch.in_order = words[0] == "in";
     dispatch.by = ast::Name{words[2], {}};
   } else if (words != std::vector<std::string>{"ready"}) {
-    work.error("dispatch-option",
-               fmt::format("--dispatch \"{}\" cannot be understood", work.options.dispatch),
+    work.error("dispatch-option", "this cannot be understood",
                "expected \"ready\", \"ready by NAME\" or \"in order NAME\"", {});
     return;
   }

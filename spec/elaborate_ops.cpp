@@ -212,14 +212,15 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
 }
 
 bool add_lanes(Work& work) {
+  const int most = work.options.most_lanes;
   Values values = global_values(work);
   for (const std::vector<int>& stages : work.rank_stages) {
     for (const int stage : stages) {
       set_stage(values, work, stage);
       for (int op = 0; op < static_cast<int>(work.ops.size()); ++op) {
         add_lane(work, op, stage, values);
-        if (work.program.lanes.size() <= kMostLanes) continue;
-        work.error("too-many-lanes", fmt::format("more than {} ops at stages", kMostLanes),
+        if (static_cast<int>(work.program.lanes.size()) <= most) continue;
+        work.error("too-many-lanes", fmt::format("more than {} ops at stages", most),
                    "use fewer stages or ops", work.stages.span);
         return false;
       }

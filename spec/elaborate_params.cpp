@@ -76,9 +76,11 @@ void narrow_range(Work& work, std::int64_t count) {
   if (!inside) {
     const std::string last = range.max ? fmt::format(".. {}", *range.max)
                                        : fmt::format("and up, at most {}", kMostMicrobatches);
-    work.error("define-microbatches",
-               fmt::format("-D microbatches={} is outside of the range", count),
-               fmt::format("the program's range is {} {}", range.min, last), {});
+    work.errors.push_back({.id = "define-microbatches",
+                           .message = fmt::format("{} is outside of the range", count),
+                           .hint = fmt::format("the program's range is {} {}", range.min, last),
+                           .span = {},
+                           .option = fmt::format("-D microbatches={}", count)});
     return;
   }
   range = {static_cast<int>(count), static_cast<int>(count)};
@@ -97,9 +99,11 @@ void evaluate_params(Work& work) {
   for (const auto& [name, value] : work.options.defines) {
     if (name == "microbatches") continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      work.error("define-unknown-param",
-                 fmt::format("-D {}={}: no param is called '{}'", name, value, name),
-                 choices("params", name, names), {});
+      work.errors.push_back({.id = "define-unknown-param",
+                             .message = fmt::format("no param is called '{}'", name),
+                             .hint = choices("params", name, names),
+                             .span = {},
+                             .option = fmt::format("-D {}={}", name, value)});
     }
   }
   if (work.microbatches.node == nullptr) return;

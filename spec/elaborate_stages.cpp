@@ -41,8 +41,8 @@ std::vector<Group> count_stages(Work& work) {
                  "the fewest is 1", group.count.span);
       continue;
     }
-    if (*count > kMostLanes - total) {
-      work.error("too-many-stages", fmt::format("more than {} stages", kMostLanes),
+    if (*count > work.options.most_lanes - total) {
+      work.error("too-many-stages", fmt::format("more than {} stages", work.options.most_lanes),
                  "use fewer stages", group.count.span);
       continue;
     }

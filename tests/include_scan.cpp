@@ -63,6 +63,7 @@ const std::vector<Row>& rows() {
       {"tests/install/", {"core/", "runtime/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
+      {"fuzz/", {"spec/"}, {"std"}},
       {"bench/", kAllFolders, kTestLibraries},
       {"examples/", {"core/", "runtime/", ""}, {"std", "posix", "torch", "cli11"}},
       {"docs/", {"core/", "runtime/", ""}, {"std", "posix", "torch"}},

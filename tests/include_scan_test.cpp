@@ -15,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kFolders = {"core",  "spec",     "verify", "codegen", "simulate",
-                                 "view",  "runtime",  "cli",    "tests",   "proptests",
-                                 "bench", "examples", "docs"};
+constexpr std::array kFolders = {"core",  "spec",    "verify",   "codegen", "simulate",
+                                 "view",  "runtime", "cli",      "tests",   "proptests",
+                                 "bench", "fuzz",    "examples", "docs"};
 
 bool is_source(const fs::path& path) {
   return path.extension() == ".h" || path.extension() == ".cpp";
@@ -97,6 +97,8 @@ TEST(IncludeScan, every_rule_of_the_table) {
       {"tests/oracle/oracle.cpp", "\"verify/verify.h\"", false},
       {"tests/spec_test.cpp", "<boost/spirit/home/x3.hpp>", false},
       {"tests/torch/stage_test.cpp", "<fmt/format.h>", false},
+      {"fuzz/fuzz_parse.cpp", "\"spec/parse.h\"", true},
+      {"fuzz/fuzz_parse.cpp", "\"verify/verify.h\"", false},
       {"examples/gpt/main.cpp", "\"bf.h\"", true},
       {"examples/gpt/main.cpp", "\"runtime/torch/stage.h\"", true},
       {"examples/gpt/main.cpp", "\"spec/program.h\"", false},

@@ -103,6 +103,8 @@ std::string peak_text(const Obligation& o) {
 std::string obligation_text(const Program& program, const Obligation& o,
                             const spec::Source& source) {
   if (o.outcome == Outcome::proved) {
+    if (o.seconds < 0)
+      return fmt::format("  {:<12} proved   {}\n", o.name, o.method) + peak_text(o);
     return fmt::format("  {:<12} proved   {:<10} {:.3f} s\n", o.name, o.method, o.seconds) +
            peak_text(o);
   }
@@ -153,10 +155,8 @@ Json run_json(const Program& program, const Counterexample& run) {
 }
 
 Json obligation_json(const Program& program, const Obligation& o, const spec::Source& source) {
-  Json json = {{"name", o.name},
-               {"verdict", name_of(o.outcome)},
-               {"method", o.method},
-               {"seconds", o.seconds}};
+  Json json = {{"name", o.name}, {"verdict", name_of(o.outcome)}, {"method", o.method}};
+  if (o.seconds >= 0) json["seconds"] = o.seconds;
   if (!o.reason.empty()) json["reason"] = o.reason;
   if (o.span != spec::Span{}) {
     const spec::Position where = spec::position_of(source, o.span.begin);

@@ -54,7 +54,7 @@ struct Obligation {
   std::string name;  // deadlock collectives messages memory once
   Outcome outcome = Outcome::unknown;
   std::string method;  // counters, cuts, graph, tasks, states, structure, ...
-  double seconds = 0;
+  double seconds = 0;  // below 0: reports leave it out
   std::string reason;  // of refuted and unknown: one or two sentences
   spec::Span span;     // what the reason is about, if anything
   std::optional<Counterexample> counterexample;

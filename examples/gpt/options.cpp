@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 
 namespace gpt {
@@ -51,6 +54,24 @@ std::string mistake_in(const Options& options) {
     return "--compare goes with neither --check nor --trace";
   }
   return {};
+}
+
+// Empty, or what would be wrong after the last step: so late nobody wants to hear of it.
+std::string mistake_in_files(const Options& options) {
+  for (const std::string& file : {options.trace, options.json}) {
+    if (file.empty() || std::ofstream(file, std::ios::app)) continue;
+    return file + ": cannot be written: " + std::strerror(errno);
+  }
+  return {};
+}
+
+std::string mistake_in_delays(Options& options) {
+  using ripeline::runtime::DelayPlan;
+  const auto parsed = DelayPlan::parse(options.delay_spec, options.delay_seed, options.delay);
+  if (!parsed.ok()) return parsed.message();
+  std::vector<const ripeline::core::ProgramFacts*> programs;
+  for (const Schedule* schedule : options.schedules) programs.push_back(&schedule->facts);
+  return options.delay.check_ops(programs).message();
 }
 
 std::string pick(const std::vector<std::string>& names, Options& options) {
@@ -121,11 +142,8 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   if (delay_seed->count() == 0) options.delay_seed = seed;
   std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
   if (mistake.empty()) mistake = mistake_in(options);
-  if (mistake.empty()) {
-    mistake =
-        ripeline::runtime::DelayPlan::parse(options.delay_spec, options.delay_seed, options.delay)
-            .message();
-  }
+  if (mistake.empty()) mistake = mistake_in_delays(options);
+  if (mistake.empty()) mistake = mistake_in_files(options);
   if (!mistake.empty()) std::cerr << "gpt: " << mistake << '\n';
   return mistake.empty();
 }

@@ -10,9 +10,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -319,6 +323,186 @@ TEST_F(Cli, verify_judges_layouts_and_sends_of_a_fixed_order) {
   EXPECT_NE(ready.out.find("layouts: none. Sends and receives have a fixed order only with"),
             std::string::npos)
       << ready.out;
+}
+
+// Three programs in two folders, and what is none.
+class CliFolder : public Cli {
+ protected:
+  void SetUp() override {
+    Cli::SetUp();
+    fs::create_directories(folder_ / "schedules" / "a b");
+    write("schedules/sticks.ripe", kSticks);
+    write("schedules/b.ripe", ripeline("library bf", "2>/dev/null").out);
+    write("schedules/a b/unknown.ripe", kUnknown);
+    write("schedules/notes.txt", "no program");
+  }
+};
+
+TEST_F(CliFolder, is_every_program_below_it_in_the_order_of_paths) {
+  const Outcome outcome = ripeline("verify schedules/", "2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
+  std::size_t last = 0;
+  for (const char* head : {"schedules/a b/unknown.ripe: unknown", "schedules/b.ripe: proved",
+                           "schedules/sticks.ripe: refuted"}) {
+    const std::size_t at = outcome.out.find(head);
+    ASSERT_NE(at, std::string::npos) << head << '\n' << outcome.out;
+    EXPECT_GE(at, last);
+    last = at;
+  }
+  const std::string summary = "\n3 programs: 1 proved, 1 refuted, 1 unknown\n";
+  EXPECT_TRUE(outcome.out.ends_with(summary)) << outcome.out;
+}
+
+TEST_F(CliFolder, stands_beside_files_and_library_names) {
+  write("broken.ripe", "pipeline {");
+  const Outcome outcome = ripeline("verify 1f1b schedules broken.ripe", "2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_TRUE(outcome.out.ends_with("\n5 programs: 2 proved, 1 refuted, 1 unknown, 1 bad input\n"))
+      << outcome.out;
+}
+
+TEST_F(CliFolder, without_a_program_is_bad_input) {
+  fs::create_directories(folder_ / "empty" / "too");
+  const Outcome outcome = ripeline("verify empty");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.out.find("empty: there is no .ripe file below this folder"), std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(CliFolder, gives_the_same_bytes_twice_without_times) {
+  for (const char* format : {"text --no-times", "json --no-times", "sarif"}) {
+    const std::string command = std::string("verify schedules --format ") + format;
+    const Outcome first = ripeline(command, "2>/dev/null");
+    EXPECT_EQ(first.out, ripeline(command, "2>/dev/null").out) << format;
+    EXPECT_EQ(first.out.find("seconds"), std::string::npos) << format;
+    EXPECT_EQ(first.out.find(" s\n"), std::string::npos) << format;
+    EXPECT_EQ(first.exit_code, 1) << format;
+  }
+}
+
+TEST_F(CliFolder, is_a_list_in_json_with_the_file_of_each) {
+  const auto json =
+      nlohmann::json::parse(ripeline("verify schedules --format json", "2>/dev/null").out);
+  EXPECT_EQ(json.at("schema"), "ripeline.verify.list/1");
+  std::vector<std::string> files;
+  for (const auto& program : json.at("programs")) files.push_back(program.at("file"));
+  EXPECT_EQ(files, (std::vector<std::string>{"schedules/a b/unknown.ripe", "schedules/b.ripe",
+                                             "schedules/sticks.ripe"}));
+}
+
+// What SARIF 2.1.0 asks of every log: where each result stands and which rule it is of.
+void expect_sarif(const nlohmann::json& log) {
+  EXPECT_EQ(log.at("version"), "2.1.0");
+  ASSERT_EQ(log.at("runs").size(), 1u);
+  const auto& run = log.at("runs").at(0);
+  const auto& rules = run.at("tool").at("driver").at("rules");
+  EXPECT_EQ(run.at("tool").at("driver").at("name"), "ripeline");
+  for (const auto& result : run.at("results")) {
+    const std::size_t index = result.at("ruleIndex");
+    ASSERT_LT(index, rules.size());
+    EXPECT_EQ(rules.at(index).at("id"), result.at("ruleId"));
+    EXPECT_FALSE(result.at("message").at("text").get<std::string>().empty());
+    EXPECT_TRUE(result.at("level") == "error" || result.at("level") == "warning");
+    ASSERT_EQ(result.at("locations").size(), 1u);
+    const auto& location = result.at("locations").at(0);
+    if (!location.contains("physicalLocation")) {
+      EXPECT_TRUE(location.contains("logicalLocations"));
+      continue;
+    }
+    const auto& place = location.at("physicalLocation");
+    const std::string uri = place.at("artifactLocation").at("uri");
+    EXPECT_EQ(uri.find(' '), std::string::npos) << uri;
+    if (!place.contains("region")) continue;
+    const auto& region = place.at("region");
+    const int first = region.at("startLine");
+    const int last = region.at("endLine");
+    EXPECT_GE(first, 1);
+    EXPECT_GE(last, first);
+    EXPECT_GE(region.at("startColumn").get<int>(), 1);
+    EXPECT_TRUE(last > first || region.at("endColumn") >= region.at("startColumn"));
+  }
+}
+
+TEST_F(CliFolder, is_one_run_in_sarif) {
+  write("schedules/broken.ripe", "pipeline x { # \xc3\xa4\n  stages ;\n}\n");
+  const Outcome outcome = ripeline("verify schedules nosuch --format sarif", "2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, 2);
+  const auto log = nlohmann::json::parse(outcome.out);
+  expect_sarif(log);
+  const auto& run = log.at("runs").at(0);
+  std::vector<std::string> rules;
+  for (const auto& rule : run.at("tool").at("driver").at("rules")) rules.push_back(rule.at("id"));
+  rules.resize(5);
+  EXPECT_EQ(rules,
+            (std::vector<std::string>{"deadlock", "collectives", "messages", "memory", "once"}));
+  std::map<std::string, std::set<std::string>> found;  // by level
+  for (const auto& result : run.at("results")) {
+    const auto& place = result.at("locations").at(0).at("physicalLocation");
+    found[result.at("level")].insert(place.at("artifactLocation").at("uri"));
+  }
+  EXPECT_EQ(found["error"],
+            (std::set<std::string>{"nosuch", "schedules/broken.ripe", "schedules/sticks.ripe"}));
+  EXPECT_EQ(found["warning"], (std::set<std::string>{"schedules/a%20b/unknown.ripe"}));
+  EXPECT_EQ(run.at("properties").at("programs").size(), 5u);
+}
+
+TEST_F(Cli, sarif_counts_characters_and_names_what_is_no_file) {
+  const std::string text =
+      "pipeline x {\n  op F user \"\xc3\xa4\xc3\xa4\" { needs G at prev; }\n"
+      "  microbatches any; stages 2; place s on s; dispatch ready;\n}\n";
+  write("umlauts.ripe", text);
+  auto log =
+      nlohmann::json::parse(ripeline("verify umlauts.ripe --format sarif", "2>/dev/null").out);
+  expect_sarif(log);
+  const auto& result = log.at("runs").at(0).at("results").at(0);
+  EXPECT_EQ(result.at("ruleId"), "need-unknown-op");
+  const auto& region = result.at("locations").at(0).at("physicalLocation").at("region");
+  EXPECT_EQ(region.at("startLine"), 2);
+  EXPECT_EQ(region.at("startColumn"), 26);  // 28 in bytes
+  log =
+      nlohmann::json::parse(ripeline("verify - --format sarif < umlauts.ripe", "2>/dev/null").out);
+  expect_sarif(log);
+  EXPECT_EQ(log["runs"][0]["results"][0]["locations"][0]["logicalLocations"][0]["name"], "stdin");
+  log = nlohmann::json::parse(ripeline("verify bf --format sarif", "2>/dev/null").out);
+  EXPECT_TRUE(log["runs"][0]["results"].empty());
+}
+
+TEST_F(Cli, errors_of_options_point_at_the_option) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"verify bf -D rnks=3", "bf: -D rnks=3: error[define-unknown-param]: no param is called"},
+      {"verify bf -D microbatches=0", "bf: -D microbatches=0: error[define-microbatches]: 0 is "},
+      {"verify bf -D ranks=x", "-D ranks=x: expected NAME=INTEGER"},
+      {"verify bf --dispatch 'by x'", "bf: --dispatch \"by x\": error[dispatch-option]: "},
+      {"verify bf --dispatch 'ready by x'", "bf: --dispatch \"ready by x\": error[dispatch-unk"},
+  };
+  for (const auto& [arguments, said] : cases) {
+    const Outcome outcome = ripeline(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.out.find(said), std::string::npos) << arguments << '\n' << outcome.out;
+    EXPECT_EQ(outcome.out.find(":1:1:"), std::string::npos) << outcome.out;
+  }
+  const auto json =
+      nlohmann::json::parse(ripeline("verify bf -D rnks=3 --format json", "2>/dev/null").out);
+  EXPECT_EQ(json.at("errors").at(0).at("option"), "-D rnks=3");
+  EXPECT_FALSE(json.at("errors").at(0).contains("line"));
+}
+
+TEST_F(Cli, a_missing_file_is_looked_for_aloud) {
+  write("chain.ripe", kSticks);
+  const std::string out = ripeline("verify chian.ripe").out;
+  const std::string looked = "there is no file " + (folder_ / "chian.ripe").string();
+  EXPECT_NE(out.find(looked), std::string::npos) << out;
+  EXPECT_NE(out.find("no library schedule of that name"), std::string::npos) << out;
+  EXPECT_NE(out.find("Did you mean chain.ripe?"), std::string::npos) << out;
+}
+
+TEST_F(Cli, says_that_standard_output_is_full) {
+  for (const char* arguments : {"--help", "verify --help", "--version", "library bf"}) {
+    const Outcome outcome = ripeline(std::string(arguments) + " 2>&1", "> /dev/full");
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    const Outcome said = ripeline(arguments, "2>&1 >/dev/full");
+    EXPECT_NE(said.out.find("cannot write to standard output"), std::string::npos) << arguments;
+  }
 }
 
 }  // namespace

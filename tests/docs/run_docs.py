@@ -206,7 +206,7 @@ class Page:
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
                 if not (here / target).exists():
                     self.failures.append(f"{self.name}:{number}: the link leads nowhere: {target}")
-            folders = "bench|cli|cmake|codegen|core|docs|examples|proptests|runtime|setup|simulate|spec|tests|verify"
+            folders = "bench|cli|cmake|codegen|core|docs|examples|fuzz|proptests|runtime|setup|simulate|spec|tests|verify"
             for path in re.findall(rf"`((?:{folders})/[\w/.-]*)`", line):
                 if not (self.root / path).exists():
                     self.failures.append(f"{self.name}:{number}: there is no {path}")

@@ -85,6 +85,14 @@ TEST_F(DelayPlanTest, gives_nothing_unless_asked) {
   EXPECT_EQ(plan("compute=B:4").message(facts(), 0, {1, 0}), 0ns);
 }
 
+TEST_F(DelayPlanTest, refuses_an_op_that_no_program_has) {
+  EXPECT_TRUE(plan("compute=F:4,compute=B:8").check_ops({&facts()}).ok());
+  EXPECT_TRUE(plan("").check_ops({&facts()}).ok());
+  const Status status = plan("compute=F:4,compute=Q:4").check_ops({&facts()});
+  EXPECT_EQ(status.code(), StatusCode::invalid);
+  EXPECT_EQ(status.message(), "delay 'compute=Q': no op is called 'Q'; ops here: F, B");
+}
+
 TEST_F(DelayPlanTest, is_a_function_of_seed_and_subject) {
   EXPECT_EQ(compute(plan("compute=F:4,compute=B:8.5"), 0, 3), 4ms);
   EXPECT_EQ(compute(plan("compute=F:4,compute=B:8.5"), 3, 3), 8500us);

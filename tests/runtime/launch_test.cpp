@@ -193,6 +193,13 @@ TEST_F(LaunchTest, returns_128_and_the_signal) {
   EXPECT_EQ(launch(shell(1, "kill -SEGV $$")), 128 + SIGSEGV);
 }
 
+TEST_F(LaunchTest, names_the_rank_and_the_signal_that_ended_it) {
+  EXPECT_EQ(launch(shell(3, "[ $RANK = 2 ] && kill -KILL $$; exec sleep 30", {"--grace", "0"})),
+            128 + SIGKILL);
+  EXPECT_EQ(count("rank 2 was ended by SIGKILL"), 1) << output();
+  EXPECT_EQ(count("was ended by"), 1) << "those that the launcher ends are not told\n" << output();
+}
+
 TEST_F(LaunchTest, says_that_a_program_is_missing) {
   EXPECT_EQ(launch({"-n", "2", "--", "/nowhere/train"}), 127);
   EXPECT_EQ(count("/nowhere/train: cannot be started: No such file or directory"), 2);

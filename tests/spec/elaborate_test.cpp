@@ -232,9 +232,7 @@ TEST(Elaborate, refuses_a_define_of_no_param) {
   const auto program = compile(source, options);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(render(source, program.errors()),
-            "chain.ripe:1:1: error[define-unknown-param]: -D rank=3: no param is called 'rank'\n"
-            "  pipeline chain {\n"
-            "  ^\n"
+            "chain.ripe: -D rank=3: error[define-unknown-param]: no param is called 'rank'\n"
             "  params here: ranks. Did you mean ranks?\n");
 }
 
@@ -263,6 +261,25 @@ TEST(Elaborate, follows_the_dispatch_as_written_or_given) {
   EXPECT_THAT(errors("by bf"), ElementsAre("dispatch-option"));
   EXPECT_THAT(errors("ready by fb"), ElementsAre("dispatch-unknown-name"));
   EXPECT_THAT(errors("in order bf"), ElementsAre("dispatch-unknown-order"));
+}
+
+TEST(Elaborate, refuses_more_lanes_than_the_options_allow) {
+  const auto ids = [](int most) {
+    return error_ids(kChain, {.defines = {}, .dispatch = "", .most_lanes = most});
+  };
+  const int lanes = static_cast<int>(compiled(kChain).lanes.size());
+  EXPECT_THAT(ids(lanes), ElementsAre());
+  EXPECT_THAT(ids(lanes - 1), ElementsAre("too-many-lanes"));
+  EXPECT_THAT(ids(1), ElementsAre("too-many-stages"));
+}
+
+TEST(Elaborate, of_a_wrong_dispatch_option_names_the_option_and_no_place) {
+  const Source source{"chain.ripe", kChain};
+  const auto program = compile(source, {.defines = {}, .dispatch = "in order bf"});
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(render(source, program.errors()),
+            "chain.ripe: --dispatch \"in order bf\": error[dispatch-unknown-order]: no order is "
+            "called 'bf'\n  'bf' is a hint: write `dispatch ready by bf;`\n");
 }
 
 TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {

@@ -1,0 +1,148 @@
+#include "cli/sarif.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ripeline::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kSchema =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+constexpr std::array<std::pair<const char*, const char*>, 5> kObligations = {{
+    {"deadlock",
+     "The program does not stick, for every timing, every choice among the tasks that may start "
+     "and every microbatch count in range."},
+    {"collectives",
+     "The members of a tensor-parallel group issue the same collectives in the same order."},
+    {"messages",
+     "Each message has one producer and one consumer, and its link's order and slots suffice."},
+    {"memory", "No resource exceeds its capacity, and every asserted peak holds."},
+    {"once", "Every task runs exactly once."},
+}};
+
+// As RFC 3986 wants it: all but unreserved characters and slashes are escaped.
+std::string uri_of(const std::string& file) {
+  const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+  std::string uri = path.is_absolute() ? "file://" : "";
+  for (const char c : path.generic_string()) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~/").find(c) != std::string_view::npos;
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return uri;
+}
+
+std::pair<int, int> line_and_character(const spec::Source& source, std::size_t offset) {
+  const spec::Position at = spec::position_of(source, offset);
+  offset = std::min(offset, source.text.size());
+  const std::string_view before(source.text.data(), offset);
+  const std::string_view in_line = before.substr(offset - static_cast<std::size_t>(at.column - 1));
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
+  const auto skipped = std::count_if(in_line.begin(), in_line.end(), continues);
+  return {at.line, at.column - static_cast<int>(skipped)};
+}
+
+// A file and, if the span is not empty, a region of it. What is no file, as a library schedule, has
+// a name alone.
+Json location_of(const std::string& file, const std::optional<spec::Source>& source,
+                 spec::Span span) {
+  std::error_code ignored;
+  const bool is_file = file != "-" && (!source || std::filesystem::exists(file, ignored));
+  if (!is_file) return {{"logicalLocations", {{{"name", file == "-" ? "stdin" : file}}}}};
+  Json place = {{"artifactLocation", {{"uri", uri_of(file)}}}};
+  if (source && span != spec::Span{}) {
+    const auto [line, character] = line_and_character(*source, span.begin);
+    const auto [last_line, end] = line_and_character(*source, std::max(span.begin, span.end));
+    place["region"] = {{"startLine", line},
+                       {"startColumn", character},
+                       {"endLine", last_line},
+                       {"endColumn", end}};
+  }
+  return {{"physicalLocation", std::move(place)}};
+}
+
+std::string message_of(const verify::Obligation& o) {
+  std::string text = fmt::format("{}: {}", verify::name_of(o.outcome), o.name);
+  if (o.counterexample) {
+    const int count = o.counterexample->microbatches;
+    text += fmt::format(", with {} microbatch{}{}", count, count == 1 ? "" : "es",
+                        o.counterexample->fewest ? " (the fewest)" : "");
+  }
+  text += ". " + o.reason;
+  return text;
+}
+
+}  // namespace
+
+SarifLog::SarifLog() {
+  for (const auto& [name, description] : kObligations) rule(name, description);
+}
+
+std::size_t SarifLog::rule(const std::string& id, const std::string& description) {
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    if (rules_[i]["id"] == id) return i;
+  }
+  rules_.push_back({{"id", id},
+                    {"shortDescription", {{"text", description}}},
+                    {"defaultConfiguration", {{"level", "error"}}}});
+  return rules_.size() - 1;
+}
+
+void SarifLog::add_result(const std::string& id, std::size_t rule_index, const char* level,
+                          const std::string& message, Json location, const std::string& program) {
+  Json result = {{"ruleId", id},
+                 {"ruleIndex", rule_index},
+                 {"level", level},
+                 {"message", {{"text", message}}},
+                 {"locations", Json::array({std::move(location)})}};
+  if (!program.empty()) result["properties"] = {{"program", program}};
+  results_.push_back(std::move(result));
+}
+
+void SarifLog::add_bad_input(const std::string& file, const std::optional<spec::Source>& source,
+                             const spec::Diagnostics& errors) {
+  programs_.push_back({{"file", file}, {"verdict", "bad input"}});
+  for (const spec::Diagnostic& error : errors) {
+    std::string message = error.option.empty() ? "" : error.option + ": ";
+    message += error.message + (error.hint.empty() ? "" : ". " + error.hint);
+    // The ids have no texts of their own: docs/language.md describes them.
+    const std::size_t index = rule(error.id, "Bad input: " + error.id + ".");
+    add_result(error.id, index, "error", message, location_of(file, source, error.span), "");
+  }
+}
+
+void SarifLog::add_verdict(const std::string& file, const Loaded& loaded,
+                           const verify::Verdict& verdict) {
+  programs_.push_back({{"file", file},
+                       {"program", loaded.program.name},
+                       {"hash", spec::hash_text(loaded.program.hash)},
+                       {"verdict", verify::name_of(verdict.outcome)}});
+  for (const verify::Obligation& o : verdict.obligations) {
+    if (o.outcome == verify::Outcome::proved) continue;
+    const char* level = o.outcome == verify::Outcome::refuted ? "error" : "warning";
+    add_result(o.name, rule(o.name, o.name), level, message_of(o),
+               location_of(file, loaded.source, o.span), loaded.program.name);
+  }
+}
+
+Json SarifLog::log(int exit_code) const {
+  const Json driver = {
+      {"name", "ripeline"}, {"semanticVersion", RIPELINE_VERSION}, {"rules", rules_}};
+  const Json run = {
+      {"tool", {{"driver", driver}}},
+      {"columnKind", "unicodeCodePoints"},
+      {"invocations", Json::array({{{"executionSuccessful", true}, {"exitCode", exit_code}}})},
+      {"results", results_},
+      {"properties", {{"programs", programs_}}}};
+  return {{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({run})}};
+}
+
+}  // namespace ripeline::cli
