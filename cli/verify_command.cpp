@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/certificate_folder.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -19,6 +20,7 @@ struct VerifyCommand {
   ProgramOptions program;
   std::string format = "text";
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
+  std::string certificate;  // the folder; empty: none
 };
 
 int exit_code_of(verify::Outcome outcome) {
@@ -52,6 +54,18 @@ nlohmann::json bad_input_json(const std::string& file, const spec::Diagnostics& 
           {"errors", list}};
 }
 
+// Of every verdict: unknown as well, which says so.
+bool write_evidence(const Loaded& loaded, const VerifyCommand& command,
+                    const verify::Verdict& verdict) {
+  std::string error;
+  const auto options = elaborate_options(command.program, error);
+  const verify::Files files = verify::certificate_of(loaded.source, *options, loaded.program,
+                                                     verdict, RIPELINE_VERSION);
+  if (write_certificate(command.certificate, files, error)) return true;
+  std::cerr << "ripeline: " << error << '\n';
+  return false;
+}
+
 int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::json& json) {
   spec::Diagnostics errors;
   const auto loaded = load(file, command.program, &errors);
@@ -63,6 +77,7 @@ int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::
     const Progress progress("proving " + loaded->source.name);
     return verify::verify(loaded->program, {.solver_steps = command.steps});
   }();
+  if (!command.certificate.empty() && !write_evidence(*loaded, command, verdict)) return bad_input;
   if (command.format == "json") {
     json = verify::report_json(loaded->program, loaded->source, verdict);
   } else {
@@ -72,6 +87,10 @@ int verify_one(const std::string& file, const VerifyCommand& command, nlohmann::
 }
 
 int run(const VerifyCommand& command) {
+  if (!command.certificate.empty() && command.files.size() > 1) {
+    std::cerr << "ripeline: --certificate is for one FILE; give each its own folder\n";
+    return bad_input;
+  }
   int code = ok;
   nlohmann::json all = nlohmann::json::array();
   for (const std::string& file : command.files) {
@@ -102,6 +121,10 @@ void add_verify(CLI::App& app, int& exit_code) {
   command->add_option("--format", options->format, "text, or json on standard output")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
+  command
+      ->add_option("--certificate", options->certificate,
+                   "write what the verdict rests on into this folder, for `ripeline recheck`")
+      ->type_name("DIR");
   command->footer(
       "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
       "order 2, 1, 3, 0.");
