@@ -68,7 +68,7 @@ Finished run_process(const std::vector<std::string>& command, std::chrono::milli
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  finished.how = !ended                ? Finished::How::timed_out
+  finished.how = !ended                   ? Finished::How::timed_out
                  : WIFEXITED(status) != 0 ? Finished::How::exited
                                           : Finished::How::failed;
   return finished;

@@ -1,8 +1,8 @@
 // ripeline recheck: a certificate, checked with another solver.
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -67,7 +67,8 @@ class Questions {
     if (folder_.empty() || !(std::ofstream(path, std::ios::binary) << text << std::flush)) {
       return {verify::Answer::unknown, "the question could not be written to a temporary file"};
     }
-    const Finished done = run_process({command.solver, path}, std::chrono::seconds(command.seconds));
+    const Finished done =
+        run_process({command.solver, path}, std::chrono::seconds(command.seconds));
     if (done.how == Finished::How::timed_out) {
       return {verify::Answer::unknown, fmt::format("not within {} s", command.seconds)};
     }
@@ -118,7 +119,8 @@ std::string text_of(const RecheckCommand& command, const verify::RecheckReport& 
   }
   text += "\n";
   for (const verify::RecheckStep& step : report.steps) {
-    const std::string result = step.result == verify::RecheckResult::accepted ? "ok" : name_of(step.result);
+    const std::string result =
+        step.result == verify::RecheckResult::accepted ? "ok" : name_of(step.result);
     text += fmt::format("  {:<12} {:<10} {}{}{}\n", step.name, result, step.where,
                         step.where.empty() ? "" : ": ", step.detail);
   }
@@ -170,9 +172,9 @@ int run(const RecheckCommand& command) {
     return bad_input;
   }
   if (command.format == "json") {
-    std::cout << json_of(report, solver)
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
+    std::cout
+        << json_of(report, solver).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+        << '\n';
   } else {
     std::cout << text_of(command, report, solver);
   }

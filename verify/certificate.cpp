@@ -32,9 +32,8 @@ Json peak_json(const Program& program, const Claim& claim) {
 }
 
 Json claim_json(const Program& program, const Claim& claim) {
-  Json json = {{"name", claim.obligation},
-               {"verdict", name_of(claim.outcome)},
-               {"method", claim.method}};
+  Json json = {
+      {"name", claim.obligation}, {"verdict", name_of(claim.outcome)}, {"method", claim.method}};
   if (!claim.counts.empty()) json["counts"] = claim.counts;
   if (!claim.peaks.empty()) json["peak"] = peak_json(program, claim);
   if (claim.outcome == Outcome::refuted) json["microbatches"] = claim.microbatches;
@@ -62,13 +61,12 @@ std::string slug(const std::string& name) {
 // In the form of `verify --format json`, so that whoever replays those replays this.
 std::string run_file(const Program& program, const Json& obligation) {
   const Json& run = obligation.at("counterexample");
-  const Json file = {
-      {"schema", "ripeline.run/1"},
-      {"hash", spec::hash_text(program.hash)},
-      {"obligations", Json::array({{{"name", obligation.at("name")},
-                                    {"counterexample",
-                                     {{"microbatches", run.at("microbatches")},
-                                      {"events", run.at("events")}}}}})}};
+  const Json file = {{"schema", "ripeline.run/1"},
+                     {"hash", spec::hash_text(program.hash)},
+                     {"obligations", Json::array({{{"name", obligation.at("name")},
+                                                   {"counterexample",
+                                                    {{"microbatches", run.at("microbatches")},
+                                                     {"events", run.at("events")}}}}})}};
   return file.dump(1) + "\n";
 }
 

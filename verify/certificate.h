@@ -32,7 +32,8 @@ using Files = std::map<std::string, std::string>;
 inline constexpr const char* kManifest = "certificate.json";
 
 // `source` and `options` are what `program` was compiled from, `tool` is this program's version.
-[[nodiscard]] Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& options,
+[[nodiscard]] Files certificate_of(const spec::Source& source,
+                                   const spec::ElaborateOptions& options,
                                    const spec::Program& program, const Verdict& verdict,
                                    const std::string& tool);
 

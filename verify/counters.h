@@ -59,8 +59,8 @@ class CounterQueries {
   // The invariant holds before the first task, and every task that starts keeps it.
   [[nodiscard]] bool invariant_is_inductive();
   // The same as terms, for evidence: everything is asked, what is plain to see as well.
-  [[nodiscard]] Term at_start();                // no task has ended
-  [[nodiscard]] Term invariant_broken();        // as things are
+  [[nodiscard]] Term at_start();                 // no task has ended
+  [[nodiscard]] Term invariant_broken();         // as things are
   [[nodiscard]] Term broken_by_start(int lane);  // by a task of this lane that may start
   // How many of a writing solver's required terms come before the invariant.
   [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }

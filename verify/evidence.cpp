@@ -35,9 +35,7 @@ std::string linear_text(const Program& program, const Linear& linear) {
 class CycleSearch {
  public:
   CycleSearch(const Program& program, int microbatches)
-      : program_(program),
-        microbatches_(microbatches),
-        result_(run_order(program, microbatches)) {
+      : program_(program), microbatches_(microbatches), result_(run_order(program, microbatches)) {
     if (result_.invalid || result_.finished) return;
     const spec::Order& order = at(program.orders, program.dispatch.order);
     done_.assign(program.lanes.size(), 0);
@@ -86,8 +84,7 @@ class CycleSearch {
       if (at(done_, producer) > task.microbatch) continue;
       const int other = at(program_.lanes, producer).rank;
       const auto& tasks = at(rest_, other);
-      const auto found =
-          std::find(tasks.begin(), tasks.end(), Task{producer, task.microbatch});
+      const auto found = std::find(tasks.begin(), tasks.end(), Task{producer, task.microbatch});
       if (found != tasks.end()) return {other, static_cast<std::size_t>(found - tasks.begin())};
     }
     return {-1, 0};
@@ -102,7 +99,8 @@ class CycleSearch {
     for (std::size_t i = chain.size(); i-- > static_cast<std::size_t>(start);) {
       const std::size_t next = i + 1 == chain.size() ? static_cast<std::size_t>(start) : i + 1;
       const auto& rest = at(rest_, chain[next]);
-      tasks.insert(tasks.end(), rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(to[i]) + 1);
+      tasks.insert(tasks.end(), rest.begin(),
+                   rest.begin() + static_cast<std::ptrdiff_t>(to[i]) + 1);
     }
     return tasks;
   }
@@ -253,8 +251,8 @@ class Gathering {
   }
 
   void ready_memory(const Claim& claim) {
-    const AssertedBounds asserted = asserted_bounds(program_, counters().solver(),
-                                                    counters().microbatches(), Fault::none);
+    const AssertedBounds asserted =
+        asserted_bounds(program_, counters().solver(), counters().microbatches(), Fault::none);
     if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
     std::vector<Term> beyond;
     std::vector<Term> broken;
@@ -294,8 +292,8 @@ class Gathering {
                      false});
     first.push_back({"invariant: some state has it", {counters().at_start()}, true, true});
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-      first.push_back({"invariant: broken by " + program_.lane_name(lane),
-                       {counters().broken_by_start(lane)}});
+      first.push_back(
+          {"invariant: broken by " + program_.lane_name(lane), {counters().broken_by_start(lane)}});
     }
     asked_.insert(asked_.begin(), first.begin(), first.end());
     for (const Linear& fact : counters().counters().invariant) {

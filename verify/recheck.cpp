@@ -29,6 +29,10 @@ std::optional<Outcome> outcome_of(const std::string& name) {
   return std::nullopt;
 }
 
+std::string plural(std::size_t n, const std::string& noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 const char* word(Answer answer) {
   return answer == Answer::sat ? "sat" : answer == Answer::unsat ? "unsat" : "unknown";
 }
@@ -50,10 +54,10 @@ class Recheck {
   RecheckReport run() {
     using Step = void (Recheck::*)();
     constexpr std::pair<const char*, Step> kSteps[] = {
-        {"manifest", &Recheck::manifest},       {"files", &Recheck::hashes},
-        {"program", &Recheck::program},         {"obligations", &Recheck::obligations},
-        {"runs", &Recheck::runs},               {"graphs", &Recheck::graphs},
-        {"states", &Recheck::states},           {"solver", &Recheck::solver},
+        {"manifest", &Recheck::manifest}, {"files", &Recheck::hashes},
+        {"program", &Recheck::program},   {"obligations", &Recheck::obligations},
+        {"runs", &Recheck::runs},         {"graphs", &Recheck::graphs},
+        {"states", &Recheck::states},     {"solver", &Recheck::solver},
     };
     report_.result = RecheckResult::accepted;
     for (const auto& [name, step] : kSteps) {
@@ -87,7 +91,8 @@ class Recheck {
   void manifest() {
     const auto file = files_.find(kManifest);
     if (file == files_.end()) {
-      return say(RecheckResult::no_input, kManifest, "there is no such file: this is no certificate");
+      return say(RecheckResult::no_input, kManifest,
+                 "there is no such file: this is no certificate");
     }
     try {
       given_ = Json::parse(file->second);
@@ -142,7 +147,7 @@ class Recheck {
         return reject(path, "the certificate does not list this file");
       }
     }
-    checked(fmt::format("{} files", listed.size()));
+    checked(plural(listed.size(), "file") + ", each with its hash");
   }
 
   void program() {
@@ -191,7 +196,8 @@ class Recheck {
   }
 
   void obligations() {
-    if (!read_peaks()) return reject(kManifest, "the peaks are not those of the program's resources");
+    if (!read_peaks())
+      return reject(kManifest, "the peaks are not those of the program's resources");
     evidence_ = evidence_for(*program_, statement_.claims);
     const Files derived =
         derived_files(files_.at("program.ripe"), *program_, statement_.claims, evidence_);
@@ -212,18 +218,19 @@ class Recheck {
     const Json expected = manifest_of(statement_, *program_, evidence_, files_);
     const std::string difference = first_difference(without, expected);
     if (!difference.empty()) {
-      return reject(kManifest,
-                    fmt::format("`{}` does not follow from the program and the claims", difference));
+      return reject(kManifest, fmt::format("`{}` does not follow from the program and the claims",
+                                           difference));
     }
     if (!evidence_.gaps.empty()) {
       return say(RecheckResult::undecided, kManifest, evidence_.gaps.front());
     }
-    checked(fmt::format("{} questions and {} graphs, as derived again", evidence_.questions.size(),
-                        evidence_.graphs.size()));
+    checked(fmt::format("{} and {}, as derived again",
+                        plural(evidence_.questions.size(), "question"),
+                        plural(evidence_.graphs.size(), "graph")));
   }
 
   void runs() {
-    int confirmed = 0;
+    std::size_t confirmed = 0;
     for (const Claim& claim : statement_.claims) {
       if (claim.outcome != Outcome::refuted) continue;
       const std::string path = run_path(claim.obligation);
@@ -244,7 +251,7 @@ class Recheck {
       if (!problem.empty()) return reject(path, problem);
       ++confirmed;
     }
-    checked(fmt::format("{} replayed", confirmed));
+    checked(plural(confirmed, "run") + " replayed");
   }
 
   spec::Result<RecordedRun> read_run_file(const std::string& text,
@@ -274,7 +281,7 @@ class Recheck {
                                                graph.order, by_graph ? memory.peaks : none);
       if (!problem.empty()) return reject(path, problem);
     }
-    checked(fmt::format("{} confirmed", evidence_.graphs.size()));
+    checked(plural(evidence_.graphs.size(), "graph") + " confirmed");
   }
 
   void states() {
@@ -287,7 +294,7 @@ class Recheck {
         return say(RecheckResult::undecided, kManifest, what + " has too many states to visit");
       }
     }
-    checked(fmt::format("{} counts visited", evidence_.explorations.size()));
+    checked(plural(evidence_.explorations.size(), "count") + " visited");
   }
 
   void solver() {
@@ -301,16 +308,15 @@ class Recheck {
       const Reply& reply = replies.at(q);
       if (reply.answer == expected) continue;
       if (reply.answer != Answer::unknown) {
-        return reject(query_path(evidence_, q),
-                      fmt::format("the solver's answer is {}, not {}", word(reply.answer),
-                                  word(expected)));
+        return reject(query_path(evidence_, q), fmt::format("the solver's answer is {}, not {}",
+                                                            word(reply.answer), word(expected)));
       }
       if (report_.steps.back().result == RecheckResult::undecided) continue;
       say(RecheckResult::undecided, query_path(evidence_, q),
           "the solver gave no answer" + (reply.detail.empty() ? "" : ": " + reply.detail));
     }
     if (report_.steps.back().result != RecheckResult::undecided) {
-      checked(fmt::format("{} answers, as they must be", texts.size()));
+      checked(plural(texts.size(), "answer") + ", each as it must be");
     }
   }
 

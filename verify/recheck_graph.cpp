@@ -76,7 +76,8 @@ std::string problem_of(const Graph& graph, bool once, bool order, bool cycle) {
       return wrong;
     }
     for (const auto& [before, after] : graph.edges) {
-      if (place.count(before) == 0 || place.count(after) == 0) return "an edge has a task that is none";
+      if (place.count(before) == 0 || place.count(after) == 0)
+        return "an edge has a task that is none";
       if (place[before] >= place[after]) return after + " is in the order before " + before;
     }
   }

@@ -22,8 +22,8 @@ struct GraphCheck {
   std::vector<std::string> order;  // the tasks of the `order` line
 };
 
-// `once`: the ranks' lines have each task once. `order`: the order line has each task once, and every
-// edge goes forward in it. `cycle`: the cycle line is a cycle of the edges.
+// `once`: the ranks' lines have each task once. `order`: the order line has each task once, and
+// every edge goes forward in it. `cycle`: the cycle line is a cycle of the edges.
 [[nodiscard]] GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle);
 
 }  // namespace ripeline::verify

@@ -48,7 +48,7 @@ class Script {
     std::string name;
   };
   struct Use {
-    int count = 0;          // how often it is written, if nothing is shared
+    int count = 0;           // how often it is written, if nothing is shared
     std::uint32_t size = 0;  // of its tree, up to a limit
   };
   [[nodiscard]] std::vector<Use> uses(const std::vector<Id>& asserted) const;

@@ -163,9 +163,8 @@ std::vector<std::string> assumptions_of(const Program& program) {
 }
 
 bool has_other_engines(const Program& program) {
-  return std::any_of(program.lanes.begin(), program.lanes.end(), [](const spec::Lane& lane) {
-    return lane.engine != spec::Engine::compute;
-  });
+  return std::any_of(program.lanes.begin(), program.lanes.end(),
+                     [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; });
 }
 
 std::string name_of(Outcome outcome) {

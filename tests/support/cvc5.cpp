@@ -12,8 +12,7 @@ namespace ripeline::testing_support {
 namespace {
 
 verify::Reply ask_one(const std::string& text) {
-  std::string path =
-      (std::filesystem::temp_directory_path() / "ripeline-question-XXXXXX").string();
+  std::string path = (std::filesystem::temp_directory_path() / "ripeline-question-XXXXXX").string();
   close(mkstemp(path.data()));
   std::ofstream(path, std::ios::binary) << text;
   FILE* pipe = popen(("timeout 60 cvc5 --lang smt2 '" + path + "' 2>&1").c_str(), "r");
