@@ -45,12 +45,11 @@ class CycleSearch {
       ++at(position, at(program.lanes, task.lane).rank);
     }
     for (int rank = 0; rank < program.ranks; ++rank) {
-      const auto lanes = expand(program, order, rank, microbatches);
+      const auto tasks = expand(program, order, rank, microbatches);
       rest_.emplace_back();
-      std::map<int, int> ahead;
-      for (std::size_t i = at(position, rank); i < lanes.value().size(); ++i) {
-        const int lane = lanes.value()[i];
-        rest_.back().push_back({lane, at(done_, lane) + ahead[lane]++});
+      const std::size_t first = std::min(at(position, rank), tasks.value().size());
+      for (std::size_t i = first; i < tasks.value().size(); ++i) {
+        rest_.back().push_back({tasks.value()[i].lane, tasks.value()[i].microbatch});
       }
     }
   }
@@ -127,12 +126,11 @@ std::optional<std::string> graph_text(const Program& program, int microbatches) 
   }
   text += task_list(program, "tasks", all);
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const auto lanes =
+    const auto tasks =
         expand(program, at(program.orders, program.dispatch.order), rank, microbatches);
-    if (!lanes.ok()) return std::nullopt;
-    std::map<int, int> listed;
+    if (!tasks.ok()) return std::nullopt;
     Run run;
-    for (const int lane : lanes.value()) run.push_back({lane, listed[lane]++});
+    for (const spec::OrderTask& task : tasks.value()) run.push_back({task.lane, task.microbatch});
     text += task_list(program, "rank", run);
   }
   for (const spec::Edge& edge : program.edges) {
@@ -152,7 +150,7 @@ class Gathering {
   Evidence run() {
     bool claimed = false;
     for (const Claim& c : claims_) claimed = claimed || c.outcome != Outcome::unknown;
-    if (claimed && (!program_.unsupported.empty() || has_other_engines(program_))) {
+    if (claimed && (!program_.unsupported.empty() || !spec::features_of(program_).empty())) {
       gap("The program uses what certificates do not cover.");
       return std::move(found_);
     }
@@ -312,6 +310,9 @@ class Gathering {
   }
 
   void by_cuts(const Claim& claim) {
+    if (!at(program_.orders, program_.dispatch.order).streams.empty()) {
+      return gap("An order with streams is not what certificates can carry for every count.");
+    }
     if (!cuts().problem().empty()) {
       return gap("The order's counts are not linear: " + cuts().problem() + ".");
     }

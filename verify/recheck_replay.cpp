@@ -129,8 +129,8 @@ std::string confirm_not_once(const Program& program, int microbatches) {
   const spec::Order& order = at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks; ++rank) {
     std::vector<int> listed(program.lanes.size(), 0);
-    const auto lanes = expand(program, order, rank, microbatches);
-    for (const int lane : lanes.value()) ++at(listed, lane);
+    const auto tasks = expand(program, order, rank, microbatches);
+    for (const spec::OrderTask& task : tasks.value()) ++at(listed, task.lane);
     for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
       if (at(listed, lane) != microbatches) return {};
     }

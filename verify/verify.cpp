@@ -146,9 +146,8 @@ class Judge {
 }  // namespace
 
 std::vector<std::string> assumptions_of(const Program& program) {
-  const bool bounded_links =
-      std::any_of(program.edges.begin(), program.edges.end(),
-                  [](const spec::Edge& e) { return e.inbox >= 0; });
+  const bool bounded_links = std::any_of(program.edges.begin(), program.edges.end(),
+                                         [](const spec::Edge& e) { return e.inbox >= 0; });
   return {
       "Every task that starts ends.",
       "Links are reliable: a message that is sent arrives, whole and once.",
