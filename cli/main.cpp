@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
 
   int exit_code = ok;
   add_verify(app, exit_code);
+  add_recheck(app, exit_code);
   add_generate(app, exit_code);
   add_library(app, exit_code);
   add_format(app, exit_code);

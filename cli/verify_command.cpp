@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/certificate_folder.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -25,6 +26,7 @@ struct VerifyCommand {
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool layouts = false;
   std::string least;  // of what the least is asked for; empty: of nothing
+  std::string certificate;  // the folder; empty: none
 };
 
 int exit_code_of(verify::Outcome outcome) {
@@ -57,6 +59,18 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
           {"program", file},
           {"verdict", "bad input"},
           {"errors", list}};
+}
+
+// Of every verdict: unknown as well, which says so.
+bool write_evidence(const Loaded& loaded, const VerifyCommand& command,
+                    const verify::Verdict& verdict) {
+  std::string error;
+  const auto options = elaborate_options(command.program, error);
+  const verify::Files files =
+      verify::certificate_of(loaded.source, *options, loaded.program, verdict, RIPELINE_VERSION);
+  if (write_certificate(command.certificate, files, error)) return true;
+  std::cerr << "ripeline: " << error << '\n';
+  return false;
 }
 
 // What is asked beside the verdict; it changes no exit code. JSON fields, or text as it is printed.
@@ -166,13 +180,23 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
     findings.add_bad_input(file, source, errors);
     return;
   }
-  findings.add(file, *loaded, [&] {
+  verify::Verdict verdict = [&] {
     const Progress progress("proving " + loaded->source.name);
     return verify::verify(loaded->program, {.solver_steps = command.steps});
-  }());
+  }();
+  if (!command.certificate.empty() && !write_evidence(*loaded, command, verdict)) {
+    findings.add_bad_input(file, loaded->source, {});
+    return;
+  }
+  findings.add(file, *loaded, std::move(verdict));
 }
 
 int run(const VerifyCommand& command) {
+  if (!command.certificate.empty() &&
+      (command.files.size() > 1 || is_folder(command.files.front()))) {
+    std::cerr << "ripeline: --certificate is for one FILE; give each its own folder\n";
+    return bad_input;
+  }
   Findings findings(command);
   bool one = command.files.size() == 1;
   for (const std::string& file : command.files) {
@@ -218,6 +242,10 @@ void add_verify(CLI::App& app, int& exit_code) {
                    "sends: the fewest credits with which un-grouped sends of `dispatch in "
                    "order` are safe")
       ->check(CLI::IsMember({"sends"}));
+  command
+      ->add_option("--certificate", options->certificate,
+                   "write what the verdict rests on into this folder, for `ripeline recheck`")
+      ->type_name("DIR");
   command->footer(
       "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
       "order 2, 1, 3, 0.");

@@ -429,9 +429,9 @@ class Counting {
 
 Counters count(const Program& program, Fault fault) { return Counting(program, fault).run(); }
 
-CounterQueries::CounterQueries(const Program& program, Counters counters, std::uint64_t steps,
+CounterQueries::CounterQueries(const Program& program, Counters counters, SolverUse use,
                                Fault fault)
-    : program_(program), counters_(std::move(counters)), fault_(fault), solver_(steps) {
+    : program_(program), counters_(std::move(counters)), fault_(fault), solver_(use) {
   microbatches_ = solver_.integer("microbatches");
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     done_.push_back(solver_.integer("done " + program.lane_name(lane)));
@@ -444,6 +444,7 @@ CounterQueries::CounterQueries(const Program& program, Counters counters, std::u
   if (program.microbatches.max) {
     solver_.require(microbatches_ <= solver_.number(*program.microbatches.max));
   }
+  before_invariant_ = use.writes ? solver_.required() : 0;
   for (const Linear& fact : counters_.invariant) {
     solver_.require(solver_.number(0) <= term(fact));
   }
@@ -495,6 +496,30 @@ bool CounterQueries::invariant_is_inductive() {
     if (kept != Answer::unsat) return false;
   }
   return true;
+}
+
+Term CounterQueries::at_start() {
+  std::vector<Term> facts;
+  for (const Term& done : done_) facts.push_back(done == solver_.number(0));
+  return solver_.all_of(facts);
+}
+
+Term CounterQueries::invariant_broken() {
+  std::vector<Term> broken;
+  for (const Linear& fact : counters_.invariant) {
+    broken.push_back(term(fact) < solver_.number(0));
+  }
+  return solver_.any_of(broken);
+}
+
+Term CounterQueries::broken_by_start(int lane) {
+  std::vector<Term> broken;
+  for (const Linear& fact : counters_.invariant) {
+    Linear after = fact;
+    after.constant += fact.factor_of(lane);
+    broken.push_back(term(after) < solver_.number(0));
+  }
+  return solver_.all_of({may_start(lane), solver_.any_of(broken)});
 }
 
 Term CounterQueries::stuck() {

@@ -54,10 +54,16 @@ struct Counters {
 // The counters as terms of a solver, with the invariant and the range required.
 class CounterQueries {
  public:
-  CounterQueries(const spec::Program& program, Counters counters, std::uint64_t steps, Fault fault);
+  CounterQueries(const spec::Program& program, Counters counters, SolverUse use, Fault fault);
 
   // The invariant holds before the first task, and every task that starts keeps it.
   [[nodiscard]] bool invariant_is_inductive();
+  // The same as terms, for evidence: everything is asked, what is plain to see as well.
+  [[nodiscard]] Term at_start();                 // no task has ended
+  [[nodiscard]] Term invariant_broken();         // as things are
+  [[nodiscard]] Term broken_by_start(int lane);  // by a task of this lane that may start
+  // How many of a writing solver's required terms come before the invariant.
+  [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
   [[nodiscard]] bool exact() const { return counters_.inexact.empty(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
@@ -90,6 +96,7 @@ class CounterQueries {
   Term microbatches_;
   std::vector<Term> done_;     // per lane
   std::vector<Term> arrived_;  // of shared slots
+  std::size_t before_invariant_ = 0;
 };
 
 // The least value of `objective` that the extra terms allow; they are known to allow one. The

@@ -17,8 +17,8 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-CutQueries::CutQueries(const Program& program, std::uint64_t steps, Fault fault)
-    : program_(program), fault_(fault), solver_(steps) {
+CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault)
+    : program_(program), fault_(fault), solver_(use) {
   microbatches_ = solver_.integer("microbatches");
   require_range();
   const spec::Order& order = at(program.orders, program.dispatch.order);
@@ -28,9 +28,9 @@ CutQueries::CutQueries(const Program& program, std::uint64_t steps, Fault fault)
   }
 }
 
-CutQueries::CutQueries(const Program& program, std::uint64_t steps, Fault fault,
+CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault,
                        const PeriodicFamily& family, std::int64_t remainder)
-    : program_(program), fault_(fault), solver_(steps) {
+    : program_(program), fault_(fault), solver_(use) {
   const Term turn = solver_.integer("turn of all");
   microbatches_ = family.period * turn + solver_.number(remainder);
   require_range();

@@ -92,7 +92,12 @@ struct Finding {
   spec::Span span{};
   std::optional<Counterexample> counterexample{};
   std::optional<Counterexample> other_choices{};
+  std::vector<int> counts{};  // see Obligation
 };
+
+[[nodiscard]] std::vector<std::string> assumptions_of(const spec::Program& program);
+// Without, each rank runs one task at a time and counters, graph and search can follow it.
+[[nodiscard]] bool has_other_engines(const spec::Program& program);
 
 template <class T>
 [[nodiscard]] const T& at(const std::vector<T>& v, int i) {

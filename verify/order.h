@@ -50,10 +50,10 @@ struct Overflow {
 // microbatches.
 class CutQueries {
  public:
-  CutQueries(const spec::Program& program, std::uint64_t steps, Fault fault);
+  CutQueries(const spec::Program& program, SolverUse use, Fault fault);
   // Only the counts period * q + remainder, those from `first` on: of an order with streams.
-  CutQueries(const spec::Program& program, std::uint64_t steps, Fault fault,
-             const PeriodicFamily& family, std::int64_t remainder);
+  CutQueries(const spec::Program& program, SolverUse use, Fault fault, const PeriodicFamily& family,
+             std::int64_t remainder);
 
   // Why there is nothing to ask: a count is not linear. Then nothing else may be called.
   [[nodiscard]] const std::string& problem() const { return problem_; }

@@ -107,6 +107,7 @@ Finding ReadinessJudge::settle(const Question& question) {
       found.other_choices = refuted(question, next, hunted, false).counterexample;
     }
     if (hunted.what == Hunted::What::open) open.push_back(next);
+    if (hunted.what == Hunted::What::safe) found.counts.push_back(next);
     last = next;
   }
   if (found.other_choices) {

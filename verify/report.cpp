@@ -281,6 +281,14 @@ Json report_json(const Program& program, const spec::Source& source, const Verdi
           {"solver", verdict.solver}};
 }
 
+spec::Result<RecordedRun> read_counterexample(const Program& program, const Json& run) {
+  try {
+    return RunReader(program).read(run);
+  } catch (const nlohmann::json::exception&) {
+    return wrong("replay-form", "it is not such an object");
+  }
+}
+
 spec::Result<RecordedRun> read_run(const Program& program, std::string_view text) {
   try {
     const Json json = Json::parse(text);

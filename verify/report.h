@@ -33,5 +33,8 @@ struct RecordedRun {
 };
 [[nodiscard]] spec::Result<RecordedRun> read_run(const spec::Program& program,
                                                  std::string_view json);
+// One `counterexample` of it. May be without events: a program may stick at once.
+[[nodiscard]] spec::Result<RecordedRun> read_counterexample(const spec::Program& program,
+                                                            const nlohmann::json& run);
 
 }  // namespace ripeline::verify

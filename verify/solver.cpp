@@ -7,9 +7,14 @@
 #include <limits>
 #include <optional>
 
+#include "verify/smtlib.h"
+
 namespace ripeline::verify {
 
+using Op = Script::Op;
+
 struct Solver::State {
+  std::optional<Script> script;  // of a solver that writes: then nothing below is used
   z3::context context;
   std::vector<z3::expr> terms;
   std::vector<z3::expr> required;
@@ -62,41 +67,57 @@ struct Solver::State {
   }
 };
 
-Solver::Solver(std::uint64_t steps) : state_(std::make_unique<State>()) {
-  state_->steps = steps;
-  state_->limit_solver(steps);
+Solver::Solver(SolverUse use) : state_(std::make_unique<State>()) {
+  if (use.writes) state_->script.emplace();
+  state_->steps = use.steps;
+  state_->limit_solver(use.steps);
 }
 
 Solver::~Solver() = default;
 
 Term Solver::integer(const std::string& name) {
+  if (state_->script) return {this, state_->script->add(Op::integer, {}, 0, name)};
   return {this, state_->add(state_->context.int_const(name.c_str()))};
 }
 
 Term Solver::number(std::int64_t value) {
+  if (state_->script) return {this, state_->script->add(Op::number, {}, value)};
   return {this, state_->add(state_->context.int_val(value))};
+}
+
+std::vector<std::uint32_t> Solver::ids(const std::vector<Term>& terms) {
+  std::vector<std::uint32_t> found;
+  for (const Term& t : terms) found.push_back(t.id_);
+  return found;
 }
 
 Term Solver::sum(const std::vector<Term>& terms) {
   if (terms.empty()) return number(0);
+  if (state_->script) return {this, state_->script->add(Op::sum, ids(terms))};
   z3::expr_vector parts(state_->context);
   for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
   return {this, state_->add(z3::sum(parts))};
 }
 
 Term Solver::all_of(const std::vector<Term>& terms) {
+  if (state_->script) return {this, state_->script->add(Op::all_of, ids(terms))};
   z3::expr_vector parts(state_->context);
   for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
   return {this, state_->add(z3::mk_and(parts))};
 }
 
 Term Solver::any_of(const std::vector<Term>& terms) {
+  if (state_->script) return {this, state_->script->add(Op::any_of, ids(terms))};
   z3::expr_vector parts(state_->context);
   for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
   return {this, state_->add(z3::mk_or(parts))};
 }
 
 void Solver::require(Term truth) {
+  if (state_->script) {
+    state_->script->require(truth.id_);
+    return;
+  }
   state_->required.push_back(state_->terms[truth.id_]);
   state_->solver.add(state_->terms[truth.id_]);
 }
@@ -104,7 +125,7 @@ void Solver::require(Term truth) {
 Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
                      std::uint64_t steps) {
   Answer found = Answer::unknown;
-  if (!state_->broken) try {
+  if (!state_->broken && !state_->script) try {
       std::vector<z3::expr> parts;
       for (const Term& t : extra) parts.push_back(state_->terms[t.id_]);
       if (steps > 0) state_->limit_solver(steps);
@@ -130,6 +151,13 @@ bool Solver::truth(Term truth) const {
   return state_->model->eval(state_->terms[truth.id_], true).is_true();
 }
 
+std::size_t Solver::required() const { return state_->script->required(); }
+
+std::string Solver::script(const std::string& title, const std::vector<Term>& extra,
+                           std::size_t required) const {
+  return state_->script->text(title, ids(extra), required);
+}
+
 std::string Solver::version() {
   unsigned major = 0;
   unsigned minor = 0;
@@ -141,42 +169,52 @@ std::string Solver::version() {
 
 Term operator+(Term a, Term b) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::sum, {a.id_, b.id_})};
   return {a.solver_, s.add(s.terms[a.id_] + s.terms[b.id_])};
 }
 Term operator-(Term a, Term b) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::difference, {a.id_, b.id_})};
   return {a.solver_, s.add(s.terms[a.id_] - s.terms[b.id_])};
 }
 Term operator*(std::int64_t factor, Term a) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::times, {a.id_}, factor)};
   return {a.solver_, s.add(s.context.int_val(factor) * s.terms[a.id_])};
 }
 Term operator<=(Term a, Term b) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::at_most, {a.id_, b.id_})};
   return {a.solver_, s.add(s.terms[a.id_] <= s.terms[b.id_])};
 }
 Term operator<(Term a, Term b) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::less, {a.id_, b.id_})};
   return {a.solver_, s.add(s.terms[a.id_] < s.terms[b.id_])};
 }
 Term operator==(Term a, Term b) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::equal, {a.id_, b.id_})};
   return {a.solver_, s.add(s.terms[a.id_] == s.terms[b.id_])};
 }
 Term operator!(Term a) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::negation, {a.id_})};
   return {a.solver_, s.add(!s.terms[a.id_])};
 }
 Term floor_div(Term a, std::int64_t divisor) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::floor_div, {a.id_}, divisor)};
   return {a.solver_, s.add(z3::operator/(s.terms[a.id_], s.context.int_val(divisor)))};
 }
 Term floor_mod(Term a, std::int64_t divisor) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::floor_mod, {a.id_}, divisor)};
   return {a.solver_, s.add(z3::mod(s.terms[a.id_], s.context.int_val(divisor)))};
 }
 Term if_then_else(Term condition, Term a, Term b) {
   auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::choice, {condition.id_, a.id_, b.id_})};
   return {a.solver_, s.add(z3::ite(s.terms[condition.id_], s.terms[a.id_], s.terms[b.id_]))};
 }
 

@@ -3,7 +3,8 @@
 // A Term is a handle that belongs to one Solver and must not outlive it. check() decides the
 // required terms together with the extra ones given, within a number of solver steps; the extra
 // ones are then forgotten. `unknown` is an answer like the others and proves nothing. Never throws.
-// One thread; solvers share nothing.
+// A solver that writes is never asked: its terms become SMT-LIB text, without Z3. One thread;
+// solvers share nothing.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +41,22 @@ class Term {
 
 enum class Answer : std::uint8_t { sat, unsat, unknown };
 
+// What a solver is for.
+struct SolverUse {
+  // To solve: `steps` is Z3's rlimit for each check; 0 means no limit.
+  SolverUse(std::uint64_t limit) : steps(limit) {}
+  [[nodiscard]] static SolverUse writing() {
+    SolverUse use(0);
+    use.writes = true;
+    return use;
+  }
+  std::uint64_t steps;
+  bool writes = false;  // check() then answers unknown
+};
+
 class Solver {
  public:
-  // `steps` is Z3's rlimit for each check; 0 means no limit.
-  explicit Solver(std::uint64_t steps);
+  explicit Solver(SolverUse use);
   ~Solver();
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
@@ -70,6 +83,12 @@ class Solver {
   // Every check so far, in order.
   [[nodiscard]] const std::vector<Query>& queries() const { return queries_; }
 
+  // Of a solver that writes: a whole SMT-LIB file that asks for the first `required` of the
+  // required terms and the extra ones.
+  [[nodiscard]] std::size_t required() const;
+  [[nodiscard]] std::string script(const std::string& title, const std::vector<Term>& extra,
+                                   std::size_t required) const;
+
   [[nodiscard]] static std::string version();  // Z3 4.16.0
 
  private:
@@ -84,6 +103,8 @@ class Solver {
   friend Term floor_div(Term a, std::int64_t divisor);
   friend Term floor_mod(Term a, std::int64_t divisor);
   friend Term if_then_else(Term condition, Term a, Term b);
+
+  [[nodiscard]] static std::vector<std::uint32_t> ids(const std::vector<Term>& terms);
 
   std::unique_ptr<State> state_;
   std::vector<Query> queries_;

@@ -31,7 +31,7 @@ class Judge {
   Verdict run() {
     for (const char* name : kNames) verdict_.obligations.push_back(unknown(name, ""));
     verdict_.solver = Solver::version();
-    verdict_.assumptions = assumptions();
+    verdict_.assumptions = assumptions_of(program_);
     if (const auto missing = not_supported(); !missing.empty()) {
       name_unsupported(missing);
     } else if (program_.dispatch.in_order) {
@@ -73,6 +73,7 @@ class Judge {
     o.span = found.span;
     o.counterexample = found.counterexample;
     o.other_choices = found.other_choices;
+    o.counts = found.counts;
     o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
@@ -126,31 +127,6 @@ class Judge {
     }
   }
 
-  std::vector<std::string> assumptions() const {
-    std::vector<std::string> said = {
-        "Every task that starts ends.",
-        "Links are reliable: a message that is sent arrives, whole and once.",
-        bounded_links()
-            ? "A message takes a slot of its link when it is sent off, and its sender goes "
-              "on without one; links without a bound have a slot for each."
-            : "Each message has a slot of its own at its receiver, so no send waits.",
-        one_engine() ? "A rank runs one task at a time, and none waits inside for a message."
-                     : "An engine runs one task at a time, and none waits inside for a message.",
-        "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
-    };
-    return said;
-  }
-
-  bool one_engine() const {
-    return std::all_of(program_.lanes.begin(), program_.lanes.end(),
-                       [](const spec::Lane& lane) { return lane.engine == spec::Engine::compute; });
-  }
-
-  bool bounded_links() const {
-    return std::any_of(program_.edges.begin(), program_.edges.end(),
-                       [](const spec::Edge& e) { return e.inbox >= 0; });
-  }
-
   Outcome worst() const {
     Outcome outcome = Outcome::proved;
     for (const Obligation& o : verdict_.obligations) {
@@ -167,6 +143,27 @@ class Judge {
 };
 
 }  // namespace
+
+std::vector<std::string> assumptions_of(const Program& program) {
+  const bool bounded_links = std::any_of(program.edges.begin(), program.edges.end(),
+                                         [](const spec::Edge& e) { return e.inbox >= 0; });
+  return {
+      "Every task that starts ends.",
+      "Links are reliable: a message that is sent arrives, whole and once.",
+      bounded_links ? "A message takes a slot of its link when it is sent off, and its sender goes "
+                      "on without one; links without a bound have a slot for each."
+                    : "Each message has a slot of its own at its receiver, so no send waits.",
+      has_other_engines(program)
+          ? "An engine runs one task at a time, and none waits inside for a message."
+          : "A rank runs one task at a time, and none waits inside for a message.",
+      "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
+  };
+}
+
+bool has_other_engines(const Program& program) {
+  return std::any_of(program.lanes.begin(), program.lanes.end(),
+                     [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; });
+}
 
 std::string name_of(Outcome outcome) {
   switch (outcome) {

@@ -60,6 +60,9 @@ struct Obligation {
   std::optional<Counterexample> counterexample;
   // Of unknown deadlock or memory: a run that other choices than the dispatch's make.
   std::optional<Counterexample> other_choices;
+  // Of method `states`: the microbatch counts of which every state was visited. All other counts
+  // in range are proved by counters.
+  std::vector<int> counts;
   // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the
   // microbatches.
   std::map<std::string, std::vector<std::optional<std::int64_t>>> peak;

@@ -94,18 +94,32 @@ TEST_F(Cli, help_teaches_and_succeeds) {
   for (const char* word : {"verify", "generate", "library", "format", "launch", "Exit codes"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
-  for (const char* command : {"verify", "generate", "library", "format", "launch"}) {
+  for (const char* command : {"verify", "recheck", "generate", "library", "format", "launch"}) {
     EXPECT_EQ(ripeline(std::string(command) + " --help").exit_code, 0) << command;
   }
 }
 
 TEST_F(Cli, usage_errors_exit_2) {
-  for (const char* arguments :
-       {"", "frobnicate", "verify", "verify bf --no-such-option", "verify bf -D ranks",
-        "verify bf -D ranks=x", "verify bf -D ranks=2 -D ranks=3", "verify no_such_file.ripe",
-        "verify .", "generate bf -o x.h", "generate bf --name 2x -o x.h", "verify bf -D nobody=3",
-        "library nobody", "launch -n 2", "verify bf --dispatch 'ready by nobody'",
-        "verify bf --format yaml"}) {
+  for (const char* arguments : {"",
+                                "frobnicate",
+                                "verify",
+                                "verify bf --no-such-option",
+                                "verify bf -D ranks",
+                                "verify bf -D ranks=x",
+                                "verify bf -D ranks=2 -D ranks=3",
+                                "verify no_such_file.ripe",
+                                "verify .",
+                                "generate bf -o x.h",
+                                "generate bf --name 2x -o x.h",
+                                "verify bf -D nobody=3",
+                                "library nobody",
+                                "launch -n 2",
+                                "verify bf --dispatch 'ready by nobody'",
+                                "verify bf --format yaml",
+                                "verify bf 1f1b --certificate x",
+                                "recheck",
+                                "recheck nowhere",
+                                "recheck ."}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments << '\n' << outcome.out;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -234,6 +248,62 @@ TEST_F(Cli, generate_unproved_says_so_in_the_file) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
   EXPECT_NE(outcome.out.find("nothing was proved"), std::string::npos);
   EXPECT_NE(read("x.h").find("NOT PROVED"), std::string::npos);
+}
+
+TEST_F(Cli, a_certificate_of_each_verdict_is_written_and_rechecked) {
+  write("sticks.ripe", kSticks);
+  write("unknown.ripe", kUnknown);
+  EXPECT_EQ(ripeline("verify bf -D ranks=2 --certificate c").exit_code, 0);
+  const Outcome accepted = ripeline("recheck c");
+  EXPECT_EQ(accepted.exit_code, 0) << accepted.out;
+  EXPECT_NE(accepted.out.find("c: accepted, bf is proved (cvc5"), std::string::npos);
+  EXPECT_EQ(ripeline("verify sticks.ripe --certificate c").exit_code, 1);  // in its place
+  const Outcome refuted = ripeline("recheck c --format json", "2>/dev/null");
+  EXPECT_EQ(refuted.exit_code, 0) << refuted.out;
+  const auto json = nlohmann::json::parse(refuted.out);
+  EXPECT_EQ(json.at("schema"), "ripeline.recheck/1");
+  EXPECT_EQ(json.at("result"), "accepted");
+  EXPECT_EQ(json.at("verdict"), "refuted");
+  EXPECT_EQ(json.at("steps").at(0).at("name"), "manifest");
+  EXPECT_EQ(ripeline("verify unknown.ripe --certificate c").exit_code, 3);
+  EXPECT_EQ(ripeline("recheck c").exit_code, 3);
+}
+
+TEST_F(Cli, recheck_says_which_file_is_wrong) {
+  ASSERT_EQ(ripeline("verify bf -D ranks=2 --certificate c").exit_code, 0);
+  write("c/invariant.txt", "0 <= 0\n");
+  const Outcome changed = ripeline("recheck c");
+  EXPECT_EQ(changed.exit_code, 1);
+  EXPECT_NE(changed.out.find("rejected   invariant.txt: its hash"), std::string::npos);
+  fs::remove(folder_ / "c" / "invariant.txt");
+  fs::create_symlink("/dev/null", folder_ / "c" / "invariant.txt");
+  EXPECT_EQ(ripeline("recheck c").exit_code, 2);
+}
+
+TEST_F(Cli, recheck_without_a_solver_or_an_answer_never_accepts) {
+  ASSERT_EQ(ripeline("verify bf -D ranks=2 --certificate c").exit_code, 0);
+  const Outcome missing = ripeline("recheck c --solver no_such_solver");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.out.find("apt-get install cvc5"), std::string::npos) << missing.out;
+  EXPECT_EQ(ripeline("recheck c --solver true").exit_code, 3);  // says nothing
+  EXPECT_EQ(ripeline("recheck c --solver echo").exit_code, 3);  // says the file's name
+  write("slow", "#!/bin/sh\n[ \"$1\" = --version ] || exec sleep 60\n");
+  fs::permissions(folder_ / "slow", fs::perms::owner_all);
+  const Outcome slow = ripeline("recheck c --solver ./slow --time-limit 1");
+  EXPECT_EQ(slow.exit_code, 3) << slow.out;
+  EXPECT_NE(slow.out.find("not within 1 s"), std::string::npos) << slow.out;
+  write("liar", "#!/bin/sh\necho sat\n");
+  fs::permissions(folder_ / "liar", fs::perms::owner_all);
+  EXPECT_EQ(ripeline("recheck c --solver ./liar").exit_code, 1);
+}
+
+TEST_F(Cli, a_certificate_is_not_written_over_other_files) {
+  fs::create_directory(folder_ / "c");
+  write("c/thesis.txt", "years of work");
+  const Outcome outcome = ripeline("verify bf -D ranks=2 --certificate c");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.out.find("thesis.txt"), std::string::npos) << outcome.out;
+  EXPECT_EQ(read("c/thesis.txt"), "years of work");
 }
 
 TEST_F(Cli, format_checks_and_rewrites) {

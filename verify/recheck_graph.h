@@ -1,0 +1,29 @@
+// check_graph: a certificate's graph, judged from its text alone.
+//
+// Shares no code with the verifier: it reads words and compares them. The lines are
+//   ripeline.graph/1
+//   microbatches N
+//   tasks T …      every task, each once
+//   rank T …       one line per rank: its order, each task strictly before the next
+//   need T U       T strictly before U
+//   order T …      the witness: a topological order, or as much of it as can run
+//   cycle T …      the witness of a deadlock: each before the next, and the last before the first
+// Pure; never throws but for want of memory.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ripeline::verify {
+
+struct GraphCheck {
+  std::string problem;             // empty: it is as claimed
+  std::vector<std::string> order;  // the tasks of the `order` line
+};
+
+// `once`: the ranks' lines have each task once. `order`: the order line has each task once, and
+// every edge goes forward in it. `cycle`: the cycle line is a cycle of the edges.
+[[nodiscard]] GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle);
+
+}  // namespace ripeline::verify

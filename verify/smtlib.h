@@ -1,0 +1,62 @@
+// Script: terms as SMT-LIB 2 text, for solvers other than the one that is linked in.
+//
+// Holds the terms of one Solver that writes instead of solving. text() is a whole file: QF_LIA,
+// declarations, plain assertions without names of their own, one check-sat. The same terms give the
+// same bytes on every machine. One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ripeline::verify {
+
+class Script {
+ public:
+  enum class Op : std::uint8_t {
+    integer,     // a variable
+    number,      // a literal
+    sum,         // of one or more
+    difference,  // of two
+    times,       // of a literal and an integer
+    all_of,
+    any_of,
+    negation,
+    at_most,
+    less,
+    equal,      // of two integers
+    floor_div,  // by a literal above 0
+    floor_mod,
+    choice,  // if, then, else
+  };
+  using Id = std::uint32_t;
+
+  Id add(Op op, std::vector<Id> args, std::int64_t value = 0, std::string name = {});
+  void require(Id truth) { required_.push_back(truth); }
+  [[nodiscard]] std::size_t required() const { return required_.size(); }
+
+  // The first `required` of the required terms, then the extra ones. `title` becomes a comment.
+  [[nodiscard]] std::string text(const std::string& title, const std::vector<Id>& extra,
+                                 std::size_t required) const;
+
+ private:
+  struct Node {
+    Op op;
+    std::vector<Id> args;
+    std::int64_t value;
+    std::string name;
+  };
+  struct Use {
+    int count = 0;           // how often it is written, if nothing is shared
+    std::uint32_t size = 0;  // of its tree, up to a limit
+  };
+  [[nodiscard]] std::vector<Use> uses(const std::vector<Id>& asserted) const;
+  [[nodiscard]] bool is_truth(Id id) const;
+  void write(std::string& out, Id id, const std::vector<Use>& uses, bool whole) const;
+
+  std::vector<Node> nodes_;  // arguments come before what uses them
+  std::vector<Id> required_;
+};
+
+}  // namespace ripeline::verify
