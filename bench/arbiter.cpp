@@ -6,7 +6,8 @@
 // and one on_arrived() that makes another F ready. Arrivals come in a random order with a fixed
 // seed. The priority queue does the least that any dispatcher does: per decision it takes the best
 // of N ready tasks and gets one more; it checks no need, no room and no order between F and B.
-// `decision` is the time of one decision.
+// `decision` is the time of one decision. `executor` is the generated arbiter behind an Executor,
+// whose dispatch checks what was proved: two poll(), two finished() and one arrived() a cycle.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/arbiter.h"
+#include "core/executor.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
@@ -102,6 +104,41 @@ void generated(benchmark::State& state) {
   run(state, arbiter, 8192);
 }
 
+void dispatch(benchmark::State& state, core::Executor& executor,
+              std::vector<core::Command>& commands) {
+  commands.clear();
+  if (!executor.poll({}, commands).ok()) state.SkipWithError("poll");
+  if (!executor.finished(commands.back().task, {}).ok()) state.SkipWithError("finished");
+}
+
+void executor(benchmark::State& state) {
+  constexpr int kCycles = 8192;
+  const int ready = static_cast<int>(state.range(0));
+  const std::vector<int> order = shuffled(ready + kCycles);
+  std::vector<core::Command> commands;
+  std::unique_ptr<core::Executor> rank;
+  bf::Arbiter arbiter(kRank);
+  core::OneMember alone;
+  core::Ledger ledger(bf::facts);
+  std::size_t next = order.size();
+  for (auto _ : state) {
+    if (next == order.size()) {
+      state.PauseTiming();
+      rank =
+          std::make_unique<core::Executor>(core::Coordinates{0, kRank, 0}, arbiter, alone, ledger);
+      if (!rank->begin_step(0, ready + kCycles, {}).ok()) state.SkipWithError("begin_step");
+      for (next = 0; next < static_cast<std::size_t>(ready); ++next) {
+        if (!rank->arrived(0, {kArrival, order[next]}, {}).ok()) state.SkipWithError("arrived");
+      }
+      state.ResumeTiming();
+    }
+    dispatch(state, *rank, commands);
+    dispatch(state, *rank, commands);
+    if (!rank->arrived(0, {kArrival, order[next++]}, {}).ok()) state.SkipWithError("arrived");
+  }
+  report(state);
+}
+
 void interpreted(benchmark::State& state) {
   const spec::Program program = spec::compile({"bf.ripe", kProgram}).value();
   const simulate::FactsStorage storage(program, {});
@@ -137,6 +174,7 @@ void priority_queue(benchmark::State& state) {
 }
 
 BENCHMARK(generated)->Arg(64)->Arg(4096);
+BENCHMARK(executor)->Arg(64)->Arg(4096);
 BENCHMARK(interpreted)->Arg(64)->Arg(4096);
 BENCHMARK(priority_queue)->Arg(64)->Arg(4096);
 

@@ -22,6 +22,7 @@ struct GenerateCommand {
   ProgramOptions program;
   std::string name;
   std::string output;
+  std::string probe;
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool unproved = false;
 };
@@ -41,6 +42,14 @@ std::string regenerate(const GenerateCommand& command) {
   return text + " -o " + base_name(command.output);
 }
 
+bool write_both(const GenerateCommand& command, const spec::Program& program,
+                const std::string& header) {
+  if (!write_file(command.output, header)) return false;
+  return command.probe.empty() ||
+         write_file(command.probe,
+                    codegen::probe(program, command.name, base_name(command.output)));
+}
+
 int run(const GenerateCommand& command) {
   const auto loaded = load(command.file, command.program);
   if (!loaded) return bad_input;
@@ -53,9 +62,8 @@ int run(const GenerateCommand& command) {
   }
   if (command.unproved) {
     std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
-    return write_file(command.output, codegen::generate_unproved(loaded->program, options))
-               ? ok
-               : bad_input;
+    const std::string header = codegen::generate_unproved(loaded->program, options);
+    return write_both(command, loaded->program, header) ? ok : bad_input;
   }
   const verify::Verdict verdict = [&] {
     const Progress progress("proving " + loaded->source.name);
@@ -65,7 +73,8 @@ int run(const GenerateCommand& command) {
     std::cerr << verify::report_text(loaded->program, loaded->source, verdict);
     return verdict.outcome == verify::Outcome::refuted ? refuted : unknown;
   }
-  return write_file(command.output, codegen::generate(*verdict.proved, options)) ? ok : bad_input;
+  const std::string header = codegen::generate(*verdict.proved, options);
+  return write_both(command, loaded->program, header) ? ok : bad_input;
 }
 
 }  // namespace
@@ -87,6 +96,8 @@ void add_generate(CLI::App& app, int& exit_code) {
       ->check(identifier);
   command->add_option("-o", options->output, "the header to write, or - for standard output")
       ->required();
+  command->add_option("--probe", options->probe,
+                      "also write a program that answers `ripeline validate` for the header");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
   command->add_flag("--unproved", options->unproved, "write it without a proof, marked so");
   command->callback([options, &exit_code] { exit_code = run(*options); });

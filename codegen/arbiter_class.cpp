@@ -12,146 +12,16 @@ namespace {
 
 using spec::Program;
 
-// Statements to run for the tasks of some ops only.
-using ByOp = std::vector<std::vector<std::string>>;
-
-std::string by_op(const Program& program, const ByOp& statements) {
-  std::vector<int> ops;
-  for (int op = 0; op < static_cast<int>(statements.size()); ++op) {
-    if (!Program::at(statements, op).empty()) ops.push_back(op);
-  }
-  if (ops.empty()) return "";
-  std::string text = "const core::LaneFacts& lane = kLanes[task.lane];\n";
-  if (ops.size() == 1 && Program::at(statements, ops[0]).size() == 1) {
-    return text + fmt::format("if (lane.op == {}) {}", op_constant(program, ops[0]),
-                              Program::at(statements, ops[0])[0]);
-  }
-  if (ops.size() == 1) {
-    return text + fill("if (lane.op == $op$) {\n  $statements$\n}",
-                       {{"op", op_constant(program, ops[0])},
-                        {"statements", lines(Program::at(statements, ops[0]))}});
-  }
-  text += "switch (lane.op) {\n";
-  for (const int op : ops) {
-    text += fill(
-        "  case $op$:\n    $statements$\n    break;\n",
-        {{"op", op_constant(program, op)}, {"statements", lines(Program::at(statements, op))}});
-  }
-  if (ops.size() < program.ops.size()) text += "  default:\n    break;\n";
-  return text + "}";
-}
-
-// step_.activation_held[lane.stage]
-std::string held(const Program& program, int resource) {
-  const spec::Resource& r = Program::at(program.resources, resource);
-  return fmt::format("step_.{}_held{}", r.name, r.per_rank ? "" : "[lane.stage]");
-}
-
-std::string number_or_table(std::optional<std::int64_t> number, const std::string& table,
-                            const std::string& index) {
-  return number ? std::to_string(*number) : fmt::format("{}[{}]", table, index);
-}
-
-ByOp acquisitions(const Outline& outline) {
-  const Program& program = outline.program;
-  ByOp statements(program.ops.size());
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    for (const Room& room : outline.rooms[op]) {
-      const std::string table = fmt::format("kAmount_{}_{}", program.ops[op].name,
-                                            Program::at(program.resources, room.resource).name);
-      statements[op].push_back(
-          fmt::format("{} += {};", held(program, room.resource),
-                      number_or_table(same_at(outline, static_cast<int>(op), room.amount), table,
-                                      "lane.stage")));
-    }
-  }
-  return statements;
-}
-
-ByOp givings(const Outline& outline) {
-  const Program& program = outline.program;
-  ByOp statements(program.ops.size());
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    for (const Giving& giving : outline.givings[op]) {
-      const std::string table = fmt::format("kRelease_{}_{}", program.ops[op].name,
-                                            Program::at(program.resources, giving.resource).name);
-      statements[op].push_back(
-          fmt::format("{} -= {};", held(program, giving.resource),
-                      number_or_table(same_at(outline, static_cast<int>(op), giving.amount), table,
-                                      "lane.stage")));
-    }
-  }
-  return statements;
-}
-
 // Taking an entry of the rounds makes the next one first.
-void add_rounds(const Program& program, ByOp& statements) {
+std::string rounds_taken(const Program& program) {
+  if (!has_rounds(program)) return "";
   const std::vector<int>& entries = program.dispatch.hint.ops;
+  ByOp statements(program.ops.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const bool taken_before =
-        std::find(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i), entries[i]) !=
-        entries.begin() + static_cast<std::ptrdiff_t>(i);
-    if (taken_before) continue;
-    statements[static_cast<std::size_t>(entries[i])].push_back(
-        fmt::format("step_.round = {};", (i + 1) % entries.size()));
+    std::vector<std::string>& taken = statements[static_cast<std::size_t>(entries[i])];
+    if (taken.empty()) taken.push_back(fmt::format("step_.round = {};", (i + 1) % entries.size()));
   }
-}
-
-// admits_F(step_.activation_held[lane.stage], kCapacity_activation[lane.stage])
-std::string admission(const Outline& outline, int op) {
-  const Program& program = outline.program;
-  const std::string& name = Program::at(program.ops, op).name;
-  std::vector<std::string> arguments;
-  for (const Room& room : Program::at(outline.rooms, op)) {
-    const spec::Resource& resource = Program::at(program.resources, room.resource);
-    arguments.push_back(held(program, room.resource));
-    if (!same_at(outline, op, room.amount)) {
-      arguments.push_back(fmt::format("kAmount_{}_{}[lane.stage]", name, resource.name));
-    }
-    if (!same_at(outline, op, room.leaving)) {
-      arguments.push_back(fmt::format("kLeaving_{}_{}[lane.stage]", name, resource.name));
-    }
-    for (const Bounded& b : outline.bounded) {
-      if (b.resource != room.resource || same(b.capacity)) continue;
-      arguments.push_back(fmt::format("kCapacity_{}[{}]", resource.name,
-                                      resource.per_rank ? "lane.rank" : "lane.stage"));
-    }
-  }
-  const std::string head = fmt::format("admits_{}(", name);
-  std::string list = fmt::format("{}", fmt::join(arguments, ", "));
-  if (head.size() + list.size() > 80) {
-    list = fmt::format("{}", fmt::join(arguments, ",\n" + std::string(head.size(), ' ')));
-  }
-  return head + list + ")";
-}
-
-bool has_guards(const Outline& outline) { return !outline.bounded.empty(); }
-
-std::string has_room(const Outline& outline) {
-  const Program& program = outline.program;
-  std::vector<int> guarded;
-  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    if (!Program::at(outline.rooms, op).empty()) guarded.push_back(op);
-  }
-  std::string body;
-  if (guarded.size() == 1) {
-    body = fill(
-        "return lane.op != $op$ ||\n       $admission$;",
-        {{"op", op_constant(program, guarded[0])}, {"admission", admission(outline, guarded[0])}});
-  } else {
-    body = "switch (lane.op) {\n";
-    for (const int op : guarded) {
-      body += fill("  case $op$:\n    return $admission$;\n",
-                   {{"op", op_constant(program, op)}, {"admission", admission(outline, op)}});
-    }
-    body += "  default:\n    return true;\n}";
-  }
-  return fill(R"(// Whether a task of `id` finds what it acquires.
-[[nodiscard]] bool has_room(core::LaneId id) const {
-  const core::LaneFacts& lane = kLanes[id];
-  $body$
-})",
-              {{"body", body}});
+  return by_op(program, "task.lane", statements);
 }
 
 // What begins anew with each step.
@@ -162,12 +32,9 @@ std::string step_state(const Outline& outline) {
     members.push_back(fmt::format("int round = 0;  // the entry of hint {} to try first",
                                   program.dispatch.hint.name));
   }
-  for (const Bounded& b : outline.bounded) {
-    const spec::Resource& resource = Program::at(program.resources, b.resource);
-    members.push_back(resource.per_rank
-                          ? fmt::format("std::int64_t {}_held = 0;", resource.name)
-                          : fmt::format("std::int64_t {}_held[{}] = {{}};  // by stage",
-                                        resource.name, program.stages.size()));
+  if (has_guards(outline)) {
+    members.push_back(
+        fmt::format("std::int64_t held[{}] = {{}};  // by pool", program.pools.size()));
   }
   return lines(members);
 }
@@ -194,8 +61,9 @@ std::vector<std::string> offers(const Outline& outline) {
   std::vector<std::string> texts;
   const char* lane_check = outline.gaps ? "lane >= 0 && " : "";
   const std::string lane_offer =
-      guarded ? fmt::format("{}has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{{}}",
-                            lane_check)
+      guarded ? fmt::format(
+                    "{}has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{{}}",
+                    lane_check)
               : "rows_.offer(lane, allowed)";
   if (by_lane) {
     texts.push_back(fill(R"(// The lowest microbatch of `lane` that may start and is allowed.
@@ -236,7 +104,7 @@ std::string free_dispatch(const Outline& outline) {
   const std::string ready =
       has_guards(outline)
           ? "for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {\n"
-            "  if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);\n"
+            "  if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);\n"
             "}"
           : "out = rows_.tasks();";
   return fill(
@@ -272,10 +140,11 @@ std::string ordered_dispatch() {
 }
 
 std::string next_may_start(const Outline& outline) {
-  return fill(R"([[nodiscard]] bool next_may_start() const {
+  return fill(
+      R"([[nodiscard]] bool next_may_start() const {
   return step_.idle && rows_.contains(order_.next())$room$;
 })",
-              {{"room", has_guards(outline) ? " && has_room(order_.next().lane)" : ""}});
+      {{"room", has_guards(outline) ? " && has_room(order_.next().lane, step_.held)" : ""}});
 }
 
 }  // namespace
@@ -284,14 +153,11 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   const Program& program = outline.program;
   const bool in_order = program.dispatch.in_order;
   const bool has_order = dispatched_order(program) >= 0;
-  ByOp on_start = acquisitions(outline);
-  if (has_rounds(program)) add_rounds(program, on_start);
   std::string begin;
   if (has_order) {
     begin = "order_.reset(rows_.first_lane(), rows_.end_lane());\n" + order_call(outline);
   }
   std::vector<std::string> helpers;
-  if (has_guards(outline)) helpers.push_back(has_room(outline));
   if (in_order) {
     helpers.push_back(next_may_start(outline));
   } else {
@@ -321,14 +187,15 @@ class Arbiter final : public core::Arbiter {
   void started(core::Task task, core::Time /*now*/) override {
     rows_.started(task);
     step_.idle = false;
+    $acquire$
     $order_started$
-    $on_start$
+    $rounds$
   }
 
   void on_finished(core::Task task, core::Time /*now*/) override {
     rows_.finished(task);
     step_.idle = true;
-    $on_finish$
+    $release$
   }
 
   $dispatch$
@@ -352,8 +219,9 @@ class Arbiter final : public core::Arbiter {
                                  : in_order ? "order_.started();"
                                  : bound    ? "order_.started(task);"
                                             : "order_.started(task.lane);"},
-               {"on_start", by_op(program, on_start)},
-               {"on_finish", by_op(program, givings(outline))},
+               {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
+               {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
+               {"rounds", rounds_taken(program)},
                {"dispatch", in_order ? ordered_dispatch() : free_dispatch(outline)},
                {"step", step_state(outline)},
                {"helpers", paragraphs(helpers)},

@@ -32,6 +32,27 @@ inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
 }  // namespace $name$
 )";
 
+constexpr const char* kProbe = R"(// Answers `ripeline validate` for $header$: see core/probe.h.
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "$header$"
+#include "core/probe.h"
+
+int main() {
+  using namespace ripeline::core;
+  const std::string script{std::istreambuf_iterator<char>(std::cin), {}};
+  const Probe probe = {
+      .facts = $name$::facts,
+      .make_arbiter = $name$::make_arbiter,
+      $functions$
+  };
+  std::cout << answers(probe, script) << std::flush;
+  return std::cout ? 0 : 1;
+}
+)";
+
 std::string range_text(const spec::MicrobatchRange& range) {
   if (!range.max)
     return range.min == 1 ? "any number of microbatches"
@@ -106,7 +127,7 @@ bool is_namespace(const std::string& name) {
     return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
   };
   return !name.empty() && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), may_follow) && identifier(name) == name &&
+         std::all_of(name.begin(), name.end(), may_follow) && !is_taken(name) &&
          std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end();
 }
 
@@ -124,6 +145,17 @@ std::string generate(const verify::ProvedProgram& proved, const GenerateOptions&
 std::string generate_unproved(const spec::Program& program, const GenerateOptions& options) {
   return header(program, options, "// NOT PROVED: this program may stick or exceed its memory.",
                 nullptr);
+}
+
+std::string probe(const spec::Program& program, const std::string& name,
+                  const std::string& header) {
+  std::vector<std::string> functions;
+  if (has_guards(outline_of(program))) {
+    for (const char* function : {"has_room", "acquire", "release"}) {
+      functions.push_back(fmt::format(".{0} = {1}::{0}<Formula>,", function, name));
+    }
+  }
+  return fill(kProbe, {{"header", header}, {"name", name}, {"functions", lines(functions)}});
 }
 
 }  // namespace ripeline::codegen

@@ -33,4 +33,9 @@ struct GenerateOptions {
 [[nodiscard]] std::string generate_unproved(const spec::Program& program,
                                             const GenerateOptions& options);
 
+// A C++ program that includes the header, of this namespace, and answers `ripeline validate`: its
+// formulas and its arbiter's choices (core/probe.h).
+[[nodiscard]] std::string probe(const spec::Program& program, const std::string& name,
+                                const std::string& header);
+
 }  // namespace ripeline::codegen

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include "codegen/parts.h"
 #include "codegen/printer.h"
@@ -27,9 +29,12 @@ void check_pools(const Program& program) {
 std::vector<Bounded> bounded_of(const Program& program) {
   std::vector<Bounded> bounded;
   for (int resource = 0; resource < static_cast<int>(program.resources.size()); ++resource) {
-    Bounded b{resource, {}};
-    for (const spec::Pool& pool : program.pools) {
-      if (pool.resource == resource && pool.capacity) b.capacity.push_back(*pool.capacity);
+    Bounded b{resource, -1, {}};
+    for (int i = 0; i < static_cast<int>(program.pools.size()); ++i) {
+      const spec::Pool& pool = Program::at(program.pools, i);
+      if (pool.resource != resource || !pool.capacity) continue;
+      if (b.capacity.empty()) b.first_pool = i;
+      b.capacity.push_back(*pool.capacity);
     }
     const bool acquired =
         std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
@@ -72,12 +77,39 @@ void add_giving(const Outline& outline, std::vector<Giving>& givings, const spec
   giving->amount[at(lane.stage)] = release.amount;
 }
 
+// The two names joined, and where that is some other pair's name too, with a number after it.
+void add_pair_name(Outline& outline, std::set<std::string>& taken, int op, int resource) {
+  if (outline.pair_names.contains({op, resource})) return;
+  const std::string joined = Program::at(outline.program.ops, op).name + "_" +
+                             Program::at(outline.program.resources, resource).name;
+  std::string name = joined;
+  for (int n = 2; !taken.insert(name).second; ++n) name = joined + "_" + std::to_string(n);
+  outline.pair_names[{op, resource}] = name;
+}
+
+void add_pair_names(Outline& outline) {
+  std::set<std::string> taken;
+  for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
+    for (const Room& room : Program::at(outline.rooms, op)) {
+      add_pair_name(outline, taken, op, room.resource);
+    }
+    for (const Giving& giving : Program::at(outline.givings, op)) {
+      add_pair_name(outline, taken, op, giving.resource);
+    }
+  }
+}
+
 }  // namespace
 
 Outline outline_of(const Program& program) {
   check_pools(program);
-  Outline outline{
-      .program = program, .chunks = 1, .gaps = false, .bounded = {}, .rooms = {}, .givings = {}};
+  Outline outline{.program = program,
+                  .chunks = 1,
+                  .gaps = false,
+                  .bounded = {},
+                  .rooms = {},
+                  .givings = {},
+                  .pair_names = {}};
   for (const spec::Stage& stage : program.stages) {
     outline.chunks = std::max(outline.chunks, stage.chunk + 1);
   }
@@ -94,7 +126,12 @@ Outline outline_of(const Program& program) {
       add_giving(outline, outline.givings[at(lane.op)], lane, release);
     }
   }
+  add_pair_names(outline);
   return outline;
+}
+
+std::string number_table(const Outline& outline, const char* what, int op, int resource) {
+  return std::string(what) + "_" + outline.pair_names.at({op, resource});
 }
 
 std::optional<std::int64_t> same(const std::vector<std::int64_t>& values) {
@@ -124,7 +161,7 @@ bool has_rounds(const Program& program) {
 }
 
 std::string op_constant(const Program& program, int op) {
-  return "ops::" + identifier(Program::at(program.ops, op).name);
+  return "ops::k" + Program::at(program.ops, op).name;
 }
 
 }  // namespace ripeline::codegen

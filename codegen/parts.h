@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/program.h"
@@ -30,6 +32,7 @@ struct Giving {
 // A resource that some op acquires and that has a capacity.
 struct Bounded {
   int resource = 0;
+  int first_pool = 0;  // its pools follow one another
   std::vector<std::int64_t> capacity;  // by stage or rank
 };
 
@@ -41,6 +44,8 @@ struct Outline {
   std::vector<Bounded> bounded;
   std::vector<std::vector<Room>> rooms;      // per op
   std::vector<std::vector<Giving>> givings;  // per op
+  // F_activation, of an op and a resource that it takes or gives; no two are the same.
+  std::map<std::pair<int, int>, std::string> pair_names;
 };
 [[nodiscard]] Outline outline_of(const spec::Program& program);
 
@@ -52,8 +57,13 @@ struct Outline {
 // ProgramFacts and its tables, then those of capacities and amounts.
 [[nodiscard]] std::string tables(const Outline& outline, const Peaks* peaks);
 [[nodiscard]] std::string number_tables(const Outline& outline);
-// The admission guards, as function templates over their number type.
+// The table of a number that differs between stages: `what` is kAmount, kLeaving or kRelease.
+[[nodiscard]] std::string number_table(const Outline& outline, const char* what, int op,
+                                       int resource);
+// The admission guards, and what tasks acquire and release, as function templates over their number
+// type. Nothing if no resource is bounded.
 [[nodiscard]] std::string guards(const Outline& outline);
+[[nodiscard]] bool has_guards(const Outline& outline);
 // The order that the dispatch commits to or follows, if any, as a function template, or as a table
 // if it comes from a file.
 [[nodiscard]] std::string order_function(const Outline& outline);
@@ -73,7 +83,12 @@ struct Outline {
 // Whether choosing needs to know what was taken last.
 [[nodiscard]] bool has_rounds(const spec::Program& program);
 
-// ops::F
+// Statements to run for the tasks of some ops only, `id` being the task's lane.
+using ByOp = std::vector<std::vector<std::string>>;
+[[nodiscard]] std::string by_op(const spec::Program& program, const char* id,
+                                const ByOp& statements);
+
+// ops::kF: no user's name stands alone, since it may be a macro of any header.
 [[nodiscard]] std::string op_constant(const spec::Program& program, int op);
 
 }  // namespace ripeline::codegen

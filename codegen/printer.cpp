@@ -39,7 +39,21 @@ constexpr std::array kKeywords = {"alignas",       "alignof",     "and",
                                   "typename",      "union",       "unsigned",
                                   "using",         "virtual",     "void",
                                   "volatile",      "wchar_t",     "while",
-                                  "xor",           "xor_eq",      "NULL"};  // a macro, and as taken
+                                  "xor",           "xor_eq"};
+
+// Names that headers of the C library or common toolkits define as macros.
+constexpr std::array kMacros = {"BUFSIZ",  "EOF",     "INFINITY", "INT_MAX", "INT_MIN",  "NAN",
+                                "NULL",    "assert",  "emit",     "errno",   "foreach",  "i386",
+                                "linux",   "major",   "makedev",  "minor",   "offsetof", "setjmp",
+                                "signals", "slots",   "stderr",   "stdin",   "stdout",   "unix",
+                                "va_arg",  "va_copy", "va_end",   "va_start"};
+
+// By convention a macro, whoever defines it; a single letter is a task's notation.
+bool in_capitals(const std::string& word) {
+  return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
 
 [[noreturn]] void mistake(std::string_view what, std::string_view name) {
   std::fprintf(stderr, "ripeline: a bug in the generator: %.*s '%.*s'\n",
@@ -147,11 +161,15 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
+bool is_taken(const std::string& name) {
+  return std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end() ||
+         std::find(kMacros.begin(), kMacros.end(), name) != kMacros.end();
+}
+
 std::string identifier(const std::string& name) {
   // `int` becomes `int_`, so `int_` becomes `int__`: no two names become one.
   const std::string word = name.substr(0, name.find_last_not_of('_') + 1);
-  const bool taken = std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
-  return taken ? name + "_" : name;
+  return is_taken(word) || in_capitals(word) ? name + "_" : name;
 }
 
 }  // namespace ripeline::codegen

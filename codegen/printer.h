@@ -31,7 +31,11 @@ using Holes = std::map<std::string_view, std::string>;
 // A string literal.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-// The name, with an underscore after it where C++ has taken it.
+// Whether it is a keyword of C++ or a macro that headers of the C library or common toolkits
+// define.
+[[nodiscard]] bool is_taken(const std::string& name);
+
+// The name, with an underscore after it where C++ has taken it or a macro may have.
 [[nodiscard]] std::string identifier(const std::string& name);
 
 }  // namespace ripeline::codegen

@@ -1,4 +1,4 @@
-// The rules of a program as straight code: its guards, its hint.
+// A hint as straight code.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,56 +12,6 @@ namespace ripeline::codegen {
 namespace {
 
 using spec::Program;
-
-// held + amount + leaving <= capacity, with the numbers that are known here.
-std::string condition(const Outline& outline, int op, const Room& room,
-                      std::vector<std::string>& parameters) {
-  const std::string& resource = Program::at(outline.program.resources, room.resource).name;
-  parameters.push_back(resource + "_held");
-  std::string text = resource + "_held";
-  const auto add = [&](const char* what, std::optional<std::int64_t> number) {
-    if (number == 0) return std::string();
-    if (number) return std::to_string(*number);
-    parameters.push_back(resource + what);
-    return parameters.back();
-  };
-  text += " + " + add("_amount", same_at(outline, op, room.amount));
-  const std::string leaving = add("_leaving", same_at(outline, op, room.leaving));
-  if (!leaving.empty()) text += " + " + leaving;
-  for (const Bounded& b : outline.bounded) {
-    if (b.resource == room.resource) text += " <= " + add("_capacity", same(b.capacity));
-  }
-  return text;
-}
-
-std::string guard(const Outline& outline, int op) {
-  const Program& program = outline.program;
-  std::vector<std::string> parameters;
-  std::vector<std::string> conditions;
-  std::vector<std::string> names;
-  for (const Room& room : Program::at(outline.rooms, op)) {
-    names.push_back(Program::at(program.resources, room.resource).name);
-    conditions.push_back(condition(outline, op, room, parameters));
-  }
-  for (std::string& parameter : parameters) parameter = "const Number& " + parameter;
-  const std::string& name = Program::at(program.ops, op).name;
-  const std::string head = fmt::format("constexpr auto admits_{}(", name);
-  std::string list = fmt::format("{}", fmt::join(parameters, ", "));
-  if (head.size() + list.size() > 96) {
-    list = fmt::format("{}", fmt::join(parameters, ",\n" + std::string(head.size(), ' ')));
-  }
-  return fill(R"(// $op$ may start when there is room for it in $resources$.
-template <class Number>
-$head$$parameters$) {
-  return $conditions$;
-}
-)",
-              {{"op", name},
-               {"resources", fmt::format("{}", fmt::join(names, " and in "))},
-               {"head", head},
-               {"parameters", list},
-               {"conditions", fmt::format("{}", fmt::join(conditions, " &&\n         "))}});
-}
 
 // One line: the op's task, if it has one that may start.
 std::string try_op(const Program& program, int op) {
@@ -121,14 +71,6 @@ constexpr const char* kFollowFile = R"(for (const core::Task task : order_.left(
 // Tasks that the file does not list.)";
 
 }  // namespace
-
-std::string guards(const Outline& outline) {
-  std::string text;
-  for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
-    if (!Program::at(outline.rooms, op).empty()) text += "\n" + guard(outline, op);
-  }
-  return text;
-}
 
 std::string hint_title(const Program& program) {
   const spec::Hint& hint = program.dispatch.hint;

@@ -77,7 +77,7 @@ std::string op_tables(const Program& program) {
   std::vector<std::string> rows;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
     const spec::Op& o = Program::at(program.ops, op);
-    constants.push_back(fmt::format("inline constexpr int {} = {};", identifier(o.name), op));
+    constants.push_back(fmt::format("inline constexpr int k{} = {};", o.name, op));
     rows.push_back(fmt::format("{{{}, core::OpKind::{}}}", quoted(o.name), name_of(o.kind)));
   }
   return fill(R"(namespace ops {
@@ -124,26 +124,13 @@ std::string pool_table(const Program& program, const Peaks* peaks) {
     const spec::Pool& p = program.pools[i];
     const spec::Resource& resource = Program::at(program.resources, p.resource);
     const std::int64_t bound = peaks != nullptr ? peaks->at(i).value_or(-1) : -1;
-    rows.push_back(fmt::format("{{{}, {}, {}, {}, {}}}", quoted(resource.name),
-                               quoted(resource.unit), p.rank, p.stage, bound));
+    rows.push_back(fmt::format("{{{}, {}, {}, {}, {}, {}}}", quoted(resource.name),
+                               quoted(resource.unit), p.rank, p.stage, bound,
+                               p.capacity.value_or(-1)));
   }
   return array("core::PoolFacts", "kPools",
-               "Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).",
+               "Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).",
                wrap(rows, kWidth));
-}
-
-std::int64_t released(const spec::Lane& lane, int pool) {
-  for (const spec::Release& r : lane.releases) {
-    if (r.pool == pool) return r.amount;
-  }
-  return 0;
-}
-
-bool acquires(const spec::Lane& lane, int pool) {
-  for (const spec::Acquire& a : lane.acquires) {
-    if (a.pool == pool) return true;
-  }
-  return false;
 }
 
 std::string use_table(const Program& program) {
@@ -151,19 +138,17 @@ std::string use_table(const Program& program) {
   for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
     const spec::Lane& l = program.lanes[lane];
     std::vector<std::string>& rows = ranks[static_cast<std::size_t>(l.rank)];
-    for (const spec::Acquire& a : l.acquires) {
-      rows.push_back(
-          fmt::format("{{{}, {}, {}, {}}}", lane, a.pool, a.amount, released(l, a.pool)));
-    }
-    for (const spec::Release& r : l.releases) {
-      if (!acquires(l, r.pool))
-        rows.push_back(fmt::format("{{{}, {}, 0, {}}}", lane, r.pool, r.amount));
+    for (const spec::Use& use : spec::uses_of(l)) {
+      rows.push_back(fmt::format("{{{}, {}, {}, {}{}}}", lane, use.pool, use.acquires, use.releases,
+                                 use.leaving == 0 ? "" : fmt::format(", {}", use.leaving)));
     }
   }
   const std::string text = grouped(ranks);
   if (text.empty()) return text;
-  return array("core::UseFacts", "kUses",
-               "Lane, pool, what a task acquires at its start, what it releases at its end.", text);
+  return array(
+      "core::UseFacts", "kUses",
+      "Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).",
+      text);
 }
 
 std::string numbers(const std::string& name, const std::string& comment,
@@ -216,8 +201,12 @@ std::string number_tables(const Outline& outline) {
   const Program& program = outline.program;
   std::string text;
   for (const Bounded& b : outline.bounded) {
-    if (same(b.capacity)) continue;
     const spec::Resource& resource = Program::at(program.resources, b.resource);
+    text += fmt::format(
+        "\n// The first pool of {}; the others follow, by {}.\n"
+        "inline constexpr int kPool_{} = {};\n",
+        resource.name, resource.per_rank ? "rank" : "stage", resource.name, b.first_pool);
+    if (same(b.capacity)) continue;
     text += "\n" + numbers("kCapacity_" + resource.name,
                            fmt::format("The capacity of {}, by {}.", resource.name,
                                        resource.per_rank ? "rank" : "stage"),
@@ -228,12 +217,12 @@ std::string number_tables(const Outline& outline) {
     for (const Room& room : Program::at(outline.rooms, op)) {
       const std::string& resource = Program::at(program.resources, room.resource).name;
       if (!same_at(outline, op, room.amount)) {
-        text += "\n" + numbers(fmt::format("kAmount_{}_{}", name, resource),
+        text += "\n" + numbers(number_table(outline, "kAmount", op, room.resource),
                                fmt::format("What {} acquires of {}, by stage.", name, resource),
                                room.amount);
       }
       if (!same_at(outline, op, room.leaving)) {
-        text += "\n" + numbers(fmt::format("kLeaving_{}_{}", name, resource),
+        text += "\n" + numbers(number_table(outline, "kLeaving", op, room.resource),
                                fmt::format("What {} leaves of {}, by stage.", name, resource),
                                room.leaving);
       }
@@ -241,7 +230,7 @@ std::string number_tables(const Outline& outline) {
     for (const Giving& giving : Program::at(outline.givings, op)) {
       const std::string& resource = Program::at(program.resources, giving.resource).name;
       if (same_at(outline, op, giving.amount)) continue;
-      text += "\n" + numbers(fmt::format("kRelease_{}_{}", name, resource),
+      text += "\n" + numbers(number_table(outline, "kRelease", op, giving.resource),
                              fmt::format("What {} releases of {}, by stage.", name, resource),
                              giving.amount);
     }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "core/facts.h"
 #include "core/status.h"
@@ -37,6 +38,11 @@ struct Choice {
   [[nodiscard]] bool starts() const { return kind == Kind::start; }
   bool operator==(const Choice&) const = default;
 };
+
+// What comparing numbers gives: bool, and of formulas a formula (core/probe.h). Generated guards
+// are templates over their number.
+template <class Number>
+using Truth = decltype(std::declval<Number>() <= std::declval<Number>());
 
 class Arbiter {
  public:

@@ -29,16 +29,21 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
     }
   }
   sends_of_.resize(at(lanes_));
+  first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
     if (facts_.lanes[at(facts_.edges[i].consumer)].rank == self_.rank) {
       if (edges_++ == 0) first_edge_ = edge;
+      ++first_need_[at(facts_.edges[i].consumer - first_lane_ + 1)];
+      local_.push_back(facts_.crosses_ranks(edge) ? -1 : facts_.edges[i].producer);
     }
     const LaneId producer = facts_.edges[i].producer;
     if (facts_.lanes[at(producer)].rank == self_.rank && facts_.crosses_ranks(edge)) {
       sends_of_[at(producer - first_lane_)].push_back(edge);
     }
   }
+  first_need_[0] = first_edge_;
+  for (std::size_t i = 1; i < first_need_.size(); ++i) first_need_[i] += first_need_[i - 1];
 }
 
 Status Executor::invalid(const std::string& what) const {
@@ -143,7 +148,9 @@ Status Executor::finished(Task task, Time now) {
     pending_sends_.push_back({edge, task.microbatch});
   }
   arbiter_.on_finished(task, now);
-  failure_ = ledger_.finished(task);
+  if (const Status status = ledger_.finished(task); !status.ok()) {
+    failure_ = breach(status.message());
+  }
   return failure_;
 }
 
@@ -182,10 +189,12 @@ Status Executor::poll_engine(Engine engine, Time now, std::vector<Command>& comm
   }
   if (!is_ours(choice.task) || engine_of(choice.task.lane) != static_cast<std::size_t>(engine) ||
       progress_[index(choice.task)] != Progress::waiting) {
-    return {StatusCode::breach, "rank " + std::to_string(self_.rank) + ": the arbiter chose lane " +
-                                    std::to_string(choice.task.lane) + ", microbatch " +
-                                    std::to_string(choice.task.microbatch) +
-                                    ", which may not start"};
+    return breach("the arbiter chose lane " + std::to_string(choice.task.lane) + ", microbatch " +
+                  std::to_string(choice.task.microbatch) + ", which may not start");
+  }
+  if (!needs_met(choice.task)) {
+    return breach("the arbiter chose " + task_name(facts_, choice.task) + ", which needs " +
+                  missing_needs(choice.task));
   }
   if (Status status = start(choice.task, now); !status.ok()) return status;
   commands.push_back(
@@ -198,7 +207,50 @@ Status Executor::start(Task task, Time now) {
   busy_[engine_of(task.lane)] = true;
   arbiter_.started(task, now);
   agreement_.started(task);
-  return ledger_.started(task);
+  const Status status = ledger_.started(task);
+  return status.ok() ? Status{} : breach(status.message());
+}
+
+bool Executor::met(EdgeId edge, int microbatch) const {
+  const LaneId producer = local_[at(edge - first_edge_)];
+  return producer < 0 ? has_arrived({edge, microbatch})
+                      : progress_[index(Task{producer, microbatch})] == Progress::done;
+}
+
+bool Executor::needs_met(Task task) const {
+  const EdgeId end = first_need_[at(task.lane - first_lane_ + 1)];
+  for (EdgeId edge = first_need_[at(task.lane - first_lane_)]; edge < end; ++edge) {
+    if (!met(edge, task.microbatch)) return false;
+  }
+  return true;
+}
+
+Status Executor::breach(const std::string& what) const {
+  return {StatusCode::breach, "rank " + std::to_string(self_.rank) + ", step " +
+                                  std::to_string(step_) + ": " + what + "; " + counters()};
+}
+
+// of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held: activation of stage 0 3
+std::string Executor::counters() const {
+  constexpr int kMost = 16;  // of each kind: a breach is one line
+  std::string text = "of " + std::to_string(microbatches_) + " microbatches";
+  for (int i = 0; i < std::min(lanes_, kMost); ++i) {
+    const auto first =
+        progress_.begin() + static_cast<std::ptrdiff_t>(index(Task{first_lane_ + i, 0}));
+    const auto waiting = std::count(first, first + microbatches_, Progress::waiting);
+    const auto ended = std::count(first, first + microbatches_, Progress::done);
+    text += (i == 0 ? " " : ", ") + lane_name(facts_, first_lane_ + i) + " started " +
+            std::to_string(microbatches_ - waiting) + ", ended " + std::to_string(ended);
+  }
+  if (lanes_ > kMost) text += " …";
+  int shown = 0;
+  for (std::size_t pool = 0; pool < facts_.pools.size() && shown < kMost; ++pool) {
+    if (facts_.pools[pool].rank != self_.rank) continue;
+    const int id = static_cast<int>(pool);
+    text += (shown++ == 0 ? "; held: " : ", ") + pool_name(facts_, id) + " " +
+            std::to_string(ledger_.held(id));
+  }
+  return text;
 }
 
 bool Executor::is_ours(Task task) const {
@@ -232,14 +284,10 @@ std::string Executor::missing_needs(Task task) const {
   for (EdgeId edge = first_edge_; edge < first_edge_ + edges_; ++edge) {
     const EdgeFacts& e = facts_.edges[at(edge)];
     if (e.consumer != task.lane) continue;
-    const Task producer{e.producer, task.microbatch};
-    if (facts_.crosses_ranks(edge)) {
-      if (has_arrived({edge, task.microbatch})) continue;
-      const int owes = facts_.lanes[at(e.producer)].rank;
-      add(task_name(facts_, producer) + " from rank " + std::to_string(owes));
-    } else if (progress_[index(producer)] != Progress::done) {
-      add(task_name(facts_, producer));
-    }
+    if (met(edge, task.microbatch)) continue;
+    const std::string producer = task_name(facts_, {e.producer, task.microbatch});
+    const int owes = facts_.lanes[at(e.producer)].rank;
+    add(owes == self_.rank ? producer : producer + " from rank " + std::to_string(owes));
   }
   return missing;
 }

@@ -11,10 +11,12 @@
 //   }
 //
 // Events that do not fit (another step, another rank, twice the same) are refused by status and
-// change nothing. A message of the next step is kept until that step begins; before the first step,
-// which may have any number, messages of any step are kept. After the first failure (reported by
-// failed(), or a breach) every call returns that failure. Memory is taken by begin_step() only, but
-// for messages of the next step. One thread.
+// change nothing. At each start what was proved is checked (needs met, room in every pool) and a
+// breach stops the run, before the task starts, with the rank's counters. A message of the next
+// step is kept until that step begins; before the first step, which may have any number, messages
+// of any step are kept. After the first failure (reported by failed(), or a breach) every call
+// returns that failure. Memory is taken by begin_step() only, but for messages of the next step.
+// One thread.
 #pragma once
 
 #include <array>
@@ -88,7 +90,11 @@ class Executor {
   [[nodiscard]] std::size_t index(Task task) const;
   [[nodiscard]] std::size_t index(Message message) const;
   [[nodiscard]] std::size_t engine_of(LaneId lane) const;
+  [[nodiscard]] bool met(EdgeId edge, int microbatch) const;
+  [[nodiscard]] bool needs_met(Task task) const;
   [[nodiscard]] std::string missing_needs(Task task) const;
+  [[nodiscard]] Status breach(const std::string& what) const;
+  [[nodiscard]] std::string counters() const;
 
   const ProgramFacts& facts_;
   Coordinates self_;
@@ -107,6 +113,8 @@ class Executor {
   Status failure_;
   std::vector<Progress> progress_;     // per own task
   std::vector<std::uint8_t> arrived_;  // per own edge and microbatch
+  std::vector<EdgeId> first_need_;     // per own lane, and one past the last
+  std::vector<LaneId> local_;          // per own edge: its producer, -1 if of another rank
   std::vector<Early> early_;           // messages of the next step
   std::vector<Message> pending_sends_;
   std::vector<std::vector<EdgeId>> sends_of_;  // per own lane: edges that leave this rank

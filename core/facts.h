@@ -43,15 +43,18 @@ struct PoolFacts {
   std::string_view unit;
   int rank;
   int stage;
-  std::int64_t bound;  // the proved peak, for every microbatch count in range; -1: none
+  std::int64_t bound;          // the proved peak, for every microbatch count in range; -1: none
+  std::int64_t capacity = -1;  // -1: measured only
 };
 
-// A task of `lane` acquires `acquires` of `pool` at its start and releases `releases` at its end.
+// A task of `lane` acquires `acquires` of `pool` at its start, when `leaving` more must remain
+// free, and releases `releases` at its end.
 struct UseFacts {
   LaneId lane;
   int pool;
   std::int64_t acquires;
   std::int64_t releases;
+  std::int64_t leaving = 0;
 };
 
 struct ProgramFacts {

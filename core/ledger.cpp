@@ -1,19 +1,34 @@
 #include "core/ledger.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "core/print.h"
 
 namespace ripeline::core {
 
-Ledger::Ledger(const ProgramFacts& facts, int rank)
+namespace {
+
+// What may be held after a start of this use.
+std::int64_t most_of(const PoolFacts& pool, const UseFacts& use) {
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (pool.bound >= 0) most = pool.bound;
+  if (pool.capacity >= 0) most = std::min(most, pool.capacity - use.leaving);
+  return most;
+}
+
+}  // namespace
+
+Ledger::Ledger(const ProgramFacts& facts)
     : facts_(facts),
-      rank_(rank),
       first_use_(facts.lanes.size() + 1, 0),
       held_(facts.pools.size(), 0),
       peak_(facts.pools.size(), 0) {
   for (const UseFacts& use : facts.uses) ++first_use_[static_cast<std::size_t>(use.lane) + 1];
+  for (const UseFacts& use : facts.uses) {
+    most_.push_back(most_of(facts.pools[static_cast<std::size_t>(use.pool)], use));
+  }
   for (std::size_t i = 1; i < first_use_.size(); ++i) first_use_[i] += first_use_[i - 1];
 }
 
@@ -26,12 +41,11 @@ Status Ledger::started(Task task) {
     const auto pool = static_cast<std::size_t>(use.pool);
     held_[pool] += use.acquires;
     peak_[pool] = std::max(peak_[pool], held_[pool]);
-    const std::int64_t bound = facts_.pools[pool].bound;
-    if (bound >= 0 && held_[pool] > bound) {
-      return {StatusCode::breach,
-              "rank " + std::to_string(rank_) + ": starting " + task_name(facts_, task) +
-                  " makes " + pool_name(facts_, use.pool) + " " + std::to_string(held_[pool]) +
-                  ", above the proved peak of " + std::to_string(bound)};
+    if (held_[pool] > most_[i] && use.acquires > 0) {
+      return {StatusCode::breach, "starting " + task_name(facts_, task) + " makes " +
+                                      pool_name(facts_, use.pool) + " " +
+                                      std::to_string(held_[pool]) + ", and at most " +
+                                      std::to_string(most_[i]) + " was proved or has room"};
     }
   }
   return {};
@@ -44,8 +58,7 @@ Status Ledger::finished(Task task) {
     const auto pool = static_cast<std::size_t>(use.pool);
     held_[pool] -= use.releases;
     if (held_[pool] < 0) {
-      return {StatusCode::breach, "rank " + std::to_string(rank_) + ": the end of " +
-                                      task_name(facts_, task) + " releases more of " +
+      return {StatusCode::breach, "the end of " + task_name(facts_, task) + " releases more of " +
                                       pool_name(facts_, use.pool) + " than is held, by " +
                                       std::to_string(-held_[pool])};
     }

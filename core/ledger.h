@@ -1,7 +1,8 @@
 // Ledger: what a rank's tasks hold of each resource, beside the peak that was proved.
 //
-// It observes and never admits: the arbiter alone decides what may start. A peak above the proved
-// one is a breach, reported with the numbers. One thread.
+// It observes and never admits: the arbiter alone decides what may start. A start that goes above a
+// proved peak, or leaves less of a capacity free than its lane must, is a breach; so is a release
+// of what is not held. Reported with the numbers. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace ripeline::core {
 
 class Ledger {
  public:
-  Ledger(const ProgramFacts& facts, int rank);
+  explicit Ledger(const ProgramFacts& facts);
 
   void begin_step();
   Status started(Task task);
@@ -26,8 +27,8 @@ class Ledger {
 
  private:
   const ProgramFacts& facts_;
-  int rank_;
   std::vector<std::size_t> first_use_;  // per lane, and one past the last: its span of facts_.uses
+  std::vector<std::int64_t> most_;      // per use: what may be held after the start
   std::vector<std::int64_t> held_;      // per pool
   std::vector<std::int64_t> peak_;
 };

@@ -18,7 +18,7 @@ Worker::Worker(core::Arbiter& arbiter, Transport& transport, Work& work, WorkerO
       transport_(transport),
       work_(work),
       options_(std::move(options)),
-      ledger_(facts_, arbiter.rank()),
+      ledger_(facts_),
       executor_({.replica = 0, .rank = arbiter.rank(), .member = 0}, arbiter, agreement_, ledger_) {
   inputs_of_.resize(facts_.lanes.size());
   outputs_of_.resize(facts_.lanes.size());

@@ -55,23 +55,6 @@ spec::Engine to_spec(core::Engine engine) {
   return spec::Engine::compute;
 }
 
-// One per lane and pool that it acquires or releases.
-std::vector<core::UseFacts> uses_of(const spec::Program& program, int lane) {
-  std::vector<core::UseFacts> uses;
-  const spec::Lane& l = spec::Program::at(program.lanes, lane);
-  for (const spec::Acquire& a : l.acquires) uses.push_back({lane, a.pool, a.amount, 0});
-  for (const spec::Release& r : l.releases) {
-    const auto same = std::find_if(uses.begin(), uses.end(),
-                                   [&](const core::UseFacts& u) { return u.pool == r.pool; });
-    if (same == uses.end()) {
-      uses.push_back({lane, r.pool, 0, r.amount});
-    } else {
-      same->releases = r.amount;
-    }
-  }
-  return uses;
-}
-
 }  // namespace
 
 FactsStorage::FactsStorage(const spec::Program& program,
@@ -91,15 +74,17 @@ FactsStorage::FactsStorage(const spec::Program& program,
   for (std::size_t i = 0; i < program.lanes.size(); ++i) {
     const spec::Lane& l = program.lanes[i];
     lanes_.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine)});
-    const std::vector<core::UseFacts> uses = uses_of(program, static_cast<int>(i));
-    uses_.insert(uses_.end(), uses.begin(), uses.end());
+    for (const spec::Use& use : spec::uses_of(l)) {
+      uses_.push_back({static_cast<int>(i), use.pool, use.acquires, use.releases, use.leaving});
+    }
   }
   for (const spec::Edge& e : program.edges) edges_.push_back({e.producer, e.consumer});
   for (std::size_t i = 0; i < program.pools.size(); ++i) {
     const spec::Pool& p = program.pools[i];
     const std::size_t name = first_resource + 2 * static_cast<std::size_t>(p.resource);
     const std::int64_t bound = i < peaks.size() ? peaks[i].value_or(-1) : -1;
-    pools_.push_back({names_[name], names_[name + 1], p.rank, p.stage, bound});
+    pools_.push_back(
+        {names_[name], names_[name + 1], p.rank, p.stage, bound, p.capacity.value_or(-1)});
   }
   facts_ = {.core_version = core::kCoreVersion,
             .name = names_[0],

@@ -55,6 +55,8 @@ class InterpretedArbiter final : public core::Arbiter {
 
   // The machine's state: this rank's part of it is true, the rest is as at the start.
   [[nodiscard]] const spec::Machine::State& state() const { return state_; }
+  // Back to a state of the current step.
+  void restore(const spec::Machine::State& state) { state_ = state; }
 
  private:
   const spec::Program& program_;

@@ -206,6 +206,23 @@ std::string Program::inbox_name(int inbox) const {
   return {};
 }
 
+std::vector<Use> uses_of(const Lane& lane) {
+  std::vector<Use> uses;
+  for (const Acquire& a : lane.acquires) {
+    uses.push_back({.pool = a.pool, .acquires = a.amount, .leaving = a.leaving});
+  }
+  for (const Release& r : lane.releases) {
+    const auto same =
+        std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.pool == r.pool; });
+    if (same == uses.end()) {
+      uses.push_back({.pool = r.pool, .releases = r.amount});
+    } else {
+      same->releases = r.amount;
+    }
+  }
+  return uses;
+}
+
 std::vector<int> ancestors(const Program& program, int lane) {
   std::vector<bool> seen(program.lanes.size(), false);
   std::vector<int> found;

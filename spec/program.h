@@ -294,6 +294,16 @@ struct Program {
   }
 };
 
+// What a lane's tasks take and give of one pool.
+struct Use {
+  int pool = 0;
+  std::int64_t acquires = 0;
+  std::int64_t leaving = 0;
+  std::int64_t releases = 0;
+};
+// One for each pool that it takes from or gives to; those it takes from come first, as written.
+[[nodiscard]] std::vector<Use> uses_of(const Lane& lane);
+
 // The lanes whose task of the same microbatch must end before a task of `lane` can start,
 // transitively; without `lane`. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);

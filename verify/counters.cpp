@@ -41,6 +41,16 @@ std::int64_t Linear::at(const std::vector<std::int64_t>& done,
 
 namespace {
 
+std::int64_t amount_of(std::int64_t written, Fault fault) {
+  return fault == Fault::amount_of_one ? 1 : written;
+}
+
+std::int64_t capacity_of(const spec::Pool& pool, Fault fault) {
+  if (fault == Fault::capacity_too_large) return *pool.capacity + 1;
+  if (fault == Fault::capacity_too_small) return *pool.capacity - 1;
+  return *pool.capacity;
+}
+
 class Counting {
  public:
   Counting(const Program& program, Fault fault) : program_(program), fault_(fault) {}
@@ -62,9 +72,7 @@ class Counting {
   }
 
  private:
-  std::int64_t amount(std::int64_t written) const {
-    return fault_ == Fault::amount_of_one ? 1 : written;
-  }
+  std::int64_t amount(std::int64_t written) const { return amount_of(written, fault_); }
 
   void count_held() {
     counters_.held.resize(program_.pools.size());
@@ -338,20 +346,14 @@ class Counting {
   }
 
   std::int64_t capacity_of(const spec::Pool& pool) const {
-    if (fault_ == Fault::capacity_too_large) return *pool.capacity + 1;
-    if (fault_ == Fault::capacity_too_small) return *pool.capacity - 1;
-    return *pool.capacity;
+    return verify::capacity_of(pool, fault_);
   }
 
   void add_room(int lane, std::vector<Linear>& may, std::vector<Linear>& must) const {
-    if (fault_ == Fault::dropped_room) return;
-    for (const auto& a : at(program_.lanes, lane).acquires) {
-      const spec::Pool& pool = at(program_.pools, a.pool);
-      if (!pool.capacity) continue;
+    for (const Room& r : rooms_of(program_, lane, fault_)) {
       Linear room;
-      room.add(at(counters_.held, a.pool), -1);
-      const std::int64_t leaving = fault_ == Fault::ignored_leaving ? 0 : a.leaving;
-      room.constant = capacity_of(pool) - amount(a.amount) - leaving;
+      room.add(at(counters_.held, r.pool), -1);
+      room.constant = r.most_held;
       may.push_back(room);
       must.push_back(room);
     }
@@ -426,6 +428,18 @@ class Counting {
 };
 
 }  // namespace
+
+std::vector<Room> rooms_of(const Program& program, int lane, Fault fault) {
+  std::vector<Room> rooms;
+  if (fault == Fault::dropped_room) return rooms;
+  for (const auto& a : at(program.lanes, lane).acquires) {
+    const spec::Pool& pool = at(program.pools, a.pool);
+    if (!pool.capacity) continue;
+    const std::int64_t leaving = fault == Fault::ignored_leaving ? 0 : a.leaving;
+    rooms.push_back({a.pool, capacity_of(pool, fault) - amount_of(a.amount, fault) - leaving});
+  }
+  return rooms;
+}
 
 Counters count(const Program& program, Fault fault) { return Counting(program, fault).run(); }
 

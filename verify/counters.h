@@ -38,6 +38,15 @@ struct SharedSlots {
   std::vector<Linear> pending;  // per edge: what its producer has ended and its consumer not begun
 };
 
+// What a task must find to start: of `pool` at most this much held.
+struct Room {
+  int pool = 0;
+  std::int64_t most_held = 0;
+};
+// Of one lane: the guard that the formulas of a proof and those of generated code are both held to.
+[[nodiscard]] std::vector<Room> rooms_of(const spec::Program& program, int lane,
+                                         Fault fault = Fault::none);
+
 struct Counters {
   int variables = 0;  // of Linear: a count for each lane, then those of `shared`
   std::vector<SharedSlots> shared;

@@ -5,11 +5,16 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "proptests/generated/batch.h"
 #include "simulate/interpreter.h"
+#include "simulate/replay.h"
+#include "simulate/validate.h"
 #include "spec/elaborate.h"
 #include "tests/support/arbiter_walk.h"
+#include "verify/report.h"
+#include "verify/verify.h"
 
 namespace ripeline::proptests {
 namespace {
@@ -35,15 +40,15 @@ constexpr int kWalks = 3;
 std::int64_t walk(const GeneratedProgram& generated) {
   const spec::Result<spec::Program> program = spec::compile({"random.ripe", generated.text});
   EXPECT_TRUE(program.ok());
-  EXPECT_EQ(program.value().hash, generated.facts->hash);
+  EXPECT_EQ(program.value().hash, generated.probe.facts.hash);
   const simulate::FactsStorage storage(program.value(), {});
   std::int64_t states = 0;
   for (int rank = 0; rank < program.value().ranks; ++rank) {
     simulate::InterpretedArbiter interpreted(program.value(), storage.facts(), rank);
-    const std::unique_ptr<core::Arbiter> arbiter = generated.make(rank);
+    const std::unique_ptr<core::Arbiter> arbiter = generated.probe.make_arbiter(rank);
     testing_support::ArbiterWalk both(interpreted, *arbiter, generated.seed);
     for (int i = 0; i < kWalks; ++i) {
-      for (const int microbatches : counts_of(*generated.facts)) {
+      for (const int microbatches : counts_of(generated.probe.facts)) {
         EXPECT_EQ(both.run(microbatches), "")
             << generated.text
             << "\nTo see it again: cmake -DRIPELINE_PROPERTY_SEED=" << RIPELINE_PROPERTY_SEED
@@ -61,13 +66,61 @@ TEST(Generated, arbiters_agree_with_the_interpreter_in_every_state_met) {
   const std::vector<GeneratedProgram> programs = all();
   for (const GeneratedProgram& program : programs) {
     states += walk(program);
-    proved += program.facts->proved ? 1 : 0;
+    proved += program.probe.facts.proved ? 1 : 0;
     if (HasFailure()) return;
   }
   std::printf("seed %d: %zu programs, %d of them proved, %lld states\n", RIPELINE_PROPERTY_SEED,
               programs.size(), proved, static_cast<long long>(states));
   EXPECT_GE(programs.size(), 64U);
   EXPECT_GE(proved, 16) << "the generator of programs makes too few that are safe";
+}
+
+TEST(Generated, arbiters_are_valid_facts_formulas_and_every_state_of_one_and_more_microbatches) {
+  const simulate::WalkLimits limits{.counts = 2, .states_of_rank = 1'000, .states = 3'000};
+  std::int64_t formulas = 0;
+  std::int64_t states = 0;
+  for (const GeneratedProgram& generated : all()) {
+    const spec::Program program = spec::compile({"random.ripe", generated.text}).value();
+    const simulate::Validator validator(program, limits);
+    const simulate::Validation validation =
+        validator.judge(core::answers(generated.probe, validator.script()));
+    ASSERT_EQ(validation.differences, std::vector<std::string>{})
+        << generated.text << "\nprogram seed " << generated.seed;
+    formulas += validation.formulas;
+    for (const auto& size : validation.sizes) states += size.states;
+  }
+  std::printf("%lld formulas, %lld states\n", static_cast<long long>(formulas),
+              static_cast<long long>(states));
+  EXPECT_GT(formulas, 500);
+}
+
+TEST(Generated, arbiters_of_refuted_programs_replay_the_run) {
+  int replayed = 0;
+  for (const GeneratedProgram& generated : all()) {
+    if (generated.probe.facts.proved) continue;
+    const spec::Source source{"random.ripe", generated.text};
+    const spec::Program program = spec::compile(source).value();
+    const verify::Verdict verdict =
+        verify::verify(program, {.solver_steps = 5'000'000, .search_states = 100'000});
+    const auto& deadlock = verdict.obligations.front();
+    if (!deadlock.counterexample || deadlock.counterexample->events.empty()) continue;
+    const auto json = verify::report_json(program, source, verdict);
+    const verify::RecordedRun run = verify::read_run(program, json.dump()).value();
+    const simulate::FactsStorage storage(program, {});
+    const simulate::Replay slow =
+        simulate::replay(program, run, [&](int rank) -> std::unique_ptr<core::Arbiter> {
+          return std::make_unique<simulate::InterpretedArbiter>(program, storage.facts(), rank);
+        });
+    const simulate::Replay fast = simulate::replay(program, run, generated.probe.make_arbiter);
+    EXPECT_EQ(fast.difference, "") << generated.text;
+    EXPECT_EQ(slow.difference, "") << generated.text;
+    EXPECT_TRUE(fast.stuck) << generated.text << fast.state;
+    EXPECT_TRUE(slow.stuck);
+    EXPECT_EQ(fast.state, slow.state) << generated.text;
+    ++replayed;
+  }
+  std::printf("%d refutations replayed\n", replayed);
+  EXPECT_GT(replayed, 0);
 }
 
 }  // namespace

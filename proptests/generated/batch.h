@@ -2,18 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "core/arbiter.h"
+#include "core/probe.h"
 
 namespace ripeline::proptests {
 
 struct GeneratedProgram {
   std::uint64_t seed;  // of random_program_text()
   const char* text;    // the program
-  const core::ProgramFacts* facts;
-  std::unique_ptr<core::Arbiter> (*make)(int rank);
+  core::Probe probe;
 };
 
 // Each batch is a file of its own, so that they compile side by side.

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/generate.h"
+#include "core/probe.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
@@ -141,22 +142,15 @@ TEST_P(Goldens, have_the_facts_of_their_program) {
 INSTANTIATE_TEST_SUITE_P(Codegen, Goldens, testing::ValuesIn(kGoldens),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A number that is a text: what a guard says, as a solver would be told.
-struct Term {
-  std::string text;
-  friend Term operator+(const Term& a, const Term& b) { return {a.text + " + " + b.text}; }
-  friend Term operator+(const Term& a, int b) { return {fmt::format("{} + {}", a.text, b)}; }
-  friend Term operator<=(const Term& a, const Term& b) { return {a.text + " <= " + b.text}; }
-  friend Term operator<=(const Term& a, int b) { return {fmt::format("{} <= {}", a.text, b)}; }
-  friend Term operator&&(const Term& a, const Term& b) { return {a.text + " and " + b.text}; }
-};
-
 TEST(Generate, writes_guards_for_any_kind_of_number) {
-  EXPECT_EQ(bf::admits_F(Term{"held"}, Term{"capacity"}).text, "held + 1 <= capacity");
-  EXPECT_EQ(zbv::admits_F(Term{"held"}, Term{"leaving"}).text, "held + 1 + leaving <= 8");
-  EXPECT_EQ(prefer::admits_F(Term{"a"}, Term{"amount"}, Term{"leaving"}, Term{"c"}, Term{"s"}).text,
-            "a + amount + leaving <= c and s + 1 <= 4");
+  const auto h = [](const char* name) { return core::Formula::named(name); };
+  EXPECT_EQ(bf::admits_F(h("held"), 4).text(), "(<= (+ held 1) 4)");
+  EXPECT_EQ(zbv::admits_F(h("held"), 1).text(), "(<= (+ (+ held 1) 1) 8)");
+  EXPECT_EQ(prefer::admits_F(h("a"), 2, 3, 9, h("s")).text(),
+            "(and (<= (+ (+ a 2) 3) 9) (<= (+ s 1) 4))");
   static_assert(bf::admits_F(3, 4) && !bf::admits_F(4, 4));
+  constexpr std::int64_t kFull[] = {4, 2, 2, 1};
+  static_assert(!bf::has_room(0, kFull) && bf::has_room(1, kFull) && bf::has_room(2, kFull));
 }
 
 TEST(Generate, says_so_when_nothing_was_proved) {

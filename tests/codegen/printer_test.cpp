@@ -42,7 +42,11 @@ TEST(Printer, joins_and_quotes) {
   EXPECT_EQ(identifier("new"), "new_");
   EXPECT_EQ(identifier("new_"), "new__");
   EXPECT_EQ(identifier("NULL"), "NULL_");
+  EXPECT_EQ(identifier("INT_MAX"), "INT_MAX_");
+  EXPECT_EQ(identifier("errno"), "errno_");
+  EXPECT_EQ(identifier("errno_"), "errno__");
   EXPECT_EQ(identifier("F"), "F");
+  EXPECT_EQ(identifier("warm"), "warm");
 }
 
 }  // namespace

@@ -20,9 +20,7 @@ Command send_of(EdgeId edge, int m) {
 
 struct Rank {
   explicit Rank(int rank)
-      : arbiter(rank),
-        ledger(fake::kFacts, rank),
-        executor({0, rank, 0}, arbiter, agreement, ledger) {}
+      : arbiter(rank), ledger(fake::kFacts), executor({0, rank, 0}, arbiter, agreement, ledger) {}
 
   std::vector<Command> poll() {
     std::vector<Command> commands;
@@ -92,7 +90,7 @@ TEST(Executor, waits_while_the_agreement_is_open) {
     [[nodiscard]] std::int64_t round() const override { return 0; }
   } open;
   fake::FakeArbiter arbiter(0);
-  Ledger ledger(fake::kFacts, 0);
+  Ledger ledger(fake::kFacts);
   Executor executor({0, 0, 0}, arbiter, open, ledger);
   ASSERT_TRUE(executor.begin_step(0, 1, kNow).ok());
   arbiter.next = fake::start(0, 0);
@@ -190,14 +188,42 @@ TEST(Executor, calls_a_breach_what_an_arbiter_must_not_choose) {
 
 TEST(Executor, stops_at_a_breach_of_the_ledger) {
   Rank last(1);
-  ASSERT_TRUE(last.executor.begin_step(0, 2, kNow).ok());
+  ASSERT_TRUE(last.executor.begin_step(3, 2, kNow).ok());
+  for (const int m : {0, 1}) ASSERT_TRUE(last.executor.arrived(3, {kToF, m}, kNow).ok());
   last.run(2, 0);
   last.arbiter.next = fake::start(2, 1);
   std::vector<Command> commands;
   const Status status = last.executor.poll(kNow, commands);
   EXPECT_EQ(status.code(), StatusCode::breach);
-  EXPECT_EQ(status.message(),
-            "rank 1: starting 1F1 makes activation of stage 1 2, above the proved peak of 1");
+  EXPECT_EQ(
+      status.message(),
+      "rank 1, step 3: starting 1F1 makes activation of stage 1 2, and at most 1 was proved or "
+      "has room; of 2 microbatches 1F started 2, ended 1, 1B started 0, ended 0; held: "
+      "activation of stage 1 2");
+  EXPECT_TRUE(commands.empty()) << "it does not start";
+}
+
+TEST(Executor, stops_before_a_task_whose_needs_are_not_met) {
+  Rank last(1);
+  ASSERT_TRUE(last.executor.begin_step(0, 2, kNow).ok());
+  ASSERT_TRUE(last.executor.arrived(0, {kToF, 1}, kNow).ok());
+  last.arbiter.next = fake::start(2, 0);
+  std::vector<Command> commands;
+  const Status early = last.executor.poll(kNow, commands);
+  EXPECT_EQ(early.code(), StatusCode::breach);
+  EXPECT_EQ(early.message(),
+            "rank 1, step 0: the arbiter chose 1F0, which needs 0F0 from rank 0; of 2 microbatches "
+            "1F started 0, ended 0, 1B started 0, ended 0; held: activation of stage 1 0");
+  EXPECT_TRUE(last.arbiter.started_tasks.empty());
+
+  Rank own(1);
+  ASSERT_TRUE(own.executor.begin_step(0, 1, kNow).ok());
+  own.arbiter.next = fake::start(3, 0);
+  const Status local = own.executor.poll(kNow, commands);
+  EXPECT_EQ(local.code(), StatusCode::breach);
+  EXPECT_NE(local.message().find("the arbiter chose 1B0, which needs 1F0;"), std::string::npos)
+      << local.message();
+  EXPECT_TRUE(commands.empty());
 }
 
 TEST(Executor, says_who_waits_for_whom) {

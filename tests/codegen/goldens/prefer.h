@@ -31,9 +31,9 @@ static_assert(core::kCoreVersion == 1,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
-inline constexpr int F = 0;
-inline constexpr int B = 1;
-inline constexpr int V = 2;
+inline constexpr int kF = 0;
+inline constexpr int kB = 1;
+inline constexpr int kV = 2;
 }  // namespace ops
 
 // Name, kind.
@@ -44,11 +44,11 @@ inline constexpr core::OpFacts kOps[] = {
 // Op, stage, rank, chunk, engine.
 inline constexpr core::LaneFacts kLanes[] = {
     // Rank 0, from lane 0: 0F 0B 2F 2B
-    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
-    {ops::F, 2, 0, 1, core::Engine::compute}, {ops::B, 2, 0, 1, core::Engine::compute},
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kB, 0, 0, 0, core::Engine::compute},
+    {ops::kF, 2, 0, 1, core::Engine::compute}, {ops::kB, 2, 0, 1, core::Engine::compute},
     // Rank 1, from lane 4: 1F 1B 1V
-    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
-    {ops::V, 1, 1, 0, core::Engine::compute},
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kB, 1, 1, 0, core::Engine::compute},
+    {ops::kV, 1, 1, 0, core::Engine::compute},
 };
 
 // The producer's lane, the consumer's; by the consumer's rank.
@@ -57,15 +57,15 @@ inline constexpr core::EdgeFacts kEdges[] = {
     {0, 4}, {4, 5}, {3, 5}, {5, 6},
 };
 
-// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+// Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).
 inline constexpr core::PoolFacts kPools[] = {
-    {"activation", "MiB", 0, -1, 8}, {"activation", "MiB", 1, -1, 4}, {"slot", "", 0, 0, 2},
-    {"slot", "", 1, 1, 2}, {"slot", "", 0, 2, 2},
+    {"activation", "MiB", 0, -1, 8, 8}, {"activation", "MiB", 1, -1, 4, 6},
+    {"slot", "", 0, 0, 2, 4}, {"slot", "", 1, 1, 2, 4}, {"slot", "", 0, 2, 2, 4},
 };
 
-// Lane, pool, what a task acquires at its start, what it releases at its end.
+// Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).
 inline constexpr core::UseFacts kUses[] = {
-    {0, 0, 3, 0}, {0, 2, 1, 0}, {1, 0, 0, 3}, {1, 2, 0, 1}, {2, 0, 1, 0}, {2, 4, 1, 0},
+    {0, 0, 3, 0, 2}, {0, 2, 1, 0}, {1, 0, 0, 3}, {1, 2, 0, 1}, {2, 0, 1, 0}, {2, 4, 1, 0},
     {3, 0, 0, 1}, {3, 4, 0, 1},
     {4, 1, 2, 0}, {4, 3, 1, 0}, {5, 1, 0, 2}, {5, 3, 0, 1},
 };
@@ -86,8 +86,14 @@ inline constexpr core::ProgramFacts facts = {
     .uses = kUses,
 };
 
+// The first pool of activation; the others follow, by rank.
+inline constexpr int kPool_activation = 0;
+
 // The capacity of activation, by rank.
 inline constexpr std::int64_t kCapacity_activation[] = {8, 6};
+
+// The first pool of slot; the others follow, by stage.
+inline constexpr int kPool_slot = 2;
 
 // What F acquires of activation, by stage.
 inline constexpr std::int64_t kAmount_F_activation[] = {3, 2, 1};
@@ -100,18 +106,50 @@ inline constexpr std::int64_t kRelease_B_activation[] = {3, 2, 1};
 
 // F may start when there is room for it in activation and in slot.
 template <class Number>
-constexpr auto admits_F(const Number& activation_held,
-                        const Number& activation_amount,
-                        const Number& activation_leaving,
-                        const Number& activation_capacity,
-                        const Number& slot_held) {
+constexpr core::Truth<Number> admits_F(const Number& activation_held,
+                                       std::int64_t activation_amount,
+                                       std::int64_t activation_leaving,
+                                       std::int64_t activation_capacity,
+                                       const Number& slot_held) {
   return activation_held + activation_amount + activation_leaving <= activation_capacity &&
          slot_held + 1 <= 4;
 }
 
+// Whether a task of `id` finds what it acquires, when so much of each pool is held.
+template <class Number>
+constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  return lane.op != ops::kF ||
+         admits_F(held[kPool_activation + lane.rank],
+                  kAmount_F_activation[lane.stage],
+                  kLeaving_F_activation[lane.stage],
+                  kCapacity_activation[lane.rank],
+                  held[kPool_slot + lane.stage]);
+}
+
+// What a task of `id` acquires at its start.
+template <class Number>
+constexpr void acquire(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kF) {
+    held[kPool_activation + lane.rank] += kAmount_F_activation[lane.stage];
+    held[kPool_slot + lane.stage] += 1;
+  }
+}
+
+// What it releases at its end.
+template <class Number>
+constexpr void release(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kB) {
+    held[kPool_activation + lane.rank] -= kRelease_B_activation[lane.stage];
+    held[kPool_slot + lane.stage] -= 1;
+  }
+}
+
 class Arbiter final : public core::Arbiter {
  public:
-  explicit Arbiter(int rank) : rows_(prefer::facts, rank, {ops::F}) {}
+  explicit Arbiter(int rank) : rows_(prefer::facts, rank, {ops::kF}) {}
 
   [[nodiscard]] const core::ProgramFacts& facts() const override { return prefer::facts; }
   [[nodiscard]] int rank() const override { return rows_.rank(); }
@@ -127,28 +165,20 @@ class Arbiter final : public core::Arbiter {
   void started(core::Task task, core::Time /*now*/) override {
     rows_.started(task);
     step_.idle = false;
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::F) {
-      step_.activation_held += kAmount_F_activation[lane.stage];
-      step_.slot_held[lane.stage] += 1;
-    }
+    acquire(task.lane, step_.held);
   }
 
   void on_finished(core::Task task, core::Time /*now*/) override {
     rows_.finished(task);
     step_.idle = true;
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::B) {
-      step_.activation_held -= kRelease_B_activation[lane.stage];
-      step_.slot_held[lane.stage] -= 1;
-    }
+    release(task.lane, step_.held);
   }
 
   void ready(core::Engine engine, core::TaskSet& out) const override {
     rows_.reset(out);
     if (engine != core::Engine::compute || !step_.idle) return;
     for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
     }
   }
 
@@ -156,32 +186,20 @@ class Arbiter final : public core::Arbiter {
   [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                                     core::Time /*now*/) const override {
     if (engine != core::Engine::compute || !step_.idle) return {};
-    if (const core::Choice c = offer(ops::B, allowed); c.starts()) return c;
-    if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
-    return offer(ops::V, allowed);
+    if (const core::Choice c = offer(ops::kB, allowed); c.starts()) return c;
+    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
+    return offer(ops::kV, allowed);
   }
 
  private:
   struct Step {
     bool idle = true;
-    std::int64_t activation_held = 0;
-    std::int64_t slot_held[3] = {};  // by stage
+    std::int64_t held[5] = {};  // by pool
   };
-
-  // Whether a task of `id` finds what it acquires.
-  [[nodiscard]] bool has_room(core::LaneId id) const {
-    const core::LaneFacts& lane = kLanes[id];
-    return lane.op != ops::F ||
-           admits_F(step_.activation_held,
-                    kAmount_F_activation[lane.stage],
-                    kLeaving_F_activation[lane.stage],
-                    kCapacity_activation[lane.rank],
-                    step_.slot_held[lane.stage]);
-  }
 
   // The lowest microbatch of `lane` that may start and is allowed.
   [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return lane >= 0 && has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{};
+    return lane >= 0 && has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
   }
 
   // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,

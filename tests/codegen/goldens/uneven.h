@@ -33,8 +33,8 @@ static_assert(core::kCoreVersion == 1,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
-inline constexpr int F = 0;
-inline constexpr int B = 1;
+inline constexpr int kF = 0;
+inline constexpr int kB = 1;
 }  // namespace ops
 
 // Name, kind.
@@ -45,10 +45,10 @@ inline constexpr core::OpFacts kOps[] = {
 // Op, stage, rank, chunk, engine.
 inline constexpr core::LaneFacts kLanes[] = {
     // Rank 0, from lane 0: 0F 0B 2F 2B
-    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
-    {ops::F, 2, 0, 1, core::Engine::compute}, {ops::B, 2, 0, 1, core::Engine::compute},
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kB, 0, 0, 0, core::Engine::compute},
+    {ops::kF, 2, 0, 1, core::Engine::compute}, {ops::kB, 2, 0, 1, core::Engine::compute},
     // Rank 1, from lane 4: 1F 1B
-    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kB, 1, 1, 0, core::Engine::compute},
 };
 
 // The producer's lane, the consumer's; by the consumer's rank.
@@ -83,14 +83,14 @@ void order_halves(core::Fraction r,
                   core::Fraction microbatches,
                   const Then& then) {
   const core::Fraction half = microbatches / 2;
-  for (std::int64_t place = 0; place < core::floor(half); ++place) then(ops::F, 0);
+  for (std::int64_t place = 0; place < core::floor(half); ++place) then(ops::kF, 0);
   for (std::int64_t place = 0; place < core::floor(half); ++place) {
-    then(ops::F, (chunks - 1).whole());
+    then(ops::kF, (chunks - 1).whole());
   }
   for (std::int64_t place = 0; place < (r == 0 ? microbatches : core::Fraction{1}); ++place) {
-    then(ops::B, (chunks - 1).whole());
+    then(ops::kB, (chunks - 1).whole());
   }
-  for (std::int64_t place = 0; place < core::ceil(half); ++place) then(ops::F, 0);
+  for (std::int64_t place = 0; place < core::ceil(half); ++place) then(ops::kF, 0);
 }
 
 class Arbiter final : public core::Arbiter {
@@ -143,8 +143,8 @@ class Arbiter final : public core::Arbiter {
     }
     if (earliest.starts()) return earliest;
     // Lanes that the order does not list, or not so often.
-    if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
-    return offer(ops::B, allowed);
+    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
+    return offer(ops::kB, allowed);
   }
 
  private:

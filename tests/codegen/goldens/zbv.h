@@ -31,9 +31,9 @@ static_assert(core::kCoreVersion == 1,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
-inline constexpr int F = 0;
-inline constexpr int I = 1;
-inline constexpr int W = 2;
+inline constexpr int kF = 0;
+inline constexpr int kI = 1;
+inline constexpr int kW = 2;
 }  // namespace ops
 
 // Name, kind.
@@ -45,21 +45,21 @@ inline constexpr core::OpFacts kOps[] = {
 // Op, stage, rank, chunk, engine.
 inline constexpr core::LaneFacts kLanes[] = {
     // Rank 0, from lane 0: 0F 0I 0W 7F 7I 7W
-    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::I, 0, 0, 0, core::Engine::compute},
-    {ops::W, 0, 0, 0, core::Engine::compute}, {ops::F, 7, 0, 1, core::Engine::compute},
-    {ops::I, 7, 0, 1, core::Engine::compute}, {ops::W, 7, 0, 1, core::Engine::compute},
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kI, 0, 0, 0, core::Engine::compute},
+    {ops::kW, 0, 0, 0, core::Engine::compute}, {ops::kF, 7, 0, 1, core::Engine::compute},
+    {ops::kI, 7, 0, 1, core::Engine::compute}, {ops::kW, 7, 0, 1, core::Engine::compute},
     // Rank 1, from lane 6: 1F 1I 1W 6F 6I 6W
-    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::I, 1, 1, 0, core::Engine::compute},
-    {ops::W, 1, 1, 0, core::Engine::compute}, {ops::F, 6, 1, 1, core::Engine::compute},
-    {ops::I, 6, 1, 1, core::Engine::compute}, {ops::W, 6, 1, 1, core::Engine::compute},
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kI, 1, 1, 0, core::Engine::compute},
+    {ops::kW, 1, 1, 0, core::Engine::compute}, {ops::kF, 6, 1, 1, core::Engine::compute},
+    {ops::kI, 6, 1, 1, core::Engine::compute}, {ops::kW, 6, 1, 1, core::Engine::compute},
     // Rank 2, from lane 12: 2F 2I 2W 5F 5I 5W
-    {ops::F, 2, 2, 0, core::Engine::compute}, {ops::I, 2, 2, 0, core::Engine::compute},
-    {ops::W, 2, 2, 0, core::Engine::compute}, {ops::F, 5, 2, 1, core::Engine::compute},
-    {ops::I, 5, 2, 1, core::Engine::compute}, {ops::W, 5, 2, 1, core::Engine::compute},
+    {ops::kF, 2, 2, 0, core::Engine::compute}, {ops::kI, 2, 2, 0, core::Engine::compute},
+    {ops::kW, 2, 2, 0, core::Engine::compute}, {ops::kF, 5, 2, 1, core::Engine::compute},
+    {ops::kI, 5, 2, 1, core::Engine::compute}, {ops::kW, 5, 2, 1, core::Engine::compute},
     // Rank 3, from lane 18: 3F 3I 3W 4F 4I 4W
-    {ops::F, 3, 3, 0, core::Engine::compute}, {ops::I, 3, 3, 0, core::Engine::compute},
-    {ops::W, 3, 3, 0, core::Engine::compute}, {ops::F, 4, 3, 1, core::Engine::compute},
-    {ops::I, 4, 3, 1, core::Engine::compute}, {ops::W, 4, 3, 1, core::Engine::compute},
+    {ops::kF, 3, 3, 0, core::Engine::compute}, {ops::kI, 3, 3, 0, core::Engine::compute},
+    {ops::kW, 3, 3, 0, core::Engine::compute}, {ops::kF, 4, 3, 1, core::Engine::compute},
+    {ops::kI, 4, 3, 1, core::Engine::compute}, {ops::kW, 4, 3, 1, core::Engine::compute},
 };
 
 // The producer's lane, the consumer's; by the consumer's rank.
@@ -70,18 +70,18 @@ inline constexpr core::EdgeFacts kEdges[] = {
     {12, 18}, {18, 19}, {22, 19}, {19, 20}, {18, 21}, {21, 22}, {16, 22}, {22, 23},
 };
 
-// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+// Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).
 inline constexpr core::PoolFacts kPools[] = {
-    {"activation", "", 0, -1, 8}, {"activation", "", 1, -1, 8}, {"activation", "", 2, -1, 8},
-    {"activation", "", 3, -1, 8},
+    {"activation", "", 0, -1, 8, 8}, {"activation", "", 1, -1, 8, 8},
+    {"activation", "", 2, -1, 8, 8}, {"activation", "", 3, -1, 8, 8},
 };
 
-// Lane, pool, what a task acquires at its start, what it releases at its end.
+// Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).
 inline constexpr core::UseFacts kUses[] = {
-    {0, 0, 1, 0}, {2, 0, 0, 1}, {3, 0, 1, 0}, {5, 0, 0, 1},
-    {6, 1, 1, 0}, {8, 1, 0, 1}, {9, 1, 1, 0}, {11, 1, 0, 1},
-    {12, 2, 1, 0}, {14, 2, 0, 1}, {15, 2, 1, 0}, {17, 2, 0, 1},
-    {18, 3, 1, 0}, {20, 3, 0, 1}, {21, 3, 1, 0}, {23, 3, 0, 1},
+    {0, 0, 1, 0, 1}, {2, 0, 0, 1}, {3, 0, 1, 0}, {5, 0, 0, 1},
+    {6, 1, 1, 0, 1}, {8, 1, 0, 1}, {9, 1, 1, 0}, {11, 1, 0, 1},
+    {12, 2, 1, 0, 1}, {14, 2, 0, 1}, {15, 2, 1, 0}, {17, 2, 0, 1},
+    {18, 3, 1, 0, 1}, {20, 3, 0, 1}, {21, 3, 1, 0}, {23, 3, 0, 1},
 };
 
 inline constexpr core::ProgramFacts facts = {
@@ -100,13 +100,39 @@ inline constexpr core::ProgramFacts facts = {
     .uses = kUses,
 };
 
+// The first pool of activation; the others follow, by rank.
+inline constexpr int kPool_activation = 0;
+
 // What F leaves of activation, by stage.
 inline constexpr std::int64_t kLeaving_F_activation[] = {1, 1, 1, 1, 0, 0, 0, 0};
 
 // F may start when there is room for it in activation.
 template <class Number>
-constexpr auto admits_F(const Number& activation_held, const Number& activation_leaving) {
+constexpr core::Truth<Number> admits_F(const Number& activation_held,
+                                       std::int64_t activation_leaving) {
   return activation_held + 1 + activation_leaving <= 8;
+}
+
+// Whether a task of `id` finds what it acquires, when so much of each pool is held.
+template <class Number>
+constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  return lane.op != ops::kF ||
+         admits_F(held[kPool_activation + lane.rank], kLeaving_F_activation[lane.stage]);
+}
+
+// What a task of `id` acquires at its start.
+template <class Number>
+constexpr void acquire(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
+}
+
+// What it releases at its end.
+template <class Number>
+constexpr void release(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kW) held[kPool_activation + lane.rank] -= 1;
 }
 
 class Arbiter final : public core::Arbiter {
@@ -127,13 +153,13 @@ class Arbiter final : public core::Arbiter {
   void started(core::Task task, core::Time /*now*/) override {
     rows_.started(task);
     step_.idle = false;
+    acquire(task.lane, step_.held);
     const core::LaneFacts& lane = kLanes[task.lane];
     switch (lane.op) {
-      case ops::F:
-        step_.activation_held += 1;
+      case ops::kF:
         step_.round = 0;
         break;
-      case ops::I:
+      case ops::kI:
         step_.round = 1;
         break;
       default:
@@ -144,15 +170,14 @@ class Arbiter final : public core::Arbiter {
   void on_finished(core::Task task, core::Time /*now*/) override {
     rows_.finished(task);
     step_.idle = true;
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::W) step_.activation_held -= 1;
+    release(task.lane, step_.held);
   }
 
   void ready(core::Engine engine, core::TaskSet& out) const override {
     rows_.reset(out);
     if (engine != core::Engine::compute || !step_.idle) return;
     for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
     }
   }
 
@@ -162,34 +187,27 @@ class Arbiter final : public core::Arbiter {
     if (engine != core::Engine::compute || !step_.idle) return {};
     switch (step_.round) {
       case 0:  // I first
-        if (const core::Choice c = offer(ops::I, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
         break;
       default:  // F first
-        if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::I, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
         break;
     }
-    return offer(ops::W, allowed);
+    return offer(ops::kW, allowed);
   }
 
  private:
   struct Step {
     bool idle = true;
     int round = 0;  // the entry of hint bfw to try first
-    std::int64_t activation_held = 0;
+    std::int64_t held[4] = {};  // by pool
   };
-
-  // Whether a task of `id` finds what it acquires.
-  [[nodiscard]] bool has_room(core::LaneId id) const {
-    const core::LaneFacts& lane = kLanes[id];
-    return lane.op != ops::F ||
-           admits_F(step_.activation_held, kLeaving_F_activation[lane.stage]);
-  }
 
   // The lowest microbatch of `lane` that may start and is allowed.
   [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{};
+    return has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
   }
 
   // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,

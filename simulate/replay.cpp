@@ -1,0 +1,178 @@
+#include "simulate/replay.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/executor.h"
+#include "core/print.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using spec::Event;
+using spec::Machine;
+using spec::Program;
+
+// Permits everything, or one task alone.
+class Restricted final : public core::Agreement {
+ public:
+  Permission permit(const core::Arbiter& /*arbiter*/, core::Engine /*engine*/,
+                    core::Time /*now*/) override {
+    return {.decided = true, .tasks = only_ ? &*only_ : nullptr};
+  }
+  void started(core::Task /*task*/) override { ++round_; }
+  [[nodiscard]] std::int64_t round() const override { return round_; }
+  void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
+
+ private:
+  std::optional<core::TaskSet> only_;
+  std::int64_t round_ = 0;
+};
+
+struct Rank {
+  Rank(std::unique_ptr<core::Arbiter> made, int rank)
+      : arbiter(std::move(made)),
+        ledger(arbiter->facts()),
+        executor({0, rank, 0}, *arbiter, agreement, ledger) {}
+
+  std::unique_ptr<core::Arbiter> arbiter;
+  Restricted agreement;
+  core::Ledger ledger;
+  core::Executor executor;
+};
+
+class Replaying {
+ public:
+  Replaying(const Program& program, const verify::RecordedRun& run, const MakeArbiter& make,
+            Machine::Chooser chooser)
+      : program_(program), run_(run), make_(make), chooser_(chooser) {}
+
+  Replay replay() {
+    if (begin()) {
+      for (const Event& event : run_.events) {
+        if (!happen(event)) break;
+      }
+    }
+    if (out_.difference.empty()) finish();
+    return std::move(out_);
+  }
+
+ private:
+  Rank& rank_of(int lane) {
+    return *ranks_[static_cast<std::size_t>(Program::at(program_.lanes, lane).rank)];
+  }
+
+  bool differ(std::string what) {
+    out_.difference = std::move(what);
+    return false;
+  }
+
+  bool begin() {
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      ranks_.push_back(std::make_unique<Rank>(make_(rank), rank));
+      const core::Status status = ranks_.back()->executor.begin_step(0, run_.microbatches, {});
+      if (!status.ok()) return differ(status.message());
+    }
+    return true;
+  }
+
+  bool happen(const Event& event) {
+    const core::Task task{event.lane, event.microbatch};
+    switch (event.what) {
+      case Event::Do::start:
+        return start(task);
+      case Event::Do::end:
+        --running_;
+        return accepted(rank_of(event.lane).executor.finished(task, {}));
+      case Event::Do::arrive:
+        arrived_.push_back({event.edge, event.microbatch});
+        return accepted(rank_of(event.lane).executor.arrived(0, arrived_.back(), {}));
+    }
+    return false;
+  }
+
+  bool accepted(const core::Status& status) { return status.ok() || differ(status.message()); }
+
+  // The tasks that an executor starts now; what it sends is noted.
+  bool poll(Rank& rank, std::vector<core::Task>& started) {
+    std::vector<core::Command> commands;
+    const core::Status status = rank.executor.poll({}, commands);
+    for (const core::Command& command : commands) {
+      if (command.kind == core::Command::Kind::start) started.push_back(command.task);
+      if (command.kind == core::Command::Kind::send) sent_.push_back(command.message);
+    }
+    return accepted(status);
+  }
+
+  bool start(core::Task task) {
+    Rank& rank = rank_of(task.lane);
+    if (chooser_ == Machine::Chooser::any) {
+      const int r = rank.arbiter->rank();
+      core::TaskSet only;
+      only.reset(program_.first_lane(r), program_.first_lane(r + 1) - program_.first_lane(r),
+                 run_.microbatches);
+      only.add(task);
+      rank.agreement.allow(std::move(only));
+    }
+    std::vector<core::Task> started;
+    const bool polled = poll(rank, started);
+    rank.agreement.allow(std::nullopt);
+    if (!polled) return false;
+    ++running_;
+    if (started == std::vector{task}) return true;
+    std::string instead;
+    for (const core::Task other : started) {
+      instead += " " + program_.task_name(other.lane, other.microbatch);
+    }
+    return differ(fmt::format("the run starts {}, the executor{}",
+                              program_.task_name(task.lane, task.microbatch),
+                              instead.empty() ? " nothing" : instead));
+  }
+
+  void finish() {
+    std::vector<core::Task> started;
+    bool done = true;
+    for (const auto& rank : ranks_) {
+      if (!poll(*rank, started)) return;
+      done = done && rank->executor.step_done();
+      out_.state += rank->executor.waiting(static_cast<int>(program_.lanes.size()));
+    }
+    for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
+      const int rank = Program::at(program_.pools, pool).rank;
+      out_.state += fmt::format("{} held {}\n", program_.pool_name(pool),
+                                ranks_[static_cast<std::size_t>(rank)]->ledger.held(pool));
+    }
+    const auto is_in = [](const auto& list, core::Message m) {
+      return std::find(list.begin(), list.end(), m) != list.end();
+    };
+    for (const core::Message m : arrived_) {
+      if (is_in(sent_, m)) continue;
+      differ(fmt::format("a message of edge {}, microbatch {} arrives that no executor sent",
+                         m.edge, m.microbatch));
+      return;
+    }
+    out_.stuck = !done && running_ == 0 && started.empty() && sent_.size() == arrived_.size();
+  }
+
+  const Program& program_;
+  const verify::RecordedRun& run_;
+  const MakeArbiter& make_;
+  Machine::Chooser chooser_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  int running_ = 0;  // tasks
+  std::vector<core::Message> sent_;
+  std::vector<core::Message> arrived_;
+  Replay out_;
+};
+
+}  // namespace
+
+Replay replay(const Program& program, const verify::RecordedRun& run,
+              const MakeArbiter& make_arbiter, Machine::Chooser chooser) {
+  return Replaying(program, run, make_arbiter, chooser).replay();
+}
+
+}  // namespace ripeline::simulate

@@ -1,0 +1,34 @@
+// replay: a recorded run, event by event, through one executor per rank.
+//
+// The run comes from `ripeline verify --format json` (verify::read_run). Executors are asked for
+// their next task only when the run says that one starts, so they must choose what the run chose;
+// messages are handed over when it says that they arrive. The arbiters may be generated or
+// interpreted: the end must be the same. One thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/arbiter.h"
+#include "spec/machine.h"
+#include "spec/program.h"
+#include "verify/report.h"
+
+namespace ripeline::simulate {
+
+struct Replay {
+  std::string difference;  // empty: every event happened as the run says
+  bool stuck = false;      // then: nothing runs, no message is on its way, and none may start
+  std::string state;       // then: who waits for what, and what is held
+};
+
+using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
+
+// `chooser`: dispatch, if the arbiters must choose the run's tasks by themselves; any, if it is
+// enough that they may start.
+[[nodiscard]] Replay replay(const spec::Program& program, const verify::RecordedRun& run,
+                            const MakeArbiter& make_arbiter,
+                            spec::Machine::Chooser chooser = spec::Machine::Chooser::dispatch);
+
+}  // namespace ripeline::simulate

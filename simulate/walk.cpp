@@ -1,0 +1,287 @@
+#include "simulate/walk.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/probe.h"
+#include "simulate/interpreter.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using spec::Machine;
+using spec::Program;
+
+std::size_t hash_of(const Machine::State& state) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto add = [&hash](auto value) {
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3U;
+  };
+  for (const auto task : state.tasks) add(task);
+  for (const auto message : state.messages) add(message);
+  return hash;
+}
+
+// The states seen, found again by all that they hold.
+class States {
+ public:
+  // Whether it is new.
+  bool add(const Machine::State& state) {
+    std::vector<Machine::State>& same = states_[hash_of(state)];
+    if (std::find(same.begin(), same.end(), state) != same.end()) return false;
+    same.push_back(state);
+    ++size_;
+    return true;
+  }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+
+ private:
+  std::unordered_map<std::size_t, std::vector<Machine::State>> states_;
+  std::int64_t size_ = 0;
+};
+
+// A message to the rank, and the rank's own lanes that must have ended before it can come.
+struct Incoming {
+  int edge = -1;
+  std::vector<int> behind;
+};
+
+std::vector<Incoming> incoming_of(const Program& program, int rank) {
+  std::vector<Incoming> found;
+  for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
+    const spec::Edge& e = Program::at(program.edges, edge);
+    if (Program::at(program.lanes, e.consumer).rank != rank || !program.crosses_ranks(e)) continue;
+    Incoming incoming{edge, {}};
+    for (const int lane : spec::ancestors(program, e.producer)) {
+      if (Program::at(program.lanes, lane).rank == rank) incoming.behind.push_back(lane);
+    }
+    found.push_back(std::move(incoming));
+  }
+  return found;
+}
+
+// One rank with one count.
+class RankWalk {
+ public:
+  RankWalk(const Program& program, const core::ProgramFacts& facts, int rank, int microbatches,
+           std::int64_t limit, Walk& out)
+      : program_(program),
+        arbiter_(program, facts, rank),
+        incoming_(incoming_of(program, rank)),
+        rank_(rank),
+        microbatches_(microbatches),
+        limit_(limit),
+        out_(out) {}
+
+  // False: the limit left states out.
+  bool run() {
+    out_.script += fmt::format("rank {}\nbegin {}\n", rank_, microbatches_);
+    if (!arbiter_.begin_step(0, microbatches_).ok()) {
+      out_.expected += "refused\n";
+      return true;
+    }
+    states_.add(arbiter_.state());
+    see();
+    const Machine::State begun = arbiter_.state();
+    explore(begun);
+    return complete_;
+  }
+  [[nodiscard]] std::int64_t states() const { return states_.size(); }
+
+ private:
+  struct Event {
+    const char* what;
+    int id;
+    int microbatch;
+  };
+
+  [[nodiscard]] Machine::TaskState task(const Machine::State& state, int lane, int m) const {
+    return state.tasks[static_cast<std::size_t>(lane * microbatches_ + m)];
+  }
+
+  [[nodiscard]] bool may_arrive(const Machine::State& state, const Incoming& incoming,
+                                int m) const {
+    const spec::Edge& e = Program::at(program_.edges, incoming.edge);
+    if (program_.needed_by(e, m, microbatches_) < 0) return false;
+    const auto at = static_cast<std::size_t>(incoming.edge * microbatches_ + m);
+    if (state.messages[at] == Machine::MessageState::arrived) return false;
+    return std::all_of(incoming.behind.begin(), incoming.behind.end(),
+                       [&](int lane) { return task(state, lane, m) == Machine::TaskState::ended; });
+  }
+
+  std::vector<Event> events(const Machine::State& state) {
+    std::vector<Event> found;
+    arbiter_.restore(state);
+    for (const core::Engine engine :
+         {core::Engine::compute, core::Engine::copy_out, core::Engine::copy_in}) {
+      core::TaskSet ready;
+      arbiter_.ready(engine, ready);
+      for (int lane = program_.first_lane(rank_); lane < program_.first_lane(rank_ + 1); ++lane) {
+        for (int m = 0; m < microbatches_; ++m) {
+          if (ready.contains({lane, m})) found.push_back({"start", lane, m});
+        }
+      }
+    }
+    for (int lane = program_.first_lane(rank_); lane < program_.first_lane(rank_ + 1); ++lane) {
+      for (int m = 0; m < microbatches_; ++m) {
+        if (task(state, lane, m) == Machine::TaskState::running) found.push_back({"end", lane, m});
+      }
+    }
+    for (const Incoming& incoming : incoming_) {
+      for (int m = 0; m < microbatches_; ++m) {
+        if (may_arrive(state, incoming, m)) found.push_back({"arrive", incoming.edge, m});
+      }
+    }
+    return found;
+  }
+
+  void write(const Event& event) {
+    out_.script += fmt::format("{} {} {}\n", event.what, event.id, event.microbatch);
+  }
+
+  void apply(const Event& event) {
+    const std::string_view what = event.what;
+    if (what == "start") arbiter_.started({event.id, event.microbatch}, {});
+    if (what == "end") arbiter_.on_finished({event.id, event.microbatch}, {});
+    if (what == "arrive") arbiter_.on_arrived({event.id, event.microbatch}, {});
+  }
+
+  void see() {
+    out_.script += "?\n";
+    out_.expected += core::look(arbiter_, microbatches_) + "\n";
+  }
+
+  // Depth first; the script stands at `state`, which path_ leads to.
+  void explore(const Machine::State& state) {
+    bool here = true;
+    for (const Event& event : events(state)) {
+      if (!here) {
+        out_.script += fmt::format("begin {}\n", microbatches_);
+        for (const Event& before : path_) write(before);
+      }
+      here = false;
+      arbiter_.restore(state);
+      write(event);
+      apply(event);
+      see();
+      const Machine::State next = arbiter_.state();
+      if (!states_.add(next)) continue;
+      if (states_.size() >= limit_) {
+        complete_ = false;
+        return;
+      }
+      path_.push_back(event);
+      explore(next);
+      path_.pop_back();
+      if (!complete_) return;
+    }
+  }
+
+  const Program& program_;
+  InterpretedArbiter arbiter_;
+  std::vector<Incoming> incoming_;
+  int rank_;
+  int microbatches_;
+  std::int64_t limit_;
+  Walk& out_;
+  States states_;
+  std::vector<Event> path_;
+  bool complete_ = true;
+};
+
+// start 0 1, of an event, for people: start 0F1.
+std::string event_text(const Program& program, const std::string& step) {
+  std::istringstream in(step);
+  std::string what;
+  int id = 0;
+  int m = 0;
+  if (!(in >> what >> id >> m)) return step;
+  if (what != "arrive") return what + " " + program.task_name(id, m);
+  const spec::Edge& e = Program::at(program.edges, id);
+  return fmt::format("arrive {} at {}", program.task_name(e.producer, m),
+                     program.task_name(e.consumer, m));
+}
+
+// 0/1, of an answer, for people: 0F1.
+std::string answer_text(const Program& program, const std::string& answer) {
+  std::istringstream in(answer);
+  std::string text;
+  for (std::string word; in >> word;) {
+    int lane = 0;
+    int m = 0;
+    char rest = 0;
+    const bool is_task = std::sscanf(word.c_str(), "%d/%d%c", &lane, &m, &rest) == 2 && lane >= 0 &&
+                         lane < static_cast<int>(program.lanes.size());
+    if (word == "?") continue;
+    text += (text.empty() ? "" : " ") + (is_task ? program.task_name(lane, m) : word);
+  }
+  return text;
+}
+
+}  // namespace
+
+Walk walk_of(const Program& program, const WalkLimits& limits) {
+  Walk walk;
+  const FactsStorage storage(program, {});
+  const int least = program.microbatches.min;
+  const int most = program.microbatches.max.value_or(least + limits.counts - 1);
+  std::int64_t left = limits.states;
+  for (int m = least; m <= std::min(most, least + limits.counts - 1) && left > 0; ++m) {
+    Walk attempt;
+    Walk::Size size{m, 0, true};
+    for (int rank = 0; rank < program.ranks && left > 0; ++rank) {
+      RankWalk one(program, storage.facts(), rank, m, std::min(limits.states_of_rank, left),
+                   attempt);
+      size.complete = one.run() && size.complete;
+      size.states += one.states();
+      left -= one.states();
+    }
+    if (left <= 0) size.complete = false;
+    walk.script += attempt.script;
+    walk.expected += attempt.expected;
+    walk.sizes.push_back(size);
+    if (!size.complete) break;  // a larger count has more states still
+  }
+  if (program.microbatches.max) {
+    walk.script += fmt::format("rank 0\nbegin {}\n", *program.microbatches.max + 1);
+    walk.expected += "refused\n";
+  }
+  return walk;
+}
+
+std::string first_difference(const Program& program, const std::string& script,
+                             const std::string& expected, const std::string& found) {
+  std::istringstream steps(script);
+  std::istringstream left(expected);
+  std::istringstream right(found);
+  std::string rank;
+  std::string events;
+  std::string step;
+  std::string a;
+  std::string b;
+  bool begun = false;
+  while (std::getline(steps, step)) {
+    if (step.starts_with("rank")) rank = step;
+    if (step.starts_with("begin")) events.clear();
+    if (step != "?") {
+      events += (events.empty() ? "" : ", ") + event_text(program, step);
+      begun = step.starts_with("begin");
+    }
+    // A refused `begin` is answered as well.
+    const auto next = left.peek();
+    if (step != "?" && !(begun && next == 'r')) continue;
+    const bool more = static_cast<bool>(std::getline(left, a));
+    if (!std::getline(right, b)) b = "no answer";
+    if (more && a == b) continue;
+    return fmt::format("{} of {}, after {}:\n  specified {}\n  emitted   {}\n", rank, program.name,
+                       events, answer_text(program, a), answer_text(program, b));
+  }
+  if (std::getline(right, b)) return "more answers than asked for: " + b + "\n";
+  return "";
+}
+
+}  // namespace ripeline::simulate

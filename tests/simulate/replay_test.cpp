@@ -1,0 +1,128 @@
+// A refutation ends the same for the machine, for executors with the interpreter and for executors
+// with the generated arbiter, all from the JSON that `ripeline verify` writes.
+#include "simulate/replay.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "greedy.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "verify/report.h"
+#include "verify/verify.h"
+#include "waits.h"
+
+namespace ripeline::simulate {
+namespace {
+
+struct Refuted {
+  const char* name;
+  std::unique_ptr<core::Arbiter> (*make)(int rank);
+  std::string waits;  // a part of the state at the end
+};
+void PrintTo(const Refuted& refuted, std::ostream* out) { *out << refuted.name; }
+
+const Refuted kRefuted[] = {
+    {"waits", waits::make_arbiter, "rank 0: 0B1 waits for 0F1 and 1B1 from rank 1"},
+    {"greedy", greedy::make_arbiter, "activation of rank 0 held 3"},
+};
+
+class Replays : public testing::TestWithParam<Refuted> {
+ protected:
+  Replays() {
+    const std::string path =
+        std::string(RIPELINE_SOURCE_DIR) + "/tests/generated/" + GetParam().name + ".ripe";
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    source_ = {GetParam().name, text.str()};
+    program_ = spec::compile(source_).value();
+    const verify::Verdict verdict = verify::verify(program_);
+    EXPECT_EQ(verdict.outcome, verify::Outcome::refuted);
+    json_ = verify::report_json(program_, source_, verdict);
+  }
+
+  verify::RecordedRun run() { return verify::read_run(program_, json_.dump()).value(); }
+  Replay interpreted(const verify::RecordedRun& run) {
+    const FactsStorage storage(program_, {});
+    return replay(program_, run, [&](int rank) -> std::unique_ptr<core::Arbiter> {
+      return std::make_unique<InterpretedArbiter>(program_, storage.facts(), rank);
+    });
+  }
+
+  spec::Source source_;
+  spec::Program program_;
+  nlohmann::json json_;
+};
+
+TEST_P(Replays, to_the_same_stuck_state_everywhere) {
+  const verify::RecordedRun recorded = run();
+  ASSERT_FALSE(recorded.events.empty());
+  const spec::Machine machine(program_, recorded.microbatches);
+  spec::Machine::State state = machine.initial();
+  for (const spec::Event& event : recorded.events) {
+    ASSERT_TRUE(machine.is_enabled(state, event, spec::Machine::Chooser::dispatch));
+    machine.step(state, event);
+  }
+  ASSERT_TRUE(machine.stuck(state));
+
+  const Replay slow = interpreted(recorded);
+  const Replay fast = replay(program_, recorded, GetParam().make);
+  EXPECT_EQ(slow.difference, "");
+  EXPECT_EQ(fast.difference, "");
+  EXPECT_TRUE(slow.stuck);
+  EXPECT_TRUE(fast.stuck);
+  EXPECT_EQ(fast.state, slow.state);
+  EXPECT_NE(fast.state.find(GetParam().waits), std::string::npos) << fast.state;
+  for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
+    const std::string held = program_.pool_name(pool) + " held " +
+                             std::to_string(spec::Program::at(state.held, pool)) + "\n";
+    EXPECT_NE(fast.state.find(held), std::string::npos) << held << fast.state;
+  }
+}
+
+TEST_P(Replays, and_says_so_when_the_run_is_another) {
+  verify::RecordedRun shorter = run();
+  shorter.events.pop_back();
+  EXPECT_FALSE(interpreted(shorter).stuck) << "something still runs or is on its way";
+
+  verify::RecordedRun twice = run();
+  twice.events.push_back(twice.events.back());
+  EXPECT_NE(interpreted(twice).difference, "");
+
+  verify::RecordedRun backwards = run();
+  std::swap(backwards.events.front(), backwards.events.back());
+  EXPECT_NE(replay(program_, backwards, GetParam().make).difference, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Replay, Replays, testing::ValuesIn(kRefuted),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Tasks that may start and that the hint would not choose: with Chooser::any they are run.
+TEST(Replay, of_other_choices_needs_to_be_told) {
+  const spec::Program program = spec::compile({"two.ripe", R"(
+pipeline two {
+  microbatches 2;
+  stages 1;
+  place s on s;
+  op F forward { }
+  dispatch ready;
+}
+)"})
+                                    .value();
+  const FactsStorage storage(program, {});
+  const MakeArbiter make = [&](int rank) -> std::unique_ptr<core::Arbiter> {
+    return std::make_unique<InterpretedArbiter>(program, storage.facts(), rank);
+  };
+  const spec::Event start{.what = spec::Event::Do::start, .lane = 0, .microbatch = 1, .edge = -1};
+  const verify::RecordedRun run{.microbatches = 2, .events = {start}};
+  EXPECT_EQ(replay(program, run, make).difference, "the run starts 0F1, the executor 0F0");
+  const Replay any = replay(program, run, make, spec::Machine::Chooser::any);
+  EXPECT_EQ(any.difference, "");
+  EXPECT_FALSE(any.stuck);
+}
+
+}  // namespace
+}  // namespace ripeline::simulate
