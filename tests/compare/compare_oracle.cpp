@@ -189,6 +189,8 @@ int run(const Arguments& a) {
   }
   write(a.state, progress);
   std::cout << progress.tally.table();
+  std::cerr << fmt::format("{:.0f} s in the oracle, {:.0f} s in verify\n",
+                           progress.tally.oracle_seconds, progress.tally.verify_seconds);
   return progress.tally.wrong.empty() ? 0 : 1;
 }
 

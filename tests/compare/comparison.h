@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Options {
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
   std::size_t most_states = 60'000;  // that the oracle visits, for each count of microbatches
   int most_tasks = 14;               // of the counts that it visits, if the range goes on
+  // Instead of verify(): a judge that errs, to see that this is noticed.
+  std::function<verify::Verdict(const spec::Program&, const verify::VerifyOptions&)>
+      faulty_judge_for_testing = {};
 };
 
 // What became of `deadlock`.

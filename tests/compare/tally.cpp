@@ -80,9 +80,7 @@ std::string Tally::table() const {
   text += fmt::format(
       "order: does not list each task once; hint: safe only through the hint; open: unknown "
       "otherwise, and\nits share of what verify supports; missed: left open, though the oracle can "
-      "tell; visited: every\nstate of every count in range; not yet: not supported by verify. "
-      "{:.0f} s in the oracle, {:.0f} s in verify.\n",
-      oracle_seconds, verify_seconds);
+      "tell; visited: every\nstate of every count in range; not yet: not supported by verify.\n");
   if (!missed.empty()) text += fmt::format("missed, first: {}\n", fmt::join(missed, " "));
   for (const Wrong& w : wrong) {
     text += fmt::format("\nWRONG: seed {}: {}\n{}", w.seed, w.what, w.text);
