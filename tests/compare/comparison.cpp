@@ -156,8 +156,7 @@ class Comparer {
     const auto visited = truth_.dispatch.find(run.microbatches);
     check(visited == truth_.dispatch.end() || visited->second.sticks,
           fmt::format("deadlock: refuted, but it cannot stick with {}", run.microbatches));
-    check(!run.fewest || truth_.sticks_dispatch == 0 ||
-              run.microbatches == truth_.sticks_dispatch,
+    check(!run.fewest || truth_.sticks_dispatch == 0 || run.microbatches == truth_.sticks_dispatch,
           fmt::format("deadlock: the fewest is {}, not {}", truth_.sticks_dispatch,
                       run.microbatches));
     check(!truth_.whole_range || truth_.sticks_dispatch > 0, "deadlock: refuted, but it is safe");
@@ -220,8 +219,8 @@ class Comparer {
     }
     check(once.outcome != Outcome::proved || all, "once: proved, but a list is wrong");
     if (once.outcome == Outcome::refuted) {
-      check(once.counterexample && !oracle::lists_each_task_once(
-                                       program_, once.counterexample->microbatches),
+      check(once.counterexample &&
+                !oracle::lists_each_task_once(program_, once.counterexample->microbatches),
             "once: refuted, but the lists are right");
     }
     check(once.outcome != Outcome::unknown, "once: left open");

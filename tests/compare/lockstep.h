@@ -27,13 +27,13 @@ struct Lockstep {
 
 // What the oracle says of a run.
 struct Replay {
-  bool fits = false;      // else nothing else is said
-  std::string objection;  // the first event that may not happen; empty: none
-  bool sticks = false;    // at its end
+  bool fits = false;               // else nothing else is said
+  std::string objection;           // the first event that may not happen; empty: none
+  bool sticks = false;             // at its end
   std::vector<std::int64_t> held;  // per pool, at its end
 };
 
-[[nodiscard]] Replay replay(const spec::Program& program, int microbatches,
-                            oracle::Choices choices, const std::vector<spec::Event>& events);
+[[nodiscard]] Replay replay(const spec::Program& program, int microbatches, oracle::Choices choices,
+                            const std::vector<spec::Event>& events);
 
 }  // namespace ripeline::compare

@@ -74,8 +74,9 @@ std::string Tally::table() const {
                                  "missed", "visited", "not yet");
   for (const auto& [name, row] : rows) {
     text += fmt::format("{:<16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", name,
-                        row.programs, row.proved, row.refuted, row.not_asked, row.through_hint, row.open,
-                        share(row.open, row.judged()), row.missed, row.visited, row.unsupported);
+                        row.programs, row.proved, row.refuted, row.not_asked, row.through_hint,
+                        row.open, share(row.open, row.judged()), row.missed, row.visited,
+                        row.unsupported);
   }
   text += fmt::format(
       "order: does not list each task once; hint: safe only through the hint; open: unknown "

@@ -18,8 +18,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-World::World(const Program& program, int microbatches, Choices choices,
-             std::vector<Listed> orders)
+World::World(const Program& program, int microbatches, Choices choices, std::vector<Listed> orders)
     : program_(program), m_(microbatches), choices_(choices), orders_(std::move(orders)) {
   spell_out_tasks();
   if (fits_) spell_out_messages();
@@ -224,8 +223,8 @@ void World::moves(const State& s, std::vector<Move>& found) const {
   }
 }
 
-// What stands earliest in a file that is followed. Else of the lanes of an engine that may start the
-// one with the least preference, compared number by number; of that lane the lowest microbatch.
+// What stands earliest in a file that is followed. Else of the lanes of an engine that may start
+// the one with the least preference, compared number by number; of that lane the lowest microbatch.
 void World::add_choice(const State& s, int engine, std::vector<Move>& found) const {
   if (bound_) {
     for (const auto& [lane, i] : orders_[at(engine / kEngines)]) {

@@ -29,10 +29,10 @@ using Listed = std::vector<std::pair<int, int>>;  // lane and microbatch, which 
 
 struct State {
   static constexpr std::size_t kQueues = 12;
-  Bits started = 0;                    // tasks
-  Bits ended = 0;                      // tasks
-  Bits here = 0;                       // messages that have arrived
-  Bits rounds = 0;                     // four bits for each rank: where the round of its hint is
+  Bits started = 0;                     // tasks
+  Bits ended = 0;                       // tasks
+  Bits here = 0;                        // messages that have arrived
+  Bits rounds = 0;                      // four bits for each rank: where the round of its hint is
   std::array<Bits, kQueues> left = {};  // of each fifo edge: four bits for each message, in the
                                         // order of leaving, until it arrives; first the lowest
   bool operator==(const State&) const = default;
@@ -100,7 +100,7 @@ class World {
 
   [[nodiscard]] bool may_start(const State& s, int task) const;
   [[nodiscard]] bool may_arrive(const State& s, int message) const;
-  [[nodiscard]] Bits on_the_way(const State& s) const;  // messages
+  [[nodiscard]] Bits on_the_way(const State& s) const;          // messages
   [[nodiscard]] int next_of(const State& s, int engine) const;  // task, or -1
   void add_choice(const State& s, int engine, std::vector<Move>& found) const;
   [[nodiscard]] std::array<int, 3> preference(const State& s, int lane) const;
@@ -115,11 +115,11 @@ class World {
   Bits all_ = 0;
   std::vector<Task> tasks_;  // lane by lane
   std::vector<Message> messages_;
-  std::vector<int> first_task_;        // of each lane
-  std::vector<Bits> of_engine_;        // tasks
-  std::vector<Bits> handed_over_;      // of each engine: its rendezvous messages
-  std::vector<Bits> in_inbox_;         // messages
-  std::vector<Bits> sends_;            // of each task: messages
+  std::vector<int> first_task_;    // of each lane
+  std::vector<Bits> of_engine_;    // tasks
+  std::vector<Bits> handed_over_;  // of each engine: its rendezvous messages
+  std::vector<Bits> in_inbox_;     // messages
+  std::vector<Bits> sends_;        // of each task: messages
   std::vector<PoolParts> pools_;
   std::vector<std::vector<int>> next_;  // of each engine, in order: tasks, -1 for one that is not
 };

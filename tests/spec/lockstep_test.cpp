@@ -46,13 +46,12 @@ class LockstepTest : public ::testing::Test {
 TEST_F(LockstepTest, random_programs_of_every_feature) {
   constexpr std::uint64_t kPrograms = 1'500;
   for (std::uint64_t seed = 1; seed <= kPrograms && !HasFailure(); ++seed) {
-    const std::string text =
-        testing_support::random_program_text(seed, {.max_microbatches = 3,
-                                                    .max_tasks = 12,
-                                                    .links = true,
-                                                    .once = true,
-                                                    .before = true,
-                                                    .engines = true});
+    const std::string text = testing_support::random_program_text(seed, {.max_microbatches = 3,
+                                                                         .max_tasks = 12,
+                                                                         .links = true,
+                                                                         .once = true,
+                                                                         .before = true,
+                                                                         .engines = true});
     SCOPED_TRACE(std::to_string(seed) + "\n" + text);
     const auto program = spec::compile({"random.ripe", text});
     ASSERT_TRUE(program.ok()) << spec::render({"random.ripe", text}, program.errors());

@@ -24,9 +24,9 @@ struct RandomProgramOptions {
   bool broken_orders = true;  // also orders that wait for themselves or leave tasks out
   bool assertions = true;
   // Each of these comes about in a part of the programs, alone or with others.
-  bool links = false;   // bounded slots, fifo, channels; rendezvous under committed orders
-  bool once = false;    // ops that run once, and needs of all microbatches
-  bool before = false;  // needs of the microbatch before
+  bool links = false;    // bounded slots, fifo, channels; rendezvous under committed orders
+  bool once = false;     // ops that run once, and needs of all microbatches
+  bool before = false;   // needs of the microbatch before
   bool engines = false;  // offload and reload on engines of their own
   bool groups = false;   // two members to a rank, each way to agree
 };

@@ -94,7 +94,8 @@ class CompareOracle : public ::testing::Test {
 TEST_F(CompareOracle, counts_the_same_in_one_go_in_shards_and_resumed) {
   const Ran whole = run("--programs 60");
   EXPECT_EQ(whole.status, 0) << whole.output;
-  EXPECT_NE(whole.output.find("all" + std::string(20, ' ') + "60"), std::string::npos) << whole.output;
+  EXPECT_NE(whole.output.find("all" + std::string(20, ' ') + "60"), std::string::npos)
+      << whole.output;
 
   EXPECT_EQ(run("--programs 23 --state " + file("resumed")).status, 0);
   EXPECT_EQ(run("--programs 60 --state " + file("resumed")).output, whole.output);
