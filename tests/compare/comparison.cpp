@@ -223,7 +223,7 @@ class Comparer {
                 !oracle::lists_each_task_once(program_, once.counterexample->microbatches),
             "once: refuted, but the lists are right");
     }
-    check(once.outcome != Outcome::unknown, "once: left open");
+    result_.missed = result_.missed || once.outcome == Outcome::unknown;
   }
 
   const Program& program_;
