@@ -1,26 +1,17 @@
 #include "tests/oracle/oracle.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 
 namespace ripeline::oracle {
 namespace {
 
 using spec::Program;
-
-enum Mark : char { kWaiting, kRunning, kEnded };
-enum Letter : char { kUnsent, kSent, kHere };
-
-struct State {
-  std::string tasks;     // [lane][microbatch]
-  std::string messages;  // [edge][microbatch]
-  std::string taken;     // per rank: how many of its order have started
-  std::string round;     // per rank: where the round of its hint is
-  auto operator<=>(const State&) const = default;
-};
 
 // The value of an expression for one rank; only what orders use.
 std::optional<spec::Rational> value_of(const spec::Expr& expr,
@@ -32,8 +23,6 @@ std::optional<spec::Rational> value_of(const spec::Expr& expr,
   if (!value.ok()) return std::nullopt;
   return value.value();
 }
-
-using Listed = std::vector<std::pair<int, int>>;  // lane and microbatch
 
 // What the rank is to run, one task after the other.
 class Reader {
@@ -141,232 +130,96 @@ Listed order_of(const Program& program, int order_id, int rank, int microbatches
   return Reader(program, order_id, rank, microbatches).read();
 }
 
-class World {
+// Of each rank, if the dispatch has one: the order that it keeps to or follows.
+std::vector<Listed> orders_of(const Program& program, int microbatches) {
+  const spec::Dispatch& dispatch = program.dispatch;
+  int order = -1;
+  if (dispatch.in_order) order = dispatch.order;
+  if (!dispatch.in_order && dispatch.hint.rule == spec::Hint::Rule::order) {
+    order = dispatch.hint.order;
+  }
+  std::vector<Listed> orders(static_cast<std::size_t>(program.ranks));
+  if (order < 0) return orders;
+  for (int r = 0; r < program.ranks; ++r) {
+    orders[static_cast<std::size_t>(r)] = order_of(program, order, r, microbatches);
+  }
+  return orders;
+}
+
+// Every state that was reached, each once: a list, and a table of places in it.
+class Seen {
  public:
-  World(const Program& program, int microbatches, Choices choices)
-      : program_(program), m_(microbatches), choices_(choices) {
-    int order = -1;
-    if (program.dispatch.in_order) order = program.dispatch.order;
-    if (!program.dispatch.in_order && program.dispatch.hint.rule == spec::Hint::Rule::order) {
-      order = program.dispatch.hint.order;
-    }
-    for (int r = 0; r < program.ranks; ++r) {
-      orders_.push_back(order < 0 ? Listed{} : order_of(program, order, r, microbatches));
-    }
+  explicit Seen(std::size_t words) : words_(words), table_(std::size_t{1} << 10, 0) {}
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] State state(std::size_t i) const {
+    Words words{};
+    std::copy_n(&list_[i * words_], words_, words.begin());
+    return std::bit_cast<State>(words);
   }
-
-  State initial() const {
-    State s;
-    s.tasks.assign(program_.lanes.size() * m(), kWaiting);
-    s.messages.assign(program_.edges.size() * m(), kUnsent);
-    s.taken.assign(static_cast<std::size_t>(program_.ranks), 0);
-    s.round.assign(static_cast<std::size_t>(program_.ranks), 0);
-    return s;
-  }
-
-  std::vector<State> next(const State& s) const {
-    std::vector<State> found;
-    for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
-      for (std::size_t i = 0; i < m(); ++i) {
-        if (s.tasks[lane * m() + i] == kRunning) found.push_back(ended(s, lane, i));
-      }
-    }
-    for (std::size_t message = 0; message < s.messages.size(); ++message) {
-      if (s.messages[message] != kSent) continue;
-      found.push_back(s);
-      found.back().messages[message] = kHere;
-    }
-    for (int rank = 0; rank < program_.ranks; ++rank) add_starts(s, rank, found);
-    return found;
-  }
-
-  bool finished(const State& s) const {
-    return std::all_of(s.tasks.begin(), s.tasks.end(), [](char t) { return t == kEnded; });
-  }
-
-  std::int64_t held(const State& s, int pool) const {
-    std::int64_t sum = 0;
-    for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
-      for (std::size_t i = 0; i < m(); ++i) {
-        const char task = s.tasks[lane * m() + i];
-        if (task == kWaiting) continue;
-        for (const auto& a : program_.lanes[lane].acquires) sum += a.pool == pool ? a.amount : 0;
-        if (task == kRunning) continue;
-        for (const auto& r : program_.lanes[lane].releases) sum -= r.pool == pool ? r.amount : 0;
-      }
-    }
-    return sum;
-  }
-
- private:
-  std::size_t m() const { return static_cast<std::size_t>(m_); }
-
-  State ended(const State& s, std::size_t lane, std::size_t i) const {
-    State after = s;
-    after.tasks[lane * m() + i] = kEnded;
-    for (std::size_t e = 0; e < program_.edges.size(); ++e) {
-      const auto& edge = program_.edges[e];
-      const auto consumer = static_cast<std::size_t>(edge.consumer);
-      if (static_cast<std::size_t>(edge.producer) != lane) continue;
-      if (program_.lanes[lane].rank != program_.lanes[consumer].rank) {
-        after.messages[e * m() + i] = kSent;
-      }
-    }
-    return after;
-  }
-
-  bool may_start(const State& s, std::size_t lane, std::size_t i) const {
-    const spec::Lane& l = program_.lanes[lane];
-    if (s.tasks[lane * m() + i] != kWaiting) return false;
-    for (std::size_t e = 0; e < program_.edges.size(); ++e) {
-      const auto& edge = program_.edges[e];
-      if (static_cast<std::size_t>(edge.consumer) != lane) continue;
-      const auto producer = static_cast<std::size_t>(edge.producer);
-      if (s.tasks[producer * m() + i] != kEnded) return false;
-      if (program_.lanes[producer].rank != l.rank && s.messages[e * m() + i] != kHere) return false;
-    }
-    if (l.sequential && i > 0 && s.tasks[lane * m() + i - 1] != kEnded) return false;
-    for (std::size_t other = 0; other < program_.lanes.size(); ++other) {
-      if (program_.lanes[other].rank != l.rank || program_.lanes[other].engine != l.engine)
-        continue;
-      for (std::size_t j = 0; j < m(); ++j) {
-        if (s.tasks[other * m() + j] == kRunning) return false;
-      }
-    }
-    for (const auto& a : l.acquires) {
-      const auto& capacity = program_.pools[static_cast<std::size_t>(a.pool)].capacity;
-      if (capacity && held(s, a.pool) + a.amount + a.leaving > *capacity) return false;
-    }
+  // Whether it was not there.
+  bool add(const State& s) {
+    if (2 * size_ >= table_.size()) grow();
+    const auto words = std::bit_cast<Words>(s);
+    std::size_t& place = find(words.data());
+    if (place != 0) return false;
+    list_.insert(list_.end(), words.data(), words.data() + words_);
+    place = ++size_;
     return true;
   }
 
-  // The lowest microbatch of the lane that may start.
-  std::optional<std::size_t> startable(const State& s, std::size_t lane) const {
-    for (std::size_t i = 0; i < m(); ++i) {
-      if (may_start(s, lane, i)) return i;
+ private:
+  using Words = std::array<Bits, sizeof(State) / sizeof(Bits)>;
+
+  // Where it stands in the table, or the empty place where it would.
+  std::size_t& find(const Bits* words) {
+    Bits hash = 0;
+    for (std::size_t i = 0; i < words_; ++i) {
+      hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 29;
     }
-    return std::nullopt;
+    const std::size_t mask = table_.size() - 1;
+    for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+      if (table_[i] == 0) return table_[i];
+      const Bits* other = list_.data() + (table_[i] - 1) * words_;
+      if (std::equal(words, words + words_, other)) return table_[i];
+    }
+  }
+  void grow() {
+    table_.assign(4 * table_.size(), 0);
+    for (std::size_t i = 0; i < size_; ++i) find(list_.data() + i * words_) = i + 1;
   }
 
-  State started(const State& s, std::size_t lane, std::size_t i) const {
-    State after = s;
-    const spec::Lane& l = program_.lanes[lane];
-    const auto rank = static_cast<std::size_t>(l.rank);
-    after.tasks[lane * m() + i] = kRunning;
-    if (program_.dispatch.in_order) ++after.taken[rank];
-    const spec::Hint& hint = program_.dispatch.hint;
-    if (choices_ == Choices::dispatch && !program_.dispatch.in_order &&
-        hint.rule == spec::Hint::Rule::rounds) {
-      for (std::size_t k = 0; k < hint.ops.size(); ++k) {
-        if (hint.ops[k] == l.op) {
-          after.round[rank] = static_cast<char>((k + 1) % hint.ops.size());
-          break;
-        }
-      }
-    }
-    return after;
-  }
-
-  void add_starts(const State& s, int rank, std::vector<State>& found) const {
-    const auto r = static_cast<std::size_t>(rank);
-    if (program_.dispatch.in_order) {
-      const auto taken = static_cast<std::size_t>(s.taken[r]);
-      if (taken >= orders_[r].size()) return;
-      const auto lane = static_cast<std::size_t>(orders_[r][taken].first);
-      const auto i = static_cast<std::size_t>(orders_[r][taken].second);
-      if (i < m() && may_start(s, lane, i)) found.push_back(started(s, lane, i));
-      return;
-    }
-    std::vector<std::size_t> ready;
-    for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
-      if (program_.lanes[lane].rank != rank) continue;
-      if (choices_ == Choices::any) {
-        for (std::size_t i = 0; i < m(); ++i) {
-          if (may_start(s, lane, i)) found.push_back(started(s, lane, i));
-        }
-      } else if (startable(s, lane)) {
-        ready.push_back(lane);
-      }
-    }
-    if (ready.empty()) return;
-    const spec::Hint& hint = program_.dispatch.hint;
-    if (hint.rule == spec::Hint::Rule::order &&
-        program_.orders[static_cast<std::size_t>(hint.order)].file) {
-      for (const auto& [bound_lane, bound] : orders_[r]) {  // the bound task
-        const auto l = static_cast<std::size_t>(bound_lane);
-        const auto i = static_cast<std::size_t>(bound);
-        if (i < m() && may_start(s, l, i)) {
-          found.push_back(started(s, l, i));
-          return;
-        }
-      }
-    }
-    const std::size_t lane = preferred(s, rank, ready);
-    found.push_back(started(s, lane, *startable(s, lane)));
-  }
-
-  // The least of the ready lanes under the hint, as a tuple to compare.
-  std::size_t preferred(const State& s, int rank, const std::vector<std::size_t>& ready) const {
-    return *std::min_element(ready.begin(), ready.end(), [&](std::size_t a, std::size_t b) {
-      return preference(s, rank, a) < preference(s, rank, b);
-    });
-  }
-
-  std::vector<int> preference(const State& s, int rank, std::size_t lane) const {
-    const spec::Hint& hint = program_.dispatch.hint;
-    const spec::Lane& l = program_.lanes[lane];
-    const bool forward = program_.ops[static_cast<std::size_t>(l.op)].kind == spec::OpKind::forward;
-    const int tie = forward ? l.chunk : -l.chunk;
-    const bool follows = hint.rule == spec::Hint::Rule::order;
-    if (follows && !program_.orders[static_cast<std::size_t>(hint.order)].file) {
-      int begun = 0;
-      for (std::size_t i = 0; i < m(); ++i) begun += s.tasks[lane * m() + i] != kWaiting ? 1 : 0;
-      const auto& order = orders_[static_cast<std::size_t>(rank)];
-      for (std::size_t p = 0; p < order.size(); ++p) {
-        if (static_cast<std::size_t>(order[p].first) == lane && begun-- == 0) {
-          return {0, static_cast<int>(p)};
-        }
-      }
-    }
-    const auto listed = std::find(hint.ops.begin(), hint.ops.end(), l.op);
-    if (listed != hint.ops.end()) {
-      const int n = static_cast<int>(hint.ops.size());
-      const int at = static_cast<int>(listed - hint.ops.begin());
-      const int turn = (at - s.round[static_cast<std::size_t>(rank)] + n) % n;
-      return {1, turn, tie};
-    }
-    const auto filled = std::find(hint.fill.begin(), hint.fill.end(), l.op);
-    if (filled != hint.fill.end()) {
-      return {3, static_cast<int>(filled - hint.fill.begin()), tie};
-    }
-    return {2, l.op, tie};
-  }
-
-  const Program& program_;
-  int m_;
-  Choices choices_;
-  std::vector<Listed> orders_;
+  std::size_t words_;
+  std::size_t size_ = 0;
+  std::vector<Bits> list_;
+  std::vector<std::size_t> table_;  // 1 + the place in the list; 0: empty
 };
 
 }  // namespace
 
+World world_of(const Program& program, int microbatches, Choices choices) {
+  return {program, microbatches, choices, orders_of(program, microbatches)};
+}
+
 Answer explore(const Program& program, int microbatches, Choices choices, std::size_t most_states) {
-  const World world(program, microbatches, choices);
+  const World world = world_of(program, microbatches, choices);
   Answer answer;
   answer.peaks.assign(program.pools.size(), 0);
-  std::set<State> seen{world.initial()};
-  std::vector<State> open{world.initial()};
-  while (!open.empty()) {
-    const State state = std::move(open.back());
-    open.pop_back();
+  if (!world.fits()) return answer;
+  Seen seen(world.words());
+  seen.add(State{});
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const State state = seen.state(i);
     for (std::size_t p = 0; p < program.pools.size(); ++p) {
       answer.peaks[p] = std::max(answer.peaks[p], world.held(state, static_cast<int>(p)));
     }
-    const std::vector<State> next = world.next(state);
-    if (next.empty() && !world.finished(state)) answer.sticks = true;
-    for (const State& s : next) {
-      if (seen.size() >= most_states) return answer;
-      if (seen.insert(s).second) open.push_back(s);
+    world.moves(state, moves);
+    if (moves.empty() && !world.finished(state)) answer.sticks = true;
+    for (const Move& move : moves) {
+      seen.add(world.after(state, move));
+      if (seen.size() > most_states) return answer;
     }
   }
   answer.complete = true;
@@ -379,10 +232,11 @@ bool lists_each_task_once(const Program& program, int microbatches) {
     std::map<std::pair<int, int>, int> listed;
     std::size_t tasks = 0;
     for (const auto& task : order_of(program, program.dispatch.order, rank, microbatches)) {
-      if (++listed[task] > 1 || task.second >= microbatches) return false;
+      const bool once = program.lanes[static_cast<std::size_t>(task.first)].once;
+      if (++listed[task] > 1 || task.second >= (once ? 1 : microbatches)) return false;
     }
     for (const auto& lane : program.lanes) {
-      if (lane.rank == rank) tasks += static_cast<std::size_t>(microbatches);
+      if (lane.rank == rank) tasks += static_cast<std::size_t>(lane.once ? 1 : microbatches);
     }
     if (listed.size() != tasks) return false;
   }

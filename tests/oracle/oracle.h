@@ -1,9 +1,8 @@
 // Oracle: the naive restatement of what programs mean, by visiting every state.
 //
-// Written from the comment of spec/program.h and spec/hint.h alone: it shares no code with
-// spec/machine, spec/hint, spec::expand or verify/. Tasks start, end and messages arrive one event
-// at a time; nothing is reduced. For small programs only: it gives up beyond a number of states.
-// Plain functions.
+// World has the rules. Tasks start, end and messages arrive one event at a time; nothing is
+// reduced. For small programs only: it gives up beyond a number of states, and what does not fit a
+// World is not complete. Plain functions.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "spec/program.h"
+#include "tests/oracle/world.h"
 
 namespace ripeline::oracle {
 
@@ -21,10 +21,7 @@ struct Answer {
   std::vector<std::int64_t> peaks;  // per pool: the most it holds in any state
 };
 
-enum class Choices {
-  any,       // any task that may start
-  dispatch,  // what the program's dispatch takes
-};
+[[nodiscard]] World world_of(const spec::Program& program, int microbatches, Choices choices);
 
 [[nodiscard]] Answer explore(const spec::Program& program, int microbatches, Choices choices,
                              std::size_t most_states);

@@ -15,6 +15,7 @@ class Writer {
 
   std::string write() {
     choose_shape();
+    choose_features();
     choose_counts();
     text_ = "pipeline random {\n";
     line("param ranks = " + number(ranks_) + ";");
@@ -27,8 +28,13 @@ class Writer {
       line("stages " + number(ranks_ * chunks_) + ";");
       line("place s on " + place_ + ";");
     }
+    if (groups_) {
+      line("tensor_parallel 2 { agree by " + pick({"intersection", "vote", "leader", "none"}) +
+           "; }");
+    }
     write_ops();
     write_resources();
+    write_channel();
     write_dispatch();
     return text_ + "}\n";
   }
@@ -69,8 +75,34 @@ class Writer {
     forward_only_ = one_in(10);
   }
 
+  // Half of the programs have none of the features asked for, a quarter has one, the others some.
+  void choose_features() {
+    in_order_ = options_.orders && !join_ && one_in(3);
+    std::vector<std::string> asked;
+    if (options_.links) asked.insert(asked.end(), 3, "links");  // these are several
+    if (options_.once) asked.emplace_back("once");
+    if (options_.before) asked.emplace_back("before");
+    if (options_.engines) asked.emplace_back("engines");
+    if (options_.groups) asked.emplace_back("groups");
+    if (asked.empty() || one_in(2)) return;
+    bool once = false;
+    const int most = one_in(2) ? 1 : between(2, 3);
+    for (int i = 0; i < most; ++i) {
+      const std::string feature = pick(asked);
+      links_ = links_ || feature == "links";
+      once = once || feature == "once";
+      before_ = before_ || feature == "before";
+      engines_ = engines_ || (feature == "engines" && !forward_only_);
+      groups_ = groups_ || feature == "groups";
+    }
+    if (engines_) split_ = false;
+    // Whether ops run once, or a barrier stands between forwards and backwards, or both.
+    reduce_ = once && (forward_only_ || !one_in(4));
+    barrier_ = once && (!reduce_ || (!forward_only_ && one_in(6)));
+  }
+
   int lanes() const {
-    const int ops = forward_only_ ? 1 : split_ ? 3 : 2;
+    const int ops = static_cast<int>(op_names().size());
     return ops * (join_ ? 3 : ranks_ * chunks_);
   }
 
@@ -99,15 +131,74 @@ class Writer {
     return " leaving " + number(leaving_);
   }
 
+  // A need that may be a message, over one of the links.
+  std::string message(const std::string& need, const std::string& of = "") {
+    if (!links_ || one_in(4)) return need + of;
+    const int kind = below(in_order_ ? 6 : 4);
+    const std::string slots = " " + number(one_in(3) ? between(2, 4) : between(1, 2));
+    if (kind == 0) return need + " via slots" + slots + of;
+    if (kind == 1) return need + " via fifo" + slots + of;
+    if (kind >= 4) return need + " via rendezvous" + of;
+    channel_ = true;
+    return need + " via inbox" + of;
+  }
+
+  // Another need of some op: of the microbatch before.
+  std::string of_before() {
+    if (!before_ || one_in(3)) return "";
+    std::vector<std::string> ops = op_names();
+    if (reduce_) ops.pop_back();
+    if (barrier_) ops = {"F"};  // a forward that needs a backward could not be needed by all
+    const std::string place = pick({" at here", " at here", " at prev", " at next"});
+    const std::string need = pick(ops) + place;
+    return ", " + (place == " at here" ? need + " of m - 1" : message(need, " of m - 1"));
+  }
+
+  std::string forward_here() const { return barrier_ ? "F at here of all" : "F at here"; }
+  std::string collectives() { return groups_ && !one_in(3) ? " collectives 1;" : ""; }
+
+  void write_op(const std::string& head, const std::string& needs, const std::string& does) {
+    line("op " + head + sequential() + " { needs " + needs + of_before() + ";" + does +
+         collectives() + " }");
+  }
+
+  void write_reduce() {
+    if (!reduce_) return;
+    std::vector<std::string> ops = op_names();
+    const std::string& last = ops[ops.size() - 2];
+    std::string needs = last + " at here of all";
+    if (one_in(3)) needs += ", " + message("G at " + pick({"next", "prev"}));
+    if (one_in(3)) needs += ", " + message(last + " at " + pick({"next", "prev"}), " of all");
+    line("op G " + pick({"reduce", "user \"sum\""}) + " once { needs " + needs + ";" +
+         collectives() + " }");
+  }
+
   // Amounts of the activation: acquired by F, released by the backwards in one go or two.
   void write_ops() {
+    write_ops_of_microbatches();
+    write_reduce();
+  }
+
+  // What F took is given back while the other engine has it.
+  void write_offload(const std::string& taken, const std::string& freed) {
+    line("op O offload on copy_out { needs F at here;" + freed + " }");
+    line("op L reload on copy_in { needs O at here" +
+         (one_in(2) ? ", " + message("B at next") : std::string()) + ";" + taken + " }");
+    write_op("B backward", "L at here, " + message("B at next"), freed);
+  }
+
+  void write_ops_of_microbatches() {
     amount_ = one_in(3) ? between(2, 3) : 1;
     const std::string taken = " acquires activation" + amount(amount_) + leaving() + ";";
     const std::string freed = " releases activation" + amount(amount_) + ";";
-    line("op F forward" + sequential() + " { needs F at prev;" + taken + " }");
+    write_op("F forward", message("F at prev"), taken);
     if (forward_only_) return;
+    if (engines_) {
+      write_offload(taken, freed);
+      return;
+    }
     if (!split_) {
-      line("op B backward" + sequential() + " { needs F at here, B at next;" + freed + " }");
+      write_op("B backward", forward_here() + ", " + message("B at next"), freed);
       return;
     }
     gradients_ = one_in(3);
@@ -121,8 +212,14 @@ class Writer {
       input += " acquires gradient;";
       weight += " releases gradient;";
     }
-    line("op I backward input" + sequential() + " { needs F at here, I at next;" + input + " }");
-    line("op W backward weight" + sequential() + " { needs I at here;" + weight + " }");
+    write_op("I backward input", forward_here() + ", " + message("I at next"), input);
+    write_op("W backward weight", "I at here", weight);
+  }
+
+  void write_channel() {
+    if (!channel_) return;
+    line("channel inbox per " + pick({"stage", "rank"}) + " { slots " + number(between(1, 4)) +
+         "; }");
   }
 
   static std::string amount(int n) { return n == 1 ? "" : " " + number(n); }
@@ -154,13 +251,16 @@ class Writer {
   }
 
   std::vector<std::string> op_names() const {
-    if (forward_only_) return {"F"};
-    if (split_) return {"F", "I", "W"};
-    return {"F", "B"};
+    std::vector<std::string> ops = {"F"};
+    if (engines_) ops.insert(ops.end(), {"O", "L"});
+    if (split_ && !forward_only_) ops.insert(ops.end(), {"I", "W"});
+    if (!split_ && !forward_only_) ops.emplace_back("B");
+    if (reduce_) ops.emplace_back("G");
+    return ops;
   }
 
   void write_dispatch() {
-    if (options_.orders && !join_ && one_in(3)) {
+    if (in_order_) {
       write_order(options_.broken_orders);
       line("dispatch in order listed;");
       return;
@@ -199,12 +299,24 @@ class Writer {
   std::vector<std::string> working_steps() const {
     std::vector<std::string> steps;
     for (const std::string& op : op_names()) {
-      for (int c = 0; c < chunks_; ++c) {
-        const int chunk = op == "F" ? c : chunks_ - 1 - c;
-        steps.push_back(chunks_ == 1 ? op : op + "@" + number(chunk));
-      }
+      if (op != "G") add_steps(op, steps);
     }
     return steps;
+  }
+
+  void add_steps(const std::string& op, std::vector<std::string>& steps) const {
+    for (int c = 0; c < chunks_; ++c) {
+      const int chunk = op == "F" ? c : chunks_ - 1 - c;
+      steps.push_back(chunks_ == 1 ? op : op + "@" + number(chunk));
+    }
+  }
+
+  // At the end, as a rule; where else, nothing of the rank can come before.
+  void write_reduce_step(bool here) {
+    if (!reduce_ || !here) return;
+    std::vector<std::string> steps;
+    add_steps("G", steps);
+    line("  " + joined(steps, "; ") + ";");
   }
 
   // A stream of the op over the chunks, in groups of microbatches that may leave a short last one.
@@ -233,17 +345,20 @@ class Writer {
       line(stream("w", "W", between(1, 3)));
       line(broken && one_in(4) ? "  w * (all - 1);" : "  w * all;");
     }
+    write_reduce_step(!(broken && one_in(12)));
     line("}");
   }
 
   void write_order(bool broken) {
-    if (options_.streams && one_in(3)) {
+    if (options_.streams && !engines_ && one_in(3)) {
       write_streams(broken);
       return;
     }
     std::vector<std::string> steps = working_steps();
     const int kind = below(broken ? 6 : 3);
+    const bool reduce_first = broken && reduce_ && one_in(12);
     line("order listed on r {");
+    write_reduce_step(reduce_first);
     if (kind == 0 && chunks_ == 1 && steps.size() > 1) {
       // One forward, one backward, as deep as the rank is early.
       const std::string rest = joined({steps.begin() + 1, steps.end()}, " ");
@@ -270,6 +385,7 @@ class Writer {
             ";");
       }
     }
+    write_reduce_step(!reduce_first && !(broken && one_in(12)));
     line("}");
   }
 
@@ -284,6 +400,14 @@ class Writer {
   bool split_ = false;
   bool forward_only_ = false;
   bool gradients_ = false;
+  bool in_order_ = false;
+  bool links_ = false;
+  bool reduce_ = false;
+  bool barrier_ = false;
+  bool before_ = false;
+  bool engines_ = false;
+  bool groups_ = false;
+  bool channel_ = false;
   std::string place_;
   std::string microbatches_;
 };

@@ -2,7 +2,8 @@
 //
 // Placements (chain, loop, V, two inputs that join), split and full backwards, resources per stage
 // and per rank with amounts, `leaving` and capacities, sequential ops, every kind of hint, orders
-// that work and orders that do not, with streams and without, peak assertions. Safe programs and
+// that work and orders that do not, with streams and without, peak assertions; and on demand what
+// is beyond one task per microbatch on one engine with a slot for each message. Safe programs and
 // others come about equally often. Pure functions.
 #pragma once
 
@@ -22,6 +23,12 @@ struct RandomProgramOptions {
   bool streams = true;        // orders that take from streams
   bool broken_orders = true;  // also orders that wait for themselves or leave tasks out
   bool assertions = true;
+  // Each of these comes about in a part of the programs, alone or with others.
+  bool links = false;    // bounded slots, fifo, channels; rendezvous under committed orders
+  bool once = false;     // ops that run once, and needs of all microbatches
+  bool before = false;   // needs of the microbatch before
+  bool engines = false;  // offload and reload on engines of their own
+  bool groups = false;   // two members to a rank, each way to agree
 };
 
 [[nodiscard]] std::string random_program_text(std::uint64_t seed,

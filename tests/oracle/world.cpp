@@ -1,0 +1,313 @@
+#include "tests/oracle/world.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace ripeline::oracle {
+namespace {
+
+using spec::Program;
+
+constexpr int kEngines = 3;
+constexpr Bits kNibble = 15;
+
+Bits bit(int i) { return Bits{1} << i; }
+bool in(Bits set, int i) { return (set >> i & 1U) != 0; }
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+World::World(const Program& program, int microbatches, Choices choices, std::vector<Listed> orders)
+    : program_(program), m_(microbatches), choices_(choices), orders_(std::move(orders)) {
+  spell_out_tasks();
+  if (fits_) spell_out_messages();
+  if (!fits_) return;
+  spell_out_needs();
+  spell_out_pools();
+  if (program_.dispatch.in_order) spell_out_orders();
+  const spec::Hint& hint = program_.dispatch.hint;
+  bound_ = !program_.dispatch.in_order && hint.rule == spec::Hint::Rule::order &&
+           program_.orders[at(hint.order)].file.has_value();
+}
+
+bool World::has_task(int lane, int microbatch) const {
+  return microbatch < (program_.lanes[at(lane)].once ? 1 : m_);
+}
+
+int World::task(int lane, int microbatch) const { return first_task_[at(lane)] + microbatch; }
+
+void World::spell_out_tasks() {
+  of_engine_.assign(at(program_.ranks * kEngines), 0);
+  handed_over_.assign(of_engine_.size(), 0);
+  for (int lane = 0; lane < static_cast<int>(program_.lanes.size()); ++lane) {
+    const spec::Lane& l = program_.lanes[at(lane)];
+    first_task_.push_back(static_cast<int>(tasks_.size()));
+    for (int i = 0; has_task(lane, i); ++i) {
+      tasks_.push_back({lane, i, l.rank * kEngines + static_cast<int>(l.engine)});
+    }
+  }
+  fits_ = tasks_.size() <= 64 && program_.ranks <= 16;
+  if (!fits_) return;
+  for (int t = 0; t < static_cast<int>(tasks_.size()); ++t) {
+    all_ |= bit(t);
+    of_engine_[at(tasks_[at(t)].engine)] |= bit(t);
+  }
+}
+
+// Whether the consumer's task needs this task of the producer.
+bool World::needs(const spec::Edge& edge, const Task& consumer, int producer) const {
+  const int of = tasks_[at(producer)].microbatch;
+  switch (edge.of) {
+    case spec::Of::same:
+      return of == consumer.microbatch;
+    case spec::Of::before:
+      return of == consumer.microbatch - 1;
+    case spec::Of::all:
+      break;
+  }
+  return true;
+}
+
+void World::spell_out_messages() {
+  sends_.assign(tasks_.size(), 0);
+  in_inbox_.assign(program_.inboxes.size(), 0);
+  for (int e = 0; e < static_cast<int>(program_.edges.size()); ++e) {
+    const spec::Edge& edge = program_.edges[at(e)];
+    if (program_.lanes[at(edge.producer)].rank == program_.lanes[at(edge.consumer)].rank) continue;
+    for (int i = 0; has_task(edge.producer, i); ++i) {
+      Message message{e, task(edge.producer, i)};
+      for (int j = 0; has_task(edge.consumer, j); ++j) {
+        const int consumer = task(edge.consumer, j);
+        if (needs(edge, tasks_[at(consumer)], message.producer)) message.needed_by |= bit(consumer);
+      }
+      if (message.needed_by == 0) continue;
+      message.inbox = edge.inbox;
+      message.queue = edge.fifo ? static_cast<int>(queues_) : -1;
+      message.rendezvous = edge.rendezvous;
+      messages_.push_back(message);
+    }
+    queues_ += edge.fifo ? 1 : 0;
+  }
+  fits_ = messages_.size() <= 64 && queues_ <= State::kQueues && (queues_ == 0 || m_ <= 15);
+  if (!fits_) return;
+  for (int i = 0; i < static_cast<int>(messages_.size()); ++i) {
+    const Message& message = messages_[at(i)];
+    sends_[at(message.producer)] |= bit(i);
+    if (message.inbox >= 0) in_inbox_[at(message.inbox)] |= bit(i);
+    if (message.rendezvous) handed_over_[at(tasks_[at(message.producer)].engine)] |= bit(i);
+  }
+}
+
+void World::spell_out_needs() {
+  for (Task& t : tasks_) {
+    const spec::Lane& lane = program_.lanes[at(t.lane)];
+    if (lane.sequential && t.microbatch > 0) t.ended |= bit(task(t.lane, t.microbatch - 1));
+    for (const spec::Edge& edge : program_.edges) {
+      if (edge.consumer != t.lane) continue;
+      for (int i = 0; has_task(edge.producer, i); ++i) {
+        const int producer = task(edge.producer, i);
+        if (needs(edge, t, producer)) t.ended |= bit(producer);
+      }
+    }
+  }
+  for (int i = 0; i < static_cast<int>(messages_.size()); ++i) {
+    for (int t = 0; t < static_cast<int>(tasks_.size()); ++t) {
+      if (in(messages_[at(i)].needed_by, t)) tasks_[at(t)].messages |= bit(i);
+    }
+  }
+}
+
+void World::spell_out_pools() {
+  pools_.resize(program_.pools.size());
+  for (int lane = 0; lane < static_cast<int>(program_.lanes.size()); ++lane) {
+    Bits tasks = 0;
+    for (int i = 0; has_task(lane, i); ++i) tasks |= bit(task(lane, i));
+    for (const spec::Acquire& a : program_.lanes[at(lane)].acquires) {
+      pools_[at(a.pool)].acquired.push_back({tasks, a.amount});
+    }
+    for (const spec::Release& r : program_.lanes[at(lane)].releases) {
+      pools_[at(r.pool)].released.push_back({tasks, r.amount});
+    }
+  }
+}
+
+// Each engine goes on by itself.
+void World::spell_out_orders() {
+  next_.resize(of_engine_.size());
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    for (const auto& [lane, i] : orders_[at(rank)]) {
+      const int engine = rank * kEngines + static_cast<int>(program_.lanes[at(lane)].engine);
+      next_[at(engine)].push_back(has_task(lane, i) ? task(lane, i) : -1);
+    }
+  }
+}
+
+std::int64_t World::held(const State& s, int pool) const {
+  std::int64_t sum = 0;
+  for (const Part& p : pools_[at(pool)].acquired) {
+    sum += p.amount * std::popcount(p.tasks & s.started);
+  }
+  for (const Part& p : pools_[at(pool)].released) {
+    sum -= p.amount * std::popcount(p.tasks & s.ended);
+  }
+  return sum;
+}
+
+Bits World::on_the_way(const State& s) const {
+  Bits sent = 0;
+  for (Bits left = s.ended; left != 0; left &= left - 1) sent |= sends_[at(std::countr_zero(left))];
+  return sent & ~s.here;
+}
+
+int World::next_of(const State& s, int engine) const {
+  const auto taken = static_cast<std::size_t>(std::popcount(of_engine_[at(engine)] & s.started));
+  const std::vector<int>& tasks = next_[at(engine)];
+  return taken < tasks.size() ? tasks[taken] : -1;
+}
+
+bool World::may_arrive(const State& s, int message) const {
+  const Message& m = messages_[at(message)];
+  if (m.rendezvous) {
+    bool awaited = false;
+    for (int t = 0; t < static_cast<int>(tasks_.size()); ++t) {
+      if (in(m.needed_by, t) && next_of(s, tasks_[at(t)].engine) == t) awaited = true;
+    }
+    if (!awaited) return false;
+  }
+  if (m.queue >= 0) {
+    const Bits first = (s.left[at(m.queue)] & kNibble) - 1;
+    if (first != static_cast<Bits>(tasks_[at(m.producer)].microbatch)) return false;
+  }
+  if (m.inbox < 0) return true;
+  std::int64_t taken = 0;
+  for (Bits left = in_inbox_[at(m.inbox)] & s.here; left != 0; left &= left - 1) {
+    const Message& other = messages_[at(std::countr_zero(left))];
+    taken += (other.needed_by & s.started) == 0 ? 1 : 0;
+  }
+  return taken < program_.inboxes[at(m.inbox)].slots;
+}
+
+bool World::may_start(const State& s, int task) const {
+  const Task& t = tasks_[at(task)];
+  if (in(s.started, task)) return false;
+  if ((t.ended & ~s.ended) != 0 || (t.messages & ~s.here) != 0) return false;
+  if ((of_engine_[at(t.engine)] & s.started & ~s.ended) != 0) return false;
+  const Bits handed_over = handed_over_[at(t.engine)];
+  if (handed_over != 0 && (handed_over & on_the_way(s)) != 0) return false;
+  for (const spec::Acquire& a : program_.lanes[at(t.lane)].acquires) {
+    const auto& capacity = program_.pools[at(a.pool)].capacity;
+    if (capacity && held(s, a.pool) + a.amount + a.leaving > *capacity) return false;
+  }
+  return !program_.dispatch.in_order || next_of(s, t.engine) == task;
+}
+
+void World::moves(const State& s, std::vector<Move>& found) const {
+  found.clear();
+  for (Bits left = s.started & ~s.ended; left != 0; left &= left - 1) {
+    found.push_back({Move::Do::end, std::countr_zero(left)});
+  }
+  for (Bits left = on_the_way(s); left != 0; left &= left - 1) {
+    const int message = std::countr_zero(left);
+    if (may_arrive(s, message)) found.push_back({Move::Do::arrive, message});
+  }
+  if (choices_ == Choices::any || program_.dispatch.in_order) {
+    for (Bits left = all_ & ~s.started; left != 0; left &= left - 1) {
+      const int task = std::countr_zero(left);
+      if (may_start(s, task)) found.push_back({Move::Do::start, task});
+    }
+    return;
+  }
+  for (int engine = 0; engine < static_cast<int>(of_engine_.size()); ++engine) {
+    add_choice(s, engine, found);
+  }
+}
+
+// What stands earliest in a file that is followed. Else of the lanes of an engine that may start
+// the one with the least preference, compared number by number; of that lane the lowest microbatch.
+void World::add_choice(const State& s, int engine, std::vector<Move>& found) const {
+  if (bound_) {
+    for (const auto& [lane, i] : orders_[at(engine / kEngines)]) {
+      if (!has_task(lane, i) || tasks_[at(task(lane, i))].engine != engine) continue;
+      if (!may_start(s, task(lane, i))) continue;
+      found.push_back({Move::Do::start, task(lane, i)});
+      return;
+    }
+  }
+  std::optional<std::array<int, 3>> least;
+  int chosen = -1;
+  int looked_at = -1;  // lane: its other microbatches are higher
+  for (Bits left = of_engine_[at(engine)] & ~s.started; left != 0; left &= left - 1) {
+    const int next = std::countr_zero(left);
+    const int lane = tasks_[at(next)].lane;
+    if (lane == looked_at || !may_start(s, next)) continue;
+    looked_at = lane;
+    const std::array<int, 3> wish = preference(s, lane);
+    if (least && !(wish < *least)) continue;
+    least = wish;
+    chosen = next;
+  }
+  if (chosen >= 0) found.push_back({Move::Do::start, chosen});
+}
+
+std::array<int, 3> World::preference(const State& s, int lane) const {
+  const spec::Hint& hint = program_.dispatch.hint;
+  const spec::Lane& l = program_.lanes[at(lane)];
+  const bool forward = program_.ops[at(l.op)].kind == spec::OpKind::forward;
+  const int tie = forward ? l.chunk : -l.chunk;
+  if (hint.rule == spec::Hint::Rule::order && !bound_) {
+    int begun = 0;
+    for (int i = 0; has_task(lane, i); ++i) begun += in(s.started, task(lane, i)) ? 1 : 0;
+    const Listed& order = orders_[at(l.rank)];
+    for (std::size_t p = 0; p < order.size(); ++p) {
+      if (order[p].first == lane && begun-- == 0) return {0, static_cast<int>(p), 0};
+    }
+  }
+  const auto listed = std::find(hint.ops.begin(), hint.ops.end(), l.op);
+  if (listed != hint.ops.end()) {
+    const int n = static_cast<int>(hint.ops.size());
+    const int round = static_cast<int>(s.rounds >> (4 * l.rank) & kNibble);
+    return {1, (static_cast<int>(listed - hint.ops.begin()) - round + n) % n, tie};
+  }
+  const auto filled = std::find(hint.fill.begin(), hint.fill.end(), l.op);
+  if (filled != hint.fill.end()) return {3, static_cast<int>(filled - hint.fill.begin()), tie};
+  return {2, l.op, tie};
+}
+
+State World::after(const State& s, const Move& move) const {
+  State next = s;
+  if (move.what == Move::Do::arrive) {
+    next.here |= bit(move.item);
+    const Message& message = messages_[at(move.item)];
+    if (message.queue >= 0) next.left[at(message.queue)] >>= 4;
+    return next;
+  }
+  const Task& task = tasks_[at(move.item)];
+  if (move.what == Move::Do::end) {
+    next.ended |= bit(move.item);
+    for (Bits left = sends_[at(move.item)]; left != 0; left &= left - 1) {
+      const Message& message = messages_[at(std::countr_zero(left))];
+      if (message.queue < 0) continue;
+      Bits& queue = next.left[at(message.queue)];
+      const int waiting = (67 - std::countl_zero(queue)) / 4;
+      queue |= static_cast<Bits>(task.microbatch + 1) << (4 * waiting);
+    }
+    return next;
+  }
+  next.started |= bit(move.item);
+  const spec::Hint& hint = program_.dispatch.hint;
+  if (choices_ == Choices::any || program_.dispatch.in_order ||
+      hint.rule != spec::Hint::Rule::rounds) {
+    return next;
+  }
+  const spec::Lane& lane = program_.lanes[at(task.lane)];
+  const auto entry = std::find(hint.ops.begin(), hint.ops.end(), lane.op);
+  if (entry == hint.ops.end()) return next;
+  const auto n = hint.ops.size();
+  const auto round = static_cast<Bits>(entry - hint.ops.begin() + 1) % n;
+  next.rounds &= ~(kNibble << (4 * lane.rank));
+  next.rounds |= round << (4 * lane.rank);
+  return next;
+}
+
+}  // namespace ripeline::oracle

@@ -1,0 +1,127 @@
+// World: a program for one number of microbatches, as plain tasks and messages.
+//
+// Written from the comments of spec/program.h and spec/hint.h alone: it shares no code with
+// spec/machine, spec/hint or verify/. Lanes and edges are spelled out into tasks and messages, each
+// a bit; what the comments speak of (slots taken, room held, who hands over, the next of an order)
+// is counted anew in each state, from who has started, ended and arrived. Nothing is reduced.
+//
+// Two machine words hold all tasks and all messages: larger programs do not fit. The program must
+// outlive its World. Immutable once made; shared freely.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "spec/program.h"
+
+namespace ripeline::oracle {
+
+enum class Choices {
+  any,       // any task that may start
+  dispatch,  // what the program's dispatch takes
+};
+
+using Bits = std::uint64_t;
+using Listed = std::vector<std::pair<int, int>>;  // lane and microbatch, which may be beyond
+
+struct State {
+  static constexpr std::size_t kQueues = 12;
+  Bits started = 0;                     // tasks
+  Bits ended = 0;                       // tasks
+  Bits here = 0;                        // messages that have arrived
+  Bits rounds = 0;                      // four bits for each rank: where the round of its hint is
+  std::array<Bits, kQueues> left = {};  // of each fifo edge: four bits for each message, in the
+                                        // order of leaving, until it arrives; first the lowest
+  bool operator==(const State&) const = default;
+};
+
+struct Move {
+  enum class Do : std::uint8_t { start, end, arrive };
+  Do what = Do::start;
+  int item = 0;  // a task; arrive: a message
+};
+
+struct Task {
+  int lane = 0;
+  int microbatch = 0;
+  int engine = 0;     // numbered over all ranks
+  Bits ended = 0;     // tasks that must have ended before it starts
+  Bits messages = 0;  // messages that must have arrived
+};
+
+struct Message {
+  int edge = 0;
+  int producer = 0;  // task
+  Bits needed_by = 0;
+  int inbox = -1;
+  int queue = -1;  // fifo
+  bool rendezvous = false;
+};
+
+class World {
+ public:
+  // `orders`: of each rank, what it is to run or to follow, if its dispatch has an order.
+  World(const spec::Program& program, int microbatches, Choices choices,
+        std::vector<Listed> orders);
+
+  [[nodiscard]] bool fits() const { return fits_; }  // else nothing else may be asked
+  // How many machine words of a state, from its beginning, are used.
+  [[nodiscard]] std::size_t words() const { return 4 + queues_; }
+  [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
+  [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
+
+  // Everything that may happen next. Nothing, and not finished: it sticks.
+  void moves(const State& s, std::vector<Move>& found) const;
+  [[nodiscard]] State after(const State& s, const Move& move) const;
+  [[nodiscard]] bool finished(const State& s) const { return s.ended == all_; }
+  [[nodiscard]] std::int64_t held(const State& s, int pool) const;
+
+ private:
+  struct Part {  // of a pool: what some tasks each take or give
+    Bits tasks = 0;
+    std::int64_t amount = 0;
+  };
+  struct PoolParts {
+    std::vector<Part> acquired;
+    std::vector<Part> released;
+  };
+
+  void spell_out_tasks();
+  void spell_out_messages();
+  void spell_out_needs();
+  void spell_out_pools();
+  void spell_out_orders();
+  [[nodiscard]] bool has_task(int lane, int microbatch) const;
+  [[nodiscard]] int task(int lane, int microbatch) const;
+  [[nodiscard]] bool needs(const spec::Edge& edge, const Task& consumer, int producer) const;
+
+  [[nodiscard]] bool may_start(const State& s, int task) const;
+  [[nodiscard]] bool may_arrive(const State& s, int message) const;
+  [[nodiscard]] Bits on_the_way(const State& s) const;          // messages
+  [[nodiscard]] int next_of(const State& s, int engine) const;  // task, or -1
+  void add_choice(const State& s, int engine, std::vector<Move>& found) const;
+  [[nodiscard]] std::array<int, 3> preference(const State& s, int lane) const;
+
+  const spec::Program& program_;
+  int m_;
+  Choices choices_;
+  std::vector<Listed> orders_;
+  bool bound_ = false;  // it follows a file, which binds microbatches
+  bool fits_ = true;
+  std::size_t queues_ = 0;
+  Bits all_ = 0;
+  std::vector<Task> tasks_;  // lane by lane
+  std::vector<Message> messages_;
+  std::vector<int> first_task_;    // of each lane
+  std::vector<Bits> of_engine_;    // tasks
+  std::vector<Bits> handed_over_;  // of each engine: its rendezvous messages
+  std::vector<Bits> in_inbox_;     // messages
+  std::vector<Bits> sends_;        // of each task: messages
+  std::vector<PoolParts> pools_;
+  std::vector<std::vector<int>> next_;  // of each engine, in order: tasks, -1 for one that is not
+};
+
+}  // namespace ripeline::oracle

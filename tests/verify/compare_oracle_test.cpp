@@ -1,0 +1,121 @@
+// The tester is tested: mistakes in the judge are noticed by random programs, and compare_oracle
+// counts the same in one go, in shards, and when it is resumed.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tests/compare/comparison.h"
+#include "verify/internal.h"
+
+namespace ripeline {
+namespace {
+
+using verify::Fault;
+
+struct Mistake {
+  std::string name;
+  Fault fault;
+};
+
+// The seed of the first program of which a verdict is wrong, or 0.
+std::uint64_t first_wrong(Fault fault, std::uint64_t most) {
+  compare::Options options;
+  options.programs.links = options.programs.once = false;
+  options.programs.before = options.programs.engines = false;
+  options.faulty_judge_for_testing = [fault](const spec::Program& program,
+                                             const verify::VerifyOptions& limits) {
+    return verify::judge(program, limits, fault);
+  };
+  for (std::uint64_t seed = 1; seed <= most; ++seed) {
+    if (!compare::compare(seed, options).wrong.empty()) return seed;
+  }
+  return 0;
+}
+
+TEST(Comparison, random_programs_notice_mistakes_of_the_judge) {
+  constexpr std::uint64_t kMost = 600;
+  EXPECT_EQ(first_wrong(Fault::none, 100), 0U);
+  const std::vector<Mistake> mistakes = {
+      {"a missing release", Fault::missing_release},
+      {"a capacity one too large", Fault::capacity_too_large},
+      {"a dropped need", Fault::dropped_need},
+      {"`leaving` is 0", Fault::ignored_leaving},
+      {"every amount is 1", Fault::amount_of_one},
+      {"a task of an order that counts as run", Fault::order_counts_ahead},
+      {"no capacities in orders", Fault::order_room_forgotten},
+      {"a bound one too large", Fault::bound_too_large},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const std::uint64_t seed = first_wrong(mistake.fault, kMost);
+    EXPECT_GT(seed, 0U) << mistake.name;
+    std::cout << mistake.name << ": seed " << seed << "\n";
+  }
+}
+
+struct Ran {
+  int status = -1;
+  std::string output;
+};
+
+Ran run(const std::string& arguments) {
+  const std::string command =
+      std::string(RIPELINE_COMPARE_PROGRAM) + " " + arguments + " 2>/dev/null";
+  Ran ran;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return ran;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
+    ran.output += static_cast<char>(c);
+  }
+  ran.status = WEXITSTATUS(pclose(pipe));
+  return ran;
+}
+
+class CompareOracle : public ::testing::Test {
+ protected:
+  CompareOracle()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("compare_oracle_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directory(folder_);
+  }
+  ~CompareOracle() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(CompareOracle, counts_the_same_in_one_go_in_shards_and_resumed) {
+  const Ran whole = run("--programs 60");
+  EXPECT_EQ(whole.status, 0) << whole.output;
+  EXPECT_NE(whole.output.find("all" + std::string(20, ' ') + "60"), std::string::npos)
+      << whole.output;
+
+  EXPECT_EQ(run("--programs 23 --state " + file("resumed")).status, 0);
+  EXPECT_EQ(run("--programs 60 --state " + file("resumed")).output, whole.output);
+  EXPECT_EQ(run("--programs 60 --state " + file("resumed")).output, whole.output);
+
+  for (const std::string shard : {"0", "1", "2"}) {
+    run("--programs 60 --shard " + shard + "/3 --state " + file(shard));
+  }
+  EXPECT_EQ(run("--sum " + file("0") + " " + file("1") + " " + file("2")).output, whole.output);
+}
+
+TEST_F(CompareOracle, refuses_what_it_cannot_do) {
+  EXPECT_EQ(run("--programs 3 --state " + file("a")).status, 0);
+  EXPECT_EQ(run("--first 2 --programs 3 --state " + file("a")).status, 2);
+  EXPECT_EQ(run("--programs").status, 2);
+  EXPECT_EQ(run("--programs few").status, 2);
+  EXPECT_EQ(run("--shard 2/2").status, 2);
+  EXPECT_EQ(run("--features ops").status, 2);
+  EXPECT_EQ(run("--sum " + file("none")).status, 2);
+}
+
+}  // namespace
+}  // namespace ripeline
