@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "spec/library.h"
+#include "spec/parse.h"
 
 namespace ripeline::cli {
 
@@ -125,6 +126,12 @@ std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& op
     const bool has_value = equals != std::string::npos && equals > 0;
     const auto parsed = has_value ? std::from_chars(define.data() + equals + 1, end, value)
                                   : std::from_chars_result{nullptr, std::errc::invalid_argument};
+    if (define == kEveryRank) {
+      error =
+          "-D ranks=any: only `ripeline verify` asks of every number of ranks; give one, as in "
+          "-D ranks=8";
+      return std::nullopt;
+    }
     if (parsed.ec != std::errc{} || parsed.ptr != end) {
       error = fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", define);
       return std::nullopt;
@@ -161,6 +168,32 @@ spec::ReadFile reader_beside(const std::string& file) {
 }
 
 }  // namespace
+
+std::optional<LoadedTree> load_tree(const std::string& file, const ProgramOptions& options,
+                                    spec::Diagnostics& errors, std::optional<spec::Source>& read) {
+  ProgramOptions others = options;
+  std::erase(others.defines, kEveryRank);
+  std::string error;
+  auto elaborate = elaborate_options(others, error);
+  if (elaborate && elaborate->defines.contains("ranks")) {
+    error =
+        fmt::format("-D ranks: ranks is set twice, to {} and any", elaborate->defines.at("ranks"));
+  }
+  if (error.empty()) read = read_source(file, error);
+  if (!read) {
+    std::cerr << "ripeline: " << error << '\n';
+    errors.push_back({.id = "input", .message = error, .hint = {}, .span = {}});
+    return std::nullopt;
+  }
+  elaborate->read_file = reader_beside(file);
+  spec::Result<spec::ast::Pipeline> tree = spec::parse(*read);
+  if (!tree.ok()) {
+    errors = tree.errors();
+    std::cerr << spec::render(*read, errors);
+    return std::nullopt;
+  }
+  return LoadedTree{*read, std::move(tree).value(), *std::move(elaborate)};
+}
 
 std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
                            spec::Diagnostics* errors, std::optional<spec::Source>* read) {

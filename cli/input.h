@@ -52,4 +52,18 @@ struct Loaded {
 [[nodiscard]] std::vector<std::string> programs_below(const std::string& folder,
                                                       std::string& error);
 
+// `verify` alone takes it: the number of ranks is left open.
+inline constexpr const char* kEveryRank = "ranks=any";
+
+// Reads and parses, for -D ranks=any, which is taken out of the options.
+struct LoadedTree {
+  spec::Source source;
+  spec::ast::Pipeline tree;
+  spec::ElaborateOptions options;
+};
+[[nodiscard]] std::optional<LoadedTree> load_tree(const std::string& file,
+                                                  const ProgramOptions& options,
+                                                  spec::Diagnostics& errors,
+                                                  std::optional<spec::Source>& read);
+
 }  // namespace ripeline::cli

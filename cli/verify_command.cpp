@@ -1,4 +1,5 @@
 // ripeline verify: verdicts of one or several programs.
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
+#include "verify/depth.h"
 #include "verify/report.h"
 #include "verify/report_wire.h"
 #include "verify/verify.h"
@@ -25,7 +27,7 @@ struct VerifyCommand {
   bool no_times = false;
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool layouts = false;
-  std::string least;  // of what the least is asked for; empty: of nothing
+  std::string least;        // of what the least is asked for; empty: of nothing
   std::string certificate;  // the folder; empty: none
 };
 
@@ -172,7 +174,31 @@ class Findings {
   SarifLog sarif_;
 };
 
+bool asks_every_depth(const VerifyCommand& command) {
+  const auto& defines = command.program.defines;
+  return std::find(defines.begin(), defines.end(), kEveryRank) != defines.end();
+}
+
+void verify_every_depth(const std::string& file, const VerifyCommand& command, Findings& findings) {
+  spec::Diagnostics errors;
+  std::optional<spec::Source> source;
+  const auto loaded = load_tree(file, command.program, errors, source);
+  if (!loaded) return findings.add_bad_input(file, source, errors);
+  auto found = [&] {
+    const Progress progress("proving " + loaded->source.name);
+    return verify::verify_every_depth(loaded->tree, loaded->source, loaded->options,
+                                      {.solver_steps = command.steps});
+  }();
+  if (!found.ok()) {
+    std::cerr << spec::render(loaded->source, found.errors());
+    return findings.add_bad_input(file, source, found.errors());
+  }
+  verify::DepthVerdict depth = std::move(found).value();
+  findings.add(file, {loaded->source, std::move(depth.sample)}, std::move(depth.verdict));
+}
+
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
+  if (asks_every_depth(command)) return verify_every_depth(file, command, findings);
   spec::Diagnostics errors;
   std::optional<spec::Source> source;
   const auto loaded = load(file, command.program, &errors, &source);
@@ -195,6 +221,12 @@ int run(const VerifyCommand& command) {
   if (!command.certificate.empty() &&
       (command.files.size() > 1 || is_folder(command.files.front()))) {
     std::cerr << "ripeline: --certificate is for one FILE; give each its own folder\n";
+    return bad_input;
+  }
+  if (asks_every_depth(command) &&
+      (!command.certificate.empty() || command.layouts || !command.least.empty())) {
+    std::cerr << "ripeline: --certificate, --layouts and --least are for one number of ranks, not "
+                 "for -D ranks=any\n";
     return bad_input;
   }
   Findings findings(command);
@@ -247,6 +279,7 @@ void add_verify(CLI::App& app, int& exit_code) {
                    "write what the verdict rests on into this folder, for `ripeline recheck`")
       ->type_name("DIR");
   command->footer(
+      "-D ranks=any proves a program for every number of ranks, where it can.\n"
       "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
       "order 2, 1, 3, 0.");
   command->callback([options, &exit_code] { exit_code = run(*options); });

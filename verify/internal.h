@@ -13,6 +13,7 @@
 
 #include "spec/machine.h"
 #include "spec/program.h"
+#include "verify/depth.h"
 #include "verify/solver.h"
 #include "verify/verify.h"
 
@@ -83,6 +84,13 @@ struct Linear {
 // verify() without the ProvedProgram, with a fault for tests.
 [[nodiscard]] Verdict judge(const spec::Program& program, const VerifyOptions& options,
                             Fault fault);
+
+// verify_every_depth() with a fault for tests.
+[[nodiscard]] spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
+                                                           const spec::Source& source,
+                                                           const spec::ElaborateOptions& options,
+                                                           const VerifyOptions& limits,
+                                                           Fault fault);
 
 // What one obligation came to, before it is named and timed.
 struct Finding {

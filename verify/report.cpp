@@ -100,12 +100,21 @@ std::string peak_text(const Obligation& o) {
   return text;
 }
 
-std::string obligation_text(const Program& program, const Obligation& o,
-                            const spec::Source& source) {
+// For which numbers of ranks and microbatches, of a verdict on every depth.
+std::string depth_text(const Program& program, const Verdict& verdict) {
+  if (!verdict.every_rank_from) return {};
+  const bool every = program.microbatches.min == 1 && !program.microbatches.max;
+  return fmt::format("  for every number of ranks ≥ {}{}", *verdict.every_rank_from,
+                     every ? " and every M" : "");
+}
+
+std::string obligation_text(const Program& program, const Obligation& o, const spec::Source& source,
+                            const std::string& depth) {
   if (o.outcome == Outcome::proved) {
     if (o.seconds < 0)
-      return fmt::format("  {:<12} proved   {}\n", o.name, o.method) + peak_text(o);
-    return fmt::format("  {:<12} proved   {:<10} {:.3f} s\n", o.name, o.method, o.seconds) +
+      return fmt::format("  {:<12} proved   {}{}\n", o.name, o.method, depth) + peak_text(o);
+    return fmt::format("  {:<12} proved   {:<10} {:.3f} s{}\n", o.name, o.method, o.seconds,
+                       depth) +
            peak_text(o);
   }
   std::string text = "\n" + heading(o, source);
@@ -244,18 +253,20 @@ class RunReader {
 std::string report_text(const Program& program, const spec::Source& source,
                         const Verdict& verdict) {
   std::string text = fmt::format(
-      "{}: {}, for {} ({})\n", source.name, name_of(verdict.outcome),
+      "{}: {}, for {}{} ({})\n", source.name, name_of(verdict.outcome),
+      verdict.every_rank_from ? "every number of ranks and " : "",
       program.microbatches.max == program.microbatches.min
           ? plural(program.microbatches.min, "microbatch")
           : range_text(program.microbatches) +
                 (program.microbatches.max ? " microbatches" : " number of microbatches"),
       verdict.solver);
+  const std::string depth = depth_text(program, verdict);
   // What is proved first, in one block, then what needs reading.
   for (const Obligation& o : verdict.obligations) {
-    if (o.outcome == Outcome::proved) text += obligation_text(program, o, source);
+    if (o.outcome == Outcome::proved) text += obligation_text(program, o, source, depth);
   }
   for (const Obligation& o : verdict.obligations) {
-    if (o.outcome != Outcome::proved) text += obligation_text(program, o, source);
+    if (o.outcome != Outcome::proved) text += obligation_text(program, o, source, depth);
   }
   if (verdict.assumptions.empty()) return text;
   text += "\nassuming:\n";
@@ -266,19 +277,23 @@ std::string report_text(const Program& program, const spec::Source& source,
 Json report_json(const Program& program, const spec::Source& source, const Verdict& verdict) {
   Json params = Json::object();
   for (const auto& [name, value] : program.params) params[name] = value;
+  if (verdict.every_rank_from) params["ranks"] = "any";
   Json obligations = Json::array();
   for (const Obligation& o : verdict.obligations) {
     obligations.push_back(obligation_json(program, o, source));
+    if (verdict.every_rank_from) obligations.back().erase("peak");  // each depth has its own
   }
-  return {{"schema", "ripeline.verify/1"},
-          {"program", program.name},
-          {"params", std::move(params)},
-          {"hash", spec::hash_text(program.hash)},
-          {"verdict", name_of(verdict.outcome)},
-          {"microbatches", range_text(program.microbatches)},
-          {"obligations", std::move(obligations)},
-          {"assumptions", verdict.assumptions},
-          {"solver", verdict.solver}};
+  Json json = {{"schema", "ripeline.verify/1"},
+               {"program", program.name},
+               {"params", std::move(params)},
+               {"hash", spec::hash_text(program.hash)},
+               {"verdict", name_of(verdict.outcome)},
+               {"microbatches", range_text(program.microbatches)},
+               {"obligations", std::move(obligations)},
+               {"assumptions", verdict.assumptions},
+               {"solver", verdict.solver}};
+  if (verdict.every_rank_from) json["least_ranks"] = *verdict.every_rank_from;
+  return json;
 }
 
 spec::Result<RecordedRun> read_counterexample(const Program& program, const Json& run) {

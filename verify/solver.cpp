@@ -22,6 +22,7 @@ struct Solver::State {
   z3::solver solver{context, z3::solver::simple()};
   std::optional<z3::model> model;
   std::uint64_t steps = 0;
+  bool has_functions = false;
   bool broken =
       false;  // an exception left the solver in a state that is not known: it answers no more
 
@@ -59,7 +60,7 @@ struct Solver::State {
 
   // Another strategy for what the first one leaves open: Z3's own choice of tactics and arithmetic.
   Answer ask_default(const std::vector<z3::expr>& extra) {
-    z3::solver other(context, "QF_LIA");
+    z3::solver other(context, has_functions ? "QF_UFLIA" : "QF_LIA");
     other.set(limits(steps));
     for (const z3::expr& e : required) other.add(e);
     for (const z3::expr& e : extra) other.add(e);
@@ -89,6 +90,14 @@ std::vector<std::uint32_t> Solver::ids(const std::vector<Term>& terms) {
   std::vector<std::uint32_t> found;
   for (const Term& t : terms) found.push_back(t.id_);
   return found;
+}
+
+Term Solver::apply(const std::string& function, Term argument) {
+  State& s = *state_;
+  s.has_functions = true;
+  const z3::sort integers = s.context.int_sort();
+  const z3::func_decl f = s.context.function(function.c_str(), integers, integers);
+  return {this, s.add(f(s.terms[argument.id_]))};
 }
 
 Term Solver::sum(const std::vector<Term>& terms) {

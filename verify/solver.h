@@ -1,4 +1,5 @@
-// Solver: linear integer arithmetic, answered by Z3 behind plain types.
+// Solver: linear integer arithmetic with functions of one integer, answered by Z3 behind plain
+// types.
 //
 // A Term is a handle that belongs to one Solver and must not outlive it. check() decides the
 // required terms together with the extra ones given, within a number of solver steps; the extra
@@ -63,6 +64,8 @@ class Solver {
 
   [[nodiscard]] Term integer(const std::string& name);
   [[nodiscard]] Term number(std::int64_t value);
+  // The value at `argument` of a function from integers to integers of which nothing else is known.
+  [[nodiscard]] Term apply(const std::string& function, Term argument);
   [[nodiscard]] Term sum(const std::vector<Term>& terms);     // 0 if there are none
   [[nodiscard]] Term all_of(const std::vector<Term>& terms);  // true if there are none
   [[nodiscard]] Term any_of(const std::vector<Term>& terms);  // false if there are none

@@ -74,7 +74,8 @@ struct Verdict {
   std::vector<Obligation> obligations;  // always the five, in the order above
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version
-  std::optional<ProvedProgram> proved;  // exactly when outcome is proved
+  std::optional<ProvedProgram> proved;  // exactly when outcome is proved of one program
+  std::optional<int> every_rank_from;   // said of every number of ranks from this up (depth.h)
 };
 
 [[nodiscard]] Verdict verify(const spec::Program& program, const VerifyOptions& options = {});

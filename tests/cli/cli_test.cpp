@@ -119,7 +119,11 @@ TEST_F(Cli, usage_errors_exit_2) {
                                 "verify bf 1f1b --certificate x",
                                 "recheck",
                                 "recheck nowhere",
-                                "recheck ."}) {
+                                "recheck .",
+                                "verify bf -D ranks=any -D ranks=3",
+                                "verify bf -D ranks=any --certificate x",
+                                "verify bf -D window=any",
+                                "generate bf -D ranks=any --name x -o x.h"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments << '\n' << outcome.out;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -145,6 +149,21 @@ TEST_F(Cli, verify_exits_by_verdict_and_takes_the_worst_of_several) {
   EXPECT_EQ(ripeline("verify unknown.ripe sticks.ripe bf").exit_code, 1);
   EXPECT_EQ(ripeline("verify sticks.ripe broken.ripe").exit_code, 2);
   EXPECT_EQ(ripeline("verify - < sticks.ripe").exit_code, 1);
+}
+
+TEST_F(Cli, verify_takes_any_number_of_ranks) {
+  const Outcome outcome = ripeline("verify bf zbv -D ranks=any --format json", "2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const auto& json : nlohmann::json::parse(outcome.out).at("programs")) {
+    EXPECT_EQ(json.at("verdict"), "proved");
+    EXPECT_EQ(json.at("params").at("ranks"), "any");
+    EXPECT_EQ(json.at("least_ranks"), 1);
+    EXPECT_EQ(json.at("obligations").size(), 5u);
+  }
+  write("sticks.ripe", kSticks);
+  const Outcome sticks = ripeline("verify sticks.ripe -D ranks=any");
+  EXPECT_NE(sticks.exit_code, 0) << sticks.out;
+  EXPECT_NE(sticks.exit_code, 1) << sticks.out;
 }
 
 TEST_F(Cli, unknown_names_the_construct) {

@@ -1,0 +1,105 @@
+// Shape: a program whose number of ranks is left open, read from its tree.
+//
+// Its stages come in runs of `ranks` stages, one for each chunk; a run goes up the ranks or down
+// them: a chain is one run, a loop several that go up, a V one that goes up and one that goes down.
+// So a lane is an op, a chunk and a rank, and whatever an expression says of the stage is a
+// function of the rank r and of `ranks`. Expressions here have no other free names than r, ranks
+// and microbatches, and are linear. What cannot be read like this is a Problem, with its place.
+// Plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "spec/ast.h"
+#include "spec/elaborate.h"
+#include "spec/program.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify::depth {
+
+struct Problem {
+  std::string reason;  // a sentence
+  spec::Span span{};
+};
+
+struct Need {
+  int op = 0;
+  spec::ast::At at = spec::ast::At::here;
+  bool bounded = false;  // its link has a bounded number of slots, at least one
+  bool fifo = false;
+};
+
+// What a lane of one chunk acquires or releases.
+struct Use {
+  int resource = 0;
+  std::int64_t amount = 0;
+  spec::Expr leaving = spec::Expr::number(0);
+};
+
+struct OpAtChunk {
+  std::optional<spec::Expr> when;  // nothing: at every rank
+  std::vector<Use> acquires;       // at most one for each resource
+  std::vector<Use> releases;       // at most one for each resource
+};
+
+struct ShapeOp {
+  std::string name;
+  bool sequential = false;
+  std::vector<Need> needs;
+  std::vector<OpAtChunk> chunks;
+};
+
+struct ShapeResource {
+  std::string name;
+  bool per_rank = false;
+  // Per chunk, of a resource `per rank` one; nothing: measured only.
+  std::vector<std::optional<spec::Expr>> capacity;
+};
+
+struct ShapeAssertion {
+  int resource = 0;
+  std::vector<spec::Expr> bound;  // as the capacities
+  spec::Span span;
+};
+
+struct ShapeStep {
+  int op = 0;
+  int chunk = 0;
+};
+struct ShapeRepeat {
+  std::vector<ShapeStep> steps;
+  spec::Expr count;
+};
+
+enum class Direction : std::uint8_t {
+  up,    // the chunk's stages stand on ranks 0, 1, ...
+  down,  // ... 1, 0
+};
+
+struct Shape {
+  int least_ranks = 1;
+  int chunks = 1;
+  std::vector<Direction> runs;  // per chunk
+  spec::Expr least_microbatches = spec::Expr::number(1);
+  std::optional<spec::Expr> most_microbatches;
+  std::vector<ShapeOp> ops;
+  std::vector<ShapeResource> resources;
+  std::vector<ShapeAssertion> assertions;
+  std::vector<ShapeRepeat> order;  // of `dispatch in order`
+  bool in_order = false;
+};
+
+// `sample` is the program with least_ranks ranks: it has passed the checks of spec/elaborate.h.
+[[nodiscard]] std::variant<Shape, Problem> read_shape(const spec::ast::Pipeline& pipeline,
+                                                      const spec::ElaborateOptions& options,
+                                                      const spec::Program& sample,
+                                                      std::uint64_t steps);
+
+// Why counts of ended tasks do not say which may start (verify/counters.h); empty if they do.
+[[nodiscard]] std::string inexact_reason(const Shape& shape);
+
+}  // namespace ripeline::verify::depth
