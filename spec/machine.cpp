@@ -6,8 +6,6 @@
 namespace ripeline::spec {
 namespace {
 
-constexpr int kEngines = 3;
-
 std::size_t engine_index(int rank, Engine engine) {
   return static_cast<std::size_t>(rank) * kEngines + static_cast<std::size_t>(engine);
 }

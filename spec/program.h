@@ -61,6 +61,7 @@ enum class OpKind : std::uint8_t {
   user
 };
 enum class Engine : std::uint8_t { compute, copy_out, copy_in };
+inline constexpr int kEngines = 3;
 
 struct Op {
   std::string name;

@@ -114,39 +114,55 @@ bool CutQueries::read_repeat(const spec::OrderRepeat& repeat, int rank, const Na
   return true;
 }
 
-// One variable per rank says how many turns of the present repeat are over; one per lane, how often
-// it has run.
 void CutQueries::add_places(int rank) {
+  for (const spec::Engine engine :
+       {spec::Engine::compute, spec::Engine::copy_out, spec::Engine::copy_in}) {
+    add_places(rank, engine);
+  }
+}
+
+// One variable per engine says how many turns of the present repeat are over; one per lane, how often
+// it has run.
+void CutQueries::add_places(int rank, spec::Engine engine) {
   const int first = program_.first_lane(rank);
   const int last = program_.first_lane(rank + 1);
-  const Term turn = solver_.integer(fmt::format("turn of rank {}", rank));
-  const Term zero = solver_.number(0);
-  std::vector<Term> before;  // per own lane: runs in the repeats before
-  for (int lane = first; lane < last; ++lane) {
-    at(done_, lane) = solver_.integer("done " + program_.lane_name(lane));
-    before.push_back(zero);
-  }
+  const auto is_own = [&](int lane) {
+    return lane >= 0 && at(program_.lanes, lane).engine == engine;
+  };
   places_.emplace_back();
+  std::vector<int> own;
+  for (int lane = first; lane < last; ++lane) {
+    if (is_own(lane)) own.push_back(lane);
+  }
+  if (own.empty()) return;
+  const std::string who = engine == spec::Engine::compute
+                              ? fmt::format("rank {}", rank)
+                              : fmt::format("engine {} of rank {}", static_cast<int>(engine), rank);
+  const Term turn = solver_.integer("turn of " + who);
+  const Term zero = solver_.number(0);
+  std::vector<Term> before(static_cast<std::size_t>(last - first), zero);  // runs in the repeats
+  for (const int lane : own) {
+    at(done_, lane) = solver_.integer("done " + program_.lane_name(lane));
+  }
   std::vector<Term> somewhere;
   std::vector<std::pair<Term, int>> last_before;  // where the repeat's first turn begins
   const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next,
                              std::vector<std::pair<Term, int>> last_lanes) {
-    for (int lane = first; lane < last; ++lane) {
+    for (const int lane : own) {
       facts.push_back(at(done_, lane) == at(counts, lane - first));
     }
     const Term here = solver_.all_of(facts);
     places_.back().push_back({here, next, std::move(last_lanes)});
     somewhere.push_back(here);
   };
-  for (const Repeat& repeat : at(repeats_, rank)) {
+  for (Repeat repeat : at(repeats_, rank)) {
+    // A lane that is not there is only in a repeat with a count of 0, or else once is refuted.
+    std::erase_if(repeat.steps, [&](const Step& step) { return !is_own(step.lane); });
     std::vector<std::int64_t> in_turn(before.size(), 0);
-    for (const Step& step : repeat.steps) {
-      if (step.lane >= 0) ++at(in_turn, step.lane - first);
-    }
+    for (const Step& step : repeat.steps) ++at(in_turn, step.lane - first);
     std::vector<std::int64_t> so_far(before.size(), 0);
     for (std::size_t i = 0; i < repeat.steps.size(); ++i) {
       const int next = repeat.steps[i].lane;
-      if (next < 0) continue;  // only in a repeat with a count of 0, or else once is refuted
       if (fault_ == Fault::order_counts_ahead) ++at(so_far, next - first);
       std::vector<Term> counts;
       for (std::size_t l = 0; l < before.size(); ++l) {
@@ -219,18 +235,23 @@ Term CutQueries::held(int pool) {
   return solver_.sum(parts);
 }
 
-Term CutQueries::no_room() {
+Term CutQueries::lacks_room(int lane) {
   std::vector<Term> ways;
   if (fault_ == Fault::order_room_forgotten) return solver_.any_of(ways);
+  for (const auto& a : at(program_.lanes, lane).acquires) {
+    const auto& capacity = at(program_.pools, a.pool).capacity;
+    if (!capacity) continue;
+    ways.push_back(solver_.number(*capacity - a.amount - a.leaving) < held(a.pool));
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::no_room() {
+  std::vector<Term> ways;
   for (const auto& places : places_) {
     for (const Place& place : places) {
-      if (place.lane < 0) continue;
-      for (const auto& a : at(program_.lanes, place.lane).acquires) {
-        const auto& capacity = at(program_.pools, a.pool).capacity;
-        if (!capacity) continue;
-        const Term most = solver_.number(*capacity - a.amount - a.leaving);
-        ways.push_back(solver_.all_of({place.here, most < held(a.pool)}));
-      }
+      if (place.lane < 0 || at(program_.lanes, place.lane).acquires.empty()) continue;
+      ways.push_back(solver_.all_of({place.here, lacks_room(place.lane)}));
     }
   }
   return solver_.any_of(ways);
@@ -240,9 +261,13 @@ Term CutQueries::total_of(int lane) {
   return at(program_.lanes, lane).once ? solver_.number(1) : microbatches_;
 }
 
+const std::vector<CutQueries::Place>& CutQueries::places_of(const spec::Lane& lane) const {
+  return at(places_, lane.rank * spec::kEngines + static_cast<int>(lane.engine));
+}
+
 Term CutQueries::is_next(int lane) {
   std::vector<Term> ways;
-  for (const Place& place : at(places_, at(program_.lanes, lane).rank)) {
+  for (const Place& place : places_of(at(program_.lanes, lane))) {
     if (place.lane == lane) ways.push_back(place.here);
   }
   return solver_.any_of(ways);
@@ -250,7 +275,7 @@ Term CutQueries::is_next(int lane) {
 
 Term CutQueries::is_last(int lane) {
   std::vector<Term> ways;
-  for (const Place& place : at(places_, at(program_.lanes, lane).rank)) {
+  for (const Place& place : places_of(at(program_.lanes, lane))) {
     for (const auto& [where, last] : place.last) {
       if (last == lane) ways.push_back(solver_.all_of({place.here, where}));
     }
@@ -296,6 +321,12 @@ Term CutQueries::consistent() {
       facts.push_back(solver_.any_of({is_last(e.producer), accepted(e, produced)}));
     }
   }
+  // With several engines a place without room is passed in the end, or not: cuts that no run makes
+  // are left out as far as that goes.
+  for (int pool = 0; pool < size_of(program_.pools) && has_other_engines(program_); ++pool) {
+    const auto& capacity = at(program_.pools, pool).capacity;
+    if (capacity) facts.push_back(held(pool) <= solver_.number(*capacity));
+  }
   return solver_.all_of(facts);
 }
 
@@ -316,9 +347,10 @@ Term CutQueries::not_handed_over(const Place& place) {
 Term CutQueries::stuck_cut() {
   std::vector<Term> facts{consistent()};
   std::vector<Term> unfinished;
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (const auto& places : places_) {
+    if (places.empty()) continue;  // no such engine
     std::vector<Term> blocked;
-    for (const Place& place : at(places_, rank)) {
+    for (const Place& place : places) {
       if (place.lane < 0) {
         blocked.push_back(place.here);
         continue;
@@ -327,12 +359,13 @@ Term CutQueries::stuck_cut() {
       for (const int edge : at(program_.lanes, place.lane).edges) {
         why.push_back(needs_missing(at(program_.edges, edge)));
       }
+      if (has_other_engines(program_)) why.push_back(lacks_room(place.lane));
       blocked.push_back(solver_.all_of({place.here, solver_.any_of(why)}));
     }
     facts.push_back(solver_.any_of(blocked));
-    for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
-      unfinished.push_back(at(done_, lane) < total_of(lane));
-    }
+  }
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    unfinished.push_back(at(done_, lane) < total_of(lane));
   }
   facts.push_back(solver_.any_of(unfinished));
   return solver_.all_of(facts);
@@ -378,7 +411,7 @@ Term CutQueries::overfull() {
 Term CutQueries::above(int pool, Term bound) {
   std::vector<Term> ways;
   const Term now = held(pool);
-  for (const Place& place : at(places_, at(program_.pools, pool).rank)) {
+  for (const Place& place : at(places_, at(program_.pools, pool).rank * spec::kEngines)) {
     if (place.lane < 0) continue;
     for (const auto& a : at(program_.lanes, place.lane).acquires) {
       if (a.pool != pool) continue;

@@ -10,8 +10,6 @@ namespace {
 
 using spec::Program;
 
-constexpr int kEngines = 3;
-
 class OrderGraph {
  public:
   OrderGraph(const Program& program, int microbatches)
@@ -99,7 +97,7 @@ class OrderGraph {
 
   void by_engine(const std::vector<spec::OrderTask>& tasks) {
     const std::size_t first = orders_.size();
-    orders_.resize(first + kEngines);
+    orders_.resize(first + spec::kEngines);
     place_.resize(program_.lanes.size());
     for (const spec::OrderTask& task : tasks) {
       const auto engine = first + static_cast<std::size_t>(at(program_.lanes, task.lane).engine);
@@ -113,7 +111,7 @@ class OrderGraph {
 
   int engine_of(int lane) const {
     const spec::Lane& l = at(program_.lanes, lane);
-    return l.rank * kEngines + static_cast<int>(l.engine);
+    return l.rank * spec::kEngines + static_cast<int>(l.engine);
   }
 
   // The engine that takes from the inbox, if waiting for its slots can stop anything: not when all

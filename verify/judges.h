@@ -68,6 +68,7 @@ class OrderJudge {
   [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow,
                                  const std::string& method) const;
   [[nodiscard]] std::string depends_on_timing() const;
+  [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
   [[nodiscard]] Finding asserted_peaks();
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
   [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
@@ -83,6 +84,7 @@ class OrderJudge {
                               const std::function<Term(CutQueries&)>& bad);
 
   const spec::Program& program_;
+  VerifyOptions options_;
   Fault fault_;
   std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves
   std::list<CutQueries> cuts_;            // the others; of streams, by remainder

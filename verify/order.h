@@ -92,6 +92,9 @@ class CutQueries {
   void read_rank(const spec::Order& order, int rank);
   bool read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names);
   void add_places(int rank);
+  void add_places(int rank, spec::Engine engine);
+  [[nodiscard]] const std::vector<Place>& places_of(const spec::Lane& lane) const;
+  [[nodiscard]] Term lacks_room(int lane);
   [[nodiscard]] Term held(int pool);
   [[nodiscard]] Term total_of(int lane);
   [[nodiscard]] Term consistent();
@@ -109,7 +112,7 @@ class CutQueries {
   std::string problem_;
   spec::Span problem_span_;
   std::vector<std::vector<Repeat>> repeats_;  // per rank
-  std::vector<std::vector<Place>> places_;    // per rank
+  std::vector<std::vector<Place>> places_;    // per rank and engine
   std::vector<Term> done_;                    // per lane, where its rank stands
 };
 

@@ -64,7 +64,7 @@ Run needed_by_last(const Program& program, const Run& run) {
 }  // namespace
 
 OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fault fault)
-    : program_(program), fault_(fault) {
+    : program_(program), options_(options), fault_(fault) {
   const auto& range = program.microbatches;
   const bool streams = !at(program.orders, program.dispatch.order).streams.empty();
   if (range.max != range.min && !(streams && is_short(program))) {
@@ -80,11 +80,6 @@ OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fau
 }
 
 void OrderJudge::make_cuts(const VerifyOptions& options) {
-  if (overlaps(program_)) {
-    problem_ = "ranks have several engines";
-    problem_span_ = program_.dispatch.span;
-    return;
-  }
   const spec::Order& order = at(program_.orders, program_.dispatch.order);
   if (order.streams.empty()) {
     cuts_.emplace_back(program_, options.solver_steps, fault_);
@@ -123,12 +118,8 @@ void OrderJudge::make_graphs(std::int64_t end) {
 }
 
 Finding OrderJudge::not_settled() const {
-  std::string reason =
-      overlaps(program_)
-          ? "Ranks with several engines are judged for given microbatch counts only."
-          : fmt::format(
-                "For so many microbatch counts an order's counts must be linear in them: {}.",
-                problem_);
+  std::string reason = fmt::format(
+      "For so many microbatch counts an order's counts must be linear in them: {}.", problem_);
   if (!graphs_.empty()) {
     reason += fmt::format(" Each count from {} to {}, judged by itself, was found to be safe.",
                           graphs_.begin()->first, graphs_.rbegin()->first);
@@ -234,13 +225,42 @@ std::string OrderJudge::depends_on_timing() const {
   return {};
 }
 
+// State by state: of two engines, either may be first.
+Finding OrderJudge::deadlock_by_states(const std::string& timing) {
+  constexpr int kCounts = 8;
+  Budget budget{options_.search_states};
+  const auto& range = program_.microbatches;
+  bool open = !range.max || *range.max >= range.min + kCounts;
+  bool fewest = true;
+  for (int m = range.min; m < range.min + kCounts && m <= range.max.value_or(m); ++m) {
+    const spec::Order& order = at(program_.orders, program_.dispatch.order);
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      if (!expand(program_, order, rank, m).ok()) return {.reason = "Not asked: see once."};
+    }
+    const Hunted hunted =
+        hunt(program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
+    if (hunted.what == Hunted::What::refuted) {
+      const Machine machine(program_, m);
+      return {.outcome = Outcome::refuted,
+              .method = "states",
+              .reason = explain_stuck(machine, hunted.events),
+              .span = at(program_.orders, program_.dispatch.order).span,
+              .counterexample = Counterexample{m, fewest, hunted.events,
+                                               waits_after(machine, hunted.events)}};
+    }
+    if (hunted.what == Hunted::What::safe) continue;
+    open = true;
+    fewest = false;
+  }
+  if (!open) return {.outcome = Outcome::proved, .method = "states"};
+  return {.method = "states",
+          .reason = "What runs depends on timing, which is followed for few microbatches only: " +
+                    timing + " on two engines."};
+}
+
 Finding OrderJudge::deadlock() {
   const std::string timing = depends_on_timing();
-  if (!timing.empty()) {
-    return {.reason =
-                "What runs depends on timing, which is not followed under a committed order: " +
-                timing + " on two engines."};
-  }
+  if (!timing.empty()) return deadlock_by_states(timing);
   if (once_->outcome != Outcome::proved) {
     if (once_->counterexample) {
       const int m = once_->counterexample->microbatches;
@@ -313,12 +333,15 @@ Finding OrderJudge::deadlock_by_cuts() {
   bool safe = true;
   for (CutQueries& cuts : cuts_) {
     Solver& solver = cuts.solver();
+    // With several engines room may come; a stuck cut says where it does not.
     safe = safe &&
-           solver.check("deadlock: a place without room", {cuts.no_room()}) == Answer::unsat &&
+           (has_other_engines(program_) ||
+            solver.check("deadlock: a place without room", {cuts.no_room()}) == Answer::unsat) &&
            solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat;
   }
   if (safe) return slots_by_cuts();
-  const Fewest found = fewest("deadlock", [](CutQueries& cuts) {
+  const Fewest found = fewest("deadlock", [this](CutQueries& cuts) {
+    if (has_other_engines(program_)) return cuts.stuck_cut();
     return cuts.solver().any_of({cuts.no_room(), cuts.stuck_cut()});
   });
   if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
@@ -339,7 +362,7 @@ MemoryFinding OrderJudge::memory() {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";
     return found;
   }
-  if (overlaps(program_)) {
+  if (has_other_engines(program_)) {
     if (!program_.assertions.empty()) {
       found.finding.reason = "Peaks on ranks with several engines are not followed under an order.";
       return found;

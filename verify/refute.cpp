@@ -27,11 +27,6 @@ Search::Explored explore_with_share(const Machine& machine, Chooser chooser, con
 
 }  // namespace
 
-bool overlaps(const spec::Program& program) {
-  return std::any_of(program.lanes.begin(), program.lanes.end(),
-                     [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; });
-}
-
 Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bool counts_decide,
             const std::function<std::optional<Target>()>& next_target, Budget& budget) {
   if (static_cast<std::int64_t>(program.lanes.size()) * microbatches > kMostTasks) return {};
@@ -58,7 +53,7 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   }
   if (!others) {
     const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
-    if (explored.complete && (goal.is_stuck() || !overlaps(program))) {
+    if (explored.complete && (goal.is_stuck() || !has_other_engines(program))) {
       return {Hunted::What::safe, {}, true};
     }
     if (explored.run) others = any.events_of(*explored.run);
@@ -69,7 +64,7 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
       return {Hunted::What::refuted, *events, false};
     }
   }
-  const bool dispatch_is_safe = explored.complete && !overlaps(program);
+  const bool dispatch_is_safe = explored.complete && !has_other_engines(program);
   if (others) return {Hunted::What::others, *others, dispatch_is_safe};
   return {Hunted::What::open, {}, dispatch_is_safe};
 }

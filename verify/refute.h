@@ -33,10 +33,6 @@ struct Hunted {
                           const std::function<std::optional<Target>()>& next_target,
                           Budget& budget);
 
-// Tasks of one rank overlap: what a search of tasks one at a time visits is not all that the
-// dispatch reaches, nor all that is held.
-[[nodiscard]] bool overlaps(const spec::Program& program);
-
 // --- explain.cpp ---
 
 // Why each lane's lowest unstarted task cannot start, after these events; under a committed order,
