@@ -1,5 +1,6 @@
 #include "verify/evidence.h"
 
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ class CycleSearch {
  public:
   CycleSearch(const Program& program, int microbatches)
       : program_(program), microbatches_(microbatches), result_(run_order(program, microbatches)) {
-    if (result_.invalid || result_.finished) return;
+    if (result_.invalid || result_.finished || has_other_engines(program)) return;
     const spec::Order& order = at(program.orders, program.dispatch.order);
     done_.assign(program.lanes.size(), 0);
     std::vector<std::size_t> position(static_cast<std::size_t>(program.ranks), 0);
@@ -80,6 +81,8 @@ class CycleSearch {
     if (task.microbatch >= microbatches_) return {-1, 0};  // beyond the last: it never starts
     for (const int edge : at(program_.lanes, task.lane).edges) {
       const int producer = at(program_.edges, edge).producer;
+      // Cycles by way of other microbatches and engines are not looked for.
+      if (at(program_.edges, edge).of != spec::Of::same) continue;
       if (at(done_, producer) > task.microbatch) continue;
       const int other = at(program_.lanes, producer).rank;
       const auto& tasks = at(rest_, other);
@@ -117,29 +120,66 @@ std::string task_list(const Program& program, const std::string& word, const Run
   return line + "\n";
 }
 
+// A rendezvous: what its sender's engine does next comes after what its receiver's engine does
+// before the task that takes the message.
+std::string handover_text(const Program& program, const std::vector<Run>& orders,
+                          int microbatches) {
+  std::string text;
+  for (const spec::Edge& edge : program.edges) {
+    if (!edge.rendezvous) continue;
+    const auto order_of = [&](int lane) -> const Run& {
+      const spec::Lane& l = at(program.lanes, lane);
+      return at(orders, l.rank * spec::kEngines + static_cast<int>(l.engine));
+    };
+    const Run& senders = order_of(edge.producer);
+    const Run& receivers = order_of(edge.consumer);
+    for (std::size_t i = 0; i + 1 < senders.size(); ++i) {
+      const int taker = senders[i].lane == edge.producer
+                            ? program.needed_by(edge, senders[i].microbatch, microbatches)
+                            : -1;
+      const auto found = std::find(receivers.begin(), receivers.end(), Task{edge.consumer, taker});
+      if (taker < 0 || found == receivers.begin() || found == receivers.end()) continue;
+      const Task& before = *std::prev(found);
+      text += fmt::format("need {} {}\n", program.task_name(before.lane, before.microbatch),
+                          program.task_name(senders[i + 1].lane, senders[i + 1].microbatch));
+    }
+  }
+  return text;
+}
+
 // Nothing: the order has no meaning for this count.
 std::optional<std::string> graph_text(const Program& program, int microbatches) {
   std::string text = fmt::format("ripeline.graph/1\nmicrobatches {}\n", microbatches);
   Run all;
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
-    for (int m = 0; m < microbatches; ++m) all.push_back({lane, m});
+    for (int m = 0; m < program.tasks_of(lane, microbatches); ++m) all.push_back({lane, m});
   }
   text += task_list(program, "tasks", all);
+  std::vector<Run> orders;  // per rank and engine
   for (int rank = 0; rank < program.ranks; ++rank) {
     const auto tasks =
         expand(program, at(program.orders, program.dispatch.order), rank, microbatches);
     if (!tasks.ok()) return std::nullopt;
-    Run run;
-    for (const spec::OrderTask& task : tasks.value()) run.push_back({task.lane, task.microbatch});
-    text += task_list(program, "rank", run);
-  }
-  for (const spec::Edge& edge : program.edges) {
-    for (int m = 0; m < microbatches; ++m) {
-      text += fmt::format("need {} {}\n", program.task_name(edge.producer, m),
-                          program.task_name(edge.consumer, m));
+    std::array<Run, spec::kEngines> engines;
+    for (const spec::OrderTask& task : tasks.value()) {
+      const auto engine = static_cast<std::size_t>(at(program.lanes, task.lane).engine);
+      engines[engine].push_back({task.lane, task.microbatch});
+    }
+    for (Run& run : engines) {
+      if (!run.empty()) text += task_list(program, "rank", run);
+      orders.push_back(std::move(run));
     }
   }
-  return text;
+  for (const spec::Edge& edge : program.edges) {
+    for (int m = 0; m < program.tasks_of(edge.consumer, microbatches); ++m) {
+      const auto [first, last] = program.needed(edge, m, microbatches);
+      for (int needed = first; needed < last; ++needed) {
+        text += fmt::format("need {} {}\n", program.task_name(edge.producer, needed),
+                            program.task_name(edge.consumer, m));
+      }
+    }
+  }
+  return text + handover_text(program, orders, microbatches);
 }
 
 class Gathering {
@@ -150,7 +190,7 @@ class Gathering {
   Evidence run() {
     bool claimed = false;
     for (const Claim& c : claims_) claimed = claimed || c.outcome != Outcome::unknown;
-    if (claimed && (!program_.unsupported.empty() || !spec::features_of(program_).empty())) {
+    if (claimed && (!program_.unsupported.empty() || program_.tensor_parallel.members > 1)) {
       gap("The program uses what certificates do not cover.");
       return std::move(found_);
     }
@@ -197,7 +237,8 @@ class Gathering {
     if (how == "structure") {
       // By how programs are made: see Judge in verify.cpp.
       const bool holds = what == "collectives" || (what == "messages" && once_is_proved()) ||
-                         (what == "once" && !in_order);
+                         (what == "once" && !in_order) ||
+                         (what == "memory" && only_capacities(claim));
       if (holds) return;
     }
     if (!in_order && (how == "counters" || how == "states") && what == "deadlock") {
@@ -209,6 +250,15 @@ class Gathering {
     if (in_order && how == "cuts" && what != "messages") return by_cuts(claim);
     if (in_order && how == "graph" && what != "messages") return by_graph(claim);
     gap(fmt::format("`{}` by `{}` is not what certificates can carry.", what, how));
+  }
+
+  // Guards keep to the capacities; nothing else is claimed.
+  bool only_capacities(const Claim& claim) const {
+    if (!program_.dispatch.in_order || !program_.assertions.empty()) return false;
+    for (int p = 0; p < size_of(program_.pools); ++p) {
+      if (at(claim.peaks, p) != at(program_.pools, p).capacity) return false;
+    }
+    return true;
   }
 
   void refuted(const Claim& claim) {
@@ -321,8 +371,13 @@ class Gathering {
     if (claim.obligation == "once") {
       asked_.push_back({"once: an order that is not each task once", {cuts().not_once()}});
     } else if (claim.obligation == "deadlock") {
-      asked_.push_back({"deadlock: a place without room", {cuts().no_room()}});
+      if (!has_other_engines(program_)) {
+        asked_.push_back({"deadlock: a place without room", {cuts().no_room()}});
+      }
       asked_.push_back({"deadlock: a stuck cut", {cuts().stuck_cut()}});
+      if (!program_.inboxes.empty()) {
+        asked_.push_back({"deadlock: an inbox overfull", {cuts().overfull()}});
+      }
     } else if (claim.obligation == "memory") {
       memory_by_cuts(claim);
     }
@@ -345,6 +400,9 @@ class Gathering {
   }
 
   void by_graph(const Claim& claim) {
+    if (claim.obligation == "deadlock" && !program_.inboxes.empty()) {
+      return gap("Slots under a committed order, count by count, are not what certificates carry.");
+    }
     const auto& range = program_.microbatches;
     std::vector<int> counts;
     if (range.max && std::int64_t{*range.max} - range.min < kMostTasks) {

@@ -4,7 +4,7 @@
 //   ripeline.graph/1
 //   microbatches N
 //   tasks T …      every task, each once
-//   rank T …       one line per rank: its order, each task strictly before the next
+//   rank T …       one line per rank, or engine of one: its order, each strictly before the next
 //   need T U       T strictly before U
 //   order T …      the witness: a topological order, or as much of it as can run
 //   cycle T …      the witness of a deadlock: each before the next, and the last before the first

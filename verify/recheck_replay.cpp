@@ -1,6 +1,7 @@
 #include "verify/recheck_replay.h"
 
 #include <deque>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -41,7 +42,7 @@ class OrderReplay {
   OrderReplay(const Program& program, int microbatches)
       : program_(program), machine_(program, microbatches), state_(machine_.initial()) {
     for (int lane = 0; lane < size_of(program.lanes); ++lane) {
-      for (int m = 0; m < microbatches; ++m) {
+      for (int m = 0; m < program.tasks_of(lane, microbatches); ++m) {
         tasks_.emplace(program.task_name(lane, m), Task{lane, m});
       }
     }
@@ -52,8 +53,13 @@ class OrderReplay {
     const auto it = tasks_.find(name);
     if (it == tasks_.end()) return false;
     const auto [lane, m] = it->second;
+    hand_over();
     for (const int edge : at(program_.lanes, lane).edges) {
-      take({.what = Event::Do::arrive, .lane = lane, .microbatch = m, .edge = edge});
+      const auto [first, last] =
+          program_.needed(at(program_.edges, edge), m, machine_.microbatches());
+      for (int needed = first; needed < last; ++needed) {
+        take({.what = Event::Do::arrive, .lane = lane, .microbatch = needed, .edge = edge});
+      }
     }
     return take({.what = Event::Do::start, .lane = lane, .microbatch = m});
   }
@@ -76,6 +82,16 @@ class OrderReplay {
   [[nodiscard]] bool done() const { return machine_.done(state_); }
 
  private:
+  // Rendezvous that are due free the engines of their senders.
+  void hand_over() {
+    for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+      const spec::Edge& e = at(program_.edges, edge);
+      for (int m = 0; e.rendezvous && m < machine_.microbatches(); ++m) {
+        take({.what = Event::Do::arrive, .lane = e.consumer, .microbatch = m, .edge = edge});
+      }
+    }
+  }
+
   bool take(const Event& event) {
     if (!machine_.is_enabled(state_, event, Machine::Chooser::any)) return false;
     machine_.step(state_, event);
@@ -94,6 +110,10 @@ std::string key_of(const Machine::State& state) {
   key.reserve(state.tasks.size() + state.messages.size());
   for (const auto t : state.tasks) key += static_cast<char>(t);
   for (const auto m : state.messages) key += static_cast<char>(m);
+  for (const auto& queue : state.queues) {
+    for (const int m : queue) key += std::to_string(m) + ",";
+    key += ';';
+  }
   return key;
 }
 
@@ -128,11 +148,16 @@ std::string confirm_not_once(const Program& program, int microbatches) {
   }
   const spec::Order& order = at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks; ++rank) {
-    std::vector<int> listed(program.lanes.size(), 0);
+    std::set<std::pair<int, int>> listed;
     const auto tasks = expand(program, order, rank, microbatches);
-    for (const spec::OrderTask& task : tasks.value()) ++at(listed, task.lane);
+    for (const spec::OrderTask& task : tasks.value()) {
+      const bool fits = task.microbatch < program.tasks_of(task.lane, microbatches);
+      if (!fits || !listed.emplace(task.lane, task.microbatch).second) return {};
+    }
     for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
-      if (at(listed, lane) != microbatches) return {};
+      for (int m = 0; m < program.tasks_of(lane, microbatches); ++m) {
+        if (listed.count({lane, m}) == 0) return {};
+      }
     }
   }
   return fmt::format("the order has each task once, with {} microbatches", microbatches);
