@@ -31,7 +31,7 @@ struct Counted {
 
 void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counted& counted) {
   const auto at_depth = [&](int ranks) {
-    return spec::elaborate(tree, source, {.defines = {{"ranks", ranks}}});
+    return spec::elaborate(tree, source, {.defines = {{"ranks", ranks}}, .dispatch = ""});
   };
   const auto sample = at_depth(1);
   if (!sample.ok()) return;
