@@ -33,12 +33,7 @@ inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
 )";
 
 constexpr const char* kProbe = R"(// Answers `ripeline validate` for $header$: see core/probe.h.
-#include <iostream>
-#include <iterator>
-#include <string>
-
-#include "$header$"
-#include "core/probe.h"
+$includes$
 
 int main() {
   using namespace ripeline::core;
@@ -155,7 +150,13 @@ std::string probe(const spec::Program& program, const std::string& name,
       functions.push_back(fmt::format(".{0} = {1}::{0}<Formula>,", function, name));
     }
   }
-  return fill(kProbe, {{"header", header}, {"name", name}, {"functions", lines(functions)}});
+  const std::vector<std::string> included = {
+      "#include <iostream>",         "#include <iterator>",      "#include <string>", "",
+      "#include \"" + header + "\"", "#include \"core/probe.h\""};
+  return fill(kProbe, {{"header", header},
+                       {"includes", lines(included)},
+                       {"name", name},
+                       {"functions", lines(functions)}});
 }
 
 }  // namespace ripeline::codegen

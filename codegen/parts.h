@@ -32,7 +32,7 @@ struct Giving {
 // A resource that some op acquires and that has a capacity.
 struct Bounded {
   int resource = 0;
-  int first_pool = 0;  // its pools follow one another
+  int first_pool = 0;                  // its pools follow one another
   std::vector<std::int64_t> capacity;  // by stage or rank
 };
 

@@ -111,7 +111,7 @@ std::string hint_choice(const Outline& outline) {
     }
   }
   if (hint.rule == spec::Hint::Rule::order && Program::at(program.orders, hint.order).file) {
-    const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane)";
+    const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane, step_.held)";
     return fill(kFollowFile, {{"room", room}}) + "\n" + lines(chain(program, present, false));
   }
   if (hint.rule == spec::Hint::Rule::order) {

@@ -22,7 +22,7 @@ namespace {
 std::vector<GeneratedProgram> all() {
   std::vector<GeneratedProgram> programs;
   for (const auto& batch : {batch_0(), batch_1(), batch_2(), batch_3()}) {
-    programs.insert(programs.end(), batch.begin(), batch.end());
+    for (const GeneratedProgram& program : batch) programs.push_back(program);
   }
   return programs;
 }

@@ -32,8 +32,8 @@ static_assert(core::kCoreVersion == 1,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
-inline constexpr int F = 0;
-inline constexpr int B = 1;
+inline constexpr int kF = 0;
+inline constexpr int kB = 1;
 }  // namespace ops
 
 // Name, kind.
@@ -44,9 +44,9 @@ inline constexpr core::OpFacts kOps[] = {
 // Op, stage, rank, chunk, engine.
 inline constexpr core::LaneFacts kLanes[] = {
     // Rank 0, from lane 0: 0F 0B
-    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kB, 0, 0, 0, core::Engine::compute},
     // Rank 1, from lane 2: 1F 1B
-    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kB, 1, 1, 0, core::Engine::compute},
 };
 
 // The producer's lane, the consumer's; by the consumer's rank.
@@ -55,12 +55,12 @@ inline constexpr core::EdgeFacts kEdges[] = {
     {0, 2}, {2, 3},
 };
 
-// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+// Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).
 inline constexpr core::PoolFacts kPools[] = {
-    {"activation", "", 0, 0, 3}, {"activation", "", 1, 1, 3},
+    {"activation", "", 0, 0, 3, 3}, {"activation", "", 1, 1, 3, 3},
 };
 
-// Lane, pool, what a task acquires at its start, what it releases at its end.
+// Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).
 inline constexpr core::UseFacts kUses[] = {
     {0, 0, 1, 0}, {1, 0, 0, 1},
     {2, 1, 1, 0}, {3, 1, 0, 1},
@@ -82,10 +82,35 @@ inline constexpr core::ProgramFacts facts = {
     .uses = kUses,
 };
 
+// The first pool of activation; the others follow, by stage.
+inline constexpr int kPool_activation = 0;
+
 // F may start when there is room for it in activation.
 template <class Number>
-constexpr auto admits_F(const Number& activation_held) {
+constexpr core::Truth<Number> admits_F(const Number& activation_held) {
   return activation_held + 1 <= 3;
+}
+
+// Whether a task of `id` finds what it acquires, when so much of each pool is held.
+template <class Number>
+constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  return lane.op != ops::kF ||
+         admits_F(held[kPool_activation + lane.stage]);
+}
+
+// What a task of `id` acquires at its start.
+template <class Number>
+constexpr void acquire(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kF) held[kPool_activation + lane.stage] += 1;
+}
+
+// What it releases at its end.
+template <class Number>
+constexpr void release(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
 }
 
 // Order listed, from a file: each rank's tasks (lane, microbatch), in order.
@@ -122,23 +147,21 @@ class Arbiter final : public core::Arbiter {
   void started(core::Task task, core::Time /*now*/) override {
     rows_.started(task);
     step_.idle = false;
+    acquire(task.lane, step_.held);
     order_.started(task);
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::F) step_.activation_held[lane.stage] += 1;
   }
 
   void on_finished(core::Task task, core::Time /*now*/) override {
     rows_.finished(task);
     step_.idle = true;
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::B) step_.activation_held[lane.stage] -= 1;
+    release(task.lane, step_.held);
   }
 
   void ready(core::Engine engine, core::TaskSet& out) const override {
     rows_.reset(out);
     if (engine != core::Engine::compute || !step_.idle) return;
     for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
     }
   }
 
@@ -147,31 +170,24 @@ class Arbiter final : public core::Arbiter {
                                     core::Time /*now*/) const override {
     if (engine != core::Engine::compute || !step_.idle) return {};
     for (const core::Task task : order_.left()) {
-      if (!rows_.contains(task) || !has_room(task.lane)) continue;
+      if (!rows_.contains(task) || !has_room(task.lane, step_.held)) continue;
       if (allowed != nullptr && !allowed->contains(task)) continue;
       return {.kind = core::Choice::Kind::start, .task = task, .until = core::Time{0}};
     }
     // Tasks that the file does not list.
-    if (const core::Choice c = offer(ops::F, allowed); c.starts()) return c;
-    return offer(ops::B, allowed);
+    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
+    return offer(ops::kB, allowed);
   }
 
  private:
   struct Step {
     bool idle = true;
-    std::int64_t activation_held[2] = {};  // by stage
+    std::int64_t held[2] = {};  // by pool
   };
-
-  // Whether a task of `id` finds what it acquires.
-  [[nodiscard]] bool has_room(core::LaneId id) const {
-    const core::LaneFacts& lane = kLanes[id];
-    return lane.op != ops::F ||
-           admits_F(step_.activation_held[lane.stage]);
-  }
 
   // The lowest microbatch of `lane` that may start and is allowed.
   [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return has_room(lane) ? rows_.offer(lane, allowed) : core::Choice{};
+    return has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
   }
 
   // The lowest microbatch of `op` that may start and is allowed.

@@ -33,8 +33,8 @@ static_assert(core::kCoreVersion == 1,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
-inline constexpr int F = 0;
-inline constexpr int B = 1;
+inline constexpr int kF = 0;
+inline constexpr int kB = 1;
 }  // namespace ops
 
 // Name, kind.
@@ -45,11 +45,11 @@ inline constexpr core::OpFacts kOps[] = {
 // Op, stage, rank, chunk, engine.
 inline constexpr core::LaneFacts kLanes[] = {
     // Rank 0, from lane 0: 0F 0B 2F 2B
-    {ops::F, 0, 0, 0, core::Engine::compute}, {ops::B, 0, 0, 0, core::Engine::compute},
-    {ops::F, 2, 0, 1, core::Engine::compute}, {ops::B, 2, 0, 1, core::Engine::compute},
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kB, 0, 0, 0, core::Engine::compute},
+    {ops::kF, 2, 0, 1, core::Engine::compute}, {ops::kB, 2, 0, 1, core::Engine::compute},
     // Rank 1, from lane 4: 1F 1B 3F 3B
-    {ops::F, 1, 1, 0, core::Engine::compute}, {ops::B, 1, 1, 0, core::Engine::compute},
-    {ops::F, 3, 1, 1, core::Engine::compute}, {ops::B, 3, 1, 1, core::Engine::compute},
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kB, 1, 1, 0, core::Engine::compute},
+    {ops::kF, 3, 1, 1, core::Engine::compute}, {ops::kB, 3, 1, 1, core::Engine::compute},
 };
 
 // The producer's lane, the consumer's; by the consumer's rank.
@@ -58,12 +58,12 @@ inline constexpr core::EdgeFacts kEdges[] = {
     {0, 4}, {4, 5}, {3, 5}, {2, 6}, {6, 7},
 };
 
-// Resource, unit, rank, stage (-1: of the whole rank), proved peak (-1: none).
+// Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).
 inline constexpr core::PoolFacts kPools[] = {
-    {"activation", "", 0, -1, 5}, {"activation", "", 1, -1, 3},
+    {"activation", "", 0, -1, 5, 5}, {"activation", "", 1, -1, 3, 3},
 };
 
-// Lane, pool, what a task acquires at its start, what it releases at its end.
+// Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).
 inline constexpr core::UseFacts kUses[] = {
     {0, 0, 1, 0}, {1, 0, 0, 1}, {2, 0, 1, 0}, {3, 0, 0, 1},
     {4, 1, 1, 0}, {5, 1, 0, 1}, {6, 1, 1, 0}, {7, 1, 0, 1},
@@ -85,13 +85,39 @@ inline constexpr core::ProgramFacts facts = {
     .uses = kUses,
 };
 
+// The first pool of activation; the others follow, by rank.
+inline constexpr int kPool_activation = 0;
+
 // The capacity of activation, by rank.
 inline constexpr std::int64_t kCapacity_activation[] = {5, 3};
 
 // F may start when there is room for it in activation.
 template <class Number>
-constexpr auto admits_F(const Number& activation_held, const Number& activation_capacity) {
+constexpr core::Truth<Number> admits_F(const Number& activation_held,
+                                       std::int64_t activation_capacity) {
   return activation_held + 1 <= activation_capacity;
+}
+
+// Whether a task of `id` finds what it acquires, when so much of each pool is held.
+template <class Number>
+constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  return lane.op != ops::kF ||
+         admits_F(held[kPool_activation + lane.rank], kCapacity_activation[lane.rank]);
+}
+
+// What a task of `id` acquires at its start.
+template <class Number>
+constexpr void acquire(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
+}
+
+// What it releases at its end.
+template <class Number>
+constexpr void release(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
 }
 
 // Order interleaved: calls `then(op, chunk)` for each of its places on rank r, in order.
@@ -104,11 +130,11 @@ void order_interleaved(std::int64_t r,
   const std::int64_t warm = std::min<std::int64_t>(2 * (1 - r) + 2, microbatches * 2);
   core::OrderStream f;
   for (std::int64_t g = 0; g < core::ceil_div(microbatches, 2); ++g) {
-    for (std::int64_t c = 0; c < 2; ++c) f.add(ops::F, c, 2);
+    for (std::int64_t c = 0; c < 2; ++c) f.add(ops::kF, c, 2);
   }
   core::OrderStream b;
   for (std::int64_t g = 0; g < core::ceil_div(microbatches, 2); ++g) {
-    for (std::int64_t c = 0; c < 2; ++c) b.add(ops::B, 1 - c, 2);
+    for (std::int64_t c = 0; c < 2; ++c) b.add(ops::kB, 1 - c, 2);
   }
   for (std::int64_t place = 0; place < warm; ++place) f.take(then, left);
   for (std::int64_t place = 0; place < microbatches * 2 - warm; ++place) {
@@ -142,16 +168,14 @@ class Arbiter final : public core::Arbiter {
   void started(core::Task task, core::Time /*now*/) override {
     rows_.started(task);
     step_.idle = false;
+    acquire(task.lane, step_.held);
     order_.started();
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::F) step_.activation_held += 1;
   }
 
   void on_finished(core::Task task, core::Time /*now*/) override {
     rows_.finished(task);
     step_.idle = true;
-    const core::LaneFacts& lane = kLanes[task.lane];
-    if (lane.op == ops::B) step_.activation_held -= 1;
+    release(task.lane, step_.held);
   }
 
   void ready(core::Engine engine, core::TaskSet& out) const override {
@@ -171,18 +195,11 @@ class Arbiter final : public core::Arbiter {
  private:
   struct Step {
     bool idle = true;
-    std::int64_t activation_held = 0;
+    std::int64_t held[2] = {};  // by pool
   };
 
-  // Whether a task of `id` finds what it acquires.
-  [[nodiscard]] bool has_room(core::LaneId id) const {
-    const core::LaneFacts& lane = kLanes[id];
-    return lane.op != ops::F ||
-           admits_F(step_.activation_held, kCapacity_activation[lane.rank]);
-  }
-
   [[nodiscard]] bool next_may_start() const {
-    return step_.idle && rows_.contains(order_.next()) && has_room(order_.next().lane);
+    return step_.idle && rows_.contains(order_.next()) && has_room(order_.next().lane, step_.held);
   }
 
   core::ReadyRows rows_;
