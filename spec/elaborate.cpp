@@ -156,7 +156,8 @@ Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
   collect(work);
   evaluate_params(work);
   check_names(work);
-  for (const auto step : {place_stages, make_lanes, make_pools, make_orders, make_hints, read_orders}) {
+  for (const auto step :
+       {place_stages, make_lanes, make_pools, make_orders, make_hints, read_orders}) {
     if (work.failed()) return work.errors;
     step(work);
   }

@@ -121,8 +121,8 @@ void CutQueries::add_places(int rank) {
   }
 }
 
-// One variable per engine says how many turns of the present repeat are over; one per lane, how often
-// it has run.
+// One variable per engine says how many turns of the present repeat are over; one per lane, how
+// often it has run.
 void CutQueries::add_places(int rank, spec::Engine engine) {
   const int first = program_.first_lane(rank);
   const int last = program_.first_lane(rank + 1);

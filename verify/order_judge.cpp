@@ -237,16 +237,16 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
     for (int rank = 0; rank < program_.ranks; ++rank) {
       if (!expand(program_, order, rank, m).ok()) return {.reason = "Not asked: see once."};
     }
-    const Hunted hunted =
-        hunt(program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
+    const Hunted hunted = hunt(
+        program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
     if (hunted.what == Hunted::What::refuted) {
       const Machine machine(program_, m);
       return {.outcome = Outcome::refuted,
               .method = "states",
               .reason = explain_stuck(machine, hunted.events),
               .span = at(program_.orders, program_.dispatch.order).span,
-              .counterexample = Counterexample{m, fewest, hunted.events,
-                                               waits_after(machine, hunted.events)}};
+              .counterexample =
+                  Counterexample{m, fewest, hunted.events, waits_after(machine, hunted.events)}};
     }
     if (hunted.what == Hunted::What::safe) continue;
     open = true;

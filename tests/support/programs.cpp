@@ -78,4 +78,28 @@ std::string join_text(bool sequential, const std::string& microbatches, int capa
          "}\n";
 }
 
+std::string join_via(const std::string& forward, const std::string& link, const std::string& more) {
+  return "pipeline join {\n  microbatches any;\n  stages vision 1, text 1, llm 1;\n"
+         "  edges vision -> llm, text -> llm;\n  place s on s;\n  op F forward " +
+         forward + " { needs F at prev " + link +
+         "; acquires a; }\n  op B backward { needs F at here, B at next; releases a; }\n"
+         "  resource a per stage { capacity 4; }\n  hint bf { rounds B, F; }\n" +
+         more + "  dispatch ready by bf;\n}\n";
+}
+
+std::string chain_of(const std::string& ops, const std::string& capacity) {
+  return "pipeline chain {\n  param ranks = 4;\n  microbatches any;\n  stages ranks;\n"
+         "  place s on s;\n  hint bf { rounds B, F; }\n  dispatch ready by bf;\n"
+         "  resource a per stage { capacity " +
+         capacity + "; }\n" + ops + "}\n";
+}
+
+std::string order_via(const std::string& link, const std::string& microbatches) {
+  std::string text = chain_text(4, "in order one_f_one_b", microbatches);
+  for (const std::string need : {"F at prev", "B at next"}) {
+    text.replace(text.find(need), need.size(), need + " via " + link);
+  }
+  return text;
+}
+
 }  // namespace ripeline::testing_support

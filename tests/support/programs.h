@@ -17,4 +17,16 @@ namespace ripeline::testing_support {
 // Two stages feed a third; each op may be sequential.
 [[nodiscard]] std::string join_text(bool sequential, const std::string& microbatches, int capacity);
 
+// Two stages feed a third; `forward` stands after the kind of F, `link` after its need, `more`
+// among the items. Capacity 4 per stage, the hint bf.
+[[nodiscard]] std::string join_via(const std::string& forward, const std::string& link,
+                                   const std::string& more = "");
+
+// A chain of 4 ranks, the hint bf and a stage's resource `a`; with these ops.
+[[nodiscard]] std::string chain_of(const std::string& ops,
+                                   const std::string& capacity = "ranks - s");
+
+// 1F1B committed to, with both needs by way of `link`.
+[[nodiscard]] std::string order_via(const std::string& link, const std::string& microbatches);
+
 }  // namespace ripeline::testing_support

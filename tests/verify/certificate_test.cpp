@@ -18,8 +18,11 @@ namespace ripeline::verify {
 namespace {
 
 using testing_support::ask_cvc5;
+using testing_support::chain_of;
 using testing_support::chain_text;
 using testing_support::join_text;
+using testing_support::join_via;
+using testing_support::order_via;
 using testing_support::v_text;
 
 // One microbatch at a time is between A and B, so B never waits for another one than F has ended.
@@ -89,6 +92,23 @@ TEST(Certificate, what_verify_writes_is_accepted_by_each_method) {
       {"cuts", chain_text(3, "in order one_f_one_b"), Outcome::proved, "cuts"},
       {"cuts, no capacity", chain_text(3, "in order gpipe", "any", ""), Outcome::proved, "cuts"},
       {"graph", chain_text(3, "in order one_f_one_b", "4"), Outcome::proved, "graph"},
+      {"links", join_via("sequential", "via fifo 2"), Outcome::proved, "counters"},
+      {"channel",
+       chain_of("  channel inbox per stage { slots 2; }\n"
+                "  op F forward { needs F at prev via inbox; acquires a; }\n"
+                "  op B backward { needs F at here, B at next via inbox; releases a; }\n"),
+       Outcome::proved, "counters"},
+      {"engines, once",
+       chain_of("  op F forward { needs F at prev; acquires a; }\n"
+                "  op O offload on copy_out { needs F at here; releases a; }\n"
+                "  op B backward { needs O at here, B at next; }\n"
+                "  op G reduce once { needs B at here of all; }\n",
+                "2"),
+       Outcome::proved, "counters"},
+      {"rendezvous by cuts", order_via("rendezvous", "any"), Outcome::proved, "cuts"},
+      {"rendezvous by graph", order_via("rendezvous", "5"), Outcome::proved, "graph"},
+      {"slots by cuts", order_via("slots 4", "any"), Outcome::proved, "cuts"},
+      {"too few slots", order_via("slots 2", "any"), Outcome::refuted, "cuts"},
       {"refuted by counters", v_text(2, false), Outcome::refuted, "counters"},
       {"refuted by cuts, a cycle", chain_text(2, "in order waits"), Outcome::refuted, "cuts"},
       {"refuted by cuts, no room", chain_text(3, "in order gpipe"), Outcome::refuted, "cuts"},
@@ -204,6 +224,8 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
        "solver", "a-stuck-cut"},
       {"a place without room", forged(chain_text(3, "in order gpipe"), "cuts"),
        RecheckResult::rejected, "solver", "a-place-without-room"},
+      {"an inbox overfull", forged(order_via("slots 2", "any"), "cuts"), RecheckResult::rejected,
+       "solver", "deadlock-an-inbox-overfull"},
       {"an order that is too short", forged(chain_text(2, "in order short"), "cuts"),
        RecheckResult::rejected, "solver", "the solver's answer is sat, not unsat"},
       {"a cycle as a graph", forged(chain_text(2, "in order waits", "2"), "graph"),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spec/elaborate.h"
+#include "tests/support/programs.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {
@@ -13,6 +14,9 @@ namespace {
 
 using spec::Machine;
 using spec::Program;
+using testing_support::chain_of;
+using testing_support::join_via;
+using testing_support::order_via;
 
 Program compiled(const std::string& text) {
   auto program = spec::compile({"test.ripe", text});
@@ -25,24 +29,6 @@ const Obligation& find(const Verdict& verdict, const std::string& name) {
                        [&](const Obligation& o) { return o.name == name; });
 }
 
-// Two stages feed a third.
-std::string join(const std::string& forward, const std::string& link,
-                 const std::string& more = "") {
-  return "pipeline join {\n  microbatches any;\n  stages vision 1, text 1, llm 1;\n"
-         "  edges vision -> llm, text -> llm;\n  place s on s;\n  op F forward " +
-         forward + " { needs F at prev " + link +
-         "; acquires a; }\n  op B backward { needs F at here, B at next; releases a; }\n"
-         "  resource a per stage { capacity 4; }\n  hint bf { rounds B, F; }\n" +
-         more + "  dispatch ready by bf;\n}\n";
-}
-
-// A chain whose messages all go through `link`.
-std::string chain(const std::string& ops, const std::string& more = "") {
-  return "pipeline chain {\n  param ranks = 4;\n  microbatches any;\n  stages ranks;\n"
-         "  place s on s;\n  hint bf { rounds B, F; }\n  dispatch ready by bf;\n" +
-         ops + more + "}\n";
-}
-
 struct Case {
   std::string name;
   std::string text;
@@ -52,79 +38,82 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const std::string window = "  resource a per stage { capacity ranks - s; }\n";
   const std::string through_inbox =
       "  op F forward { needs F at prev via inbox; acquires a; }\n"
-      "  op B backward { needs F at here, B at next via inbox; releases a; }\n" +
-      window;
+      "  op B backward { needs F at here, B at next via inbox; releases a; }\n";
   const std::string once =
       "  op F forward { needs F at prev; acquires a; }\n"
-      "  op B backward { needs F at here, B at next; releases a; }\n" +
-      window;
+      "  op B backward { needs F at here, B at next; releases a; }\n";
   return {
-      {"a join whose inputs overtake sticks", join("", "via slots 2"), Outcome::refuted, 4,
+      {"a join whose inputs overtake sticks", join_via("", "via slots 2"), Outcome::refuted, 4,
        "taken until"},
-      {"sequential does not help when messages overtake", join("sequential", "via slots 2"),
+      {"sequential does not help when messages overtake", join_via("sequential", "via slots 2"),
        Outcome::refuted, 3, "must follow"},
-      {"a fifo brings the next one", join("sequential", "via fifo 1"), Outcome::proved},
-      {"a fifo of an overtaking producer may bring others first", join("", "via fifo 2"),
+      {"a fifo brings the next one", join_via("sequential", "via fifo 1"), Outcome::proved},
+      {"a fifo of an overtaking producer may bring others first", join_via("", "via fifo 2"),
        Outcome::unknown, 0, "only through its hint"},
-      {"slots for all that can wait are enough", join("sequential", "via slots 4"),
+      {"slots for all that can wait are enough", join_via("sequential", "via slots 4"),
        Outcome::proved},
-      {"one slot less is not", join("sequential", "via slots 3"), Outcome::refuted, 4,
+      {"one slot less is not", join_via("sequential", "via slots 3"), Outcome::refuted, 4,
        "must follow"},
-      {"a slot for each needs sequential all the same", join("sequential", "via slots"),
+      {"a slot for each needs sequential all the same", join_via("sequential", "via slots"),
        Outcome::proved},
       {"two messages of one task need two slots",
-       join("sequential", "via inbox", "  channel inbox per rank { slots 1; }\n"), Outcome::refuted,
-       1},
+       join_via("sequential", "via inbox", "  channel inbox per rank { slots 1; }\n"),
+       Outcome::refuted, 1},
       {"a slot on a chain is enough for either direction",
-       chain("  op F forward { needs F at prev via slots 1; acquires a; }\n"
-             "  op B backward { needs F at here, B at next via slots 1; releases a; }\n" +
-             window),
+       chain_of("  op F forward { needs F at prev via slots 1; acquires a; }\n"
+                "  op B backward { needs F at here, B at next via slots 1; releases a; }\n"),
        Outcome::proved},
       {"a sequential consumer behind slots sticks",
-       chain("  op F forward sequential { needs F at prev via slots 2; acquires a; }\n"
-             "  op B backward { needs F at here, B at next; releases a; }\n" +
-             window),
+       chain_of("  op F forward sequential { needs F at prev via slots 2; acquires a; }\n"
+                "  op B backward { needs F at here, B at next; releases a; }\n"),
        Outcome::refuted, 3},
       {"a shared inbox fills with one kind",
-       chain(through_inbox, "  channel inbox per stage { slots 1; }\n"), Outcome::refuted, 3,
+       chain_of(through_inbox + "  channel inbox per stage { slots 1; }\n"), Outcome::refuted, 3,
        "inbox of stage"},
       {"a shared inbox with room for both",
-       chain(through_inbox, "  channel inbox per stage { slots 2; }\n"), Outcome::proved},
-      {"once after all", chain(once, "  op G reduce once { needs B at here of all; }\n"),
+       chain_of(through_inbox + "  channel inbox per stage { slots 2; }\n"), Outcome::proved},
+      {"once after all", chain_of(once + "  op G reduce once { needs B at here of all; }\n"),
        Outcome::proved},
       {"once after all of another rank",
-       chain(once, "  op G reduce once { needs B at next of all; }\n"), Outcome::proved},
+       chain_of(once + "  op G reduce once { needs B at next of all; }\n"), Outcome::proved},
       {"all at once need slots for all",
-       chain(once, "  op G reduce once { needs B at next via slots 2 of all; }\n"),
+       chain_of(once + "  op G reduce once { needs B at next via slots 2 of all; }\n"),
        Outcome::refuted, 3},
       {"the flush of GPipe needs memory for all",
-       chain("  op F forward { needs F at prev; acquires a; }\n"
-             "  op B backward { needs F at here of all, B at next; releases a; }\n" +
-             window),
+       chain_of("  op F forward { needs F at prev; acquires a; }\n"
+                "  op B backward { needs F at here of all, B at next; releases a; }\n"),
        Outcome::refuted, 2},
       {"the microbatch before, of a sequential producer",
-       chain("  op F forward sequential { needs F at prev; acquires a; }\n"
-             "  op B backward sequential { needs F at here, B at next, F at prev of m - 1; "
-             "releases a; }\n" +
-             window),
+       chain_of("  op F forward sequential { needs F at prev; acquires a; }\n"
+                "  op B backward sequential { needs F at here, B at next, F at prev of m - 1; "
+                "releases a; }\n"),
        Outcome::proved},
       {"an offload engine takes part",
-       chain("  op F forward { needs F at prev; acquires a; }\n"
-             "  op O offload on copy_out { needs F at here; releases a; }\n"
-             "  op L reload on copy_in { needs O at here, B at next; acquires a; }\n"
-             "  op B backward { needs L at here; releases a; }\n"
-             "  resource a per stage { capacity 2; }\n"),
+       chain_of("  op F forward { needs F at prev; acquires a; }\n"
+                "  op O offload on copy_out { needs F at here; releases a; }\n"
+                "  op L reload on copy_in { needs O at here, B at next; acquires a; }\n"
+                "  op B backward { needs L at here; releases a; }\n",
+                "2"),
        Outcome::proved},
       {"a reload without room for it",
-       chain("  op F forward { needs F at prev; acquires a; }\n"
-             "  op O offload on copy_out { needs F at here; }\n"
-             "  op L reload on copy_in { needs O at here, B at next; acquires a; }\n"
-             "  op B backward { needs L at here; releases a 2; }\n"
-             "  resource a per stage { capacity 2; }\n"),
+       chain_of("  op F forward { needs F at prev; acquires a; }\n"
+                "  op O offload on copy_out { needs F at here; }\n"
+                "  op L reload on copy_in { needs O at here, B at next; acquires a; }\n"
+                "  op B backward { needs L at here; releases a 2; }\n",
+                "2"),
        Outcome::refuted, 2},
+      {"a fifo brings what an order takes next", order_via("fifo 1", "any"), Outcome::proved},
+      {"a rendezvous waits for the task before only", order_via("rendezvous", "any"),
+       Outcome::proved},
+      {"a rendezvous, one count", order_via("rendezvous", "6"), Outcome::proved},
+      {"later messages take the slots of an order", order_via("slots 2", "any"), Outcome::refuted,
+       3, "taken until"},
+      {"later messages take the slots of an order, one count", order_via("slots 2", "6"),
+       Outcome::refuted, 6, "taken until"},
+      {"slots for as many as an order lets wait", order_via("slots 4", "any"), Outcome::proved},
+      {"slots for as many, one count", order_via("slots 4", "6"), Outcome::proved},
   };
 }
 
@@ -154,22 +143,24 @@ TEST(Links, have_the_verdicts_that_their_rules_say) {
 // What runs beside a start is held too: 0F1 starts while 0O0 still holds what it releases.
 TEST(Links, peaks_count_what_other_engines_still_hold) {
   const Program program = compiled(
-      chain("  op F forward { needs F at prev; acquires a; }\n"
-            "  op O offload on copy_out { needs F at here; releases a; }\n"
-            "  op B backward { needs O at here, B at next; acquires b; releases b; }\n"
-            "  op C forward when s == 0 { needs B at here of m - 1; acquires b; releases b; }\n"
-            "  resource a per stage { capacity 1; }  resource b per stage { }\n"));
+      chain_of("  op F forward { needs F at prev; acquires a; }\n"
+               "  op O offload on copy_out { needs F at here; releases a; }\n"
+               "  op B backward { needs O at here, B at next; acquires b; releases b; }\n"
+               "  op C forward when s == 0 { needs B at here of m - 1; acquires b; releases b; }\n"
+               "  resource b per stage { }\n",
+               "1"));
   const Verdict verdict = verify(program);
   const Obligation& memory = find(verdict, "memory");
   ASSERT_EQ(memory.outcome, Outcome::proved) << memory.reason;
   EXPECT_EQ(memory.peak.at("a"), (std::vector<std::optional<std::int64_t>>(4, 1)));
   EXPECT_EQ(memory.peak.at("b"), (std::vector<std::optional<std::int64_t>>(4, 1)));
-  const Program open = compiled(
-      chain("  op F forward { needs F at prev; acquires a 2; }\n"
-            "  op O offload on copy_out { needs F at here; releases a; acquires b; releases b; }\n"
-            "  op P on copy_in { needs O at here; releases a; }\n"
-            "  op B backward { needs P at here, B at next; acquires b; releases b; }\n"
-            "  resource a per stage { capacity 2; }  resource b per stage { }\n"));
+  const Program open = compiled(chain_of(
+      "  op F forward { needs F at prev; acquires a 2; }\n"
+      "  op O offload on copy_out { needs F at here; releases a; acquires b; releases b; }\n"
+      "  op P on copy_in { needs O at here; releases a; }\n"
+      "  op B backward { needs P at here, B at next; acquires b; releases b; }\n"
+      "  resource b per stage { }\n",
+      "2"));
   const Verdict both = verify(open);
   EXPECT_EQ(find(both, "memory").peak.at("b"), (std::vector<std::optional<std::int64_t>>(4, 2)));
 }
