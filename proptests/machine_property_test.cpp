@@ -129,6 +129,8 @@ RC_GTEST_PROP(Interpreter, offers_and_chooses_what_the_machine_does_in_every_sta
       case Event::Do::arrive:
         arbiter.on_arrived({event.edge, event.microbatch}, now);
         break;
+      case Event::Do::agree:
+        RC_FAIL("of one member");
     }
   }
 }

@@ -90,6 +90,8 @@ class Replaying {
       case Event::Do::arrive:
         arrived_.push_back({event.edge, event.microbatch});
         return accepted(rank_of(event.lane).executor.arrived(0, arrived_.back(), {}));
+      case Event::Do::agree:
+        return differ("it is a run of several members");
     }
     return false;
   }

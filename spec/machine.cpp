@@ -193,6 +193,8 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
       return event.edge >= 0 && event.edge < static_cast<int>(program_->edges.size()) &&
              Program::at(program_->edges, event.edge).consumer == event.lane &&
              may_arrive(state, event.edge, event.microbatch);
+    case Event::Do::agree:
+      break;  // one member has nothing to agree on
   }
   return false;
 }
@@ -288,6 +290,8 @@ void Machine::step(State& state, const Event& event) const {
     case Event::Do::arrive:
       arrive(state, event.edge, event.microbatch);
       break;
+    case Event::Do::agree:
+      break;
   }
 }
 
@@ -310,6 +314,8 @@ std::string Machine::describe(const Event& event) const {
              program_->task_name(event.lane,
                                  program_->needed_by(e, event.microbatch, microbatches_));
     }
+    case Event::Do::agree:
+      return "agree on " + task;
   }
   return {};
 }

@@ -17,11 +17,12 @@
 namespace ripeline::spec {
 
 struct Event {
-  enum class Do : std::uint8_t { start, end, arrive };
+  enum class Do : std::uint8_t { start, end, arrive, agree };
   Do what = Do::start;
-  int lane = -1;        // start, end: the task's; arrive: the consumer's
-  int microbatch = -1;  // start, end: the task's; arrive: the producer's
+  int lane = -1;        // start, end, agree: the task's; arrive: the consumer's
+  int microbatch = -1;  // start, end, agree: the task's; arrive: the producer's
   int edge = -1;        // arrive
+  int member = 0;       // start, end, arrive of a group's member; see spec/group.h for `agree`
   bool operator==(const Event&) const = default;
 };
 
@@ -76,6 +77,9 @@ class Machine {
   // Empty: it may start.
   [[nodiscard]] std::vector<Block> blocks(const State& state, int lane, int microbatch) const;
   [[nodiscard]] bool may_start(const State& state, int lane, int microbatch) const;
+  [[nodiscard]] bool has_started(const State& state, int lane, int microbatch) const {
+    return state.tasks[index(lane, microbatch)] != TaskState::waiting;
+  }
   // Narrows what may be chosen, beyond may_start(); empty: nothing is left out.
   using Allowed = std::function<bool(int lane, int microbatch)>;
   // The lowest microbatch of the lane that may start and is allowed, or -1.

@@ -75,6 +75,9 @@ class CounterQueries {
   [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
   [[nodiscard]] bool exact() const { return counters_.inexact.empty(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] Term not_negative(const Linear& linear) {
+    return solver_.number(0) <= term(linear);
+  }
 
   // Not all has ended and no lane may start.
   [[nodiscard]] Term stuck();

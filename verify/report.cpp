@@ -34,16 +34,24 @@ std::string plural(int n, const std::string& noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : (noun.back() == 'h' ? "es" : "s"));
 }
 
-// Tasks in the order of their starts, per rank, then what is blocked there.
-std::string timeline(const Program& program, const Counterexample& run) {
+// What a member's ranks started, in order.
+std::vector<std::vector<std::string>> starts_of(const Program& program, const Counterexample& run,
+                                                int member) {
   std::vector<std::vector<std::string>> rows(static_cast<std::size_t>(program.ranks));
   for (const Event& event : run.events) {
-    if (event.what != Event::Do::start) continue;
+    if (event.what != Event::Do::start || event.member != member) continue;
     at(rows, at(program.lanes, event.lane).rank)
         .push_back(program.task_name(event.lane, event.microbatch));
   }
+  return rows;
+}
+
+// Tasks in the order of their starts, per rank, then what is blocked there.
+std::string timeline_of(const Program& program, const Counterexample& run, int member) {
+  const std::vector<std::vector<std::string>> rows = starts_of(program, run, member);
   std::vector<std::string> blocked(rows.size());
   for (const Wait& wait : run.waits) {
+    if (wait.member != member && wait.member != kAllMembers) continue;
     const bool shown = wait.block.why == spec::Block::Why::room || program.dispatch.in_order;
     if (!shown) continue;
     at(blocked, at(program.lanes, wait.lane).rank) +=
@@ -66,12 +74,36 @@ std::string timeline(const Program& program, const Counterexample& run) {
   return text;
 }
 
+// Members that do alike and wait for the same are shown once.
+std::string timeline(const Program& program, const Counterexample& run) {
+  if (run.members == 1) return timeline_of(program, run, 0);
+  std::string text;
+  std::vector<std::string> drawn;
+  for (int member = 0; member < run.members; ++member) {
+    drawn.push_back(timeline_of(program, run, member));
+  }
+  for (int first = 0; first < run.members;) {
+    int last = first;
+    while (last + 1 < run.members && at(drawn, last + 1) == at(drawn, first)) ++last;
+    text += first == last ? fmt::format("  member {}\n", first)
+                          : fmt::format("  members {} .. {}\n", first, last);
+    text += at(drawn, first);
+    first = last + 1;
+  }
+  return text;
+}
+
+std::string at_member(const Counterexample& run, const Wait& wait) {
+  const bool one = run.members > 1 && wait.member != kAllMembers;
+  return one ? fmt::format("member {}: ", wait.member) : "";
+}
+
 std::string waits_text(const Program& program, const Counterexample& run) {
   std::string text;
   for (std::size_t i = 0; i < run.waits.size() && i < kMostWaitsShown; ++i) {
     const Wait& wait = run.waits[i];
-    text += fmt::format("  {} waits for {}\n", program.task_name(wait.lane, wait.microbatch),
-                        wait.text);
+    text += fmt::format("  {}{} waits for {}\n", at_member(run, wait),
+                        program.task_name(wait.lane, wait.microbatch), wait.text);
   }
   if (run.waits.size() > kMostWaitsShown) {
     text += fmt::format("  and {} more\n", run.waits.size() - kMostWaitsShown);
@@ -146,21 +178,33 @@ Json event_json(const Program& program, const Event& event) {
               {"need", program.task_name(producer, event.microbatch)},
               {"from", at(program.lanes, producer).rank}};
     }
+    case Event::Do::agree:
+      return {{"do", "agree"}, {"task", task}};
   }
   return {};
 }
 
+// An event of a group that belongs to one of its members names it.
+Json event_json(const Program& program, const Counterexample& run, const Event& event) {
+  Json json = event_json(program, event);
+  if (run.members > 1 && event.what != Event::Do::agree) json["member"] = event.member;
+  return json;
+}
+
 Json run_json(const Program& program, const Counterexample& run) {
   Json events = Json::array();
-  for (const Event& event : run.events) events.push_back(event_json(program, event));
+  for (const Event& event : run.events) events.push_back(event_json(program, run, event));
   Json waits = Json::array();
   for (const Wait& wait : run.waits) {
     waits.push_back({{"task", program.task_name(wait.lane, wait.microbatch)}, {"for", wait.text}});
+    if (run.members > 1 && wait.member != kAllMembers) waits.back()["member"] = wait.member;
   }
-  return {{"microbatches", run.microbatches},
-          {"fewest", run.fewest},
-          {"events", std::move(events)},
-          {"waits", std::move(waits)}};
+  Json json = {{"microbatches", run.microbatches},
+               {"fewest", run.fewest},
+               {"events", std::move(events)},
+               {"waits", std::move(waits)}};
+  if (run.members > 1) json["members"] = run.members;
+  return json;
 }
 
 Json obligation_json(const Program& program, const Obligation& o, const spec::Source& source) {
@@ -202,9 +246,11 @@ class RunReader {
     RecordedRun run;
     run.microbatches = json.value("microbatches", 0);
     if (run.microbatches < 1) return wrong("replay-form", "the run has no count of microbatches");
+    run.members = json.value("members", 1);
     for (const auto& entry : json.at("events")) {
-      const auto event = read_event(entry);
-      if (!event) {
+      auto event = read_event(entry);
+      if (event) event->member = entry.value("member", 0);
+      if (!event || event->member < 0 || event->member >= run.members) {
         return wrong("replay-unknown-task",
                      fmt::format("this program has no event {}", entry.dump()));
       }
@@ -235,6 +281,8 @@ class RunReader {
     if (what == "start") return event;
     event.what = Event::Do::end;
     if (what == "end") return event;
+    event.what = Event::Do::agree;
+    if (what == "agree") return event;
     event.what = Event::Do::arrive;
     const auto producer = task(entry.at("need").get<std::string>());
     if (what != "arrive" || !producer) return std::nullopt;

@@ -30,6 +30,7 @@ namespace ripeline::verify {
 struct RecordedRun {
   int microbatches = 0;
   std::vector<spec::Event> events;
+  int members = 1;  // above 1: for spec::GroupMachine
 };
 [[nodiscard]] spec::Result<RecordedRun> read_run(const spec::Program& program,
                                                  std::string_view json);

@@ -122,6 +122,19 @@ Term Solver::any_of(const std::vector<Term>& terms) {
   return {this, state_->add(z3::mk_or(parts))};
 }
 
+Term Solver::apply(const std::string& function, const std::vector<Term>& arguments) {
+  State& s = *state_;
+  s.has_functions = true;
+  z3::sort_vector sorts(s.context);
+  z3::expr_vector values(s.context);
+  for (const Term& t : arguments) {
+    sorts.push_back(s.context.int_sort());
+    values.push_back(s.terms[t.id_]);
+  }
+  const z3::func_decl f = s.context.function(function.c_str(), sorts, s.context.int_sort());
+  return {this, s.add(f(values))};
+}
+
 void Solver::require(Term truth) {
   if (state_->script) {
     state_->script->require(truth.id_);

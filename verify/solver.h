@@ -69,6 +69,9 @@ class Solver {
   [[nodiscard]] Term sum(const std::vector<Term>& terms);     // 0 if there are none
   [[nodiscard]] Term all_of(const std::vector<Term>& terms);  // true if there are none
   [[nodiscard]] Term any_of(const std::vector<Term>& terms);  // false if there are none
+  // The value of a function of integers of which nothing else is known; its name and the number of
+  // its arguments tell it from others.
+  [[nodiscard]] Term apply(const std::string& function, const std::vector<Term>& arguments);
 
   void require(Term truth);
   // `query` names the question, for whoever reads a log of them. `steps`, if above 0, replaces the

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 
+#include "verify/group_judge.h"
 #include "verify/internal.h"
 #include "verify/judges.h"
 
@@ -32,23 +33,18 @@ class Judge {
     for (const char* name : kNames) verdict_.obligations.push_back(unknown(name, ""));
     verdict_.solver = Solver::version();
     verdict_.assumptions = assumptions_of(program_);
-    if (const auto missing = not_supported(); !missing.empty()) {
-      name_unsupported(missing);
+    if (!program_.unsupported.empty()) {
+      name_unsupported(program_.unsupported);
     } else if (program_.dispatch.in_order) {
       OrderJudge judge(program_, options_, fault_);
       settle("once", [&] { return judge.once(); });
-      settle("deadlock", [&] { return judge.deadlock(); });
-      settle_memory([&] { return judge.memory(); });
-      settle_by_structure();
+      settle_starts([&]() -> OrderJudge& { return judge; });
     } else {
-      std::optional<ReadinessJudge> judge;
       settle("once", [&] { return structure(); });  // each lane runs each microbatch, or sticks
-      settle("deadlock", [&] {
-        judge.emplace(program_, options_, fault_);
-        return judge->deadlock();
+      std::optional<ReadinessJudge> judge;
+      settle_starts([&]() -> ReadinessJudge& {
+        return judge ? *judge : judge.emplace(program_, options_, fault_);
       });
-      settle_memory([&] { return judge->memory(); });
-      settle_by_structure();
     }
     verdict_.outcome = worst();
     return std::move(verdict_);
@@ -92,23 +88,32 @@ class Judge {
     }
   }
 
+  // The judge is of one member; a group is asked about on top of it.
+  template <class JudgeOfOne>
+  void settle_starts(const JudgeOfOne& judge) {
+    std::optional<GroupJudge> group;
+    if (program_.tensor_parallel.members > 1) group.emplace(program_, options_, fault_);
+    settle("collectives", [&] { return group ? group->collectives() : structure(); });
+    settle("deadlock", [&] {
+      const Finding of_one = judge().deadlock();
+      return group ? group->deadlock(of_one) : of_one;
+    });
+    settle_memory([&] {
+      MemoryFinding memory = judge().memory();
+      if (group) memory.finding = group->of_each(std::move(memory.finding));
+      return memory;
+    });
+    settle_messages();
+  }
+
   // Each message has one producer and one consumer, waits for a slot or has its own, and keeps to
   // its link's order, by how programs are made: what remains is that both run once. Whether
-  // messages wait for ever is a matter of deadlock. Without tensor parallelism nobody has to agree.
-  void settle_by_structure() {
-    settle("collectives", structure);
+  // messages wait for ever is a matter of deadlock.
+  void settle_messages() {
     settle("messages", [&]() -> Finding {
       if (obligation("once").outcome == Outcome::proved) return structure();
       return {.reason = "Not known, since it is not known that each task runs once."};
     });
-  }
-
-  std::vector<spec::Unsupported> not_supported() const {
-    std::vector<spec::Unsupported> missing = program_.unsupported;
-    for (const spec::Unsupported& feature : spec::features_of(program_)) {
-      if (feature.construct == "tensor_parallel") missing.push_back(feature);
-    }
-    return missing;
   }
 
   void name_unsupported(const std::vector<spec::Unsupported>& missing) {
@@ -147,7 +152,7 @@ class Judge {
 std::vector<std::string> assumptions_of(const Program& program) {
   const bool bounded_links = std::any_of(program.edges.begin(), program.edges.end(),
                                          [](const spec::Edge& e) { return e.inbox >= 0; });
-  return {
+  std::vector<std::string> said = {
       "Every task that starts ends.",
       "Links are reliable: a message that is sent arrives, whole and once.",
       bounded_links ? "A message takes a slot of its link when it is sent off, and its sender goes "
@@ -158,6 +163,12 @@ std::vector<std::string> assumptions_of(const Program& program) {
           : "A rank runs one task at a time, and none waits inside for a message.",
       "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
   };
+  if (program.tensor_parallel.members > 1) {
+    said.insert(said.begin() + 1, "A task's collectives end once every member has started it.");
+    said.push_back("Each engine has a communicator of its own for its rank's collectives.");
+    said.push_back("What a member publishes in a round reaches every member.");
+  }
+  return said;
 }
 
 bool has_other_engines(const Program& program) {

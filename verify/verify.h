@@ -40,7 +40,9 @@ struct Wait {
   int microbatch = -1;
   spec::Block block;
   std::string text;  // what it waits for, and who has it
+  int member = 0;    // of a group; or kAllMembers
 };
+constexpr int kAllMembers = -1;
 
 // A run: replayed, and shortest first among those found.
 struct Counterexample {
@@ -48,6 +50,7 @@ struct Counterexample {
   bool fewest = false;  // no smaller count in range has one
   std::vector<spec::Event> events;
   std::vector<Wait> waits;  // of deadlock
+  int members = 1;          // of each rank; above 1, spec::GroupMachine replays it
 };
 
 struct Obligation {
