@@ -610,9 +610,11 @@ std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
   for (const auto& a : at(program_.lanes, lane).acquires) {
     if (a.pool != pool) continue;
     const Term after = term(at(counters_.held, pool)) + solver_.number(a.amount);
-    for (const Term& more : held_elsewhere(lane, pool)) {
-      std::vector<Term> facts = {may_start(lane), bound < after + more};
-      if (capacity) facts.push_back(after + more <= solver_.number(*capacity));
+    const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first is nothing
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
+      // What still is held was held when the task was admitted.
+      if (capacity && i > 0) facts.push_back(after + sums[i] <= solver_.number(*capacity));
       ways.push_back(solver_.all_of(facts));
     }
   }

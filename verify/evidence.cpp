@@ -1,6 +1,7 @@
 #include "verify/evidence.h"
 
 #include <array>
+#include <list>
 #include <map>
 
 #include <fmt/format.h>
@@ -199,8 +200,8 @@ class Gathering {
       if (claim.outcome == Outcome::refuted) refuted(claim);
     }
     if (counters_needed_) add_induction();
-    if (counters_) write(*counters_);
-    if (cuts_) write(*cuts_);
+    if (counters_) write(*counters_, asked_);
+    for (Cuts& cuts : cuts_) write(cuts.queries, cuts.asked);
     add_graphs();
     return std::move(found_);
   }
@@ -354,59 +355,100 @@ class Gathering {
 
   // --- committed orders ---
 
-  CutQueries& cuts() {
-    if (!cuts_) cuts_.emplace(program_, SolverUse::writing(), Fault::none);
-    return *cuts_;
+  // One for all counts, or one for each remainder of an order with streams.
+  struct Cuts {
+    explicit Cuts(const Program& program)
+        : queries(program, SolverUse::writing(), Fault::none) {}
+    Cuts(const Program& program, const PeriodicFamily& family, std::int64_t remainder)
+        : queries(program, SolverUse::writing(), Fault::none, family, remainder),
+          which(fmt::format(", remainder {} of {}", remainder, family.period)) {}
+
+    CutQueries queries;
+    std::string which;  // ends a question's name
+    std::vector<Asked> asked;
+  };
+
+  // Whether there is something to ask; a gap otherwise.
+  bool make_cuts() {
+    if (!cuts_.empty()) return true;
+    const spec::Order& order = at(program_.orders, program_.dispatch.order);
+    if (order.streams.empty()) {
+      cuts_.emplace_back(program_);
+      const std::string problem = cuts_.front().queries.problem();
+      if (problem.empty()) {
+        cuts_.front().asked.push_back({"places: some cut", {}, true});
+        return true;
+      }
+      cuts_.clear();
+      gap("The order's counts are not linear: " + problem + ".");
+      return false;
+    }
+    const PeriodicFamily family = periodic_family(program_, order);
+    if (!family.problem.empty()) {
+      gap("The order has no period: " + family.problem + ".");
+      return false;
+    }
+    for (std::int64_t remainder = 0; remainder < family.period; ++remainder) {
+      cuts_.emplace_back(program_, family, remainder);
+    }
+    first_by_cuts_ = family.first_microbatches();
+    return true;
   }
 
   void by_cuts(const Claim& claim) {
-    if (!at(program_.orders, program_.dispatch.order).streams.empty()) {
-      return gap("An order with streams is not what certificates can carry for every count.");
-    }
-    if (!cuts().problem().empty()) {
-      return gap("The order's counts are not linear: " + cuts().problem() + ".");
-    }
-    if (!cuts_asked_) asked_.push_back({"places: some cut", {}, true});
-    cuts_asked_ = true;
-    if (claim.obligation == "once") {
-      asked_.push_back({"once: an order that is not each task once", {cuts().not_once()}});
-    } else if (claim.obligation == "deadlock") {
-      if (!has_other_engines(program_)) {
-        asked_.push_back({"deadlock: a place without room", {cuts().no_room()}});
-      }
-      asked_.push_back({"deadlock: a stuck cut", {cuts().stuck_cut()}});
-      if (!program_.inboxes.empty()) {
-        asked_.push_back({"deadlock: an inbox overfull", {cuts().overfull()}});
-      }
-    } else if (claim.obligation == "memory") {
-      memory_by_cuts(claim);
-    }
+    if (!make_cuts()) return;
+    for (Cuts& cuts : cuts_) ask_cuts(claim, cuts);
+    // Of an order with streams, the counts below are judged by themselves.
+    if (first_by_cuts_ > program_.microbatches.min) by_graph_until(claim, first_by_cuts_);
   }
 
-  void memory_by_cuts(const Claim& claim) {
-    Solver& solver = cuts().solver();
-    const AssertedBounds asserted =
-        asserted_bounds(program_, solver, cuts().microbatches(), Fault::none);
-    if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
-    std::vector<Term> broken;
-    std::vector<Term> above;
-    for (const AssertedBound& b : asserted.bounds) broken.push_back(cuts().above(b.pool, b.bound));
-    for (int p = 0; p < size_of(program_.pools); ++p) {
-      const auto& peak = at(claim.peaks, p);
-      if (peak) above.push_back(cuts().above(p, solver.number(*peak)));
+  void ask_cuts(const Claim& claim, Cuts& cuts) {
+    const auto ask = [&](const std::string& name, Term bad) {
+      cuts.asked.push_back({name + cuts.which, {bad}});
+    };
+    if (claim.obligation == "once") {
+      ask("once: an order that is not each task once", cuts.queries.not_once());
+    } else if (claim.obligation == "deadlock") {
+      if (!has_other_engines(program_)) {
+        ask("deadlock: a place without room", cuts.queries.no_room());
+      }
+      ask("deadlock: a stuck cut", cuts.queries.stuck_cut());
+      if (!program_.inboxes.empty()) ask("deadlock: an inbox overfull", cuts.queries.overfull());
+    } else if (claim.obligation == "memory") {
+      Solver& solver = cuts.queries.solver();
+      const AssertedBounds asserted =
+          asserted_bounds(program_, solver, cuts.queries.microbatches(), Fault::none);
+      if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
+      std::vector<Term> broken;
+      std::vector<Term> above;
+      for (const AssertedBound& b : asserted.bounds) {
+        broken.push_back(cuts.queries.above(b.pool, b.bound));
+      }
+      for (int p = 0; p < size_of(program_.pools); ++p) {
+        const auto& peak = at(claim.peaks, p);
+        if (peak) above.push_back(cuts.queries.above(p, solver.number(*peak)));
+      }
+      if (!broken.empty()) ask("memory: an assertion broken", solver.any_of(broken));
+      if (!above.empty()) ask("memory: a peak exceeded", solver.any_of(above));
     }
-    if (!broken.empty()) asked_.push_back({"memory: an assertion broken", {solver.any_of(broken)}});
-    if (!above.empty()) asked_.push_back({"memory: a peak exceeded", {solver.any_of(above)}});
   }
 
   void by_graph(const Claim& claim) {
+    const auto& range = program_.microbatches;
+    if (!range.max) return gap("So many graphs are not what certificates can carry.");
+    by_graph_until(claim, std::int64_t{*range.max} + 1);
+  }
+
+  void by_graph_until(const Claim& claim, std::int64_t end) {
     if (claim.obligation == "deadlock" && !program_.inboxes.empty()) {
       return gap("Slots under a committed order, count by count, are not what certificates carry.");
     }
     const auto& range = program_.microbatches;
     std::vector<int> counts;
-    if (range.max && std::int64_t{*range.max} - range.min < kMostTasks) {
-      for (int m = range.min; m <= *range.max; ++m) counts.push_back(m);
+    if (end - range.min < kMostTasks) {
+      for (std::int64_t m = range.min; m < end && m <= range.max.value_or(m); ++m) {
+        counts.push_back(static_cast<int>(m));
+      }
     }
     if (counts.empty() || too_many(counts)) {
       return gap("So many graphs are not what certificates can carry.");
@@ -452,9 +494,9 @@ class Gathering {
   }
 
   template <class Queries>
-  void write(Queries& queries) {
+  void write(Queries& queries, const std::vector<Asked>& asked) {
     const std::size_t all = queries.solver().required();
-    for (const Asked& a : asked_) {
+    for (const Asked& a : asked) {
       std::size_t required = all;
       if constexpr (std::is_same_v<Queries, CounterQueries>) {
         if (!a.invariant) required = queries.required_before_invariant();
@@ -470,10 +512,10 @@ class Gathering {
   const std::vector<Claim>& claims_;
   Evidence found_;
   std::optional<CounterQueries> counters_;
-  std::optional<CutQueries> cuts_;
-  std::vector<Asked> asked_;  // of counters_ or of cuts_: no program has both
+  std::vector<Asked> asked_;  // of counters_
   bool counters_needed_ = false;
-  bool cuts_asked_ = false;
+  std::list<Cuts> cuts_;
+  std::int64_t first_by_cuts_ = 0;  // the fewest microbatches that cuts_ are for
   std::map<int, GraphEvidence> graphs_;
 };
 

@@ -76,15 +76,16 @@ constexpr const char* kSticks = R"(pipeline waits_for_itself {
 }
 )";
 
-constexpr const char* kUnknown = R"(pipeline over_fifo {
+constexpr const char* kUnknown = R"(pipeline waits {
   param ranks = 2;
   microbatches any;
   stages ranks;
   place s on s;
-  op F forward { needs F at prev via fifo 2; acquires activation; }
+  op F forward { needs F at prev; acquires activation; }
   op B backward { needs F at here, B at next; releases activation; }
   resource activation per stage { capacity ranks; }
-  dispatch ready;
+  hint waits { rounds B, F; patience 1.5; }
+  dispatch ready by waits;
 }
 )";
 
@@ -169,7 +170,7 @@ TEST_F(Cli, verify_takes_any_number_of_ranks) {
 TEST_F(Cli, unknown_names_the_construct) {
   write("unknown.ripe", kUnknown);
   const Outcome outcome = ripeline("verify unknown.ripe");
-  EXPECT_NE(outcome.out.find("fifo"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("patience"), std::string::npos) << outcome.out;
   EXPECT_EQ(outcome.out.find("proved: deadlock"), std::string::npos) << outcome.out;
 }
 

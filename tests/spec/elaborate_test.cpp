@@ -303,8 +303,8 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
   std::vector<std::string> features;
   for (const Unsupported& u : features_of(compiled(text))) features.push_back(u.construct);
   EXPECT_THAT(features,
-              ElementsAre("tensor_parallel", "engine copy_out", "engine copy_in", "once",
-                          "link fifo", "channel", "link slots", "needs of", "needs of all"));
+              ElementsAre("tensor_parallel", "engine copy_out", "engine copy_in", "once", "channel",
+                          "link slots", "needs of", "needs of all", "link fifo"));
 }
 
 TEST(Elaborate, ignores_what_the_dispatch_does_not_use) {
