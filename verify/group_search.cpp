@@ -353,8 +353,8 @@ GroupMachine::State GroupSearch::alike(const State& state) const {
   for (State& own : all.members) own = state;
   for (int rank = 0; rank < program_.ranks; ++rank) {
     for (const Engine engine : kAllEngines) {
-      const std::size_t place =
-          static_cast<std::size_t>(rank) * std::size(kAllEngines) + static_cast<std::size_t>(engine);
+      const std::size_t place = static_cast<std::size_t>(rank) * std::size(kAllEngines) +
+                                static_cast<std::size_t>(engine);
       if (!group_.governs(rank, engine)) continue;
       all.agreed[place].resize(static_cast<std::size_t>(state.position[place]));
     }
