@@ -229,8 +229,8 @@ std::string wrong_least(const spec::Program& program, const VerifyCommand& comma
 void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
   if (verdict.outcome != verify::Outcome::refuted) return;
   const Progress progress("searching repairs of " + loaded.source.name);
-  verify::add_repairs(
-      verdict, verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
+  verify::add_repairs(verdict,
+                      verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
 }
 
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {

@@ -214,8 +214,8 @@ class LeastSearch {
     for (std::int64_t step = unit; !proved(all(value)); step *= 2) {
       too_few = value;
       if (value >= most) {
-        found_.reason = fmt::format(
-            "None was proved, of {} {} to {} for each. {}", name_, start(), value, reason_);
+        found_.reason = fmt::format("None was proved, of {} {} to {} for each. {}", name_, start(),
+                                    value, reason_);
         return false;
       }
       value = std::min(value + step, most);
@@ -353,7 +353,8 @@ std::vector<std::string> least_names(const Program& program) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   for (const spec::Resource& r : program.resources) add(r.name);
-  for (const spec::Inbox& inbox : program.inboxes) add(inbox.channel.empty() ? kLinks : inbox.channel);
+  for (const spec::Inbox& inbox : program.inboxes)
+    add(inbox.channel.empty() ? kLinks : inbox.channel);
   return names;
 }
 

@@ -39,6 +39,7 @@ class Repairer {
  private:
   void try_one(const Candidate& candidate, std::vector<ProvedRepair>& found) {
     if (static_cast<int>(found.size()) >= limits_.most_repairs) return;
+    if (candidate.only_alone && !found.empty()) return;
     if (!candidate.instead.empty() && settled_.count(candidate.instead) > 0) return;
     auto repair = climb(candidate);
     if (!repair) return;

@@ -20,9 +20,9 @@ namespace ripeline::verify {
 
 struct RepairOptions {
   int most_repairs = 3;
-  int most_lanes = 256;    // of larger programs none is searched
-  int most_judged = 48;    // changed programs
-  VerifyOptions judging = {.solver_steps = 2'000'000, .search_states = 2'000};  // of each
+  int most_lanes = 256;  // of larger programs none is searched
+  int most_judged = 48;  // changed programs
+  VerifyOptions judging = {.solver_steps = 2'000'000, .search_states = 2'000, .find_runs = false};
 };
 
 // Of the first obligation that is refuted with a run, `deadlock` or `memory`: its repairs, nearest
@@ -33,7 +33,8 @@ struct Repairs {
   std::vector<ProvedRepair> proved;
   std::string note;  // why there are none; empty if nothing was there to try
 };
-[[nodiscard]] Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& options,
+[[nodiscard]] Repairs find_repairs(const spec::Source& source,
+                                   const spec::ElaborateOptions& options,
                                    const spec::Program& program, const Verdict& verdict,
                                    const RepairOptions& limits = {});
 // Puts them into the verdict's obligation, for reports.

@@ -58,6 +58,17 @@ Expr plus(Expr expr, std::int64_t k) {
     expr.args[1] = plus(expr.args[1], k);
     return expr;
   }
+  const bool less = expr.kind == Expr::Kind::binary && expr.text == "-" &&
+                    expr.args[1].kind == Expr::Kind::number && expr.args[1].value.is_integer();
+  if (less && expr.args[1].value.numerator <= k) {
+    k -= expr.args[1].value.numerator;
+    Expr left = expr.args[0];
+    return k == 0 ? left : plus(std::move(left), k);
+  }
+  if (less) {
+    expr.args[1] = Expr::number(expr.args[1].value.numerator - k);
+    return expr;
+  }
   return Expr::binary("+", std::move(expr), Expr::number(k));
 }
 
@@ -114,10 +125,9 @@ class Builder {
 
   void pair_up(const Candidate& one, const std::vector<Candidate>& others) {
     for (const Candidate& other : others) {
-      found_.last.push_back({[one, other](std::int64_t k) {
-                               return both(one.change(1), other.change(k));
-                             },
-                             other.doublings, one.instead + other.instead});
+      found_.last.push_back(
+          {[one, other](std::int64_t k) { return both(one.change(1), other.change(k)); },
+           other.doublings, one.instead + other.instead, one.only_alone});
     }
   }
 
@@ -163,12 +173,12 @@ class Builder {
     const bool chunked = std::any_of(program_.stages.begin(), program_.stages.end(),
                                      [](const spec::Stage& stage) { return stage.chunk > 0; });
     if (!r.per_rank || !chunked) return;
-    const std::string all = leaving(r.name, false).text;
+    const std::string all = leaving(tree_, r.name, false).text;
     for (const bool forwards_only : {true, false}) {
-      const std::string some = leaving(r.name, forwards_only).text;
+      const std::string some = leaving(tree_, r.name, forwards_only).text;
       if (some.empty() || (forwards_only && some == all)) continue;
-      Candidate candidate{[this, name = r.name, forwards_only](std::int64_t) {
-                            return leaving(name, forwards_only);
+      Candidate candidate{[&tree = tree_, name = r.name, forwards_only](std::int64_t) {
+                            return leaving(tree, name, forwards_only);
                           },
                           0, "leaving " + r.name};
       leaving_.push_back(candidate);
@@ -185,9 +195,10 @@ class Builder {
     clause.leaving = clause.amount ? Expr::binary("*", *clause.amount, std::move(left)) : left;
   }
 
-  Change leaving(const std::string& resource, bool forwards_only) const {
+  static Change leaving(const ast::Pipeline& from, const std::string& resource,
+                        bool forwards_only) {
     Change change{"leaving", "", {}, {}};
-    each_clause<ast::Acquires>(tree_, [&](const ast::Op& op, const ast::Acquires& clause) {
+    each_clause<ast::Acquires>(from, [&](const ast::Op& op, const ast::Acquires& clause) {
       if (clause.resource.text != resource || (forwards_only && !is_forward(op))) return;
       ast::Acquires written = clause;
       leave(written);
@@ -231,16 +242,15 @@ class Builder {
     each<ast::Op>(tree_, [&](const ast::Op& op) {
       if (names.count(op.name.text) == 0) return;
       if (change.text.empty()) change.span = op.name.span;
-      change.text += fmt::format("{}`{} sequential`", change.text.empty() ? "" : " and ",
-                                 header_of(op));
+      change.text +=
+          fmt::format("{}`{} sequential`", change.text.empty() ? "" : " and ", header_of(op));
     });
     change.apply = [names](ast::Pipeline& tree) {
       each<ast::Op>(tree, [&](ast::Op& op) {
         if (names.count(op.name.text) > 0) op.sequential = true;
       });
     };
-    const std::string instead = names.size() > 1 ? "all in sequence" : "";
-    return {[change](std::int64_t) { return change; }, 0, instead};
+    return {[change](std::int64_t) { return change; }, 0, {}, names.size() > 1};
   }
 
   std::vector<Candidate> links() const {
@@ -281,9 +291,8 @@ class Builder {
                       });
                     }};
     };
-    const std::string instead = grows || via == "slots"
-                                    ? fmt::format("slots at {}", need.span.begin)
-                                    : std::string();
+    const std::string instead =
+        grows || via == "slots" ? fmt::format("slots at {}", need.span.begin) : std::string();
     return {change, grows ? kSlotDoublings : 0, instead};
   }
 
@@ -312,8 +321,8 @@ class Builder {
       if (ops.empty()) change.span = need.span;
       if (ops.empty() || ops.back() != op.name.text) ops.push_back(op.name.text);
     });
-    change.text = fmt::format("`via slots` instead of `via {}` in op {}", channel,
-                              fmt::join(ops, " and "));
+    change.text =
+        fmt::format("`via slots` instead of `via {}` in op {}", channel, fmt::join(ops, " and "));
     change.apply = [channel](ast::Pipeline& tree) {
       each_need(tree, [&](const ast::Op&, ast::NeededOp& need) {
         if (need.via && need.via->text == channel) need.via->text = "slots";
@@ -323,7 +332,7 @@ class Builder {
   }
 
   // The resource with k units more, or with this capacity.
-  Change capacity(const ast::Resource& resource, const Expr& value) const {
+  static Change capacity(const ast::Resource& resource, const Expr& value) {
     return {"capacity", fmt::format("`capacity {}` of {}", print(value), resource.name.text),
             resource.name.span, [name = resource.name.text, value](ast::Pipeline& tree) {
               each<ast::Resource>(tree, [&](ast::Resource& r) {
@@ -337,7 +346,7 @@ class Builder {
     for (const int full : full_) {
       each<ast::Resource>(tree_, [&](const ast::Resource& resource) {
         if (resource.name.text != at(program_.resources, full).name || !resource.capacity) return;
-        found.push_back({[this, &resource, unit = unit_of(full)](std::int64_t k) {
+        found.push_back({[&resource, unit = unit_of(full)](std::int64_t k) {
                            return capacity(resource, plus(*resource.capacity, k * unit));
                          },
                          kCapacityDoublings,
@@ -345,11 +354,10 @@ class Builder {
       });
     }
     if (found.size() != 2) return found;
-    found.push_back({[a = found[0], b = found[1]](std::int64_t k) {
-                       return both(a.change(k), b.change(k));
-                     },
-                     kCapacityDoublings,
-                     {}});
+    found.push_back(
+        {[a = found[0], b = found[1]](std::int64_t k) { return both(a.change(k), b.change(k)); },
+         kCapacityDoublings,
+         {}});
     return found;
   }
 
@@ -385,8 +393,8 @@ class Builder {
     return {"assert", fmt::format("`assert peak {} <= {}`", written.resource.text, print(bound)),
             written.resource.span, [written, bound](ast::Pipeline& tree) {
               each<ast::Assert>(tree, [&](ast::Assert& a) {
-                const bool it = a.resource.text == written.resource.text &&
-                                same(a.bound, written.bound);
+                const bool it =
+                    a.resource.text == written.resource.text && same(a.bound, written.bound);
                 if (it) a.bound = bound;
               });
             }};
@@ -395,7 +403,7 @@ class Builder {
   const ast::Pipeline& tree_;
   const Program& program_;
   const Obligation& refuted_;
-  std::vector<int> full_;           // resources
+  std::vector<int> full_;          // resources
   std::vector<spec::Span> links_;  // needs
   std::vector<Candidate> leaving_;
   Candidates found_;

@@ -28,7 +28,8 @@ struct Change {
 struct Candidate {
   std::function<Change(std::int64_t k)> change;
   int doublings = 0;
-  std::string instead;  // of candidates with the same, only the first that is proved is kept
+  std::string instead = {};  // of candidates with the same, only the first that is proved is kept
+  bool only_alone = false;   // not tried when something was proved: it says no more
 };
 
 // Nearest first. `last` only when nothing else was proved: two changes at once.

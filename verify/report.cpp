@@ -163,8 +163,8 @@ std::string obligation_text(const Program& program, const Obligation& o, const s
   }
   for (const ProvedRepair& repair : o.repairs) {
     const std::string where = place(source, repair.span);
-    text += fmt::format("Proved repair: {}.{}\n", repair.text,
-                        where.empty() ? where : "  " + where);
+    const std::string line = "Proved repair: " + repair.text + ".";
+    text += where.empty() ? line + "\n" : fmt::format("{:<70} {}\n", line, where);
   }
   if (!o.repairs_note.empty()) text += o.repairs_note + "\n";
   return text;

@@ -120,9 +120,9 @@ std::string least_capacity_text(const std::string& name, const LeastCapacity& le
   if (least.outcome != Outcome::proved) {
     return fmt::format("least {}: unknown. {}\n", name, least.reason);
   }
-  std::string text = fmt::format("least {}: {} for each ({}), or {} in all ({})", name,
-                                 least.uniform, uniform_text(least.below_uniform), least.sum,
-                                 sum_text(least.below_sum));
+  std::string text =
+      fmt::format("least {}: {} for each ({}), or {} in all ({})", name, least.uniform,
+                  uniform_text(least.below_uniform), least.sum, sum_text(least.below_sum));
   for (std::size_t i = 0; i < least.each.size(); ++i) {
     text += fmt::format("\n  {}: {}", least.instances[i], least.each[i]);
   }

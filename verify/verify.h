@@ -32,6 +32,9 @@ enum class Outcome : std::uint8_t { proved, refuted, unknown };
 struct VerifyOptions {
   std::uint64_t solver_steps = 50'000'000;  // Z3's rlimit for each query
   std::uint64_t search_states = 2'000'000;  // states that a search for a run may visit, in all
+  // Without: readiness-first, where counters are exact, no run is looked for, and what would be
+  // refuted may be unknown. For who asks only whether a program is proved.
+  bool find_runs = true;
 };
 
 // A task that cannot start at the end of a run, and one reason why.
