@@ -71,7 +71,7 @@ Finding ReadinessJudge::settle(const Question& question) {
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = "counters"};
   }
-  if (!find_runs_ && first == Answer::sat && queries_.exact()) {
+  if (!find_runs_ && queries_.exact()) {
     return {.method = "counters", .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.

@@ -23,8 +23,8 @@ namespace {
 class Repairer {
  public:
   Repairer(const spec::Source& source, const spec::ElaborateOptions& options,
-           const ast::Pipeline& tree, const RepairOptions& limits)
-      : source_(source), options_(options), tree_(tree), limits_(limits) {}
+           const ast::Pipeline& tree, const Program& program, const RepairOptions& limits)
+      : source_(source), options_(options), tree_(tree), program_(program), limits_(limits) {}
 
   void run(const Candidates& candidates, Repairs& found) {
     for (const Candidate& candidate : candidates.first) try_one(candidate, found.proved);
@@ -41,7 +41,8 @@ class Repairer {
     if (static_cast<int>(found.size()) >= limits_.most_repairs) return;
     if (candidate.only_alone && !found.empty()) return;
     if (!candidate.instead.empty() && settled_.count(candidate.instead) > 0) return;
-    auto repair = climb(candidate);
+    const bool peaks_say = program_.dispatch.in_order && candidate.resource >= 0;
+    auto repair = peaks_say ? by_peaks(candidate) : climb(candidate);
     if (!repair) return;
     settled_.insert(candidate.instead);
     found.push_back(std::move(*repair));
@@ -69,13 +70,43 @@ class Repairer {
     return best;
   }
 
+  // What a committed order holds is known without the capacity, and with less it sticks.
+  std::optional<ProvedRepair> by_peaks(const Candidate& candidate) {
+    Program measured = program_;
+    for (spec::Pool& pool : measured.pools) {
+      if (pool.resource == candidate.resource) pool.capacity.reset();
+    }
+    if (!may_judge(measured)) return std::nullopt;
+    const Verdict verdict = judge(measured, limits_.judging, Fault::none);
+    if (verdict.outcome != Outcome::proved) return std::nullopt;
+    const auto& peaks =
+        verdict.obligations[3].peak.at(at(program_.resources, candidate.resource).name);
+    std::int64_t most = 0;  // that is missing somewhere
+    std::size_t next = 0;
+    for (const spec::Pool& pool : program_.pools) {
+      if (pool.resource != candidate.resource) continue;
+      const auto& peak = peaks[next++];
+      if (!peak) return std::nullopt;
+      most = std::max(most, *peak - pool.capacity.value_or(*peak));
+    }
+    return judge_change(candidate.change((most + candidate.unit - 1) / candidate.unit));
+  }
+
+  // Counts it.
+  bool may_judge(const Program& program) {
+    if (judged_ >= limits_.most_judged || work_ >= limits_.most_work) return false;
+    ++judged_;
+    const std::int64_t lanes = size_of(program.lanes);
+    work_ += lanes * lanes;
+    return true;
+  }
+
   std::optional<ProvedRepair> judge_change(const Change& change) {
-    if (judged_ >= limits_.most_judged) return std::nullopt;
     ast::Pipeline changed = tree_;
     change.apply(changed);
     const auto program = spec::elaborate(changed, source_, options_);
-    if (!program.ok()) return std::nullopt;  // such as capacities above what is allowed
-    ++judged_;
+    // Not so if, say, an amount is above its capacity.
+    if (!program.ok() || !may_judge(program.value())) return std::nullopt;
     if (judge(program.value(), limits_.judging, Fault::none).outcome != Outcome::proved) {
       return std::nullopt;
     }
@@ -85,9 +116,11 @@ class Repairer {
   const spec::Source& source_;
   const spec::ElaborateOptions& options_;
   const ast::Pipeline& tree_;
+  const Program& program_;
   const RepairOptions& limits_;
   std::set<std::string> settled_;
   int judged_ = 0;
+  std::int64_t work_ = 0;
 };
 
 const Obligation* to_repair(const Verdict& verdict) {
@@ -113,7 +146,7 @@ Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& o
   }
   const auto tree = spec::parse(source);
   if (!tree.ok()) return found;
-  Repairer(source, options, tree.value(), limits)
+  Repairer(source, options, tree.value(), program, limits)
       .run(candidates_for(tree.value(), program, *refuted), found);
   return found;
 }

@@ -8,6 +8,7 @@
 // Thread-safe: no shared state.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,11 @@ namespace ripeline::verify {
 
 struct RepairOptions {
   int most_repairs = 3;
-  int most_lanes = 256;  // of larger programs none is searched
-  int most_judged = 48;  // changed programs
-  VerifyOptions judging = {.solver_steps = 2'000'000, .search_states = 2'000, .find_runs = false};
+  int most_lanes = 128;              // of larger programs none is searched
+  int most_judged = 48;              // changed programs
+  std::int64_t most_work = 150'000;  // squares of their lanes, in all
+  VerifyOptions judging = {
+      .solver_steps = 4'000'000, .search_states = 2'000, .find_runs = false};  // of each
 };
 
 // Of the first obligation that is refuted with a run, `deadlock` or `memory`: its repairs, nearest

@@ -127,7 +127,7 @@ class Builder {
     for (const Candidate& other : others) {
       found_.last.push_back(
           {[one, other](std::int64_t k) { return both(one.change(1), other.change(k)); },
-           other.doublings, one.instead + other.instead, one.only_alone});
+           other.doublings, one.instead + other.instead, -1, 1, one.only_alone});
     }
   }
 
@@ -250,7 +250,7 @@ class Builder {
         if (names.count(op.name.text) > 0) op.sequential = true;
       });
     };
-    return {[change](std::int64_t) { return change; }, 0, {}, names.size() > 1};
+    return {[change](std::int64_t) { return change; }, 0, {}, -1, 1, names.size() > 1};
   }
 
   std::vector<Candidate> links() const {
@@ -350,7 +350,9 @@ class Builder {
                            return capacity(resource, plus(*resource.capacity, k * unit));
                          },
                          kCapacityDoublings,
-                         {}});
+                         {},
+                         full,
+                         unit_of(full)});
       });
     }
     if (found.size() != 2) return found;

@@ -29,7 +29,9 @@ struct Candidate {
   std::function<Change(std::int64_t k)> change;
   int doublings = 0;
   std::string instead = {};  // of candidates with the same, only the first that is proved is kept
-  bool only_alone = false;   // not tried when something was proved: it says no more
+  int resource = -1;         // of a capacity by k units: which, and the unit
+  std::int64_t unit = 1;
+  bool only_alone = false;  // not tried when something was proved: it says no more
 };
 
 // Nearest first. `last` only when nothing else was proved: two changes at once.
