@@ -139,9 +139,12 @@ Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& o
   const Obligation* refuted = to_repair(verdict);
   if (refuted == nullptr) return found;
   found.obligation = refuted->name;
-  if (size_of(program.lanes) > limits.most_lanes) {
+  const bool cuts =
+      program.dispatch.in_order && program.microbatches.max != program.microbatches.min;
+  const int most = cuts ? limits.most_lanes_in_order : limits.most_lanes;
+  if (size_of(program.lanes) > most) {
     found.note = fmt::format("No repair was searched: the program has {} lanes, more than {}.",
-                             program.lanes.size(), limits.most_lanes);
+                             program.lanes.size(), most);
     return found;
   }
   const auto tree = spec::parse(source);

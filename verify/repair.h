@@ -22,6 +22,7 @@ namespace ripeline::verify {
 struct RepairOptions {
   int most_repairs = 3;
   int most_lanes = 128;              // of larger programs none is searched
+  int most_lanes_in_order = 48;      // of committed orders for any count; proofs take longer
   int most_judged = 48;              // changed programs
   std::int64_t most_work = 150'000;  // squares of their lanes, in all
   VerifyOptions judging = {

@@ -150,10 +150,12 @@ TEST(Repair, honours_its_limits_and_says_so) {
   EXPECT_THAT(repairs_of(text, {.most_lanes = 17}).note,
               testing::HasSubstr("18 lanes, more than 17"));
   EXPECT_EQ(repairs_of(text, {.most_repairs = 0}).proved.size(), 0U);
+  EXPECT_THAT(repairs_of(chain_text(25, "in order one_f_one_b", "any", "2")).note,
+              testing::HasSubstr("50 lanes, more than 48"));
   const Repairs none =
-      repairs_of(chain_text(3, "in order gpipe", "6", "ranks - s"), {.most_judged = 2});
+      repairs_of(chain_text(3, "in order gpipe", "6", "ranks - s"), {.most_judged = 1});
   EXPECT_TRUE(none.proved.empty());
-  EXPECT_EQ(none.note, "No repair was proved, of 2 changes tried.");
+  EXPECT_EQ(none.note, "No repair was proved, of 1 change tried.");
 }
 
 TEST(Repair, there_is_none_of_what_is_not_refuted) {
