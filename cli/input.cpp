@@ -213,7 +213,9 @@ std::optional<Loaded> load(const std::string& file, const ProgramOptions& option
     if (errors) *errors = program.errors();
     return std::nullopt;
   }
-  return Loaded{.source = *std::move(source), .program = std::move(program).value()};
+  return Loaded{.source = *std::move(source),
+                .program = std::move(program).value(),
+                .options = *std::move(elaborate)};
 }
 
 }  // namespace ripeline::cli

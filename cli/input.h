@@ -41,6 +41,7 @@ inline constexpr const char* kFileHelp =
 struct Loaded {
   spec::Source source;
   spec::Program program;
+  spec::ElaborateOptions options;  // with which it was made of the source
 };
 [[nodiscard]] std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
                                          spec::Diagnostics* errors = nullptr,

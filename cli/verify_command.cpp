@@ -13,6 +13,8 @@
 #include "cli/progress.h"
 #include "cli/sarif.h"
 #include "verify/depth.h"
+#include "verify/least_capacity.h"
+#include "verify/repair.h"
 #include "verify/report.h"
 #include "verify/report_wire.h"
 #include "verify/verify.h"
@@ -25,6 +27,7 @@ struct VerifyCommand {
   ProgramOptions program;
   std::string format = "text";
   bool no_times = false;
+  bool no_repairs = false;
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool layouts = false;
   std::string least;        // of what the least is asked for; empty: of nothing
@@ -75,6 +78,12 @@ bool write_evidence(const Loaded& loaded, const VerifyCommand& command,
   return false;
 }
 
+// The program's own names come first, so a resource may be called `sends`.
+bool asks_for_sends(const spec::Program& program, const VerifyCommand& command) {
+  const auto names = verify::least_names(program);
+  return command.least == "sends" && std::find(names.begin(), names.end(), "sends") == names.end();
+}
+
 // What is asked beside the verdict; it changes no exit code. JSON fields, or text as it is printed.
 nlohmann::json wire_of(const spec::Program& program, const VerifyCommand& command) {
   const bool text = command.format == "text";
@@ -84,10 +93,17 @@ nlohmann::json wire_of(const spec::Program& program, const VerifyCommand& comman
     if (text) std::cout << verify::layouts_text(table);
     if (!text) json["layouts"] = verify::layouts_json(table);
   }
-  if (command.least == "sends") {
-    const verify::LeastSends least = verify::least_sends(program, {.solver_steps = command.steps});
+  if (command.least.empty()) return json;
+  const Progress progress("the least " + command.least + " of " + program.source_name);
+  const verify::VerifyOptions options{.solver_steps = command.steps};
+  if (asks_for_sends(program, command)) {
+    const verify::LeastSends least = verify::least_sends(program, options);
     if (text) std::cout << verify::least_sends_text(least);
     if (!text) json["least"]["sends"] = verify::least_sends_json(least);
+  } else {
+    const verify::LeastCapacity least = verify::least_capacity(program, command.least, options);
+    if (text) std::cout << verify::least_capacity_text(command.least, least);
+    if (!text) json["least"][command.least] = verify::least_capacity_json(least);
   }
   return json;
 }
@@ -194,7 +210,27 @@ void verify_every_depth(const std::string& file, const VerifyCommand& command, F
     return findings.add_bad_input(file, source, found.errors());
   }
   verify::DepthVerdict depth = std::move(found).value();
-  findings.add(file, {loaded->source, std::move(depth.sample)}, std::move(depth.verdict));
+  findings.add(file, {loaded->source, std::move(depth.sample), loaded->options},
+               std::move(depth.verdict));
+}
+
+// Why the program has nothing of that name; empty if it has.
+std::string wrong_least(const spec::Program& program, const VerifyCommand& command) {
+  if (command.least.empty() || asks_for_sends(program, command)) return {};
+  std::vector<std::string> names = verify::least_names(program);
+  if (std::find(names.begin(), names.end(), command.least) != names.end()) return {};
+  if (program.dispatch.in_order) names.emplace_back("sends");
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return fmt::format("{} has no resource or channel of that name; it has {}", program.name,
+                     list.empty() ? "none" : list);
+}
+
+void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
+  if (verdict.outcome != verify::Outcome::refuted) return;
+  const Progress progress("searching repairs of " + loaded.source.name);
+  verify::add_repairs(verdict,
+                      verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
 }
 
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
@@ -206,6 +242,16 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
     findings.add_bad_input(file, source, errors);
     return;
   }
+  if (const std::string wrong = wrong_least(loaded->program, command); !wrong.empty()) {
+    std::cerr << "ripeline: --least " << command.least << ": " << wrong << '\n';
+    findings.add_bad_input(file, loaded->source,
+                           {{.id = "input",
+                             .message = wrong,
+                             .hint = {},
+                             .span = {},
+                             .option = "--least " + command.least}});
+    return;
+  }
   verify::Verdict verdict = [&] {
     const Progress progress("proving " + loaded->source.name);
     return verify::verify(loaded->program, {.solver_steps = command.steps});
@@ -214,6 +260,7 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
     findings.add_bad_input(file, loaded->source, {});
     return;
   }
+  if (!command.no_repairs) search_repairs(*loaded, verdict);
   findings.add(file, *loaded, std::move(verdict));
 }
 
@@ -265,15 +312,18 @@ void add_verify(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json", "sarif"}));
   command->add_flag("--no-times", options->no_times,
                     "leave the seconds out, so that two runs print the same");
+  command->add_flag("--no-repairs", options->no_repairs,
+                    "do not search what would repair a refuted program");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
   command->add_flag("--layouts", options->layouts,
                     "of `dispatch in order`: judge its sends and receives for each layout of "
                     "communicators and each way in which kernels share a device");
   command
       ->add_option("--least", options->least,
-                   "sends: the fewest credits with which un-grouped sends of `dispatch in "
-                   "order` are safe")
-      ->check(CLI::IsMember({"sends"}));
+                   "the smallest capacities of a resource, or slots of a channel or of `links`, "
+                   "that are safe; sends: the fewest credits with which un-grouped sends of "
+                   "`dispatch in order` are")
+      ->type_name("NAME");
   command
       ->add_option("--certificate", options->certificate,
                    "write what the verdict rests on into this folder, for `ripeline recheck`")

@@ -49,6 +49,7 @@ class ReadinessJudge {
 
   const spec::Program& program_;
   Fault fault_;
+  bool find_runs_;
   Budget budget_;
   CounterQueries queries_;
   bool inductive_ = false;

@@ -22,6 +22,7 @@ constexpr int kCounts = 8;
 ReadinessJudge::ReadinessJudge(const Program& program, const VerifyOptions& options, Fault fault)
     : program_(program),
       fault_(fault),
+      find_runs_(options.find_runs),
       budget_{options.search_states},
       queries_(program, count(program, fault), options.solver_steps, fault),
       inductive_(queries_.invariant_is_inductive()) {}
@@ -69,6 +70,9 @@ Finding ReadinessJudge::settle(const Question& question) {
   const Answer first = solver.check(question.query, {question.bad});
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = "counters"};
+  }
+  if (!find_runs_ && queries_.exact()) {
+    return {.method = "counters", .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.
   Finding found;

@@ -161,7 +161,25 @@ std::string obligation_text(const Program& program, const Obligation& o, const s
     text += timeline(program, *o.other_choices);
     text += waits_text(program, *o.other_choices);
   }
+  for (const ProvedRepair& repair : o.repairs) {
+    const std::string where = place(source, repair.span);
+    const std::string line = "Proved repair: " + repair.text + ".";
+    text += where.empty() ? line + "\n" : fmt::format("{:<70} {}\n", line, where);
+  }
+  if (!o.repairs_note.empty()) text += o.repairs_note + "\n";
   return text;
+}
+
+Json repairs_json(const Obligation& o, const spec::Source& source) {
+  Json repairs = Json::array();
+  for (const ProvedRepair& repair : o.repairs) {
+    repairs.push_back({{"what", repair.what}, {"text", repair.text}, {"proved", true}});
+    if (repair.span == spec::Span{}) continue;
+    const spec::Position where = spec::position_of(source, repair.span.begin);
+    repairs.back()["line"] = where.line;
+    repairs.back()["column"] = where.column;
+  }
+  return repairs;
 }
 
 Json event_json(const Program& program, const Event& event) {
@@ -218,6 +236,8 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   }
   if (o.counterexample) json["counterexample"] = run_json(program, *o.counterexample);
   if (o.other_choices) json["other_choices"] = run_json(program, *o.other_choices);
+  if (!o.repairs.empty()) json["repairs"] = repairs_json(o, source);
+  if (!o.repairs_note.empty()) json["repairs_note"] = o.repairs_note;
   if (o.name == "memory" && o.outcome == Outcome::proved) {
     Json peak = Json::object();
     for (const auto& [resource, values] : o.peak) {

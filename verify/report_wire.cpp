@@ -29,6 +29,49 @@ std::string cell(const LayoutRow& row) {
   return fmt::format("{} at {}", name_of(row.kind), row.microbatches);
 }
 
+using Smaller = LeastCapacity::Smaller;
+
+std::string uniform_text(Smaller below) {
+  switch (below) {
+    case Smaller::none:
+      return "no less can do";
+    case Smaller::refuted:
+      return "each less is refuted";
+    case Smaller::not_proved:
+      return "no less was proved, not each was refuted";
+    case Smaller::not_tried:
+      break;
+  }
+  return "the least of those tried";
+}
+
+std::string sum_text(Smaller below) {
+  switch (below) {
+    case Smaller::none:
+    case Smaller::refuted:
+      return "the least sum";
+    case Smaller::not_proved:
+      return "no smaller sum was proved, not each was refuted";
+    case Smaller::not_tried:
+      break;
+  }
+  return "no single one can be lowered; smaller sums were not all tried";
+}
+
+// For programs: what is known of less.
+std::string known_of(Smaller below) {
+  switch (below) {
+    case Smaller::none:
+    case Smaller::refuted:
+      return "least";
+    case Smaller::not_proved:
+      return "no less proved";
+    case Smaller::not_tried:
+      break;
+  }
+  return "not all tried";
+}
+
 }  // namespace
 
 std::string layouts_text(const LayoutTable& table) {
@@ -73,6 +116,19 @@ std::string least_sends_text(const LeastSends& least) {
   return text + "\n";
 }
 
+std::string least_capacity_text(const std::string& name, const LeastCapacity& least) {
+  if (least.outcome != Outcome::proved) {
+    return fmt::format("least {}: unknown. {}\n", name, least.reason);
+  }
+  std::string text =
+      fmt::format("least {}: {} for each ({}), or {} in all ({})", name, least.uniform,
+                  uniform_text(least.below_uniform), least.sum, sum_text(least.below_sum));
+  for (std::size_t i = 0; i < least.each.size(); ++i) {
+    text += fmt::format("\n  {}: {}", least.instances[i], least.each[i]);
+  }
+  return text + "\n";
+}
+
 Json layouts_json(const LayoutTable& table) {
   if (!table.problem.empty()) return {{"problem", table.problem}};
   Json rows = Json::array();
@@ -102,6 +158,21 @@ Json least_sends_json(const LeastSends& least) {
   for (const auto& [channel, credits] : least.credits) {
     json["channels"].push_back(
         {{"from", channel.first}, {"to", channel.second}, {"credits", credits}});
+  }
+  return json;
+}
+
+Json least_capacity_json(const LeastCapacity& least) {
+  Json json = {{"outcome", name_of(least.outcome)}, {"judged", least.judged}};
+  if (!least.reason.empty()) json["reason"] = least.reason;
+  if (least.outcome != Outcome::proved) return json;
+  json["uniform"] = least.uniform;
+  json["uniform_is"] = known_of(least.below_uniform);
+  json["sum"] = least.sum;
+  json["sum_is"] = known_of(least.below_sum);
+  json["each"] = Json::array();
+  for (std::size_t i = 0; i < least.each.size(); ++i) {
+    json["each"].push_back({{"of", least.instances[i]}, {"capacity", least.each[i]}});
   }
   return json;
 }

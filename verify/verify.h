@@ -32,6 +32,9 @@ enum class Outcome : std::uint8_t { proved, refuted, unknown };
 struct VerifyOptions {
   std::uint64_t solver_steps = 50'000'000;  // Z3's rlimit for each query
   std::uint64_t search_states = 2'000'000;  // states that a search for a run may visit, in all
+  // Without: readiness-first, where counters are exact, no run is looked for, and what would be
+  // refuted may be unknown. For who asks only whether a program is proved.
+  bool find_runs = true;
 };
 
 // A task that cannot start at the end of a run, and one reason why.
@@ -53,6 +56,14 @@ struct Counterexample {
   int members = 1;          // of each rank; above 1, spec::GroupMachine replays it
 };
 
+// A change of the program with which all of it is proved; see verify/repair.h.
+struct ProvedRepair {
+  std::string what;     // capacity, leaving, slots, fifo, sequential, assert; two with a +
+  std::string text;     // what to write, and where: `capacity ranks - s + 1` for activation
+  spec::Span span;      // of what it replaces or stands beside
+  std::string program;  // the changed program, in the canonical layout
+};
+
 struct Obligation {
   std::string name;  // deadlock collectives messages memory once
   Outcome outcome = Outcome::unknown;
@@ -69,6 +80,9 @@ struct Obligation {
   // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the
   // microbatches.
   std::map<std::string, std::vector<std::optional<std::int64_t>>> peak;
+  // Of refuted, when they were searched: nearest first. verify() leaves them empty.
+  std::vector<ProvedRepair> repairs;
+  std::string repairs_note;  // why there are none
 };
 
 struct Verdict {

@@ -415,6 +415,56 @@ TEST_F(Cli, verify_judges_layouts_and_sends_of_a_fixed_order) {
       << ready.out;
 }
 
+TEST_F(Cli, verify_says_what_would_repair_a_refuted_program) {
+  write("p.ripe",
+        "pipeline v {\n  param ranks = 3;\n  microbatches any;\n  stages 2 * ranks;\n"
+        "  place s on s < ranks ? s : 2 * ranks - 1 - s;\n"
+        "  op F forward { needs F at prev; acquires a; }\n"
+        "  op B backward { needs F at here, B at next; releases a; }\n"
+        "  resource a per rank { capacity 6; }\n  dispatch ready;\n}\n");
+  const Outcome text = ripeline("verify p.ripe -D ranks=2");
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_NE(text.out.find("\nProved repair: `acquires a leaving chunks - 1 - chunk` in op F."),
+            std::string::npos)
+      << text.out;
+  const auto parsed =
+      nlohmann::json::parse(ripeline("verify p.ripe -D ranks=2 --format json", "2>/dev/null").out);
+  const auto& repair = parsed["obligations"][0]["repairs"][0];
+  EXPECT_EQ(repair["what"], "leaving");
+  EXPECT_EQ(repair["line"], 6);
+  EXPECT_EQ(repair["proved"], true);
+  const Outcome without = ripeline("verify p.ripe -D ranks=2 --no-repairs");
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_EQ(without.out.find("repair"), std::string::npos) << without.out;
+  // What is offered helps.
+  std::string changed = read("p.ripe");
+  changed.replace(changed.find("acquires a;"), 11, "acquires a leaving chunks - 1 - chunk;");
+  write("p.ripe", changed);
+  EXPECT_EQ(ripeline("verify p.ripe -D ranks=2").exit_code, 0);
+}
+
+TEST_F(Cli, verify_finds_the_least_capacities) {
+  const Outcome text = ripeline("verify 1f1b -D ranks=3 --least activation");
+  EXPECT_EQ(text.exit_code, 0) << text.out;
+  EXPECT_NE(text.out.find("\nleast activation: 3 for each (each less is refuted), or 6 in all (the "
+                          "least sum)\n  activation of stage 0: 3\n"),
+            std::string::npos)
+      << text.out;
+  const auto parsed = nlohmann::json::parse(
+      ripeline("verify bf -D ranks=3 --least activation --format json", "2>/dev/null").out);
+  const auto& least = parsed["least"]["activation"];
+  EXPECT_EQ(least["uniform"], 1);
+  EXPECT_EQ(least["sum"], 3);
+  EXPECT_EQ(least["sum_is"], "least");
+  EXPECT_EQ(least["each"][2]["of"], "activation of stage 2");
+  const Outcome nobody = ripeline("verify bf --least nobody");
+  EXPECT_EQ(nobody.exit_code, 2);
+  EXPECT_NE(nobody.out.find("--least nobody: bf has no resource or channel of that name; it has "
+                            "activation\n"),
+            std::string::npos)
+      << nobody.out;
+}
+
 // Three programs in two folders, and what is none.
 class CliFolder : public Cli {
  protected:

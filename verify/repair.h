@@ -1,0 +1,47 @@
+// repair: the nearest changes with which a refuted program is proved.
+//
+// A change is made in the tree and elaborated, and the whole verdict of the changed program must be
+// proved: so what is proved is what the user gets by writing it. Nothing is taken for monotone:
+// more room may let an op run ahead and stick elsewhere. Of changes by a number, the least that was
+// proved of those tried: by doubling, then halving. Limits are counted in programs judged and in
+// solver steps, never in seconds. Not part of verify(), which only judges. Never throws.
+// Thread-safe: no shared state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/diagnostics.h"
+#include "spec/elaborate.h"
+#include "spec/program.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+struct RepairOptions {
+  int most_repairs = 3;
+  int most_lanes = 128;              // of larger programs none is searched
+  int most_lanes_in_order = 48;      // of committed orders for any count; proofs take longer
+  int most_judged = 48;              // changed programs
+  std::int64_t most_work = 150'000;  // squares of their lanes, in all
+  VerifyOptions judging = {
+      .solver_steps = 4'000'000, .search_states = 2'000, .find_runs = false};  // of each
+};
+
+// Of the first obligation that is refuted with a run, `deadlock` or `memory`: its repairs, nearest
+// first: what costs no memory, then slots, then capacity, then two changes at once. `options` are
+// those with which `program` was made of `source`.
+struct Repairs {
+  std::string obligation;  // empty: there is nothing to repair
+  std::vector<ProvedRepair> proved;
+  std::string note;  // why there are none; empty if nothing was there to try
+};
+[[nodiscard]] Repairs find_repairs(const spec::Source& source,
+                                   const spec::ElaborateOptions& options,
+                                   const spec::Program& program, const Verdict& verdict,
+                                   const RepairOptions& limits = {});
+// Puts them into the verdict's obligation, for reports.
+void add_repairs(Verdict& verdict, Repairs repairs);
+
+}  // namespace ripeline::verify

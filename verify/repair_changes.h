@@ -1,0 +1,45 @@
+// Which changes may repair a refuted program. Private to repair*.cpp.
+//
+// A Change is made in a copy of the tree that the program was made of. Nothing here says that one
+// helps: find_repairs() judges each. Plain values; the tree outlives them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "spec/ast.h"
+#include "spec/program.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+struct Change {
+  std::string what;
+  std::string text;
+  spec::Span span;
+  std::function<void(spec::ast::Pipeline&)> apply;
+};
+// Both, in one program.
+[[nodiscard]] Change both(const Change& a, const Change& b);
+
+// A change by a number, k = 1, 2, 4, … so many doublings; with none, by k = 1 alone.
+struct Candidate {
+  std::function<Change(std::int64_t k)> change;
+  int doublings = 0;
+  std::string instead = {};  // of candidates with the same, only the first that is proved is kept
+  int resource = -1;         // of a capacity by k units: which, and the unit
+  std::int64_t unit = 1;
+  bool only_alone = false;  // not tried when something was proved: it says no more
+};
+
+// Nearest first. `last` only when nothing else was proved: two changes at once.
+struct Candidates {
+  std::vector<Candidate> first;
+  std::vector<Candidate> last;
+};
+[[nodiscard]] Candidates candidates_for(const spec::ast::Pipeline& tree,
+                                        const spec::Program& program, const Obligation& refuted);
+
+}  // namespace ripeline::verify
