@@ -189,16 +189,18 @@ std::string ordered_dispatch(const Outline& outline) {
 }
 
 std::string next_may_start(const Outline& outline) {
-  const char* next = outline.engines ? "order_.next(engine)" : "order_.next()";
-  return fill(
-      R"([[nodiscard]] bool next_may_start($parameter$) const {
-  return $idle$ && rows_.contains($next$)$room$;
+  const bool guarded = has_guards(outline);
+  if (!outline.engines) {
+    return fill(R"([[nodiscard]] bool next_may_start() const {
+  return step_.idle && rows_.contains(order_.next())$room$;
 })",
-      {{"parameter", outline.engines ? "core::Engine engine" : ""},
-       {"idle", outline.engines ? "engines_.idle(engine)" : "step_.idle"},
-       {"next", next},
-       {"room",
-        has_guards(outline) ? fmt::format(" && has_room({}.lane, step_.held)", next) : ""}});
+                {{"room", guarded ? " && has_room(order_.next().lane, step_.held)" : ""}});
+  }
+  return fill(R"([[nodiscard]] bool next_may_start(core::Engine engine) const {
+  const core::Task next = order_.next(engine);
+  return engines_.idle(engine) && rows_.contains(next)$room$;
+})",
+              {{"room", guarded ? " && has_room(next.lane, step_.held)" : ""}});
 }
 
 // What the engines are told: at a start, at an end, and when a rendezvous message is taken.
