@@ -101,6 +101,14 @@ class Replaying {
   }
 
   bool arrive(Rank& rank, core::Message message) {
+    // Its announcement comes only now, so that it takes a slot when the run says.
+    const auto announced = std::find_if(announced_.begin(), announced_.end(),
+                                        [&](const auto& c) { return c.message == message; });
+    if (announced != announced_.end()) {
+      const std::int32_t ordinal = announced->ordinal;
+      announced_.erase(announced);
+      if (!accepted(rank.executor.announced(0, message, ordinal)) || !settle()) return false;
+    }
     arrived_.push_back(message);
     const auto sent = std::find_if(sent_.begin(), sent_.end(),
                                    [&](const core::Command& c) { return c.message == message; });
@@ -108,7 +116,7 @@ class Replaying {
     return accepted(rank.executor.arrived(0, message, {}, ordinal));
   }
 
-  // Announcements and grants take no time: passes them on until there are no more.
+  // Grants take no time: passes them on until there are no more.
   bool settle() {
     for (bool more = true; more;) {
       more = false;
@@ -141,9 +149,7 @@ class Replaying {
   bool pass_on(const core::Command& command) {
     const core::Message message = command.message;
     if (command.kind == core::Command::Kind::announce) {
-      ++passed_;
-      core::Executor& to = rank_of(Program::at(program_.edges, message.edge).consumer).executor;
-      return accepted(to.announced(0, message, command.ordinal));
+      announced_.push_back(command);
     }
     if (command.kind == core::Command::Kind::grant) {
       ++passed_;
@@ -182,6 +188,11 @@ class Replaying {
   }
 
   void finish() {
+    for (const core::Command& c : announced_) {
+      core::Executor& to = rank_of(Program::at(program_.edges, c.message.edge).consumer).executor;
+      if (!accepted(to.announced(0, c.message, c.ordinal))) return;
+    }
+    if (!settle()) return;
     std::vector<core::Task> started;
     bool done = true;
     for (const auto& rank : ranks_) {
@@ -210,8 +221,9 @@ class Replaying {
   Machine::Chooser chooser_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   int running_ = 0;         // tasks
-  std::size_t passed_ = 0;  // announcements and grants
+  std::size_t passed_ = 0;  // grants
   std::vector<core::Command> sent_;
+  std::vector<core::Command> announced_;  // not passed on
   std::vector<core::Message> arrived_;
   Replay out_;
 };

@@ -289,6 +289,25 @@ TEST(Links, send_what_other_microbatches_need) {
   EXPECT_TRUE(receiver.executor.step_done()) << "1G runs once";
 }
 
+// Both tasks of 1F need both of 0F: the first that starts frees their slots.
+TEST(Links, what_all_tasks_need_is_freed_once) {
+  const Two two({{0, 2, Of::all, 0}}, {{"inbox", 1, 1, 2}});
+  Rank receiver(two, 1);
+  begin(receiver, 2);
+  for (int m : {0, 1}) receiver.announce({0, m});
+  EXPECT_EQ(receiver.poll(), "grant 0/0, grant 0/1");
+  for (int m : {0, 1}) receiver.arrive({0, m});
+  receiver.run(2, 1);
+  receiver.run(2, 0);
+
+  const Two own({{0, 2, Of::all, 0}}, {{"", 1, 1, 2}});
+  Rank other(own, 1);
+  begin(other, 2);
+  for (int m : {0, 1}) other.arrive({0, m});
+  EXPECT_EQ(other.run(2, 1), "grant 0/0, grant 0/1, start 2/1");
+  EXPECT_EQ(other.run(2, 0), "start 2/0");
+}
+
 TEST(Links, a_start_without_all_that_it_needs_is_a_breach) {
   Two two({{0, 3, Of::all}}, {});
   two.lanes[3].once = true;
