@@ -113,6 +113,7 @@ class RankWalk {
   [[nodiscard]] bool may_arrive(const Machine::State& state, const Incoming& incoming,
                                 int m) const {
     const spec::Edge& e = Program::at(program_.edges, incoming.edge);
+    if (m >= program_.tasks_of(e.producer, microbatches_)) return false;
     if (program_.needed_by(e, m, microbatches_) < 0) return false;
     const auto at = static_cast<std::size_t>(incoming.edge * microbatches_ + m);
     if (state.messages[at] == Machine::MessageState::arrived) return false;

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "runtime/delay.h"
 #include "runtime/transport/local.h"
@@ -161,6 +162,38 @@ INSTANTIATE_TEST_SUITE_P(Runtime, LinksRun,
                            return std::string(std::get<0>(test.param).name) +
                                   (std::get<1>(test.param) ? "_by_socket" : "_in_one_process");
                          });
+
+// Copy engines take turns with compute; the gradients are those of the unpipelined model.
+TEST(LinksRun, of_the_toy_model_makes_the_references_gradients) {
+  const std::string offload = chain(
+      "  op F forward sequential { needs F at prev via rendezvous; acquires a; }\n"
+      "  op O offload on copy_out { needs F at here; }\n"
+      "  op L reload on copy_in { needs O at here; }\n"
+      "  op B backward sequential { needs L at here, B at next via rendezvous; "
+      "releases a; }\n"
+      "  op G reduce once { needs B at here of all; }\n",
+      kWindow +
+          "  order one on r {\n    let warm = min(ranks - 1 - r, microbatches);\n"
+          "    (F O L) * warm;\n    (F O L B) * (microbatches - warm);\n    B * warm;\n"
+          "    G;\n  }\n",
+      "in order one");
+  const std::string slots = chain(
+      "  op F forward sequential { needs F at prev via fifo 1; acquires a; }\n"
+      "  op B backward sequential { needs F at here, B at next via fifo 1; releases a; }\n"
+      "  op G reduce once { needs B at here of all; }\n",
+      kWindow);
+  for (const std::string& text : {offload, slots}) {
+    const ProvedText proved(text, 4);
+    ToyRun run(proved, {.stages = 4, .width = 5, .seed = 3});
+    DelayPlan plan;
+    ASSERT_TRUE(DelayPlan::parse("message=0.05,rare=30:1", 5, plan).ok());
+    run.wrap = [&](Transport& inner) {
+      return make_delayed_transport(inner, proved.facts(), plan);
+    };
+    run.run(3, 8);
+    run.expect_reference(3, 8);
+  }
+}
 
 // What verify refutes sticks here too, and the ranks say where.
 TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
