@@ -27,7 +27,8 @@ std::string rounds_taken(const Program& program) {
 // What begins anew with each step.
 std::string step_state(const Outline& outline) {
   const Program& program = outline.program;
-  std::vector<std::string> members = {"bool idle = true;"};
+  std::vector<std::string> members;
+  if (!outline.engines) members.push_back("bool idle = true;");
   if (has_rounds(program)) {
     members.push_back(fmt::format("int round = 0;  // the entry of hint {} to try first",
                                   program.dispatch.hint.name));
@@ -59,72 +60,96 @@ std::vector<std::string> offers(const Outline& outline) {
   const bool by_lane = dispatched_order(outline.program) >= 0 || outline.chunks > 1;
   const bool guarded = has_guards(outline);
   std::vector<std::string> texts;
-  const char* lane_check = outline.gaps ? "lane >= 0 && " : "";
+  std::vector<std::string> checks;
+  if (outline.gaps && (guarded || outline.engines)) checks.push_back("lane >= 0");
+  if (outline.engines) checks.push_back("kLanes[lane].engine == engine");
+  if (guarded) checks.push_back("has_room(lane, step_.held)");
   const std::string lane_offer =
-      guarded ? fmt::format(
-                    "{}has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{{}}",
-                    lane_check)
-              : "rows_.offer(lane, allowed)";
+      checks.empty()
+          ? "rows_.offer(lane, allowed)"
+          : fmt::format("{}{}rows_.offer(lane, allowed) : core::Choice{{}}",
+                        fmt::join(checks, " && "), outline.engines ? "\n           ? " : " ? ");
+  const std::string parameters = outline.engines
+                                     ? "core::Engine engine, const core::TaskSet* allowed"
+                                     : "const core::TaskSet* allowed";
+  const std::string arguments = offer_arguments(outline);
   if (by_lane) {
     texts.push_back(fill(R"(// The lowest microbatch of `lane` that may start and is allowed.
-[[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
+[[nodiscard]] core::Choice offer_lane(core::LaneId lane, $parameters$) const {
   return $offer$;
 })",
-                         {{"offer", lane_offer}}));
+                         {{"parameters", parameters}, {"offer", lane_offer}}));
   }
   if (outline.chunks == 1) {
     const std::string lane = lane_at(outline, "0");
     texts.push_back(fill(R"(// The lowest microbatch of `op` that may start and is allowed.
-[[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+[[nodiscard]] core::Choice offer(int op, $parameters$) const {
   $body$
 })",
-                         {{"body", by_lane ? "return offer_lane(" + lane + ", allowed);"
+                         {{"parameters", parameters},
+                          {"body", by_lane ? "return offer_lane(" + lane + ", " + arguments + ");"
                                            : "const core::LaneId lane = " + lane + ";\nreturn " +
                                                  lane_offer + ";"}}));
   } else {
     texts.push_back(fill(
         R"(// The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
 // else at the higher.
-[[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
+[[nodiscard]] core::Choice offer(int op, $parameters$) const {
   const bool up = kOps[op].kind == core::OpKind::forward;
   for (int i = 0; i < $chunks$; ++i) {
     const core::LaneId lane = $lane$;
-    if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
+    if (const core::Choice c = offer_lane(lane, $arguments$); c.starts()) return c;
   }
   return {};
 })",
-        {{"chunks", std::to_string(outline.chunks)},
+        {{"parameters", parameters},
+         {"arguments", arguments},
+         {"chunks", std::to_string(outline.chunks)},
          {"lane", lane_at(outline, fmt::format("up ? i : {} - i", outline.chunks - 1))}}));
   }
   return texts;
 }
 
+const char* is_busy(const Outline& outline) {
+  return outline.engines ? "!engines_.idle(engine)"
+                         : "engine != core::Engine::compute || !step_.idle";
+}
+
 // ready() and choose() of readiness-first dispatch.
 std::string free_dispatch(const Outline& outline) {
+  std::vector<std::string> checks;
+  if (outline.engines) checks.push_back("kLanes[lane].engine == engine");
+  if (has_guards(outline)) checks.push_back("has_room(lane, step_.held)");
   const std::string ready =
-      has_guards(outline)
-          ? "for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {\n"
-            "  if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);\n"
-            "}"
-          : "out = rows_.tasks();";
+      checks.empty()
+          ? "out = rows_.tasks();"
+          : fill(
+                "for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {\n"
+                "  if ($checks$)$line$out.row(lane) = rows_.tasks().row(lane);\n"
+                "}",
+                {{"checks", fmt::format("{}", fmt::join(checks, " && "))},
+                 {"line", checks.size() > 1 ? "\n    " : " "}});
   return fill(
       R"(void ready(core::Engine engine, core::TaskSet& out) const override {
   rows_.reset(out);
-  if (engine != core::Engine::compute || !step_.idle) return;
+  if ($busy$) return;
   $ready$
 }
 
 // $hint$
 [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                                   core::Time /*now*/) const override {
-  if (engine != core::Engine::compute || !step_.idle) return {};
+  if ($busy$) return {};
   $choice$
 })",
-      {{"ready", ready}, {"hint", hint_title(outline.program)}, {"choice", hint_choice(outline)}});
+      {{"busy", is_busy(outline)},
+       {"ready", ready},
+       {"hint", hint_title(outline.program)},
+       {"choice", hint_choice(outline)}});
 }
 
-std::string ordered_dispatch() {
-  return R"(void ready(core::Engine engine, core::TaskSet& out) const override {
+constexpr const char* kOneEngine =
+    R"(void ready(core::Engine engine, core::TaskSet& out) const override {
   rows_.reset(out);
   if (engine == core::Engine::compute && next_may_start()) out.add(order_.next());
 }
@@ -137,14 +162,58 @@ std::string ordered_dispatch() {
   if (allowed != nullptr && !allowed->contains(next)) return {};
   return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
 })";
+
+constexpr const char* kEngines =
+    R"(void ready(core::Engine engine, core::TaskSet& out) const override {
+  rows_.reset(out);
+  if (next_may_start(engine)) out.add(order_.next(engine));
+}
+
+// The order's next task of the engine, or none.
+[[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                  core::Time /*now*/) const override {
+  const core::Task next = order_.next(engine);
+  if (!next_may_start(engine)) return {};
+  if (allowed != nullptr && !allowed->contains(next)) return {};
+  return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
+})";
+
+constexpr const char* kNext = R"(
+
+[[nodiscard]] core::Task next_in_order(core::Engine engine) const override {
+  return order_.next(engine);
+})";
+
+std::string ordered_dispatch(const Outline& outline) {
+  return (outline.engines ? kEngines : kOneEngine) + std::string(outline.rendezvous ? kNext : "");
 }
 
 std::string next_may_start(const Outline& outline) {
-  return fill(
-      R"([[nodiscard]] bool next_may_start() const {
+  const bool guarded = has_guards(outline);
+  if (!outline.engines) {
+    return fill(R"([[nodiscard]] bool next_may_start() const {
   return step_.idle && rows_.contains(order_.next())$room$;
 })",
-      {{"room", has_guards(outline) ? " && has_room(order_.next().lane, step_.held)" : ""}});
+                {{"room", guarded ? " && has_room(order_.next().lane, step_.held)" : ""}});
+  }
+  return fill(R"([[nodiscard]] bool next_may_start(core::Engine engine) const {
+  const core::Task next = order_.next(engine);
+  return engines_.idle(engine) && rows_.contains(next)$room$;
+})",
+              {{"room", guarded ? " && has_room(next.lane, step_.held)" : ""}});
+}
+
+// What the engines are told: at a start, at an end, and when a rendezvous message is taken.
+std::string engines_started(const Outline& outline) {
+  return outline.engines ? "engines_.started(task);" : "step_.idle = false;";
+}
+std::string engines_finished(const Outline& outline) {
+  return outline.engines ? "engines_.finished(task);" : "step_.idle = true;";
+}
+std::string on_taken(const Outline& outline) {
+  if (!outline.rendezvous) return "";
+  return "\n\n  void on_taken(core::Message message, core::Time /*now*/) override {\n"
+         "    engines_.taken(message);\n  }";
 }
 
 }  // namespace
@@ -154,8 +223,12 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   const bool in_order = program.dispatch.in_order;
   const bool has_order = dispatched_order(program) >= 0;
   std::string begin;
+  if (outline.engines) begin = "engines_.begin_step(microbatches);";
   if (has_order) {
-    begin = "order_.reset(rows_.first_lane(), rows_.end_lane());\n" + order_call(outline);
+    const std::string facts = outline.engines && in_order ? name + "::facts, " : "";
+    begin += (begin.empty() ? "" : "\n") +
+             fmt::format("order_.reset({}rows_.first_lane(), rows_.end_lane());\n", facts) +
+             order_call(outline);
   }
   std::vector<std::string> helpers;
   if (in_order) {
@@ -164,29 +237,33 @@ std::string arbiter(const Outline& outline, const std::string& name) {
     for (std::string& offer : offers(outline)) helpers.push_back(std::move(offer));
   }
   const bool bound = has_order && Program::at(program.orders, dispatched_order(program)).file;
-  const std::string order_type = in_order ? "core::CommittedOrder"
-                                 : bound  ? "core::FollowedTasks"
-                                          : "core::FollowedOrder";
+  const std::string order_type = in_order && outline.engines ? "core::CommittedOrders"
+                                 : in_order                  ? "core::CommittedOrder"
+                                 : bound                     ? "core::FollowedTasks"
+                                                             : "core::FollowedOrder";
+  const std::string step = step_state(outline);
+  if (!step.empty())
+    helpers.insert(helpers.begin(), "struct Step {\n" + fill("  $step$\n};", {{"step", step}}));
   return fill(R"(
 class Arbiter final : public core::Arbiter {
  public:
-  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$) {}
+  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$)$engines$ {}
 
   [[nodiscard]] const core::ProgramFacts& facts() const override { return $name$::facts; }
   [[nodiscard]] int rank() const override { return rows_.rank(); }
 
   [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
     if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
+    $reset$
     $begin$
     return {};
   }
 
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+  void on_arrived(core::Message message, core::Time /*now*/) override { $arrived$
 
   void started(core::Task task, core::Time /*now*/) override {
     rows_.started(task);
-    step_.idle = false;
+    $engines_started$
     $acquire$
     $order_started$
     $rounds$
@@ -194,36 +271,39 @@ class Arbiter final : public core::Arbiter {
 
   void on_finished(core::Task task, core::Time /*now*/) override {
     rows_.finished(task);
-    step_.idle = true;
+    $engines_finished$
     $release$
   }
 
   $dispatch$
 
  private:
-  struct Step {
-    $step$
-  };
-
   $helpers$
 
   core::ReadyRows rows_;
-  Step step_;
+  $engines_member$
+  $step_member$
   $order_member$
 };
 )",
               {{"name", name},
                {"sequential", sequential_ops(program)},
+               {"engines", outline.engines ? fmt::format(", engines_({}::facts, rank)", name) : ""},
+               {"reset", step.empty() ? "" : "step_ = {};"},
                {"begin", begin},
-               {"order_started", !has_order ? ""
-                                 : in_order ? "order_.started();"
-                                 : bound    ? "order_.started(task);"
-                                            : "order_.started(task.lane);"},
+               {"arrived", "rows_.arrived(message); }" + on_taken(outline)},
+               {"engines_started", engines_started(outline)},
+               {"engines_finished", engines_finished(outline)},
+               {"engines_member", outline.engines ? "core::Engines engines_;" : ""},
+               {"step_member", step.empty() ? "" : "Step step_;"},
+               {"order_started", !has_order                     ? ""
+                                 : in_order && !outline.engines ? "order_.started();"
+                                 : bound                        ? "order_.started(task);"
+                                                                : "order_.started(task.lane);"},
                {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
                {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
                {"rounds", rounds_taken(program)},
-               {"dispatch", in_order ? ordered_dispatch() : free_dispatch(outline)},
-               {"step", step_state(outline)},
+               {"dispatch", in_order ? ordered_dispatch(outline) : free_dispatch(outline)},
                {"helpers", paragraphs(helpers)},
                {"order_member", has_order ? order_type + " order_;" : ""}});
 }

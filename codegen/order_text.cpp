@@ -393,8 +393,15 @@ for (int place = kBegin_$order$[rows_.rank()]; place < end; ++place) {
   if (used.contains("microbatches")) arguments += "microbatches, ";
   const std::string indent(sizeof "order_" + name.size(), ' ');
   if (!text.order.streams.empty()) {
-    then += ",\n" + indent + "[this, microbatches](int op, std::int64_t chunk) {\n" + indent +
-            "  return order_.has_left(rows_.lane(op, chunk), microbatches);\n" + indent + "}";
+    const char* left = outline.once
+                           ? "const core::LaneId lane = rows_.lane(op, chunk);\n"
+                             "return lane >= 0 && "
+                             "order_.has_left(lane, facts().tasks_of(lane, microbatches));"
+                           : "return order_.has_left(rows_.lane(op, chunk), microbatches);";
+    then += fill(
+        ",\n$indent$[this, microbatches](int op, std::int64_t chunk) {\n"
+        "$indent$  $left$\n$indent$}",
+        {{"indent", indent}, {"left", left}});
   }
   if (arguments.empty()) return fmt::format("order_{}({});", name, then);
   arguments.pop_back();  // the space

@@ -106,6 +106,9 @@ Outline outline_of(const Program& program) {
   Outline outline{.program = program,
                   .chunks = 1,
                   .gaps = false,
+                  .once = false,
+                  .rendezvous = false,
+                  .engines = false,
                   .bounded = {},
                   .rooms = {},
                   .givings = {},
@@ -115,6 +118,14 @@ Outline outline_of(const Program& program) {
   }
   const std::size_t places = at(program.ranks) * at(outline.chunks) * program.ops.size();
   outline.gaps = program.lanes.size() != places;
+  for (const spec::Edge& edge : program.edges) {
+    outline.rendezvous = outline.rendezvous || edge.rendezvous;
+  }
+  outline.engines = outline.rendezvous;
+  for (const spec::Lane& lane : program.lanes) {
+    outline.once = outline.once || lane.once;
+    outline.engines = outline.engines || lane.engine != spec::Engine::compute;
+  }
   outline.bounded = bounded_of(program);
   outline.rooms.resize(program.ops.size());
   outline.givings.resize(program.ops.size());

@@ -41,6 +41,9 @@ struct Outline {
   const spec::Program& program;
   int chunks = 1;     // the most stages on one rank
   bool gaps = false;  // some rank lacks an op at some chunk
+  bool once = false;  // some op has one task
+  bool rendezvous = false;
+  bool engines = false;  // core::Engines is needed: for a copy engine, or a rendezvous
   std::vector<Bounded> bounded;
   std::vector<std::vector<Room>> rooms;      // per op
   std::vector<std::vector<Giving>> givings;  // per op
@@ -75,6 +78,8 @@ struct Outline {
 [[nodiscard]] std::string arbiter(const Outline& outline, const std::string& name);
 // The hint as the language writes it, in a sentence.
 [[nodiscard]] std::string hint_title(const spec::Program& program);
+// What is passed to the arbiter's offer functions beside the op or the lane.
+[[nodiscard]] std::string offer_arguments(const Outline& outline);
 // The body of choose(): the hint as straight code.
 [[nodiscard]] std::string hint_choice(const Outline& outline);
 

@@ -14,38 +14,39 @@ namespace {
 using spec::Program;
 
 // One line: the op's task, if it has one that may start.
-std::string try_op(const Program& program, int op) {
-  return fmt::format("if (const core::Choice c = offer({}, allowed); c.starts()) return c;",
-                     op_constant(program, op));
+std::string try_op(const Outline& outline, int op) {
+  return fmt::format("if (const core::Choice c = offer({}, {}); c.starts()) return c;",
+                     op_constant(outline.program, op), offer_arguments(outline));
 }
 
-std::string last_op(const Program& program, int op) {
-  return fmt::format("return offer({}, allowed);", op_constant(program, op));
+std::string last_op(const Outline& outline, int op) {
+  return fmt::format("return offer({}, {});", op_constant(outline.program, op),
+                     offer_arguments(outline));
 }
 
 // The ops in turn. The last decides, unless more comes after.
-std::vector<std::string> chain(const Program& program, const std::vector<int>& ops, bool more) {
+std::vector<std::string> chain(const Outline& outline, const std::vector<int>& ops, bool more) {
   std::vector<std::string> texts;
   if (ops.empty() && !more) texts.push_back("return {};");
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const bool last = i + 1 == ops.size() && !more;
-    texts.push_back(last ? last_op(program, ops[i]) : try_op(program, ops[i]));
+    texts.push_back(last ? last_op(outline, ops[i]) : try_op(outline, ops[i]));
   }
   return texts;
 }
 
 // A case for each entry that may be the first to try.
-std::string rounds(const Program& program, const std::vector<int>& entries, bool more) {
+std::string rounds(const Outline& outline, const std::vector<int>& entries, bool more) {
   std::string text = "switch (step_.round) {\n";
   for (std::size_t first = 0; first < entries.size(); ++first) {
     std::vector<int> turn(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end());
     turn.insert(turn.end(), entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(first));
-    std::vector<std::string> body = chain(program, turn, more);
+    std::vector<std::string> body = chain(outline, turn, more);
     if (more) body.push_back("break;");
     const bool last = first + 1 == entries.size();
     text += fill("  $case$:  // $op$ first\n    $body$\n",
                  {{"case", last ? "default" : fmt::format("case {}", first)},
-                  {"op", Program::at(program.ops, entries[first]).name},
+                  {"op", Program::at(outline.program.ops, entries[first]).name},
                   {"body", lines(body)}});
   }
   return text + "}";
@@ -55,7 +56,7 @@ constexpr const char* kFollow = R"(core::Choice earliest;
 int place = core::FollowedOrder::kNoPlace;
 for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
   if (order_.next_place(lane) >= place) continue;
-  if (const core::Choice c = offer_lane(lane, allowed); c.starts()) {
+  if (const core::Choice c = offer_lane(lane, $allowed$); c.starts()) {
     earliest = c;
     place = order_.next_place(lane);
   }
@@ -64,7 +65,7 @@ if (earliest.starts()) return earliest;
 // Lanes that the order does not list, or not so often.)";
 
 constexpr const char* kFollowFile = R"(for (const core::Task task : order_.left()) {
-  if (!rows_.contains(task)$room$) continue;
+  if (!rows_.contains(task)$engine$$room$) continue;
   if (allowed != nullptr && !allowed->contains(task)) continue;
   return {.kind = core::Choice::Kind::start, .task = task, .until = core::Time{0}};
 }
@@ -99,6 +100,10 @@ std::string hint_title(const Program& program) {
                            : fmt::format("Hint {}: {}.", hint.name, rule);
 }
 
+std::string offer_arguments(const Outline& outline) {
+  return outline.engines ? "engine, allowed" : "allowed";
+}
+
 std::string hint_choice(const Outline& outline) {
   const Program& program = outline.program;
   const spec::Hint& hint = program.dispatch.hint;
@@ -111,19 +116,22 @@ std::string hint_choice(const Outline& outline) {
     }
   }
   if (hint.rule == spec::Hint::Rule::order && Program::at(program.orders, hint.order).file) {
+    const char* engine = outline.engines ? " || kLanes[task.lane].engine != engine" : "";
     const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane, step_.held)";
-    return fill(kFollowFile, {{"room", room}}) + "\n" + lines(chain(program, present, false));
+    return fill(kFollowFile, {{"room", room}, {"engine", engine}}) + "\n" +
+           lines(chain(outline, present, false));
   }
   if (hint.rule == spec::Hint::Rule::order) {
-    return kFollow + ("\n" + lines(chain(program, present, false)));
+    return fill(kFollow, {{"allowed", offer_arguments(outline)}}) +
+           ("\n" + lines(chain(outline, present, false)));
   }
-  if (!has_rounds(program)) return lines(chain(program, present, false));
+  if (!has_rounds(program)) return lines(chain(outline, present, false));
   std::vector<int> rest;
   for (const int op : present) {
     if (std::find(hint.ops.begin(), hint.ops.end(), op) == hint.ops.end()) rest.push_back(op);
   }
-  const std::string turns = rounds(program, hint.ops, !rest.empty());
-  return rest.empty() ? turns : turns + "\n" + lines(chain(program, rest, false));
+  const std::string turns = rounds(outline, hint.ops, !rest.empty());
+  return rest.empty() ? turns : turns + "\n" + lines(chain(outline, rest, false));
 }
 
 }  // namespace ripeline::codegen

@@ -1,4 +1,6 @@
 // ProgramFacts as constexpr tables, and the numbers that differ between stages or ranks.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "codegen/parts.h"
@@ -100,22 +102,58 @@ std::string lane_table(const Program& program) {
     for (int lane = first; lane < end; ++lane) {
       const spec::Lane& l = Program::at(program.lanes, lane);
       names += " " + program.lane_name(lane);
-      rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}}}", op_constant(program, l.op),
-                                 l.stage, l.rank, l.chunk, name_of(l.engine)));
+      rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}{}}}",
+                                 op_constant(program, l.op), l.stage, l.rank, l.chunk,
+                                 name_of(l.engine), l.once ? ", true" : ""));
     }
     ranks.push_back(names + "\n" + wrap(rows, kWidth));
   }
-  return array("core::LaneFacts", "kLanes", "Op, stage, rank, chunk, engine.", lines(ranks));
+  const bool once = std::any_of(program.lanes.begin(), program.lanes.end(),
+                                [](const spec::Lane& lane) { return lane.once; });
+  return array(
+      "core::LaneFacts", "kLanes",
+      once ? "Op, stage, rank, chunk, engine, once (if so)." : "Op, stage, rank, chunk, engine.",
+      lines(ranks));
+}
+
+// {0, 6}, and what the edge has beyond that.
+std::string edge_row(const spec::Edge& e) {
+  const char* of = e.of == spec::Of::same ? "same" : e.of == spec::Of::all ? "all" : "before";
+  std::string text = fmt::format("{{{}, {}", e.producer, e.consumer);
+  const bool ordered = e.fifo || e.rendezvous;
+  if (ordered || e.inbox >= 0 || e.of != spec::Of::same) text += fmt::format(", core::Of::{}", of);
+  if (ordered || e.inbox >= 0) text += fmt::format(", {}", e.inbox);
+  if (ordered) text += e.fifo ? ", true" : ", false";
+  if (e.rendezvous) text += ", true";
+  return text + "}";
 }
 
 std::string edge_table(const Program& program) {
   std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
   for (const spec::Edge& e : program.edges) {
     ranks[static_cast<std::size_t>(Program::at(program.lanes, e.consumer).rank)].push_back(
-        fmt::format("{{{}, {}}}", e.producer, e.consumer));
+        edge_row(e));
   }
+  const bool plain =
+      std::all_of(program.edges.begin(), program.edges.end(), [](const spec::Edge& e) {
+        return e.of == spec::Of::same && e.inbox < 0 && !e.fifo && !e.rendezvous;
+      });
   return array("core::EdgeFacts", "kEdges",
-               "The producer's lane, the consumer's; by the consumer's rank.", grouped(ranks));
+               plain ? "The producer's lane, the consumer's; by the consumer's rank."
+                     : "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
+                       "rendezvous);\n// by the consumer's rank.",
+               grouped(ranks));
+}
+
+std::string inbox_table(const Program& program) {
+  std::vector<std::string> rows;
+  for (const spec::Inbox& inbox : program.inboxes) {
+    rows.push_back(fmt::format("{{{}, {}, {}, {}}}", quoted(inbox.channel), inbox.rank, inbox.stage,
+                               inbox.slots));
+  }
+  return array("core::InboxFacts", "kInboxes",
+               "Channel (empty: of one edge), rank, stage (-1: of the rank), slots.",
+               wrap(rows, kWidth));
 }
 
 std::string pool_table(const Program& program, const Peaks* peaks) {
@@ -167,6 +205,7 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
   if (!program.pools.empty()) text += pool_table(program, peaks) + "\n";
   const std::string uses = use_table(program);
   if (!uses.empty()) text += uses + "\n";
+  if (!program.inboxes.empty()) text += inbox_table(program) + "\n";
   text += fill(R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = $name$,
@@ -181,6 +220,7 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
     .edges = $edges$,
     .pools = $pools$,
     .uses = $uses$,
+    $inboxes$
 };
 )",
                {{"name", quoted(program.name)},
@@ -193,7 +233,8 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
                 {"no_limit", program.microbatches.max ? "" : "  // no limit"},
                 {"edges", program.edges.empty() ? "{}" : "kEdges"},
                 {"pools", program.pools.empty() ? "{}" : "kPools"},
-                {"uses", uses.empty() ? "{}" : "kUses"}});
+                {"uses", uses.empty() ? "{}" : "kUses"},
+                {"inboxes", program.inboxes.empty() ? "" : ".inboxes = kInboxes,"}});
   return text;
 }
 

@@ -56,6 +56,9 @@ class Arbiter {
 
   virtual void on_finished(Task task, Time now) = 0;
   virtual void on_arrived(Message message, Time now) = 0;
+  // A rendezvous message that a task of this rank has sent was taken; until then its engine, which
+  // hands it over, is not idle.
+  virtual void on_taken(Message /*message*/, Time /*now*/) {}
 
   // Replaces `out` by the tasks that may start on `engine` now: needs met and arrived, engine idle,
   // room in every resource, and its turn under a committed order.
@@ -64,6 +67,10 @@ class Arbiter {
   // The hint's choice among ready(engine), or among those of it that are in `allowed` if that is
   // not null.
   [[nodiscard]] virtual Choice choose(Engine engine, const TaskSet* allowed, Time now) const = 0;
+
+  // The next task of the engine in the rank's committed order; lane -1: the order has ended, or the
+  // dispatch commits to none.
+  [[nodiscard]] virtual Task next_in_order(Engine /*engine*/) const { return {}; }
 
   // `task` is in ready(engine) and starts.
   virtual void started(Task task, Time now) = 0;

@@ -18,7 +18,8 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       self_(self),
       arbiter_(arbiter),
       agreement_(agreement),
-      ledger_(ledger) {
+      ledger_(ledger),
+      links_(facts_, self.rank) {
   assert(arbiter.rank() == self.rank);
   for (std::size_t i = 0; i < facts_.lanes.size(); ++i) {
     const LaneFacts& lane = facts_.lanes[i];
@@ -28,19 +29,14 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       engines_.push_back(lane.engine);
     }
   }
-  sends_of_.resize(at(lanes_));
   first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
-    if (facts_.lanes[at(facts_.edges[i].consumer)].rank == self_.rank) {
-      if (edges_++ == 0) first_edge_ = edge;
-      ++first_need_[at(facts_.edges[i].consumer - first_lane_ + 1)];
-      local_.push_back(facts_.crosses_ranks(edge) ? -1 : facts_.edges[i].producer);
-    }
-    const LaneId producer = facts_.edges[i].producer;
-    if (facts_.lanes[at(producer)].rank == self_.rank && facts_.crosses_ranks(edge)) {
-      sends_of_[at(producer - first_lane_)].push_back(edge);
-    }
+    const EdgeFacts& e = facts_.edges[i];
+    if (facts_.lanes[at(e.consumer)].rank != self_.rank) continue;
+    if (local_.empty()) first_edge_ = edge;
+    ++first_need_[at(e.consumer - first_lane_ + 1)];
+    local_.push_back(facts_.crosses_ranks(edge) ? -1 : e.producer);
   }
   first_need_[0] = first_edge_;
   for (std::size_t i = 1; i < first_need_.size(); ++i) first_need_[i] += first_need_[i - 1];
@@ -79,57 +75,90 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   step_ = step;
   microbatches_ = microbatches;
   finished_ = 0;
-  expected_ = std::int64_t{lanes_} * microbatches;
-  progress_.assign(at(expected_), Progress::waiting);
-  arrived_.assign(at(edges_) * at(microbatches), 0);
-  pending_sends_.reserve(at(expected_));
+  expected_ = 0;
+  for (LaneId lane = first_lane_; lane < first_lane_ + lanes_; ++lane) {
+    expected_ += facts_.tasks_of(lane, microbatches);
+  }
+  progress_.assign(at(lanes_) * at(microbatches), Progress::waiting);
+  links_.begin_step(microbatches);
   for (const Early& early : early_) {
-    if (early.step == step) accept(early.message, now);
+    if (early.step != step) continue;
+    if (failure_ = accept(early, now); !failure_.ok()) return failure_;
   }
   // Before the first step messages of several steps may have come; the next one's stay.
   std::erase_if(early_, [step](const Early& early) { return early.step != step + 1; });
   return {};
 }
 
-Status Executor::arrived(std::int64_t step, Message message, Time now) {
-  if (!failure_.ok()) return failure_;
-  if (!is_incoming(message.edge)) {
-    return invalid("a message of edge " + std::to_string(message.edge) +
-                   " has arrived, which does not lead here from another rank");
+Status Executor::check_incoming(std::int64_t step, Message message, const std::string& what) const {
+  if (!links_.is_incoming(message.edge)) {
+    return invalid("a message of edge " + std::to_string(message.edge) + " " + what +
+                   ", which does not lead here from another rank");
   }
   if (message.microbatch < 0) {
-    return invalid("a message of microbatch " + std::to_string(message.microbatch) +
-                   " has arrived");
+    return invalid("a message of microbatch " + std::to_string(message.microbatch) + " " + what);
   }
-  if (step_ < 0 || step == step_ + 1) return keep_early(step, message);
-  if (step == step_ && message.microbatch < microbatches_ && !has_arrived(message)) {
-    accept(message, now);
-    return {};
+  if (step_ < 0 || step == step_ + 1) return {};
+  const EdgeFacts& e = facts_.edges[at(message.edge)];
+  const int wanted = facts_.needed_by(message.edge, message.microbatch, microbatches_);
+  const std::string name = task_name(facts_, {e.producer, message.microbatch});
+  const std::string whole = name + " at " + task_name(facts_, {e.consumer, wanted}) + " " + what;
+  if (step != step_) return invalid(whole + " for step " + std::to_string(step));
+  if (message.microbatch >= facts_.tasks_of(e.producer, microbatches_)) {
+    return invalid(whole + "; there are " + std::to_string(microbatches_) + " microbatches");
   }
-  const Task consumer{facts_.edges[at(message.edge)].consumer, message.microbatch};
-  const Task producer{facts_.edges[at(message.edge)].producer, message.microbatch};
-  const std::string what =
-      task_name(facts_, producer) + " at " + task_name(facts_, consumer) + " has arrived";
-  if (step != step_) return invalid(what + " for step " + std::to_string(step));
-  if (message.microbatch < microbatches_) return invalid(what + " twice");
-  return invalid(what + "; there are " + std::to_string(microbatches_) + " microbatches");
+  if (wanted < 0) return invalid(name + " " + what + ", and no task needs it");
+  return {};
 }
 
-Status Executor::keep_early(std::int64_t step, Message message) {
-  const Early early{step, message};
-  if (step < 0) return invalid("a message has arrived for step " + std::to_string(step));
-  if (std::find(early_.begin(), early_.end(), early) != early_.end()) {
-    const Task producer{facts_.edges[at(message.edge)].producer, message.microbatch};
-    return invalid(task_name(facts_, producer) + " has arrived twice for step " +
-                   std::to_string(step));
+Status Executor::arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal) {
+  if (!failure_.ok()) return failure_;
+  if (Status status = check_incoming(step, message, "has arrived"); !status.ok()) return status;
+  const Early incoming{step, message, ordinal, false};
+  return step == step_ ? accept(incoming, now) : keep_early(incoming);
+}
+
+Status Executor::announced(std::int64_t step, Message message, std::int32_t ordinal) {
+  if (!failure_.ok()) return failure_;
+  if (Status status = check_incoming(step, message, "was announced"); !status.ok()) return status;
+  const Early incoming{step, message, ordinal, true};
+  return step == step_ ? accept(incoming, {}) : keep_early(incoming);
+}
+
+Status Executor::granted(std::int64_t step, Message message, Time now) {
+  if (!failure_.ok()) return failure_;
+  if (step != step_) return invalid("a message was granted for step " + std::to_string(step));
+  if (const std::string why = links_.granted(message); !why.empty()) return invalid(why);
+  if (facts_.edges[at(message.edge)].rendezvous) arbiter_.on_taken(message, now);
+  return {};
+}
+
+Status Executor::keep_early(const Early& early) {
+  const char* what = early.announced ? "was announced" : "has arrived";
+  if (early.step < 0) {
+    return invalid(std::string("a message ") + what + " for step " + std::to_string(early.step));
+  }
+  const auto is_same = [&](const Early& e) {
+    return e.step == early.step && e.message == early.message && e.announced == early.announced;
+  };
+  if (std::find_if(early_.begin(), early_.end(), is_same) != early_.end()) {
+    const Task producer{facts_.edges[at(early.message.edge)].producer, early.message.microbatch};
+    return invalid(task_name(facts_, producer) + " " + what + " twice for step " +
+                   std::to_string(early.step));
   }
   early_.push_back(early);
   return {};
 }
 
-void Executor::accept(Message message, Time now) {
-  arrived_[index(message)] = 1;
-  arbiter_.on_arrived(message, now);
+// Of this step.
+Status Executor::accept(const Early& incoming, Time now) {
+  handed_over_.clear();
+  const std::string why = incoming.announced
+                              ? links_.announced(incoming.message, incoming.ordinal)
+                              : links_.arrived(incoming.message, incoming.ordinal, handed_over_);
+  if (!why.empty()) return invalid(why);
+  for (const Message message : handed_over_) arbiter_.on_arrived(message, now);
+  return {};
 }
 
 Status Executor::finished(Task task, Time now) {
@@ -142,11 +171,9 @@ Status Executor::finished(Task task, Time now) {
     return invalid(task_name(facts_, task) + " has finished, but it does not run");
   }
   progress_[index(task)] = Progress::done;
-  busy_[engine_of(task.lane)] = false;
+  running_[engine_of(task.lane)] = false;
   ++finished_;
-  for (const EdgeId edge : sends_of_[at(task.lane - first_lane_)]) {
-    pending_sends_.push_back({edge, task.microbatch});
-  }
+  links_.ended(task);
   arbiter_.on_finished(task, now);
   if (const Status status = ledger_.finished(task); !status.ok()) {
     failure_ = breach(status.message());
@@ -160,17 +187,20 @@ void Executor::failed(Status status) {
 
 Status Executor::poll(Time now, std::vector<Command>& commands) {
   if (!failure_.ok()) return failure_;
-  for (const Message message : pending_sends_) {
-    commands.push_back({.kind = Command::Kind::send, .task = {}, .message = message, .until = {}});
-  }
-  pending_sends_.clear();
-  if (step_done()) return {};
+  starts_.clear();
   for (const Engine engine : engines_) {
-    if (busy_[static_cast<std::size_t>(engine)]) continue;
-    failure_ = poll_engine(engine, now, commands);
-    if (!failure_.ok()) return failure_;
+    if (finished_ == expected_) break;
+    if (is_busy(engine)) continue;
+    if (failure_ = poll_engine(engine, now, starts_); !failure_.ok()) break;
   }
-  return {};
+  // What is sent and granted first: a start may keep the caller for as long as the task runs.
+  links_.poll(arbiter_, commands);
+  commands.insert(commands.end(), starts_.begin(), starts_.end());
+  return failure_;
+}
+
+bool Executor::is_busy(Engine engine) const {
+  return running_[static_cast<std::size_t>(engine)] || links_.hands_over(engine);
 }
 
 Status Executor::poll_engine(Engine engine, Time now, std::vector<Command>& commands) {
@@ -204,23 +234,29 @@ Status Executor::poll_engine(Engine engine, Time now, std::vector<Command>& comm
 
 Status Executor::start(Task task, Time now) {
   progress_[index(task)] = Progress::running;
-  busy_[engine_of(task.lane)] = true;
+  running_[engine_of(task.lane)] = true;
+  links_.started(task);
   arbiter_.started(task, now);
   agreement_.started(task);
   const Status status = ledger_.started(task);
   return status.ok() ? Status{} : breach(status.message());
 }
 
-bool Executor::met(EdgeId edge, int microbatch) const {
+int Executor::first_missing(EdgeId edge, int microbatch) const {
   const LaneId producer = local_[at(edge - first_edge_)];
-  return producer < 0 ? has_arrived({edge, microbatch})
-                      : progress_[index(Task{producer, microbatch})] == Progress::done;
+  const MicrobatchSpan needed = facts_.needed(edge, microbatch, microbatches_);
+  for (int m = needed.first; m < needed.last; ++m) {
+    const bool here = producer < 0 ? links_.has_arrived({edge, m})
+                                   : progress_[index(Task{producer, m})] == Progress::done;
+    if (!here) return m;
+  }
+  return -1;
 }
 
 bool Executor::needs_met(Task task) const {
   const EdgeId end = first_need_[at(task.lane - first_lane_ + 1)];
   for (EdgeId edge = first_need_[at(task.lane - first_lane_)]; edge < end; ++edge) {
-    if (!met(edge, task.microbatch)) return false;
+    if (first_missing(edge, task.microbatch) >= 0) return false;
   }
   return true;
 }
@@ -237,10 +273,11 @@ std::string Executor::counters() const {
   for (int i = 0; i < std::min(lanes_, kMost); ++i) {
     const auto first =
         progress_.begin() + static_cast<std::ptrdiff_t>(index(Task{first_lane_ + i, 0}));
-    const auto waiting = std::count(first, first + microbatches_, Progress::waiting);
-    const auto ended = std::count(first, first + microbatches_, Progress::done);
+    const int tasks = facts_.tasks_of(first_lane_ + i, microbatches_);
+    const auto waiting = std::count(first, first + tasks, Progress::waiting);
+    const auto ended = std::count(first, first + tasks, Progress::done);
     text += (i == 0 ? " " : ", ") + lane_name(facts_, first_lane_ + i) + " started " +
-            std::to_string(microbatches_ - waiting) + ", ended " + std::to_string(ended);
+            std::to_string(tasks - waiting) + ", ended " + std::to_string(ended);
   }
   if (lanes_ > kMost) text += " …";
   int shown = 0;
@@ -255,21 +292,11 @@ std::string Executor::counters() const {
 
 bool Executor::is_ours(Task task) const {
   return task.lane >= first_lane_ && task.lane < first_lane_ + lanes_ && task.microbatch >= 0 &&
-         task.microbatch < microbatches_;
+         task.microbatch < facts_.tasks_of(task.lane, microbatches_);
 }
-
-bool Executor::is_incoming(EdgeId edge) const {
-  return edge >= first_edge_ && edge < first_edge_ + edges_ && facts_.crosses_ranks(edge);
-}
-
-bool Executor::has_arrived(Message message) const { return arrived_[index(message)] != 0; }
 
 std::size_t Executor::index(Task task) const {
   return at(task.lane - first_lane_) * at(microbatches_) + at(task.microbatch);
-}
-
-std::size_t Executor::index(Message message) const {
-  return at(message.edge - first_edge_) * at(microbatches_) + at(message.microbatch);
 }
 
 std::size_t Executor::engine_of(LaneId lane) const {
@@ -281,25 +308,33 @@ std::string Executor::missing_needs(Task task) const {
   const auto add = [&](const std::string& need) {
     missing += (missing.empty() ? "" : " and ") + need;
   };
-  for (EdgeId edge = first_edge_; edge < first_edge_ + edges_; ++edge) {
+  const auto lane = at(task.lane - first_lane_);
+  for (EdgeId edge = first_need_[lane]; edge < first_need_[lane + 1]; ++edge) {
+    const int m = first_missing(edge, task.microbatch);
+    if (m < 0) continue;
     const EdgeFacts& e = facts_.edges[at(edge)];
-    if (e.consumer != task.lane) continue;
-    if (met(edge, task.microbatch)) continue;
-    const std::string producer = task_name(facts_, {e.producer, task.microbatch});
+    const std::string producer = task_name(facts_, {e.producer, m});
     const int owes = facts_.lanes[at(e.producer)].rank;
-    add(owes == self_.rank ? producer : producer + " from rank " + std::to_string(owes));
+    if (owes == self_.rank) {
+      add(producer);
+      continue;
+    }
+    const std::string why = links_.why_not_granted({edge, m});
+    add(producer + " from rank " + std::to_string(owes) +
+        (why.empty() ? "" : ", whose message waits for " + why));
   }
   return missing;
 }
 
 std::string Executor::waiting(int lines) const {
-  std::string text;
+  if (step_ < 0) return {};
+  std::string text = links_.waiting(lines / 2);
+  lines -= static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   for (LaneId lane = first_lane_; lane < first_lane_ + lanes_ && lines > 0; ++lane) {
     Task task{lane, 0};
-    while (task.microbatch < microbatches_ && progress_[index(task)] == Progress::done) {
-      ++task.microbatch;
-    }
-    if (task.microbatch == microbatches_) continue;
+    const int tasks = facts_.tasks_of(lane, microbatches_);
+    while (task.microbatch < tasks && progress_[index(task)] == Progress::done) ++task.microbatch;
+    if (task.microbatch == tasks) continue;
     text += "rank " + std::to_string(self_.rank) + ": " + task_name(facts_, task);
     if (progress_[index(task)] == Progress::running) {
       text += " runs\n";

@@ -15,7 +15,7 @@
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 1;
+inline constexpr int kCoreVersion = 2;
 
 struct OpFacts {
   std::string_view name;
@@ -28,13 +28,37 @@ struct LaneFacts {
   int rank;
   int chunk;  // the stage's position among its rank's stages
   Engine engine;
+  bool once = false;  // one task, of microbatch 0, whatever the number of microbatches
 };
 
-// `consumer` needs `producer`, same microbatch. A message when their ranks differ; without payload
-// when their stages are the same.
+// Which tasks of the producer a task needs: that of its microbatch, that of the one before
+// (nothing, for the first), or every one.
+enum class Of : std::uint8_t { same, before, all };
+
+// `consumer` needs `producer`. A message when their ranks differ; without payload when their stages
+// are the same. How messages travel is in core/links.h.
 struct EdgeFacts {
   LaneId producer;
   LaneId consumer;
+  Of of = Of::same;
+  int inbox = -1;           // index into inboxes; -1: a slot for each message
+  bool fifo = false;        // handed over in the order in which the producer ended
+  bool rendezvous = false;  // taken when its consumer is the next in its rank's order
+};
+
+// Slots at a receiver: of one edge (then `channel` is empty), or of a channel's instance, which
+// edges share.
+struct InboxFacts {
+  std::string_view channel;
+  int rank;
+  int stage;  // -1: of the whole rank
+  std::int64_t slots;
+};
+
+// Microbatches first .. last - 1.
+struct MicrobatchSpan {
+  int first = 0;
+  int last = 0;
 };
 
 // One instance of a resource: of a stage (then `stage` is it) or of a rank (then `stage` is -1).
@@ -71,11 +95,31 @@ struct ProgramFacts {
   std::span<const EdgeFacts> edges;  // by consumer
   std::span<const PoolFacts> pools;
   std::span<const UseFacts> uses;  // by lane
+  std::span<const InboxFacts> inboxes = {};
 
   [[nodiscard]] constexpr bool crosses_ranks(EdgeId edge) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
     return lanes[static_cast<std::size_t>(e.producer)].rank !=
            lanes[static_cast<std::size_t>(e.consumer)].rank;
+  }
+  // How many tasks a lane has.
+  [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {
+    return lanes[static_cast<std::size_t>(lane)].once ? 1 : microbatches;
+  }
+  // The producer's microbatches that the consumer's task of `microbatch` needs.
+  [[nodiscard]] constexpr MicrobatchSpan needed(EdgeId edge, int microbatch,
+                                                int microbatches) const {
+    const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
+    if (e.of == Of::all) return {0, tasks_of(e.producer, microbatches)};
+    if (e.of == Of::same) return {microbatch, microbatch + 1};
+    return {microbatch > 0 ? microbatch - 1 : 0, microbatch};
+  }
+  // The first microbatch of the consumer that needs the producer's task of `microbatch`; -1: none.
+  [[nodiscard]] constexpr int needed_by(EdgeId edge, int microbatch, int microbatches) const {
+    const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
+    if (e.of == Of::all) return 0;
+    if (e.of == Of::same) return microbatch;
+    return microbatch + 1 < microbatches ? microbatch + 1 : -1;
   }
   [[nodiscard]] constexpr bool admits(int microbatches) const {
     return microbatches >= min_microbatches &&

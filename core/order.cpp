@@ -16,6 +16,11 @@ void CommittedOrder::add(LaneId lane) {
   tasks_.push_back({lane, listed_[static_cast<std::size_t>(lane - first_lane_)]++});
 }
 
+void CommittedOrders::reset(const ProgramFacts& facts, LaneId first_lane, LaneId end_lane) {
+  facts_ = &facts;
+  for (CommittedOrder& order : orders_) order.reset(first_lane, end_lane);
+}
+
 void FollowedOrder::reset(LaneId first_lane, LaneId end_lane) {
   first_lane_ = first_lane;
   lanes_.resize(static_cast<std::size_t>(end_lane - first_lane));

@@ -6,11 +6,13 @@
 // taken while it is written, before the step's first task; one thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
 
+#include "core/facts.h"
 #include "core/task.h"
 
 namespace ripeline::core {
@@ -37,6 +39,33 @@ class CommittedOrder {
   std::vector<std::int32_t> listed_;  // per lane: its occurrences so far
   std::vector<Task> tasks_;
   std::size_t place_ = 0;
+};
+
+// What each engine of a rank does next, of one order for all of them.
+class CommittedOrders {
+ public:
+  void reset(const ProgramFacts& facts, LaneId first_lane, LaneId end_lane);
+  void add(LaneId lane) {
+    if (lane >= 0) of(lane).add(lane);
+  }
+  void add(Task task) { of(task.lane).add(task); }
+  [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {
+    return lane >= 0 && orders_[engine_of(lane)].has_left(lane, microbatches);
+  }
+
+  [[nodiscard]] Task next(Engine engine) const {
+    return orders_[static_cast<std::size_t>(engine)].next();
+  }
+  void started(LaneId lane) { of(lane).started(); }
+
+ private:
+  [[nodiscard]] std::size_t engine_of(LaneId lane) const {
+    return static_cast<std::size_t>(facts_->lanes[static_cast<std::size_t>(lane)].engine);
+  }
+  [[nodiscard]] CommittedOrder& of(LaneId lane) { return orders_[engine_of(lane)]; }
+
+  const ProgramFacts* facts_ = nullptr;
+  std::array<CommittedOrder, 3> orders_;
 };
 
 // Where each lane's next occurrence stands.

@@ -17,4 +17,17 @@ std::string pool_name(const ProgramFacts& facts, int pool) {
                                                 : " of stage " + std::to_string(p.stage));
 }
 
+std::string inbox_name(const ProgramFacts& facts, int inbox) {
+  const InboxFacts& box = facts.inboxes[static_cast<std::size_t>(inbox)];
+  if (!box.channel.empty()) {
+    return std::string(box.channel) + (box.stage < 0 ? " of rank " + std::to_string(box.rank)
+                                                     : " of stage " + std::to_string(box.stage));
+  }
+  for (const EdgeFacts& e : facts.edges) {
+    if (e.inbox != inbox) continue;
+    return "the slots from " + lane_name(facts, e.producer) + " to " + lane_name(facts, e.consumer);
+  }
+  return {};
+}
+
 }  // namespace ripeline::core

@@ -1,5 +1,6 @@
 #include "core/probe.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <vector>
@@ -75,7 +76,10 @@ std::string look(const Arbiter& arbiter, Engine engine, int microbatches) {
     if (!known || !left.contains(choice.task)) return text + " which was not allowed";
     left.remove(choice.task);
   }
-  return text + (arbiter.choose(engine, &left, Time{0}).starts() ? " and more" : "");
+  if (arbiter.choose(engine, &left, Time{0}).starts()) text += " and more";
+  const bool asked = std::any_of(facts.edges.begin(), facts.edges.end(),
+                                 [](const EdgeFacts& e) { return e.rendezvous; });
+  return asked ? text + " next" + name(arbiter.next_in_order(engine)) : text;
 }
 
 class Player {
@@ -123,6 +127,7 @@ class Player {
     }
     if (!number(text, b)) return false;
     if (word == "arrive") return arbiter_->on_arrived({a, b}, Time{0}), true;
+    if (word == "taken") return arbiter_->on_taken({a, b}, Time{0}), true;
     if (word == "start") return arbiter_->started({a, b}, Time{0}), true;
     if (word == "end") return arbiter_->on_finished({a, b}, Time{0}), true;
     return false;
@@ -144,9 +149,15 @@ std::string facts_text(const ProgramFacts& facts) {
     text += "op " + std::string(o.name) + line("", static_cast<int>(o.kind));
   }
   for (const LaneFacts& l : facts.lanes) {
-    text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine));
+    text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine), l.once);
   }
-  for (const EdgeFacts& e : facts.edges) text += line("edge", e.producer, e.consumer);
+  for (const EdgeFacts& e : facts.edges) {
+    text +=
+        line("edge", e.producer, e.consumer, static_cast<int>(e.of), e.inbox, e.fifo, e.rendezvous);
+  }
+  for (const InboxFacts& i : facts.inboxes) {
+    text += "inbox '" + std::string(i.channel) + "'" + line("", i.rank, i.stage, i.slots);
+  }
   for (const PoolFacts& p : facts.pools) {
     text += "pool " + std::string(p.resource) + " '" + std::string(p.unit) + "'" +
             line("", p.rank, p.stage, p.capacity);

@@ -5,11 +5,13 @@
 //   guard LANE FORMULA            what a task of the lane finds when h0, h1, … is held of each pool
 //   acquire LANE POOL FORMULA     what is held after its start, where that differs
 //   release LANE POOL FORMULA     and after its end
-// then, for each `?` in the script, what the arbiter offers and chooses there. Formulas come from
+// then, for each `?` in the script, what the arbiter offers and chooses there (and, if some link
+// is a rendezvous, what is next in its order). Formulas come from
 // the header's own templates, which are the same text that the arbiter runs on integers. A script:
 //   rank 1                        another arbiter, of this rank
 //   begin 2                       a step with this many microbatches
 //   arrive EDGE MICROBATCH        start LANE MICROBATCH        end LANE MICROBATCH
+//   taken EDGE MICROBATCH         of a rendezvous message that this rank sends
 //   ?
 // Pure functions; values.
 #pragma once
@@ -76,7 +78,8 @@ struct Probe {
 [[nodiscard]] std::string play(const std::function<std::unique_ptr<Arbiter>(int)>& make_arbiter,
                                std::string_view script);
 // What a step's state looks like from outside: per engine the ready tasks, then the same in order
-// of choice, each chosen among what the ones before it left.
+// of choice, each chosen among what the ones before it left; with rendezvous also the next task in
+// order.
 [[nodiscard]] std::string look(const Arbiter& arbiter, int microbatches);
 
 }  // namespace ripeline::core

@@ -27,15 +27,19 @@ ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<
         std::find(sequential_ops.begin(), sequential_ops.end(), l.op) != sequential_ops.end();
     sequential_.push_back(sequential ? 1 : 0);
   }
-  needs_.assign(at(end_lane_ - first_lane_), 0);
+  needs_.resize(at(end_lane_ - first_lane_));
   feeds_.resize(needs_.size());
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const EdgeFacts& e = facts.edges[i];
     if (e.consumer < first_lane_ || e.consumer >= end_lane_) continue;
-    ++needs_[at(e.consumer - first_lane_)];
-    if (!facts.crosses_ranks(static_cast<EdgeId>(i))) {
-      feeds_[at(e.producer - first_lane_)].push_back(e.consumer);
+    const auto edge = static_cast<EdgeId>(i);
+    Needs& needs = needs_[at(e.consumer - first_lane_)];
+    if (e.of == Of::same) {
+      ++needs.same;
+    } else {
+      needs.other.push_back(edge);
     }
+    if (!facts.crosses_ranks(edge)) feeds_[at(e.producer - first_lane_)].push_back(edge);
   }
   reset(tasks_);
 }
@@ -49,25 +53,36 @@ Status ReadyRows::begin_step(int microbatches) {
   unmet_.resize(needs_.size() * at(microbatches));
   reset(tasks_);
   for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
-    const std::uint32_t needs = needs_[at(lane - first_lane_)];
-    for (int m = 0; m < microbatches; ++m) {
-      const std::uint32_t unmet = needs + (is_sequential(lane) && m > 0 ? 1U : 0U);
-      unmet_[at(lane - first_lane_) * at(microbatches) + at(m)] = unmet;
+    const Needs& needs = needs_[at(lane - first_lane_)];
+    for (int m = 0; m < facts_.tasks_of(lane, microbatches); ++m) {
+      int unmet = needs.same + (is_sequential(lane) && m > 0 ? 1 : 0);
+      for (const EdgeId edge : needs.other) {
+        const MicrobatchSpan needed = facts_.needed(edge, m, microbatches);
+        unmet += needed.last - needed.first;
+      }
+      unmet_[at(lane - first_lane_) * at(microbatches) + at(m)] = static_cast<std::uint32_t>(unmet);
       if (unmet == 0) tasks_.add({lane, m});
     }
   }
   return {};
 }
 
-void ReadyRows::arrived(Message message) {
-  meet(facts_.edges[at(message.edge)].consumer, message.microbatch);
-}
+void ReadyRows::arrived(Message message) { here(message.edge, message.microbatch); }
 
 void ReadyRows::finished(Task task) {
-  for (const LaneId consumer : feeds_[at(task.lane - first_lane_)]) meet(consumer, task.microbatch);
-  if (is_sequential(task.lane) && task.microbatch + 1 < microbatches_) {
+  for (const EdgeId edge : feeds_[at(task.lane - first_lane_)]) here(edge, task.microbatch);
+  if (is_sequential(task.lane) && task.microbatch + 1 < facts_.tasks_of(task.lane, microbatches_)) {
     meet(task.lane, task.microbatch + 1);
   }
+}
+
+void ReadyRows::here(EdgeId edge, int microbatch) {
+  const EdgeFacts& e = facts_.edges[at(edge)];
+  if (e.of == Of::same) return meet(e.consumer, microbatch);
+  const int first = facts_.needed_by(edge, microbatch, microbatches_);
+  if (first < 0) return;
+  const int last = e.of == Of::all ? facts_.tasks_of(e.consumer, microbatches_) : first + 1;
+  for (int m = first; m < last; ++m) meet(e.consumer, m);
 }
 
 void ReadyRows::meet(LaneId lane, int microbatch) {

@@ -1,9 +1,10 @@
 // ReadyRows: which tasks of a rank have their needs met.
 //
-// What every generated arbiter shares. It counts, per task, the needs that are not met yet: one for
-// each edge of its lane, and one more for a sequential op, the microbatch before. At zero the task
-// enters its lane's row, from which it is taken when it starts. Room in resources, orders and hints
-// are the generated code's. Memory is taken by begin_step() only; one thread.
+// What every generated arbiter shares. It counts, per task, the tasks that it needs and that are
+// not here yet: those that the edges of its lane say, and for a sequential op the microbatch
+// before. At zero the task enters its lane's row, from which it is taken when it starts. Room in
+// resources, orders and hints are the generated code's. Memory is taken by begin_step() only; one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +55,13 @@ class ReadyRows {
   void reset(TaskSet& out) const { out.reset(first_lane_, end_lane_ - first_lane_, microbatches_); }
 
  private:
+  struct Needs {
+    int same = 0;               // edges to the producer's task of the same microbatch
+    std::vector<EdgeId> other;  // the others
+  };
+
+  // The task of the edge's producer is here.
+  void here(EdgeId edge, int microbatch);
   void meet(LaneId lane, int microbatch);
   [[nodiscard]] bool is_sequential(LaneId lane) const {
     return sequential_[static_cast<std::size_t>(lane - first_lane_)] != 0;
@@ -68,8 +76,8 @@ class ReadyRows {
   int microbatches_ = 0;
   std::vector<LaneId> lanes_;               // by chunk, then op; -1 where there is none
   std::vector<std::uint8_t> sequential_;    // per own lane
-  std::vector<std::uint32_t> needs_;        // per own lane: its edges
-  std::vector<std::vector<LaneId>> feeds_;  // per own lane: consumers on this rank
+  std::vector<Needs> needs_;                // per own lane
+  std::vector<std::vector<EdgeId>> feeds_;  // per own lane: edges to consumers on this rank
   std::vector<std::uint32_t> unmet_;        // per own lane and microbatch
   TaskSet tasks_;
 };

@@ -32,6 +32,7 @@ struct Input {
   std::string_view op;  // of the producer
   core::OpKind kind = core::OpKind::plain;
   int stage = 0;
+  int microbatch = 0;
   Payload payload;
 };
 

@@ -46,6 +46,10 @@ Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
   report = {};
   started_.clear();
   microbatches_ = microbatches;
+  tasks_left_.clear();
+  for (std::size_t lane = 0; lane < facts_.lanes.size(); ++lane) {
+    tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
+  }
   if (Status s = begin_step(step, microbatches); !s.ok()) return fail(std::move(s));
   core::Time last_event = begin;
   for (;;) {
@@ -58,10 +62,10 @@ Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
       if (command.kind == Command::Kind::start) {
         s = run_task(command.task, report);
         ran = true;
-      } else if (command.kind == Command::Kind::send) {
-        s = send(command.message);
-      } else {
+      } else if (command.kind == Command::Kind::hold_until) {
         hold = std::min(hold, command.until);
+      } else {
+        s = send(command);
       }
       if (!s.ok()) return fail(std::move(s));
     }
@@ -95,29 +99,67 @@ Status Worker::receive(std::chrono::nanoseconds wait, bool& received) {
 }
 
 Status Worker::accept(Delivery& delivery) {
-  const auto [step, message, sent] = delivery.envelope;
+  const auto& [step, message, sent, signal, ordinal] = delivery.envelope;
   if (step > executor_.step() + 1) {
     later_.push_back(std::move(delivery));
     return {};
   }
   const core::Time at = now();
-  if (Status s = executor_.arrived(step, message, at); !s.ok()) return s;
+  if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
+  if (signal == Signal::grant) return executor_.granted(step, message, at);
+  if (Status s = executor_.arrived(step, message, at, ordinal); !s.ok()) return s;
   if (options_.trace != nullptr) options_.trace->arrival(step, message, at);
   mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
   return {};
 }
 
-Status Worker::send(core::Message message) {
+// A message, its announcement or its grant.
+Status Worker::send(const Command& command) {
+  const core::Message message = command.message;
   const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(message.edge)];
-  const int to = facts_.lanes[static_cast<std::size_t>(edge.consumer)].rank;
-  const auto found = mailbox_.find({executor_.step(), message.edge, message.microbatch});
+  Envelope envelope{.step = executor_.step(), .message = message, .sent = now()};
+  envelope.ordinal = command.ordinal;
   Payload payload;
-  if (found != mailbox_.end()) {  // an edge between tasks of one stage carries nothing
-    payload = std::move(found->second);
-    mailbox_.erase(found);
+  core::LaneId to = edge.consumer;
+  if (command.kind == Command::Kind::grant) {
+    envelope.signal = Signal::grant;
+    to = edge.producer;
+  } else if (command.kind == Command::Kind::announce) {
+    envelope.signal = Signal::announce;
+  } else {
+    // An edge between tasks of one stage carries nothing.
+    auto node = mailbox_.extract({executor_.step(), message.edge, message.microbatch});
+    if (!node.empty()) payload = std::move(node.mapped());
   }
-  return transport_.send(to, {.step = executor_.step(), .message = message, .sent = now()},
+  return transport_.send(facts_.lanes[static_cast<std::size_t>(to)].rank, envelope,
                          std::move(payload));
+}
+
+void Worker::take_inputs(core::Task task) {
+  const auto lane = static_cast<std::size_t>(task.lane);
+  const bool is_last = --tasks_left_[lane] == 0;
+  inputs_.clear();
+  for (const core::EdgeId id : inputs_of_[lane]) {
+    const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(id)];
+    const core::LaneFacts& from = facts_.lanes[static_cast<std::size_t>(edge.producer)];
+    const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(from.op)];
+    const core::MicrobatchSpan needed = facts_.needed(id, task.microbatch, microbatches_);
+    for (int m = needed.first; m < needed.last; ++m) {
+      Input input{
+          .op = op.name, .kind = op.kind, .stage = from.stage, .microbatch = m, .payload = {}};
+      const auto found = mailbox_.find({executor_.step(), id, m});
+      if (found != mailbox_.end()) {
+        // What all tasks of a lane need stays for the last of them.
+        if (edge.of == core::Of::all && !is_last) {
+          input.payload = found->second;
+        } else {
+          input.payload = std::move(found->second);
+          mailbox_.erase(found);
+        }
+      }
+      inputs_.push_back(std::move(input));
+    }
+  }
 }
 
 Status Worker::run_task(core::Task task, StepReport& report) {
@@ -132,17 +174,7 @@ Status Worker::run_task(core::Task task, StepReport& report) {
                       .microbatches = microbatches_,
                       .step = executor_.step()};
   started_.push_back(task);
-  inputs_.clear();
-  for (const core::EdgeId id : inputs_of_[lane_index]) {
-    const core::LaneFacts& from =
-        facts_.lanes[static_cast<std::size_t>(facts_.edges[static_cast<std::size_t>(id)].producer)];
-    const core::OpFacts& from_op = facts_.ops[static_cast<std::size_t>(from.op)];
-    auto node = mailbox_.extract({executor_.step(), id, task.microbatch});
-    inputs_.push_back({.op = from_op.name,
-                       .kind = from_op.kind,
-                       .stage = from.stage,
-                       .payload = node.empty() ? Payload{} : std::move(node.mapped())});
-  }
+  take_inputs(task);
   const core::Time begin = now();
   Payload output;
   const std::vector<core::EdgeId>& outputs = outputs_of_[lane_index];
@@ -164,6 +196,7 @@ Status Worker::run_task(core::Task task, StepReport& report) {
   if (options_.trace != nullptr) options_.trace->task(info.step, task, begin, end);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_last = i + 1 == outputs.size();
+    if (facts_.needed_by(outputs[i], task.microbatch, microbatches_) < 0) continue;
     mailbox_[{info.step, outputs[i], task.microbatch}] = is_last ? std::move(output) : output;
   }
   return executor_.finished(task, end);

@@ -1,8 +1,10 @@
 // Worker: one rank's loop. It feeds an Executor from a Transport and runs its tasks with a Work.
 //
 // Single-threaded: a task runs to its end in the caller's thread; between tasks the transport is
-// progressed, and the worker blocks in it when nothing may start. No wait is longer than `silence`:
-// then step() fails and names what waits for whom.
+// progressed, and the worker blocks in it when nothing may start. Hence the engines of a rank take
+// turns: tasks of copy engines run when the executor starts them, between those of compute, and
+// none runs beside another. What is granted to others leaves before a task, not during it. No wait
+// is longer than `silence`: then step() fails and names what waits for whom.
 #pragma once
 
 #include <chrono>
@@ -52,7 +54,9 @@ class Worker {
   using Key = std::tuple<std::int64_t, core::EdgeId, std::int32_t>;
 
   core::Status run_task(core::Task task, StepReport& report);
-  core::Status send(core::Message message);
+  core::Status send(const core::Command& command);
+  // The payloads that a task that starts gets.
+  void take_inputs(core::Task task);
   core::Status receive(std::chrono::nanoseconds wait, bool& received);
   core::Status accept(Delivery& delivery);
   core::Status begin_step(std::int64_t step, int microbatches);
@@ -74,6 +78,7 @@ class Worker {
   std::vector<std::vector<core::EdgeId>> outputs_of_;  // per lane: edges that carry its output
   std::map<Key, Payload> mailbox_;  // arrived, handed over or to be sent; not yet taken
   std::vector<core::Task> started_;
+  std::vector<int> tasks_left_;          // per lane, to start
   std::vector<core::Command> commands_;  // of the last poll
   std::vector<Delivery> deliveries_;
   std::vector<Delivery>

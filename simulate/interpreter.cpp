@@ -43,6 +43,18 @@ core::Engine to_core(spec::Engine engine) {
   return core::Engine::compute;
 }
 
+core::Of to_core(spec::Of of) {
+  switch (of) {
+    case spec::Of::same:
+      return core::Of::same;
+    case spec::Of::before:
+      return core::Of::before;
+    case spec::Of::all:
+      return core::Of::all;
+  }
+  return core::Of::same;
+}
+
 spec::Engine to_spec(core::Engine engine) {
   switch (engine) {
     case core::Engine::compute:
@@ -66,19 +78,27 @@ FactsStorage::FactsStorage(const spec::Program& program,
     names_.push_back(resource.name);
     names_.push_back(resource.unit);
   }
+  for (const spec::Inbox& inbox : program.inboxes) names_.push_back(inbox.channel);
   const std::size_t first_resource = 1 + program.ops.size();
+  const std::size_t first_inbox = first_resource + 2 * program.resources.size();
 
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     ops_.push_back({names_[1 + i], to_core(program.ops[i].kind)});
   }
   for (std::size_t i = 0; i < program.lanes.size(); ++i) {
     const spec::Lane& l = program.lanes[i];
-    lanes_.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine)});
+    lanes_.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine), l.once});
     for (const spec::Use& use : spec::uses_of(l)) {
       uses_.push_back({static_cast<int>(i), use.pool, use.acquires, use.releases, use.leaving});
     }
   }
-  for (const spec::Edge& e : program.edges) edges_.push_back({e.producer, e.consumer});
+  for (const spec::Edge& e : program.edges) {
+    edges_.push_back({e.producer, e.consumer, to_core(e.of), e.inbox, e.fifo, e.rendezvous});
+  }
+  for (std::size_t i = 0; i < program.inboxes.size(); ++i) {
+    const spec::Inbox& inbox = program.inboxes[i];
+    inboxes_.push_back({names_[first_inbox + i], inbox.rank, inbox.stage, inbox.slots});
+  }
   for (std::size_t i = 0; i < program.pools.size(); ++i) {
     const spec::Pool& p = program.pools[i];
     const std::size_t name = first_resource + 2 * static_cast<std::size_t>(p.resource);
@@ -98,7 +118,8 @@ FactsStorage::FactsStorage(const spec::Program& program,
             .lanes = lanes_,
             .edges = edges_,
             .pools = pools_,
-            .uses = uses_};
+            .uses = uses_,
+            .inboxes = inboxes_};
 }
 
 FactsStorage::FactsStorage(const verify::ProvedProgram& proved)
@@ -143,6 +164,17 @@ void InterpretedArbiter::on_arrived(core::Message message, core::Time /*now*/) {
                           .edge = message.edge});
 }
 
+// For the machine it arrives where its consumer is.
+void InterpretedArbiter::on_taken(core::Message message, core::Time now) {
+  on_arrived(message, now);
+}
+
+core::Task InterpretedArbiter::next_in_order(core::Engine engine) const {
+  if (!machine_ || !program_.dispatch.in_order) return {};
+  const auto [lane, m] = machine_->next_in_order(state_, rank_, to_spec(engine));
+  return {lane, m};
+}
+
 void InterpretedArbiter::ready(core::Engine engine, core::TaskSet& out) const {
   const int first = program_.first_lane(rank_);
   const int end = program_.first_lane(rank_ + 1);
@@ -150,7 +182,7 @@ void InterpretedArbiter::ready(core::Engine engine, core::TaskSet& out) const {
   out.reset(first, end - first, microbatches);
   for (int lane = first; lane < end; ++lane) {
     if (spec::Program::at(program_.lanes, lane).engine != to_spec(engine)) continue;
-    for (int m = 0; m < microbatches; ++m) {
+    for (int m = 0; m < program_.tasks_of(lane, microbatches); ++m) {
       if (machine_->may_start(state_, lane, m)) out.add({lane, m});
     }
   }

@@ -35,6 +35,7 @@ class FactsStorage {
   std::vector<core::EdgeFacts> edges_;
   std::vector<core::PoolFacts> pools_;
   std::vector<core::UseFacts> uses_;
+  std::vector<core::InboxFacts> inboxes_;
   core::ProgramFacts facts_{};
 };
 
@@ -48,6 +49,8 @@ class InterpretedArbiter final : public core::Arbiter {
   core::Status begin_step(std::int64_t step, int microbatches) override;
   void on_finished(core::Task task, core::Time now) override;
   void on_arrived(core::Message message, core::Time now) override;
+  void on_taken(core::Message message, core::Time now) override;
+  core::Task next_in_order(core::Engine engine) const override;
   void ready(core::Engine engine, core::TaskSet& out) const override;
   core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                       core::Time now) const override;

@@ -16,18 +16,23 @@ using spec::Event;
 using spec::Machine;
 using spec::Program;
 
-// Permits everything, or one task alone.
+// Permits everything, one engine or one task alone, or nothing.
 class Restricted final : public core::Agreement {
  public:
-  Permission permit(const core::Arbiter& /*arbiter*/, core::Engine /*engine*/,
+  Permission permit(const core::Arbiter& /*arbiter*/, core::Engine engine,
                     core::Time /*now*/) override {
-    return {.decided = true, .tasks = only_ ? &*only_ : nullptr};
+    return {.decided = open_ && (!engine_ || *engine_ == engine),
+            .tasks = only_ ? &*only_ : nullptr};
   }
   void started(core::Task /*task*/) override { ++round_; }
   [[nodiscard]] std::int64_t round() const override { return round_; }
   void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
+  void allow_engine(std::optional<core::Engine> engine) { engine_ = engine; }
+  void open(bool value) { open_ = value; }
 
  private:
+  bool open_ = true;
+  std::optional<core::Engine> engine_;
   std::optional<core::TaskSet> only_;
   std::int64_t round_ = 0;
 };
@@ -86,14 +91,46 @@ class Replaying {
         return start(task);
       case Event::Do::end:
         --running_;
-        return accepted(rank_of(event.lane).executor.finished(task, {}));
+        return accepted(rank_of(event.lane).executor.finished(task, {})) && settle();
       case Event::Do::arrive:
-        arrived_.push_back({event.edge, event.microbatch});
-        return accepted(rank_of(event.lane).executor.arrived(0, arrived_.back(), {}));
+        return arrive(rank_of(event.lane), {event.edge, event.microbatch}) && settle();
       case Event::Do::agree:
         return differ("it is a run of several members");
     }
     return false;
+  }
+
+  bool arrive(Rank& rank, core::Message message) {
+    // Its announcement comes only now, so that it takes a slot when the run says.
+    const auto announced = std::find_if(announced_.begin(), announced_.end(),
+                                        [&](const auto& c) { return c.message == message; });
+    if (announced != announced_.end()) {
+      const std::int32_t ordinal = announced->ordinal;
+      announced_.erase(announced);
+      if (!accepted(rank.executor.announced(0, message, ordinal)) || !settle()) return false;
+    }
+    arrived_.push_back(message);
+    const auto sent = std::find_if(sent_.begin(), sent_.end(),
+                                   [&](const core::Command& c) { return c.message == message; });
+    const std::int32_t ordinal = sent == sent_.end() ? 0 : sent->ordinal;
+    return accepted(rank.executor.arrived(0, message, {}, ordinal));
+  }
+
+  // Grants take no time: passes them on until there are no more.
+  bool settle() {
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& rank : ranks_) {
+        std::vector<core::Task> started;
+        rank->agreement.open(false);
+        const std::size_t before = passed_;
+        const bool polled = poll(*rank, started);
+        rank->agreement.open(true);
+        if (!polled) return false;
+        more = more || passed_ > before;
+      }
+    }
+    return true;
   }
 
   bool accepted(const core::Status& status) { return status.ok() || differ(status.message()); }
@@ -101,12 +138,25 @@ class Replaying {
   // The tasks that an executor starts now; what it sends is noted.
   bool poll(Rank& rank, std::vector<core::Task>& started) {
     std::vector<core::Command> commands;
-    const core::Status status = rank.executor.poll({}, commands);
-    for (const core::Command& command : commands) {
+    if (!accepted(rank.executor.poll({}, commands))) return false;
+    return std::all_of(commands.begin(), commands.end(), [&](const core::Command& command) {
       if (command.kind == core::Command::Kind::start) started.push_back(command.task);
-      if (command.kind == core::Command::Kind::send) sent_.push_back(command.message);
+      if (command.kind == core::Command::Kind::send) sent_.push_back(command);
+      return pass_on(command);
+    });
+  }
+
+  bool pass_on(const core::Command& command) {
+    const core::Message message = command.message;
+    if (command.kind == core::Command::Kind::announce) {
+      announced_.push_back(command);
     }
-    return accepted(status);
+    if (command.kind == core::Command::Kind::grant) {
+      ++passed_;
+      core::Executor& to = rank_of(Program::at(program_.edges, message.edge).producer).executor;
+      return accepted(to.granted(0, message, {}));
+    }
+    return true;
   }
 
   bool start(core::Task task) {
@@ -120,11 +170,14 @@ class Replaying {
       rank.agreement.allow(std::move(only));
     }
     std::vector<core::Task> started;
+    const core::ProgramFacts& facts = rank.arbiter->facts();
+    rank.agreement.allow_engine(facts.lanes[static_cast<std::size_t>(task.lane)].engine);
     const bool polled = poll(rank, started);
+    rank.agreement.allow_engine(std::nullopt);
     rank.agreement.allow(std::nullopt);
     if (!polled) return false;
     ++running_;
-    if (started == std::vector{task}) return true;
+    if (started == std::vector{task}) return settle();
     std::string instead;
     for (const core::Task other : started) {
       instead += " " + program_.task_name(other.lane, other.microbatch);
@@ -135,6 +188,11 @@ class Replaying {
   }
 
   void finish() {
+    for (const core::Command& c : announced_) {
+      core::Executor& to = rank_of(Program::at(program_.edges, c.message.edge).consumer).executor;
+      if (!accepted(to.announced(0, c.message, c.ordinal))) return;
+    }
+    if (!settle()) return;
     std::vector<core::Task> started;
     bool done = true;
     for (const auto& rank : ranks_) {
@@ -147,11 +205,9 @@ class Replaying {
       out_.state += fmt::format("{} held {}\n", program_.pool_name(pool),
                                 ranks_[static_cast<std::size_t>(rank)]->ledger.held(pool));
     }
-    const auto is_in = [](const auto& list, core::Message m) {
-      return std::find(list.begin(), list.end(), m) != list.end();
-    };
     for (const core::Message m : arrived_) {
-      if (is_in(sent_, m)) continue;
+      const auto is_it = [m](const core::Command& c) { return c.message == m; };
+      if (std::any_of(sent_.begin(), sent_.end(), is_it)) continue;
       differ(fmt::format("a message of edge {}, microbatch {} arrives that no executor sent",
                          m.edge, m.microbatch));
       return;
@@ -164,8 +220,10 @@ class Replaying {
   const MakeArbiter& make_;
   Machine::Chooser chooser_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  int running_ = 0;  // tasks
-  std::vector<core::Message> sent_;
+  int running_ = 0;         // tasks
+  std::size_t passed_ = 0;  // grants
+  std::vector<core::Command> sent_;
+  std::vector<core::Command> announced_;  // not passed on
   std::vector<core::Message> arrived_;
   Replay out_;
 };

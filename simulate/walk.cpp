@@ -75,7 +75,14 @@ class RankWalk {
         rank_(rank),
         microbatches_(microbatches),
         limit_(limit),
-        out_(out) {}
+        out_(out) {
+    for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
+      const spec::Edge& e = Program::at(program.edges, edge);
+      const bool leaves =
+          Program::at(program.lanes, e.producer).rank == rank && program.crosses_ranks(e);
+      if (e.rendezvous && leaves) rendezvous_.push_back(edge);
+    }
+  }
 
   // False: the limit left states out.
   bool run() {
@@ -106,11 +113,14 @@ class RankWalk {
   [[nodiscard]] bool may_arrive(const Machine::State& state, const Incoming& incoming,
                                 int m) const {
     const spec::Edge& e = Program::at(program_.edges, incoming.edge);
+    if (m >= program_.tasks_of(e.producer, microbatches_)) return false;
     if (program_.needed_by(e, m, microbatches_) < 0) return false;
     const auto at = static_cast<std::size_t>(incoming.edge * microbatches_ + m);
     if (state.messages[at] == Machine::MessageState::arrived) return false;
-    return std::all_of(incoming.behind.begin(), incoming.behind.end(),
-                       [&](int lane) { return task(state, lane, m) == Machine::TaskState::ended; });
+    return std::all_of(incoming.behind.begin(), incoming.behind.end(), [&](int lane) {
+      const int last = program_.tasks_of(lane, microbatches_) - 1;
+      return task(state, lane, std::min(m, last)) == Machine::TaskState::ended;
+    });
   }
 
   std::vector<Event> events(const Machine::State& state) {
@@ -131,6 +141,13 @@ class RankWalk {
         if (task(state, lane, m) == Machine::TaskState::running) found.push_back({"end", lane, m});
       }
     }
+    for (const int edge : rendezvous_) {
+      for (int m = 0; m < microbatches_; ++m) {
+        const auto at = static_cast<std::size_t>(edge * microbatches_ + m);
+        const bool handed = state.messages[at] == Machine::MessageState::sent;
+        if (handed) found.push_back({"taken", edge, m});
+      }
+    }
     for (const Incoming& incoming : incoming_) {
       for (int m = 0; m < microbatches_; ++m) {
         if (may_arrive(state, incoming, m)) found.push_back({"arrive", incoming.edge, m});
@@ -147,6 +164,7 @@ class RankWalk {
     const std::string_view what = event.what;
     if (what == "start") arbiter_.started({event.id, event.microbatch}, {});
     if (what == "end") arbiter_.on_finished({event.id, event.microbatch}, {});
+    if (what == "taken") arbiter_.on_taken({event.id, event.microbatch}, {});
     if (what == "arrive") arbiter_.on_arrived({event.id, event.microbatch}, {});
   }
 
@@ -184,6 +202,7 @@ class RankWalk {
   const Program& program_;
   InterpretedArbiter arbiter_;
   std::vector<Incoming> incoming_;
+  std::vector<int> rendezvous_;  // edges that leave this rank
   int rank_;
   int microbatches_;
   std::int64_t limit_;
@@ -200,10 +219,10 @@ std::string event_text(const Program& program, const std::string& step) {
   int id = 0;
   int m = 0;
   if (!(in >> what >> id >> m)) return step;
-  if (what != "arrive") return what + " " + program.task_name(id, m);
+  if (what != "arrive" && what != "taken") return what + " " + program.task_name(id, m);
   const spec::Edge& e = Program::at(program.edges, id);
-  return fmt::format("arrive {} at {}", program.task_name(e.producer, m),
-                     program.task_name(e.consumer, m));
+  return fmt::format("{} {} at {}", what, program.task_name(e.producer, m),
+                     program.lane_name(e.consumer));
 }
 
 // 0/1, of an answer, for people: 0F1.

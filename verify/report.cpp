@@ -182,7 +182,7 @@ Json repairs_json(const Obligation& o, const spec::Source& source) {
   return repairs;
 }
 
-Json event_json(const Program& program, const Event& event) {
+Json event_json(const Program& program, const Event& event, int microbatches) {
   const std::string task = program.task_name(event.lane, event.microbatch);
   switch (event.what) {
     case Event::Do::start:
@@ -190,11 +190,19 @@ Json event_json(const Program& program, const Event& event) {
     case Event::Do::end:
       return {{"do", "end"}, {"task", task}};
     case Event::Do::arrive: {
-      const int producer = at(program.edges, event.edge).producer;
-      return {{"do", "arrive"},
-              {"task", task},
-              {"need", program.task_name(producer, event.microbatch)},
-              {"from", at(program.lanes, producer).rank}};
+      const spec::Edge& edge = at(program.edges, event.edge);
+      const int needed_by = program.needed_by(edge, event.microbatch, microbatches);
+      Json arrival = {{"do", "arrive"},
+                      {"task", program.task_name(event.lane, needed_by)},
+                      {"need", program.task_name(edge.producer, event.microbatch)},
+                      {"from", at(program.lanes, edge.producer).rank}};
+      // Where a lane needs another twice the names do not tell which need it is.
+      const std::vector<int>& edges = at(program.lanes, event.lane).edges;
+      const auto same = std::count_if(edges.begin(), edges.end(), [&](int other) {
+        return at(program.edges, other).producer == edge.producer;
+      });
+      if (same > 1) arrival["edge"] = event.edge;
+      return arrival;
     }
     case Event::Do::agree:
       return {{"do", "agree"}, {"task", task}};
@@ -204,7 +212,7 @@ Json event_json(const Program& program, const Event& event) {
 
 // An event of a group that belongs to one of its members names it.
 Json event_json(const Program& program, const Counterexample& run, const Event& event) {
-  Json json = event_json(program, event);
+  Json json = event_json(program, event, run.microbatches);
   if (run.members > 1 && event.what != Event::Do::agree) json["member"] = event.member;
   return json;
 }
@@ -306,8 +314,11 @@ class RunReader {
     event.what = Event::Do::arrive;
     const auto producer = task(entry.at("need").get<std::string>());
     if (what != "arrive" || !producer) return std::nullopt;
+    event.microbatch = producer->microbatch;
+    const int named = entry.value("edge", -1);
     for (const int edge : at(program_.lanes, event.lane).edges) {
-      if (at(program_.edges, edge).producer == producer->lane) event.edge = edge;
+      const bool is_it = named < 0 || named == edge;
+      if (is_it && at(program_.edges, edge).producer == producer->lane) event.edge = edge;
     }
     if (event.edge < 0) return std::nullopt;
     return event;

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,11 +26,12 @@ namespace {
 // Enough for most programs of this size; the others are generated unproved.
 const verify::VerifyOptions kLimits{.solver_steps = 5'000'000, .search_states = 100'000};
 
-// Some wider than others.
+// Some wider than others; every second one has links, engines and needs of other kinds.
 testing_support::RandomProgramOptions shape(int i) {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 2 + i % 3;
   options.max_chunks = 1 + i % 4;
+  options.links = options.once = options.before = options.engines = i % 2 == 1;
   return options;
 }
 
@@ -50,6 +53,32 @@ struct Batch {
   std::string entries;
 };
 
+struct Chosen {
+  std::uint64_t seed = 0;
+  spec::Source source;
+  spec::Program program;
+};
+
+// The i-th program; of those that have links, engines and needs of other kinds, one that uses some,
+// if there is one among a few.
+std::optional<Chosen> choose(std::uint64_t seed, int i, int count) {
+  constexpr int kAttempts = 20;
+  for (int attempt = 0;; ++attempt) {
+    const std::uint64_t own = seed * 1'000'000 + static_cast<std::uint64_t>(i + attempt * count);
+    const spec::Source source{fmt::format("p{}.ripe", i),
+                              testing_support::random_program_text(own, shape(i))};
+    spec::Result<spec::Program> program = spec::compile(source);
+    if (!program.ok()) {
+      fmt::print(stderr, "seed {}:\n{}\n{}", own, source.text,
+                 spec::render(source, program.errors()));
+      return std::nullopt;
+    }
+    const bool plain = spec::features_of(program.value()).empty();
+    if (i % 2 == 1 && plain && attempt < kAttempts) continue;
+    return Chosen{own, source, std::move(program).value()};
+  }
+}
+
 bool save(const std::string& path, const std::string& text) {
   std::ofstream out(path);
   out << text;
@@ -60,17 +89,10 @@ int run(const std::string& folder, std::uint64_t seed, int count) {
   std::vector<Batch> batches(kBatches);
   int proved = 0;
   for (int i = 0; i < count; ++i) {
-    const std::uint64_t own = seed * 1'000'000 + static_cast<std::uint64_t>(i);
-    const spec::Source source{fmt::format("p{}.ripe", i),
-                              testing_support::random_program_text(own, shape(i))};
-    const spec::Result<spec::Program> program = spec::compile(source);
-    if (!program.ok()) {
-      fmt::print(stderr, "seed {}:\n{}\n{}", own, source.text,
-                 spec::render(source, program.errors()));
-      return 1;
-    }
+    const std::optional<Chosen> chosen = choose(seed, i, count);
+    if (!chosen) return 1;
     const std::string name = fmt::format("p{}", i);
-    const Written written = write(program.value(), name);
+    const Written written = write(chosen->program, name);
     proved += written.proved ? 1 : 0;
     if (!save(fmt::format("{}/{}.h", folder, name), written.header)) return 1;
     Batch& batch = batches[static_cast<std::size_t>(i % kBatches)];
@@ -83,7 +105,7 @@ int run(const std::string& folder, std::uint64_t seed, int count) {
                                           : "";
     batch.entries +=
         fmt::format("      {{{0}U, R\"ripe({1})ripe\", {{{2}::facts, {2}::make_arbiter{3}}}}},\n",
-                    own, source.text, name, functions);
+                    chosen->seed, chosen->source.text, name, functions);
   }
   for (int k = 0; k < kBatches; ++k) {
     const Batch& batch = batches[static_cast<std::size_t>(k)];

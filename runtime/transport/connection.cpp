@@ -112,7 +112,12 @@ void Connection::received(std::size_t bytes) {
 Status Connection::take_frames() {
   while (open_) {
     if (!in_payload_) {
-      if (end_ - begin_ < kHeaderBytes) break;
+      if (end_ - begin_ < kHeaderBytes) {
+        const std::span<const std::byte> here(buffer_.data() + begin_, end_ - begin_);
+        if (here.size() < kPrefixBytes) break;
+        if (Status status = check_prefix(here.first<kPrefixBytes>()); !status.ok()) return status;
+        break;
+      }
       if (Status status = take_header(buffer_.data() + begin_); !status.ok()) return status;
       begin_ += kHeaderBytes;
     }

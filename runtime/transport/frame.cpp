@@ -59,12 +59,13 @@ Header encode_header(const Frame& frame) {
   to.write(frame.envelope.message.edge);
   to.write(frame.envelope.message.microbatch);
   to.write(static_cast<std::int64_t>(frame.envelope.sent.count()));
+  to.write(frame.envelope.ordinal);
   to.write(static_cast<std::uint64_t>(frame.payload.size()));
   return header;
 }
 
-Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_bytes) {
-  Reader from(header.data());
+Status check_prefix(std::span<const std::byte, kPrefixBytes> prefix) {
+  Reader from(prefix.data());
   if (from.read<std::uint32_t>() != kFrameMagic) {
     return {StatusCode::invalid, "a frame that is not Ripeline's"};
   }
@@ -72,18 +73,30 @@ Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_
     return {StatusCode::refused, "frame version " + std::to_string(version) + ", expected " +
                                      std::to_string(kFrameVersion)};
   }
+  return {};
+}
+
+Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_bytes) {
+  if (Status status = check_prefix(std::span(header).first<kPrefixBytes>()); !status.ok()) {
+    return status;
+  }
+  Reader from(header.data() + kPrefixBytes);
   const auto kind = from.read<std::uint16_t>();
   if (kind < static_cast<std::uint16_t>(FrameKind::hello) ||
-      kind > static_cast<std::uint16_t>(FrameKind::abandon)) {
+      kind > static_cast<std::uint16_t>(FrameKind::grant)) {
     return {StatusCode::invalid, "frame kind " + std::to_string(kind) + ", which there is not"};
   }
   frame.kind = static_cast<FrameKind>(kind);
+  frame.envelope.signal = frame.kind == FrameKind::announce ? Signal::announce
+                          : frame.kind == FrameKind::grant  ? Signal::grant
+                                                            : Signal::data;
   frame.token = from.read<std::uint64_t>();
   frame.program_hash = from.read<std::uint64_t>();
   frame.envelope.step = from.read<std::int64_t>();
   frame.envelope.message.edge = from.read<std::int32_t>();
   frame.envelope.message.microbatch = from.read<std::int32_t>();
   frame.envelope.sent = core::Time(from.read<std::int64_t>());
+  frame.envelope.ordinal = from.read<std::int32_t>();
   payload_bytes = from.read<std::uint64_t>();
   return {};
 }

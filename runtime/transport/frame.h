@@ -1,6 +1,6 @@
 // Frames: what goes over a connection of transport/socket. docs/formats.md has the layout.
 //
-// A frame is a header of 56 bytes, little-endian, and a payload whose length the header gives.
+// A frame is a header of 60 bytes, little-endian, and a payload whose length the header gives.
 // Plain values.
 #pragma once
 
@@ -20,6 +20,8 @@ enum class FrameKind : std::uint16_t {
   gather,     // a rank's part of all_gather; step is the number of the call
   goodbye,    // nothing follows; the sender waits for the others
   abandon,    // the sender stops; step is the status code, the payload its text
+  announce,   // a message waits to be granted; no payload
+  grant,      // a message may leave, or its slot is free; no payload
 };
 
 struct Frame {
@@ -31,11 +33,15 @@ struct Frame {
 };
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
-inline constexpr std::uint16_t kFrameVersion = 1;
-inline constexpr std::size_t kHeaderBytes = 56;
+inline constexpr std::uint16_t kFrameVersion = 2;
+inline constexpr std::size_t kHeaderBytes = 60;
 using Header = std::array<std::byte, kHeaderBytes>;
 
 [[nodiscard]] Header encode_header(const Frame& frame);
+
+// What every version begins with: refused before the rest is waited for.
+inline constexpr std::size_t kPrefixBytes = 6;
+core::Status check_prefix(std::span<const std::byte, kPrefixBytes> prefix);
 
 // Fills all of `frame` but the payload. Refuses what is no header of this version.
 core::Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_bytes);

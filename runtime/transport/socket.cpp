@@ -26,6 +26,18 @@ constexpr auto kLastWords = std::chrono::milliseconds(300);
 constexpr auto kShortWait = std::chrono::milliseconds(20);
 constexpr auto kLongestWait = std::chrono::hours(24);
 
+FrameKind kind_of(Signal signal) {
+  switch (signal) {
+    case Signal::data:
+      return FrameKind::data;
+    case Signal::announce:
+      return FrameKind::announce;
+    case Signal::grant:
+      return FrameKind::grant;
+  }
+  return FrameKind::data;
+}
+
 class SocketTransport final : public Transport {
  public:
   explicit SocketTransport(const SocketOptions& options)
@@ -64,7 +76,7 @@ class SocketTransport final : public Transport {
       return {StatusCode::invalid,
               "rank " + std::to_string(rank()) + " cannot send to rank " + std::to_string(to_rank)};
     }
-    connection(to_rank).send(frame(FrameKind::data, envelope, std::move(payload)));
+    connection(to_rank).send(frame(kind_of(envelope.signal), envelope, std::move(payload)));
     return {};
   }
 
@@ -183,6 +195,8 @@ class SocketTransport final : public Transport {
   void take(int from, Frame&& frame) {
     switch (frame.kind) {
       case FrameKind::data:
+      case FrameKind::announce:
+      case FrameKind::grant:
         inbox_.push_back({frame.envelope, std::move(frame.payload)});
         return;
       case FrameKind::gather:

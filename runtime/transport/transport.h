@@ -22,12 +22,21 @@ namespace ripeline::runtime {
 // Opaque bytes of a tensor or whatever the stages agree on.
 using Payload = std::vector<std::byte>;
 
+// What a message is to its receiver; the last two carry no payload (core/links.h).
+enum class Signal : std::uint8_t {
+  data,      // the message
+  announce,  // it waits at its sender to be granted
+  grant,     // it may leave, or its slot is free
+};
+
 struct Envelope {
   std::int64_t step = 0;
   core::Message message;
   // When it was sent, on the sender's monotonic clock. Comparable between the ranks of one host
   // only; used by injected delays and traces, never by a decision.
   core::Time sent{0};
+  Signal signal = Signal::data;
+  std::int32_t ordinal = 0;  // of data and announce: its place among its edge's messages
 };
 
 struct Delivery {

@@ -41,9 +41,9 @@ inline Choice start(LaneId lane, int microbatch) {
 // Chooses what `next` says; keeps what it was told.
 class FakeArbiter final : public Arbiter {
  public:
-  explicit FakeArbiter(int rank) : rank_(rank) {}
+  explicit FakeArbiter(int rank, const ProgramFacts& facts = kFacts) : facts_(facts), rank_(rank) {}
 
-  [[nodiscard]] const ProgramFacts& facts() const override { return kFacts; }
+  [[nodiscard]] const ProgramFacts& facts() const override { return facts_; }
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] Status begin_step(std::int64_t /*step*/, int /*microbatches*/) override {
     ++steps;
@@ -51,6 +51,8 @@ class FakeArbiter final : public Arbiter {
   }
   void on_finished(Task task, Time /*now*/) override { finished_tasks.push_back(task); }
   void on_arrived(Message message, Time /*now*/) override { arrived_messages.push_back(message); }
+  void on_taken(Message message, Time /*now*/) override { taken_messages.push_back(message); }
+  [[nodiscard]] Task next_in_order(Engine /*engine*/) const override { return in_order; }
   void ready(Engine /*engine*/, TaskSet& /*out*/) const override {}
   [[nodiscard]] Choice choose(Engine /*engine*/, const TaskSet* /*allowed*/,
                               Time /*now*/) const override {
@@ -62,12 +64,15 @@ class FakeArbiter final : public Arbiter {
   }
 
   Choice next;
+  Task in_order;
   int steps = 0;
   std::vector<Task> started_tasks;
   std::vector<Task> finished_tasks;
   std::vector<Message> arrived_messages;
+  std::vector<Message> taken_messages;
 
  private:
+  const ProgramFacts& facts_;
   int rank_;
 };
 

@@ -19,6 +19,22 @@ TEST(CommittedOrder, gives_each_place_its_lanes_next_microbatch) {
   }
 }
 
+TEST(CommittedOrders, keep_each_engines_places_apart) {
+  static constexpr LaneFacts kLanes[] = {{0, 0, 0, 0, Engine::compute},
+                                         {1, 0, 0, 0, Engine::copy_out}};
+  ProgramFacts facts{};
+  facts.lanes = kLanes;
+  CommittedOrders orders;
+  orders.reset(facts, 0, 2);
+  for (const LaneId lane : {0, 1, -1, 0, 1}) orders.add(lane);
+  EXPECT_FALSE(orders.has_left(1, 2));
+  EXPECT_TRUE(orders.has_left(0, 3));
+  orders.started(0);
+  EXPECT_EQ(orders.next(Engine::compute), (Task{0, 1}));
+  EXPECT_EQ(orders.next(Engine::copy_out), (Task{1, 0}));
+  EXPECT_EQ(orders.next(Engine::copy_in), Task{});
+}
+
 TEST(CommittedOrder, binds_the_tasks_that_it_is_given) {
   CommittedOrder order;
   order.reset(4, 6);

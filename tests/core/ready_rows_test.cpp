@@ -45,6 +45,36 @@ TEST(ReadyRows, starts_sequential_ops_one_after_another) {
   EXPECT_FALSE(rows.offer(0, nullptr).starts());
 }
 
+// 0B needs the 0F before it; 1G, once, every 1F, which needs 0F of another rank.
+TEST(ReadyRows, counts_tasks_of_other_microbatches) {
+  constexpr OpFacts kOps[] = {{"F", OpKind::forward}, {"G", OpKind::reduce}};
+  constexpr LaneFacts kLanes[] = {{0, 0, 0, 0, Engine::compute},
+                                  {1, 0, 0, 0, Engine::compute},
+                                  {0, 1, 1, 0, Engine::compute},
+                                  {1, 1, 1, 0, Engine::compute, true}};
+  constexpr EdgeFacts kEdges[] = {{0, 1, Of::before}, {0, 2}, {0, 3, Of::all}, {2, 3, Of::all}};
+  ProgramFacts facts = fake::kFacts;
+  facts.ops = kOps;
+  facts.lanes = kLanes;
+  facts.edges = kEdges;
+  ReadyRows first(facts, 0);
+  ASSERT_TRUE(first.begin_step(2).ok());
+  EXPECT_EQ(first.offer(1, nullptr), fake::start(1, 0)) << "nothing is before the first";
+  EXPECT_FALSE(first.contains({1, 1}));
+  first.finished({0, 0});
+  EXPECT_TRUE(first.contains({1, 1}));
+  first.finished({0, 1});
+
+  ReadyRows last(facts, 1);
+  ASSERT_TRUE(last.begin_step(2).ok());
+  for (const Message m : {Message{1, 0}, {1, 1}, {2, 0}, {2, 1}}) last.arrived(m);
+  last.finished({2, 0});
+  EXPECT_FALSE(last.contains({3, 0}));
+  last.finished({2, 1});
+  EXPECT_TRUE(last.contains({3, 0}));
+  EXPECT_FALSE(last.contains({3, 1})) << "it has one task";
+}
+
 TEST(ReadyRows, knows_the_lanes_of_its_rank_and_refuses_counts_out_of_range) {
   ReadyRows rows(fake::kFacts, 1);
   EXPECT_EQ(rows.first_lane(), 2);

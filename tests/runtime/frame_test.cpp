@@ -17,13 +17,15 @@ Frame full_frame() {
   frame.envelope.step = std::numeric_limits<std::int64_t>::max();
   frame.envelope.message = {-1, std::numeric_limits<std::int32_t>::min()};
   frame.envelope.sent = core::Time{-5};
+  frame.envelope.ordinal = 0x01020304;
   frame.payload.resize(777);
   return frame;
 }
 
 TEST(Frame, comes_back_as_it_was) {
-  for (const FrameKind kind : {FrameKind::hello, FrameKind::data, FrameKind::gather,
-                               FrameKind::goodbye, FrameKind::abandon}) {
+  for (const FrameKind kind :
+       {FrameKind::hello, FrameKind::data, FrameKind::gather, FrameKind::goodbye,
+        FrameKind::abandon, FrameKind::announce, FrameKind::grant}) {
     Frame frame = full_frame();
     frame.kind = kind;
     Frame back;
@@ -36,6 +38,10 @@ TEST(Frame, comes_back_as_it_was) {
     EXPECT_EQ(back.envelope.step, frame.envelope.step);
     EXPECT_EQ(back.envelope.message, frame.envelope.message);
     EXPECT_EQ(back.envelope.sent, frame.envelope.sent);
+    EXPECT_EQ(back.envelope.ordinal, 0x01020304);
+    EXPECT_EQ(back.envelope.signal, kind == FrameKind::announce ? Signal::announce
+                                    : kind == FrameKind::grant  ? Signal::grant
+                                                                : Signal::data);
     EXPECT_EQ(payload_bytes, 777U);
   }
 }
@@ -54,8 +60,10 @@ TEST(Frame, is_little_endian_in_its_fixed_layout) {
   EXPECT_EQ(byte(32), 0xff) << "edge";
   EXPECT_EQ(byte(39), 0x80) << "microbatch";
   EXPECT_EQ(byte(40), 0xfb) << "sent";
-  EXPECT_EQ(byte(48), 777 % 256) << "bytes of payload";
-  EXPECT_EQ(byte(49), 777 / 256);
+  EXPECT_EQ(byte(48), 4) << "ordinal";
+  EXPECT_EQ(byte(51), 1);
+  EXPECT_EQ(byte(52), 777 % 256) << "bytes of payload";
+  EXPECT_EQ(byte(53), 777 / 256);
 }
 
 // Magic, version and kind are the first eight bytes; every change of one of them is refused.
@@ -67,7 +75,7 @@ TEST(Frame, of_another_format_is_refused) {
       header[at] = static_cast<std::byte>(value);
       Frame back;
       std::uint64_t payload_bytes = 0;
-      const bool is_kind = at == 6 && value >= 1 && value <= 5;
+      const bool is_kind = at == 6 && value >= 1 && value <= 7;
       const core::Status status = decode_header(header, back, payload_bytes);
       EXPECT_EQ(status.ok(), header == good || is_kind) << "byte " << at << " is " << value;
       if (status.ok()) continue;
@@ -83,8 +91,8 @@ TEST(Frame, names_what_it_found) {
   header[6] = std::byte{9};
   EXPECT_EQ(decode_header(header, back, payload_bytes).message(),
             "frame kind 9, which there is not");
-  header[4] = std::byte{2};
-  EXPECT_EQ(decode_header(header, back, payload_bytes).message(), "frame version 2, expected 1");
+  header[4] = std::byte{1};
+  EXPECT_EQ(decode_header(header, back, payload_bytes).message(), "frame version 1, expected 2");
   EXPECT_EQ(decode_header({}, back, payload_bytes).message(), "a frame that is not Ripeline's");
 }
 

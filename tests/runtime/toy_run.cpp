@@ -29,8 +29,9 @@ ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(prov
 }
 
 void ToyRun::run(int steps, int microbatches) {
-  auto group = runtime::make_local_group(static_cast<int>(ranks_.size()));
-  in_threads(static_cast<int>(ranks_.size()), [&](int r) {
+  const int ranks = static_cast<int>(ranks_.size());
+  auto group = connect ? connect(ranks) : runtime::make_local_group(ranks);
+  in_threads(ranks, [&](int r) {
     auto& transport = group[static_cast<std::size_t>(r)];
     if (wrap) {
       run_rank(r, *wrap(*transport), steps, microbatches);

@@ -39,7 +39,7 @@ struct ToyRank {
   std::vector<core::Task> started;  // of the last step
 };
 
-// Threads over transport/local.
+// Ranks as threads.
 class ToyRun {
  public:
   ToyRun(const ProvedText& proved, runtime::ToyModel model);
@@ -47,7 +47,9 @@ class ToyRun {
   ToyRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
   // Until a rank fails or all steps are done; each transport ends with its rank.
   void run(int steps, int microbatches);
-  // Puts a transport between transport/local and the worker. Null: none.
+  // Makes the transports, by rank; transport/local if it is not set.
+  std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
+  // Puts a transport between those and the worker. Null: none.
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;
 
   // The gradients of all ranks are bitwise those of the unpipelined model; fails the test if not.

@@ -3,12 +3,14 @@
 //
 // The events are one rank's: any message may arrive at any time, whatever its sender could have
 // done, so that more states are met than in a run of the whole pipeline. Half of the starts follow
-// the choice, half take any ready task.
+// the choice, half take any ready task. All engines take part.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,13 +42,20 @@ class ArbiterWalk {
     const core::ProgramFacts& facts = left_.facts();
     microbatches_ = microbatches;
     messages_.clear();
+    handed_.clear();
     running_ = {};
     events_.clear();
+    const core::LaneId lanes = static_cast<core::LaneId>(facts.lanes.size());
+    engines_.clear();
+    for (core::LaneId lane = 0; lane < lanes; ++lane) {
+      if (is_ours(lane)) engines_.insert(engine_of(lane));
+    }
     for (core::EdgeId edge = 0; edge < static_cast<core::EdgeId>(facts.edges.size()); ++edge) {
-      const core::LaneId consumer = facts.edges[static_cast<std::size_t>(edge)].consumer;
-      const int rank = facts.lanes[static_cast<std::size_t>(consumer)].rank;
-      if (rank != left_.rank() || !facts.crosses_ranks(edge)) continue;
-      for (int m = 0; m < microbatches; ++m) messages_.push_back({edge, m});
+      const core::EdgeFacts& e = facts.edges[static_cast<std::size_t>(edge)];
+      if (!is_ours(e.consumer) || !facts.crosses_ranks(edge)) continue;
+      for (int m = 0; m < facts.tasks_of(e.producer, microbatches); ++m) {
+        if (facts.needed_by(edge, m, microbatches) >= 0) messages_.push_back({edge, m});
+      }
     }
     // Mostly in order, as messages come, with some that overtake.
     std::stable_sort(messages_.begin(), messages_.end(),
@@ -56,25 +65,43 @@ class ArbiterWalk {
 
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
-  // Does one event that may happen; false if there is none.
-  bool next() {
-    ready_.clear();
+  [[nodiscard]] bool is_ours(core::LaneId lane) const {
+    return left_.facts().lanes[static_cast<std::size_t>(lane)].rank == left_.rank();
+  }
+  [[nodiscard]] core::Engine engine_of(core::LaneId lane) const {
+    return left_.facts().lanes[static_cast<std::size_t>(lane)].engine;
+  }
+  core::Task& running(core::Engine engine) { return running_[static_cast<std::size_t>(engine)]; }
+
+  [[nodiscard]] std::vector<core::Task> ready(core::Engine engine) {
+    std::vector<core::Task> tasks;
+    left_.ready(engine, set_);
     const core::ProgramFacts& facts = left_.facts();
     for (core::LaneId lane = 0; lane < static_cast<core::LaneId>(facts.lanes.size()); ++lane) {
-      if (facts.lanes[static_cast<std::size_t>(lane)].rank != left_.rank()) continue;
+      if (!is_ours(lane)) continue;
       for (int m = 0; m < microbatches_; ++m) {
-        if (set_.contains({lane, m})) ready_.push_back({lane, m});
+        if (set_.contains({lane, m})) tasks.push_back({lane, m});
       }
     }
-    const bool runs = running_.lane >= 0;
-    const std::size_t kinds = (runs || !ready_.empty() ? 1U : 0U) + (messages_.empty() ? 0U : 1U);
-    if (kinds == 0) return false;
-    if (!messages_.empty() && below(kinds) == 0) {
+    return tasks;
+  }
+
+  // Does one event that may happen; false if there is none.
+  bool next() {
+    std::vector<core::Engine> active;  // those that run, or may start something
+    for (const core::Engine engine : engines_) {
+      if (running(engine).lane >= 0 || !ready(engine).empty()) active.push_back(engine);
+    }
+    const std::size_t others = (messages_.empty() ? 0U : 1U) + (handed_.empty() ? 0U : 1U);
+    if (active.size() + others == 0) return false;
+    const std::size_t which = below(active.size() + others);
+    if (which < active.size()) {
+      const core::Engine engine = active[which];
+      running(engine).lane >= 0 ? end(engine) : begin(engine);
+    } else if (which == active.size() && !messages_.empty()) {
       arrive();
-    } else if (runs) {
-      end();
     } else {
-      begin();
+      take();
     }
     return true;
   }
@@ -89,31 +116,56 @@ class ArbiterWalk {
     right_.on_arrived(message, {});
   }
 
-  void end() {
-    events_ += " end " + core::task_name(left_.facts(), running_);
-    left_.on_finished(running_, {});
-    right_.on_finished(running_, {});
-    running_ = {};
+  void end(core::Engine engine) {
+    const core::Task task = running(engine);
+    const core::ProgramFacts& facts = left_.facts();
+    events_ += " end " + core::task_name(facts, task);
+    left_.on_finished(task, {});
+    right_.on_finished(task, {});
+    running(engine) = {};
+    for (core::EdgeId edge = 0; edge < static_cast<core::EdgeId>(facts.edges.size()); ++edge) {
+      const core::EdgeFacts& e = facts.edges[static_cast<std::size_t>(edge)];
+      if (e.producer != task.lane || !e.rendezvous || !facts.crosses_ranks(edge)) continue;
+      if (facts.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
+      handed_.push_back({edge, task.microbatch});
+    }
   }
 
-  void begin() {
-    const core::Choice choice = left_.choose(core::Engine::compute, nullptr, {});
-    running_ = choice.starts() && below(2) == 0 ? choice.task : ready_[below(ready_.size())];
-    events_ += " start " + core::task_name(left_.facts(), running_);
-    left_.started(running_, {});
-    right_.started(running_, {});
+  void begin(core::Engine engine) {
+    const std::vector<core::Task> tasks = ready(engine);
+    const core::Choice choice = left_.choose(engine, nullptr, {});
+    const core::Task task =
+        choice.starts() && below(2) == 0 ? choice.task : tasks[below(tasks.size())];
+    running(engine) = task;
+    events_ += " start " + core::task_name(left_.facts(), task);
+    left_.started(task, {});
+    right_.started(task, {});
+  }
+
+  // The receiver takes a rendezvous message of this rank.
+  void take() {
+    const std::size_t at = below(handed_.size());
+    const core::Message message = handed_[at];
+    handed_.erase(handed_.begin() + static_cast<std::ptrdiff_t>(at));
+    events_ += " taken " + std::to_string(message.edge) + "/" + std::to_string(message.microbatch);
+    left_.on_taken(message, {});
+    right_.on_taken(message, {});
   }
 
   void compare() {
     ++states_;
-    left_.ready(core::Engine::compute, set_);
-    right_.ready(core::Engine::compute, other_);
+    for (const core::Engine engine : engines_) compare(engine);
+  }
+
+  void compare(core::Engine engine) {
+    left_.ready(engine, set_);
+    right_.ready(engine, other_);
     if (!(set_ == other_)) differ("ready(): " + text(set_) + "/" + text(other_));
-    compare_choice("choose()", nullptr);
+    compare_choice("choose()", engine, nullptr);
     core::TaskSet allowed = set_;
     for (core::LaneId lane = 0; lane < static_cast<core::LaneId>(left_.facts().lanes.size());
          ++lane) {
-      if (left_.facts().lanes[static_cast<std::size_t>(lane)].rank != left_.rank()) continue;
+      if (!is_ours(lane)) continue;
       for (int m = 0; m < microbatches_; ++m) {
         if (below(2) == 0) {
           allowed.remove({lane, m});
@@ -122,14 +174,20 @@ class ArbiterWalk {
         }
       }
     }
-    compare_choice("choose(allowed)", &allowed);
+    compare_choice("choose(allowed)", engine, &allowed);
+    const auto& edges = left_.facts().edges;
+    const bool asked = std::any_of(edges.begin(), edges.end(),
+                                   [](const core::EdgeFacts& e) { return e.rendezvous; });
+    if (asked && !(left_.next_in_order(engine) == right_.next_in_order(engine))) {
+      differ("next_in_order()");
+    }
   }
 
-  void compare_choice(const std::string& what, const core::TaskSet* allowed) {
-    const core::Choice a = left_.choose(core::Engine::compute, allowed, {});
-    const core::Choice b = right_.choose(core::Engine::compute, allowed, {});
+  void compare_choice(const std::string& what, core::Engine engine, const core::TaskSet* allowed) {
+    const core::Choice a = left_.choose(engine, allowed, {});
+    const core::Choice b = right_.choose(engine, allowed, {});
     if (!(a == b)) differ(what + ": " + text(a) + " / " + text(b));
-    if (!(a == left_.choose(core::Engine::compute, allowed, {}))) differ(what + " changes");
+    if (!(a == left_.choose(engine, allowed, {}))) differ(what + " changes");
     if (a.starts() && !set_.contains(a.task)) differ(what + " is not ready: " + text(a));
   }
 
@@ -161,10 +219,11 @@ class ArbiterWalk {
   std::int64_t step_ = 0;
   int microbatches_ = 0;
   std::vector<core::Message> messages_;  // yet to come, the next last
-  core::Task running_;
+  std::vector<core::Message> handed_;    // rendezvous messages of this rank, not taken
+  std::array<core::Task, 3> running_;    // per engine
+  std::set<core::Engine> engines_;       // of the rank
   core::TaskSet set_;
   core::TaskSet other_;
-  std::vector<core::Task> ready_;
   std::string events_;
   std::string differences_;
   std::int64_t states_ = 0;

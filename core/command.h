@@ -1,0 +1,28 @@
+// Command: what an executor asks of whoever feeds it.
+//
+// A plain value.
+#pragma once
+
+#include <cstdint>
+
+#include "core/task.h"
+
+namespace ripeline::core {
+
+struct Command {
+  enum class Kind : std::uint8_t {
+    start,       // run `task` on its lane's engine, then report finished(task)
+    send,        // send `message` to the rank of its edge's consumer
+    announce,    // tell the rank of its edge's consumer that `message` waits to be granted
+    grant,       // tell the rank of its edge's producer that `message` is granted (core/links.h)
+    hold_until,  // nothing starts before `until` unless an event comes: call poll() then
+  };
+  Kind kind = Kind::start;
+  Task task = {};
+  Message message = {};
+  Time until{0};
+  std::int32_t ordinal = 0;  // send, announce: goes with the message
+  bool operator==(const Command&) const = default;
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,33 @@
+#include "core/engines.h"
+
+namespace ripeline::core {
+
+Engines::Engines(const ProgramFacts& facts, int rank) : facts_(facts) {
+  for (std::size_t i = 0; i < facts.edges.size(); ++i) {
+    const EdgeFacts& e = facts.edges[i];
+    const auto edge = static_cast<EdgeId>(i);
+    const bool leaves =
+        facts.lanes[static_cast<std::size_t>(e.producer)].rank == rank && facts.crosses_ranks(edge);
+    if (e.rendezvous && leaves) rendezvous_.push_back(edge);
+  }
+}
+
+void Engines::begin_step(int microbatches) {
+  microbatches_ = microbatches;
+  busy_ = {};
+}
+
+void Engines::finished(Task task) {
+  --busy(task.lane);
+  for (const EdgeId edge : rendezvous_) {
+    const bool sends = facts_.edges[static_cast<std::size_t>(edge)].producer == task.lane &&
+                       facts_.needed_by(edge, task.microbatch, microbatches_) >= 0;
+    if (sends) ++busy(task.lane);
+  }
+}
+
+void Engines::taken(Message message) {
+  --busy(facts_.edges[static_cast<std::size_t>(message.edge)].producer);
+}
+
+}  // namespace ripeline::core

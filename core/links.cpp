@@ -1,0 +1,281 @@
+#include "core/links.h"
+
+#include <algorithm>
+
+#include "core/print.h"
+
+namespace ripeline::core {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
+  int lanes = 0;
+  for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
+    if (facts.lanes[i].rank == rank && lanes++ == 0) first_lane_ = static_cast<LaneId>(i);
+  }
+  outgoing_of_.resize(at(lanes));
+  first_need_.assign(at(lanes + 1), 0);
+  const auto is_ours = [&](LaneId lane) { return facts.lanes[at(lane)].rank == rank; };
+  for (EdgeId id = 0; at(id) < facts.edges.size(); ++id) {
+    const EdgeFacts& e = edge(id);
+    if (is_ours(e.consumer)) {
+      if (end_edge_ == 0) first_edge_ = id;
+      end_edge_ = id + 1;
+      ++first_need_[at(e.consumer - first_lane_ + 1)];
+    } else if (is_ours(e.producer)) {
+      outgoing_of_[at(e.producer - first_lane_)].push_back(outgoing_.size());
+      outgoing_.push_back({.edge = id});
+    }
+  }
+  first_need_[0] = first_edge_;
+  for (std::size_t i = 1; i < first_need_.size(); ++i) first_need_[i] += first_need_[i - 1];
+}
+
+void Links::begin_step(int microbatches) {
+  microbatches_ = microbatches;
+  for (Outgoing& out : outgoing_) {
+    out.ended = 0;
+    const EdgeFacts& e = edge(out.edge);
+    out.credits = e.inbox < 0 || is_announced(e) ? 0 : facts_.inboxes[at(e.inbox)].slots;
+  }
+  const auto edges = at(end_edge_ - first_edge_);
+  const std::size_t messages = edges * at(microbatches);
+  state_.assign(messages, 0);
+  const bool fifo =
+      std::any_of(facts_.edges.begin() + first_edge_, facts_.edges.begin() + end_edge_,
+                  [](const EdgeFacts& e) { return e.fifo; });
+  ordered_.assign(fifo ? messages : 0, -1);
+  incoming_.assign(edges, {});
+  taken_.assign(facts_.inboxes.size(), 0);
+  begun_.assign(outgoing_of_.size(), 0);
+  const std::size_t most = outgoing_.size() * at(microbatches);
+  waiting_.clear();
+  waiting_.reserve(most);
+  due_.clear();
+  due_.reserve(2 * most + messages);
+  announced_.clear();
+  lent_ = 0;
+  handing_ = {};
+}
+
+bool Links::is_announced(const EdgeFacts& e) const {
+  return e.rendezvous || (e.inbox >= 0 && !facts_.inboxes[at(e.inbox)].channel.empty());
+}
+
+bool Links::is_incoming(EdgeId id) const {
+  return id >= first_edge_ && id < end_edge_ && facts_.crosses_ranks(id);
+}
+
+Links::Outgoing* Links::outgoing(EdgeId id) {
+  const auto found = std::lower_bound(outgoing_.begin(), outgoing_.end(), id,
+                                      [](const Outgoing& out, EdgeId e) { return out.edge < e; });
+  return found != outgoing_.end() && found->edge == id ? &*found : nullptr;
+}
+
+std::string Links::name(Message message) const {
+  const Task producer{edge(message.edge).producer, message.microbatch};
+  const int consumer = facts_.needed_by(message.edge, message.microbatch, microbatches_);
+  return task_name(facts_, producer) + " at " +
+         task_name(facts_, {edge(message.edge).consumer, consumer});
+}
+
+// ---------------------------------------------------------------- sender
+
+void Links::ended(Task task) {
+  for (const std::size_t i : outgoing_of_[at(task.lane - first_lane_)]) {
+    Outgoing& out = outgoing_[i];
+    const EdgeFacts& e = edge(out.edge);
+    if (facts_.needed_by(out.edge, task.microbatch, microbatches_) < 0) continue;
+    const Waiting message{{out.edge, task.microbatch}, out.ended++};
+    const bool announced = is_announced(e);
+    if (announced || e.inbox >= 0) {
+      waiting_.push_back(message);
+    } else {
+      due_.push_back(
+          {.kind = Command::Kind::send, .message = message.message, .ordinal = message.ordinal});
+    }
+    if (announced) {
+      due_.push_back({.kind = Command::Kind::announce,
+                      .message = message.message,
+                      .ordinal = message.ordinal});
+    }
+    if (e.rendezvous) ++handing_[at(static_cast<int>(facts_.lanes[at(task.lane)].engine))];
+  }
+}
+
+std::string Links::granted(Message message) {
+  Outgoing* out = outgoing(message.edge);
+  if (out == nullptr) {
+    return "a message of edge " + std::to_string(message.edge) +
+           " was granted, which does not lead from here to another rank";
+  }
+  const EdgeFacts& e = edge(message.edge);
+  if (message.microbatch < 0 || message.microbatch >= microbatches_ ||
+      facts_.needed_by(message.edge, message.microbatch, microbatches_) < 0) {
+    return "a message of microbatch " + std::to_string(message.microbatch) + " was granted";
+  }
+  if (!is_announced(e)) {
+    if (e.inbox < 0 || out->credits >= facts_.inboxes[at(e.inbox)].slots) {
+      return name(message) + " was granted, and no slot was taken";
+    }
+    ++out->credits;
+    --lent_;
+    return {};
+  }
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const Waiting& w) { return w.message == message; });
+  if (found == waiting_.end() || found->granted) {
+    return name(message) + " was granted, and does not wait for it";
+  }
+  found->granted = true;
+  if (e.rendezvous) --handing_[at(static_cast<int>(facts_.lanes[at(e.producer)].engine))];
+  return {};
+}
+
+bool Links::may_leave(const Waiting& waiting) {
+  if (is_announced(edge(waiting.message.edge))) return waiting.granted;
+  Outgoing& out = *outgoing(waiting.message.edge);
+  if (out.credits == 0) return false;
+  --out.credits;
+  ++lent_;
+  return true;
+}
+
+// ---------------------------------------------------------------- receiver
+
+std::string Links::announced(Message message, std::int32_t ordinal) {
+  if (!is_announced(edge(message.edge))) {
+    return name(message) + " was announced, and needs no announcement";
+  }
+  std::uint8_t& state = state_[index(message)];
+  if (state != 0) return name(message) + " was announced twice";
+  state = kAnnounced;
+  announced_.push_back({message, ordinal});
+  return {};
+}
+
+std::string Links::arrived(Message message, std::int32_t ordinal,
+                           std::vector<Message>& handed_over) {
+  const EdgeFacts& e = edge(message.edge);
+  std::uint8_t& state = state_[index(message)];
+  if ((state & kReceived) != 0) return name(message) + " has arrived twice";
+  if (is_announced(e)) {
+    if ((state & kGranted) == 0) return name(message) + " has arrived without being granted";
+  } else if (e.inbox >= 0) {
+    const std::int64_t slots = facts_.inboxes[at(e.inbox)].slots;
+    if (taken_[at(e.inbox)] >= slots) {
+      return name(message) + " has arrived without a slot: " + inbox_name(facts_, e.inbox) + ", " +
+             std::to_string(slots) + " of " + std::to_string(slots) + " taken";
+    }
+  }
+  const auto row = at(message.edge - first_edge_) * at(microbatches_);
+  if (e.fifo) {
+    if (ordinal < 0 || ordinal >= facts_.tasks_of(e.producer, microbatches_) ||
+        ordered_[row + at(ordinal)] >= 0) {
+      return name(message) + " has arrived as number " + std::to_string(ordinal) + " of its link";
+    }
+    ordered_[row + at(ordinal)] = message.microbatch;
+  }
+  if (e.inbox >= 0 && !is_announced(e)) ++taken_[at(e.inbox)];
+  state |= kReceived;
+  if (!e.fifo) {
+    state |= kHandedOver;
+    handed_over.push_back(message);
+    return {};
+  }
+  std::int32_t& next = incoming(message.edge).handed_over;
+  for (; next < microbatches_ && ordered_[row + at(next)] >= 0; ++next) {
+    const Message first{message.edge, ordered_[row + at(next)]};
+    state_[index(first)] |= kHandedOver;
+    handed_over.push_back(first);
+  }
+  return {};
+}
+
+void Links::started(Task task) {
+  const auto lane = at(task.lane - first_lane_);
+  const bool first = begun_[lane] == 0;
+  begun_[lane] = 1;
+  for (EdgeId id = first_need_[lane]; id < first_need_[lane + 1]; ++id) {
+    const EdgeFacts& e = edge(id);
+    if (e.inbox < 0 || (e.of == Of::all && !first)) continue;
+    free_slots(id, facts_.needed(id, task.microbatch, microbatches_));
+  }
+}
+
+void Links::free_slots(EdgeId id, MicrobatchSpan messages) {
+  const EdgeFacts& e = edge(id);
+  taken_[at(e.inbox)] -= messages.last - messages.first;
+  if (is_announced(e)) return;
+  for (int m = messages.first; m < messages.last; ++m) {
+    due_.push_back({.kind = Command::Kind::grant, .message = {id, m}});
+  }
+}
+
+bool Links::may_grant(const Waiting& announced, const Arbiter& arbiter) {
+  const Message message = announced.message;
+  const EdgeFacts& e = edge(message.edge);
+  if (e.fifo && announced.ordinal != incoming(message.edge).granted) return false;
+  if (e.inbox >= 0 && taken_[at(e.inbox)] >= facts_.inboxes[at(e.inbox)].slots) return false;
+  if (!e.rendezvous) return true;
+  const Task wanted{e.consumer, facts_.needed_by(message.edge, message.microbatch, microbatches_)};
+  return arbiter.next_in_order(facts_.lanes[at(e.consumer)].engine) == wanted;
+}
+
+// ---------------------------------------------------------------- both
+
+void Links::poll(const Arbiter& arbiter, std::vector<Command>& commands) {
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    if (!may_leave(waiting)) return false;
+    due_.push_back(
+        {.kind = Command::Kind::send, .message = waiting.message, .ordinal = waiting.ordinal});
+    return true;
+  });
+  const auto grant = [&](const Waiting& announced) {
+    if (!may_grant(announced, arbiter)) return false;
+    const EdgeFacts& e = edge(announced.message.edge);
+    if (e.inbox >= 0) ++taken_[at(e.inbox)];
+    state_[index(announced.message)] |= kGranted;
+    ++incoming(announced.message.edge).granted;
+    due_.push_back({.kind = Command::Kind::grant, .message = announced.message});
+    return true;
+  };
+  // What is granted may let an earlier one of the list in only if a fifo's announcements overtook.
+  while (std::erase_if(announced_, grant) > 0) {
+  }
+  commands.insert(commands.end(), due_.begin(), due_.end());
+  due_.clear();
+}
+
+std::string Links::why_not_granted(Message message) const {
+  if (state_[index(message)] != kAnnounced) return {};
+  const EdgeFacts& e = edge(message.edge);
+  if (e.rendezvous) return "its rendezvous";
+  const std::int64_t slots = facts_.inboxes[at(e.inbox)].slots;
+  return "a slot: " + inbox_name(facts_, e.inbox) + ", " + std::to_string(taken_[at(e.inbox)]) +
+         " of " + std::to_string(slots) + " taken";
+}
+
+std::string Links::waiting(int lines) const {
+  std::string text;
+  for (const Waiting& w : waiting_) {
+    if (lines-- <= 0) break;
+    const EdgeFacts& e = edge(w.message.edge);
+    const std::string to = std::to_string(facts_.lanes[at(e.consumer)].rank);
+    text += "rank " + std::to_string(rank_) + ": the message of " + name(w.message) + " waits for ";
+    if (e.rendezvous) {
+      text += "its rendezvous with rank " + to + "\n";
+      continue;
+    }
+    const std::string slots = std::to_string(facts_.inboxes[at(e.inbox)].slots);
+    const std::string taken = is_announced(e) ? " of " + slots + " on rank " + to
+                                              : ", " + slots + " of " + slots + " taken";
+    text += "a slot: " + inbox_name(facts_, e.inbox) + taken + "\n";
+  }
+  return text;
+}
+
+}  // namespace ripeline::core

@@ -1,0 +1,131 @@
+// Links: when a rank's messages leave, and when those of others are handed over.
+//
+// One rank's end of every edge that crosses ranks, as sender and as receiver, for one step. A
+// message is known by its edge and its producer's microbatch; its ordinal is its place among the
+// edge's messages of the step, in the order in which the producer's tasks ended.
+//   * A slot for each message: it leaves at once.
+//   * An inbox of its own edge: the sender begins the step with a credit for each slot. A message
+//     takes one to leave, the earliest first; when the task that needs it starts, the receiver
+//     frees the slot and grants the message, which gives the credit back.
+//   * A channel: the sender announces the message. The receiver gives a free slot to the earliest
+//     announced and grants that message, which then leaves.
+//   * A rendezvous: the sender announces the message, and its engine is busy until the receiver
+//     grants it, which it does when the task that needs it is the next in its rank's order.
+// If all tasks of a lane need a message, the first start frees its slot. Over a fifo edge messages
+// are handed over by ordinal, whatever the transport does.
+// A step is settled when every message has left and every credit is back: then each slot is free,
+// and nothing of it is on its way, so that steps never mix.
+//
+// What does not fit is refused with a text and changes nothing. Memory is taken by begin_step().
+// Belongs to its executor.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "core/command.h"
+
+namespace ripeline::core {
+
+class Links {
+ public:
+  Links(const ProgramFacts& facts, int rank);
+
+  void begin_step(int microbatches);
+
+  // As sender.
+  void ended(Task task);
+  [[nodiscard]] std::string granted(Message message);
+  [[nodiscard]] bool hands_over(Engine engine) const {
+    return handing_[static_cast<std::size_t>(engine)] > 0;
+  }
+  [[nodiscard]] bool settled() const { return waiting_.empty() && lent_ == 0; }
+
+  // As receiver.
+  [[nodiscard]] bool is_incoming(EdgeId edge) const;
+  [[nodiscard]] std::string announced(Message message, std::int32_t ordinal);
+  // Appends the messages that are handed over because of it, in order.
+  [[nodiscard]] std::string arrived(Message message, std::int32_t ordinal,
+                                    std::vector<Message>& handed_over);
+  // Handed over.
+  [[nodiscard]] bool has_arrived(Message message) const {
+    return (state_[index(message)] & kHandedOver) != 0;
+  }
+  // Of this rank: frees the slots of what it needs.
+  void started(Task task);
+
+  // Appends what is due now: send, announce and grant.
+  void poll(const Arbiter& arbiter, std::vector<Command>& commands);
+
+  // For people: why a message to this rank that was announced is not granted; empty if it was not.
+  [[nodiscard]] std::string why_not_granted(Message message) const;
+  // For people: a line for each message of this rank that waits, at most `lines`.
+  [[nodiscard]] std::string waiting(int lines) const;
+
+ private:
+  // Of a message to this rank.
+  static constexpr std::uint8_t kAnnounced = 1;
+  static constexpr std::uint8_t kGranted = 2;
+  static constexpr std::uint8_t kReceived = 4;
+  static constexpr std::uint8_t kHandedOver = 8;
+
+  struct Outgoing {
+    EdgeId edge = -1;
+    std::int32_t ended = 0;    // messages so far
+    std::int64_t credits = 0;  // of an inbox of its own
+  };
+  struct Waiting {
+    Message message;
+    std::int32_t ordinal = 0;
+    bool granted = false;
+  };
+  struct Incoming {
+    std::int32_t handed_over = 0;  // of a fifo edge: the next ordinal to hand over
+    std::int32_t granted = 0;      // of a fifo edge: the next ordinal to grant
+  };
+
+  [[nodiscard]] const EdgeFacts& edge(EdgeId id) const {
+    return facts_.edges[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] std::size_t index(Message message) const {
+    return static_cast<std::size_t>(message.edge - first_edge_) *
+               static_cast<std::size_t>(microbatches_) +
+           static_cast<std::size_t>(message.microbatch);
+  }
+  [[nodiscard]] Incoming& incoming(EdgeId id) {
+    return incoming_[static_cast<std::size_t>(id - first_edge_)];
+  }
+  [[nodiscard]] bool is_announced(const EdgeFacts& e) const;
+  [[nodiscard]] std::string name(Message message) const;
+  [[nodiscard]] Outgoing* outgoing(EdgeId id);
+  [[nodiscard]] bool may_leave(const Waiting& waiting);
+  [[nodiscard]] bool may_grant(const Waiting& announced, const Arbiter& arbiter);
+  void free_slots(EdgeId id, MicrobatchSpan messages);
+
+  const ProgramFacts& facts_;
+  int rank_;
+  int microbatches_ = 0;
+  LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
+  EdgeId first_edge_ = 0;
+  EdgeId end_edge_ = 0;
+  std::vector<std::vector<std::size_t>> outgoing_of_;  // per own lane
+  std::vector<EdgeId> first_need_;                     // per own lane, and one past the last
+
+  std::vector<Outgoing> outgoing_;  // by edge
+  std::vector<Waiting> waiting_;    // to leave, in the order of ends
+  std::vector<Command> due_;        // send, announce and grant
+  std::int64_t lent_ = 0;           // credits that are not back
+  std::array<int, 3> handing_{};    // per engine: rendezvous messages that are not granted
+
+  std::vector<std::uint8_t> state_;    // per own edge and microbatch
+  std::vector<std::int32_t> ordered_;  // per own edge and ordinal: its microbatch; if any is fifo
+  std::vector<Incoming> incoming_;     // per own edge
+  std::vector<Waiting> announced_;     // not granted, in order
+  std::vector<std::int64_t> taken_;    // per inbox: slots
+  std::vector<std::uint8_t> begun_;    // per own lane: one of its tasks has started
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,82 @@
+// Generated arbiters of programs with several engines, rendezvous, lanes of one task and needs of
+// other microbatches, in headers that CMake generated and validated: the same as the interpreter's
+// in every state met.
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "codegen/generate.h"
+#include "core/probe.h"
+#include "engines.h"
+#include "followed.h"
+#include "meet.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "tests/support/arbiter_walk.h"
+
+namespace ripeline::codegen {
+namespace {
+
+struct Feature {
+  const char* name;
+  const core::ProgramFacts* facts;
+  std::unique_ptr<core::Arbiter> (*make)(int rank);
+};
+void PrintTo(const Feature& feature, std::ostream* out) { *out << feature.name; }
+
+const Feature kFeatures[] = {
+    {"engines", &engines::facts, engines::make_arbiter},
+    {"meet", &meet::facts, meet::make_arbiter},
+    {"followed", &followed::facts, followed::make_arbiter},
+};
+
+spec::Program program_of(const std::string& name) {
+  std::stringstream text;
+  text << std::ifstream(RIPELINE_SOURCE_DIR "/tests/generated/" + name + ".ripe").rdbuf();
+  return spec::compile({name, text.str()}).value();
+}
+
+class Features : public testing::TestWithParam<Feature> {};
+
+TEST_P(Features, agree_with_the_interpreter_in_every_state_met) {
+  const spec::Program program = program_of(GetParam().name);
+  EXPECT_TRUE(not_generated(program).empty());
+  const simulate::FactsStorage storage(program, {});
+  std::int64_t states = 0;
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    simulate::InterpretedArbiter interpreted(program, storage.facts(), rank);
+    const std::unique_ptr<core::Arbiter> generated = GetParam().make(rank);
+    testing_support::ArbiterWalk walk(interpreted, *generated, 7 + static_cast<unsigned>(rank));
+    for (const int microbatches : {1, 2, 3, 5, 8, 13, 2, 65}) {
+      EXPECT_EQ(walk.run(microbatches), "");
+    }
+    states += walk.states();
+  }
+  EXPECT_GT(states, 500);
+}
+
+TEST_P(Features, have_the_facts_of_their_program) {
+  const spec::Program program = program_of(GetParam().name);
+  const simulate::FactsStorage storage(program, {});
+  EXPECT_EQ(core::facts_text(*GetParam().facts), core::facts_text(storage.facts()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Codegen, Features, testing::ValuesIn(kFeatures),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Generate, has_the_parts_that_a_program_needs) {
+  const auto text = [](const char* name) {
+    return generate_unproved(program_of(name), {.name = "p", .file = "p.ripe", .command = ""});
+  };
+  for (const char* part : {"core::Engines engines_;", "next_in_order(", "on_taken("}) {
+    EXPECT_NE(text("meet").find(part), std::string::npos) << part;
+    EXPECT_EQ(text("names").find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(text("engines").find("next_in_order("), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ripeline::codegen
