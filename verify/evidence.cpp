@@ -357,8 +357,7 @@ class Gathering {
 
   // One for all counts, or one for each remainder of an order with streams.
   struct Cuts {
-    explicit Cuts(const Program& program)
-        : queries(program, SolverUse::writing(), Fault::none) {}
+    explicit Cuts(const Program& program) : queries(program, SolverUse::writing(), Fault::none) {}
     Cuts(const Program& program, const PeriodicFamily& family, std::int64_t remainder)
         : queries(program, SolverUse::writing(), Fault::none, family, remainder),
           which(fmt::format(", remainder {} of {}", remainder, family.period)) {}

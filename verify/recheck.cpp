@@ -271,8 +271,8 @@ class Recheck {
   void graphs() {
     const std::vector<std::optional<std::int64_t>> none(program_->pools.size());
     const Claim& memory = statement_.claims[3];
-    const bool by_graph = memory.outcome == Outcome::proved &&
-                          (memory.method == "graph" || memory.method == "cuts");
+    const bool by_graph =
+        memory.outcome == Outcome::proved && (memory.method == "graph" || memory.method == "cuts");
     for (const GraphEvidence& graph : evidence_.graphs) {
       const std::string path = graph_path(graph.microbatches);
       const GraphCheck check = check_graph(files_.at(path), graph.once, graph.order, graph.cycle);
