@@ -1,8 +1,10 @@
-// The changes, by what a run ends with: full pools, links whose message is missing, joins.
+// The changes, by what a run ends with: full pools, links whose message is missing, joins. All
+// kinds stand here together, since a change of one kind may be paired with one of another.
 #include "verify/repair_changes.h"
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 

@@ -103,6 +103,13 @@ std::vector<Case> cases() {
       {"an inbox that fills with one kind",
        chain(through_inbox, "  channel inbox per stage { slots 1; }\n"),
        {"`slots 2` of channel inbox", "`via slots` instead of `via inbox` in op F and B"}},
+      {"a vote whose members' slots hold different messages",
+       chain("  op F forward { needs F at prev via inbox; acquires a; collectives 2; }\n"
+             "  op B backward { needs F at here, B at next via inbox; releases a; "
+             "collectives 2; }\n" +
+                 window,
+             "  tensor_parallel 2 { agree by vote; }\n  channel inbox per stage { slots 2; }\n"),
+       {"`slots 4` of channel inbox", "`via slots` instead of `via inbox` in op F and B"}},
       {"an order that needs more room",
        chain_text(4, "in order one_f_one_b", "any", "2"),
        {"`capacity 4` of activation"}},
