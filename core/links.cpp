@@ -51,11 +51,14 @@ void Links::begin_step(int microbatches) {
   incoming_.assign(edges, {});
   taken_.assign(facts_.inboxes.size(), 0);
   begun_.assign(outgoing_of_.size(), 0);
-  const std::size_t most = outgoing_.size() * at(microbatches);
+  std::size_t bounded = 0;
+  for (const Outgoing& out : outgoing_) {
+    if (is_announced(edge(out.edge)) || edge(out.edge).inbox >= 0) ++bounded;
+  }
   waiting_.clear();
-  waiting_.reserve(most);
+  waiting_.reserve(bounded * at(microbatches));
   due_.clear();
-  due_.reserve(2 * most + messages);
+  due_.reserve(2 * (outgoing_.size() + edges));
   announced_.clear();
   lent_ = 0;
   handing_ = {};

@@ -16,8 +16,8 @@
 // A step is settled when every message has left and every credit is back: then each slot is free,
 // and nothing of it is on its way, so that steps never mix.
 //
-// What does not fit is refused with a text and changes nothing. Memory is taken by begin_step().
-// Belongs to its executor.
+// What does not fit is refused with a text and changes nothing. Memory is taken by begin_step(),
+// and for what is due by whoever polls after many events only. Belongs to its executor.
 #pragma once
 
 #include <array>

@@ -29,7 +29,7 @@ struct WorkerOptions {
 };
 
 struct StepReport {
-  std::chrono::nanoseconds duration{0};  // from begin_step to the end of this rank's last task
+  std::chrono::nanoseconds duration{0};  // from begin_step until this rank is done with the step
   std::chrono::nanoseconds busy{0};      // inside tasks, injected delays included
   std::int64_t tasks = 0;
 };

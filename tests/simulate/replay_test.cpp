@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "full.h"
 #include "greedy.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -28,6 +29,7 @@ void PrintTo(const Refuted& refuted, std::ostream* out) { *out << refuted.name; 
 const Refuted kRefuted[] = {
     {"waits", waits::make_arbiter, "rank 0: 0B1 waits for 0F1 and 1B1 from rank 1"},
     {"greedy", greedy::make_arbiter, "activation of rank 0 held 3"},
+    {"full", full::make_arbiter, "whose message waits for a slot: inbox of stage 1, 1 of 1 taken"},
 };
 
 class Replays : public testing::TestWithParam<Refuted> {
