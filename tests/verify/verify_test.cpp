@@ -237,7 +237,7 @@ TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
   for (const Obligation& o : verdict.obligations) {
     EXPECT_EQ(o.outcome, Outcome::unknown) << o.name;
     EXPECT_NE(o.reason.find("patience"), std::string::npos) << o.reason;
-    EXPECT_EQ(spec::position_of({"test.ripe", text}, o.span.begin).line, 6);
+    EXPECT_EQ(spec::position_of({"test.ripe", text}, o.span.begin).line, 16);
   }
 }
 
