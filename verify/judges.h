@@ -71,6 +71,7 @@ class OrderJudge {
   [[nodiscard]] std::string depends_on_timing() const;
   [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
   [[nodiscard]] Finding asserted_peaks();
+  [[nodiscard]] Finding asserted_peaks_by_states();
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
   [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
   [[nodiscard]] Finding not_settled() const;

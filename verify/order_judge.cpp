@@ -15,6 +15,10 @@ namespace {
 
 // Tasks, over all counts, for which graphs are built.
 constexpr std::int64_t kMostTasks = 20'000'000;
+// Counts whose states are visited.
+constexpr int kFewCounts = 8;
+// States that filling slots at the end of a run may visit.
+constexpr std::uint64_t kReplayStates = 1'000'000;
 // Counts that are judged by themselves where not all can be: they refute, and are said.
 constexpr int kSampled = 64;
 
@@ -190,7 +194,7 @@ Finding OrderJudge::once_by_cuts() {
 Finding OrderJudge::stuck(int microbatches, const OrderRunResult& result, bool fewest) const {
   const Machine machine(program_, microbatches);
   const Goal goal;
-  Budget budget;
+  Budget budget{kReplayStates};
   const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
   const auto events = search.events_of(result.run);
   if (!events) return {.reason = "The run that sticks could not be replayed."};
@@ -227,12 +231,11 @@ std::string OrderJudge::depends_on_timing() const {
 
 // State by state: of two engines, either may be first.
 Finding OrderJudge::deadlock_by_states(const std::string& timing) {
-  constexpr int kCounts = 8;
   Budget budget{options_.search_states};
   const auto& range = program_.microbatches;
-  bool open = !range.max || *range.max >= range.min + kCounts;
+  bool open = !range.max || *range.max >= range.min + kFewCounts;
   bool fewest = true;
-  for (int m = range.min; m < range.min + kCounts && m <= range.max.value_or(m); ++m) {
+  for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     for (int rank = 0; rank < program_.ranks; ++rank) {
       if (!expand(program_, order, rank, m).ok()) return {.reason = "Not asked: see once."};
@@ -300,7 +303,7 @@ Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
                              const std::string& method) const {
   const Machine machine(program_, microbatches);
   const Goal goal;
-  Budget budget{1'000'000};
+  Budget budget{kReplayStates};
   const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
   const auto events = search.overfill(overflow.run, overflow.inbox);
   if (!events) {
@@ -364,7 +367,9 @@ MemoryFinding OrderJudge::memory() {
   }
   if (has_other_engines(program_)) {
     if (!program_.assertions.empty()) {
-      found.finding.reason = "Peaks on ranks with several engines are not followed under an order.";
+      found.finding = asserted_peaks_by_states();
+      if (found.finding.outcome != Outcome::proved) return found;
+      for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
       return found;
     }
     // Guards keep to the capacities.
@@ -400,6 +405,31 @@ MemoryFinding OrderJudge::memory() {
     }
   }
   return found;
+}
+
+// On ranks with several engines.
+Finding OrderJudge::asserted_peaks_by_states() {
+  const Finding open{.reason =
+                         "Peaks on ranks with several engines are followed under an order for a "
+                         "few microbatches only."};
+  const auto& range = program_.microbatches;
+  if (!range.max || *range.max - range.min >= kFewCounts) return open;
+  Budget budget{options_.search_states};
+  for (int m = range.min; m <= *range.max; ++m) {
+    if (bound_without_value(program_, m)) return open;
+    const Machine machine(program_, m);
+    const Goal goal = goal_of_assertions(program_, m);
+    const Interleaved all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
+    if (all.events) {
+      return {.outcome = Outcome::refuted,
+              .method = "states",
+              .reason = explain_excess(machine, goal, *all.events),
+              .span = span_of_broken(program_, goal, m, all.events->back().lane),
+              .counterexample = Counterexample{m, true, *all.events, {}}};
+    }
+    if (!all.complete) return open;
+  }
+  return {.outcome = Outcome::proved, .method = "states"};
 }
 
 Finding OrderJudge::asserted_peaks() {
@@ -463,7 +493,7 @@ Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result,
     if (broken) {
       const Machine machine(program_, microbatches);
       Run run(result.run.begin(), result.run.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      Budget budget;
+      Budget budget{kReplayStates};
       const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
       const auto events = search.events_of(needed_by_last(program_, run));
       if (!events) return {.reason = "The run that breaks an assertion could not be replayed."};

@@ -25,6 +25,20 @@ Search::Explored explore_with_share(const Machine& machine, Chooser chooser, con
   return explored;
 }
 
+// Tasks of one rank overlap, and hold more than one at a time.
+Hunted hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
+  Budget share{budget.left / 2};
+  const Interleaved own = interleave(machine, Chooser::dispatch, goal, share);
+  if (own.events) return {Hunted::What::refuted, *own.events, false};
+  Interleaved any;
+  Budget rest{budget.left / 2};
+  if (own.complete) any = interleave(machine, Chooser::any, goal, rest);
+  budget.left = share.left + rest.left;
+  if (any.complete) return {Hunted::What::safe, {}, true};
+  if (any.events) return {Hunted::What::others, *any.events, own.complete};
+  return {Hunted::What::open, {}, own.complete};
+}
+
 }  // namespace
 
 Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bool counts_decide,
@@ -51,11 +65,12 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
       return {Hunted::What::refuted, *events, false};
     }
   }
+  if (!goal.is_stuck() && has_other_engines(program)) {
+    return hunt_interleaved(machine, goal, budget);
+  }
   if (!others) {
     const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
-    if (explored.complete && (goal.is_stuck() || !has_other_engines(program))) {
-      return {Hunted::What::safe, {}, true};
-    }
+    if (explored.complete) return {Hunted::What::safe, {}, true};
     if (explored.run) others = any.events_of(*explored.run);
   }
   const auto explored = explore_with_share(machine, Chooser::dispatch, goal, counts_decide, budget);

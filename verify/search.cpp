@@ -12,6 +12,7 @@ using spec::Machine;
 using spec::Program;
 using TaskState = spec::Machine::TaskState;
 using MessageState = spec::Machine::MessageState;
+using State = spec::Machine::State;
 
 namespace {
 
@@ -457,6 +458,68 @@ std::optional<std::vector<Event>> Search::overfill(const Run& run, int inbox) co
     if (replays(machine_, chooser_, goal_, events)) return events;
   }
   return std::nullopt;
+}
+
+namespace {
+
+bool breaks_bound(const Machine& machine, const Goal& goal, const State& state,
+                  const Event& start) {
+  if (goal.is_stuck() || start.what != Event::Do::start) return false;
+  const auto& acquires = at(machine.program().lanes, start.lane).acquires;
+  return std::any_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
+    const auto& bound = at(goal.bounds, a.pool);
+    return bound && at(state.held, a.pool) > *bound;
+  });
+}
+
+std::string whole_key(const State& state) {
+  std::string key;
+  for (const TaskState task : state.tasks) key.push_back(static_cast<char>(task));
+  for (const MessageState message : state.messages) key.push_back(static_cast<char>(message));
+  for (const auto& queue : state.queues) {
+    for (const int m : queue) key.push_back(static_cast<char>(m));
+    key.push_back(-1);
+  }
+  for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
+  return key;
+}
+
+}  // namespace
+
+Interleaved interleave(const Machine& machine, Machine::Chooser chooser, const Goal& goal,
+                       Budget& budget) {
+  struct Step {
+    Event event;
+    std::size_t parent;
+  };
+  std::vector<Step> steps{{{}, 0}};  // of each state found: how
+  std::unordered_set<std::string> seen;
+  std::deque<std::pair<State, std::size_t>> open;
+  const auto run_to = [&](std::size_t i) {
+    std::vector<Event> events;
+    for (; i > 0; i = steps[i].parent) events.push_back(steps[i].event);
+    std::reverse(events.begin(), events.end());
+    return events;
+  };
+  open.emplace_back(machine.initial(), 0);
+  seen.insert(whole_key(open.front().first));
+  const std::uint64_t cost = 1 + open.front().first.tasks.size() / kTasksPerState;
+  while (!open.empty()) {
+    const auto [state, i] = std::move(open.front());
+    open.pop_front();
+    if (!budget.spend(cost)) return {};
+    const std::vector<Event> events = machine.enabled(state, chooser);
+    if (goal.is_stuck() && events.empty() && !machine.done(state)) return {run_to(i), false};
+    for (const Event& event : events) {
+      State after = state;
+      machine.step(after, event);
+      if (!seen.insert(whole_key(after)).second) continue;
+      steps.push_back({event, i});
+      if (breaks_bound(machine, goal, after, event)) return {run_to(steps.size() - 1), false};
+      open.emplace_back(std::move(after), steps.size() - 1);
+    }
+  }
+  return {std::nullopt, true};
 }
 
 bool replays(const Machine& machine, Machine::Chooser chooser, const Goal& goal,

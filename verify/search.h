@@ -102,6 +102,16 @@ class Search {
   std::vector<int> depth_;       // per lane: the longest way from a lane without needs
 };
 
+// All states, with tasks of a rank's engines side by side: what is held may then be more than when
+// they run one at a time.
+struct Interleaved {
+  std::optional<std::vector<spec::Event>>
+      events;             // to a start that breaks a bound, or a stuck state
+  bool complete = false;  // there is no other state
+};
+[[nodiscard]] Interleaved interleave(const spec::Machine& machine, spec::Machine::Chooser chooser,
+                                     const Goal& goal, Budget& budget);
+
 // Each event is enabled in its turn, and the last state shows the goal.
 [[nodiscard]] bool replays(const spec::Machine& machine, spec::Machine::Chooser chooser,
                            const Goal& goal, const std::vector<spec::Event>& events);
