@@ -284,16 +284,14 @@ Finding OrderJudge::deadlock() {
     return {.reason = "Not asked, since it is not known that the order has each task once."};
   }
   for (const auto& [m, graph] : graphs_) {
-    if (graph.finished) continue;
-    Finding found = stuck(m, graph, true);
-    found.method = "graph";
-    return found;
-  }
-  if (!program_.inboxes.empty()) {
-    for (const auto& [m, graph] : graphs_) {
-      const auto overflow = find_overflow(program_, m);
-      if (overflow) return overfull(m, *overflow, "graph");
+    if (!graph.finished) {
+      Finding found = stuck(m, graph, true);
+      found.method = "graph";
+      return found;
     }
+    if (program_.inboxes.empty()) continue;
+    const auto overflow = find_overflow(program_, m);
+    if (overflow) return overfull(m, *overflow, "graph");
   }
   if (!cuts_.empty()) return deadlock_by_cuts();
   return {.outcome = Outcome::proved, .method = "graph"};
@@ -353,6 +351,12 @@ Finding OrderJudge::deadlock_by_cuts() {
   const OrderRunResult graph = run_order(program_, m);
   if (graph.invalid || graph.finished) {
     return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
+  }
+  // With fewer microbatches nothing sticks for want of anything but slots.
+  if (!program_.inboxes.empty()) {
+    Finding slots = slots_by_cuts();
+    const auto& run = slots.counterexample;
+    if (slots.outcome == Outcome::refuted && run && run->microbatches < m) return slots;
   }
   Finding refuted = stuck(m, graph, true);
   refuted.method = "cuts";

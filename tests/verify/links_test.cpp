@@ -117,6 +117,18 @@ std::vector<Case> cases() {
   };
 }
 
+// With 4 microbatches there is no room, but with 2 a slot is missing.
+TEST(Links, the_fewest_microbatches_are_those_of_whatever_sticks_first) {
+  std::string text = testing_support::chain_text(3, "in order gpipe", "any", "3");
+  const std::string need = "F at prev";
+  text.replace(text.find(need), need.size(), need + " via slots 1");
+  const Verdict verdict = verify(compiled(text));
+  const Obligation& deadlock = find(verdict, "deadlock");
+  ASSERT_EQ(deadlock.outcome, Outcome::refuted) << deadlock.reason;
+  EXPECT_EQ(deadlock.counterexample->microbatches, 2);
+  EXPECT_TRUE(deadlock.counterexample->fewest);
+}
+
 TEST(Links, have_the_verdicts_that_their_rules_say) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
