@@ -138,7 +138,7 @@ class Reader {
   }
 
  private:
-  // Lines end as Python's csv module ends them: \n, \r\n or \r. A line without anything is a rank
+  // Lines end as Python's csv module ends them: \n, \r\n or \r. A line of blanks alone is a rank
   // that does nothing.
   void read_row() {
     const std::size_t end = std::min(rest_.find_first_of("\r\n"), rest_.size());
@@ -146,7 +146,7 @@ class Reader {
     rest_.remove_prefix(end);
     rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : rest_.empty() ? 0 : 1);
     result_.table.rows.emplace_back();
-    if (line.empty()) return;
+    if (trimmed(line).empty()) return;
     for (bool more = true; more && cells_ < kMostCells; ++cells_) {
       const std::size_t comma = line.find(',');
       more = comma != line.npos;

@@ -123,5 +123,14 @@ TEST(Actions, any_bytes_are_read) {
   }
 }
 
+// Written again it is an empty line.
+TEST(Actions, a_line_of_blanks_is_a_rank_that_does_nothing) {
+  const ReadActions read = read_actions(" \n0F0\n");
+  EXPECT_TRUE(read.mistakes.empty());
+  ASSERT_EQ(read.table.rows.size(), 2U);
+  EXPECT_TRUE(read.table.rows[0].empty());
+  EXPECT_EQ(write_actions(read.table), "\n0F0\n");
+}
+
 }  // namespace
 }  // namespace ripeline::spec

@@ -19,16 +19,16 @@ constexpr std::uint64_t kPrograms = 4'000;
 // for what verify does not follow as far as that.
 std::int64_t most_open(const std::string& feature) {
   static const std::map<std::string, std::int64_t> kMore = {
-      {"join", 10},
-      {"engine copy_in", 50},
-      {"engine copy_out", 50},
-      {"needs of", 25},
-      {"needs of all", 20},
-      {"once", 20},
-      {"link fifo", 25},
-      {"link slots", 15},
-      {"channel", 20},
-      {"link rendezvous", 45},
+      {"join", 4},
+      {"engine copy_in", 11},
+      {"engine copy_out", 11},
+      {"needs of", 12},
+      {"needs of all", 4},
+      {"once", 4},
+      {"link fifo", 8},
+      {"link slots", 5},
+      {"channel", 6},
+      {"link rendezvous", 5},
   };
   const auto it = kMore.find(feature);
   return it == kMore.end() ? 1 : it->second;
