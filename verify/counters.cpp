@@ -225,7 +225,11 @@ class Counting {
     }
     // k sets of M microbatches have at least (the sum of their sizes) - (k - 1) M in common.
     Linear common;
-    for (const Offer& offer : kept) common.add(offer.size, 1);
+    for (const Offer& offer : kept) {
+      common.add(offer.size, 1);
+      // A prefix with the first microbatch for nothing is no larger than all.
+      if (edge(offer.edge).of == spec::Of::before && offer.prefix) common.constant -= 1;
+    }
     common.add(lane, -1);
     common.microbatches += 1 - static_cast<std::int64_t>(kept.size());
     common.constant -= 1;

@@ -117,6 +117,23 @@ std::vector<Case> cases() {
   };
 }
 
+// 1F1 waits for room that only 1W would free, and each I for all F of the last stage.
+TEST(Links, a_join_with_the_microbatch_before_offers_no_more_than_there_are) {
+  const Program program = compiled(R"(pipeline p {
+  param ranks = 1;
+  microbatches 2;
+  stages 2;
+  place s on 0;
+  op F forward sequential { needs F at prev; acquires activation leaving 2; }
+  op I backward input { needs F at here of all, I at next, F at here of m - 1; }
+  op W backward weight sequential { needs I at here; releases activation; }
+  resource activation per rank { capacity 5; }
+  dispatch ready;
+}
+)");
+  EXPECT_EQ(find(verify(program), "deadlock").outcome, Outcome::refuted);
+}
+
 // With 4 microbatches there is no room, but with 2 a slot is missing.
 TEST(Links, the_fewest_microbatches_are_those_of_whatever_sticks_first) {
   std::string text = testing_support::chain_text(3, "in order gpipe", "any", "3");
