@@ -17,6 +17,13 @@ namespace ripeline::verify {
 
 using spec::Program;
 
+std::string beyond_cuts(const Program& program) {
+  const bool other =
+      std::any_of(program.edges.begin(), program.edges.end(),
+                  [](const spec::Edge& e) { return e.rendezvous && e.of != spec::Of::same; });
+  return other ? "a rendezvous is with a task of another microbatch" : "";
+}
+
 CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault)
     : program_(program), fault_(fault), solver_(use) {
   microbatches_ = solver_.integer("microbatches");

@@ -370,6 +370,10 @@ class Gathering {
   // Whether there is something to ask; a gap otherwise.
   bool make_cuts() {
     if (!cuts_.empty()) return true;
+    if (const std::string why = beyond_cuts(program_); !why.empty()) {
+      gap("Cuts cannot follow the program: " + why + ".");
+      return false;
+    }
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     if (order.streams.empty()) {
       cuts_.emplace_back(program_);

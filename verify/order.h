@@ -46,6 +46,9 @@ struct Overflow {
 
 // --- every microbatch count: cuts.cpp ---
 
+// Why cuts cannot follow the program, or empty: a rendezvous whose taker is of another microbatch.
+[[nodiscard]] std::string beyond_cuts(const spec::Program& program);
+
 // The order as places (repeat, turn, step) whose counts are linear in the turn and the
 // microbatches.
 class CutQueries {

@@ -84,6 +84,9 @@ OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fau
 }
 
 void OrderJudge::make_cuts(const VerifyOptions& options) {
+  problem_ = beyond_cuts(program_);
+  problem_span_ = program_.dispatch.span;
+  if (!problem_.empty()) return;
   const spec::Order& order = at(program_.orders, program_.dispatch.order);
   if (order.streams.empty()) {
     cuts_.emplace_back(program_, options.solver_steps, fault_);

@@ -134,6 +134,21 @@ TEST(Links, a_join_with_the_microbatch_before_offers_no_more_than_there_are) {
   EXPECT_EQ(find(verify(program), "deadlock").outcome, Outcome::refuted);
 }
 
+// 0F0 is handed over when 1F1 is next, which needs 0F1, which waits for that.
+TEST(Links, a_rendezvous_with_another_microbatch_is_judged_count_by_count) {
+  const std::string text = R"(pipeline p {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev, F at next via rendezvous of m - 1; }
+  op B backward { needs F at here, B at next; }
+  order listed on r { (F B) * microbatches; }
+  dispatch in order listed;
+}
+)";
+  EXPECT_NE(find(verify(compiled(text)), "deadlock").outcome, Outcome::proved);
+}
+
 // With 4 microbatches there is no room, but with 2 a slot is missing.
 TEST(Links, the_fewest_microbatches_are_those_of_whatever_sticks_first) {
   std::string text = testing_support::chain_text(3, "in order gpipe", "any", "3");
