@@ -14,9 +14,9 @@
 
 #include "spec/elaborate.h"
 #include "spec/library.h"
-#include "verify/layouts.h"
 #include "verify/verify.h"
-#include "verify/wire.h"
+#include "verify/wire/layouts.h"
+#include "verify/wire/wire.h"
 
 namespace ripeline {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "verify/certificate.h"
+#include "verify/evidence/certificate.h"
 
 namespace ripeline::cli {
 

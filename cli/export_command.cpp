@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "spec/export_actions.h"
-#include "verify/check_report.h"
+#include "verify/check/report.h"
 
 namespace ripeline::cli {
 namespace {

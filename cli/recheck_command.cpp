@@ -17,7 +17,7 @@
 #include "cli/input.h"
 #include "cli/process.h"
 #include "cli/progress.h"
-#include "verify/recheck.h"
+#include "verify/evidence/recheck.h"
 
 namespace ripeline::cli {
 namespace {

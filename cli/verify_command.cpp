@@ -12,12 +12,12 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
-#include "verify/depth.h"
-#include "verify/least_capacity.h"
-#include "verify/repair.h"
+#include "verify/depth/depth.h"
+#include "verify/repair/least_capacity.h"
+#include "verify/repair/repair.h"
 #include "verify/report.h"
-#include "verify/report_wire.h"
 #include "verify/verify.h"
+#include "verify/wire/report.h"
 
 namespace ripeline::cli {
 namespace {

@@ -8,7 +8,7 @@
 //
 // read_actions() takes any bytes and never fails as a whole: a cell that is no action, matched from
 // its first to its last character, becomes a mistake and a cell without actions. What the actions
-// mean together is not its business: verify/check.h judges that. Values; thread-safe.
+// mean together is not its business: verify/check/check.h judges that. Values; thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -275,22 +275,33 @@ class Counting {
     return slots;
   }
 
-  // A task takes its messages together: its own slots must be enough for them.
-  void add_slots_at_once(int lane, std::vector<Linear>& may, std::vector<Linear>& must) const {
-    std::map<int, Linear> free;  // per inbox
+  // A task takes its messages together: its own slots must be enough for them. The first
+  // microbatch has no message of the one before it.
+  void add_slots_at_once(int lane, std::vector<Linear>& may, std::vector<Linear>& must) {
+    struct Free {
+      Linear always, sometimes;
+    };
+    std::map<int, Free> free;  // per inbox
     for (const int e : edges_of(lane)) {
       if (edge(e).inbox < 0) continue;
-      Linear& left = free.try_emplace(edge(e).inbox).first->second;
-      if (left.constant == 0 && left.microbatches == 0) left.constant = slots_of(edge(e).inbox);
+      const auto [it, fresh] = free.try_emplace(edge(e).inbox);
+      auto& [always, sometimes] = it->second;
+      if (fresh) always.constant = sometimes.constant = slots_of(edge(e).inbox);
+      Linear taken;
       if (edge(e).of == spec::Of::all) {
-        left.add(tasks_of(edge(e).producer), -1);
+        taken = tasks_of(edge(e).producer);
       } else {
-        left.constant -= 1;
+        taken.constant = 1;
       }
+      sometimes.add(taken, -1);
+      if (edge(e).of != spec::Of::before) always.add(taken, -1);
     }
     for (const auto& [inbox, left] : free) {
-      may.push_back(left);
-      must.push_back(left);
+      may.push_back(left.always);
+      must.push_back(left.sometimes);
+      if (left.sometimes.constant < 0 && left.always.constant != left.sometimes.constant) {
+        inexact_by_slots(lane);
+      }
     }
   }
 
@@ -342,6 +353,9 @@ class Counting {
     left.constant = slots_of(edge(e).inbox);
     for (const int other : at(inbox_edges_, edge(e).inbox)) left.add(pending(other), -1);
     must.push_back(left);
+    inexact_by_slots(lane);
+  }
+  void inexact_by_slots(int lane) {
     const auto add = [lane](std::vector<int>& lanes) {
       if (lanes.empty() || lanes.back() != lane) lanes.push_back(lane);
     };

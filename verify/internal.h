@@ -13,7 +13,7 @@
 
 #include "spec/machine.h"
 #include "spec/program.h"
-#include "verify/depth.h"
+#include "verify/depth/depth.h"
 #include "verify/solver.h"
 #include "verify/verify.h"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <exception>
 
-#include "verify/group_judge.h"
+#include "verify/group/judge.h"
 #include "verify/internal.h"
 #include "verify/judges.h"
 
@@ -149,15 +149,39 @@ class Judge {
 
 }  // namespace
 
+namespace {
+
+// What becomes of a message whose receiver is not ready for it.
+std::string assumption_of_sends(const Program& program) {
+  const auto some = [&](const auto& holds) {
+    return std::any_of(program.edges.begin(), program.edges.end(), holds);
+  };
+  const bool bounded = some([](const spec::Edge& e) { return e.inbox >= 0; });
+  const bool rendezvous = some([](const spec::Edge& e) { return e.rendezvous; });
+  if (!bounded && !rendezvous) {
+    return "Each message has a slot of its own at its receiver, so no send waits.";
+  }
+  std::string said;
+  if (bounded) {
+    said =
+        "A message takes a slot of its link when it is sent off, and its sender goes on without "
+        "one; ";
+  }
+  if (rendezvous) {
+    said += std::string(bounded ? "a" : "A") +
+            " rendezvous is accepted when the task that needs it is next on its engine, and its "
+            "sender's engine waits until then; ";
+  }
+  return said + "links without a bound have a slot for each.";
+}
+
+}  // namespace
+
 std::vector<std::string> assumptions_of(const Program& program) {
-  const bool bounded_links = std::any_of(program.edges.begin(), program.edges.end(),
-                                         [](const spec::Edge& e) { return e.inbox >= 0; });
   std::vector<std::string> said = {
       "Every task that starts ends.",
       "Links are reliable: a message that is sent arrives, whole and once.",
-      bounded_links ? "A message takes a slot of its link when it is sent off, and its sender goes "
-                      "on without one; links without a bound have a slot for each."
-                    : "Each message has a slot of its own at its receiver, so no send waits.",
+      assumption_of_sends(program),
       has_other_engines(program)
           ? "An engine runs one task at a time, and none waits inside for a message."
           : "A rank runs one task at a time, and none waits inside for a message.",

@@ -56,7 +56,7 @@ struct Counterexample {
   int members = 1;          // of each rank; above 1, spec::GroupMachine replays it
 };
 
-// A change of the program with which all of it is proved; see verify/repair.h.
+// A change of the program with which all of it is proved; see verify/repair/repair.h.
 struct ProvedRepair {
   std::string what;     // capacity, leaving, slots, fifo, sequential, assert; two with a +
   std::string text;     // what to write, and where: `capacity ranks - s + 1` for activation

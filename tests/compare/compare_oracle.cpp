@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tests/compare/comparison.h"
 #include "tests/compare/tally.h"
@@ -21,11 +22,12 @@ namespace {
 
 constexpr const char* kUsage = R"(usage: compare_oracle [--first SEED] [--programs N] [--shard K/N]
                       [--state FILE] [--features LIST] [--solver-steps N] [--search-states N]
-                      [--most-states N]
+                      [--most-states N] [--reasons FILE]
        compare_oracle --sum FILE...
        compare_oracle --print SEED [--features LIST]
 Shard K of N (K from 0) takes every Nth seed. A state file is written every few seconds and gone on
-from. LIST: none, all, or of links,once,before,engines,groups. exit 1: a verdict is wrong
+from. LIST: none, all, or of links,once,before,engines,groups. --reasons appends a line for each
+program that is left open: its seed, its features, why. exit 1: a verdict is wrong
 )";
 
 struct Arguments {
@@ -34,6 +36,7 @@ struct Arguments {
   std::uint64_t shard = 0;
   std::uint64_t shards = 1;
   std::string state;
+  std::string reasons;
   std::string features = "all";
   std::vector<std::string> sum;
   std::optional<std::uint64_t> print;
@@ -81,6 +84,10 @@ bool set(Arguments& a, const std::string& name, const std::string& value) {
   std::uint64_t n = 0;
   if (name == "--state") {
     a.state = value;
+    return true;
+  }
+  if (name == "--reasons") {
+    a.reasons = value;
     return true;
   }
   if (name == "--features") {
@@ -160,6 +167,13 @@ int sum(const std::vector<std::string>& paths) {
   return total.wrong.empty() ? 0 : 1;
 }
 
+void add_reason(const std::string& path, std::uint64_t seed, const Comparison& c) {
+  if (path.empty() || (c.found != Found::open && !c.missed)) return;
+  std::ofstream(path, std::ios::app)
+      << fmt::format("{}{} [{}{}] {}\n", seed, c.missed ? " missed" : "", c.join ? "join, " : "",
+                     fmt::join(c.features, ", "), c.reason);
+}
+
 int run(const Arguments& a) {
   using std::chrono::steady_clock;
   constexpr auto kPause = std::chrono::seconds(10);
@@ -175,7 +189,9 @@ int run(const Arguments& a) {
   auto saved = steady_clock::now();
   for (std::uint64_t i = a.shard + progress.done * a.shards; i < a.programs; i += a.shards) {
     const std::size_t wrong = progress.tally.wrong.size();
-    progress.tally.add(a.first + i, compare(a.first + i, a.options));
+    const Comparison comparison = compare(a.first + i, a.options);
+    progress.tally.add(a.first + i, comparison);
+    add_reason(a.reasons, a.first + i, comparison);
     ++progress.done;
     const bool found = progress.tally.wrong.size() > wrong;
     if (found) {

@@ -85,6 +85,11 @@ class Comparer {
     check(!real || verdict.proved.has_value() == (verdict.outcome == Outcome::proved),
           "a ProvedProgram without a proof, or a proof without one");
     result_.found = found(verdict.obligations[0]);
+    for (const Obligation& o : verdict.obligations) {
+      if (o.outcome != Outcome::unknown || o.reason.find("Not asked") != std::string::npos)
+        continue;
+      result_.reason += fmt::format("{}: {} ", o.name, o.reason);
+    }
     // What the oracle does not know: several members to a rank.
     members_ = program_.tensor_parallel.members;
     compare_deadlock(verdict.obligations[0]);

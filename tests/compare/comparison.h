@@ -55,6 +55,7 @@ struct Comparison {
   bool join = false;                  // a stage has several before it
   Found found = Found::open;
   bool visited = false;  // every count in range, completely
+  std::string reason;    // of `open` and of what was missed
   bool missed = false;   // left open, though it can be told: `deadlock`, an assertion, `once`
   int loose = 0;         // proved peaks above the real ones
   std::vector<std::string> wrong;

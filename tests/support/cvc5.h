@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/recheck.h"
+#include "verify/evidence/recheck.h"
 
 namespace ripeline::testing_support {
 

@@ -1,14 +1,14 @@
 // Protocols that look right and are not, each with the smallest group in which it shows.
 //
-// From what readiness-first systems do, could do and have done; verify/protocol.h describes them,
-// tests/verify/protocol_test.cpp refutes each with a run. Pure functions.
+// From what readiness-first systems do, could do and have done; verify/group/protocol.h describes
+// them, tests/verify/protocol_test.cpp refutes each with a run. Pure functions.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "verify/protocol.h"
+#include "verify/group/protocol.h"
 
 namespace ripeline::testing_support {
 

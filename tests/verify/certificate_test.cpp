@@ -1,6 +1,6 @@
 // Certificates: what verify writes is accepted, the same bytes everywhere; no claim is accepted
 // that is not established.
-#include "verify/certificate.h"
+#include "verify/evidence/certificate.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include "tests/support/cvc5.h"
 #include "tests/support/programs.h"
 #include "verify/counters.h"
-#include "verify/recheck.h"
-#include "verify/recheck_graph.h"
-#include "verify/sha256.h"
+#include "verify/evidence/recheck.h"
+#include "verify/evidence/recheck_graph.h"
+#include "verify/evidence/sha256.h"
 
 namespace ripeline::verify {
 namespace {

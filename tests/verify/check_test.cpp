@@ -1,5 +1,5 @@
 // What the specimens of tests/specimens/check do not show: options, repairs, limits, large files.
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 #include <gtest/gtest.h>
 

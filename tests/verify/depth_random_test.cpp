@@ -9,7 +9,7 @@
 #include "spec/elaborate.h"
 #include "spec/parse.h"
 #include "tests/support/random_depth.h"
-#include "verify/depth_judge.h"
+#include "verify/depth/judge.h"
 
 namespace ripeline::verify {
 namespace {

@@ -1,5 +1,5 @@
 // -D ranks=any: what is proved for every number of ranks, and where it says that it cannot.
-#include "verify/depth.h"
+#include "verify/depth/depth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "spec/parse.h"
-#include "verify/depth_judge.h"
+#include "verify/depth/judge.h"
 
 namespace ripeline::verify {
 namespace {

@@ -1,5 +1,5 @@
 // The least capacities: known ones, that they are safe, and that one less is not.
-#include "verify/least_capacity.h"
+#include "verify/repair/least_capacity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

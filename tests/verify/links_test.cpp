@@ -149,6 +149,37 @@ TEST(Links, a_rendezvous_with_another_microbatch_is_judged_count_by_count) {
   EXPECT_NE(find(verify(compiled(text)), "deadlock").outcome, Outcome::proved);
 }
 
+// With one microbatch nothing of the one before it is needed, and the slot is enough.
+TEST(Links, the_first_microbatch_takes_no_message_of_the_one_before) {
+  for (const int microbatches : {1, 2}) {
+    const Program program =
+        compiled("pipeline p {\n  microbatches " + std::to_string(microbatches) + R"(;
+  stages 2;
+  place s on s;
+  channel inbox per stage { slots 1; }
+  op X { needs X at prev; }
+  op C when s == 1 { needs X at prev via inbox, X at prev via inbox of m - 1; acquires a; }
+  resource a per stage { }
+  assert peak a <= 0;
+  dispatch ready;
+}
+)");
+    const Verdict verdict = verify(program);
+    EXPECT_EQ(find(verdict, "deadlock").outcome,
+              microbatches == 1 ? Outcome::proved : Outcome::refuted);
+    EXPECT_EQ(find(verdict, "memory").outcome, Outcome::refuted);
+  }
+}
+
+TEST(Links, verdicts_say_what_becomes_of_a_message_whose_receiver_is_not_ready) {
+  const auto said = [](const std::string& link) {
+    return verify(compiled(order_via(link, "any"))).assumptions.at(2);
+  };
+  EXPECT_NE(said("slots").find("no send waits"), std::string::npos);
+  EXPECT_NE(said("slots 2").find("takes a slot"), std::string::npos);
+  EXPECT_NE(said("rendezvous").find("sender's engine waits"), std::string::npos);
+}
+
 // With 4 microbatches there is no room, but with 2 a slot is missing.
 TEST(Links, the_fewest_microbatches_are_those_of_whatever_sticks_first) {
   std::string text = testing_support::chain_text(3, "in order gpipe", "any", "3");

@@ -1,5 +1,5 @@
 // The right protocols keep every group in one order; each wrong one is refuted with a run.
-#include "verify/protocol.h"
+#include "verify/group/protocol.h"
 
 #include <gtest/gtest.h>
 

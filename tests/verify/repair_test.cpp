@@ -1,6 +1,6 @@
 // Repairs: each text that is offered, and that the program which it stands for is proved by
 // itself, while the one without it is not.
-#include "verify/repair.h"
+#include "verify/repair/repair.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,9 +6,9 @@
 
 #include "tests/support/cvc5.h"
 #include "tests/support/programs.h"
-#include "verify/certificate.h"
-#include "verify/recheck.h"
-#include "verify/sha256.h"
+#include "verify/evidence/certificate.h"
+#include "verify/evidence/recheck.h"
+#include "verify/evidence/sha256.h"
 
 namespace ripeline::verify {
 namespace {

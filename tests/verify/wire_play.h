@@ -1,14 +1,14 @@
 // Orders on the wire for tests: written as text, and played naively.
 //
-// play() does what verify/wire.h says, by rules that look at the whole state each time; it shares
-// nothing with the judge but the types. Quadratic and worse: for small programs only.
+// play() does what verify/wire/wire.h says, by rules that look at the whole state each time; it
+// shares nothing with the judge but the types. Quadratic and worse: for small programs only.
 #pragma once
 
 #include <random>
 #include <string>
 #include <vector>
 
-#include "verify/wire.h"
+#include "verify/wire/wire.h"
 
 namespace ripeline::verify {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/verify/wire_play.h"
-#include "verify/wire.h"
+#include "verify/wire/wire.h"
 
 namespace ripeline::verify {
 namespace {

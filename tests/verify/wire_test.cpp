@@ -7,8 +7,8 @@
 #include "spec/library.h"
 #include "tests/support/programs.h"
 #include "tests/verify/wire_play.h"
-#include "verify/layouts.h"
-#include "verify/wire.h"
+#include "verify/wire/layouts.h"
+#include "verify/wire/wire.h"
 
 namespace ripeline::verify {
 namespace {

@@ -1,0 +1,272 @@
+// Every depth, top to bottom.
+#include "verify/depth/depth.h"
+
+#include <chrono>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "verify/depth/judge.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+namespace {
+
+// The fewest ranks are looked for among these.
+constexpr int kMostLeast = 4;
+// So many depths are compared with what the elaborator makes of them.
+constexpr int kCompared = 5;
+
+constexpr const char* kOneDepth = " `-D ranks=N` asks of N ranks alone.";
+
+// A hash of what several depths mean: it stays the same when none of them changes.
+std::uint64_t hash_of_all(const std::vector<Program>& samples) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const Program& sample : samples) {
+    for (const char c : spec::hash_text(sample.hash)) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    }
+  }
+  return hash;
+}
+
+class DepthJudge {
+ public:
+  DepthJudge(const spec::ast::Pipeline& pipeline, const spec::Source& source,
+             const spec::ElaborateOptions& options, const VerifyOptions& limits, Fault fault)
+      : pipeline_(pipeline), source_(source), options_(options), limits_(limits), fault_(fault) {}
+
+  spec::Result<DepthVerdict> run() {
+    if (const auto errors = sample_depths()) return *errors;
+    begin();
+    if (problem_.reason.empty()) check_constructs();
+    if (problem_.reason.empty()) read();
+    problem_.reason.empty() ? prove() : leave_open(problem_);
+    return finished();
+  }
+
+  spec::Result<DepthVerdict> failed(const std::string& what) {
+    if (samples_.empty()) samples_.emplace_back();
+    begin();
+    leave_open({fmt::format("The verifier failed: {}.", what)});
+    return finished();
+  }
+
+ private:
+  void begin() {
+    verdict_ = {};
+    for (const char* name : {"deadlock", "collectives", "messages", "memory", "once"}) {
+      Obligation o;
+      o.name = name;
+      verdict_.obligations.push_back(std::move(o));
+    }
+    verdict_.solver = Solver::version();
+    verdict_.every_rank_from = samples_.front().ranks;
+  }
+
+  DepthVerdict finished() {
+    verdict_.outcome = Outcome::proved;
+    for (const Obligation& o : verdict_.obligations) {
+      if (o.outcome != Outcome::proved) verdict_.outcome = Outcome::unknown;
+    }
+    DepthVerdict found{std::move(verdict_), samples_.front()};
+    found.sample.hash = hash_of_all(samples_);
+    std::erase_if(found.sample.params, [&](const auto& param) {  // those that vary with the depth
+      return std::any_of(samples_.begin(), samples_.end(), [&](const Program& other) {
+        return std::find(other.params.begin(), other.params.end(), param) == other.params.end();
+      });
+    });
+    return found;
+  }
+
+  spec::Result<Program> at_depth(int ranks) const {
+    spec::ElaborateOptions options = options_;
+    options.defines["ranks"] = ranks;
+    return spec::elaborate(pipeline_, source_, options);
+  }
+
+  bool declares_ranks() const {
+    return std::any_of(pipeline_.items.begin(), pipeline_.items.end(), [](const auto& item) {
+      const auto* param = std::get_if<spec::ast::Param>(&item.value);
+      return param != nullptr && param->name.text == "ranks";
+    });
+  }
+
+  // The fewest ranks with which it is a program, and the next few.
+  std::optional<spec::Diagnostics> sample_depths() {
+    if (!declares_ranks()) {
+      return spec::Diagnostics{{"define-unknown-param",
+                                "-D ranks=any: no param is called 'ranks'",
+                                "declare `param ranks = 4;` and use it in the stages and their "
+                                "placement",
+                                {}}};
+    }
+    spec::Diagnostics errors;
+    for (int ranks = 1; ranks <= kMostLeast && samples_.empty(); ++ranks) {
+      spec::Result<Program> program = at_depth(ranks);
+      if (program.ok()) {
+        samples_.push_back(std::move(program).value());
+      } else {
+        errors = program.errors();
+      }
+    }
+    if (samples_.empty()) return errors;
+    for (int ranks = samples_.front().ranks + 1; size_of(samples_) < kCompared; ++ranks) {
+      spec::Result<Program> program = at_depth(ranks);
+      if (program.ok()) {
+        samples_.push_back(std::move(program).value());
+        continue;
+      }
+      const spec::Diagnostic& error = program.errors().front();
+      problem_ = {fmt::format("With {} ranks it is no program: {}.", ranks, error.message),
+                  error.span};
+      break;
+    }
+    return std::nullopt;
+  }
+
+  // By name, as verify() does at one depth.
+  void check_constructs() {
+    std::string constructs;
+    for (const Program& sample : samples_) {
+      for (const spec::Unsupported& u : sample.unsupported) {
+        const std::string quoted = "`" + u.construct + "`";
+        if (constructs.find(quoted) != std::string::npos) continue;
+        if (constructs.empty()) problem_.span = u.span;
+        constructs += (constructs.empty() ? "" : ", ") + quoted;
+      }
+    }
+    if (constructs.empty()) return;
+    const bool several = constructs.find(',') != std::string::npos;
+    problem_.reason =
+        fmt::format("{} {} not supported by verify yet.", constructs, several ? "are" : "is");
+  }
+
+  void read() {
+    auto shape = depth::read_shape(pipeline_, options_, samples_.front(), limits_.solver_steps);
+    if (const auto* problem = std::get_if<depth::Problem>(&shape)) {
+      problem_ = *problem;
+      return;
+    }
+    shape_ = std::get<depth::Shape>(std::move(shape));
+    problem_.reason = depth::not_well_formed(shape_, limits_.solver_steps);
+    for (const Program& sample : samples_) {
+      if (!problem_.reason.empty()) return;
+      problem_.reason = depth::disagreement(shape_, sample, limits_.solver_steps, fault_);
+    }
+  }
+
+  void prove() {
+    const auto structure = [] {
+      return Finding{.outcome = Outcome::proved, .method = "structure"};
+    };
+    if (shape_.in_order) {
+      std::optional<depth::OrderDepth> judge;
+      const auto made = [&]() -> depth::OrderDepth& {
+        if (!judge) judge.emplace(shape_, limits_.solver_steps, fault_);
+        return *judge;
+      };
+      settle("once", [&] { return made().once(); });
+      settle("deadlock", [&] { return made().deadlock(); });
+      settle("memory", [&] { return made().memory(); });
+    } else {
+      std::optional<depth::ReadyDepth> judge;
+      settle("once", structure);
+      const auto made = [&]() -> depth::ReadyDepth& {
+        if (!judge) judge.emplace(shape_, limits_.solver_steps, fault_);
+        return *judge;
+      };
+      settle("deadlock", [&] { return made().deadlock(); });
+      settle("memory", [&] { return made().memory(); });
+    }
+    settle("collectives", structure);
+    settle("messages", [&]() -> Finding {
+      if (obligation("once").outcome == Outcome::proved) return structure();
+      return {.reason = "Not known, since it is not known that each task runs once."};
+    });
+  }
+
+  void leave_open(const depth::Problem& problem) {
+    for (Obligation& o : verdict_.obligations) {
+      o.reason = problem.reason + kOneDepth;
+      o.span = problem.span;
+    }
+  }
+
+  // A few depths by themselves: what is refuted of one is not asked of all.
+  std::string refuted_depth(const std::string& name) {
+    constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
+    constexpr std::size_t kAsked = 3;
+    for (std::size_t i = 0; i < std::min(kAsked, samples_.size()); ++i) {
+      if (i == small_.size()) {
+        small_.push_back(judge(samples_[i], kShort, fault_));
+        verdict_.assumptions = small_[i].assumptions;  // the last has the most constructs
+      }
+      for (const Obligation& o : small_[i].obligations) {
+        if (o.name != name || o.outcome != Outcome::refuted) continue;
+        return fmt::format("It is refuted with {0} rank{1}: `-D ranks={0}` shows the run.",
+                           samples_[i].ranks, samples_[i].ranks == 1 ? "" : "s");
+      }
+    }
+    return {};
+  }
+
+  Obligation& obligation(const std::string& name) {
+    return *std::find_if(verdict_.obligations.begin(), verdict_.obligations.end(),
+                         [&](const Obligation& o) { return o.name == name; });
+  }
+
+  template <class Find>
+  void settle(const std::string& name, const Find& find) {
+    const auto start = std::chrono::steady_clock::now();
+    Finding found;
+    found.reason = refuted_depth(name);
+    if (found.reason.empty()) {
+      found = find();
+      if (found.outcome != Outcome::proved) found.reason += kOneDepth;
+    }
+    Obligation& o = obligation(name);
+    o.outcome = found.outcome;
+    o.method = found.method;
+    o.reason = found.reason;
+    o.span = found.span;
+    o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  const spec::ast::Pipeline& pipeline_;
+  const spec::Source& source_;
+  const spec::ElaborateOptions& options_;
+  const VerifyOptions& limits_;
+  Fault fault_;
+  std::vector<Program> samples_;
+  std::vector<Verdict> small_;  // of the samples, as far as they were asked for
+  depth::Problem problem_;
+  depth::Shape shape_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
+                                             const spec::Source& source,
+                                             const spec::ElaborateOptions& options,
+                                             const VerifyOptions& limits, Fault fault) {
+  DepthJudge judge(pipeline, source, options, limits, fault);
+  try {
+    return judge.run();
+  } catch (const std::exception& error) {
+    // Nothing is known then: memory ran out, or there is a mistake in here.
+    return judge.failed(error.what());
+  }
+}
+
+spec::Result<DepthVerdict> verify_every_depth(const spec::ast::Pipeline& pipeline,
+                                              const spec::Source& source,
+                                              const spec::ElaborateOptions& options,
+                                              const VerifyOptions& limits) {
+  return judge_every_depth(pipeline, source, options, limits, Fault::none);
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,119 @@
+// Whether counts say which tasks may start: the rule of verify/counters.h, at every stage at once.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "verify/depth/shape.h"
+#include "verify/internal.h"
+
+namespace ripeline::verify::depth {
+namespace {
+
+// A lane near the stage in question: its op, and how many stages further on.
+struct Near {
+  int op = 0;
+  int offset = 0;
+  bool bounded = false;  // of a producer: its messages take slots of their link
+  bool fifo = false;
+  [[nodiscard]] bool is(const Near& other) const {
+    return op == other.op && offset == other.offset;
+  }
+};
+
+int offset_of(spec::ast::At where) {
+  return where == spec::ast::At::prev ? -1 : where == spec::ast::At::next ? 1 : 0;
+}
+
+// A stage and those of its neighbours that exist.
+struct Neighbourhood {
+  int first = 0;
+  int last = 0;
+  [[nodiscard]] bool has(int offset) const { return first <= offset && offset <= last; }
+};
+
+std::vector<Near> producers(const Shape& shape, const Near& lane, const Neighbourhood& stages) {
+  std::vector<Near> found;
+  for (const Need& need : at(shape.ops, lane.op).needs) {
+    const Near producer{need.op, lane.offset + offset_of(need.at), need.bounded, need.fifo};
+    if (stages.has(producer.offset)) found.push_back(producer);
+  }
+  return found;
+}
+
+// By needs that stay in the neighbourhood: a lane that exists has all that it needs.
+bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
+                 const Neighbourhood& stages) {
+  std::vector<Near> met{of};
+  for (std::size_t i = 0; i < met.size(); ++i) {
+    for (const Near& producer : producers(shape, Near(met[i]), stages)) {
+      if (producer.is(lane)) return true;
+      const auto known = [&](const Near& other) { return other.is(producer); };
+      if (std::none_of(met.begin(), met.end(), known)) met.push_back(producer);
+    }
+  }
+  return false;
+}
+
+// Bounded links: what has arrived must be enough, whichever messages timing let in first. It is if
+// all come in order, or if this message comes last and any one of them can start the lane.
+std::string slots_reason(const Shape& shape, int op, const std::vector<Near>& needed,
+                         const std::vector<Near>& kept) {
+  std::vector<Near> bounded;
+  for (const Near& p : needed) {
+    if (p.bounded) bounded.push_back(p);
+  }
+  if (bounded.empty()) return {};
+  const auto prefix = [&](const Near& p) { return at(shape.ops, p.op).sequential; };
+  const bool in_order = std::all_of(kept.begin(), kept.end(), prefix) &&
+                        std::all_of(bounded.begin(), bounded.end(),
+                                    [&](const Near& p) { return p.fifo && prefix(p); });
+  const bool comes_last = bounded.size() == 1 && kept.size() == 1 && kept[0].is(bounded[0]) &&
+                          !at(shape.ops, op).sequential;
+  if (in_order || comes_last) return {};
+  return fmt::format(
+      "{} may wait for one message while others have the slots of its link; counts do not say "
+      "which have arrived. Slots without a bound, or `fifo` behind `sequential` ops, would help.",
+      at(shape.ops, op).name);
+}
+
+std::string reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
+  const std::vector<Near> needed = producers(shape, {op, 0}, stages);
+  std::vector<Near> kept;  // those that no other one has for an ancestor
+  for (const Near& p : needed) {
+    const bool implied = std::any_of(needed.begin(), needed.end(), [&](const Near& other) {
+      return !other.is(p) && is_ancestor(shape, p, other, stages);
+    });
+    if (!implied) kept.push_back(p);
+  }
+  if (std::string reason = slots_reason(shape, op, needed, kept); !reason.empty()) return reason;
+  const auto overtakes = [&](const Near& p) { return !at(shape.ops, p.op).sequential; };
+  const auto overtaking = std::find_if(kept.begin(), kept.end(), overtakes);
+  if (overtaking == kept.end()) return {};
+  const std::string& name = at(shape.ops, op).name;
+  if (at(shape.ops, op).sequential) {
+    return fmt::format(
+        "{} is sequential and {} is not, so microbatches may arrive in any order, which counts "
+        "cannot follow; `sequential` there would help.",
+        name, at(shape.ops, overtaking->op).name);
+  }
+  if (kept.size() < 2) return {};
+  return fmt::format(
+      "{} joins {} and {}, which may run ahead of one another with different microbatches; counts "
+      "cannot follow that. `sequential` on them would help.",
+      name, at(shape.ops, kept[0].op).name, at(shape.ops, kept[1].op).name);
+}
+
+}  // namespace
+
+std::string inexact_reason(const Shape& shape) {
+  if (shape.in_order) return {};  // each lane's microbatches run in order
+  for (int op = 0; op < size_of(shape.ops); ++op) {
+    for (const Neighbourhood stages : {Neighbourhood{0, 0}, {-1, 0}, {0, 1}, {-1, 1}}) {
+      const std::string reason = reason_at(shape, op, stages);
+      if (!reason.empty()) return reason;
+    }
+  }
+  return {};
+}
+
+}  // namespace ripeline::verify::depth

@@ -1,0 +1,59 @@
+// The questions whose answers prove a Shape for every number of ranks.
+//
+// Each is free of quantifiers: it has the facts at the ranks in question and their neighbours only.
+// Fewer facts make fewer questions unsatisfiable, so what is left out can cost a proof and never
+// make one wrong. verify/depth/lemmas.h says which ranks are looked at. Docs: docs/proofs.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/depth/shape.h"
+#include "verify/depth/terms.h"
+#include "verify/internal.h"
+
+namespace ripeline::verify::depth {
+
+// Of `dispatch ready`.
+class ReadyDepth {
+ public:
+  ReadyDepth(const Shape& shape, std::uint64_t steps, Fault fault);
+  [[nodiscard]] Finding deadlock();
+  [[nodiscard]] Finding memory();
+
+ private:
+  [[nodiscard]] std::string not_inductive();
+  [[nodiscard]] std::string not_kept_by(const Family& lane);
+
+  const Shape& shape_;
+  std::uint64_t steps_;
+  Fault fault_;
+  std::string problem_;  // why nothing is proved by the invariant
+};
+
+// Of `dispatch in order`: each rank stands at a place of its order, as in verify/cuts.cpp.
+class OrderDepth {
+ public:
+  OrderDepth(const Shape& shape, std::uint64_t steps, Fault fault);
+  [[nodiscard]] Finding once();
+  [[nodiscard]] Finding deadlock();
+  [[nodiscard]] Finding memory();
+
+ private:
+  const Shape& shape_;
+  std::uint64_t steps_;
+  Fault fault_;
+  Finding once_;
+};
+
+// What the elaborator checks at one depth, for all of them: lanes that are needed exist, amounts
+// fit. A sentence, or nothing.
+[[nodiscard]] std::string not_well_formed(const Shape& shape, std::uint64_t steps);
+
+// The terms of the shape mean, with the ranks of this program, what verify/counters.h makes of the
+// program; and so do its range, its order and its assertions. A sentence that says what does not.
+[[nodiscard]] std::string disagreement(const Shape& shape, const spec::Program& program,
+                                       std::uint64_t steps, Fault fault);
+
+}  // namespace ripeline::verify::depth

@@ -1,0 +1,192 @@
+#include "verify/evidence/certificate.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "spec/parse.h"
+#include "spec/print.h"
+#include "verify/evidence/sha256.h"
+#include "verify/internal.h"
+#include "verify/report.h"
+
+namespace ripeline::verify {
+
+using Json = nlohmann::json;
+using spec::Program;
+
+namespace {
+
+std::string range_text(const spec::MicrobatchRange& range) {
+  if (!range.max) return fmt::format("{} ..", range.min);
+  return fmt::format("{} .. {}", range.min, *range.max);
+}
+
+Json peak_json(const Program& program, const Claim& claim) {
+  Json peak = Json::object();
+  for (int p = 0; p < size_of(program.pools); ++p) {
+    const auto& value = at(claim.peaks, p);
+    peak[at(program.resources, at(program.pools, p).resource).name].push_back(
+        value ? Json(*value) : Json(nullptr));
+  }
+  return peak;
+}
+
+Json claim_json(const Program& program, const Claim& claim) {
+  Json json = {
+      {"name", claim.obligation}, {"verdict", name_of(claim.outcome)}, {"method", claim.method}};
+  if (!claim.counts.empty()) json["counts"] = claim.counts;
+  if (!claim.peaks.empty()) json["peak"] = peak_json(program, claim);
+  if (claim.outcome == Outcome::refuted) json["microbatches"] = claim.microbatches;
+  return json;
+}
+
+// A refutation of `once` needs no run: the order itself shows it.
+bool has_run(const Claim& claim) {
+  return claim.outcome == Outcome::refuted && claim.obligation != "once";
+}
+
+std::string slug(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (word || c == '_') {
+      text += c;
+    } else if (!text.empty() && text.back() != '-') {
+      text += '-';
+    }
+  }
+  return text;
+}
+
+// In the form of `verify --format json`, so that whoever replays those replays this.
+std::string run_file(const Program& program, const Json& obligation) {
+  const Json& run = obligation.at("counterexample");
+  const Json file = {{"schema", "ripeline.run/1"},
+                     {"hash", spec::hash_text(program.hash)},
+                     {"obligations", Json::array({{{"name", obligation.at("name")},
+                                                   {"counterexample",
+                                                    {{"microbatches", run.at("microbatches")},
+                                                     {"events", run.at("events")}}}}})}};
+  return file.dump(1) + "\n";
+}
+
+}  // namespace
+
+Outcome worst_of(const std::vector<Claim>& claims) {
+  Outcome worst = Outcome::proved;
+  for (const Claim& c : claims) {
+    if (c.outcome == Outcome::refuted) return Outcome::refuted;
+    if (c.outcome == Outcome::unknown) worst = Outcome::unknown;
+  }
+  return worst;
+}
+
+std::string query_path(const Evidence& evidence, std::size_t question) {
+  return fmt::format("queries/{:03}-{}.smt2", question + 1,
+                     slug(evidence.questions[question].name));
+}
+std::string graph_path(int microbatches) {
+  return fmt::format("graphs/microbatches-{}.txt", microbatches);
+}
+std::string run_path(const std::string& obligation) { return "runs/" + obligation + ".json"; }
+
+Files derived_files(const std::string& program_text, const Program& /*program*/,
+                    const std::vector<Claim>& claims, const Evidence& evidence) {
+  Files files;
+  files["program.ripe"] = program_text;
+  if (!evidence.invariant.empty()) {
+    std::string& text = files["invariant.txt"];
+    for (const std::string& fact : evidence.invariant) text += fact + "\n";
+    files["invariant.smt2"] = evidence.invariant_smtlib;
+  }
+  for (std::size_t q = 0; q < evidence.questions.size(); ++q) {
+    files[query_path(evidence, q)] = evidence.questions[q].smtlib;
+  }
+  for (const GraphEvidence& g : evidence.graphs) files[graph_path(g.microbatches)] = g.text;
+  for (const Claim& c : claims) {
+    if (has_run(c)) files[run_path(c.obligation)];
+  }
+  return files;
+}
+
+Json manifest_of(const Statement& statement, const Program& program, const Evidence& evidence,
+                 const Files& files) {
+  Json params = Json::object();
+  for (const auto& [name, value] : program.params) params[name] = value;
+  Json defines = Json::object();
+  for (const auto& [name, value] : statement.options.defines) defines[name] = value;
+  Json obligations = Json::array();
+  for (const Claim& c : statement.claims) obligations.push_back(claim_json(program, c));
+  Json queries = Json::array();
+  for (std::size_t q = 0; q < evidence.questions.size(); ++q) {
+    queries.push_back({{"file", query_path(evidence, q)},
+                       {"name", evidence.questions[q].name},
+                       {"expected", evidence.questions[q].satisfiable ? "sat" : "unsat"}});
+  }
+  Json graphs = Json::array();
+  for (const GraphEvidence& g : evidence.graphs) {
+    graphs.push_back({{"file", graph_path(g.microbatches)},
+                      {"microbatches", g.microbatches},
+                      {"once", g.once},
+                      {"order", g.order},
+                      {"cycle", g.cycle}});
+  }
+  Json states = Json::array();
+  for (const Exploration& e : evidence.explorations) {
+    states.push_back({{"obligation", e.obligation}, {"microbatches", e.microbatches}});
+  }
+  Json runs = Json::array();
+  for (const Claim& c : statement.claims) {
+    if (!has_run(c)) continue;
+    runs.push_back({{"file", run_path(c.obligation)},
+                    {"obligation", c.obligation},
+                    {"microbatches", c.microbatches}});
+  }
+  Json hashes = Json::object();
+  for (const auto& [path, content] : files) {
+    if (path != kManifest) hashes[path] = sha256(content);
+  }
+  return {{"schema", "ripeline.certificate/1"},
+          {"program",
+           {{"name", program.name},
+            {"hash", spec::hash_text(program.hash)},
+            {"file", "program.ripe"},
+            {"defines", std::move(defines)},
+            {"dispatch", statement.options.dispatch},
+            {"params", std::move(params)},
+            {"microbatches", range_text(program.microbatches)}}},
+          {"verdict", name_of(worst_of(statement.claims))},
+          {"obligations", std::move(obligations)},
+          {"assumptions", assumptions_of(program)},
+          {"queries", std::move(queries)},
+          {"graphs", std::move(graphs)},
+          {"states", std::move(states)},
+          {"runs", std::move(runs)},
+          {"gaps", evidence.gaps},
+          {"files", std::move(hashes)}};
+}
+
+Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& options,
+                     const Program& program, const Verdict& verdict, const std::string& tool) {
+  const Statement statement{options, claims_of(program, verdict)};
+  const Evidence evidence = evidence_for(program, statement.claims);
+  const auto tree = spec::parse(source);
+  Files files = derived_files(spec::print(tree.value()), program, statement.claims, evidence);
+  for (const GraphEvidence& g : evidence.graphs) {
+    files[graph_path(g.microbatches)] += graph_witness(program, g.microbatches);
+  }
+  const Json report = report_json(program, source, verdict);
+  Json reasons = Json::object();
+  for (const Json& o : report.at("obligations")) {
+    const std::string path = run_path(o.at("name").get<std::string>());
+    if (files.count(path) > 0) files[path] = run_file(program, o);
+    if (o.contains("reason")) reasons[o.at("name").get<std::string>()] = o.at("reason");
+  }
+  Json manifest = manifest_of(statement, program, evidence, files);
+  manifest["unchecked"] = {
+      {"ripeline", tool}, {"solver", verdict.solver}, {"reasons", std::move(reasons)}};
+  files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return files;
+}
+
+}  // namespace ripeline::verify

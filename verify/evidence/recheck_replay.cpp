@@ -1,0 +1,221 @@
+#include "verify/evidence/recheck_replay.h"
+
+#include <deque>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "verify/judges.h"
+
+namespace ripeline::verify {
+
+using spec::Event;
+using spec::Machine;
+using spec::Program;
+
+namespace {
+
+// Of each count: the order has a meaning, so that a Machine can be made.
+bool has_meaning(const Program& program, int microbatches) {
+  if (microbatches < 1 || !program.microbatches.contains(microbatches)) return false;
+  if (!program.dispatch.in_order) return true;
+  const spec::Order& order = at(program.orders, program.dispatch.order);
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    if (!expand(program, order, rank, microbatches).ok()) return false;
+  }
+  return true;
+}
+
+// A pool that now holds more than its bound, or -1.
+int above(const std::vector<std::optional<std::int64_t>>& bounds, const Machine::State& state) {
+  for (int p = 0; p < size_of(bounds); ++p) {
+    const auto& bound = at(bounds, p);
+    if (bound && at(state.held, p) > *bound) return p;
+  }
+  return -1;
+}
+
+class OrderReplay {
+ public:
+  OrderReplay(const Program& program, int microbatches)
+      : program_(program), machine_(program, microbatches), state_(machine_.initial()) {
+    for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+      for (int m = 0; m < program.tasks_of(lane, microbatches); ++m) {
+        tasks_.emplace(program.task_name(lane, m), Task{lane, m});
+      }
+    }
+  }
+
+  // Runs the task: false if it may not start.
+  bool start(const std::string& name) {
+    const auto it = tasks_.find(name);
+    if (it == tasks_.end()) return false;
+    const auto [lane, m] = it->second;
+    hand_over();
+    for (const int edge : at(program_.lanes, lane).edges) {
+      const auto [first, last] =
+          program_.needed(at(program_.edges, edge), m, machine_.microbatches());
+      for (int needed = first; needed < last; ++needed) {
+        take({.what = Event::Do::arrive, .lane = lane, .microbatch = needed, .edge = edge});
+      }
+    }
+    return take({.what = Event::Do::start, .lane = lane, .microbatch = m});
+  }
+  void end(const std::string& name) {
+    const auto [lane, m] = tasks_.at(name);
+    take({.what = Event::Do::end, .lane = lane, .microbatch = m});
+  }
+  // Nothing can happen any more.
+  bool over() {
+    for (bool more = true; more;) {
+      more = false;
+      for (const Event& e : machine_.enabled(state_, Machine::Chooser::any)) {
+        if (e.what == Event::Do::start) return false;
+        more = take(e) || more;
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] const Machine::State& state() const { return state_; }
+  [[nodiscard]] bool done() const { return machine_.done(state_); }
+
+ private:
+  // Rendezvous that are due free the engines of their senders.
+  void hand_over() {
+    for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+      const spec::Edge& e = at(program_.edges, edge);
+      for (int m = 0; e.rendezvous && m < machine_.microbatches(); ++m) {
+        take({.what = Event::Do::arrive, .lane = e.consumer, .microbatch = m, .edge = edge});
+      }
+    }
+  }
+
+  bool take(const Event& event) {
+    if (!machine_.is_enabled(state_, event, Machine::Chooser::any)) return false;
+    machine_.step(state_, event);
+    return true;
+  }
+
+  const Program& program_;
+  Machine machine_;
+  Machine::State state_;
+  std::unordered_map<std::string, Task> tasks_;
+};
+
+// What tells two states apart: all else follows from it when any choice is open.
+std::string key_of(const Machine::State& state) {
+  std::string key;
+  key.reserve(state.tasks.size() + state.messages.size());
+  for (const auto t : state.tasks) key += static_cast<char>(t);
+  for (const auto m : state.messages) key += static_cast<char>(m);
+  for (const auto& queue : state.queues) {
+    for (const int m : queue) key += std::to_string(m) + ",";
+    key += ';';
+  }
+  return key;
+}
+
+}  // namespace
+
+std::string replay_run(const Program& program, const Claim& claim,
+                       const std::vector<Event>& events) {
+  const int microbatches = claim.microbatches;
+  if (!has_meaning(program, microbatches)) {
+    return fmt::format("the program cannot run with {} microbatches", microbatches);
+  }
+  const Machine machine(program, microbatches);
+  Machine::State state = machine.initial();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!machine.is_enabled(state, events[i], Machine::Chooser::dispatch)) {
+      return fmt::format("event {}, {}, cannot happen then", i + 1, machine.describe(events[i]));
+    }
+    machine.step(state, events[i]);
+  }
+  if (claim.obligation == "deadlock") {
+    return machine.stuck(state) ? "" : "the program does not stick at its end";
+  }
+  const bool starts = !events.empty() && events.back().what == Event::Do::start;
+  const Goal goal = goal_of_assertions(program, microbatches);
+  if (starts && above(goal.bounds, state) >= 0) return {};
+  return "no assertion is broken at its end";
+}
+
+std::string confirm_not_once(const Program& program, int microbatches) {
+  if (!program.dispatch.in_order || !has_meaning(program, microbatches)) {
+    return "there is no order whose tasks could be counted";
+  }
+  const spec::Order& order = at(program.orders, program.dispatch.order);
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    std::set<std::pair<int, int>> listed;
+    const auto tasks = expand(program, order, rank, microbatches);
+    for (const spec::OrderTask& task : tasks.value()) {
+      const bool fits = task.microbatch < program.tasks_of(task.lane, microbatches);
+      if (!fits || !listed.emplace(task.lane, task.microbatch).second) return {};
+    }
+    for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
+      for (int m = 0; m < program.tasks_of(lane, microbatches); ++m) {
+        if (listed.count({lane, m}) == 0) return {};
+      }
+    }
+  }
+  return fmt::format("the order has each task once, with {} microbatches", microbatches);
+}
+
+std::string replay_order(const Program& program, int microbatches,
+                         const std::vector<std::string>& tasks, bool finishes,
+                         const std::vector<std::optional<std::int64_t>>& peaks) {
+  if (!has_meaning(program, microbatches)) return "the order has no meaning for this count";
+  if (bound_without_value(program, microbatches)) return "a bound has no integer value";
+  const Goal goal = goal_of_assertions(program, microbatches);
+  OrderReplay replay(program, microbatches);
+  for (const std::string& task : tasks) {
+    if (!replay.start(task)) return task + " may not start where the order has it";
+    for (const auto* bounds : {&goal.bounds, &peaks}) {
+      const int pool = above(*bounds, replay.state());
+      if (pool >= 0) {
+        return fmt::format("{} makes {} hold {}", task, program.pool_name(pool),
+                           at(replay.state().held, pool));
+      }
+    }
+    replay.end(task);
+  }
+  if (finishes && !replay.done()) return "tasks are left at its end";
+  if (!replay.done() && !replay.over()) return "it could go on at its end";
+  return {};
+}
+
+Visited visit_states(const Program& program, const Exploration& exploration,
+                     std::uint64_t most_states) {
+  if (!has_meaning(program, exploration.microbatches)) return {"the count is out of range", false};
+  if (bound_without_value(program, exploration.microbatches)) {
+    return {"a bound has no integer value", false};
+  }
+  const Machine machine(program, exploration.microbatches);
+  const Goal goal = goal_of_assertions(program, exploration.microbatches);
+  const bool looks_for_stuck = exploration.obligation == "deadlock";
+  std::unordered_set<std::string> seen;
+  std::deque<Machine::State> open = {machine.initial()};
+  seen.insert(key_of(open.front()));
+  while (!open.empty()) {
+    const Machine::State state = std::move(open.front());
+    open.pop_front();
+    const auto events = machine.enabled(state, Machine::Chooser::any);
+    if (looks_for_stuck && events.empty() && !machine.done(state)) {
+      return {"a state that sticks is reached", false};
+    }
+    for (const Event& event : events) {
+      Machine::State next = state;
+      machine.step(next, event);
+      if (!looks_for_stuck && event.what == Event::Do::start && above(goal.bounds, next) >= 0) {
+        return {"a start that breaks an assertion is reached", false};
+      }
+      if (seen.insert(key_of(next)).second) open.push_back(std::move(next));
+    }
+    if (seen.size() > most_states) return {};
+  }
+  return {"", true};
+}
+
+}  // namespace ripeline::verify

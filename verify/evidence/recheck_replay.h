@@ -1,0 +1,36 @@
+// What spec::Machine says of a certificate's runs, orders and states.
+//
+// Shares nothing with the search that found them; asserted bounds are evaluated as the verifier
+// does. Each function returns what is wrong, or an empty text. Never throws but for want of memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/evidence/evidence.h"
+
+namespace ripeline::verify {
+
+// The run is one that the program's own dispatch makes, and it shows what is refuted.
+[[nodiscard]] std::string replay_run(const spec::Program& program, const Claim& claim,
+                                     const std::vector<spec::Event>& events);
+
+// Some rank's order is not each task exactly once.
+[[nodiscard]] std::string confirm_not_once(const spec::Program& program, int microbatches);
+
+// Tasks of a committed order, one after another, as far as any can go: to the end where `finishes`.
+// No start breaks an assertion or, where `peaks` has a value for the pool, exceeds it.
+[[nodiscard]] std::string replay_order(const spec::Program& program, int microbatches,
+                                       const std::vector<std::string>& tasks, bool finishes,
+                                       const std::vector<std::optional<std::int64_t>>& peaks);
+
+struct Visited {
+  std::string problem;
+  bool complete = false;  // every state was visited
+};
+// No state sticks, or no start breaks an assertion, whatever is chosen.
+[[nodiscard]] Visited visit_states(const spec::Program& program, const Exploration& exploration,
+                                   std::uint64_t most_states);
+
+}  // namespace ripeline::verify

@@ -1,0 +1,63 @@
+// GroupJudge: what the judges found for one member, for a tensor-parallel group.
+//
+// Asked after the judges of one member. `collectives`: with an agreement, the members' logs are the
+// same for every number of members, by verify/group/protocol.h; without one, proved if no engine
+// ever has two tasks to choose from, refuted by a run in which members choose differently.
+// Everything else: a run of one member is a run of the group in which all are alike, and a proof
+// for one member is one for the group under conditions on links and pools that it checks;
+// docs/proofs.md, Collectives, has the argument. Else it searches for a run, or answers unknown.
+// One thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "spec/group.h"
+#include "verify/counters.h"
+#include "verify/group/search.h"
+#include "verify/internal.h"
+
+namespace ripeline::verify {
+
+class GroupJudge {
+ public:
+  GroupJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+
+  [[nodiscard]] Finding collectives();
+  // After collectives().
+  [[nodiscard]] Finding deadlock(const Finding& of_one);
+  // Of memory: each member holds what one alone holds in a run of its own.
+  [[nodiscard]] Finding of_each(Finding of_one) const;
+
+ private:
+  // Why members could part although one alone is safe; empty: they cannot.
+  struct Doubt {
+    std::string text;
+    spec::Span span{};
+    bool of_links = false;
+  };
+  [[nodiscard]] Doubt doubt_of_pools() const;
+  [[nodiscard]] Doubt doubt_of_links();
+  [[nodiscard]] Finding without_agreement();
+  [[nodiscard]] std::string turns_that_differ(const spec::Program& program) const;
+  [[nodiscard]] bool never_a_choice();
+  [[nodiscard]] bool always_fits(int inbox);
+  [[nodiscard]] bool comes_in_one_order(int edge) const;
+  [[nodiscard]] bool is_governed(const spec::Lane& lane) const;
+  [[nodiscard]] CounterQueries& queries();
+  [[nodiscard]] std::optional<Counterexample> lifted(const Counterexample& of_one,
+                                                     spec::Machine::Chooser chooser) const;
+  [[nodiscard]] std::optional<Finding> waiting_for_each_other() const;
+  [[nodiscard]] std::optional<Finding> searched(bool parting);
+
+  const spec::Program& program_;
+  const VerifyOptions& options_;
+  Fault fault_;
+  Budget budget_;
+  bool alone_ = false;  // no agreement is needed, or none is made
+  Finding collectives_;
+  std::optional<CounterQueries> queries_;
+  bool inductive_ = false;
+};
+
+}  // namespace ripeline::verify

@@ -1,0 +1,404 @@
+#include "verify/group/protocol.h"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <map>
+
+#include "verify/internal.h"
+
+namespace ripeline::verify {
+
+using Do = ProtocolEvent::Do;
+
+Protocol right_protocol(spec::Agree agree) {
+  using Publishes = Protocol::Publishes;
+  using Decides = Protocol::Decides;
+  switch (agree) {
+    case spec::Agree::intersection:
+      return {"intersection", Publishes::ready, Decides::common_ready};
+    case spec::Agree::vote:
+      return {"vote", Publishes::choice, Decides::same_choice};
+    case spec::Agree::leader:
+      return {"leader", Publishes::choice, Decides::leader};
+    case spec::Agree::none:
+      break;
+  }
+  return {"none", Publishes::nothing, Decides::own_choice};
+}
+
+// --- every size ---
+
+namespace {
+
+// What one of the two members makes of a round. Whatever the rules leave to the member is a
+// variable of its own; whatever is the same for all is not.
+class OneMember {
+ public:
+  OneMember(const Protocol& protocol, Solver& solver, const std::string& name)
+      : protocol_(protocol), solver_(solver), name_(name) {}
+
+  // What it issues, having issued `history` before; -1 is nothing.
+  Term issues(Term round, Term history) {
+    const Term decided = decision(round, history);
+    if (protocol_.unready == Protocol::Unready::waits) return decided;
+    return if_then_else(own("may start it") == solver_.number(1), decided, solver_.number(-1));
+  }
+
+ private:
+  Term own(const std::string& what) { return solver_.integer(what + " of " + name_); }
+
+  // The words of all members as this one sees them: of one round there is one word each, unless a
+  // retry replaces it.
+  Term words(Term round) {
+    if (protocol_.new_round_on_retry) return solver_.apply("words", {round});
+    return solver_.apply("words", {round, own("time")});
+  }
+  Term hint() { return protocol_.stale_hint ? own("hint") : solver_.integer("hint"); }
+  Term choice(Term tasks, Term history) {
+    return solver_.apply("choose", {hint(), tasks, history});
+  }
+
+  Term decision(Term round, Term history) {
+    using Decides = Protocol::Decides;
+    switch (protocol_.decides) {
+      case Decides::common_ready:
+        return choice(
+            protocol_.looks_again ? own("ready") : solver_.apply("common", {words(round)}),
+            history);
+      case Decides::any_ready:
+        return choice(solver_.apply("any", {words(round)}), history);
+      case Decides::same_choice:
+        if (!protocol_.compares_shapes) return solver_.apply("unanimous", {words(round)});
+        // Its own choice, if all choices have the shape of this one.
+        solver_.require(solver_.apply("shape", {own("choice")}) ==
+                        solver_.apply("unanimous", {words(round)}));
+        return own("choice");
+      case Decides::most_choices:
+        return solver_.apply("majority", {words(round)});
+      case Decides::leader:
+        return solver_.apply("leader's", {words(round)});
+      case Decides::own_choice:
+      case Decides::first_come:
+      case Decides::one_event:
+        break;
+    }
+    return choice(own("ready"), history);
+  }
+
+  const Protocol& protocol_;
+  Solver& solver_;
+  std::string name_;
+};
+
+}  // namespace
+
+Answer agrees_for_every_size(const Protocol& protocol, std::uint64_t steps) {
+  Solver solver(steps);
+  const Term round = solver.integer("round");
+  const Term history = solver.integer("history");
+  const Term one = OneMember(protocol, solver, "one").issues(round, history);
+  const Term other = OneMember(protocol, solver, "other").issues(round, history);
+  return solver.check("collectives: " + protocol.name + ", two members part", {!(one == other)});
+}
+
+// --- small groups ---
+
+namespace {
+
+std::uint32_t bit(int task) { return 1U << static_cast<unsigned>(task); }
+
+// 0 and 1 have one shape, 2 and 3 another.
+std::uint32_t same_shape(std::uint32_t task) {
+  std::uint32_t all = 0;
+  for (int t = 0; t < 32; t += 2) {
+    const std::uint32_t pair = bit(t) | bit(t + 1);
+    if ((task & pair) != 0) all |= pair;
+  }
+  return all;
+}
+
+}  // namespace
+
+ProtocolMachine::ProtocolMachine(const Protocol& protocol, int members, int tasks)
+    : protocol_(protocol), members_(members), tasks_(tasks) {}
+
+ProtocolMachine::State ProtocolMachine::initial() const {
+  State state;
+  state.members.resize(static_cast<std::size_t>(members_));
+  return state;
+}
+
+bool ProtocolMachine::has_rounds() const {
+  return protocol_.publishes != Protocol::Publishes::nothing;
+}
+bool ProtocolMachine::writes(int member) const {
+  return has_rounds() && (protocol_.decides != Protocol::Decides::leader || member == 0);
+}
+
+std::uint32_t ProtocolMachine::ready(const Member& member) const {
+  std::uint32_t tasks = member.arrived;
+  for (const int task : member.issued) tasks &= ~bit(task);
+  return tasks;
+}
+
+// The hint: the lowest number; a stale one: the highest.
+std::uint32_t ProtocolMachine::preferred(std::uint32_t tasks, int member) const {
+  if (tasks == 0) return 0;
+  const bool stale = protocol_.stale_hint && member == members_ - 1;
+  return stale ? std::bit_floor(tasks) : tasks & (~tasks + 1);
+}
+
+std::uint32_t ProtocolMachine::word(const State& state, int member) const {
+  const std::uint32_t tasks = ready(at(state.members, member));
+  return protocol_.publishes == Protocol::Publishes::ready ? tasks : preferred(tasks, member);
+}
+
+std::uint32_t ProtocolMachine::decided(const std::vector<std::uint32_t>& words, const State& state,
+                                       int member) const {
+  using Decides = Protocol::Decides;
+  std::uint32_t common = ~0U;
+  std::uint32_t any = 0;
+  for (const std::uint32_t w : words) {
+    common &= w;
+    any |= w;
+  }
+  const std::uint32_t own = ready(at(state.members, member));
+  switch (protocol_.decides) {
+    case Decides::common_ready:
+      if (protocol_.looks_again && common != 0) return preferred(own, member);
+      return preferred(common, member);
+    case Decides::any_ready:
+      return preferred(any, member);
+    case Decides::same_choice: {
+      const std::uint32_t mine = at(words, member);
+      const bool same = std::all_of(words.begin(), words.end(), [&](std::uint32_t w) {
+        return protocol_.compares_shapes ? same_shape(w) == same_shape(mine) : w == mine;
+      });
+      return same ? mine : 0;
+    }
+    case Decides::most_choices:
+      for (const std::uint32_t w : words) {
+        if (2 * std::count(words.begin(), words.end(), w) > size_of(words)) return w;
+      }
+      return 0;
+    case Decides::leader:
+      return words.front();
+    case Decides::own_choice:
+      return preferred(own, member);
+    case Decides::first_come:
+      for (const int task : at(state.members, member).came) {
+        if ((own & bit(task)) != 0) return bit(task);
+      }
+      return 0;
+    case Decides::one_event:
+      break;
+  }
+  return own;
+}
+
+ProtocolMachine::Decision ProtocolMachine::decision(const State& state, int member) const {
+  const Member& own = at(state.members, member);
+  if (own.awaits >= 0) return {};
+  if (!has_rounds()) return {ready(own) != 0, decided({}, state, member)};
+  if ((writes(member) && !own.published) || own.round >= size_of(state.words)) return {};
+  std::vector<std::uint32_t> seen;
+  for (int other = 0; other < members_; ++other) {
+    if (!writes(other)) continue;
+    const auto& w = at(at(state.words, own.round), other);
+    if (!w) return {};
+    seen.push_back(*w);
+  }
+  return {true, decided(seen, state, member)};
+}
+
+void ProtocolMachine::add_decisions(const State& state, int member,
+                                    std::vector<ProtocolEvent>& events) const {
+  const Member& own = at(state.members, member);
+  if (own.awaits >= 0) {
+    if ((ready(own) & bit(own.awaits)) != 0) events.push_back({Do::start, member, own.awaits});
+    return;
+  }
+  const Decision made = decision(state, member);
+  if (!made.made) return;
+  if (made.tasks == 0) events.push_back({Do::pass, member, -1});
+  for (int task = 0; task < tasks_; ++task) {
+    if ((made.tasks & bit(task)) == 0) continue;
+    const bool issued = std::find(own.issued.begin(), own.issued.end(), task) != own.issued.end();
+    const bool waits = protocol_.unready == Protocol::Unready::waits && !issued;
+    const bool may = (ready(own) & bit(task)) != 0;
+    events.push_back({may ? Do::start : waits ? Do::await : Do::pass, member, task});
+  }
+}
+
+std::vector<ProtocolEvent> ProtocolMachine::enabled(const State& state) const {
+  std::vector<ProtocolEvent> events;
+  for (int member = 0; member < members_; ++member) {
+    const Member& own = at(state.members, member);
+    const bool together = protocol_.decides == Protocol::Decides::one_event;
+    const bool room =
+        protocol_.shared_slots == 0 || std::popcount(ready(own)) < protocol_.shared_slots;
+    for (int task = 0; task < tasks_ && room; task += together ? tasks_ : 1) {
+      if ((own.arrived & bit(task)) == 0) events.push_back({Do::arrive, member, task});
+    }
+    // A leader says nothing while it has nothing to say.
+    const bool silent = protocol_.decides == Protocol::Decides::leader && word(state, member) == 0;
+    const bool due = writes(member) && !own.published && own.awaits < 0 && !silent;
+    if (due && size_of(own.issued) < tasks_) {
+      events.push_back({Do::publish, member, -1});
+    }
+    add_decisions(state, member, events);
+  }
+  return events;
+}
+
+void ProtocolMachine::next_round(State& state, int member, bool retry) const {
+  Member& own = at(state.members, member);
+  own.published = false;
+  if (!has_rounds()) return;
+  if (!retry || protocol_.new_round_on_retry) ++own.round;
+  // Rounds that all have left are forgotten: their number says nothing.
+  int first = own.round;
+  for (const Member& other : state.members) first = std::min(first, other.round);
+  if (first == 0) return;
+  for (Member& other : state.members) other.round -= first;
+  state.words.erase(state.words.begin(),
+                    state.words.begin() + std::min<std::ptrdiff_t>(first, size_of(state.words)));
+}
+
+void ProtocolMachine::step(State& state, const ProtocolEvent& event) const {
+  Member& own = at(state.members, event.member);
+  switch (event.what) {
+    case Do::arrive:
+      own.arrived |= bit(event.task);
+      if (protocol_.decides == Protocol::Decides::one_event) own.arrived = bit(tasks_) - 1;
+      if (protocol_.decides == Protocol::Decides::first_come) own.came.push_back(event.task);
+      return;
+    case Do::publish: {
+      const std::uint32_t written = word(state, event.member);
+      if (own.round >= size_of(state.words)) {
+        state.words.resize(static_cast<std::size_t>(own.round) + 1);
+      }
+      auto& words = at(state.words, own.round);
+      words.resize(static_cast<std::size_t>(members_));
+      at(words, event.member) = written;
+      own.published = true;
+      return;
+    }
+    case Do::start:
+      own.issued.push_back(event.task);
+      own.awaits = -1;
+      next_round(state, event.member, false);
+      return;
+    case Do::pass:
+      next_round(state, event.member, event.task < 0);
+      return;
+    case Do::await:
+      own.awaits = event.task;
+      return;
+  }
+}
+
+bool ProtocolMachine::done(const State& state) const {
+  return std::all_of(state.members.begin(), state.members.end(),
+                     [this](const Member& m) { return size_of(m.issued) == tasks_; });
+}
+
+bool ProtocolMachine::parted(const State& state) const {
+  for (const Member& a : state.members) {
+    for (const Member& b : state.members) {
+      const std::size_t both = std::min(a.issued.size(), b.issued.size());
+      if (!std::equal(a.issued.begin(), a.issued.begin() + static_cast<std::ptrdiff_t>(both),
+                      b.issued.begin())) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string ProtocolMachine::describe(const ProtocolEvent& event) const {
+  const std::string who = "member " + std::to_string(event.member);
+  const std::string task = std::to_string(event.task);
+  switch (event.what) {
+    case Do::arrive:
+      return who + ": " + task + " arrives";
+    case Do::publish:
+      return who + ": publish";
+    case Do::start:
+      return who + ": start " + task;
+    case Do::pass:
+      return who + (event.task < 0 ? ": retry" : ": pass over " + task);
+    case Do::await:
+      return who + ": wait for " + task;
+  }
+  return {};
+}
+
+namespace {
+
+std::vector<int> key_of(const ProtocolMachine::State& state) {
+  std::vector<int> key;
+  for (const auto& m : state.members) {
+    key.insert(key.end(), {static_cast<int>(m.arrived), m.round, m.published ? 1 : 0, m.awaits});
+    key.insert(key.end(), m.came.begin(), m.came.end());
+    key.push_back(-2);
+    key.insert(key.end(), m.issued.begin(), m.issued.end());
+    key.push_back(-2);
+  }
+  for (const auto& words : state.words) {
+    for (const auto& w : words) key.push_back(w ? static_cast<int>(*w) : -1);
+    key.push_back(-2);
+  }
+  return key;
+}
+
+}  // namespace
+
+Tried try_all(const Protocol& protocol, int members, int tasks, std::size_t most_states) {
+  const ProtocolMachine machine(protocol, members, tasks);
+  struct Found {
+    ProtocolMachine::State state;
+    ProtocolEvent how;
+    std::size_t parent = 0;
+    std::vector<std::size_t> before;  // states that lead here
+    bool ends = false;                // the end is within reach
+  };
+  std::deque<Found> found;
+  std::map<std::vector<int>, std::size_t> numbers;
+  const auto run_to = [&](std::size_t i) {
+    std::vector<ProtocolEvent> run;
+    for (; i > 0; i = found[i].parent) run.push_back(found[i].how);
+    std::reverse(run.begin(), run.end());
+    return run;
+  };
+  found.push_back({machine.initial(), {}, 0, {}, false});
+  numbers[key_of(found[0].state)] = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (machine.parted(found[i].state)) return {Tried::Result::parts, run_to(i), found.size()};
+    if (found.size() > most_states) return {Tried::Result::too_many, {}, found.size()};
+    for (const ProtocolEvent& event : machine.enabled(found[i].state)) {
+      ProtocolMachine::State after = found[i].state;
+      machine.step(after, event);
+      const auto [it, fresh] = numbers.try_emplace(key_of(after), found.size());
+      if (fresh) found.push_back({std::move(after), event, i, {}, false});
+      found[it->second].before.push_back(i);
+    }
+  }
+  std::deque<std::size_t> open;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].ends = machine.done(found[i].state);
+    if (found[i].ends) open.push_back(i);
+  }
+  for (; !open.empty(); open.pop_front()) {
+    for (const std::size_t before : found[open.front()].before) {
+      if (!std::exchange(found[before].ends, true)) open.push_back(before);
+    }
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].ends) return {Tried::Result::hangs, run_to(i), found.size()};
+  }
+  return {Tried::Result::sound, {}, found.size()};
+}
+
+}  // namespace ripeline::verify
