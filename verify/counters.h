@@ -8,9 +8,12 @@
 //
 // What counts alone can say of `may start` is exact when, for each lane, the sets of microbatches
 // that its producers have ended are nested: then the smallest count decides. Sets are nested when
-// one producer is an ancestor of the other, or when both are prefixes, which a sequential lane's
-// are. A sequential consumer needs prefixes. Otherwise `may` is what must at least hold and `must`
-// is what suffices, and only proofs are sound, not the search for states.
+// one producer is an ancestor of the other, or when both are prefixes: those of a sequential lane,
+// of one whose needs lead back to its own microbatch before, and of those between the start that
+// lets one microbatch in and the end that lets it out, where no two fit in. A consumer that is a
+// prefix needs prefixes. Otherwise `may` is what must at least hold and `must` is what suffices,
+// and only proofs are sound, not the search for states. What suffices is counted within a set that
+// holds all the others: what a common ancestor has ended, or every microbatch.
 //
 // Bounded links. Let the arrivals that no start uses be delayed to the end of the run: nothing
 // that started starts later for it, and slots are freed no later. So the same quiescent states are
@@ -50,12 +53,13 @@ struct Room {
 struct Counters {
   int variables = 0;  // of Linear: a count for each lane, then those of `shared`
   std::vector<SharedSlots> shared;
-  std::vector<std::vector<Linear>> may;   // per lane: it may start only if all are >= 0
-  std::vector<std::vector<Linear>> must;  // per lane: it may start if all are >= 0
-  std::vector<Linear> held;               // per pool
-  std::vector<Linear> invariant;          // all >= 0 in every reachable state
-  std::vector<int> inexact;               // lanes for which `may` and `must` differ
-  std::vector<int> by_slots;              // of these: for the sake of bounded links
+  std::vector<std::vector<Linear>> may;  // per lane: it may start only if all are >= 0
+  // Per lane, ways: it may start if all of one of them are >= 0.
+  std::vector<std::vector<std::vector<Linear>>> must;
+  std::vector<Linear> held;       // per pool
+  std::vector<Linear> invariant;  // all >= 0 in every reachable state
+  std::vector<int> inexact;       // lanes for which `may` and `must` differ
+  std::vector<int> by_slots;      // of these: for the sake of bounded links
 };
 
 [[nodiscard]] Counters count(const spec::Program& program, Fault fault);

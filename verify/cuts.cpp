@@ -417,19 +417,63 @@ Term CutQueries::overfull() {
 
 Term CutQueries::above(int pool, Term bound) {
   std::vector<Term> ways;
-  const Term now = held(pool);
-  for (const Place& place : at(places_, at(program_.pools, pool).rank * spec::kEngines)) {
-    if (place.lane < 0) continue;
-    for (const auto& a : at(program_.lanes, place.lane).acquires) {
-      if (a.pool != pool) continue;
-      std::vector<Term> facts = {place.here, bound < now + solver_.number(a.amount)};
-      // A place without room is never passed.
-      const auto& capacity = at(program_.pools, pool).capacity;
-      if (capacity) facts.push_back(now <= solver_.number(*capacity - a.amount - a.leaving));
-      ways.push_back(solver_.all_of(facts));
+  const int rank = at(program_.pools, pool).rank;
+  for (int engine = 0; engine < spec::kEngines; ++engine) {
+    const auto& places = at(places_, rank * spec::kEngines + engine);
+    const bool starts = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+      return place.lane >= 0 && acquired(place.lane, pool) > 0;
+    });
+    if (!starts) continue;
+    std::vector<Term> beside;  // facts about what the other engines run
+    Term now = held(pool);
+    for (int other = 0; other < spec::kEngines; ++other) {
+      if (other != engine) now = now + held_by_running(rank * spec::kEngines + other, pool, beside);
+    }
+    if (has_other_engines(program_)) beside.push_back(consistent());
+    for (const Place& place : places) {
+      if (place.lane < 0) continue;
+      for (const auto& a : at(program_.lanes, place.lane).acquires) {
+        if (a.pool != pool) continue;
+        std::vector<Term> facts = {place.here, bound < now + solver_.number(a.amount)};
+        // A place without room is never passed.
+        const auto& capacity = at(program_.pools, pool).capacity;
+        if (capacity) facts.push_back(now <= solver_.number(*capacity - a.amount - a.leaving));
+        facts.insert(facts.end(), beside.begin(), beside.end());
+        ways.push_back(solver_.all_of(facts));
+      }
     }
   }
   return solver_.any_of(ways);
+}
+
+std::int64_t CutQueries::acquired(int lane, int pool) const {
+  for (const auto& a : at(program_.lanes, lane).acquires) {
+    if (a.pool == pool) return a.amount;
+  }
+  return 0;
+}
+
+// What an engine's next task has acquired if it runs: it counts as ended only afterwards.
+Term CutQueries::held_by_running(int engine, int pool, std::vector<Term>& facts) {
+  const Term zero = solver_.number(0);
+  const auto& places = at(places_, engine);
+  const bool acquires = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+    return place.lane >= 0 && acquired(place.lane, pool) > 0;
+  });
+  if (!acquires) return zero;
+  const auto [it, fresh] = running_.try_emplace({engine, pool});
+  if (fresh) it->second = solver_.integer(fmt::format("run by engine {} of pool {}", engine, pool));
+  std::vector<Term> ways = {it->second == zero};
+  for (const Place& place : places) {
+    if (place.lane < 0 || acquired(place.lane, pool) == 0) continue;
+    std::vector<Term> runs = {place.here, it->second == solver_.number(acquired(place.lane, pool))};
+    for (const int edge : at(program_.lanes, place.lane).edges) {
+      runs.push_back(!needs_missing(at(program_.edges, edge)));
+    }
+    ways.push_back(solver_.all_of(runs));
+  }
+  facts.push_back(solver_.any_of(ways));
+  return it->second;
 }
 
 }  // namespace ripeline::verify

@@ -69,12 +69,16 @@ class OrderJudge {
   [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow,
                                  const std::string& method) const;
   [[nodiscard]] std::string depends_on_timing() const;
+  [[nodiscard]] bool never_stuck_by_cuts();
   [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
+  [[nodiscard]] MemoryFinding memory_of_engines();
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_cuts(
+      std::vector<std::int64_t> known);
   [[nodiscard]] Finding asserted_peaks();
   [[nodiscard]] Finding asserted_peaks_by_states();
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
   [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
-  [[nodiscard]] Finding not_settled() const;
+  [[nodiscard]] Finding not_settled(const std::string& problem, spec::Span span) const;
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);
   // The fewest microbatches for which the term holds, over all cuts.

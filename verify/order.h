@@ -8,8 +8,10 @@
 // the one exception (Overflow).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/internal.h"
@@ -107,6 +109,8 @@ class CutQueries {
   [[nodiscard]] Term accepted(const spec::Edge& edge, Term count);
   [[nodiscard]] Term not_handed_over(const Place& place);
   [[nodiscard]] Term pending(const spec::Edge& edge);
+  [[nodiscard]] std::int64_t acquired(int lane, int pool) const;
+  [[nodiscard]] Term held_by_running(int engine, int pool, std::vector<Term>& facts);
 
   const spec::Program& program_;
   Fault fault_;
@@ -114,9 +118,10 @@ class CutQueries {
   Term microbatches_;
   std::string problem_;
   spec::Span problem_span_;
-  std::vector<std::vector<Repeat>> repeats_;  // per rank
-  std::vector<std::vector<Place>> places_;    // per rank and engine
-  std::vector<Term> done_;                    // per lane, where its rank stands
+  std::vector<std::vector<Repeat>> repeats_;     // per rank
+  std::vector<std::vector<Place>> places_;       // per rank and engine
+  std::vector<Term> done_;                       // per lane, where its rank stands
+  std::map<std::pair<int, int>, Term> running_;  // per engine of a rank, and pool: what it holds
 };
 
 }  // namespace ripeline::verify

@@ -73,10 +73,11 @@ OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fau
   const bool streams = !at(program.orders, program.dispatch.order).streams.empty();
   if (range.max != range.min && !(streams && is_short(program))) {
     make_cuts(options);
-    if (problem_.empty()) return;
+    if (problem_.empty() && beyond_cuts(program).empty()) return;
   }
   if (is_short(program)) {
     problem_.clear();
+    cuts_.clear();
     make_graphs(std::int64_t{*range.max} + 1);
   } else {
     make_graphs(std::int64_t{range.min} + kSampled);
@@ -84,9 +85,6 @@ OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fau
 }
 
 void OrderJudge::make_cuts(const VerifyOptions& options) {
-  problem_ = beyond_cuts(program_);
-  problem_span_ = program_.dispatch.span;
-  if (!problem_.empty()) return;
   const spec::Order& order = at(program_.orders, program_.dispatch.order);
   if (order.streams.empty()) {
     cuts_.emplace_back(program_, options.solver_steps, fault_);
@@ -124,14 +122,14 @@ void OrderJudge::make_graphs(std::int64_t end) {
   }
 }
 
-Finding OrderJudge::not_settled() const {
+Finding OrderJudge::not_settled(const std::string& problem, spec::Span span) const {
   std::string reason = fmt::format(
-      "For so many microbatch counts an order's counts must be linear in them: {}.", problem_);
+      "For so many microbatch counts an order's counts must be linear in them: {}.", problem);
   if (!graphs_.empty()) {
     reason += fmt::format(" Each count from {} to {}, judged by itself, was found to be safe.",
                           graphs_.begin()->first, graphs_.rbegin()->first);
   }
-  return {.reason = reason, .span = problem_span_};
+  return {.reason = reason, .span = span};
 }
 
 Finding OrderJudge::once() {
@@ -150,7 +148,7 @@ Finding OrderJudge::once() {
     }
     return *once_;
   }
-  if (!problem_.empty()) once_ = not_settled();
+  if (!problem_.empty()) once_ = not_settled(problem_, problem_span_);
   if (!cuts_.empty()) once_ = once_by_cuts();
   return *once_;
 }
@@ -232,6 +230,19 @@ std::string OrderJudge::depends_on_timing() const {
   return {};
 }
 
+// Whichever is first, no place is one that none can go on from.
+bool OrderJudge::never_stuck_by_cuts() {
+  if (!graphs_.empty() && !at(program_.orders, program_.dispatch.order).streams.empty()) {
+    return false;  // the cuts are not for every count
+  }
+  if (cuts_.empty() || !beyond_cuts(program_).empty()) return false;
+  return std::all_of(cuts_.begin(), cuts_.end(), [](CutQueries& cuts) {
+    Solver& solver = cuts.solver();
+    return solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat &&
+           solver.check("deadlock: an inbox overfull", {cuts.overfull()}) == Answer::unsat;
+  });
+}
+
 // State by state: of two engines, either may be first.
 Finding OrderJudge::deadlock_by_states(const std::string& timing) {
   Budget budget{options_.search_states};
@@ -266,7 +277,12 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 
 Finding OrderJudge::deadlock() {
   const std::string timing = depends_on_timing();
-  if (!timing.empty()) return deadlock_by_states(timing);
+  if (!timing.empty()) {
+    if (once_->outcome == Outcome::proved && never_stuck_by_cuts()) {
+      return {.outcome = Outcome::proved, .method = "cuts"};
+    }
+    return deadlock_by_states(timing);
+  }
   if (once_->outcome != Outcome::proved) {
     if (once_->counterexample) {
       const int m = once_->counterexample->microbatches;
@@ -296,8 +312,9 @@ Finding OrderJudge::deadlock() {
     const auto overflow = find_overflow(program_, m);
     if (overflow) return overfull(m, *overflow, "graph");
   }
-  if (!cuts_.empty()) return deadlock_by_cuts();
-  return {.outcome = Outcome::proved, .method = "graph"};
+  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
+  const std::string beyond = beyond_cuts(program_);
+  return beyond.empty() ? deadlock_by_cuts() : not_settled(beyond, program_.dispatch.span);
 }
 
 Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
@@ -372,44 +389,61 @@ MemoryFinding OrderJudge::memory() {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";
     return found;
   }
-  if (has_other_engines(program_)) {
-    if (!program_.assertions.empty()) {
-      found.finding = asserted_peaks_by_states();
-      if (found.finding.outcome != Outcome::proved) return found;
-      for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
-      return found;
-    }
-    // Guards keep to the capacities.
-    found.finding = {.outcome = Outcome::proved, .method = "structure"};
-    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
-    return found;
-  }
+  if (has_other_engines(program_)) return memory_of_engines();
   found.finding = asserted_peaks();
   if (found.finding.outcome != Outcome::proved) return found;
-  found.peaks.resize(program_.pools.size(), 0);
+  std::vector<std::int64_t> known(program_.pools.size(), 0);
   for (const auto& [m, graph] : graphs_) {
-    for (std::size_t p = 0; p < found.peaks.size(); ++p) {
-      found.peaks[p] = std::max(*found.peaks[p], graph.peaks[p]);
-    }
+    for (std::size_t p = 0; p < known.size(); ++p) known[p] = std::max(known[p], graph.peaks[p]);
   }
-  if (cuts_.empty()) return found;
+  if (cuts_.empty()) {
+    found.peaks.assign(known.begin(), known.end());
+    return found;
+  }
   // Enough for an order's steady state to be reached; a guess that only saves queries.
   int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
   sample = std::min(sample, program_.microbatches.max.value_or(sample));
   const OrderRunResult graph = run_order(program_, sample);
-  std::vector<std::int64_t> known(program_.pools.size(), 0);
-  for (std::size_t p = 0; p < known.size(); ++p) {
-    known[p] = std::max(*found.peaks[p], graph.invalid ? 0 : graph.peaks[p]);
+  for (std::size_t p = 0; p < known.size() && !graph.invalid; ++p) {
+    known[p] = std::max(known[p], graph.peaks[p]);
   }
+  found.peaks = peaks_by_cuts(known);
+  return found;
+}
+
+// No pool holds more, whatever the count; nothing where it grows with the count.
+std::vector<std::optional<std::int64_t>> OrderJudge::peaks_by_cuts(
+    std::vector<std::int64_t> known) {
+  std::vector<std::optional<std::int64_t>> peaks(known.begin(), known.end());
   for (CutQueries& cuts : cuts_) {
     const auto bounds = least_bounds(
         program_, cuts.solver(), [&](int pool, Term bound) { return cuts.above(pool, bound); },
         known);
     for (std::size_t p = 0; p < known.size(); ++p) {
-      if (!bounds[p]) found.peaks[p] = std::nullopt;
+      if (!bounds[p]) peaks[p] = std::nullopt;
       if (bounds[p]) known[p] = std::max(known[p], *bounds[p]);
-      if (found.peaks[p]) found.peaks[p] = known[p];
+      if (peaks[p]) peaks[p] = known[p];
     }
+  }
+  return peaks;
+}
+
+// What tasks side by side hold is in no graph: by cuts if they are for every count, else by states.
+MemoryFinding OrderJudge::memory_of_engines() {
+  MemoryFinding found;
+  const bool all_counts = graphs_.empty() && !cuts_.empty();
+  found.finding = {.outcome = Outcome::proved, .method = "structure"};  // guards keep to capacities
+  if (!program_.assertions.empty()) {
+    if (all_counts) found.finding = asserted_peaks();
+    if (!all_counts || found.finding.outcome != Outcome::proved) {
+      found.finding = asserted_peaks_by_states();
+    }
+  }
+  if (found.finding.outcome != Outcome::proved) return found;
+  if (all_counts) {
+    found.peaks = peaks_by_cuts(std::vector<std::int64_t>(program_.pools.size(), 0));
+  } else {
+    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
   }
   return found;
 }
@@ -420,9 +454,8 @@ Finding OrderJudge::asserted_peaks_by_states() {
                          "Peaks on ranks with several engines are followed under an order for a "
                          "few microbatches only."};
   const auto& range = program_.microbatches;
-  if (!range.max || *range.max - range.min >= kFewCounts) return open;
   Budget budget{options_.search_states};
-  for (int m = range.min; m <= *range.max; ++m) {
+  for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
     if (bound_without_value(program_, m)) return open;
     const Machine machine(program_, m);
     const Goal goal = goal_of_assertions(program_, m);
@@ -436,6 +469,7 @@ Finding OrderJudge::asserted_peaks_by_states() {
     }
     if (!all.complete) return open;
   }
+  if (!range.max || *range.max - range.min >= kFewCounts) return open;
   return {.outcome = Outcome::proved, .method = "states"};
 }
 
@@ -461,6 +495,7 @@ Finding OrderJudge::asserted_peaks() {
   if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
   if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
   const int m = *found.microbatches;
+  if (has_other_engines(program_)) return {};
   Finding broken = bound_broken(m, run_order(program_, m), true);
   broken.method = "cuts";
   if (broken.outcome != Outcome::refuted && is_short(program_)) {

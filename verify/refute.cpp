@@ -48,17 +48,23 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
   Search any(machine, Chooser::any, goal, counts_decide, budget);
   std::optional<std::vector<spec::Event>> others;
+  // What sticks by counts alone does so whichever microbatches are first.
+  std::vector<Search::Microbatches> ways = {Search::Microbatches::low};
+  if (!counts_decide) ways.push_back(Search::Microbatches::high);
   for (int i = 0; i < kTargets; ++i) {
     const std::optional<Target> target = next_target();
     if (!target) break;
-    if (const auto run = dispatch.towards(*target, kStatesPerTarget)) {
-      const Run shorter = dispatch.shortened(*run);
-      if (auto events = dispatch.events_of(shorter)) {
-        return {Hunted::What::refuted, *events, false};
+    for (const Search::Microbatches first : ways) {
+      if (const auto run = dispatch.towards(*target, first, kStatesPerTarget)) {
+        if (auto events = dispatch.events_of(dispatch.shortened(*run))) {
+          return {Hunted::What::refuted, *events, false};
+        }
+      }
+      if (others) continue;
+      if (const auto run = any.towards(*target, first, kStatesPerTarget)) {
+        others = any.events_of(*run);
       }
     }
-    if (others) continue;
-    if (const auto run = any.towards(*target, kStatesPerTarget)) others = any.events_of(*run);
   }
   if (const auto run = dispatch.walk(kWalks)) {
     if (auto events = dispatch.events_of(dispatch.shortened(*run))) {
@@ -67,6 +73,9 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   }
   if (!goal.is_stuck() && has_other_engines(program)) {
     return hunt_interleaved(machine, goal, budget);
+  }
+  if (!others && !counts_decide) {
+    if (const auto run = any.walk(kWalks)) others = any.events_of(*run);
   }
   if (!others) {
     const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);

@@ -252,7 +252,8 @@ std::string Search::key(const State& state) const {
   return key;
 }
 
-std::optional<Run> Search::towards(const Target& target, std::uint64_t most_states) {
+std::optional<Run> Search::towards(const Target& target, Microbatches first,
+                                   std::uint64_t most_states) {
   struct Frame {
     State state;
     std::vector<Task> moves;
@@ -272,7 +273,10 @@ std::optional<Run> Search::towards(const Target& target, std::uint64_t most_stat
         return at(state.started, t.lane) >= at(target.counts, t.lane);
       });
       std::stable_sort(next.begin(), next.end(), [&](const Task& a, const Task& b) {
-        return at(depth_, a.lane) > at(depth_, b.lane);
+        if (a.lane != b.lane || first == Microbatches::low) {
+          return at(depth_, a.lane) > at(depth_, b.lane);
+        }
+        return a.microbatch > b.microbatch;
       });
     }
     path.push_back({std::move(state), std::move(next), 0});
@@ -307,6 +311,22 @@ std::optional<Run> Search::towards(const Target& target, std::uint64_t most_stat
 std::optional<Run> Search::walk(int walks) {
   for (int seed = 1; seed <= walks; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
+    std::vector<std::mt19937::result_type>
+        wish;  // per lane; an even one is for the last microbatch
+    for (int lane = 0; lane < size_of(program_.lanes); ++lane) wish.push_back(random());
+    const auto pick = [&](const std::vector<Task>& next) {
+      if (seed % 4 == 0 || random() % 8 == 0) {
+        return next[random() % next.size()];  // a slight bias does no harm
+      }
+      Task best = next.front();
+      for (const Task& task : next) {
+        const bool last = at(wish, task.lane) % 2 == 0;
+        if (at(wish, task.lane) > at(wish, best.lane) || (task.lane == best.lane && last)) {
+          best = task;
+        }
+      }
+      return best;
+    };
     State state = machine_.initial();
     Run run;
     while (!machine_.done(state)) {
@@ -314,7 +334,7 @@ std::optional<Run> Search::walk(int walks) {
       const std::vector<Task> next = moves(state);
       if (goal_.is_stuck() && sticking(state, next)) return run;
       if (next.empty()) break;
-      run.push_back(next[random() % next.size()]);  // a slight bias does no harm
+      run.push_back(pick(next));
       if (shows_goal(state, run.back())) return run;
       move(state, run.back());
     }

@@ -39,9 +39,13 @@ class Search {
   Search(const spec::Machine& machine, spec::Machine::Chooser chooser, const Goal& goal,
          bool lowest_only, Budget& budget);
 
-  // Depth first, never beyond the target's counts, with consumers before producers.
-  [[nodiscard]] std::optional<Run> towards(const Target& target, std::uint64_t most_states);
-  // Random runs, the same ones every time.
+  // Depth first, never beyond the target's counts, with consumers before producers, and of a lane
+  // with these microbatches before the others.
+  enum class Microbatches : std::uint8_t { low, high };
+  [[nodiscard]] std::optional<Run> towards(const Target& target, Microbatches first,
+                                           std::uint64_t most_states);
+  // Random runs, the same ones every time; most prefer some lanes to others, and of a lane the
+  // first or the last microbatch, since lanes that go different ways are what sticks at a join.
   [[nodiscard]] std::optional<Run> walk(int walks);
 
   // Of a committed order: after the run more messages wait for the inbox than it has slots. Leaves

@@ -25,16 +25,15 @@ using testing_support::join_via;
 using testing_support::order_via;
 using testing_support::v_text;
 
-// One microbatch at a time is between A and B, so B never waits for another one than F has ended.
-// Counts cannot say so; visiting the states of 2 and 3 microbatches can.
-constexpr const char* kWindow = R"(pipeline window {
+// A consumer needs two messages of the one slot, but not for the first microbatch, which is the only
+// one. Counts cannot say so; visiting the states of 1 microbatch can.
+constexpr const char* kFirst = R"(pipeline first {
   stages 2;
   place s on s;
-  microbatches 1 .. 3;
-  op A sequential { needs A at prev; acquires w; }
-  op F forward { needs A at here; }
-  op B backward sequential { needs F at here, B at next;  releases w; }
-  resource w per stage { capacity 1; }
+  microbatches 1;
+  channel inbox per stage { slots 1; }
+  op F forward { needs F at prev; }
+  op C forward when s == 1 { needs F at prev via inbox, F at prev via inbox of m - 1; }
   dispatch ready;
 }
 )";
@@ -88,7 +87,7 @@ TEST(Certificate, what_verify_writes_is_accepted_by_each_method) {
       {"counters, no capacity", chain_text(2, "ready", "any", ""), Outcome::proved, "counters"},
       {"counters, V", v_text(2, true), Outcome::proved, "counters"},
       {"counters, join", join_text(true, "any", 2), Outcome::proved, "counters"},
-      {"states", kWindow, Outcome::proved, "states"},
+      {"states", kFirst, Outcome::proved, "states"},
       {"cuts", chain_text(3, "in order one_f_one_b"), Outcome::proved, "cuts"},
       {"cuts, no capacity", chain_text(3, "in order gpipe", "any", ""), Outcome::proved, "cuts"},
       {"graph", chain_text(3, "in order one_f_one_b", "4"), Outcome::proved, "graph"},
@@ -215,8 +214,16 @@ struct Forgery {
 TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted) {
   std::string tight = chain_text(2, "ready by bf");
   tight.insert(tight.rfind('}'), "  assert peak activation <= 1;\n");
-  std::string overtakes = kWindow;
-  overtakes.replace(overtakes.find("A sequential"), 12, "A");
+  const std::string overtakes = R"(pipeline overtakes {
+  stages 2;
+  place s on s;
+  microbatches 1 .. 3;
+  op F forward { needs F at prev; acquires w; }
+  op B backward sequential { needs F at here, B at next;  releases w; }
+  resource w per stage { capacity 1; }
+  dispatch ready;
+}
+)";
   const std::vector<Forgery> table = {
       {"a stuck state", forged(v_text(2, false), "counters"), RecheckResult::rejected, "solver",
        "deadlock-a-stuck-state.smt2 the solver's answer is sat, not unsat"},
@@ -236,9 +243,9 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
        RecheckResult::rejected, "graphs", "is not in the ranks' orders"},
       {"states that stick", forged(overtakes, "states", {1, 2, 3}), RecheckResult::rejected,
        "states", "a state that sticks is reached"},
-      {"states without the counts", forged(kWindow, "states"), RecheckResult::rejected, "solver",
+      {"states without the counts", forged(kFirst, "states"), RecheckResult::rejected, "solver",
        "a-stuck-state"},
-      {"counters where states are needed", forged(kWindow, "counters"), RecheckResult::rejected,
+      {"counters where states are needed", forged(kFirst, "counters"), RecheckResult::rejected,
        "solver", "a-stuck-state"},
       {"a broken assertion", forged(tight, "counters"), RecheckResult::rejected, "solver",
        "memory-an-assertion-broken"},

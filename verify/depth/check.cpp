@@ -114,7 +114,7 @@ class Comparison {
       const int rank = at(program_.lanes, lane).rank;
       const Term may = terms_.may_start(at(family_, lane), number(rank));
       must_agree(may, all_of(at(counters.may, lane)));
-      if (exact) must_agree(may, all_of(at(counters.must, lane)));
+      if (exact) must_agree(may, all_of(at(counters.must, lane).front()));
     }
     for (int pool = 0; pool < size_of(program_.pools); ++pool) {
       const spec::Pool& p = at(program_.pools, pool);
