@@ -269,7 +269,7 @@ Term CutQueries::total_of(int lane) {
 }
 
 const std::vector<CutQueries::Place>& CutQueries::places_of(const spec::Lane& lane) const {
-  return at(places_, lane.rank * spec::kEngines + static_cast<int>(lane.engine));
+  return places_[spec::engine_index(lane.rank, lane.engine)];
 }
 
 Term CutQueries::is_next(int lane) {
@@ -418,7 +418,8 @@ Term CutQueries::overfull() {
 Term CutQueries::above(int pool, Term bound) {
   std::vector<Term> ways;
   const Term now = held(pool);
-  for (const Place& place : at(places_, at(program_.pools, pool).rank * spec::kEngines)) {
+  for (const Place& place :
+       places_[spec::engine_index(at(program_.pools, pool).rank, spec::Engine::compute)]) {
     if (place.lane < 0) continue;
     for (const auto& a : at(program_.lanes, place.lane).acquires) {
       if (a.pool != pool) continue;
