@@ -25,18 +25,6 @@ struct CheckCommand {
   std::string format = "text";
 };
 
-int exit_code_of(verify::Outcome outcome) {
-  switch (outcome) {
-    case verify::Outcome::proved:
-      return ok;
-    case verify::Outcome::refuted:
-      return refuted;
-    case verify::Outcome::unknown:
-      return unknown;
-  }
-  return unknown;
-}
-
 // What was done is no part of the verdict: it goes to standard error.
 int write_repair(const CheckCommand& command, const spec::ReadActions& read,
                  const verify::CheckReport& report) {

@@ -66,6 +66,18 @@ std::vector<std::string> programs_below(const std::string& folder, std::string& 
   return programs;
 }
 
+int exit_code_of(verify::Outcome outcome) {
+  switch (outcome) {
+    case verify::Outcome::proved:
+      return ok;
+    case verify::Outcome::refuted:
+      return refuted;
+    case verify::Outcome::unknown:
+      return unknown;
+  }
+  return unknown;
+}
+
 int worse(int a, int b) {
   constexpr std::array<int, 4> kWorstFirst = {bad_input, refuted, unknown, ok};
   for (const int code : kWorstFirst) {

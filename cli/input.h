@@ -10,12 +10,14 @@
 
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
+#include "verify/verify.h"
 
 namespace ripeline::cli {
 
 // Of every command; several inputs give the worst, in the order bad_input, refuted, unknown, ok.
 enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3 };
 [[nodiscard]] int worse(int a, int b);
+[[nodiscard]] int exit_code_of(verify::Outcome outcome);
 
 struct ProgramOptions {
   std::vector<std::string> defines;  // k=v

@@ -34,18 +34,6 @@ struct VerifyCommand {
   std::string certificate;  // the folder; empty: none
 };
 
-int exit_code_of(verify::Outcome outcome) {
-  switch (outcome) {
-    case verify::Outcome::proved:
-      return ok;
-    case verify::Outcome::refuted:
-      return refuted;
-    case verify::Outcome::unknown:
-      return unknown;
-  }
-  return unknown;
-}
-
 nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
                               const spec::Diagnostics& errors) {
   nlohmann::json list = nlohmann::json::array();

@@ -17,13 +17,11 @@ using spec::Machine;
 using spec::Program;
 
 std::size_t hash_of(const Machine::State& state) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto add = [&hash](auto value) {
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3U;
-  };
-  for (const auto task : state.tasks) add(task);
-  for (const auto message : state.messages) add(message);
-  return hash;
+  std::string bytes;
+  bytes.reserve(state.tasks.size() + state.messages.size());
+  for (const auto task : state.tasks) bytes += static_cast<char>(task);
+  for (const auto message : state.messages) bytes += static_cast<char>(message);
+  return spec::hash_of(bytes);
 }
 
 // The states seen, found again by all that they hold.

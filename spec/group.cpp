@@ -3,19 +3,9 @@
 #include <algorithm>
 
 namespace ripeline::spec {
-namespace {
-
-constexpr Engine kAllEngines[] = {Engine::compute, Engine::copy_out, Engine::copy_in};
-
-std::size_t engine_index(int rank, Engine engine) {
-  return static_cast<std::size_t>(rank) * std::size(kAllEngines) + static_cast<std::size_t>(engine);
-}
-
-}  // namespace
-
 GroupMachine::GroupMachine(const Program& program, int microbatches, int members)
     : machine_(program, microbatches), members_(members) {
-  governed_.assign(static_cast<std::size_t>(program.ranks) * std::size(kAllEngines), false);
+  governed_.assign(static_cast<std::size_t>(program.ranks) * kEngines, false);
   const bool alone = members == 1 || program.tensor_parallel.agree == Agree::none;
   if (alone || program.dispatch.in_order) return;
   for (const Lane& lane : program.lanes) {

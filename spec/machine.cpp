@@ -4,14 +4,6 @@
 #include <utility>
 
 namespace ripeline::spec {
-namespace {
-
-std::size_t engine_index(int rank, Engine engine) {
-  return static_cast<std::size_t>(rank) * kEngines + static_cast<std::size_t>(engine);
-}
-
-}  // namespace
-
 Machine::Machine(const Program& program, int microbatches)
     : program_(&program), microbatches_(microbatches) {
   for (int rank = 0; rank < program.ranks; ++rank) {

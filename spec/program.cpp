@@ -269,14 +269,14 @@ std::vector<Unsupported> features_of(const Program& program) {
   return found;
 }
 
-std::uint64_t hash_of(const Program& program) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : canonical(program)) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3U;
-  }
+std::uint64_t hash_of(std::string_view bytes, std::uint64_t before) {
+  constexpr std::uint64_t kPrime = 0x100000001b3U;
+  std::uint64_t hash = before;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
   return hash;
 }
+
+std::uint64_t hash_of(const Program& program) { return hash_of(canonical(program)); }
 
 std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 

@@ -38,9 +38,12 @@
 // Immutable once made; shared freely.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,7 +64,12 @@ enum class OpKind : std::uint8_t {
   user
 };
 enum class Engine : std::uint8_t { compute, copy_out, copy_in };
-inline constexpr int kEngines = 3;
+inline constexpr Engine kAllEngines[] = {Engine::compute, Engine::copy_out, Engine::copy_in};
+inline constexpr int kEngines = static_cast<int>(std::size(kAllEngines));
+// Of the lists that have an entry per rank and engine.
+[[nodiscard]] constexpr std::size_t engine_index(int rank, Engine engine) {
+  return static_cast<std::size_t>(rank) * kEngines + static_cast<std::size_t>(engine);
+}
 
 struct Op {
   std::string name;
@@ -320,8 +328,10 @@ struct Use {
 [[nodiscard]] Result<std::vector<OrderTask>> expand(const Program& program, const Order& order,
                                                     int rank, int microbatches);
 
-// FNV-1a (64 bits) over a canonical text of all fields but names of sources, spans, costs and
-// params.
+// FNV-1a (64 bits) of bytes, or of those that were hashed before and these.
+inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
+[[nodiscard]] std::uint64_t hash_of(std::string_view bytes, std::uint64_t before = kHashOfNothing);
+// Of a canonical text of all fields but names of sources, spans, costs and params.
 [[nodiscard]] std::uint64_t hash_of(const Program& program);
 // 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);

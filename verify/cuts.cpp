@@ -269,7 +269,7 @@ Term CutQueries::total_of(int lane) {
 }
 
 const std::vector<CutQueries::Place>& CutQueries::places_of(const spec::Lane& lane) const {
-  return at(places_, lane.rank * spec::kEngines + static_cast<int>(lane.engine));
+  return places_[spec::engine_index(lane.rank, lane.engine)];
 }
 
 Term CutQueries::is_next(int lane) {
@@ -418,16 +418,17 @@ Term CutQueries::overfull() {
 Term CutQueries::above(int pool, Term bound) {
   std::vector<Term> ways;
   const int rank = at(program_.pools, pool).rank;
-  for (int engine = 0; engine < spec::kEngines; ++engine) {
-    const auto& places = at(places_, rank * spec::kEngines + engine);
+  for (const spec::Engine engine : spec::kAllEngines) {
+    const auto& places = places_[spec::engine_index(rank, engine)];
     const bool starts = std::any_of(places.begin(), places.end(), [&](const Place& place) {
       return place.lane >= 0 && acquired(place.lane, pool) > 0;
     });
     if (!starts) continue;
     std::vector<Term> beside;  // facts about what the other engines run
     Term now = held(pool);
-    for (int other = 0; other < spec::kEngines; ++other) {
-      if (other != engine) now = now + held_by_running(rank * spec::kEngines + other, pool, beside);
+    for (const spec::Engine other : spec::kAllEngines) {
+      if (other == engine) continue;
+      now = now + held_by_running(spec::engine_index(rank, other), pool, beside);
     }
     if (has_other_engines(program_)) beside.push_back(consistent());
     for (const Place& place : places) {
@@ -454,9 +455,9 @@ std::int64_t CutQueries::acquired(int lane, int pool) const {
 }
 
 // What an engine's next task has acquired if it runs: it counts as ended only afterwards.
-Term CutQueries::held_by_running(int engine, int pool, std::vector<Term>& facts) {
+Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>& facts) {
   const Term zero = solver_.number(0);
-  const auto& places = at(places_, engine);
+  const auto& places = places_[engine];
   const bool acquires = std::any_of(places.begin(), places.end(), [&](const Place& place) {
     return place.lane >= 0 && acquired(place.lane, pool) > 0;
   });

@@ -111,7 +111,7 @@ class OrderGraph {
 
   int engine_of(int lane) const {
     const spec::Lane& l = at(program_.lanes, lane);
-    return l.rank * spec::kEngines + static_cast<int>(l.engine);
+    return static_cast<int>(spec::engine_index(l.rank, l.engine));
   }
 
   // The engine that takes from the inbox, if waiting for its slots can stop anything: not when all

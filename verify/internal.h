@@ -103,6 +103,16 @@ struct Finding {
   std::vector<int> counts{};  // see Obligation
 };
 
+// By how programs are made.
+[[nodiscard]] Finding by_structure();
+[[nodiscard]] Obligation& obligation(Verdict& verdict, const std::string& name);
+// Asks, and writes into the obligation what came of it and how long that took.
+void settle(Verdict& verdict, const std::string& name, const std::function<Finding()>& find);
+// After `once`. Each message has one producer and one consumer, waits for a slot or has its own,
+// and keeps to its link's order, by how programs are made: what remains is that both run once.
+// Whether messages wait for ever is a matter of deadlock.
+void settle_messages(Verdict& verdict);
+
 [[nodiscard]] std::vector<std::string> assumptions_of(const spec::Program& program);
 // Without, each rank runs one task at a time and counters, graph and search can follow it.
 [[nodiscard]] bool has_other_engines(const spec::Program& program);

@@ -110,7 +110,7 @@ class CutQueries {
   [[nodiscard]] Term not_handed_over(const Place& place);
   [[nodiscard]] Term pending(const spec::Edge& edge);
   [[nodiscard]] std::int64_t acquired(int lane, int pool) const;
-  [[nodiscard]] Term held_by_running(int engine, int pool, std::vector<Term>& facts);
+  [[nodiscard]] Term held_by_running(std::size_t engine, int pool, std::vector<Term>& facts);
 
   const spec::Program& program_;
   Fault fault_;
@@ -118,10 +118,11 @@ class CutQueries {
   Term microbatches_;
   std::string problem_;
   spec::Span problem_span_;
-  std::vector<std::vector<Repeat>> repeats_;     // per rank
-  std::vector<std::vector<Place>> places_;       // per rank and engine
-  std::vector<Term> done_;                       // per lane, where its rank stands
-  std::map<std::pair<int, int>, Term> running_;  // per engine of a rank, and pool: what it holds
+  std::vector<std::vector<Repeat>> repeats_;  // per rank
+  std::vector<std::vector<Place>> places_;    // per rank and engine
+  std::vector<Term> done_;                    // per lane, where its rank stands
+  std::map<std::pair<std::size_t, int>, Term>
+      running_;  // per engine of a rank, and pool: what it holds
 };
 
 }  // namespace ripeline::verify

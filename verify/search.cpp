@@ -33,6 +33,31 @@ std::vector<int> depths(const Program& program) {
   return depth;
 }
 
+// How each state of a breadth-first search was found: the steps from the first one are walked back.
+template <class What>
+class Found {
+ public:
+  static constexpr std::size_t kFirst = 0;
+
+  std::size_t add(const What& what, std::size_t after) {
+    steps_.push_back({what, after});
+    return steps_.size() - 1;
+  }
+  [[nodiscard]] std::vector<What> way_to(std::size_t i) const {
+    std::vector<What> way;
+    for (; i != kFirst; i = steps_[i].after) way.push_back(steps_[i].what);
+    std::reverse(way.begin(), way.end());
+    return way;
+  }
+
+ private:
+  struct Step {
+    What what;
+    std::size_t after;
+  };
+  std::vector<Step> steps_{{{}, kFirst}};
+};
+
 }  // namespace
 
 Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goal, bool lowest_only,
@@ -343,38 +368,27 @@ std::optional<Run> Search::walk(int walks) {
 }
 
 Search::Explored Search::explore() {
-  struct Step {
-    Task task;
-    std::size_t parent;
-  };
-  std::vector<Step> steps{{{}, 0}};  // of each state found: how
+  Found<Task> found;
   std::unordered_set<std::string> seen;
   std::deque<std::pair<State, std::size_t>> open;
-  const auto run_to = [&](std::size_t i) {
-    Run run;
-    for (; i > 0; i = steps[i].parent) run.push_back(steps[i].task);
-    std::reverse(run.begin(), run.end());
-    return run;
-  };
-  open.emplace_back(machine_.initial(), 0);
+  open.emplace_back(machine_.initial(), found.kFirst);
   seen.insert(key(open.front().first));
   while (!open.empty()) {
     auto [state, i] = std::move(open.front());
     open.pop_front();
     if (!budget_.spend(state_cost_)) return {};
     const std::vector<Task> next = moves(state);
-    if (goal_.is_stuck() && sticking(state, next)) return {run_to(i), false};
+    if (goal_.is_stuck() && sticking(state, next)) return {found.way_to(i), false};
     for (const Task& task : next) {
       if (shows_goal(state, task)) {
-        Run run = run_to(i);
+        Run run = found.way_to(i);
         run.push_back(task);
         return {std::move(run), false};
       }
       State after = state;
       move(after, task);
       if (!seen.insert(key(after)).second) continue;
-      steps.push_back({task, i});
-      open.emplace_back(std::move(after), steps.size() - 1);
+      open.emplace_back(std::move(after), found.add(task, i));
     }
   }
   return {std::nullopt, true};
@@ -508,20 +522,10 @@ std::string whole_key(const State& state) {
 
 Interleaved interleave(const Machine& machine, Machine::Chooser chooser, const Goal& goal,
                        Budget& budget) {
-  struct Step {
-    Event event;
-    std::size_t parent;
-  };
-  std::vector<Step> steps{{{}, 0}};  // of each state found: how
+  Found<Event> found;
   std::unordered_set<std::string> seen;
   std::deque<std::pair<State, std::size_t>> open;
-  const auto run_to = [&](std::size_t i) {
-    std::vector<Event> events;
-    for (; i > 0; i = steps[i].parent) events.push_back(steps[i].event);
-    std::reverse(events.begin(), events.end());
-    return events;
-  };
-  open.emplace_back(machine.initial(), 0);
+  open.emplace_back(machine.initial(), found.kFirst);
   seen.insert(whole_key(open.front().first));
   const std::uint64_t cost = 1 + open.front().first.tasks.size() / kTasksPerState;
   while (!open.empty()) {
@@ -529,14 +533,14 @@ Interleaved interleave(const Machine& machine, Machine::Chooser chooser, const G
     open.pop_front();
     if (!budget.spend(cost)) return {};
     const std::vector<Event> events = machine.enabled(state, chooser);
-    if (goal.is_stuck() && events.empty() && !machine.done(state)) return {run_to(i), false};
+    if (goal.is_stuck() && events.empty() && !machine.done(state)) return {found.way_to(i), false};
     for (const Event& event : events) {
       State after = state;
       machine.step(after, event);
       if (!seen.insert(whole_key(after)).second) continue;
-      steps.push_back({event, i});
-      if (breaks_bound(machine, goal, after, event)) return {run_to(steps.size() - 1), false};
-      open.emplace_back(std::move(after), steps.size() - 1);
+      const std::size_t step = found.add(event, i);
+      if (breaks_bound(machine, goal, after, event)) return {found.way_to(step), false};
+      open.emplace_back(std::move(after), step);
     }
   }
   return {std::nullopt, true};
@@ -550,12 +554,7 @@ bool replays(const Machine& machine, Machine::Chooser chooser, const Goal& goal,
     machine.step(state, event);
   }
   if (goal.is_stuck()) return machine.stuck(state);
-  if (events.empty() || events.back().what != Event::Do::start) return false;
-  const auto& acquires = at(machine.program().lanes, events.back().lane).acquires;
-  return std::any_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
-    const auto& bound = at(goal.bounds, a.pool);
-    return bound && at(state.held, a.pool) > *bound;
-  });
+  return !events.empty() && breaks_bound(machine, goal, state, events.back());
 }
 
 }  // namespace ripeline::verify

@@ -37,10 +37,11 @@ class Judge {
       name_unsupported(program_.unsupported);
     } else if (program_.dispatch.in_order) {
       OrderJudge judge(program_, options_, fault_);
-      settle("once", [&] { return judge.once(); });
+      settle(verdict_, "once", [&] { return judge.once(); });
       settle_starts([&]() -> OrderJudge& { return judge; });
     } else {
-      settle("once", [&] { return structure(); });  // each lane runs each microbatch, or sticks
+      settle(verdict_, "once",
+             [&] { return by_structure(); });  // each lane runs each microbatch, or sticks
       std::optional<ReadinessJudge> judge;
       settle_starts([&]() -> ReadinessJudge& {
         return judge ? *judge : judge.emplace(program_, options_, fault_);
@@ -51,37 +52,15 @@ class Judge {
   }
 
  private:
-  static Finding structure() { return {.outcome = Outcome::proved, .method = "structure"}; }
-
-  Obligation& obligation(const std::string& name) {
-    return *std::find_if(verdict_.obligations.begin(), verdict_.obligations.end(),
-                         [&](const Obligation& o) { return o.name == name; });
-  }
-
-  template <class Find>
-  void settle(const std::string& name, const Find& find) {
-    const auto start = std::chrono::steady_clock::now();
-    const Finding found = find();
-    Obligation& o = obligation(name);
-    o.outcome = found.outcome;
-    o.method = found.method;
-    o.reason = found.reason;
-    o.span = found.span;
-    o.counterexample = found.counterexample;
-    o.other_choices = found.other_choices;
-    o.counts = found.counts;
-    o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
   template <class Find>
   void settle_memory(const Find& find) {
     MemoryFinding memory;
-    settle("memory", [&] {
+    settle(verdict_, "memory", [&] {
       memory = find();
       return memory.finding;
     });
     if (memory.finding.outcome != Outcome::proved) return;
-    Obligation& o = obligation("memory");
+    Obligation& o = obligation(verdict_, "memory");
     for (std::size_t p = 0; p < program_.pools.size(); ++p) {
       const auto& resource = at(program_.resources, program_.pools[p].resource);
       o.peak[resource.name].push_back(memory.peaks[p]);
@@ -93,8 +72,8 @@ class Judge {
   void settle_starts(const JudgeOfOne& judge) {
     std::optional<GroupJudge> group;
     if (program_.tensor_parallel.members > 1) group.emplace(program_, options_, fault_);
-    settle("collectives", [&] { return group ? group->collectives() : structure(); });
-    settle("deadlock", [&] {
+    settle(verdict_, "collectives", [&] { return group ? group->collectives() : by_structure(); });
+    settle(verdict_, "deadlock", [&] {
       const Finding of_one = judge().deadlock();
       return group ? group->deadlock(of_one) : of_one;
     });
@@ -103,17 +82,7 @@ class Judge {
       if (group) memory.finding = group->of_each(std::move(memory.finding));
       return memory;
     });
-    settle_messages();
-  }
-
-  // Each message has one producer and one consumer, waits for a slot or has its own, and keeps to
-  // its link's order, by how programs are made: what remains is that both run once. Whether
-  // messages wait for ever is a matter of deadlock.
-  void settle_messages() {
-    settle("messages", [&]() -> Finding {
-      if (obligation("once").outcome == Outcome::proved) return structure();
-      return {.reason = "Not known, since it is not known that each task runs once."};
-    });
+    settle_messages(verdict_);
   }
 
   void name_unsupported(const std::vector<spec::Unsupported>& missing) {
@@ -148,6 +117,34 @@ class Judge {
 };
 
 }  // namespace
+
+Finding by_structure() { return {.outcome = Outcome::proved, .method = "structure"}; }
+
+Obligation& obligation(Verdict& verdict, const std::string& name) {
+  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
+                       [&](const Obligation& o) { return o.name == name; });
+}
+
+void settle(Verdict& verdict, const std::string& name, const std::function<Finding()>& find) {
+  const auto start = std::chrono::steady_clock::now();
+  const Finding found = find();
+  Obligation& o = obligation(verdict, name);
+  o.outcome = found.outcome;
+  o.method = found.method;
+  o.reason = found.reason;
+  o.span = found.span;
+  o.counterexample = found.counterexample;
+  o.other_choices = found.other_choices;
+  o.counts = found.counts;
+  o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void settle_messages(Verdict& verdict) {
+  settle(verdict, "messages", [&]() -> Finding {
+    if (obligation(verdict, "once").outcome == Outcome::proved) return by_structure();
+    return {.reason = "Not known, since it is not known that each task runs once."};
+  });
+}
 
 namespace {
 

@@ -25,8 +25,8 @@ using testing_support::join_via;
 using testing_support::order_via;
 using testing_support::v_text;
 
-// A consumer needs two messages of the one slot, but not for the first microbatch, which is the only
-// one. Counts cannot say so; visiting the states of 1 microbatch can.
+// A consumer needs two messages of the one slot, but not for the first microbatch, which is the
+// only one. Counts cannot say so; visiting the states of 1 microbatch can.
 constexpr const char* kFirst = R"(pipeline first {
   stages 2;
   place s on s;

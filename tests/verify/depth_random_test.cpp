@@ -9,19 +9,17 @@
 #include "spec/elaborate.h"
 #include "spec/parse.h"
 #include "tests/support/random_depth.h"
+#include "tests/support/verdicts.h"
 #include "verify/depth/judge.h"
 
 namespace ripeline::verify {
 namespace {
 
+using testing_support::find;
+
 constexpr std::uint64_t kPrograms = 150;
 constexpr int kMostRanks = 6;
 constexpr std::uint64_t kSteps = 4'000'000;
-
-const Obligation& find(const Verdict& verdict, const std::string& name) {
-  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
-                       [&](const Obligation& o) { return o.name == name; });
-}
 
 struct Counted {
   int programs = 0;  // that can be read

@@ -9,21 +9,17 @@
 
 #include "spec/elaborate.h"
 #include "tests/support/programs.h"
+#include "tests/support/verdicts.h"
 
 namespace ripeline::verify {
 namespace {
 
 using spec::Program;
 using testing_support::chain_text;
+using testing_support::compiled;
 using testing_support::v_text;
 using Smaller = LeastCapacity::Smaller;
 using Each = std::vector<std::int64_t>;
-
-Program compiled(const std::string& text) {
-  auto program = spec::compile({"test.ripe", text});
-  EXPECT_TRUE(program.ok()) << spec::render({"test.ripe", text}, program.errors()) << text;
-  return std::move(program).value();
-}
 
 std::string inbox_text(const std::string& slots) {
   return "pipeline chain {\n  param ranks = 3;\n  microbatches any;\n  stages ranks;\n"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "spec/elaborate.h"
+#include "tests/support/verdicts.h"
 #include "verify/order.h"
 #include "verify/verify.h"
 
@@ -16,13 +17,8 @@ namespace ripeline::verify {
 namespace {
 
 using spec::Program;
-
-Program compiled(const std::string& text) {
-  const spec::Source source{"test.ripe", text};
-  const spec::Result<Program> program = spec::compile(source);
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : spec::render(source, program.errors()));
-  return program.ok() ? program.value() : Program{};
-}
+using testing_support::compiled;
+using testing_support::find;
 
 Program with_order(int ranks, int chunks, const std::string& order,
                    const std::string& microbatches = "any", const std::string& capacity = "") {
@@ -131,13 +127,6 @@ TEST(Periods, say_why_there_are_none) {
     const Program program = with_order(2, 2, c.order);
     EXPECT_EQ(periodic_family(program, program.orders.at(0)).problem, c.problem) << c.order;
   }
-}
-
-const Obligation& find(const Verdict& verdict, const std::string& name) {
-  for (const Obligation& o : verdict.obligations) {
-    if (o.name == name) return o;
-  }
-  throw std::out_of_range(name);
 }
 
 // What each count by itself says: the least for which the order sticks, or 0, and the peaks.

@@ -11,22 +11,20 @@
 
 #include "spec/elaborate.h"
 #include "tests/support/programs.h"
+#include "tests/support/verdicts.h"
 #include "verify/report.h"
 
 namespace ripeline::verify {
 namespace {
 
 using spec::Program;
+using testing_support::chain_of;
 using testing_support::chain_text;
+using testing_support::compiled;
+using testing_support::join_via;
 using testing_support::v_text;
 
 using Texts = std::vector<std::string>;
-
-Program compiled(const std::string& text) {
-  auto program = spec::compile({"test.ripe", text});
-  EXPECT_TRUE(program.ok()) << spec::render({"test.ripe", text}, program.errors()) << text;
-  return std::move(program).value();
-}
 
 Repairs repairs_of(const std::string& text, const RepairOptions& limits = {}) {
   const Program program = compiled(text);
@@ -39,22 +37,6 @@ Texts texts_of(const Repairs& repairs) {
   Texts texts;
   for (const ProvedRepair& repair : repairs.proved) texts.push_back(repair.text);
   return texts;
-}
-
-std::string join(const std::string& forward, const std::string& link,
-                 const std::string& more = "") {
-  return "pipeline join {\n  microbatches any;\n  stages vision 1, text 1, llm 1;\n"
-         "  edges vision -> llm, text -> llm;\n  place s on s;\n  op F forward " +
-         forward + " { needs F at prev " + link +
-         "; acquires a; }\n  op B backward { needs F at here, B at next; releases a; }\n"
-         "  resource a per stage { capacity 4; }\n  hint bf { rounds B, F; }\n" +
-         more + "  dispatch ready by bf;\n}\n";
-}
-
-std::string chain(const std::string& ops, const std::string& more) {
-  return "pipeline chain {\n  param ranks = 4;\n  microbatches any;\n  stages ranks;\n"
-         "  place s on s;\n  hint bf { rounds B, F; }\n  dispatch ready by bf;\n" +
-         ops + more + "}\n";
 }
 
 // Two stages on each rank, one after the other, that share a pool.
@@ -75,15 +57,12 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const std::string window = "  resource a per stage { capacity ranks - s; }\n";
   const std::string through_inbox =
       "  op F forward { needs F at prev via inbox; acquires a; }\n"
-      "  op B backward { needs F at here, B at next via inbox; releases a; }\n" +
-      window;
+      "  op B backward { needs F at here, B at next via inbox; releases a; }\n";
   const std::string window_ops =
       "  op F forward { needs F at prev; acquires a; }\n"
-      "  op B backward { needs F at here, B at next; releases a; }\n" +
-      window;
+      "  op B backward { needs F at here, B at next; releases a; }\n";
   return {
       {"a V placement without a reservation",
        v_text(4, false),
@@ -101,14 +80,13 @@ std::vector<Case> cases() {
        interleaved("", "1", "any"),
        {"`acquires a leaving chunks - 1 - chunk` in op F, and `capacity 2` of a"}},
       {"an inbox that fills with one kind",
-       chain(through_inbox, "  channel inbox per stage { slots 1; }\n"),
+       chain_of(through_inbox + "  channel inbox per stage { slots 1; }\n"),
        {"`slots 2` of channel inbox", "`via slots` instead of `via inbox` in op F and B"}},
       {"a vote whose members' slots hold different messages",
-       chain("  op F forward { needs F at prev via inbox; acquires a; collectives 2; }\n"
-             "  op B backward { needs F at here, B at next via inbox; releases a; "
-             "collectives 2; }\n" +
-                 window,
-             "  tensor_parallel 2 { agree by vote; }\n  channel inbox per stage { slots 2; }\n"),
+       chain_of("  op F forward { needs F at prev via inbox; acquires a; collectives 2; }\n"
+                "  op B backward { needs F at here, B at next via inbox; releases a; "
+                "collectives 2; }\n"
+                "  tensor_parallel 2 { agree by vote; }\n  channel inbox per stage { slots 2; }\n"),
        {"`slots 4` of channel inbox", "`via slots` instead of `via inbox` in op F and B"}},
       {"an order that needs more room",
        chain_text(4, "in order one_f_one_b", "any", "2"),
@@ -117,17 +95,17 @@ std::vector<Case> cases() {
        chain_text(3, "in order gpipe", "6", "ranks - s"),
        {"`capacity ranks - s + 5` of activation"}},
       {"messages that overtake into a join",
-       join("sequential", "via slots 2"),
+       join_via("sequential", "via slots 2"),
        {"`needs F at prev via fifo 2` in op F", "`needs F at prev via slots 4` in op F"}},
       {"one slot too few",
-       join("sequential", "via slots 3"),
+       join_via("sequential", "via slots 3"),
        {"`needs F at prev via fifo 3` in op F", "`needs F at prev via slots 4` in op F"}},
       {"producers that overtake as well, so two changes",
-       join("", "via slots 2"),
+       join_via("", "via slots 2"),
        {"`op F forward sequential`, and `needs F at prev via fifo 2` in op F",
         "`op F forward sequential`, and `needs F at prev via slots 4` in op F"}},
       {"an assertion that does not hold",
-       chain(window_ops, "  assert peak a <= ranks - s - (s < 1 ? 1 : 0);\n"),
+       chain_of(window_ops + "  assert peak a <= ranks - s - (s < 1 ? 1 : 0);\n"),
        {"`capacity ranks - s - (s < 1 ? 1 : 0)` of a",
         "`assert peak a <= ranks - s - (s < 1 ? 1 : 0) + 1`"}},
       {"an order that waits for itself", chain_text(2, "in order waits"), {}},

@@ -10,6 +10,7 @@
 
 #include "spec/elaborate.h"
 #include "tests/support/programs.h"
+#include "tests/support/verdicts.h"
 #include "verify/report.h"
 
 namespace ripeline::verify {
@@ -18,19 +19,10 @@ namespace {
 using spec::Machine;
 using spec::Program;
 using testing_support::chain_text;
+using testing_support::compiled;
+using testing_support::find;
 using testing_support::join_text;
 using testing_support::v_text;
-
-Program compiled(const std::string& text) {
-  auto program = spec::compile({"test.ripe", text});
-  EXPECT_TRUE(program.ok()) << spec::render({"test.ripe", text}, program.errors());
-  return std::move(program).value();
-}
-
-const Obligation& find(const Verdict& verdict, const std::string& name) {
-  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
-                       [&](const Obligation& o) { return o.name == name; });
-}
 
 // What the verdicts were, for messages.
 std::string summary(const Verdict& verdict) {

@@ -136,13 +136,6 @@ std::string check_text(const std::string& name, const spec::ActionTable& table,
 
 namespace {
 
-// FNV-1a, 64 bits, of the file as it is.
-std::string hash_of_bytes(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return spec::hash_text(hash);
-}
-
 Json params_json(const CheckReport& report, const CheckOptions& options) {
   Json params = {
       {"ranks", report.shape.map.ranks},           {"stages", report.shape.map.stages()},
@@ -166,11 +159,12 @@ Json check_json(const std::string& name, std::string_view bytes, const CheckRepo
                         {"task", f.task},
                         {"message", f.message}});
   }
-  Json json = {{"schema", "ripeline.check/1"},           {"program", name},
-               {"params", params_json(report, options)}, {"hash", hash_of_bytes(bytes)},
-               {"verdict", name_of(report.verdict)},     {"findings", std::move(findings)},
-               {"finding_count", report.finding_count},  {"not_judged", report.not_judged},
-               {"assumptions", report.assumptions}};
+  Json json = {
+      {"schema", "ripeline.check/1"},           {"program", name},
+      {"params", params_json(report, options)}, {"hash", spec::hash_text(spec::hash_of(bytes))},
+      {"verdict", name_of(report.verdict)},     {"findings", std::move(findings)},
+      {"finding_count", report.finding_count},  {"not_judged", report.not_judged},
+      {"assumptions", report.assumptions}};
   if (!report.rank_peak.empty()) {
     json["peak"] = {{"rank", report.rank_peak}, {"stage", report.stage_peak}};
   }

@@ -1,7 +1,6 @@
 // Every depth, top to bottom.
 #include "verify/depth/depth.h"
 
-#include <chrono>
 #include <exception>
 
 #include <fmt/format.h>
@@ -23,12 +22,8 @@ constexpr const char* kOneDepth = " `-D ranks=N` asks of N ranks alone.";
 
 // A hash of what several depths mean: it stays the same when none of them changes.
 std::uint64_t hash_of_all(const std::vector<Program>& samples) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const Program& sample : samples) {
-    for (const char c : spec::hash_text(sample.hash)) {
-      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    }
-  }
+  std::uint64_t hash = spec::kHashOfNothing;
+  for (const Program& sample : samples) hash = spec::hash_of(spec::hash_text(sample.hash), hash);
   return hash;
 }
 
@@ -159,9 +154,6 @@ class DepthJudge {
   }
 
   void prove() {
-    const auto structure = [] {
-      return Finding{.outcome = Outcome::proved, .method = "structure"};
-    };
     if (shape_.in_order) {
       std::optional<depth::OrderDepth> judge;
       const auto made = [&]() -> depth::OrderDepth& {
@@ -173,7 +165,7 @@ class DepthJudge {
       settle("memory", [&] { return made().memory(); });
     } else {
       std::optional<depth::ReadyDepth> judge;
-      settle("once", structure);
+      settle("once", by_structure);
       const auto made = [&]() -> depth::ReadyDepth& {
         if (!judge) judge.emplace(shape_, limits_.solver_steps, fault_);
         return *judge;
@@ -181,11 +173,8 @@ class DepthJudge {
       settle("deadlock", [&] { return made().deadlock(); });
       settle("memory", [&] { return made().memory(); });
     }
-    settle("collectives", structure);
-    settle("messages", [&]() -> Finding {
-      if (obligation("once").outcome == Outcome::proved) return structure();
-      return {.reason = "Not known, since it is not known that each task runs once."};
-    });
+    settle("collectives", by_structure);
+    settle_messages(verdict_);
   }
 
   void leave_open(const depth::Problem& problem) {
@@ -213,26 +202,14 @@ class DepthJudge {
     return {};
   }
 
-  Obligation& obligation(const std::string& name) {
-    return *std::find_if(verdict_.obligations.begin(), verdict_.obligations.end(),
-                         [&](const Obligation& o) { return o.name == name; });
-  }
-
-  template <class Find>
-  void settle(const std::string& name, const Find& find) {
-    const auto start = std::chrono::steady_clock::now();
-    Finding found;
-    found.reason = refuted_depth(name);
-    if (found.reason.empty()) {
+  void settle(const std::string& name, const std::function<Finding()>& find) {
+    verify::settle(verdict_, name, [&] {
+      Finding found{.reason = refuted_depth(name)};
+      if (!found.reason.empty()) return found;
       found = find();
       if (found.outcome != Outcome::proved) found.reason += kOneDepth;
-    }
-    Obligation& o = obligation(name);
-    o.outcome = found.outcome;
-    o.method = found.method;
-    o.reason = found.reason;
-    o.span = found.span;
-    o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      return found;
+    });
   }
 
   const spec::ast::Pipeline& pipeline_;

@@ -47,6 +47,17 @@ class OrderDepth {
   Finding once_;
 };
 
+// A way to start a task: the lane, at the rank that is asked about, where `here` holds.
+struct Start {
+  Family lane;
+  Term here;
+};
+// No assertion is broken by one of these starts at the rank, where the facts hold.
+[[nodiscard]] Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& facts,
+                                       const std::vector<Start>& starts, Fault fault);
+// That a stuck state of whatever these are could not be excluded.
+[[nodiscard]] Finding not_excluded(const std::string& what);
+
 // What the elaborator checks at one depth, for all of them: lanes that are needed exist, amounts
 // fit. A sentence, or nothing.
 [[nodiscard]] std::string not_well_formed(const Shape& shape, std::uint64_t steps);

@@ -1,7 +1,5 @@
 // A committed order for every number of ranks: places as in verify/cuts.cpp, at ranks that are
 // terms.
-#include <fmt/format.h>
-
 #include "verify/depth/judge.h"
 #include "verify/depth/lemmas.h"
 
@@ -87,6 +85,11 @@ Term no_room(DepthTerms& terms, const Family& lane, Term rank) {
   return terms.solver().any_of(ways);
 }
 
+Finding not_asked() {
+  return {.method = "depth",
+          .reason = "Not asked, since it is not known that the order lists each task once."};
+}
+
 }  // namespace
 
 OrderDepth::OrderDepth(const Shape& shape, std::uint64_t steps, Fault fault)
@@ -124,10 +127,7 @@ OrderDepth::OrderDepth(const Shape& shape, std::uint64_t steps, Fault fault)
 Finding OrderDepth::once() { return once_; }
 
 Finding OrderDepth::deadlock() {
-  if (once_.outcome != Outcome::proved) {
-    return {.method = "depth",
-            .reason = "Not asked, since it is not known that the order lists each task once."};
-  }
+  if (once_.outcome != Outcome::proved) return not_asked();
   DepthTerms terms(shape_, steps_, fault_);
   Places places(terms, fault_);
   Solver& solver = terms.solver();
@@ -178,42 +178,20 @@ Finding OrderDepth::deadlock() {
   if (solver.check("depth: a stuck cut") == Answer::unsat) {
     return {.outcome = Outcome::proved, .method = "depth"};
   }
-  return {.method = "depth",
-          .reason =
-              "Places at which no rank can go on could not be excluded: looking at extremal "
-              "stages and their neighbours does not suffice, or some number of ranks sticks."};
+  return not_excluded("Places at which no rank can go on");
 }
 
 Finding OrderDepth::memory() {
-  if (once_.outcome != Outcome::proved) {
-    return {.method = "depth",
-            .reason = "Not asked, since it is not known that the order lists each task once."};
-  }
+  if (once_.outcome != Outcome::proved) return not_asked();
   DepthTerms terms(shape_, steps_, fault_);
   Places places(terms, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
-  for (const ShapeAssertion& assertion : shape_.assertions) {
-    const bool per_rank = at(shape_.resources, assertion.resource).per_rank;
-    std::vector<Term> ways;
-    places.each_place([&](int i, int j, const Family& lane) {
-      for (const Use& use : at(at(shape_.ops, lane.op).chunks, lane.chunk).acquires) {
-        if (use.resource != assertion.resource) continue;
-        const Term more = solver.number(fault_ == Fault::bound_too_large ? 1 : 0);
-        const Term bound = terms.value(at(assertion.bound, per_rank ? 0 : lane.chunk), rank);
-        const Term after = terms.held(use.resource, lane.chunk, rank) + solver.number(use.amount);
-        ways.push_back(solver.all_of(
-            {places.stands_at(i, j, rank), bound + more < after, !terms.no_room(lane, use, rank)}));
-      }
-    });
-    const Answer answer =
-        solver.check("depth: an assertion broken", {places.is_place(rank), solver.any_of(ways)});
-    if (answer == Answer::unsat) continue;
-    return {.method = "depth",
-            .reason = "The asserted bound could not be shown to hold for every number of ranks.",
-            .span = assertion.span};
-  }
-  return {.outcome = Outcome::proved, .method = "depth"};
+  std::vector<Start> starts;
+  places.each_place([&](int i, int j, const Family& lane) {
+    starts.push_back({lane, places.stands_at(i, j, rank)});
+  });
+  return keeps_assertions(terms, rank, {places.is_place(rank)}, starts, fault_);
 }
 
 }  // namespace ripeline::verify::depth

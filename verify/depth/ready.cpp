@@ -95,10 +95,7 @@ Finding ReadyDepth::deadlock() {
       return {.outcome = Outcome::proved, .method = "depth"};
     }
   }
-  return {.method = "depth",
-          .reason =
-              "A state in which no task may start could not be excluded: looking at extremal "
-              "stages and their neighbours does not suffice, or some number of ranks sticks."};
+  return not_excluded("A state in which no task may start");
 }
 
 Finding ReadyDepth::memory() {
@@ -107,28 +104,12 @@ Finding ReadyDepth::memory() {
   DepthTerms terms(shape_, steps_, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
-  const std::vector<Term> facts = facts_around(terms, rank);
-  for (const ShapeAssertion& assertion : shape_.assertions) {
-    const bool per_rank = at(shape_.resources, assertion.resource).per_rank;
-    std::vector<Term> ways;
-    for (const Family& lane : terms.families()) {
-      for (const Use& use : at(at(shape_.ops, lane.op).chunks, lane.chunk).acquires) {
-        if (use.resource != assertion.resource) continue;
-        const Term more = solver.number(fault_ == Fault::bound_too_large ? 1 : 0);
-        const Term bound = terms.value(at(assertion.bound, per_rank ? 0 : lane.chunk), rank);
-        const Term after = terms.held(use.resource, lane.chunk, rank) + solver.number(use.amount);
-        ways.push_back(solver.all_of(
-            {terms.exists(lane, rank), terms.may_start(lane, rank), bound + more < after}));
-      }
-    }
-    std::vector<Term> question = facts;
-    question.push_back(solver.any_of(ways));
-    if (solver.check("depth: an assertion broken", question) == Answer::unsat) continue;
-    return {.method = "depth",
-            .reason = "The asserted bound could not be shown to hold for every number of ranks.",
-            .span = assertion.span};
+  std::vector<Start> starts;
+  for (const Family& lane : terms.families()) {
+    starts.push_back(
+        {lane, solver.all_of({terms.exists(lane, rank), terms.may_start(lane, rank)})});
   }
-  return {.outcome = Outcome::proved, .method = "depth"};
+  return keeps_assertions(terms, rank, facts_around(terms, rank), starts, fault_);
 }
 
 }  // namespace ripeline::verify::depth

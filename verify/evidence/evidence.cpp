@@ -130,7 +130,7 @@ std::string handover_text(const Program& program, const std::vector<Run>& orders
     if (!edge.rendezvous) continue;
     const auto order_of = [&](int lane) -> const Run& {
       const spec::Lane& l = at(program.lanes, lane);
-      return at(orders, l.rank * spec::kEngines + static_cast<int>(l.engine));
+      return orders[spec::engine_index(l.rank, l.engine)];
     };
     const Run& senders = order_of(edge.producer);
     const Run& receivers = order_of(edge.consumer);

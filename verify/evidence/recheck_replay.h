@@ -1,7 +1,10 @@
 // What spec::Machine says of a certificate's runs, orders and states.
 //
-// Shares nothing with the search that found them; asserted bounds are evaluated as the verifier
-// does. Each function returns what is wrong, or an empty text. Never throws but for want of memory.
+// It shares nothing with verify/search.cpp on purpose, although visit_states() walks breadth first
+// as that does: a certificate is to show a mistake in the search, and code of both would make it
+// twice. So this visits every event by itself and leaves nothing out, where the search runs whole
+// tasks and argues that this is enough. Asserted bounds are evaluated as the verifier does. Each
+// function returns what is wrong, or an empty text. Never throws but for want of memory.
 #pragma once
 
 #include <cstdint>
