@@ -1,4 +1,4 @@
-# What `cmake --install` installs, and the package that `find_package(Ripeline)` finds: the core, the runtime, with LibTorch the component
+# What `cmake --install` installs, and the package that `find_package(Ripeline)` finds: the core, traces, the runtime, with LibTorch the component
 # `torch`, both programs, and ripeline_add_schedule. The compile-time side is installed as the program `ripeline` only.
 include(CMakePackageConfigHelpers)
 set(ripeline_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ripeline")
@@ -10,6 +10,7 @@ function(ripeline_install_library name export)
 endfunction()
 
 ripeline_install_library(core RipelineTargets)
+ripeline_install_library(trace RipelineTargets)
 ripeline_install_library(runtime RipelineTargets)
 foreach(program IN ITEMS ripeline ripeline-launch)
   if(TARGET ${program})

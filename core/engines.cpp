@@ -5,10 +5,11 @@ namespace ripeline::core {
 Engines::Engines(const ProgramFacts& facts, int rank) : facts_(facts) {
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const EdgeFacts& e = facts.edges[i];
+    if (!e.rendezvous) continue;
     const auto edge = static_cast<EdgeId>(i);
     const bool leaves =
         facts.lanes[static_cast<std::size_t>(e.producer)].rank == rank && facts.crosses_ranks(edge);
-    if (e.rendezvous && leaves) rendezvous_.push_back(edge);
+    if (leaves) rendezvous_.push_back(edge);
   }
 }
 

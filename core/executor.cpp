@@ -21,10 +21,11 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       ledger_(ledger),
       links_(facts_, self.rank) {
   assert(arbiter.rank() == self.rank);
-  for (std::size_t i = 0; i < facts_.lanes.size(); ++i) {
-    const LaneFacts& lane = facts_.lanes[i];
-    if (lane.rank != self_.rank) continue;
-    if (lanes_++ == 0) first_lane_ = static_cast<LaneId>(i);
+  const LaneSpan own = facts_.lanes_of(self_.rank);
+  first_lane_ = own.first;
+  lanes_ = own.end - own.first;
+  for (LaneId id = own.first; id < own.end; ++id) {
+    const LaneFacts& lane = facts_.lanes[at(id)];
     if (std::find(engines_.begin(), engines_.end(), lane.engine) == engines_.end()) {
       engines_.push_back(lane.engine);
     }
@@ -33,7 +34,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
     const EdgeFacts& e = facts_.edges[i];
-    if (facts_.lanes[at(e.consumer)].rank != self_.rank) continue;
+    if (e.consumer < own.first || e.consumer >= own.end) continue;
     if (local_.empty()) first_edge_ = edge;
     ++first_need_[at(e.consumer - first_lane_ + 1)];
     local_.push_back(facts_.crosses_ranks(edge) ? -1 : e.producer);
@@ -197,6 +198,10 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   links_.poll(arbiter_, commands);
   commands.insert(commands.end(), starts_.begin(), starts_.end());
   return failure_;
+}
+
+void Executor::poll_links(std::vector<Command>& commands) {
+  if (failure_.ok()) links_.poll(arbiter_, commands);
 }
 
 bool Executor::is_busy(Engine engine) const {

@@ -57,6 +57,12 @@ class Executor {
   // it lasts.
   Status poll(Time now, std::vector<Command>& commands);
 
+  // Of them the messages alone: nothing starts. For who must see what is sent at an instant before
+  // anything starts at it; poll() does both.
+  void poll_links(std::vector<Command>& commands);
+  // The engine runs nothing, and hands a rendezvous message over.
+  [[nodiscard]] bool hands_over(Engine engine) const { return links_.hands_over(engine); }
+
   // Every task of this rank has finished in this step, and every message has its slot.
   [[nodiscard]] bool step_done() const { return finished_ == expected_ && links_.settled(); }
   [[nodiscard]] std::int64_t step() const { return step_; }

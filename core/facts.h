@@ -6,6 +6,7 @@
 // freely between threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -81,6 +82,12 @@ struct UseFacts {
   std::int64_t leaving = 0;
 };
 
+// Lanes first .. end - 1.
+struct LaneSpan {
+  LaneId first = 0;
+  LaneId end = 0;
+};
+
 struct ProgramFacts {
   int core_version;
   std::string_view name;
@@ -101,6 +108,13 @@ struct ProgramFacts {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
     return lanes[static_cast<std::size_t>(e.producer)].rank !=
            lanes[static_cast<std::size_t>(e.consumer)].rank;
+  }
+  // Those of a rank.
+  [[nodiscard]] constexpr LaneSpan lanes_of(int rank) const {
+    const auto before = [](const LaneFacts& lane, int r) { return lane.rank < r; };
+    const auto first = std::lower_bound(lanes.begin(), lanes.end(), rank, before);
+    const auto end = std::lower_bound(first, lanes.end(), rank + 1, before);
+    return {static_cast<LaneId>(first - lanes.begin()), static_cast<LaneId>(end - lanes.begin())};
   }
   // How many tasks a lane has.
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {

@@ -10,57 +10,88 @@ namespace ripeline::core {
 
 namespace {
 
-// What may be held after a start of this use.
-std::int64_t most_of(const PoolFacts& pool, const UseFacts& use) {
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  if (pool.bound >= 0) most = pool.bound;
-  if (pool.capacity >= 0) most = std::min(most, pool.capacity - use.leaving);
-  return most;
-}
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-Ledger::Ledger(const ProgramFacts& facts)
-    : facts_(facts),
-      first_use_(facts.lanes.size() + 1, 0),
-      held_(facts.pools.size(), 0),
-      peak_(facts.pools.size(), 0) {
-  for (const UseFacts& use : facts.uses) ++first_use_[static_cast<std::size_t>(use.lane) + 1];
-  for (const UseFacts& use : facts.uses) {
-    most_.push_back(most_of(facts.pools[static_cast<std::size_t>(use.pool)], use));
+Ledger::Ledger(const ProgramFacts& facts, std::optional<int> rank) : facts_(facts) {
+  const LaneSpan lanes =
+      rank ? facts.lanes_of(*rank) : LaneSpan{0, static_cast<LaneId>(facts.lanes.size())};
+  first_lane_ = lanes.first;
+  for (int id = 0; id < static_cast<int>(facts.pools.size()); ++id) {
+    if (!rank || facts.pools[static_cast<std::size_t>(id)].rank == *rank) {
+      pools_.push_back({.id = id});
+    }
+  }
+  const auto by_lane = [](const UseFacts& use, LaneId lane) { return use.lane < lane; };
+  const auto first = std::lower_bound(facts.uses.begin(), facts.uses.end(), lanes.first, by_lane);
+  const auto end = std::lower_bound(first, facts.uses.end(), lanes.end, by_lane);
+  first_use_.assign(row(lanes.end) + 1, 0);
+  for (auto use = first; use != end; ++use) {
+    const PoolFacts& pool = facts.pools[static_cast<std::size_t>(use->pool)];
+    const std::int64_t room = pool.capacity < 0 ? kNoLimit : pool.capacity - use->leaving;
+    uses_.push_back({.pool = static_cast<std::size_t>(find(use->pool) - pools_.data()),
+                     .acquires = use->acquires,
+                     .releases = use->releases,
+                     .most = pool.bound < 0 ? room : std::min(room, pool.bound),
+                     .room = room});
+    ++first_use_[row(use->lane) + 1];
   }
   for (std::size_t i = 1; i < first_use_.size(); ++i) first_use_[i] += first_use_[i - 1];
 }
 
-void Ledger::begin_step() { std::fill(held_.begin(), held_.end(), 0); }
+const Ledger::Pool* Ledger::find(int pool) const {
+  const auto found = std::lower_bound(pools_.begin(), pools_.end(), pool,
+                                      [](const Pool& p, int id) { return p.id < id; });
+  return found != pools_.end() && found->id == pool ? &*found : nullptr;
+}
+
+std::int64_t Ledger::peak(int pool) const {
+  const Pool* found = find(pool);
+  return found == nullptr ? 0 : found->peak;
+}
+
+std::int64_t Ledger::held(int pool) const {
+  const Pool* found = find(pool);
+  return found == nullptr ? 0 : found->held;
+}
+
+void Ledger::begin_step() {
+  for (Pool& pool : pools_) pool.held = 0;
+}
+
+bool Ledger::has_room(LaneId lane) const {
+  const auto first = uses_.begin() + static_cast<std::ptrdiff_t>(first_use_[row(lane)]);
+  const auto end = uses_.begin() + static_cast<std::ptrdiff_t>(first_use_[row(lane) + 1]);
+  return std::all_of(first, end, [this](const Use& use) {
+    return use.acquires == 0 || pools_[use.pool].held + use.acquires <= use.room;
+  });
+}
 
 Status Ledger::started(Task task) {
-  const auto lane = static_cast<std::size_t>(task.lane);
-  for (std::size_t i = first_use_[lane]; i < first_use_[lane + 1]; ++i) {
-    const UseFacts& use = facts_.uses[i];
-    const auto pool = static_cast<std::size_t>(use.pool);
-    held_[pool] += use.acquires;
-    peak_[pool] = std::max(peak_[pool], held_[pool]);
-    if (held_[pool] > most_[i] && use.acquires > 0) {
+  for (std::size_t i = first_use_[row(task.lane)]; i < first_use_[row(task.lane) + 1]; ++i) {
+    const Use& use = uses_[i];
+    Pool& pool = pools_[use.pool];
+    pool.held += use.acquires;
+    pool.peak = std::max(pool.peak, pool.held);
+    if (pool.held > use.most && use.acquires > 0) {
       return {StatusCode::breach, "starting " + task_name(facts_, task) + " makes " +
-                                      pool_name(facts_, use.pool) + " " +
-                                      std::to_string(held_[pool]) + ", and at most " +
-                                      std::to_string(most_[i]) + " was proved or has room"};
+                                      pool_name(facts_, pool.id) + " " + std::to_string(pool.held) +
+                                      ", and at most " + std::to_string(use.most) +
+                                      " was proved or has room"};
     }
   }
   return {};
 }
 
 Status Ledger::finished(Task task) {
-  const auto lane = static_cast<std::size_t>(task.lane);
-  for (std::size_t i = first_use_[lane]; i < first_use_[lane + 1]; ++i) {
-    const UseFacts& use = facts_.uses[i];
-    const auto pool = static_cast<std::size_t>(use.pool);
-    held_[pool] -= use.releases;
-    if (held_[pool] < 0) {
+  for (std::size_t i = first_use_[row(task.lane)]; i < first_use_[row(task.lane) + 1]; ++i) {
+    Pool& pool = pools_[uses_[i].pool];
+    pool.held -= uses_[i].releases;
+    if (pool.held < 0) {
       return {StatusCode::breach, "the end of " + task_name(facts_, task) + " releases more of " +
-                                      pool_name(facts_, use.pool) + " than is held, by " +
-                                      std::to_string(-held_[pool])};
+                                      pool_name(facts_, pool.id) + " than is held, by " +
+                                      std::to_string(-pool.held)};
     }
   }
   return {};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/facts.h"
@@ -15,22 +16,43 @@ namespace ripeline::core {
 
 class Ledger {
  public:
-  explicit Ledger(const ProgramFacts& facts);
+  // Of all ranks' tasks, or those of one rank: then it takes memory for the rank's pools alone.
+  explicit Ledger(const ProgramFacts& facts, std::optional<int> rank = std::nullopt);
 
   void begin_step();
   Status started(Task task);
   Status finished(Task task);
+  // Whether each capacity has room for a task of `lane` now, proved peaks aside.
+  [[nodiscard]] bool has_room(LaneId lane) const;
 
-  // In the resource's unit, since construction; of a pool of this rank.
-  [[nodiscard]] std::int64_t peak(int pool) const { return peak_[static_cast<std::size_t>(pool)]; }
-  [[nodiscard]] std::int64_t held(int pool) const { return held_[static_cast<std::size_t>(pool)]; }
+  // In the resource's unit, since construction; 0 of another rank's pool.
+  [[nodiscard]] std::int64_t peak(int pool) const;
+  [[nodiscard]] std::int64_t held(int pool) const;
 
  private:
+  struct Use {
+    std::size_t pool;  // index into pools_
+    std::int64_t acquires;
+    std::int64_t releases;
+    std::int64_t most;  // what may be held after the start
+    std::int64_t room;  // the same, by the capacity alone
+  };
+  struct Pool {
+    int id;
+    std::int64_t held = 0;
+    std::int64_t peak = 0;
+  };
+
+  [[nodiscard]] const Pool* find(int pool) const;
+  [[nodiscard]] std::size_t row(LaneId lane) const {
+    return static_cast<std::size_t>(lane - first_lane_);
+  }
+
   const ProgramFacts& facts_;
-  std::vector<std::size_t> first_use_;  // per lane, and one past the last: its span of facts_.uses
-  std::vector<std::int64_t> most_;      // per use: what may be held after the start
-  std::vector<std::int64_t> held_;      // per pool
-  std::vector<std::int64_t> peak_;
+  LaneId first_lane_ = 0;
+  std::vector<std::size_t> first_use_;  // per lane, and one past the last: its span of uses_
+  std::vector<Use> uses_;
+  std::vector<Pool> pools_;  // by id
 };
 
 }  // namespace ripeline::core

@@ -12,13 +12,12 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
-  int lanes = 0;
-  for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
-    if (facts.lanes[i].rank == rank && lanes++ == 0) first_lane_ = static_cast<LaneId>(i);
-  }
+  const LaneSpan own = facts.lanes_of(rank);
+  const int lanes = own.end - own.first;
+  first_lane_ = own.first;
   outgoing_of_.resize(at(lanes));
   first_need_.assign(at(lanes + 1), 0);
-  const auto is_ours = [&](LaneId lane) { return facts.lanes[at(lane)].rank == rank; };
+  const auto is_ours = [own](LaneId lane) { return lane >= own.first && lane < own.end; };
   for (EdgeId id = 0; at(id) < facts.edges.size(); ++id) {
     const EdgeFacts& e = edge(id);
     if (is_ours(e.consumer)) {

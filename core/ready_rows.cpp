@@ -10,15 +10,14 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<int> sequential_ops)
+ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::span<const int> sequential_ops)
     : facts_(facts), rank_(rank), ops_(static_cast<int>(facts.ops.size())) {
-  const auto before = [](const LaneFacts& lane, int r) { return lane.rank < r; };
-  const auto first = std::lower_bound(facts.lanes.begin(), facts.lanes.end(), rank, before);
-  const auto end = std::lower_bound(first, facts.lanes.end(), rank + 1, before);
-  first_lane_ = static_cast<LaneId>(first - facts.lanes.begin());
-  end_lane_ = static_cast<LaneId>(end - facts.lanes.begin());
-
-  for (auto lane = first; lane != end; ++lane) chunks_ = std::max(chunks_, lane->chunk + 1);
+  const LaneSpan own = facts.lanes_of(rank);
+  first_lane_ = own.first;
+  end_lane_ = own.end;
+  for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
+    chunks_ = std::max(chunks_, facts.lanes[at(lane)].chunk + 1);
+  }
   lanes_.assign(at(chunks_ * ops_), -1);
   for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
     const LaneFacts& l = facts.lanes[at(lane)];
@@ -39,7 +38,8 @@ ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<
     } else {
       needs.other.push_back(edge);
     }
-    if (!facts.crosses_ranks(edge)) feeds_[at(e.producer - first_lane_)].push_back(edge);
+    if (e.producer >= first_lane_ && e.producer < end_lane_)
+      feeds_[at(e.producer - first_lane_)].push_back(edge);
   }
   reset(tasks_);
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "core/arbiter.h"
@@ -18,7 +19,9 @@ namespace ripeline::core {
 class ReadyRows {
  public:
   // `facts` must outlive it. `sequential_ops` are indices into facts.ops.
-  ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<int> sequential_ops = {});
+  ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<int> sequential_ops = {})
+      : ReadyRows(facts, rank, std::span(sequential_ops.begin(), sequential_ops.size())) {}
+  ReadyRows(const ProgramFacts& facts, int rank, std::span<const int> sequential_ops);
 
   [[nodiscard]] int rank() const { return rank_; }
   // The rank's lanes are first_lane() .. end_lane() - 1.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/draw.h"
+#include "core/draw.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -21,9 +21,9 @@ enum class Draw : std::uint64_t { jitter = 1, rare };
 // In [0, 1), a function of its arguments alone.
 double uniform(std::uint64_t seed, Draw draw, std::int64_t step, std::int64_t what,
                std::int64_t microbatch) {
-  const std::uint64_t bits =
-      draw_bits(seed, {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
-                       static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)});
+  const std::uint64_t bits = core::draw_bits(
+      seed, {static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(step),
+             static_cast<std::uint64_t>(what), static_cast<std::uint64_t>(microbatch)});
   return static_cast<double>(bits) * 0x1.0p-53;
 }
 

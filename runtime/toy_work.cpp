@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/draw.h"
+#include "core/draw.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -16,7 +16,7 @@ using Vector = std::vector<double>;
 
 // In (-1, 1), a function of its arguments alone.
 double value(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  return static_cast<double>(draw_bits(seed, {a, b, c})) * 0x1.0p-52 - 1.0;
+  return static_cast<double>(core::draw_bits(seed, {a, b, c})) * 0x1.0p-52 - 1.0;
 }
 
 enum Stream : std::uint64_t { kWeights = 1, kInputs, kTargets };

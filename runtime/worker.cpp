@@ -108,7 +108,7 @@ Status Worker::accept(Delivery& delivery) {
   if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
   if (signal == Signal::grant) return executor_.granted(step, message, at);
   if (Status s = executor_.arrived(step, message, at, ordinal); !s.ok()) return s;
-  if (options_.trace != nullptr) options_.trace->arrival(step, message, at);
+  if (options_.trace != nullptr) options_.trace->message(step, message, sent, at);
   mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
   return {};
 }

@@ -15,15 +15,15 @@
 #include <vector>
 
 #include "core/executor.h"
-#include "runtime/trace.h"
 #include "runtime/transport/transport.h"
 #include "runtime/work.h"
+#include "trace/record.h"
 
 namespace ripeline::runtime {
 
 struct WorkerOptions {
   std::chrono::nanoseconds silence = std::chrono::seconds(120);  // the longest wait for any event
-  Trace* trace = nullptr;                                        // borrowed; null: none
+  trace::Record* trace = nullptr;                                // borrowed; null: none
   // Called before each task and may sleep: injected compute delays. Null: none.
   std::function<void(core::Task, const TaskInfo&)> before_task;
 };

@@ -23,15 +23,17 @@ struct Row {
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
-const Names kAllFolders = {"core/",      "spec/",     "verify/",   "codegen/", "simulate/",
-                           "view/",      "optimise/", "runtime/",  "cli/",     "tests/",
-                           "proptests/", "bench/",    "examples/", ""};
+const Names kAllFolders = {"core/",  "spec/",      "verify/",   "codegen/",  "simulate/",
+                           "view/",  "trace/",     "optimise/", "runtime/",  "cli/",
+                           "tests/", "proptests/", "bench/",    "examples/", ""};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
 const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
       {"core/", {"core/"}, {"std"}, kOfTheWorld},
+      {"trace/", {"trace/", "core/"}, {"std"}},
+      {"trace/about", {"trace/", "core/"}, {"std", "json"}},
       {"spec/", {"spec/"}, {"std", "fmt"}},
       {"spec/parse", {"spec/"}, {"std", "fmt", "boost"}},
       {"spec/library", {"spec/", "library_texts.inc"}, {"std"}},
@@ -49,16 +51,16 @@ const std::vector<Row>& rows() {
        {"std", "fmt"}},
       {"verify/evidence/sha256", {"verify/"}, {"std", "openssl"}},
       {"codegen/", {"codegen/", "spec/", "verify/proved_program.h"}, {"std", "fmt"}},
-      {"simulate/", {"simulate/", "spec/", "verify/", "core/"}, {"std", "fmt", "json"}},
-      {"view/", {"view/", "core/"}, {"std", "fmt", "json"}},
-      {"runtime/", {"runtime/", "core/"}, {"std", "posix"}, kTorchSide},
-      {"runtime/trace", {"runtime/", "core/"}, {"std", "posix", "json"}, kTorchSide},
+      {"simulate/", {"simulate/", "spec/", "verify/", "core/", "trace/"}, {"std", "fmt", "json"}},
+      {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
+      {"runtime/", {"runtime/", "core/", "trace/"}, {"std", "posix"}, kTorchSide},
       {"runtime/transport/",
        {"runtime/transport/", "runtime/duration.h", "core/"},
        {"std", "posix", "asio"}},
-      {"runtime/torch/", {"runtime/", "core/"}, {"std", "posix", "torch"}},
+      {"runtime/torch/", {"runtime/", "core/", "trace/"}, {"std", "posix", "torch"}},
       {"cli/",
-       {"cli/", "core/", "spec/", "verify/", "codegen/", "simulate/", "view/", "runtime/"},
+       {"cli/", "core/", "spec/", "verify/", "codegen/", "simulate/", "view/", "runtime/",
+        "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
       {"cli/launch_main",
@@ -68,13 +70,13 @@ const std::vector<Row>& rows() {
       {"tests/", kAllFolders, kTestLibraries, kTorchSide},
       {"tests/oracle/", {"tests/oracle/", "spec/program.h"}, {"std"}},
       {"tests/torch/", kAllFolders, kTorchTestLibraries},
-      {"tests/install/", {"core/", "runtime/", ""}, {"std", "posix", "torch"}},
+      {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
       {"fuzz/", {"spec/"}, {"std"}},
       {"bench/", kAllFolders, kTestLibraries},
-      {"examples/", {"core/", "runtime/", ""}, {"std", "posix", "torch", "cli11"}},
-      {"docs/", {"core/", "runtime/", ""}, {"std", "posix", "torch"}},
+      {"examples/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch", "cli11"}},
+      {"docs/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
   };
   return kRows;
 }

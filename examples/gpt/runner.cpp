@@ -36,7 +36,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 Runner::Runner(const Options& options, const Schedule& schedule,
                ripeline::runtime::Transport& transport, std::shared_ptr<const Batches> batches)
-    : trace_(schedule.facts, transport.rank()), arbiter_(schedule.make_arbiter(transport.rank())) {
+    : arbiter_(schedule.make_arbiter(transport.rank())) {
   work_.emplace(make_model(options, schedule, transport.rank(), batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {

@@ -9,7 +9,7 @@
 #include "data.h"
 #include "options.h"
 #include "runtime/torch/train.h"
-#include "runtime/trace.h"
+#include "trace/record.h"
 
 namespace torch::optim {
 class AdamW;
@@ -28,11 +28,11 @@ class Runner {
 
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
-  [[nodiscard]] const ripeline::runtime::Trace& trace() const { return trace_; }
+  [[nodiscard]] const ripeline::trace::Record& trace() const { return trace_; }
   [[nodiscard]] std::int64_t parameters() const;  // numbers that this rank trains
 
  private:
-  ripeline::runtime::Trace trace_;
+  ripeline::trace::Record trace_;
   std::unique_ptr<ripeline::core::Arbiter> arbiter_;
   std::unique_ptr<ripeline::runtime::Transport> delayed_;  // null without delays
   std::optional<ripeline::runtime::TorchWork> work_;

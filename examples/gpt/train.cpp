@@ -8,6 +8,7 @@
 #include "rank.h"
 #include "report.h"
 #include "runner.h"
+#include "trace/write.h"
 
 namespace gpt {
 namespace {
@@ -118,7 +119,8 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
       gather_peaks(transport, schedule.facts, runner.trainer().worker().ledger(), peaks);
   std::vector<std::string> events;
   if (status.ok() && !options.trace.empty()) {
-    status = gather(transport, runner.trace().events(), events);
+    status =
+        gather(transport, ripeline::trace::events_text(schedule.facts, runner.trace()), events);
   }
   if (!status.ok() || transport.rank() != 0) return status;
   std::printf("activations held, by %s: %s\n",
@@ -126,7 +128,9 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
   if (check != nullptr) print_check(check->result());
   std::fflush(stdout);
   if (!options.trace.empty()) {
-    status = ripeline::runtime::write_trace(options.trace, schedule.facts, events);
+    const ripeline::trace::About about(
+        schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed});
+    status = ripeline::trace::write_texts(options.trace, about, events);
   }
   if (status.ok() && !options.json.empty()) {
     status = write_file(options.json, json_text(options, schedule, lines, peaks, check));

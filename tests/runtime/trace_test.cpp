@@ -1,4 +1,4 @@
-#include "runtime/trace.h"
+// What the worker records of a run, and its file.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,8 @@
 
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
+#include "trace/read.h"
+#include "trace/write.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -21,16 +23,18 @@ TEST(Trace, has_every_task_and_every_message_once) {
   constexpr int kMicrobatches = 5;
   const ProvedText proved("bf", 3);
   ToyRun run(proved, {});
-  std::vector<Trace> traces;
-  for (int r = 0; r < 3; ++r) traces.emplace_back(proved.facts(), r);
+  std::vector<trace::Record> traces(3);
   for (int r = 0; r < 3; ++r) run.rank(r).options.trace = &traces[static_cast<std::size_t>(r)];
   run.run(kSteps, kMicrobatches);
 
   const testing_support::TemporaryFolder folder;
   const std::string path = folder.path() + "/trace.json";
   std::vector<std::string> events;
-  for (const Trace& trace : traces) events.push_back(trace.events());
-  ASSERT_TRUE(write_trace(path, proved.facts(), events).ok());
+  for (const trace::Record& trace : traces) {
+    events.push_back(trace::events_text(proved.facts(), trace));
+  }
+  const trace::About about(proved.facts(), {.microbatches = kMicrobatches});
+  ASSERT_TRUE(trace::write_texts(path, about, events).ok());
 
   std::ifstream in(path);
   const auto json = nlohmann::json::parse(in);
@@ -44,21 +48,20 @@ TEST(Trace, has_every_task_and_every_message_once) {
     ++phases[phase];
     if (phase != "X") continue;
     ++tasks[event["name"].get<std::string>() + " of step " + event["args"]["step"].dump()];
-    EXPECT_EQ(event["pid"], event["args"]["stage"]);
+    EXPECT_EQ(event["pid"].dump(), event["name"].get<std::string>().substr(0, 1));
     EXPECT_GE(event["dur"].get<double>(), 0);
   }
   EXPECT_EQ(tasks.size(), std::size_t{kSteps * 3 * 2 * kMicrobatches});
   for (const auto& [name, count] : tasks) EXPECT_EQ(count, 1) << name;
   EXPECT_EQ(tasks.count("2B4 of step 1"), 1U);
   EXPECT_EQ(phases["i"], kSteps * 4 * kMicrobatches) << "two links, both ways";
-  EXPECT_EQ(phases["M"], 3);
-}
+  EXPECT_EQ(phases["M"], 3 * 3) << "ranks, their engine and their messages";
 
-TEST(Trace, says_why_it_cannot_be_written) {
-  const ProvedText proved("bf", 2);
-  const core::Status status = write_trace("/nowhere/trace.json", proved.facts(), {});
-  EXPECT_EQ(status.code(), core::StatusCode::failed);
-  EXPECT_THAT(status.message(), testing::HasSubstr("/nowhere/trace.json: cannot be written"));
+  trace::File file;
+  ASSERT_EQ(trace::read(path, file).message(), "");
+  for (const trace::MessageEvent& message : file.record.messages) {
+    EXPECT_LE(message.sent, message.arrived) << "one clock";
+  }
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace ripeline::runtime {
+namespace ripeline::core {
 
 // 53 bits drawn from the seed and the words, by splitmix64.
 inline std::uint64_t draw_bits(std::uint64_t seed, std::initializer_list<std::uint64_t> words) {
@@ -18,4 +18,4 @@ inline std::uint64_t draw_bits(std::uint64_t seed, std::initializer_list<std::ui
   return x >> 11;
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::core

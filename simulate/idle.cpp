@@ -1,0 +1,120 @@
+#include "simulate/idle.h"
+
+#include <algorithm>
+
+namespace ripeline::simulate {
+namespace {
+
+using core::Time;
+using trace::Cause;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+IdleWatch::IdleWatch(const core::ProgramFacts& facts, int rank, std::span<const int> sequential_ops)
+    : facts_(facts), rank_(rank), rows_(facts, rank, sequential_ops), ledger_(facts, rank) {
+  for (const core::EdgeFacts& edge : facts.edges) {
+    const bool within = edge.producer >= rows_.first_lane() && edge.producer < rows_.end_lane() &&
+                        edge.consumer >= rows_.first_lane() && edge.consumer < rows_.end_lane();
+    if (!within) continue;
+    feeds_[static_cast<std::size_t>(engine_of(edge.producer))]
+          [static_cast<std::size_t>(engine_of(edge.consumer))] = true;
+  }
+}
+
+void IdleWatch::begin_step(int microbatches) {
+  static_cast<void>(rows_.begin_step(microbatches));  // the executor refuses a count out of range
+  ledger_.begin_step();
+  busy_ = {};
+  for (Watched& watched : engines_) watched = {};
+  for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+    of(engine_of(lane)).left += facts_.tasks_of(lane, microbatches);
+  }
+}
+
+void IdleWatch::arrived(core::Message message, Time ended, Time sent, Time now) {
+  rows_.arrived(message);
+  if (sent <= ended) return;
+  last_arrival_ = now;
+  last_ended_ = ended;
+  last_sent_ = sent;
+}
+
+void IdleWatch::finished(core::Task task, Time now) {
+  rows_.finished(task);
+  static_cast<void>(ledger_.finished(task));
+  const core::Engine engine = engine_of(task.lane);
+  busy_[static_cast<std::size_t>(engine)] = false;
+  of(engine).idle = true;
+  of(engine).cause = Cause::unknown;
+  of(engine).since = now;
+}
+
+void IdleWatch::close(Watched& watched, Time now) {
+  if (now > watched.since) watched.pieces.push_back({watched.cause, watched.since, now});
+  watched.since = now;
+}
+
+void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineReport& report,
+                        trace::Record* record) {
+  rows_.started(task);
+  static_cast<void>(ledger_.started(task));
+  const core::Engine engine = engine_of(task.lane);
+  busy_[static_cast<std::size_t>(engine)] = true;
+  Watched& watched = of(engine);
+  --watched.left;
+  if (!watched.idle) return;
+  watched.idle = false;
+  // What came now and had waited at its sender was waited for.
+  if (watched.cause == Cause::input && last_arrival_ == now) {
+    const Time from = std::max(watched.since, last_ended_);
+    const Time until = std::max(from, last_sent_);
+    close(watched, from);
+    watched.cause = Cause::slot;
+    close(watched, until);
+    watched.cause = Cause::input;
+  }
+  close(watched, now);
+  for (const Piece& piece : watched.pieces) {
+    report.idle[static_cast<std::size_t>(piece.cause)] += piece.end - piece.start;
+    if (record == nullptr) continue;
+    record->idle.push_back({.rank = rank_,
+                            .engine = engine,
+                            .cause = piece.cause,
+                            .next = task,
+                            .start = piece.start,
+                            .end = piece.end,
+                            .step = step});
+  }
+  watched.pieces.clear();
+}
+
+void IdleWatch::look(core::Engine engine, Time now, bool hands_over, bool holds) {
+  Watched& watched = of(engine);
+  if (!watched.idle) return;
+  const Cause cause = cause_of(engine, hands_over, holds);
+  if (cause == watched.cause) return;
+  close(watched, now);
+  watched.cause = cause;
+}
+
+Cause IdleWatch::cause_of(core::Engine engine, bool hands_over, bool holds) const {
+  const auto to = static_cast<std::size_t>(engine);
+  if (engines_[to].left == 0) return Cause::done;
+  if (holds) return Cause::hold;
+  if (hands_over) return Cause::engine;
+  bool waits_for_room = false;
+  for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+    if (engine_of(lane) != engine || rows_.tasks().row(lane).empty()) continue;
+    if (ledger_.has_room(lane)) return Cause::order;  // nothing else kept it
+    waits_for_room = true;
+  }
+  if (waits_for_room) return Cause::room;
+  for (std::size_t from = 0; from < at(kEngines); ++from) {
+    if (from != to && busy_[from] && feeds_[from][to]) return Cause::engine;
+  }
+  return Cause::input;
+}
+
+}  // namespace ripeline::simulate

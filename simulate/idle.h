@@ -1,0 +1,69 @@
+// IdleWatch: why a rank's engines are idle, while they are.
+//
+// A diagnosis beside the run, of what core's parts say: ReadyRows which tasks have their needs met,
+// a Ledger whether there is room. An idle interval is cut where its cause changes. Only what lies
+// between an engine's first and last task counts. One thread; memory is taken by begin_step().
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/ledger.h"
+#include "core/ready_rows.h"
+#include "simulate/simulator.h"
+#include "trace/record.h"
+
+namespace ripeline::simulate {
+
+class IdleWatch {
+ public:
+  IdleWatch(const core::ProgramFacts& facts, int rank, std::span<const int> sequential_ops);
+
+  void begin_step(int microbatches);
+  // `ended` is when its producer did; until `sent` it waited at its sender.
+  void arrived(core::Message message, core::Time ended, core::Time sent, core::Time now);
+  void finished(core::Task task, core::Time now);
+  // Ends the interval, which goes into `report` and, if there is one, the record.
+  void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
+               trace::Record* record);
+  // The engine starts nothing now. `waits`: its arbiter held it idle.
+  void look(core::Engine engine, core::Time now, bool hands_over, bool holds);
+
+ private:
+  struct Piece {
+    trace::Cause cause;
+    core::Time start;
+    core::Time end;
+  };
+  struct Watched {
+    bool idle = false;  // since a first task
+    std::int64_t left = 0;
+    trace::Cause cause = trace::Cause::unknown;
+    core::Time since{0};
+    std::vector<Piece> pieces;  // of the interval, but for the one that is open
+  };
+
+  [[nodiscard]] core::Engine engine_of(core::LaneId lane) const {
+    return facts_.lanes[static_cast<std::size_t>(lane)].engine;
+  }
+  [[nodiscard]] Watched& of(core::Engine engine) {
+    return engines_[static_cast<std::size_t>(engine)];
+  }
+  [[nodiscard]] trace::Cause cause_of(core::Engine engine, bool hands_over, bool holds) const;
+  static void close(Watched& watched, core::Time now);
+
+  const core::ProgramFacts& facts_;
+  int rank_;
+  core::ReadyRows rows_;
+  core::Ledger ledger_;
+  std::array<Watched, kEngines> engines_;
+  std::array<bool, kEngines> busy_{};
+  std::array<std::array<bool, kEngines>, kEngines> feeds_{};  // from, to: within the rank
+  // The message that arrived last, if it waited at its sender.
+  core::Time last_arrival_{-1};
+  core::Time last_ended_{0};
+  core::Time last_sent_{0};
+};
+
+}  // namespace ripeline::simulate

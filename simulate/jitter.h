@@ -1,0 +1,65 @@
+// Jitter: what makes the times of a run vary, and by how much.
+//
+// Every draw is a function of the seed and of what it is drawn for: a task by its op's name, its
+// stage and its microbatch, a message by its two ends. Neither time nor the order of events enters,
+// so that programs that are compared meet the same numbers (common random numbers), also if their
+// lanes, placements and dispatches differ. SPEC is a comma-separated list; docs/simulate.md has the
+// table. Values; shared freely.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace ripeline::simulate {
+
+struct Jitter {
+  // A task sleeps, with this probability, for share * max(base, its mean) * (0.5 + U(0, 1)).
+  struct Sleep {
+    double probability = 0;
+    double base_ms = 0;  // only where durations have a real unit
+    double share = 0;
+  };
+  Sleep sleep;
+  double uniform = 0;          // tasks: times 1 + uniform * U(-1, 1)
+  double lognormal = 0;        // tasks: times a lognormal factor of mean 1 and this cv
+  double pareto = 0;           // tasks: times a Pareto factor of mean 1 and this exponent; 0: off
+  double input = 0;            // microbatches: a lognormal factor of mean 1; sigma of its log
+  std::map<int, double> slow;  // rank: times this
+  double tail_share = 0;       // messages: this share comes late,
+  double tail = 0;             // by this many units
+  double exponential = 0;      // messages: an exponential delay of this mean, in units
+  bool fifo = false;           // messages of an edge keep their order
+
+  // `J1`, `uniform=0.3,tails=2:20,fifo`. Fails by status with what was expected where.
+  static core::Status parse(std::string_view spec, Jitter& jitter);
+  // Whether anything is drawn.
+  [[nodiscard]] bool draws() const;
+};
+
+// What something is drawn for.
+struct Drawn {
+  std::uint64_t seed = 1;
+  std::uint64_t what = 0;  // a task's op and stage, or a message's ends
+  std::uint64_t microbatch = 0;
+};
+
+// FNV-1a of an op's name: the same in every program.
+[[nodiscard]] std::uint64_t name_key(std::string_view name);
+
+// Of the task's own factors; not of its input or its rank.
+[[nodiscard]] double task_factor(const Jitter& jitter, const Drawn& drawn);
+// What it sleeps, in units of its mean's unit; `base` in the same.
+[[nodiscard]] double task_sleep(const Jitter& jitter, const Drawn& drawn, double mean, double base);
+// Of the microbatch, for every task whose cost varies with it.
+[[nodiscard]] double input_factor(const Jitter& jitter, std::uint64_t seed,
+                                  std::uint64_t microbatch);
+// Lognormal of mean 1, as measured spreads are drawn.
+[[nodiscard]] double spread_factor(double cv, const Drawn& drawn);
+// What a message takes longer, in units.
+[[nodiscard]] double message_delay(const Jitter& jitter, const Drawn& drawn);
+
+}  // namespace ripeline::simulate

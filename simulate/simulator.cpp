@@ -1,0 +1,314 @@
+#include "simulate/simulator.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/executor.h"
+#include "simulate/agenda.h"
+#include "simulate/idle.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using core::Command;
+using core::Status;
+using core::Time;
+
+constexpr int kWaitingLines = 12;  // of a stuck run
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+struct Rank {
+  Rank(const core::ProgramFacts& facts, int rank, std::unique_ptr<core::Arbiter> made)
+      : arbiter(std::move(made)),
+        ledger(facts, rank),
+        executor({.replica = 0, .rank = rank, .member = 0}, *arbiter, alone, ledger) {}
+
+  std::unique_ptr<core::Arbiter> arbiter;
+  core::Ledger ledger;
+  core::OneMember alone;
+  core::Executor executor;
+  std::unique_ptr<IdleWatch> watch;
+  std::uint8_t engines = 0;  // bits: those that its lanes use
+  bool touched = false;      // something happened to it at this instant
+};
+
+}  // namespace
+
+class Simulator::Impl {
+ public:
+  Impl(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter) : facts_(facts) {
+    for (int rank = 0; rank < facts.ranks; ++rank) {
+      ranks_.push_back(std::make_unique<Rank>(facts, rank, make_arbiter(rank)));
+    }
+    for (const core::LaneFacts& lane : facts.lanes) {
+      ranks_[at(lane.rank)]->engines |=
+          static_cast<std::uint8_t>(1U << static_cast<unsigned>(lane.engine));
+    }
+    std::map<std::pair<int, int>, int> ways;
+    for (const core::EdgeFacts& edge : facts.edges) {
+      const std::pair ends{facts.lanes[at(edge.producer)].rank,
+                           facts.lanes[at(edge.consumer)].rank};
+      way_of_.push_back(ways.emplace(ends, static_cast<int>(ways.size())).first->second);
+    }
+    free_.resize(ways.size());
+    last_.resize(facts.edges.size());
+  }
+
+  RunReport run(int microbatches, const Timing& timing, const RunOptions& options) {
+    report_ = {};
+    report_.ranks.resize(ranks_.size());
+    timing_ = &timing;
+    options_ = &options;
+    microbatches_ = microbatches;
+    now_ = Time{0};
+    agenda_.clear();
+    std::fill(free_.begin(), free_.end(), Time{0});
+    std::fill(last_.begin(), last_.end(), Time{0});
+    touched_.clear();
+    if (report_.status = begin(); report_.status.ok()) report_.status = go();
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  Status begin() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      Rank& rank = *ranks_[r];
+      rank.touched = false;
+      if (Status s = rank.executor.begin_step(step_, microbatches_, now_); !s.ok()) return s;
+      touch(static_cast<int>(r));
+    }
+    if (!options_->causes) return {};
+    ended_.assign(facts_.lanes.size() * at(microbatches_), Time{0});
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      std::unique_ptr<IdleWatch>& watch = ranks_[r]->watch;
+      watch = std::make_unique<IdleWatch>(facts_, static_cast<int>(r), options_->sequential_ops);
+      watch->begin_step(microbatches_);
+    }
+    return {};
+  }
+
+  // All that happens at an instant, then what starts at it, until nothing more does.
+  Status go() {
+    for (;;) {
+      while (!agenda_.empty() && agenda_.next_time() == now_) {
+        if (Status s = happen(agenda_.take()); !s.ok()) return s;
+      }
+      if (Status s = poll_touched(); !s.ok()) return s;
+      if (agenda_.empty()) return {};
+      now_ = agenda_.next_time();
+    }
+  }
+
+  void touch(int rank) {
+    if (std::exchange(ranks_[at(rank)]->touched, true)) return;
+    touched_.push_back(rank);
+  }
+
+  Status happen(const Happening& h) {
+    switch (h.kind) {
+      case Happening::Kind::finished:
+        return finished({h.what, h.microbatch});
+      case Happening::Kind::arrived:
+        return arrived(h);
+      case Happening::Kind::announced: {
+        const int rank = facts_.lanes[at(edge(h.what).consumer)].rank;
+        Status s = ranks_[at(rank)]->executor.announced(step_, {h.what, h.microbatch}, h.ordinal);
+        return s.ok() ? links(rank) : s;
+      }
+      case Happening::Kind::granted: {
+        const int rank = facts_.lanes[at(edge(h.what).producer)].rank;
+        Status s = ranks_[at(rank)]->executor.granted(step_, {h.what, h.microbatch}, now_);
+        return s.ok() ? links(rank) : s;
+      }
+      case Happening::Kind::wake:
+        touch(h.what);
+        return {};
+    }
+    return {};
+  }
+
+  Status finished(core::Task task) {
+    const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
+    Rank& rank = *ranks_[at(lane.rank)];
+    engine_report(lane).last = now_;
+    if (rank.watch) {
+      rank.watch->finished(task, now_);
+      ended_[at(task.lane) * at(microbatches_) + at(task.microbatch)] = now_;
+    }
+    Status s = rank.executor.finished(task, now_);
+    return s.ok() ? links(lane.rank) : s;
+  }
+
+  Status arrived(const Happening& h) {
+    const core::Message message{h.what, h.microbatch};
+    const int to = facts_.lanes[at(edge(h.what).consumer)].rank;
+    Rank& rank = *ranks_[at(to)];
+    if (rank.watch) {
+      const std::size_t producer = at(edge(h.what).producer) * at(microbatches_);
+      rank.watch->arrived(message, ended_[producer + at(h.microbatch)], h.sent, now_);
+    }
+    if (options_->record != nullptr) options_->record->message(step_, message, h.sent, now_);
+    ++report_.messages;
+    touch(to);
+    return rank.executor.arrived(step_, message, now_, h.ordinal);
+  }
+
+  // What the rank's links have due at once, so that others see it before they start anything.
+  Status links(int rank) {
+    touch(rank);
+    commands_.clear();
+    ranks_[at(rank)]->executor.poll_links(commands_);
+    for (const Command& command : commands_) carry_out(rank, command);
+    return {};
+  }
+
+  Status poll_touched() {
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+      const int id = touched_[i];
+      Rank& rank = *ranks_[at(id)];
+      rank.touched = false;
+      commands_.clear();
+      if (Status s = rank.executor.poll(now_, commands_); !s.ok()) return s;
+      for (const Command& command : commands_) carry_out(id, command);
+      if (rank.watch) look(rank);
+    }
+    touched_.clear();
+    return {};
+  }
+
+  void look(Rank& rank) {
+    const bool holds = std::any_of(commands_.begin(), commands_.end(), [](const Command& c) {
+      return c.kind == Command::Kind::hold_until;
+    });
+    for (unsigned engine = 0; engine < kEngines; ++engine) {
+      if ((rank.engines >> engine & 1U) == 0) continue;
+      const auto e = static_cast<core::Engine>(engine);
+      rank.watch->look(e, now_, rank.executor.hands_over(e), holds);
+    }
+  }
+
+  void carry_out(int rank, const Command& command) {
+    switch (command.kind) {
+      case Command::Kind::start:
+        return start(*ranks_[at(rank)], command.task);
+      case Command::Kind::send:
+        return send(command);
+      case Command::Kind::announce:
+      case Command::Kind::grant: {
+        ++report_.controls;
+        Happening h;
+        h.kind = command.kind == Command::Kind::grant ? Happening::Kind::granted
+                                                      : Happening::Kind::announced;
+        h.what = command.message.edge;
+        h.microbatch = command.message.microbatch;
+        h.ordinal = command.ordinal;
+        return agenda_.put(now_, timing_->control(h.what), h);
+      }
+      case Command::Kind::hold_until: {
+        Happening h;
+        h.kind = Happening::Kind::wake;
+        h.what = rank;
+        return agenda_.put(now_, std::max(Time{1}, command.until - now_), h);
+      }
+    }
+  }
+
+  void start(Rank& rank, core::Task task) {
+    const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
+    EngineReport& engine = engine_report(lane);
+    const Time duration = timing_->task(task);
+    if (engine.tasks++ == 0) engine.first = now_;
+    engine.busy += duration;
+    if (rank.watch) rank.watch->started(task, now_, step_, engine, options_->record);
+    if (options_->record != nullptr) options_->record->task(step_, task, now_, now_ + duration);
+    Happening h;
+    h.what = task.lane;
+    h.microbatch = task.microbatch;
+    agenda_.put(now_, duration, h);
+  }
+
+  void send(const Command& command) {
+    const core::Message message = command.message;
+    Time due = now_ + timing_->latency(message);
+    if (const Time transfer = timing_->transfer(message); transfer.count() > 0) {
+      Time& free = free_[at(way_of_[at(message.edge)])];
+      free = std::max(free, now_) + transfer;
+      due += free - now_;
+    }
+    if (timing_->fifo()) {
+      due = std::max(due, last_[at(message.edge)]);
+      last_[at(message.edge)] = due;
+    }
+    Happening h;
+    h.kind = Happening::Kind::arrived;
+    h.what = message.edge;
+    h.microbatch = message.microbatch;
+    h.ordinal = command.ordinal;
+    h.sent = now_;
+    agenda_.put(now_, due - now_, h);
+  }
+
+  void finish() {
+    report_.peaks.assign(facts_.pools.size(), 0);
+    for (std::size_t pool = 0; pool < facts_.pools.size(); ++pool) {
+      report_.peaks[pool] =
+          ranks_[at(facts_.pools[pool].rank)]->ledger.peak(static_cast<int>(pool));
+    }
+    for (const auto& rank : report_.ranks) {
+      Time first = Time::max();
+      Time last{0};
+      for (const EngineReport& engine : rank) {
+        report_.tasks += engine.tasks;
+        if (engine.tasks == 0) continue;
+        first = std::min(first, engine.first);
+        last = std::max(last, engine.last);
+      }
+      report_.makespan = std::max(report_.makespan, last);
+      report_.span = std::max(report_.span, last - std::min(first, last));
+      report_.work = std::max(report_.work, rank[0].busy);
+    }
+    if (!report_.status.ok()) return;
+    ++step_;
+    for (const auto& rank : ranks_) {
+      if (rank->executor.step_done()) continue;
+      report_.stuck = true;
+      const auto shown = std::count(report_.waiting.begin(), report_.waiting.end(), '\n');
+      report_.waiting += rank->executor.waiting(kWaitingLines - static_cast<int>(shown));
+    }
+  }
+
+  [[nodiscard]] const core::EdgeFacts& edge(core::EdgeId id) const { return facts_.edges[at(id)]; }
+  [[nodiscard]] EngineReport& engine_report(const core::LaneFacts& lane) {
+    return report_.ranks[at(lane.rank)][static_cast<std::size_t>(lane.engine)];
+  }
+
+  const core::ProgramFacts& facts_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<int> way_of_;  // per edge: the way from its rank to the other's
+  std::vector<Time> free_;   // per way: from when on it is
+  std::vector<Time> last_;   // per edge: the last arrival, if links are fifo
+  std::vector<Time> ended_;  // per lane and microbatch, for the causes
+  std::int64_t step_ = 0;
+
+  const Timing* timing_ = nullptr;  // of the current run, as are all that follow
+  const RunOptions* options_ = nullptr;
+  int microbatches_ = 0;
+  Time now_{0};
+  Agenda agenda_;
+  std::vector<int> touched_;
+  std::vector<Command> commands_;
+  RunReport report_;
+};
+
+Simulator::Simulator(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter)
+    : impl_(std::make_unique<Impl>(facts, make_arbiter)) {}
+Simulator::~Simulator() = default;
+
+RunReport Simulator::run(int microbatches, const Timing& timing, const RunOptions& options) {
+  return impl_->run(microbatches, timing, options);
+}
+
+}  // namespace ripeline::simulate

@@ -1,0 +1,81 @@
+// Simulator: core's executors on a virtual clock, all ranks in one process.
+//
+// It carries out what the executors command and reports what that causes, at the times that a
+// Timing gives; which task starts when is theirs and their arbiters', so that a simulated run is a
+// run. All that happens at one instant is reported before anything starts at it. The same program,
+// timing and options give the same run, byte by byte.
+//
+//   Simulator simulator(facts, make_arbiter);
+//   const RunReport run = simulator.run(microbatches, timing, {.record = &record});
+//
+// An arbiter may be generated or interpreted. One thread. Memory is taken before the first task
+// starts, but for the agenda's and the record's growth.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "simulate/timing.h"
+#include "trace/record.h"
+
+namespace ripeline::simulate {
+
+inline constexpr int kEngines = 3;
+inline constexpr int kCauses = 9;  // of trace::Cause
+
+// Of one engine of one rank.
+struct EngineReport {
+  std::int64_t tasks = 0;
+  core::Time first{0};  // the start of its first task
+  core::Time last{0};   // the end of its last
+  core::Time busy{0};
+  // Between `first` and `last`, by trace::Cause; with RunOptions::causes.
+  std::array<core::Time, kCauses> idle{};
+};
+
+struct RunReport {
+  core::Status status;  // a breach, or a refusal; ok when stuck
+  bool stuck = false;
+  std::string waiting;  // of a stuck run: who waits for what
+  core::Time makespan{0};
+  core::Time span{0};  // the largest of a rank's last end - its first start
+  core::Time work{0};  // of the compute engine that works longest
+  std::int64_t tasks = 0;
+  std::int64_t messages = 0;
+  std::int64_t controls = 0;  // announcements and grants
+  std::vector<std::array<EngineReport, kEngines>> ranks;
+  std::vector<std::int64_t> peaks;  // per pool
+
+  [[nodiscard]] core::Time bubble() const { return span - work; }
+};
+
+struct RunOptions {
+  trace::Record* record = nullptr;       // borrowed; null: none
+  bool causes = false;                   // of idle intervals, also into the record
+  std::vector<int> sequential_ops = {};  // of the program, for the causes
+};
+
+class Simulator {
+ public:
+  using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
+
+  // `facts` are borrowed.
+  Simulator(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter);
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  // One step. Any number of runs; after one that did not end well each gives its failure.
+  [[nodiscard]] RunReport run(int microbatches, const Timing& timing, const RunOptions& options);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ripeline::simulate

@@ -1,0 +1,115 @@
+#include "simulate/table_arbiter.h"
+
+#include <string>
+
+namespace ripeline::simulate {
+
+std::vector<int> sequential_ops(const spec::Program& program) {
+  std::vector<int> ops;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].sequential) ops.push_back(static_cast<int>(i));
+  }
+  return ops;
+}
+
+TableArbiter::TableArbiter(const spec::Program& program, const core::ProgramFacts& facts, int rank)
+    : program_(program),
+      facts_(facts),
+      rank_(rank),
+      rows_(facts, rank, std::span<const int>(sequential_ops(program))),
+      engines_(facts, rank),
+      ledger_(facts, rank) {}
+
+core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
+  if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+  engines_.begin_step(microbatches);
+  ledger_.begin_step();
+  order_.reset(facts_, rows_.first_lane(), rows_.end_lane());
+  if (!program_.dispatch.in_order) {
+    hint_.emplace(program_, rank_, microbatches);
+    hint_state_ = hint_->initial();
+    return {};
+  }
+  const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.order);
+  const auto tasks = spec::expand(program_, order, rank_, microbatches);
+  if (!tasks.ok()) {
+    return {core::StatusCode::invalid,
+            program_.name + ": order " + order.name + ": " + tasks.errors().front().message};
+  }
+  for (const spec::OrderTask& task : tasks.value()) order_.add({task.lane, task.microbatch});
+  return {};
+}
+
+void TableArbiter::on_finished(core::Task task, core::Time /*now*/) {
+  rows_.finished(task);
+  engines_.finished(task);
+  static_cast<void>(ledger_.finished(task));  // the executor's own ledger reports
+}
+
+void TableArbiter::on_arrived(core::Message message, core::Time /*now*/) { rows_.arrived(message); }
+
+void TableArbiter::on_taken(core::Message message, core::Time /*now*/) { engines_.taken(message); }
+
+core::Task TableArbiter::next_in_order(core::Engine engine) const {
+  return program_.dispatch.in_order ? order_.next(engine) : core::Task{};
+}
+
+bool TableArbiter::may_start(core::Task task, core::Engine engine,
+                             const core::TaskSet* allowed) const {
+  return task.lane >= 0 && is_on(task.lane, engine) && rows_.contains(task) &&
+         ledger_.has_room(task.lane) && (allowed == nullptr || allowed->contains(task));
+}
+
+void TableArbiter::ready(core::Engine engine, core::TaskSet& out) const {
+  rows_.reset(out);
+  if (!engines_.idle(engine)) return;
+  if (program_.dispatch.in_order) {
+    const core::Task next = order_.next(engine);
+    if (may_start(next, engine, nullptr)) out.add(next);
+    return;
+  }
+  for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+    if (is_on(lane, engine) && ledger_.has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+  }
+}
+
+core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allowed,
+                                  core::Time /*now*/) const {
+  if (!engines_.idle(engine)) return {};
+  core::Choice choice{.kind = core::Choice::Kind::start, .task = {}, .until = core::Time{0}};
+  if (program_.dispatch.in_order) {
+    choice.task = order_.next(engine);
+    return may_start(choice.task, engine, allowed) ? choice : core::Choice{};
+  }
+  // By one pointer, so that std::function takes no memory.
+  const struct {
+    const TableArbiter& self;
+    core::Engine engine;
+    const core::TaskSet* allowed;
+  } asked{*this, engine, allowed};
+  const spec::OrderTask bound = hint_->bound([&asked](const spec::OrderTask& task) {
+    return asked.self.may_start({task.lane, task.microbatch}, asked.engine, asked.allowed);
+  });
+  if (bound.lane >= 0) {
+    choice.task = {bound.lane, bound.microbatch};
+    return choice;
+  }
+  const int lane = hint_->choose(hint_state_, [&asked](int l) {
+    return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l) &&
+           asked.self.rows_.offer(l, asked.allowed).starts();
+  });
+  return rows_.offer(lane, allowed);
+}
+
+void TableArbiter::started(core::Task task, core::Time /*now*/) {
+  rows_.started(task);
+  engines_.started(task);
+  static_cast<void>(ledger_.started(task));  // the executor's own ledger reports
+  if (hint_) {
+    hint_->started(hint_state_, task.lane);
+  } else {
+    order_.started(task.lane);
+  }
+}
+
+}  // namespace ripeline::simulate

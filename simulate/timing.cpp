@@ -1,0 +1,192 @@
+#include "simulate/timing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/draw.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using spec::Program;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+double value_of(spec::Rational r) {
+  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
+}
+
+std::uint64_t task_key(const Program& program, int lane) {
+  const spec::Lane& l = Program::at(program.lanes, lane);
+  return core::draw_bits(
+      0, {name_key(Program::at(program.ops, l.op).name), static_cast<std::uint64_t>(l.stage)});
+}
+
+}  // namespace
+
+trace::Unit plain_unit() { return {"unit", 1'000'000}; }
+
+core::Time Timing::time(double units) const {
+  return core::Time{std::llround(units * static_cast<double>(unit_.nanoseconds))};
+}
+
+Status Timing::make(const Program& program, int microbatches, const TimingOptions& options,
+                    Timing& timing) {
+  Timing t;
+  t.options_ = options;
+  if (options.profile) t.unit_ = options.profile->unit;
+  if (options.unit) {
+    if (options.profile && options.profile->unit != *options.unit) {
+      return {StatusCode::invalid,
+              fmt::format("the unit is {}, and the profile's {}: leave one of them out",
+                          options.unit->name, options.profile->unit.name)};
+    }
+    t.unit_ = *options.unit;
+  }
+  for (const auto& [rank, factor] : options.jitter.slow) {
+    if (rank < program.ranks) continue;
+    return {StatusCode::invalid,
+            fmt::format("jitter 'slow={}:…': the ranks are 0 to {}", rank, program.ranks - 1)};
+  }
+  if (options.profile && !options.profile->inputs.empty() &&
+      options.profile->inputs.size() < at(microbatches)) {
+    return {StatusCode::invalid, fmt::format("the profile has inputs of {} microbatches, not {}",
+                                             options.profile->inputs.size(), microbatches)};
+  }
+  if (t.unit_.name != plain_unit().name) {
+    t.sleep_base_ = options.jitter.sleep.base_ms * 1e6 / static_cast<double>(t.unit_.nanoseconds);
+  }
+  t.draws_ = options.jitter.draws();
+  t.has_inputs_ = t.draws_ || (options.profile && !options.profile->inputs.empty());
+  for (int m = 0; m < microbatches; ++m) {
+    const bool measured = options.profile && !options.profile->inputs.empty();
+    t.inputs_.push_back((measured ? options.profile->inputs[at(m)] : 1) *
+                        input_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
+  }
+  t.lanes_.resize(program.lanes.size());
+  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
+    if (Status s = t.set_lane(program, static_cast<int>(lane), microbatches); !s.ok()) return s;
+  }
+  t.edges_.resize(program.edges.size());
+  for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
+    t.set_edge(program, static_cast<int>(edge));
+  }
+  timing = std::move(t);
+  return {};
+}
+
+Status Timing::set_lane(const Program& program, int id, int microbatches) {
+  const spec::Lane& l = Program::at(program.lanes, id);
+  Lane& lane = lanes_[at(id)];
+  lane.what = task_key(program, id);
+  lane.mean = value_of(l.cost);
+  if (const auto slow = options_.jitter.slow.find(l.rank); slow != options_.jitter.slow.end()) {
+    lane.slow = slow->second;
+  }
+  const int tasks = program.tasks_of(id, microbatches);
+  if (options_.profile) {
+    int best = -1;
+    const std::string& op = Program::at(program.ops, l.op).name;
+    for (const Profile::Task& task : options_.profile->tasks) {
+      if (task.op != op || task.stage.value_or(l.stage) != l.stage) continue;
+      const int says = task.stage ? 1 : 0;
+      if (task.microbatch) {
+        if (*task.microbatch >= tasks) continue;
+        if (lane.means.empty()) lane.means.assign(at(tasks), -1);
+        lane.means[at(*task.microbatch)] = task.mean;
+      } else if (says >= best) {
+        best = says;
+        lane.mean = task.mean;
+        lane.cv = task.mean > 0 ? task.spread / task.mean : 0;
+      }
+    }
+    // Of entries for one microbatch, the others have the mean of all.
+    for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
+  }
+  draws_ = draws_ || lane.cv > 0;
+  lane.fixed = time(lane.mean * lane.slow);
+  return {};
+}
+
+void Timing::set_edge(const Program& program, int id) {
+  const spec::Edge& e = Program::at(program.edges, id);
+  if (!program.crosses_ranks(e)) return;
+  Edge& edge = edges_[at(id)];
+  edge.what = core::draw_bits(task_key(program, e.producer), {task_key(program, e.consumer)});
+  double rate = 0;
+  double bytes = 0;
+  if (options_.profile) {
+    int best = -1;
+    const int from = Program::at(program.lanes, e.producer).rank;
+    const int to = Program::at(program.lanes, e.consumer).rank;
+    for (const Profile::Link& link : options_.profile->links) {
+      if (link.from.value_or(from) != from || link.to.value_or(to) != to) continue;
+      const int says = (link.from ? 1 : 0) + (link.to ? 1 : 0);
+      if (says < best) continue;
+      best = says;
+      edge.latency = link.latency;
+      edge.cv = link.latency > 0 ? link.spread / link.latency : 0;
+      rate = link.bytes_per_second;
+    }
+    const std::string& op =
+        Program::at(program.ops, Program::at(program.lanes, e.producer).op).name;
+    for (const Profile::Message& message : options_.profile->messages) {
+      if (message.op == op) bytes = message.bytes;
+    }
+  }
+  if (options_.latency) {
+    edge.latency = *options_.latency;
+    edge.cv = 0;
+  }
+  rate = options_.bytes_per_second.value_or(rate);
+  bytes = options_.message_bytes.value_or(bytes);
+  if (rate > 0) edge.transfer = bytes / rate * 1e9 / static_cast<double>(unit_.nanoseconds);
+  const auto measured = options_.profile ? options_.profile->control : std::nullopt;
+  edge.control = options_.control.value_or(measured.value_or(edge.latency));
+  edge.fixed = time(edge.latency);
+  draws_ = draws_ || edge.cv > 0;
+}
+
+core::Time Timing::mean(core::Task task) const {
+  const Lane& lane = lanes_[at(task.lane)];
+  if (lane.means.empty() && !has_inputs_) return lane.fixed;
+  const double mean = lane.means.empty() ? lane.mean : lane.means[at(task.microbatch)];
+  return time(mean * lane.slow * inputs_[at(task.microbatch)]);
+}
+
+core::Time Timing::task(core::Task task) const {
+  if (!draws_) return mean(task);
+  const Lane& lane = lanes_[at(task.lane)];
+  const Drawn drawn{options_.seed, lane.what, static_cast<std::uint64_t>(task.microbatch)};
+  double units = lane.means.empty() ? lane.mean : lane.means[at(task.microbatch)];
+  units *= lane.slow * inputs_[at(task.microbatch)];
+  units *= task_factor(options_.jitter, drawn) * spread_factor(lane.cv, drawn);
+  units += task_sleep(options_.jitter, drawn, lane.mean * lane.slow, sleep_base_);
+  return time(units);
+}
+
+core::Time Timing::latency(core::Message message) const {
+  const Edge& edge = edges_[at(message.edge)];
+  if (!draws_) return edge.fixed;
+  const Drawn drawn{options_.seed, edge.what, static_cast<std::uint64_t>(message.microbatch)};
+  return time(edge.latency * spread_factor(edge.cv, drawn) + message_delay(options_.jitter, drawn));
+}
+
+core::Time Timing::transfer(core::Message message) const {
+  return time(edges_[at(message.edge)].transfer);
+}
+
+core::Time Timing::control(core::EdgeId edge) const { return time(edges_[at(edge)].control); }
+
+std::string Timing::text() const {
+  std::string text = options_.profile ? "costs of a profile" : "costs of the program";
+  text += fmt::format(", in {}", unit_.name);
+  if (draws_) text += fmt::format(", drawn with seed {}", options_.seed);
+  return text;
+}
+
+}  // namespace ripeline::simulate

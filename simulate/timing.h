@@ -1,0 +1,96 @@
+// Timing: what each task and each message of a run takes.
+//
+// Means come from the program's costs, a profile, or flags; jitter and spreads are drawn as
+// simulate/jitter.h says. The simulator asks it, and so may whoever runs tasks that only take their
+// time. Times are exact nanoseconds: a duration of 1 is `unit().nanoseconds`, and what is not a
+// whole number of them is rounded. Immutable once made; shared freely.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/facts.h"
+#include "core/status.h"
+#include "simulate/jitter.h"
+#include "simulate/profile.h"
+#include "spec/program.h"
+#include "trace/about.h"
+
+namespace ripeline::simulate {
+
+// What costs are measured in where the program alone gives them: 1 is a millisecond on the trace's
+// clock, and has no meaning beyond that.
+[[nodiscard]] trace::Unit plain_unit();
+
+struct TimingOptions {
+  std::optional<trace::Unit> unit;  // nothing: the profile's, else plain_unit()
+  std::optional<Profile> profile;
+  // Of every link, in the unit; they replace the profile's.
+  std::optional<double> latency;
+  std::optional<double> bytes_per_second;
+  std::optional<double> message_bytes;
+  std::optional<double> control;  // announcements and grants; nothing: as long as the latency
+  Jitter jitter;
+  std::uint64_t seed = 1;
+};
+
+class Timing {
+ public:
+  // Fails by status: a profile in another unit than the one wished, an op or input that it lacks.
+  // The program is read only here.
+  static core::Status make(const spec::Program& program, int microbatches,
+                           const TimingOptions& options, Timing& timing);
+
+  [[nodiscard]] const trace::Unit& unit() const { return unit_; }
+  // Whether the seed matters.
+  [[nodiscard]] bool draws() const { return draws_; }
+  [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
+  // For people: where times come from.
+  [[nodiscard]] std::string text() const;
+
+  [[nodiscard]] core::Time mean(core::Task task) const;
+  [[nodiscard]] core::Time task(core::Task task) const;
+  // From the moment at which a message leaves until it arrives, transfer() aside.
+  [[nodiscard]] core::Time latency(core::Message message) const;
+  // How long the message keeps the way from its rank to the other's to itself.
+  [[nodiscard]] core::Time transfer(core::Message message) const;
+  // Of an announcement or a grant.
+  [[nodiscard]] core::Time control(core::EdgeId edge) const;
+  // Messages of an edge arrive in the order in which they left.
+  [[nodiscard]] bool fifo() const { return options_.jitter.fifo; }
+
+ private:
+  struct Lane {
+    double mean = 1;  // in the unit
+    double cv = 0;
+    double slow = 1;  // of its rank
+    std::uint64_t what = 0;
+    std::vector<double> means;  // per microbatch; empty: all the same
+    core::Time fixed{0};        // without anything drawn
+  };
+  struct Edge {
+    double latency = 0;
+    double cv = 0;
+    double transfer = 0;
+    double control = 0;
+    std::uint64_t what = 0;
+    core::Time fixed{0};
+  };
+
+  core::Status set_lane(const spec::Program& program, int lane, int microbatches);
+  void set_edge(const spec::Program& program, int edge);
+  [[nodiscard]] core::Time time(double units) const;
+
+  TimingOptions options_;
+  trace::Unit unit_ = plain_unit();
+  bool draws_ = false;
+  double sleep_base_ = 0;  // in the unit
+  bool has_inputs_ = false;
+  std::vector<double> inputs_;  // per microbatch: what `input` is
+  std::vector<Lane> lanes_;
+  std::vector<Edge> edges_;
+};
+
+}  // namespace ripeline::simulate

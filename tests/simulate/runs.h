@@ -1,0 +1,45 @@
+// Runs of programs on the virtual clock, for tests.
+#pragma once
+
+#include <string>
+
+#include "simulate/interpreter.h"
+#include "simulate/simulator.h"
+#include "simulate/table_arbiter.h"
+#include "spec/elaborate.h"
+#include "spec/library.h"
+
+namespace ripeline::testing_support {
+
+// A library schedule, or text that begins with a line's end.
+inline spec::Program compiled(const std::string& what, const spec::ElaborateOptions& options = {}) {
+  const std::string text = what.front() == '\n' ? what : std::string(*spec::library_text(what));
+  return spec::compile({what, text}, options).value();
+}
+
+// Under arbiters made at run time.
+struct TableRun {
+  explicit TableRun(const spec::Program& of) : program(of), storage(of, {}) {}
+
+  simulate::RunReport run(int microbatches, const simulate::TimingOptions& options = {},
+                          trace::Record* record = nullptr, bool causes = false) {
+    simulate::Timing timing;
+    const core::Status made = simulate::Timing::make(program, microbatches, options, timing);
+    if (!made.ok()) {
+      simulate::RunReport refused;
+      refused.status = made;
+      return refused;
+    }
+    simulate::Simulator simulator(storage.facts(), [this](int rank) {
+      return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
+    });
+    return simulator.run(
+        microbatches, timing,
+        {.record = record, .causes = causes, .sequential_ops = simulate::sequential_ops(program)});
+  }
+
+  const spec::Program& program;
+  simulate::FactsStorage storage;
+};
+
+}  // namespace ripeline::testing_support

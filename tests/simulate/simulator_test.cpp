@@ -1,0 +1,395 @@
+// Runs on the virtual clock against closed forms, exactly; what they draw, and why they wait.
+#include "simulate/simulator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/simulate/runs.h"
+#include "trace/write.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using core::Time;
+using testing::HasSubstr;
+using testing_support::compiled;
+using testing_support::TableRun;
+
+constexpr std::int64_t kUnit = 1'000'000;  // nanoseconds
+
+Time units(std::int64_t n) { return Time{n * kUnit}; }
+
+RunReport run_of(const std::string& what, const std::map<std::string, std::int64_t>& defines, int m,
+                 const TimingOptions& options = {}) {
+  spec::ElaborateOptions elaborate;
+  elaborate.defines = defines;
+  const spec::Program program = compiled(what, elaborate);
+  return TableRun(program).run(m, options);
+}
+
+TimingOptions with_latency(double latency) {
+  TimingOptions options;
+  options.latency = latency;
+  return options;
+}
+
+TimingOptions with_jitter(const std::string& spec, std::uint64_t seed = 1) {
+  TimingOptions options;
+  EXPECT_EQ(Jitter::parse(spec, options.jitter).message(), "");
+  options.seed = seed;
+  options.latency = 0.05;
+  return options;
+}
+
+// F = 1, B = 2: the bubble is (p - 1)(F + B), at every number of microbatches.
+TEST(ClosedForm, of_1f1b_and_gpipe) {
+  for (const int p : {1, 2, 3, 4, 7, 8, 16, 32}) {
+    for (const int m : {1, 2, p - 1, p, p + 1, 2 * p, 3 * p + 1, 8 * p}) {
+      if (m < 1) continue;
+      SCOPED_TRACE("p " + std::to_string(p) + ", m " + std::to_string(m));
+      for (const char* name : {"1f1b", "gpipe"}) {
+        const RunReport run = run_of(name, {{"ranks", p}}, m);
+        ASSERT_TRUE(run.status.ok() && !run.stuck) << run.waiting;
+        EXPECT_EQ(run.bubble(), units(3 * (p - 1))) << name;
+        EXPECT_EQ(run.makespan, units(3 * (m + p - 1))) << name;
+        EXPECT_EQ(run.tasks, 2 * m * p);
+        EXPECT_EQ(run.messages, 2 * m * (p - 1));
+        for (int r = 0; r < p; ++r) {
+          const int most = name[0] == 'g' ? m : std::min(m, p - r);
+          EXPECT_EQ(run.peaks[static_cast<std::size_t>(r)], most) << name << ", rank " << r;
+        }
+      }
+    }
+  }
+}
+
+// Latency c delays the consumer and occupies nobody.
+TEST(ClosedForm, of_1f1b_and_gpipe_with_latency) {
+  for (const int p : {2, 3, 4, 8, 16, 32}) {
+    for (const int k : {1, 2, 3, 8}) {
+      const int m = k * p;
+      SCOPED_TRACE("p " + std::to_string(p) + ", m " + std::to_string(m));
+      const std::int64_t c = kUnit / 8;
+      const RunReport committed = run_of("1f1b", {{"ranks", p}}, m, with_latency(0.125));
+      EXPECT_EQ(committed.makespan,
+                units(3 * (m + p - 1)) + Time{c * (2 * k * (p - 1) + 2 * p - 4)});
+      const RunReport gpipe = run_of("gpipe", {{"ranks", p}}, m, with_latency(0.125));
+      EXPECT_EQ(gpipe.makespan, units(3 * (m + p - 1)) + Time{2 * c * (p - 1)});
+    }
+  }
+}
+
+// f and b are of a chunk, F = v f: the bubble is (p - 1)(F + B) / v.
+TEST(ClosedForm, of_interleaved_1f1b) {
+  for (const int p : {2, 3, 4, 8}) {
+    for (const int v : {1, 2, 3, 4}) {
+      for (const int k : {1, 2, 4, 8}) {
+        const int m = k * p;
+        SCOPED_TRACE("p " + std::to_string(p) + ", v " + std::to_string(v) + ", m " +
+                     std::to_string(m));
+        const RunReport run = run_of("interleaved_1f1b",
+                                     {{"ranks", p}, {"stages_per_rank", v}, {"f", 3}, {"b", 5}}, m);
+        ASSERT_TRUE(run.status.ok() && !run.stuck) << run.waiting;
+        EXPECT_EQ(run.bubble(), units(8 * (p - 1)));
+        for (int r = 0; r < p; ++r) {
+          EXPECT_EQ(run.peaks[static_cast<std::size_t>(r)],
+                    std::min(m * v, 2 * (p - 1 - r) + (v - 1) * p + 1))
+              << "rank " << r;
+        }
+      }
+    }
+  }
+}
+
+// Measured costs, in microseconds, with their latency: the published rate of 1F1B, by wall.
+TEST(ClosedForm, is_the_published_rate) {
+  const struct {
+    int m;
+    double f, b, c, rate;
+  } kRows[] = {{24, 18522, 18086 + 9337, 601, .2431},  {32, 18513, 18086 + 9331, 626, .1985},
+               {64, 18546, 18097 + 9321, 762, .1240},  {24, 29718, 29444 + 19927, 527, .2347},
+               {32, 29802, 29428 + 19530, 577, .1898}, {64, 29935, 29621 + 19388, 535, .1091}};
+  for (const auto& row : kRows) {
+    TimingOptions options = with_latency(row.c);
+    options.profile = Profile{.unit = *unit_named("us"),
+                              .tasks = {{"F", {}, {}, row.f, 0}, {"B", {}, {}, row.b, 0}},
+                              .links = {},
+                              .messages = {},
+                              .inputs = {},
+                              .control = {}};
+    const RunReport run = run_of("1f1b", {{"ranks", 8}}, row.m, options);
+    const auto wall = static_cast<double>(run.makespan.count());
+    const auto work = static_cast<double>(run.work.count());
+    EXPECT_EQ(run.work.count(), std::llround(row.m * (row.f + row.b) * 1000));
+    EXPECT_NEAR((wall - work) / wall, row.rate, 0.00005);
+  }
+}
+
+// ---------------------------------------------------------------- what is drawn
+
+TEST(Jitter, gives_the_same_bytes_for_the_same_seed_and_others_for_another) {
+  const auto text = [](std::uint64_t seed) {
+    const spec::Program program = compiled("bf");
+    trace::Record record;
+    TableRun run(program);
+    EXPECT_TRUE(
+        run.run(20, with_jitter("J3,tails=2:20,lognormal=0.5", seed), &record, true).status.ok());
+    return trace::events_text(run.storage.facts(), record);
+  };
+  EXPECT_EQ(text(7), text(7));
+  EXPECT_NE(text(7), text(8));
+}
+
+// Task and message durations by name, so that lanes of other programs compare.
+std::map<std::string, Time> durations(const std::string& what, const TimingOptions& options) {
+  spec::ElaborateOptions elaborate;
+  const spec::Program program = compiled(what, elaborate);
+  Timing timing;
+  EXPECT_TRUE(Timing::make(program, 6, options, timing).ok());
+  std::map<std::string, Time> found;
+  for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
+    for (int m = 0; m < 6; ++m) found[program.task_name(lane, m)] = timing.task({lane, m});
+  }
+  for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
+    const spec::Edge& e = spec::Program::at(program.edges, edge);
+    if (!program.crosses_ranks(e)) continue;
+    for (int m = 0; m < 6; ++m) {
+      found[program.task_name(e.producer, m) + " to " + program.lane_name(e.consumer)] =
+          timing.latency({edge, m});
+    }
+  }
+  return found;
+}
+
+TEST(Jitter, is_common_to_programs_that_are_compared) {
+  const TimingOptions options =
+      with_jitter("J2,uniform=0.3,lognormal=1,pareto=2.5,input=0.6,tails=30:20,exponential=0.5", 5);
+  const auto chain = durations("1f1b", options);
+  EXPECT_EQ(chain, durations("bf", options));
+  EXPECT_EQ(chain, durations("gpipe", options));
+  // A placement that numbers its lanes otherwise: the tasks of the same name.
+  const auto other = durations(R"(
+pipeline other {
+  microbatches any;  stages 4;  place s on 3 - s;
+  op X { needs F at here; }
+  op B backward { cost 2;  needs F at here, B at next; }
+  op F forward { cost 1;  needs F at prev; }
+  dispatch ready;
+})",
+                               options);
+  int common = 0;
+  for (const auto& [name, time] : chain) {
+    const auto found = other.find(name);
+    ASSERT_NE(found, other.end()) << name;
+    EXPECT_EQ(found->second, time) << name;
+    ++common;
+  }
+  EXPECT_GT(common, 60);
+}
+
+// Each has the mean that it should: within four deviations of the mean of many.
+TEST(Jitter, has_the_mean_that_it_says) {
+  constexpr int kMany = 4000;
+  const spec::Program program = compiled("1f1b");
+  const auto mean_of = [&](const std::string& spec, bool message) {
+    TimingOptions options = with_jitter(spec, 3);
+    options.latency = 0;
+    Timing timing;
+    EXPECT_TRUE(Timing::make(program, kMany, options, timing).ok());
+    double sum = 0;
+    for (int m = 0; m < kMany; ++m) {
+      const Time t = message ? timing.latency({1, m}) : timing.task({0, m});
+      sum += static_cast<double>(t.count()) / kUnit;
+    }
+    return sum / kMany;
+  };
+  EXPECT_NEAR(mean_of("J0", false), 1, 1e-12);
+  EXPECT_NEAR(mean_of("J1", false), 1.05, 0.012);
+  EXPECT_NEAR(mean_of("J3", false), 1.45, 0.05);
+  EXPECT_NEAR(mean_of("uniform=0.3", false), 1, 0.012);
+  EXPECT_NEAR(mean_of("lognormal=1", false), 1, 0.065);
+  EXPECT_NEAR(mean_of("pareto=3", false), 1, 0.06);
+  EXPECT_NEAR(mean_of("input=0.3", false), 1, 0.02);
+  EXPECT_NEAR(mean_of("slow=0:2.5", false), 2.5, 1e-12);
+  EXPECT_NEAR(mean_of("tails=2:20", true), 0.4, 0.18);
+  EXPECT_NEAR(mean_of("exponential=0.5", true), 0.5, 0.035);
+}
+
+TEST(Jitter, says_what_it_expects) {
+  for (const char* bad : {"J4", "J", "uniform", "uniform=2", "pareto=1", "slow=1", "slow=0.5:2",
+                          "tails=200:1", "x=1", "fifo=1", "lognormal=-1", ",", "input=nan"}) {
+    Jitter jitter;
+    EXPECT_THAT(Jitter::parse(bad, jitter).message(), HasSubstr("expected")) << bad;
+  }
+  const RunReport run = run_of("1f1b", {}, 2, with_jitter("slow=4:2"));
+  EXPECT_EQ(run.status.message(), "jitter 'slow=4:…': the ranks are 0 to 3");
+}
+
+TEST(Links, that_are_fifo_keep_the_order_of_messages) {
+  const spec::Program program = compiled("bf");
+  const auto overtakes = [&](const std::string& spec) {
+    trace::Record record;
+    EXPECT_TRUE(TableRun(program).run(64, with_jitter(spec, 2), &record).status.ok());
+    std::map<int, Time> last;
+    int found = 0;
+    for (const trace::MessageEvent& e : record.messages) {  // in the order of arrivals
+      if (e.sent < last[e.message.edge]) ++found;
+      last[e.message.edge] = std::max(last[e.message.edge], e.sent);
+    }
+    return found;
+  };
+  EXPECT_GT(overtakes("tails=10:20"), 5);
+  EXPECT_EQ(overtakes("tails=10:20,fifo"), 0);
+}
+
+// ---------------------------------------------------------------- links, engines, causes
+
+Time idle(const EngineReport& engine, trace::Cause cause) {
+  return engine.idle[static_cast<std::size_t>(cause)];
+}
+
+struct CauseCase {
+  const char* what;
+  const char* text;
+  int rank;
+  core::Engine engine;
+  trace::Cause cause;
+  std::int64_t idle;  // units of it
+};
+
+const CauseCase kCauses[] = {
+    {"a forward's way and back", R"(
+pipeline a { microbatches any; stages 2; place s on s;
+  op F { needs F at prev; }  op B { needs F at here, B at next; }
+  order o on r { F * 1; B * 1; F * (microbatches - 1); B * (microbatches - 1); }
+  dispatch in order o; })",
+     0, core::Engine::compute, trace::Cause::order, 2},
+    {"nothing else to do", R"(
+pipeline a { microbatches 1; stages 2; place s on s;
+  op F { needs F at prev; }  op B { needs F at here, B at next; }  dispatch ready; })",
+     0, core::Engine::compute, trace::Cause::input, 2},
+    {"room for one", R"(
+pipeline a { microbatches 2; stages 2; place s on s;
+  op F { needs F at prev; acquires x; }  op B { needs F at here, B at next; releases x; }
+  resource x per stage { capacity 1; }  dispatch ready; })",
+     0, core::Engine::compute, trace::Cause::room, 2},
+    {"the copy runs", R"(
+pipeline a { microbatches 1; stages 1; place s on s;
+  op F { }  op L reload on copy_in { cost 3; needs F at here; }  op B { needs L at here; }
+  dispatch ready; })",
+     0, core::Engine::compute, trace::Cause::engine, 3},
+};
+
+TEST(Causes, are_true) {
+  for (const CauseCase& c : kCauses) {
+    SCOPED_TRACE(c.what);
+    const auto made = spec::compile({"a.ripe", c.text});
+    if (!made.ok()) {
+      ADD_FAILURE() << spec::render({"a.ripe", c.text}, made.errors());
+      continue;
+    }
+    const spec::Program program = made.value();
+    trace::Record record;
+    const RunReport run =
+        TableRun(program).run(program.microbatches.max.value_or(2), {}, &record, true);
+    ASSERT_TRUE(run.status.ok() && !run.stuck) << run.status.message() << run.waiting;
+    const EngineReport& engine =
+        run.ranks[static_cast<std::size_t>(c.rank)][static_cast<std::size_t>(c.engine)];
+    EXPECT_EQ(idle(engine, c.cause), units(c.idle));
+    Time sum{0};
+    for (const Time t : engine.idle) sum += t;
+    EXPECT_EQ(sum, engine.last - engine.first - engine.busy) << "every interval has a cause";
+  }
+}
+
+TEST(Causes, of_a_slow_consumer_is_a_slot) {
+  const spec::Program program = compiled(R"(
+pipeline a { microbatches 3; stages 3; place s on s;
+  op F { cost s == 1 ? 4 : 1; needs F at prev via slots 1; }  dispatch ready; })");
+  TimingOptions options;
+  options.control = 0.5;
+  const RunReport run = TableRun(program).run(3, options, nullptr, true);
+  ASSERT_TRUE(run.status.ok());
+  // 0F1 ends at 2 and 1F0 starts at 1: the slot is free at 1, the sender knows at 1.5, and 0F1
+  // leaves at its end. 0F2 ends at 3; 1F1 starts at 5, and the grant arrives at 5.5.
+  EXPECT_EQ(run.controls, 6);
+  const EngineReport& middle = run.ranks[1][0];
+  EXPECT_EQ(middle.busy, units(12));
+  EXPECT_EQ(middle.last, units(13));
+}
+
+TEST(Run, that_sticks_says_who_waits_for_what) {
+  const spec::Program program = compiled(R"(
+pipeline stuck { microbatches 2; stages 2; place s on s;
+  op F { needs F at prev; acquires a; }  op B { needs F at here of all, B at next; releases a; }
+  resource a per stage { capacity 1; }  dispatch ready; })");
+  const RunReport run = TableRun(program).run(2);
+  EXPECT_TRUE(run.status.ok());
+  EXPECT_TRUE(run.stuck);
+  EXPECT_THAT(run.waiting, HasSubstr("rank 0: 0F1 waits for its turn, its engine or room"));
+  EXPECT_THAT(run.waiting, HasSubstr("rank 0: 0B0 waits for 0F1"));
+}
+
+TEST(Run, refuses_a_count_outside_the_range) {
+  const spec::Program program = compiled(
+      "\npipeline a { microbatches 2 .. 3; stages 1; place s on s; op F { } dispatch ready; }");
+  EXPECT_THAT(TableRun(program).run(4).status.message(),
+              HasSubstr("4 microbatches are outside"));
+}
+
+TEST(Bandwidth, keeps_a_way_busy_and_adds_to_latency) {
+  const spec::Program program = compiled(R"(
+pipeline a { microbatches 3; stages 2; place s on s; op F { needs F at prev; } dispatch ready; })");
+  TimingOptions options = with_latency(0.25);
+  options.bytes_per_second = 1000;  // a unit is a millisecond: 1 byte in 1 unit
+  options.message_bytes = 2;
+  trace::Record record;
+  ASSERT_TRUE(TableRun(program).run(3, options, &record).status.ok());
+  ASSERT_EQ(record.messages.size(), 3U);
+  // Sent at 1, 2, 3; each keeps the way for 2.
+  EXPECT_EQ(record.messages[0].arrived, Time{3'250'000});
+  EXPECT_EQ(record.messages[1].arrived, Time{5'250'000});
+  EXPECT_EQ(record.messages[2].arrived, Time{7'250'000});
+}
+
+TEST(Profile, is_read_and_its_most_exact_entry_counts) {
+  Profile profile;
+  ASSERT_EQ(Profile::parse(R"({"schema":"ripeline.profile/1","unit":"us",
+    "tasks":[{"op":"F","stage":1,"mean":7},{"op":"F","mean":5},{"op":"F","stage":1,"microbatch":2,"mean":9}],
+    "links":[{"from":0,"to":1,"latency":3},{"latency":2}], "inputs":[1,2,1], "control":0.5})",
+                           profile)
+                .message(),
+            "");
+  Profile again;
+  ASSERT_EQ(Profile::parse(profile.to_json(), again).message(), "");
+  EXPECT_EQ(again.to_json(), profile.to_json());
+  const spec::Program program = compiled("1f1b");
+  TimingOptions options;
+  options.profile = profile;
+  Timing timing;
+  ASSERT_EQ(Timing::make(program, 3, options, timing).message(), "");
+  EXPECT_EQ(timing.task({0, 0}), Time{5'000});   // 0F0
+  EXPECT_EQ(timing.task({2, 0}), Time{7'000});   // 1F0
+  EXPECT_EQ(timing.task({2, 1}), Time{14'000});  // its input is 2
+  EXPECT_EQ(timing.task({2, 2}), Time{9'000});
+  EXPECT_EQ(timing.task({1, 0}), Time{2'000});  // 0B0, of the program
+  for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
+    const spec::Edge& e = spec::Program::at(program.edges, edge);
+    if (!program.crosses_ranks(e)) continue;
+    const bool measured = spec::Program::at(program.lanes, e.producer).rank == 0;
+    EXPECT_EQ(timing.latency({edge, 0}), Time{measured ? 3'000 : 2'000});
+    EXPECT_EQ(timing.control(edge), Time{500});
+  }
+  EXPECT_THAT(Timing::make(program, 4, options, timing).message(),
+              HasSubstr("inputs of 3 microbatches, not 4"));
+  for (const char* bad :
+       {"", "[]", "{}", R"({"schema":"ripeline.profile/1","unit":"h"})",
+        R"({"schema":"ripeline.profile/2","unit":"us"})",
+        R"({"schema":"ripeline.profile/1","unit":"us","tasks":[{"op":"F"}]})",
+        R"({"schema":"ripeline.profile/1","unit":"us","tasks":[{"op":"F","mean":-1}]})"}) {
+    EXPECT_FALSE(Profile::parse(bad, profile).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::simulate

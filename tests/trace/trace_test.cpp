@@ -1,0 +1,205 @@
+// The trace file: what is written is read back, and what does not fit is refused with its reason.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/print.h"
+#include "simulate/interpreter.h"
+#include "spec/elaborate.h"
+#include "spec/library.h"
+#include "tests/runtime/ranks.h"
+#include "trace/read.h"
+#include "trace/scan.h"
+#include "trace/write.h"
+
+namespace ripeline::trace {
+namespace {
+
+using core::Time;
+using testing::HasSubstr;
+
+constexpr const char* kText = R"(
+pipeline rich {
+  microbatches 1 .. 9;
+  stages 3;
+  place s on s < 2 ? s : 0;
+  channel inbox per stage { slots 2; }
+  op F forward { needs F at prev via inbox;  acquires memory 3 leaving 1; }
+  op O offload on copy_out { needs F at here, F at prev of m - 1;  releases memory 3; }
+  op G reduce once { needs O at here of all; }
+  resource memory per rank { unit "MiB"; capacity 40; }
+  dispatch ready;
+}
+)";
+
+spec::Program program_of(const char* text) { return spec::compile({"rich.ripe", text}).value(); }
+
+Record some_events() {
+  Record record;
+  record.task(0, {0, 0}, Time{0}, Time{1'000'001});
+  record.task(3, {1, 8}, Time{1'000'001}, Time{1'000'001});
+  record.task(0, {3, 2}, Time{123'456'789'012'340}, Time{123'456'789'012'345});
+  record.message(3, {0, 7}, Time{-5}, Time{1'500});
+  record.idle.push_back({.rank = 1,
+                         .engine = core::Engine::copy_out,
+                         .cause = Cause::slot,
+                         .next = {1, 0},
+                         .start = Time{10},
+                         .end = Time{1'000'000},
+                         .step = 2});
+  record.idle.push_back(
+      {.rank = 0, .cause = Cause::done, .next = {}, .start = Time{10}, .end = Time{11}});
+  return record;
+}
+
+std::string written(const About& about, const Record& record) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/trace.json";
+  Writer writer(path, about);
+  writer.add(record);
+  EXPECT_TRUE(writer.finish().ok());
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(TraceFile, is_read_back_as_it_was_written) {
+  const spec::Program program = program_of(kText);
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 9,
+                                      .source = Source::simulated,
+                                      .seed = 18'446'744'073'709'551'615U,
+                                      .unit = {"us", 1000},
+                                      .costs = "a \"profile\"\n"});
+  const std::string text = written(about, some_events());
+  File file;
+  ASSERT_EQ(read_text(text, file).message(), "");
+  EXPECT_EQ(file.record, some_events());
+  EXPECT_EQ(file.about.run, about.run);
+  EXPECT_EQ(file.about.to_json(), about.to_json());
+  EXPECT_EQ(file.about.facts().ops.size(), program.ops.size());
+  EXPECT_EQ(core::task_name(file.about.facts(), {0, 3}), core::task_name(storage.facts(), {0, 3}));
+  EXPECT_EQ(core::pool_name(file.about.facts(), 0), "memory of rank 0");
+  EXPECT_EQ(file.about.facts().pools[0].unit, "MiB");
+  EXPECT_EQ(file.about.facts().inboxes[0].channel, "inbox");
+  EXPECT_TRUE(nlohmann::json::accept(text));
+}
+
+TEST(TraceFile, outlives_the_facts_that_it_was_made_of) {
+  File file;
+  {
+    const spec::Program program = program_of(kText);
+    const simulate::FactsStorage storage(program, {});
+    const About about(storage.facts(), {.microbatches = 9});
+    ASSERT_TRUE(read_text(written(about, some_events()), file).ok());
+  }
+  File moved = std::move(file);
+  EXPECT_EQ(moved.about.facts().name, "rich");
+  EXPECT_EQ(moved.about.facts().ops[1].name, "O");
+}
+
+TEST(TraceFile, of_many_blocks_and_of_texts_of_ranks_is_whole) {
+  const spec::Program program = program_of(kText);
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 9});
+  Record record;
+  for (int i = 0; i < 40'000; ++i) record.task(i, {i % 3, i % 9}, Time{i}, Time{2 * i});
+  File file;
+  const std::string text = written(about, record);
+  ASSERT_GT(text.size(), std::size_t{3'000'000}) << "more than one block";
+  ASSERT_TRUE(read_text(text, file).ok());
+  EXPECT_EQ(file.record, record);
+
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/ranks.json";
+  const std::string events = events_text(storage.facts(), some_events());
+  ASSERT_TRUE(write_texts(path, about, {"", events, "", events}).ok());
+  ASSERT_EQ(read(path, file).message(), "");
+  EXPECT_EQ(file.record.tasks.size(), 2 * some_events().tasks.size());
+  EXPECT_EQ(file.record.idle.size(), 2 * some_events().idle.size());
+}
+
+// What another program made of it: pretty-printed, fields in another order, more events.
+TEST(TraceFile, may_be_rewritten_by_another_program) {
+  const spec::Program program = program_of(kText);
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 9});
+  auto json = nlohmann::json::parse(written(about, some_events()));
+  json["traceEvents"].push_back(
+      {{"ph", "C"}, {"name", "x, \\\"y\\\" [{"}, {"args", {{"a", {1, true}}}}});
+  json["traceEvents"].push_back(
+      {{"ph", "X"}, {"tid", "GPU"}, {"ts", 1e3}, {"args", {{"lane", "fast"}}}});
+  json["another"] = {{"field", {-1.5e-3, nullptr, ""}}};
+  File file;
+  ASSERT_EQ(read_text(json.dump(2), file).message(), "");
+  EXPECT_EQ(file.record.messages, some_events().messages);
+  EXPECT_EQ(file.record.idle, some_events().idle);
+  EXPECT_EQ(file.record.tasks.size(), 3U);
+}
+
+TEST(TraceFile, that_does_not_fit_is_refused) {
+  const spec::Program program = program_of(kText);
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 9});
+  const std::string good = written(about, some_events());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, text.npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  const struct {
+    std::string text;
+    const char* says;
+  } kCases[] = {
+      {"", "no JSON of a trace at byte 0"},
+      {"[]", "no JSON of a trace at byte 0"},
+      {"{}", "it has no otherData"},
+      {R"({"traceEvents":[]})", "it has no otherData"},
+      {with("traceEvents", "events"), "it has no traceEvents"},
+      {with("ripeline.trace/2", "ripeline.trace/1"), "its schema is 'ripeline.trace/1'"},
+      {with("\"compute\"", "\"gpu\""), "otherData: 'gpu' is not known"},
+      {with("\"pools\"", "\"puddles\""), "key 'pools' not found"},
+      {with("\"lane\":0", "\"lane\":99"), "a task is not of its program"},
+      {with("\"microbatch\":8", "\"microbatch\":9"), "a task is not of its program"},
+      {with("\"edge\":0", "\"edge\":77"), "a message is not of its program"},
+      {with("\"pid\":1,\"tid\":1,\"ts\"", "\"pid\":3,\"tid\":1,\"ts\""), "an idle interval is not"},
+      {good.substr(0, good.size() - 20), "no JSON of a trace at byte"},
+      {good.substr(0, 100), "no JSON of a trace at byte"},
+      {with("\"ts\":0,", "\"ts\":1e99,"), "no JSON of a trace at byte"},
+  };
+  for (const auto& c : kCases) {
+    File file;
+    EXPECT_THAT(read_text(c.text, file).message(), HasSubstr(c.says));
+  }
+  File file;
+  EXPECT_THAT(read("/nowhere/trace.json", file).message(),
+              HasSubstr("/nowhere/trace.json: cannot be read"));
+  Writer nowhere("/nowhere/trace.json", about);
+  EXPECT_THAT(nowhere.finish().message(), HasSubstr("/nowhere/trace.json: cannot be written"));
+}
+
+TEST(Scan, reads_microseconds_as_nanoseconds) {
+  const struct {
+    const char* text;
+    std::int64_t nanoseconds;
+  } kCases[] = {{"0", 0},        {"1", 1000},         {"1.5", 1500},      {"0.001", 1},
+                {"-0.25", -250}, {"12.34567", 12345}, {"1e3", 1'000'000}, {"1.25E+1", 12500}};
+  for (const auto& c : kCases) {
+    Scan scan(c.text);
+    EXPECT_EQ(scan.nanoseconds(), c.nanoseconds) << c.text;
+    EXPECT_FALSE(scan.failed()) << c.text;
+  }
+  for (const char* bad : {"", "x", "1.5.5", "--1", "99999999999999999999", "1e40", "nan"}) {
+    Scan scan(bad);
+    scan.nanoseconds();
+    EXPECT_TRUE(scan.failed()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::trace

@@ -1,0 +1,233 @@
+#include "trace/about.h"
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+namespace ripeline::trace {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "ripeline.trace/2";
+constexpr std::array kSources = {"simulated", "emulated", "trained"};
+constexpr std::array kEngines = {"compute", "copy_out", "copy_in"};
+constexpr std::array kOfs = {"same", "before", "all"};
+constexpr std::array kKinds = {"plain",  "forward", "backward", "backward_input", "backward_weight",
+                               "reduce", "offload", "reload",   "recompute",      "user"};
+
+template <class Enum, std::size_t n>
+const char* word(const std::array<const char*, n>& words, Enum value) {
+  return words[static_cast<std::size_t>(value)];
+}
+
+template <class Enum, std::size_t n>
+Enum value_of(const std::array<const char*, n>& words, const json& text) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (text.get_ref<const std::string&>() == words[i]) return static_cast<Enum>(i);
+  }
+  throw std::runtime_error("'" + text.get<std::string>() + "' is not known");
+}
+
+std::string hash_text(std::uint64_t hash) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return text.data();
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+template <class Container>
+void require_index(std::int64_t i, const Container& of, const char* what) {
+  require(i >= 0 && static_cast<std::size_t>(i) < of.size(), what);
+}
+
+// Ids that users of the facts index with.
+void check(const core::ProgramFacts& f) {
+  require(f.ranks >= 1 && f.stages >= 0, "there are no ranks");
+  int rank = 0;
+  for (const core::LaneFacts& lane : f.lanes) {
+    require_index(lane.op, f.ops, "a lane has no such op");
+    require(lane.rank >= rank && lane.rank < f.ranks, "lanes are not rank by rank");
+    require(lane.stage >= 0 && lane.stage < f.stages, "a lane has no such stage");
+    rank = lane.rank;
+  }
+  for (const core::EdgeFacts& edge : f.edges) {
+    require_index(edge.producer, f.lanes, "an edge has no such producer");
+    require_index(edge.consumer, f.lanes, "an edge has no such consumer");
+    if (edge.inbox != -1) require_index(edge.inbox, f.inboxes, "an edge has no such inbox");
+  }
+  for (const core::PoolFacts& pool : f.pools) {
+    require(pool.rank >= 0 && pool.rank < f.ranks, "a pool has no such rank");
+  }
+  core::LaneId lane = 0;
+  for (const core::UseFacts& use : f.uses) {
+    require_index(use.lane, f.lanes, "a use has no such lane");
+    require_index(use.pool, f.pools, "a use has no such pool");
+    require(use.lane >= lane, "uses are not by lane");
+    lane = use.lane;
+  }
+}
+
+}  // namespace
+
+const char* name_of(Source source) { return word(kSources, source); }
+
+void About::copy(const core::ProgramFacts& f) {
+  // All names first: the views into them must not move.
+  names_.emplace_back(f.name);
+  for (const core::OpFacts& op : f.ops) names_.emplace_back(op.name);
+  for (const core::PoolFacts& pool : f.pools) {
+    names_.emplace_back(pool.resource);
+    names_.emplace_back(pool.unit);
+  }
+  for (const core::InboxFacts& inbox : f.inboxes) names_.emplace_back(inbox.channel);
+  std::size_t name = 1;
+  for (const core::OpFacts& op : f.ops) ops_.push_back({names_[name++], op.kind});
+  pools_.assign(f.pools.begin(), f.pools.end());
+  for (core::PoolFacts& pool : pools_) {
+    pool.resource = names_[name++];
+    pool.unit = names_[name++];
+  }
+  inboxes_.assign(f.inboxes.begin(), f.inboxes.end());
+  for (core::InboxFacts& inbox : inboxes_) inbox.channel = names_[name++];
+  lanes_.assign(f.lanes.begin(), f.lanes.end());
+  edges_.assign(f.edges.begin(), f.edges.end());
+  uses_.assign(f.uses.begin(), f.uses.end());
+  facts_ = f;
+  facts_.name = names_[0];
+  facts_.ops = ops_;
+  facts_.lanes = lanes_;
+  facts_.edges = edges_;
+  facts_.pools = pools_;
+  facts_.uses = uses_;
+  facts_.inboxes = inboxes_;
+}
+
+std::string About::to_json() const {
+  const core::ProgramFacts& f = facts_;
+  json about = {{"schema", kSchema},
+                {"program", std::string(f.name)},
+                {"hash", hash_text(f.hash)},
+                {"proved", f.proved},
+                {"ranks", f.ranks},
+                {"stages", f.stages},
+                {"microbatches", run.microbatches},
+                {"range", {f.min_microbatches, f.max_microbatches}},
+                {"source", name_of(run.source)},
+                {"unit", {{"name", run.unit.name}, {"nanoseconds", run.unit.nanoseconds}}},
+                {"costs", run.costs}};
+  about["seed"] = run.seed ? json(*run.seed) : json();
+  for (const char* table : {"ops", "lanes", "edges", "pools", "uses", "inboxes"}) {
+    about[table] = json::array();
+  }
+  for (const core::OpFacts& op : f.ops) {
+    about["ops"].push_back({std::string(op.name), word(kKinds, op.kind)});
+  }
+  for (const core::LaneFacts& l : f.lanes) {
+    about["lanes"].push_back({l.op, l.stage, l.rank, l.chunk, word(kEngines, l.engine), l.once});
+  }
+  for (const core::EdgeFacts& e : f.edges) {
+    about["edges"].push_back(
+        {e.producer, e.consumer, word(kOfs, e.of), e.inbox, e.fifo, e.rendezvous});
+  }
+  for (const core::PoolFacts& p : f.pools) {
+    about["pools"].push_back(
+        {std::string(p.resource), std::string(p.unit), p.rank, p.stage, p.bound, p.capacity});
+  }
+  for (const core::UseFacts& u : f.uses) {
+    about["uses"].push_back({u.lane, u.pool, u.acquires, u.releases, u.leaving});
+  }
+  for (const core::InboxFacts& i : f.inboxes) {
+    about["inboxes"].push_back({std::string(i.channel), i.rank, i.stage, i.slots});
+  }
+  return about.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+namespace {
+
+void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpFacts>& ops,
+                 std::vector<core::LaneFacts>& lanes, std::vector<core::EdgeFacts>& edges,
+                 std::vector<core::UseFacts>& uses) {
+  for (const json& row : about.at("ops")) {
+    ops.push_back(
+        {row.at(0).get_ref<const std::string&>(), value_of<core::OpKind>(kKinds, row.at(1))});
+  }
+  for (const json& row : about.at("lanes")) {
+    lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),
+                     value_of<core::Engine>(kEngines, row.at(4)), row.at(5)});
+  }
+  for (const json& row : about.at("edges")) {
+    edges.push_back({row.at(0), row.at(1), value_of<core::Of>(kOfs, row.at(2)), row.at(3),
+                     row.at(4), row.at(5)});
+  }
+  for (const json& row : about.at("uses")) {
+    uses.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4)});
+  }
+  f.ops = ops;
+  f.lanes = lanes;
+  f.edges = edges;
+  f.uses = uses;
+}
+
+Run run_of(const json& about) {
+  Run run;
+  run.microbatches = about.at("microbatches");
+  run.source = value_of<Source>(kSources, about.at("source"));
+  if (!about.at("seed").is_null()) run.seed = about.at("seed").get<std::uint64_t>();
+  run.unit = {about.at("unit").at("name"), about.at("unit").at("nanoseconds")};
+  run.costs = about.value("costs", "");
+  require(run.microbatches >= 0, "there are fewer than 0 microbatches");
+  require(run.unit.nanoseconds > 0, "the unit is no longer than 0");
+  return run;
+}
+
+}  // namespace
+
+core::Status About::from_json(const std::string& text, About& about) {
+  try {
+    const json j = json::parse(text);
+    const std::string schema = j.at("schema");
+    if (schema != kSchema) {
+      return {core::StatusCode::invalid,
+              "its schema is '" + schema + "', and '" + kSchema + "' is what this reads"};
+    }
+    core::ProgramFacts f{};
+    f.core_version = core::kCoreVersion;
+    f.name = j.at("program").get_ref<const std::string&>();
+    f.hash = std::stoull(j.at("hash").get<std::string>(), nullptr, 16);
+    f.proved = j.at("proved");
+    f.ranks = j.at("ranks");
+    f.stages = j.at("stages");
+    f.min_microbatches = j.at("range").at(0);
+    f.max_microbatches = j.at("range").at(1);
+    std::vector<core::OpFacts> ops;
+    std::vector<core::LaneFacts> lanes;
+    std::vector<core::EdgeFacts> edges;
+    std::vector<core::UseFacts> uses;
+    read_tables(j, f, ops, lanes, edges, uses);
+    std::vector<core::PoolFacts> pools;
+    for (const json& row : j.at("pools")) {
+      pools.push_back({row.at(0).get_ref<const std::string&>(),
+                       row.at(1).get_ref<const std::string&>(), row.at(2), row.at(3), row.at(4),
+                       row.at(5)});
+    }
+    std::vector<core::InboxFacts> inboxes;
+    for (const json& row : j.at("inboxes")) {
+      inboxes.push_back({row.at(0).get_ref<const std::string&>(), row.at(1), row.at(2), row.at(3)});
+    }
+    f.pools = pools;
+    f.inboxes = inboxes;
+    check(f);
+    about = About(f, run_of(j));  // copies what the views point to
+    return {};
+  } catch (const std::exception& e) {
+    return {core::StatusCode::invalid, std::string("otherData: ") + e.what()};
+  }
+}
+
+}  // namespace ripeline::trace

@@ -1,0 +1,68 @@
+// About: what a trace says of its run, so that a reader needs nothing but the file.
+//
+// It owns a copy of the program's facts. Movable; immutable but for `run`. to_json and from_json
+// are `otherData` of the file (docs/formats.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/facts.h"
+#include "core/status.h"
+
+namespace ripeline::trace {
+
+// Where the times come from.
+enum class Source : std::uint8_t { simulated, emulated, trained };
+[[nodiscard]] const char* name_of(Source source);
+
+// What a duration of 1 is called where costs have a unit, and how long it is on the trace's clock.
+struct Unit {
+  std::string name = "ms";
+  std::int64_t nanoseconds = 1'000'000;
+  bool operator==(const Unit&) const = default;
+};
+
+struct Run {
+  int microbatches = 0;  // the most of any step
+  Source source = Source::trained;
+  std::optional<std::uint64_t> seed = std::nullopt;  // of what was drawn
+  Unit unit = {};
+  std::string costs = {};  // for people: where costs and jitter come from
+  bool operator==(const Run&) const = default;
+};
+
+class About {
+ public:
+  About() = default;
+  About(const core::ProgramFacts& facts, Run what) : run(std::move(what)) { copy(facts); }
+  About(About&&) = default;
+  About& operator=(About&&) = default;
+  About(const About&) = delete;
+  About& operator=(const About&) = delete;
+
+  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_; }
+
+  [[nodiscard]] std::string to_json() const;
+  // Replaces `about`; fails by status with what is missing or does not fit together.
+  static core::Status from_json(const std::string& text, About& about);
+
+  Run run;
+
+ private:
+  void copy(const core::ProgramFacts& facts);
+
+  // Never resized once views into them are made; a move keeps what the views point to.
+  std::vector<std::string> names_;
+  std::vector<core::OpFacts> ops_;
+  std::vector<core::LaneFacts> lanes_;
+  std::vector<core::EdgeFacts> edges_;
+  std::vector<core::PoolFacts> pools_;
+  std::vector<core::UseFacts> uses_;
+  std::vector<core::InboxFacts> inboxes_;
+  core::ProgramFacts facts_{};
+};
+
+}  // namespace ripeline::trace

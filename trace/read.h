@@ -1,0 +1,24 @@
+// Reading a trace back: the facts of its program and every event.
+//
+// Reads what trace/write.h writes, and what another program made of it: fields in any order, more
+// fields, other events (which are left out). Events are in the order of the file.
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+#include "trace/about.h"
+#include "trace/record.h"
+
+namespace ripeline::trace {
+
+struct File {
+  About about;
+  Record record;
+};
+
+// Fails by status with the file and what is wrong with it.
+core::Status read(const std::string& path, File& file);
+core::Status read_text(const std::string& text, File& file);
+
+}  // namespace ripeline::trace

@@ -1,0 +1,194 @@
+#include "trace/write.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace ripeline::trace {
+namespace {
+
+constexpr std::size_t kBuffer = 1 << 20;
+constexpr std::array<std::string_view, 4> kThreads = {"compute", "copy_out", "copy_in", "messages"};
+constexpr int kMessages = 3;
+
+// Appends text to a buffer, without a stream's or a printf's cost.
+class Text {
+ public:
+  explicit Text(std::string& out) : out_(out) {}
+
+  Text& operator<<(std::string_view text) {
+    out_.append(text);
+    return *this;
+  }
+  Text& operator<<(std::int64_t number) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    out_.append(digits.data(), end);
+    return *this;
+  }
+  // Microseconds, exact: 1500 ns is 1.5.
+  Text& operator<<(core::Time time) {
+    std::int64_t ns = time.count();
+    if (ns < 0) {
+      out_ += '-';
+      ns = -ns;
+    }
+    *this << ns / 1000;
+    if (const std::int64_t rest = ns % 1000; rest != 0) {
+      const std::array<char, 4> digits = {'.', static_cast<char>('0' + rest / 100),
+                                          static_cast<char>('0' + rest / 10 % 10),
+                                          static_cast<char>('0' + rest % 10)};
+      std::size_t length = digits.size();
+      while (digits[length - 1] == '0') --length;
+      out_.append(digits.data(), length);
+    }
+    return *this;
+  }
+  // The comma between objects.
+  void next() {
+    if (!out_.empty()) out_ += ",\n";
+  }
+
+ private:
+  std::string& out_;
+};
+
+// Names of ops are identifiers of the language: nothing in them needs an escape.
+Text& put_task(Text& text, const core::ProgramFacts& facts, core::Task task) {
+  const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(task.lane)];
+  return text << std::int64_t{lane.stage} << facts.ops[static_cast<std::size_t>(lane.op)].name
+              << std::int64_t{task.microbatch};
+}
+
+void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& e) {
+  const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
+  Text text(out);
+  text.next();
+  text << R"({"ph":"X","name":")";
+  put_task(text, facts, e.task) << R"(","cat":")"
+                                << facts.ops[static_cast<std::size_t>(lane.op)].name
+                                << R"(","pid":)" << std::int64_t{lane.rank} << R"(,"tid":)"
+                                << static_cast<std::int64_t>(lane.engine) << R"(,"ts":)" << e.start
+                                << R"(,"dur":)" << e.end - e.start << R"(,"args":{"step":)"
+                                << e.step << R"(,"lane":)" << std::int64_t{e.task.lane}
+                                << R"(,"microbatch":)" << std::int64_t{e.task.microbatch} << "}}";
+}
+
+void append(std::string& out, const core::ProgramFacts& facts, const MessageEvent& e) {
+  const core::EdgeFacts& edge = facts.edges[static_cast<std::size_t>(e.message.edge)];
+  const int to = facts.lanes[static_cast<std::size_t>(edge.consumer)].rank;
+  Text text(out);
+  text.next();
+  text << R"({"ph":"i","s":"t","name":")";
+  put_task(text, facts, {edge.producer, e.message.microbatch})
+      << R"( arrives","cat":"message","pid":)" << std::int64_t{to} << R"(,"tid":)"
+      << std::int64_t{kMessages} << R"(,"ts":)" << e.arrived << R"(,"args":{"step":)" << e.step
+      << R"(,"edge":)" << std::int64_t{e.message.edge} << R"(,"microbatch":)"
+      << std::int64_t{e.message.microbatch} << R"(,"sent":)" << e.sent << "}}";
+}
+
+void append(std::string& out, const core::ProgramFacts& facts, const IdleEvent& e) {
+  Text text(out);
+  text.next();
+  text << R"({"ph":"X","name":")" << text_of(e.cause);
+  if (e.next.lane >= 0) put_task(text << ", then ", facts, e.next);
+  text << R"(","cat":"idle","pid":)" << std::int64_t{e.rank} << R"(,"tid":)"
+       << static_cast<std::int64_t>(e.engine) << R"(,"ts":)" << e.start << R"(,"dur":)"
+       << e.end - e.start << R"(,"args":{"step":)" << e.step << R"(,"cause":")" << word_of(e.cause)
+       << "\"";
+  if (e.next.lane >= 0) {
+    text << R"(,"lane":)" << std::int64_t{e.next.lane} << R"(,"microbatch":)"
+         << std::int64_t{e.next.microbatch};
+  }
+  text << "}}";
+}
+
+// Names of the processes and threads.
+void append_names(std::string& out, const core::ProgramFacts& facts) {
+  std::set<std::pair<int, int>> threads;
+  for (const core::LaneFacts& lane : facts.lanes) {
+    threads.insert({lane.rank, static_cast<int>(lane.engine)});
+    threads.insert({lane.rank, kMessages});
+  }
+  Text text(out);
+  for (int rank = 0; rank < facts.ranks; ++rank) {
+    text.next();
+    text << R"({"ph":"M","name":"process_name","pid":)" << std::int64_t{rank}
+         << R"(,"args":{"name":"rank )" << std::int64_t{rank} << R"("}})";
+  }
+  for (const auto& [rank, thread] : threads) {
+    text.next();
+    text << R"({"ph":"M","name":"thread_name","pid":)" << std::int64_t{rank} << R"(,"tid":)"
+         << std::int64_t{thread} << R"(,"args":{"name":")"
+         << kThreads[static_cast<std::size_t>(thread)] << R"("}})";
+  }
+}
+
+}  // namespace
+
+std::string events_text(const core::ProgramFacts& facts, const Record& record) {
+  std::string text;
+  for (const TaskEvent& e : record.tasks) append(text, facts, e);
+  for (const MessageEvent& e : record.messages) append(text, facts, e);
+  for (const IdleEvent& e : record.idle) append(text, facts, e);
+  return text;
+}
+
+Writer::Writer(std::string path, const About& about)
+    : path_(std::move(path)), about_(about), out_(path_, std::ios::binary) {
+  if (!out_) error_ = errno;
+  out_ << "{\"displayTimeUnit\":\"ms\",\"otherData\":" << about.to_json()
+       << ",\n\"traceEvents\":[\n";
+  buffer_.reserve(kBuffer + 1024);
+  append_names(buffer_, about.facts());
+}
+
+void Writer::flush() {
+  out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  buffer_.clear();
+}
+
+void Writer::add(const Record& record) {
+  const auto add_all = [&](const auto& events) {
+    for (const auto& e : events) {
+      append(buffer_, about_.facts(), e);
+      if (buffer_.size() < kBuffer) continue;
+      flush();
+      // Keeps the next object's comma: there is always something before it.
+      buffer_ += '\n';
+    }
+  };
+  add_all(record.tasks);
+  add_all(record.messages);
+  add_all(record.idle);
+}
+
+void Writer::add_text(const std::string& events) {
+  if (events.empty()) return;
+  Text(buffer_).next();
+  buffer_ += events;
+  flush();
+  buffer_ += '\n';
+}
+
+core::Status Writer::finish() {
+  buffer_ += "\n]}\n";
+  flush();
+  out_.flush();
+  if (out_) return {};
+  const int error = error_ != 0 ? error_ : errno;
+  return {core::StatusCode::failed, path_ + ": cannot be written: " + std::strerror(error)};
+}
+
+core::Status write_texts(const std::string& path, const About& about,
+                         const std::vector<std::string>& events_by_rank) {
+  Writer writer(path, about);
+  for (const std::string& events : events_by_rank) writer.add_text(events);
+  return writer.finish();
+}
+
+}  // namespace ripeline::trace
