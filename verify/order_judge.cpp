@@ -433,14 +433,11 @@ MemoryFinding OrderJudge::memory_of_engines() {
   MemoryFinding found;
   const bool all_counts = graphs_.empty() && !cuts_.empty();
   found.finding = {.outcome = Outcome::proved, .method = "structure"};  // guards keep to capacities
-  if (!program_.assertions.empty()) {
-    if (all_counts) found.finding = asserted_peaks();
-    if (!all_counts || found.finding.outcome != Outcome::proved) {
-      found.finding = asserted_peaks_by_states();
-    }
-  }
+  if (all_counts) found.finding = asserted_peaks();
+  const bool by_cuts = all_counts && found.finding.outcome == Outcome::proved;
+  if (!by_cuts && !program_.assertions.empty()) found.finding = asserted_peaks_by_states();
   if (found.finding.outcome != Outcome::proved) return found;
-  if (all_counts) {
+  if (by_cuts) {
     found.peaks = peaks_by_cuts(std::vector<std::int64_t>(program_.pools.size(), 0));
   } else {
     for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);

@@ -19,16 +19,7 @@ constexpr std::uint64_t kPrograms = 4'000;
 // for what verify does not follow as far as that.
 std::int64_t most_open(const std::string& feature) {
   static const std::map<std::string, std::int64_t> kMore = {
-      {"join", 4},
-      {"engine copy_in", 11},
-      {"engine copy_out", 11},
-      {"needs of", 12},
-      {"needs of all", 4},
-      {"once", 4},
-      {"link fifo", 8},
-      {"link slots", 5},
-      {"channel", 6},
-      {"link rendezvous", 5},
+      {"link fifo", 2},
   };
   const auto it = kMore.find(feature);
   return it == kMore.end() ? 1 : it->second;
