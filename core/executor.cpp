@@ -134,6 +134,12 @@ Status Executor::granted(std::int64_t step, Message message, Time now) {
   return {};
 }
 
+Status Executor::let_go(Message message) {
+  if (!failure_.ok()) return failure_;
+  const std::string why = links_.let_go(message);
+  return why.empty() ? Status{} : invalid(why);
+}
+
 Status Executor::keep_early(const Early& early) {
   const char* what = early.announced ? "was announced" : "has arrived";
   if (early.step < 0) {

@@ -49,6 +49,10 @@ class Executor {
   Status announced(std::int64_t step, Message message, std::int32_t ordinal = 0);
   // The receiver gave the command grant.
   Status granted(std::int64_t step, Message message, Time now);
+  // For who repeats a recorded run and so decides what timing decides: a message that waits for a
+  // slot of its own link leaves once it is let go, into a free one, and not the earliest first.
+  void hold_back(bool value) { links_.hold_back(value); }
+  Status let_go(Message message);
   Status finished(Task task, Time now);
   // The work failed: the executor stops with this status.
   void failed(Status status);

@@ -137,8 +137,20 @@ std::string Links::granted(Message message) {
   return {};
 }
 
+std::string Links::let_go(Message message) {
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const Waiting& w) { return w.message == message; });
+  if (found == waiting_.end() || is_announced(edge(message.edge))) {
+    return "a message of edge " + std::to_string(message.edge) + ", microbatch " +
+           std::to_string(message.microbatch) + " does not wait for a slot of its own link";
+  }
+  found->granted = true;
+  return {};
+}
+
 bool Links::may_leave(const Waiting& waiting) {
   if (is_announced(edge(waiting.message.edge))) return waiting.granted;
+  if (held_back_ && !waiting.granted) return false;
   Outgoing& out = *outgoing(waiting.message.edge);
   if (out.credits == 0) return false;
   --out.credits;

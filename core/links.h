@@ -5,8 +5,9 @@
 // edge's messages of the step, in the order in which the producer's tasks ended.
 //   * A slot for each message: it leaves at once.
 //   * An inbox of its own edge: the sender begins the step with a credit for each slot. A message
-//     takes one to leave, the earliest first; when the task that needs it starts, the receiver
-//     frees the slot and grants the message, which gives the credit back.
+//     takes one to leave, the earliest first (held back: the one that is let go); when the task
+//     that needs it starts, the receiver frees the slot and grants the message, which gives the
+//     credit back.
 //   * A channel: the sender announces the message. The receiver gives a free slot to the earliest
 //     announced and grants that message, which then leaves.
 //   * A rendezvous: the sender announces the message, and its engine is busy until the receiver
@@ -39,6 +40,8 @@ class Links {
   // As sender.
   void ended(Task task);
   [[nodiscard]] std::string granted(Message message);
+  void hold_back(bool value) { held_back_ = value; }
+  [[nodiscard]] std::string let_go(Message message);
   [[nodiscard]] bool hands_over(Engine engine) const {
     return handing_[static_cast<std::size_t>(engine)] > 0;
   }
@@ -80,7 +83,7 @@ class Links {
   struct Waiting {
     Message message;
     std::int32_t ordinal = 0;
-    bool granted = false;
+    bool granted = false;  // or let go
   };
   struct Incoming {
     std::int32_t handed_over = 0;  // of a fifo edge: the next ordinal to hand over
@@ -118,6 +121,7 @@ class Links {
   std::vector<Waiting> waiting_;    // to leave, in the order of ends
   std::vector<Command> due_;        // send, announce and grant
   std::int64_t lent_ = 0;           // credits that are not back
+  bool held_back_ = false;          // what waits for slots of its own link
   std::array<int, 3> handing_{};    // per engine: rendezvous messages that are not granted
 
   std::vector<std::uint8_t> state_;    // per own edge and microbatch

@@ -78,6 +78,7 @@ class Replaying {
   bool begin() {
     for (int rank = 0; rank < program_.ranks; ++rank) {
       ranks_.push_back(std::make_unique<Rank>(make_(rank), rank));
+      ranks_.back()->executor.hold_back(true);
       const core::Status status = ranks_.back()->executor.begin_step(0, run_.microbatches, {});
       if (!status.ok()) return differ(status.message());
     }
@@ -100,15 +101,21 @@ class Replaying {
     return false;
   }
 
-  bool arrive(Rank& rank, core::Message message) {
-    // Its announcement comes only now, so that it takes a slot when the run says.
+  // It is announced or let go only now, so that it takes a slot when the run says.
+  bool take_slot(Rank& rank, core::Message message) {
+    const spec::Edge& edge = Program::at(program_.edges, message.edge);
+    const bool own = edge.inbox >= 0 && Program::at(program_.inboxes, edge.inbox).channel.empty();
+    if (own) return accepted(rank_of(edge.producer).executor.let_go(message)) && settle();
     const auto announced = std::find_if(announced_.begin(), announced_.end(),
                                         [&](const auto& c) { return c.message == message; });
-    if (announced != announced_.end()) {
-      const std::int32_t ordinal = announced->ordinal;
-      announced_.erase(announced);
-      if (!accepted(rank.executor.announced(0, message, ordinal)) || !settle()) return false;
-    }
+    if (announced == announced_.end()) return true;
+    const std::int32_t ordinal = announced->ordinal;
+    announced_.erase(announced);
+    return accepted(rank.executor.announced(0, message, ordinal)) && settle();
+  }
+
+  bool arrive(Rank& rank, core::Message message) {
+    if (!take_slot(rank, message)) return false;
     arrived_.push_back(message);
     const auto sent = std::find_if(sent_.begin(), sent_.end(),
                                    [&](const core::Command& c) { return c.message == message; });
@@ -192,11 +199,11 @@ class Replaying {
       core::Executor& to = rank_of(Program::at(program_.edges, c.message.edge).consumer).executor;
       if (!accepted(to.announced(0, c.message, c.ordinal))) return;
     }
+    for (const auto& rank : ranks_) rank->executor.hold_back(false);
     if (!settle()) return;
     std::vector<core::Task> started;
     bool done = true;
     for (const auto& rank : ranks_) {
-      if (!poll(*rank, started)) return;
       done = done && rank->executor.step_done();
       out_.state += rank->executor.waiting(static_cast<int>(program_.lanes.size()));
     }
@@ -204,6 +211,9 @@ class Replaying {
       const int rank = Program::at(program_.pools, pool).rank;
       out_.state += fmt::format("{} held {}\n", program_.pool_name(pool),
                                 ranks_[static_cast<std::size_t>(rank)]->ledger.held(pool));
+    }
+    for (const auto& rank : ranks_) {
+      if (!poll(*rank, started)) return;
     }
     for (const core::Message m : arrived_) {
       const auto is_it = [m](const core::Command& c) { return c.message == m; };

@@ -2,10 +2,9 @@
 //
 // The run comes from `ripeline verify --format json` (verify::read_run). Executors are asked for
 // their next task only when the run says that one starts, so they must choose what the run chose;
-// messages are announced and handed over when it says that they arrive, and grants take no time. Of
-// the messages that wait for slots of their own link an executor sends the earliest: a run in which
-// another one comes first is not its, and the difference says so. The arbiters may be generated or
-// interpreted: the end must be the same. One thread.
+// messages are announced, or let go into a slot of their own link, and handed over when it says
+// that they arrive, and grants take no time: who of several takes a slot is the run's to say. The
+// arbiters may be generated or interpreted: the end must be the same. One thread.
 #pragma once
 
 #include <functional>

@@ -103,6 +103,27 @@ void expect_refused(const Status& status, const std::string& message) {
   EXPECT_EQ(status.message(), message);
 }
 
+TEST(Links, held_back_messages_leave_when_they_are_let_go_in_any_order) {
+  const Two two({{0, 2, Of::same, 0}}, {{"", 1, 1, 1}});
+  Rank sender(two, 0);
+  sender.executor.hold_back(true);
+  begin(sender, 4);
+  for (int m : {0, 1, 2}) sender.run(0, m);
+  EXPECT_EQ(sender.poll(), "") << "there is a slot, and nothing is let go";
+  EXPECT_TRUE(sender.executor.let_go({0, 2}).ok());
+  EXPECT_TRUE(sender.executor.let_go({0, 0}).ok());
+  EXPECT_EQ(sender.poll(), "send 0/0") << "of those that are let go the earliest";
+  sender.grant({0, 0});
+  EXPECT_EQ(sender.poll(), "send 0/2") << "before an earlier one that is held back";
+  sender.grant({0, 2});
+  EXPECT_EQ(sender.poll(), "");
+  expect_refused(sender.executor.let_go({0, 2}),
+                 "rank 0, step 0: a message of edge 0, microbatch 2 does not wait for a slot of "
+                 "its own link");
+  sender.executor.hold_back(false);
+  EXPECT_EQ(sender.poll(), "send 0/1");
+}
+
 TEST(Links, a_message_leaves_when_its_own_inbox_has_a_slot) {
   const Two two({{0, 2, Of::same, 0}}, {{"", 1, 1, 2}});
   Rank sender(two, 0);

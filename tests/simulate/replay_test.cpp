@@ -12,6 +12,9 @@
 #include "greedy.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
+#include "tests/support/link_cases.h"
+#include "tests/support/stuck_arbiters.h"
+#include "tests/support/verdicts.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 #include "waits.h"
@@ -101,6 +104,52 @@ TEST_P(Replays, and_says_so_when_the_run_is_another) {
 
 INSTANTIATE_TEST_SUITE_P(Replay, Replays, testing::ValuesIn(kRefuted),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// Among them runs in which a later message takes the slot that an earlier one waits for.
+TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
+  const std::vector<testing_support::Sticking> programs = testing_support::sticking_programs();
+  const std::vector<core::Probe> generated = testing_support::stuck_arbiters();
+  ASSERT_EQ(generated.size(), programs.size());
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    SCOPED_TRACE(programs[i].name);
+    const spec::Program program = testing_support::compiled(programs[i].text);
+    ASSERT_EQ(program.hash, generated[i].facts.hash);
+    const verify::Verdict verdict = verify::verify(program);
+    const verify::Obligation& deadlock = testing_support::find(verdict, "deadlock");
+    const bool other = programs[i].by_other_choices;
+    ASSERT_EQ(deadlock.outcome, other ? verify::Outcome::unknown : verify::Outcome::refuted);
+    const auto json = verify::report_json(program, {"test.ripe", programs[i].text}, verdict);
+    // Without any event, the run is not recorded: nothing can start.
+    const verify::Counterexample& example =
+        other ? deadlock.other_choices.value() : deadlock.counterexample.value();
+    verify::RecordedRun run{.microbatches = example.microbatches, .events = {}};
+    if (!example.events.empty()) run = verify::read_run(program, json.dump()).value();
+    const auto chooser = other ? spec::Machine::Chooser::any : spec::Machine::Chooser::dispatch;
+    const spec::Machine machine(program, run.microbatches);
+    spec::Machine::State state = machine.initial();
+    for (const spec::Event& event : run.events) {
+      ASSERT_TRUE(machine.is_enabled(state, event, chooser)) << machine.describe(event);
+      machine.step(state, event);
+    }
+    EXPECT_TRUE(machine.stuck(state));
+    const FactsStorage storage(program, {});
+    const auto interpreter = [&](int rank) -> std::unique_ptr<core::Arbiter> {
+      return std::make_unique<InterpretedArbiter>(program, storage.facts(), rank);
+    };
+    const Replay slow = replay(program, run, interpreter, chooser);
+    const Replay fast = replay(program, run, generated[i].make_arbiter, chooser);
+    EXPECT_EQ(slow.difference, "");
+    EXPECT_EQ(fast.difference, "");
+    EXPECT_TRUE(slow.stuck) << slow.state;
+    EXPECT_TRUE(fast.stuck) << fast.state;
+    EXPECT_EQ(fast.state, slow.state);
+    for (int pool = 0; pool < static_cast<int>(program.pools.size()); ++pool) {
+      const std::string held = program.pool_name(pool) + " held " +
+                               std::to_string(spec::Program::at(state.held, pool)) + "\n";
+      EXPECT_NE(fast.state.find(held), std::string::npos) << held << fast.state;
+    }
+  }
+}
 
 // Tasks that may start and that the hint would not choose: with Chooser::any they are run.
 TEST(Replay, of_other_choices_needs_to_be_told) {

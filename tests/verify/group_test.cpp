@@ -14,6 +14,9 @@
 
 #include "spec/elaborate.h"
 #include "tests/support/random_program.h"
+#include "tests/support/verdicts.h"
+#include "verify/group/every_size.h"
+#include "verify/group/search.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 
@@ -27,17 +30,8 @@ using spec::GroupMachine;
 using spec::Machine;
 using spec::Program;
 using Chooser = spec::Machine::Chooser;
-
-Program compiled(const std::string& text) {
-  auto program = spec::compile({"test.ripe", text});
-  EXPECT_TRUE(program.ok()) << spec::render({"test.ripe", text}, program.errors()) << text;
-  return std::move(program).value();
-}
-
-const Obligation& find(const Verdict& verdict, const std::string& name) {
-  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
-                       [&](const Obligation& o) { return o.name == name; });
-}
+using testing_support::compiled;
+using testing_support::find;
 
 // A chain with 1F1B's memory, whose messages go over `link`.
 std::string chain(const std::string& agree, const std::string& link = "",
@@ -123,7 +117,14 @@ std::vector<Case> cases() {
       {"overtaking in one slot", chain("intersection", "via slots 1"), proved, refuted,
        "never agree"},
       {"overtaking in two slots of three", chain("intersection", "via slots 2"), proved, unknown,
-       "may be too many for"},
+       "Every state with 1 to 4 microbatches was visited: no group of 2 members sticks there."},
+      {"the same, for few microbatches",
+       replace(chain("intersection", "via slots 2"), "microbatches any", "microbatches 2 .. 4"),
+       proved, proved},
+      {"the same, of three members, each with another pair",
+       chain("intersection", "via slots 2", "", 3), proved, refuted, "member 2 may start 1F"},
+      {"the same, of eight members", chain("intersection", "via slots 2", "", 8), proved, refuted,
+       "never agree"},
       {"a vote does not look for what is common", chain("vote", "via slots 2"), proved, refuted,
        "never agree"},
       {"a fifo from an engine that is agreed on", chain("intersection", "via fifo 1"), proved,
@@ -342,6 +343,76 @@ std::string grouped(const std::string& text, std::uint64_t seed) {
     }
   }
   return out;
+}
+
+// With few slots: every size at once against every state of two and of three members.
+TEST(Group, every_size_at_once_is_each_size_by_itself) {
+  testing_support::RandomProgramOptions options = small();
+  options.links = options.once = options.before = true;
+  options.groups = false;
+  int compared = 0;
+  int stuck = 0;
+  int from_three = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    const std::string text = grouped(testing_support::random_program_text(seed, options), seed);
+    const Program program = compiled(text);
+    if (program.tensor_parallel.agree == Agree::none || program.dispatch.in_order) continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
+    const int m = program.microbatches.min;
+    bool sticks = false;
+    for (const int members : {2, 3}) {
+      const GroupMachine group(program, m, members);
+      const Explored all = explore(group, Chooser::any, 4'000);
+      if (!all.complete) continue;
+      Budget budget{1'000'000};
+      const EverySize::Result found = EverySize(group, budget).visit();
+      EXPECT_EQ(all.sticks, !found.run.empty()) << members;
+      EXPECT_EQ(all.sticks, found.fewest != 0 && found.fewest <= members) << members;
+      EXPECT_TRUE(found.complete || !found.run.empty());
+      if (!found.run.empty()) {
+        const auto end = replayed(group, Chooser::any, found.run);
+        ASSERT_TRUE(end);
+        EXPECT_TRUE(group.stuck(*end));
+      }
+      ++compared;
+      stuck += all.sticks ? 1 : 0;
+      from_three += members == 3 && all.sticks && !sticks ? 1 : 0;
+      sticks = all.sticks;
+    }
+  }
+  std::cout << compared << " compared, " << stuck << " of them stick, " << from_three
+            << " from three members on\n";
+  EXPECT_GT(compared, 40);
+  EXPECT_GT(stuck, 2);
+}
+
+TEST(Group, the_fewest_members_that_stick) {
+  struct Row {
+    std::string text;
+    int microbatches;
+    int fewest;  // 0: no number of members sticks
+  };
+  const std::string inbox2 = "  channel inbox per stage { slots 2; }\n";
+  const std::string inbox3 = "  channel inbox per stage { slots 3; }\n";
+  const Row rows[] = {
+      {chain("intersection"), 3, 0},
+      {chain("leader", "via inbox", inbox3), 3, 0},
+      {chain("leader", "via inbox", inbox2), 3, 2},
+      {chain("intersection", "via slots 1"), 2, 2},
+      {chain("intersection", "via slots 2"), 2, 0},
+      {chain("intersection", "via slots 2"), 3, 3},
+      {chain("vote", "via slots 2"), 3, 2},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text + std::to_string(row.microbatches) + " microbatches");
+    const Program program = compiled(row.text);
+    Budget budget{1'000'000};
+    const GroupMachine group(program, row.microbatches, 2);
+    const EverySize::Result found = EverySize(group, budget).visit();
+    EXPECT_EQ(found.fewest, row.fewest);
+    EXPECT_EQ(found.complete, row.fewest != 2) << "it stops where the two stick";
+    EXPECT_EQ(found.run.empty(), row.fewest != 2);
+  }
 }
 
 // With links, engines and without agreement: verdicts against every state of two members.

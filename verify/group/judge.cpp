@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "verify/group/every_size.h"
 #include "verify/group/protocol.h"
 #include "verify/refute.h"
 
@@ -17,8 +18,10 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// How many microbatch counts are searched for a run.
+// How many microbatch counts are searched for a run, and of an open range visited.
 constexpr int kCounts = 4;
+// Of the budget, what the visits of one count may take.
+constexpr std::uint64_t kShares = 8;
 
 }  // namespace
 
@@ -164,7 +167,7 @@ GroupJudge::Doubt GroupJudge::doubt_of_pools() const {
       return {fmt::format("{} is acquired where each member chooses for itself, so members may "
                           "give it to different tasks.",
                           program_.pool_name(pool)),
-              span};
+              span, false, true};
     }
   }
   return {};
@@ -207,7 +210,7 @@ GroupJudge::Doubt GroupJudge::doubt_of_links() {
       return {fmt::format("All messages that wait may be too many for {}, so members may hold "
                           "different ones.",
                           program_.inbox_name(e.inbox)),
-              e.span, true};
+              e.span, true, true};
     }
     fits.insert(e.inbox);
   }
@@ -250,10 +253,16 @@ Finding GroupJudge::deadlock(const Finding& of_one) {
   if (collectives_.outcome == Outcome::proved) doubt = doubt_of_pools();
   if (doubt.text.empty()) doubt = doubt_of_links();
   if (doubt.text.empty()) return of_each(of_one);
-  if (doubt.of_links && !alone_) {
-    if (auto found = searched(false)) return *found;
-  }
   Finding open{.method = of_one.method, .span = doubt.span};
+  if (!alone_ && doubt.is_open) {
+    if (doubt.of_links) {
+      if (auto found = searched(false)) return *found;
+    }
+    Finding found = visited(doubt);
+    if (found.outcome != Outcome::unknown) return found;
+    open.other_choices = std::move(found.other_choices);
+    doubt.text += found.reason;
+  }
   open.reason = of_one.outcome == Outcome::proved ? "One member alone does not stick. " + doubt.text
                                                   : of_one.reason + " " + doubt.text;
   return open;
@@ -293,6 +302,62 @@ std::optional<Finding> GroupJudge::searched(bool parting) {
     return found;
   }
   return std::nullopt;
+}
+
+// The run as a finding, if the program's own dispatch makes it.
+std::optional<Finding> GroupJudge::refuted_by(const GroupMachine& group,
+                                              const std::vector<spec::Event>& run) const {
+  const auto end = replayed(group, Chooser::dispatch, run);
+  if (!end || !group.stuck(*end)) return std::nullopt;
+  Finding found{.outcome = Outcome::refuted,
+                .method = "members",
+                .reason = why_stuck(group, *end),
+                .span = program_.tensor_parallel.span};
+  const int m = group.member().microbatches();
+  found.counterexample = {m, m == program_.microbatches.min, run, waits_of_group(group, run),
+                          group.members()};
+  return found;
+}
+
+// Every state, of one microbatch count after another: proved if that is all counts in range.
+Finding GroupJudge::visited(const Doubt& doubt) {
+  const spec::MicrobatchRange& range = program_.microbatches;
+  Finding found{.method = "members", .span = doubt.span};
+  const std::uint64_t share = budget_.left / kShares;
+  int m = range.min;
+  for (; range.max ? m <= *range.max : m < range.min + kCounts; ++m) {
+    const GroupMachine group(program_, m, program_.tensor_parallel.members);
+    Budget own{std::min(share, budget_.left)};
+    const std::uint64_t before = own.left;
+    const EverySize::Result result = EverySize(group, own).visit();
+    (void)budget_.spend(before - own.left);
+    if (!result.run.empty()) {
+      if (auto refuted = refuted_by(group, result.run)) return *refuted;
+      found.reason = fmt::format(
+          " {} members stick with {} microbatch{} if they choose as they do "
+          "in a run that the dispatch was not found to make.",
+          result.fewest, m, m == 1 ? "" : "es");
+      const auto end = replayed(group, Chooser::any, result.run);
+      if (!end || !group.stuck(*end)) return found;
+      found.other_choices = {m, false, result.run, waits_of_group(group, result.run),
+                             group.members()};
+      return found;
+    }
+    if (!result.complete) break;
+  }
+  if (range.max && m > *range.max) return {.outcome = Outcome::proved, .method = "members"};
+  if (m == range.min) {
+    found.reason = fmt::format(" Its states with {} microbatch{} are too many to visit.", m,
+                               m == 1 ? "" : "es");
+    return found;
+  }
+  const int last = m - 1;
+  found.reason =
+      fmt::format(" Every state with {} was visited: no group of {} members sticks there.",
+                  last == range.min ? fmt::format("{} microbatch{}", last, last == 1 ? "" : "es")
+                                    : fmt::format("{} to {} microbatches", range.min, last),
+                  program_.tensor_parallel.members);
+  return found;
 }
 
 }  // namespace ripeline::verify

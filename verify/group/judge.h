@@ -5,8 +5,8 @@
 // ever has two tasks to choose from, refuted by a run in which members choose differently.
 // Everything else: a run of one member is a run of the group in which all are alike, and a proof
 // for one member is one for the group under conditions on links and pools that it checks;
-// docs/proofs.md, Collectives, has the argument. Else it searches for a run, or answers unknown.
-// One thread.
+// docs/proofs.md, Collectives, has the argument. Else it searches for a run, then visits every
+// state of a few microbatch counts, for every number of members, or answers unknown. One thread.
 #pragma once
 
 #include <optional>
@@ -35,6 +35,7 @@ class GroupJudge {
     std::string text;
     spec::Span span{};
     bool of_links = false;
+    bool is_open = false;  // visiting every state can still tell (EverySize)
   };
   [[nodiscard]] Doubt doubt_of_pools() const;
   [[nodiscard]] Doubt doubt_of_links();
@@ -49,6 +50,9 @@ class GroupJudge {
                                                      spec::Machine::Chooser chooser) const;
   [[nodiscard]] std::optional<Finding> waiting_for_each_other() const;
   [[nodiscard]] std::optional<Finding> searched(bool parting);
+  [[nodiscard]] Finding visited(const Doubt& doubt);
+  [[nodiscard]] std::optional<Finding> refuted_by(const spec::GroupMachine& group,
+                                                  const std::vector<spec::Event>& run) const;
 
   const spec::Program& program_;
   const VerifyOptions& options_;

@@ -1,6 +1,8 @@
 #include "verify/group/search.h"
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -20,9 +22,11 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-constexpr Engine kAllEngines[] = {Engine::compute, Engine::copy_out, Engine::copy_in};
 // Ways in which one rank's slots may be filled, of one state.
 constexpr std::size_t kMostFills = 64;
+// Members of a rank whose slots are filled differently, and ways to do so that are tried.
+constexpr int kMostApart = 8;
+constexpr std::uint64_t kMostTried = 5'000;
 
 Event start_of(const Task& task) {
   return {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
@@ -91,7 +95,7 @@ std::vector<Wait> waits_of_group(const GroupMachine& group, const std::vector<Ev
   for (int member = 0; member < group.members(); ++member) {
     const Machine::State& own = at(state->members, member);
     for (int rank = 0; rank < group.program().ranks; ++rank) {
-      for (const Engine engine : kAllEngines) {
+      for (const Engine engine : spec::kAllEngines) {
         for (const OrderTask& task : group.ready(own, rank, engine)) {
           found.push_back({task.lane, task.microbatch, {}, "all members to agree on it", member});
         }
@@ -109,6 +113,67 @@ std::vector<Wait> waits_of_group(const GroupMachine& group, const std::vector<Ev
     }
   }
   return found;
+}
+
+namespace {
+
+std::string names(const spec::Program& program, const std::vector<OrderTask>& tasks) {
+  if (tasks.empty()) return "nothing";
+  std::string text = program.task_name(tasks.front().lane, tasks.front().microbatch);
+  for (std::size_t i = 1; i < tasks.size(); ++i) {
+    text += (i + 1 == tasks.size() ? " or " : ", ") +
+            program.task_name(tasks[i].lane, tasks[i].microbatch);
+  }
+  return text;
+}
+
+// What members may start on the engine, each set of tasks at one member; empty: nobody anything.
+std::string differences(const GroupMachine& group, const GroupMachine::State& state, int rank,
+                        Engine engine) {
+  std::vector<std::vector<OrderTask>> seen;
+  std::string text;
+  bool any = false;
+  for (int member = group.members(); member-- > 0;) {
+    std::vector<OrderTask> own = group.ready(at(state.members, member), rank, engine);
+    const bool alike = member > 0 && std::find(seen.begin(), seen.end(), own) != seen.end();
+    if (alike) continue;
+    any = any || !own.empty();
+    text = fmt::format("member {} may start {}", member, names(group.program(), own)) +
+           (text.empty() ? "" : ", ") + text;
+    seen.push_back(std::move(own));
+  }
+  return any ? text : "";
+}
+
+}  // namespace
+
+std::string why_stuck(const GroupMachine& group, const GroupMachine::State& state) {
+  const spec::Program& program = group.program();
+  const Machine& machine = group.member();
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    for (int m = 0; m < program.tasks_of(lane, machine.microbatches()); ++m) {
+      for (int other = group.members(); other-- > 1;) {
+        const bool behind = machine.has_started(state.members.front(), lane, m) &&
+                            !machine.has_started(at(state.members, other), lane, m);
+        if (!behind) continue;
+        return fmt::format(
+            "Member 0 has started {0}; member {1} cannot: other messages have the slots that those "
+            "of {0} wait for.",
+            program.task_name(lane, m), other);
+      }
+    }
+  }
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    for (const Engine engine : spec::kAllEngines) {
+      if (!group.governs(rank, engine)) continue;
+      const std::string text = differences(group, state, rank, engine);
+      if (text.empty()) continue;
+      return fmt::format(
+          "The members of rank {} hold different messages in their slots and never agree: {}.",
+          rank, text);
+    }
+  }
+  return "Not all tasks have run, and none may start.";
 }
 
 GroupSearch::GroupSearch(const GroupMachine& group, Budget& budget)
@@ -264,87 +329,74 @@ std::vector<GroupSearch::Fill> GroupSearch::fills(const State& state, int rank) 
   return found;
 }
 
-// Nothing starts on the rank for good, if this has arrived at member 0 and that at the others.
-bool GroupSearch::disagree(const State& leader, const State& other, int rank) const {
-  return std::all_of(std::begin(kAllEngines), std::end(kAllEngines), [&](Engine engine) {
-    const std::vector<OrderTask> first = group_.ready(leader, rank, engine);
-    const std::vector<OrderTask> second = group_.ready(other, rank, engine);
-    if (!group_.governs(rank, engine)) return first.empty() && second.empty();
-    const auto own = [&](const State& state) { return machine_.choice(state, rank, engine); };
-    const auto both = [&](const OrderTask& task) {
-      return std::find(second.begin(), second.end(), task) != second.end();
-    };
-    switch (program_.tensor_parallel.agree) {
-      case Agree::intersection:
-        return std::none_of(first.begin(), first.end(), both);
-      case Agree::vote:
-        return own(leader).first < 0 || own(leader) != own(other);
-      case Agree::leader: {
-        const auto [lane, m] = own(leader);
-        return lane < 0 || (at(program_.lanes, lane).collectives > 0 && !both({lane, m}));
-      }
-      case Agree::none:
-        break;
-    }
-    return false;
-  });
+// Nothing starts on the rank for good, if these have arrived at members 0, 1, ….
+bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) const {
+  const Agree agree = program_.tensor_parallel.agree;
+  return std::all_of(
+      std::begin(spec::kAllEngines), std::end(spec::kAllEngines), [&](Engine engine) {
+        const auto ready = [&](const Fill* at) { return group_.ready(at->after, rank, engine); };
+        const auto own = [&](const Fill* at) { return machine_.choice(at->after, rank, engine); };
+        const auto has = [&](const Fill* at, const OrderTask& task) {
+          return machine_.may_start(at->after, task.lane, task.microbatch);
+        };
+        const auto all_have = [&](const OrderTask& task) {
+          return std::all_of(members.begin(), members.end(),
+                             [&](const Fill* at) { return has(at, task); });
+        };
+        if (!group_.governs(rank, engine)) {
+          return std::all_of(members.begin(), members.end(),
+                             [&](const Fill* at) { return ready(at).empty(); });
+        }
+        const auto [lane, m] = own(members.front());
+        const OrderTask first{lane, m};
+        if (agree == Agree::intersection) {
+          const std::vector<OrderTask> tasks = ready(members.front());
+          return std::none_of(tasks.begin(), tasks.end(), all_have);
+        }
+        if (lane < 0) return true;
+        if (agree == Agree::leader)
+          return at(program_.lanes, lane).collectives > 0 && !all_have(first);
+        return std::any_of(
+            members.begin(), members.end(),
+            [&, chosen = std::pair{lane, m}](const Fill* at) { return own(at) != chosen; });
+      });
 }
 
+// The fewest members, at most as many as there are and kMostApart, that disagree; none: no such.
+std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill>& ways,
+                                                          int rank) const {
+  const auto most = static_cast<std::size_t>(std::min(group_.members(), kMostApart));
+  std::vector<const Fill*> members;
+  std::uint64_t tried = 0;
+  // Members but the first in the order of the ways: who of them has which makes no difference.
+  const std::function<bool(std::size_t, std::size_t)> choose = [&](std::size_t from,
+                                                                   std::size_t count) {
+    if (members.size() == count) return ++tried < kMostTried && disagree(members, rank);
+    for (std::size_t i = members.empty() ? 0 : from; i < ways.size() && tried < kMostTried; ++i) {
+      members.push_back(&ways[i]);
+      if (choose(members.size() == 1 ? 0 : i + 1, count)) return true;
+      members.pop_back();
+    }
+    return false;
+  };
+  for (std::size_t count = 1; count <= std::min(most, ways.size()); ++count) {
+    if (choose(0, count)) return members;
+  }
+  return {};
+}
+
+// The members beyond those that part have what the last of these has.
 std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
   GroupRun run;
   for (int rank = 0; rank < program_.ranks; ++rank) {
     const std::vector<Fill> ways = fills(state, rank);
-    bool parted = false;
-    for (const Fill& a : ways) {
-      for (const Fill& b : ways) {
-        if (parted || !disagree(a.after, b.after, rank)) continue;
-        parted = true;
-        add_at(0, a.arrivals, run.events);
-        for (int other = 1; other < group_.members(); ++other) {
-          add_at(other, b.arrivals, run.events);
-        }
-      }
+    const std::vector<const Fill*> members = parted(ways, rank);
+    if (members.empty()) return std::nullopt;
+    for (int member = 0; member < group_.members(); ++member) {
+      add_at(member, at(members, std::min(member, size_of(members) - 1))->arrivals, run.events);
     }
-    if (!parted) return std::nullopt;
   }
   return run;
-}
-
-std::string GroupSearch::names(const std::vector<OrderTask>& tasks) const {
-  if (tasks.empty()) return "nothing";
-  std::string text = program_.task_name(tasks.front().lane, tasks.front().microbatch);
-  for (std::size_t i = 1; i < tasks.size(); ++i) {
-    text += (i + 1 == tasks.size() ? " or " : ", ") +
-            program_.task_name(tasks[i].lane, tasks[i].microbatch);
-  }
-  return text;
-}
-
-std::string GroupSearch::why_stuck(const GroupMachine::State& state) const {
-  const Machine::State& first = state.members.front();
-  const Machine::State& last = state.members.back();
-  const int other = group_.members() - 1;
-  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-    for (int m = 0; m < program_.tasks_of(lane, machine_.microbatches()); ++m) {
-      if (!machine_.has_started(first, lane, m) || machine_.has_started(last, lane, m)) continue;
-      return fmt::format(
-          "Member 0 has started {0}; member {1} cannot: other messages have the slots that those "
-          "of {0} wait for.",
-          program_.task_name(lane, m), other);
-    }
-  }
-  for (int rank = 0; rank < program_.ranks; ++rank) {
-    for (const Engine engine : kAllEngines) {
-      const auto here = group_.ready(first, rank, engine);
-      const auto there = group_.ready(last, rank, engine);
-      if (!group_.governs(rank, engine) || (here.empty() && there.empty())) continue;
-      return fmt::format(
-          "The members of rank {} hold different messages in their slots and never agree: member 0 "
-          "may start {}, member {} may start {}.",
-          rank, names(here), other, names(there));
-    }
-  }
-  return "Not all tasks have run, and none may start.";
 }
 
 // All members in this state, all logs started to their ends; of a log only its length matters then.
@@ -352,9 +404,8 @@ GroupMachine::State GroupSearch::alike(const State& state) const {
   GroupMachine::State all = group_.initial();
   for (State& own : all.members) own = state;
   for (int rank = 0; rank < program_.ranks; ++rank) {
-    for (const Engine engine : kAllEngines) {
-      const std::size_t place = static_cast<std::size_t>(rank) * std::size(kAllEngines) +
-                                static_cast<std::size_t>(engine);
+    for (const Engine engine : spec::kAllEngines) {
+      const std::size_t place = spec::engine_index(rank, engine);
       if (!group_.governs(rank, engine)) continue;
       all.agreed[place].resize(static_cast<std::size_t>(state.position[place]));
     }
@@ -371,7 +422,7 @@ std::optional<GroupRun> GroupSearch::sticking() {
     for (const Event& event : found->events) group_.step(all, event);
     run_out(group_, all, found->events);
     if (!group_.stuck(all)) return std::nullopt;
-    found->reason = why_stuck(all);
+    found->reason = why_stuck(group_, all);
     return found;
   });
   if (!run) return std::nullopt;

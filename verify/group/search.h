@@ -54,10 +54,9 @@ class GroupSearch {
   void fill(const Fill& now, int rank, std::vector<Fill>& found);
   [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
   [[nodiscard]] spec::GroupMachine::State alike(const State& state) const;
-  [[nodiscard]] bool disagree(const State& leader, const State& other, int rank) const;
+  [[nodiscard]] bool disagree(const std::vector<const Fill*>& members, int rank) const;
+  [[nodiscard]] std::vector<const Fill*> parted(const std::vector<Fill>& ways, int rank) const;
   [[nodiscard]] std::optional<GroupRun> stuck_after(const State& state);
-  [[nodiscard]] std::string why_stuck(const spec::GroupMachine::State& state) const;
-  [[nodiscard]] std::string names(const std::vector<spec::OrderTask>& tasks) const;
 
   const spec::GroupMachine& group_;
   const spec::Machine& machine_;
@@ -72,6 +71,9 @@ class GroupSearch {
 [[nodiscard]] std::optional<spec::GroupMachine::State> replayed(
     const spec::GroupMachine& group, spec::Machine::Chooser chooser,
     const std::vector<spec::Event>& events);
+// A sentence about a state in which the group sticks.
+[[nodiscard]] std::string why_stuck(const spec::GroupMachine& group,
+                                    const spec::GroupMachine::State& state);
 // Goes on, under the dispatch, until nothing is left to happen; appends the events.
 void run_out(const spec::GroupMachine& group, spec::GroupMachine::State& state,
              std::vector<spec::Event>& events);
