@@ -114,13 +114,13 @@ class OrderGraph {
     return static_cast<int>(spec::engine_index(l.rank, l.engine));
   }
 
-  // The engine that takes from the inbox, if waiting for its slots can stop anything: not when all
-  // of an edge arrives in the order in which it is taken.
+  // The engine that takes from the inbox, if waiting for its slots can stop anything: not when what
+  // is taken one by one arrives in that order.
   int receiver(int inbox) const {
     int engine = -1;
     for (const spec::Edge& e : program_.edges) {
       if (e.inbox != inbox) continue;
-      if (e.fifo && taken_as_sent(e)) continue;
+      if (e.fifo && e.of != spec::Of::all && taken_as_sent(e)) continue;
       engine = engine_of(e.consumer);
     }
     return engine;

@@ -22,11 +22,12 @@ namespace {
 
 constexpr const char* kUsage = R"(usage: compare_oracle [--first SEED] [--programs N] [--shard K/N]
                       [--state FILE] [--features LIST] [--solver-steps N] [--search-states N]
-                      [--most-states N] [--reasons FILE]
+                      [--most-states N] [--again yes|no] [--reasons FILE]
        compare_oracle --sum FILE...
        compare_oracle --print SEED [--features LIST]
 Shard K of N (K from 0) takes every Nth seed. A state file is written every few seconds and gone on
-from. LIST: none, all, or of links,once,before,engines,groups. --reasons appends a line for each
+from. What the limits leave open is judged again with those of `ripeline verify`, or, with
+--again no, stays open. LIST: none, all, or of links,once,before,engines,groups. --reasons appends a line for each
 program that is left open: its seed, its features, why. exit 1: a verdict is wrong
 )";
 
@@ -44,9 +45,10 @@ struct Arguments {
 
   // What the seeds stand for, and how they are judged: a state file goes on with the same only.
   [[nodiscard]] std::string identity() const {
-    return fmt::format("first {} shard {}/{} features {} steps {} search {} states {}", first,
-                       shard, shards, features, options.verify.solver_steps,
-                       options.verify.search_states, options.most_states);
+    return fmt::format("first {} shard {}/{} features {} steps {} search {} again {} states {}",
+                       first, shard, shards, features, options.verify.solver_steps,
+                       options.verify.search_states, options.again ? "yes" : "no",
+                       options.most_states);
   }
 };
 
@@ -93,6 +95,10 @@ bool set(Arguments& a, const std::string& name, const std::string& value) {
   if (name == "--features") {
     a.features = value;
     return set_features(a);
+  }
+  if (name == "--again") {
+    if (value == "no") a.options.again.reset();
+    return value == "yes" || value == "no";
   }
   if (name == "--shard") {
     const std::size_t slash = value.find('/');

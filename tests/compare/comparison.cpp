@@ -76,9 +76,11 @@ class Comparer {
     result_.seconds.oracle = seconds_since(start);
     start = std::chrono::steady_clock::now();
     const bool real = !options_.faulty_judge_for_testing;
-    const verify::Verdict verdict =
-        real ? verify::verify(program_, options_.verify)
-             : options_.faulty_judge_for_testing(program_, options_.verify);
+    verify::Verdict verdict = real ? verify::verify(program_, options_.verify)
+                                   : options_.faulty_judge_for_testing(program_, options_.verify);
+    if (real && options_.again && found(verdict.obligations.front()) == Found::open) {
+      verdict = verify::verify(program_, *options_.again);
+    }
     result_.seconds.verify = seconds_since(start);
     check(verdict.obligations.size() == 5, "there are not five obligations");
     if (!result_.wrong.empty()) return;

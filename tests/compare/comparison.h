@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct Options {
                                                     .once = true,
                                                     .before = true,
                                                     .engines = true};
+  // Enough for nearly all; what is left open is judged again.
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
+  std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // the product's limits
   std::size_t most_states = 60'000;  // that the oracle visits, for each count of microbatches
   int most_tasks = 14;               // of the counts that it visits, if the range goes on
   // Instead of verify(): a judge that errs, to see that this is noticed.

@@ -84,6 +84,22 @@ TEST(Links, verdicts_say_what_becomes_of_a_message_whose_receiver_is_not_ready) 
   EXPECT_NE(said("rendezvous").find("sender's engine waits"), std::string::npos);
 }
 
+// All three messages are taken at once, from two slots.
+TEST(Links, of_all_over_a_fifo_needs_a_slot_for_each) {
+  for (const char* const range : {"3", "any"}) {
+    const Program program = compiled("pipeline p {\n  microbatches " + std::string(range) + R"(;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  op G reduce when s == 0 once { needs F at here of all, F at next via fifo 2 of all; }
+  order listed on r { F * microbatches;  G * (r == 0 ? 1 : 0); }
+  dispatch in order listed;
+}
+)");
+    EXPECT_EQ(find(verify(program), "deadlock").outcome, Outcome::refuted) << range;
+  }
+}
+
 // With 4 microbatches there is no room, but with 2 a slot is missing.
 TEST(Links, the_fewest_microbatches_are_those_of_whatever_sticks_first) {
   std::string text = testing_support::chain_text(3, "in order gpipe", "any", "3");
