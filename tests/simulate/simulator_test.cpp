@@ -333,8 +333,7 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
 TEST(Run, refuses_a_count_outside_the_range) {
   const spec::Program program = compiled(
       "\npipeline a { microbatches 2 .. 3; stages 1; place s on s; op F { } dispatch ready; }");
-  EXPECT_THAT(TableRun(program).run(4).status.message(),
-              HasSubstr("4 microbatches are outside"));
+  EXPECT_THAT(TableRun(program).run(4).status.message(), HasSubstr("4 microbatches are outside"));
 }
 
 TEST(Bandwidth, keeps_a_way_busy_and_adds_to_latency) {
