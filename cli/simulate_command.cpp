@@ -181,7 +181,7 @@ void add_simulate(CLI::App& app, int& exit_code) {
   add_program_options(*command, options->program);
   command->add_option("-m,--microbatches", options->microbatches, "microbatches of the step")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   add_times(*command, *options);
   command->add_flag("--verify", options->verify, "judge it first, for every timing");
   command->add_option("--trace", options->trace,
