@@ -184,7 +184,7 @@ core::Time Timing::control(core::EdgeId edge) const { return time(edges_[at(edge
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";
-  text += fmt::format(", in {}", unit_.name);
+  if (unit_ != plain_unit()) text += fmt::format(", in {}", unit_.name);
   if (draws_) text += fmt::format(", drawn with seed {}", options_.seed);
   return text;
 }
