@@ -14,6 +14,7 @@ void add_library(CLI::App& app, int& exit_code);
 void add_format(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
+void add_simulate(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
 
 }  // namespace ripeline::cli

@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   add_format(app, exit_code);
   add_check(app, exit_code);
   add_export(app, exit_code);
+  add_simulate(app, exit_code);
   add_launch(app, exit_code);
 
   try {

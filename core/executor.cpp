@@ -102,14 +102,16 @@ Status Executor::check_incoming(std::int64_t step, Message message, const std::s
   if (step_ < 0 || step == step_ + 1) return {};
   const EdgeFacts& e = facts_.edges[at(message.edge)];
   const int wanted = facts_.needed_by(message.edge, message.microbatch, microbatches_);
+  const bool is_there = message.microbatch < facts_.tasks_of(e.producer, microbatches_);
+  if (step == step_ && is_there && wanted >= 0) return {};
+  // Names take memory: only of what is refused.
   const std::string name = task_name(facts_, {e.producer, message.microbatch});
   const std::string whole = name + " at " + task_name(facts_, {e.consumer, wanted}) + " " + what;
   if (step != step_) return invalid(whole + " for step " + std::to_string(step));
-  if (message.microbatch >= facts_.tasks_of(e.producer, microbatches_)) {
+  if (!is_there) {
     return invalid(whole + "; there are " + std::to_string(microbatches_) + " microbatches");
   }
-  if (wanted < 0) return invalid(name + " " + what + ", and no task needs it");
-  return {};
+  return invalid(name + " " + what + ", and no task needs it");
 }
 
 Status Executor::arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal) {

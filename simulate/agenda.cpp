@@ -38,7 +38,10 @@ std::size_t Agenda::queue_for(core::Time delay) {
     if (queues_[i].delay == delay) return i;
     if (queues_[i].count == 0 && free == kHeap) free = i;
   }
-  if (free != kHeap) queues_[free].delay = delay;
+  if (free != kHeap) {
+    queues_[free].delay = delay;
+    used_ = std::max(used_, free + 1);
+  }
   return free;
 }
 
@@ -63,7 +66,7 @@ Happening Agenda::take() {
 void Agenda::find_next() {
   next_ = kHeap;
   const Happening* best = heap_.empty() ? nullptr : &heap_.front();
-  for (std::size_t i = 0; i < kQueues; ++i) {
+  for (std::size_t i = 0; i < used_; ++i) {
     if (queues_[i].count == 0) continue;
     const Happening& front = queues_[i].front();
     if (best != nullptr && !before(front, *best)) continue;

@@ -62,6 +62,7 @@ class Agenda {
 
   std::array<Queue, kQueues> queues_;
   std::vector<Happening> heap_;
+  std::size_t used_ = 0;  // queues from here on never had anything
   std::size_t next_ = kHeap;
   std::size_t size_ = 0;
   std::uint64_t numbers_ = 0;

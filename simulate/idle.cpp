@@ -90,25 +90,26 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
   watched.pieces.clear();
 }
 
-void IdleWatch::look(core::Engine engine, Time now, bool hands_over, bool holds) {
+void IdleWatch::look(core::Engine engine, Time now, const Kept& kept) {
   Watched& watched = of(engine);
   if (!watched.idle) return;
-  const Cause cause = cause_of(engine, hands_over, holds);
+  const Cause cause = cause_of(engine, kept);
   if (cause == watched.cause) return;
   close(watched, now);
   watched.cause = cause;
 }
 
-Cause IdleWatch::cause_of(core::Engine engine, bool hands_over, bool holds) const {
+Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
   const auto to = static_cast<std::size_t>(engine);
   if (engines_[to].left == 0) return Cause::done;
-  if (holds) return Cause::hold;
-  if (hands_over) return Cause::engine;
+  if (kept.holds) return Cause::hold;
+  if (kept.hands_over) return Cause::engine;
   bool waits_for_room = false;
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
     if (engine_of(lane) != engine || rows_.tasks().row(lane).empty()) continue;
     if (ledger_.has_room(lane)) return Cause::order;  // nothing else kept it
-    waits_for_room = true;
+    // Room would not help a task whose turn it is not.
+    if (kept.next.lane < 0 || rows_.contains(kept.next)) waits_for_room = true;
   }
   if (waits_for_room) return Cause::room;
   for (std::size_t from = 0; from < at(kEngines); ++from) {

@@ -27,8 +27,14 @@ class IdleWatch {
   // Ends the interval, which goes into `report` and, if there is one, the record.
   void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
                trace::Record* record);
-  // The engine starts nothing now. `waits`: its arbiter held it idle.
-  void look(core::Engine engine, core::Time now, bool hands_over, bool holds);
+  // What keeps an engine that is idle, beyond needs and room.
+  struct Kept {
+    bool hands_over = false;  // a rendezvous message
+    bool holds = false;       // its arbiter holds it idle
+    core::Task next;          // of a committed order: the only task that may start; lane -1: none
+  };
+  // The engine starts nothing now.
+  void look(core::Engine engine, core::Time now, const Kept& kept);
 
  private:
   struct Piece {
@@ -50,7 +56,7 @@ class IdleWatch {
   [[nodiscard]] Watched& of(core::Engine engine) {
     return engines_[static_cast<std::size_t>(engine)];
   }
-  [[nodiscard]] trace::Cause cause_of(core::Engine engine, bool hands_over, bool holds) const;
+  [[nodiscard]] trace::Cause cause_of(core::Engine engine, const Kept& kept) const;
   static void close(Watched& watched, core::Time now);
 
   const core::ProgramFacts& facts_;

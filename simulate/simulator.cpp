@@ -186,7 +186,10 @@ class Simulator::Impl {
     for (unsigned engine = 0; engine < kEngines; ++engine) {
       if ((rank.engines >> engine & 1U) == 0) continue;
       const auto e = static_cast<core::Engine>(engine);
-      rank.watch->look(e, now_, rank.executor.hands_over(e), holds);
+      rank.watch->look(e, now_,
+                       {.hands_over = rank.executor.hands_over(e),
+                        .holds = holds,
+                        .next = rank.arbiter->next_in_order(e)});
     }
   }
 

@@ -144,9 +144,9 @@ void Timing::set_edge(const Program& program, int id) {
   }
   rate = options_.bytes_per_second.value_or(rate);
   bytes = options_.message_bytes.value_or(bytes);
-  if (rate > 0) edge.transfer = bytes / rate * 1e9 / static_cast<double>(unit_.nanoseconds);
+  if (rate > 0) edge.transfer = core::Time{std::llround(bytes / rate * 1e9)};
   const auto measured = options_.profile ? options_.profile->control : std::nullopt;
-  edge.control = options_.control.value_or(measured.value_or(edge.latency));
+  edge.control = time(options_.control.value_or(measured.value_or(edge.latency)));
   edge.fixed = time(edge.latency);
   draws_ = draws_ || edge.cv > 0;
 }
@@ -177,14 +177,14 @@ core::Time Timing::latency(core::Message message) const {
 }
 
 core::Time Timing::transfer(core::Message message) const {
-  return time(edges_[at(message.edge)].transfer);
+  return edges_[at(message.edge)].transfer;
 }
 
-core::Time Timing::control(core::EdgeId edge) const { return time(edges_[at(edge)].control); }
+core::Time Timing::control(core::EdgeId edge) const { return edges_[at(edge)].control; }
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";
-  text += fmt::format(", in {}", unit_.name);
+  if (unit_ != plain_unit()) text += fmt::format(", in {}", unit_.name);
   if (draws_) text += fmt::format(", drawn with seed {}", options_.seed);
   return text;
 }

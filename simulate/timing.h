@@ -73,8 +73,8 @@ class Timing {
   struct Edge {
     double latency = 0;
     double cv = 0;
-    double transfer = 0;
-    double control = 0;
+    core::Time transfer{0};
+    core::Time control{0};
     std::uint64_t what = 0;
     core::Time fixed{0};
   };

@@ -20,7 +20,7 @@
 namespace ripeline::spec::elaboration {
 
 // Bounds on what is accepted, so that sizes and sums stay within what readers count with.
-inline constexpr int kMostRanks = 4096;
+inline constexpr int kMostRanks = 16384;
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kLargestAmount = 1'000'000'000'000;
 inline constexpr std::int64_t kMostMembers = 1024;

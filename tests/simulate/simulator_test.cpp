@@ -273,6 +273,19 @@ pipeline a { microbatches 2; stages 2; place s on s;
   op F { needs F at prev; acquires x; }  op B { needs F at here, B at next; releases x; }
   resource x per stage { capacity 1; }  dispatch ready; })",
      0, core::Engine::compute, trace::Cause::room, 2},
+    {"room that is no use, since another has its turn", R"(
+pipeline a { microbatches 2; stages 2; place s on s;
+  op F { needs F at prev; acquires x; }  op B { needs F at here, B at next; releases x; }
+  resource x per stage { capacity 1; }
+  order o on r { (F B) * microbatches; }  dispatch in order o; })",
+     0, core::Engine::compute, trace::Cause::input, 4},
+    {"room that its turn lacks", R"(
+pipeline a { microbatches 2; stages 1; place s on s;
+  op F { acquires x; }  op L reload on copy_in { cost 2; needs F at here; }
+  op B on copy_out { cost 1; needs L at here; releases x; }
+  resource x per stage { capacity 1; }
+  order o on r { F * microbatches; L * microbatches; B * microbatches; }  dispatch in order o; })",
+     0, core::Engine::compute, trace::Cause::room, 3},
     {"the copy runs", R"(
 pipeline a { microbatches 1; stages 1; place s on s;
   op F { }  op L reload on copy_in { cost 3; needs F at here; }  op B { needs L at here; }

@@ -355,9 +355,9 @@ TEST(Elaborate, keeps_ancestors_sorted_and_without_the_lane) {
   EXPECT_THAT(ancestors(program, 0), ElementsAre());
 }
 
-TEST(Elaborate, accepts_four_thousand_ranks) {
-  const Program program = compiled(kChain, {.defines = {{"ranks", 4096}}, .dispatch = ""});
-  EXPECT_EQ(program.lanes.size(), 8192U);
+TEST(Elaborate, accepts_sixteen_thousand_ranks) {
+  const Program program = compiled(kChain, {.defines = {{"ranks", 16384}}, .dispatch = ""});
+  EXPECT_EQ(program.lanes.size(), 32768U);
 }
 
 }  // namespace
