@@ -59,7 +59,7 @@ void fixed_order_512(benchmark::State& state) {
 }
 void chain_every_count(benchmark::State& state) { verdict(state, compiled(library("bf"), 64)); }
 void interleaved_reserved(benchmark::State& state) { verdict(state, compiled(kInterleaved, 16)); }
-void v_split_backward(benchmark::State& state) { verdict(state, compiled(library("zbv"), 16)); }
+void v_split_backward(benchmark::State& state) { verdict(state, compiled(library("bfw_v"), 16)); }
 
 void wire_graph(benchmark::State& state) {
   const spec::Program program = compiled(with_count(library("1f1b"), "512"), 128);

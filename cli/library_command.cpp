@@ -1,39 +1,150 @@
-// ripeline library: the built-in schedules.
+// ripeline library: the built-in schedules, and orders made for given costs.
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "spec/actions.h"
 #include "spec/library.h"
+#include "spec/zero_bubble.h"
 
 namespace ripeline::cli {
+namespace {
+
+// What is made rather than printed.
+constexpr const char* kMade = "zb";
+constexpr const char* kMadeSummary =
+    "A fixed order of F, I and W for given costs and memory, written as a CSV file: --ranks, -m, "
+    "--costs, --memory, -o.";
+
+struct LibraryCommand {
+  std::string name;
+  std::string placement = "chain";
+  int ranks = 4;
+  int microbatches = 8;
+  std::vector<std::int64_t> costs = {1, 1, 1, 0};
+  int memory = 0;  // 0: what 1F1B holds
+  std::string output;
+};
+
+void list() {
+  for (const auto& entry : spec::library()) {
+    std::cout << fmt::format("{:<16} {}\n", entry.name, entry.summary);
+  }
+  std::cout << fmt::format("{:<16} {}\n", kMade, kMadeSummary);
+}
+
+std::string percent(std::int64_t bubble, std::int64_t all) {
+  return fmt::format("{:.2f} %", 100.0 * static_cast<double>(bubble) / static_cast<double>(all));
+}
+
+std::string said(const LibraryCommand& command, const spec::ZeroBubbleOrder& order) {
+  const std::int64_t span = order.span - order.work;
+  const std::int64_t wall = order.wall - order.work;
+  return fmt::format(
+      "{0}: {1} ranks, {2} microbatches, placement {3}\n"
+      "at most {4} activations of a stage on a rank; bubble {5} by span ({6}), {7} by wall ({8})\n"
+      "check it with  ripeline check {0} --placement {3}\n"
+      "use it with    order zb from csv \"{0}\";  dispatch in order zb;\n",
+      command.output, command.ranks, command.microbatches, command.placement, order.peak, span,
+      percent(span, order.span), wall, percent(wall, order.wall));
+}
+
+int make(const LibraryCommand& command) {
+  const auto positive = [](std::int64_t cost) { return cost > 0; };
+  const std::vector<std::int64_t>& costs = command.costs;
+  const bool sensible = costs.size() == 4 && positive(costs[0]) && positive(costs[1]) &&
+                        positive(costs[2]) && costs[3] >= 0;
+  constexpr std::int64_t kMostTasks = 4'000'000;
+  const bool v = command.placement == "v";
+  const std::int64_t chunks = v ? 2 : 1;
+  if (!sensible || *std::max_element(costs.begin(), costs.end()) > kMostTasks) {
+    std::cerr << "ripeline: --costs: expected F,I,W,LATENCY: three integers above 0 and one of 0 "
+                 "or more, each at most "
+              << kMostTasks << '\n';
+    return bad_input;
+  }
+  if (command.output.empty() || 3 * chunks * command.ranks * command.microbatches > kMostTasks) {
+    std::cerr << (command.output.empty() ? "ripeline: library zb: -o FILE is missing\n"
+                                         : "ripeline: library zb: too many tasks\n");
+    return bad_input;
+  }
+  const spec::ZeroBubbleRequest request{
+      .placement = v ? spec::Placement::v : spec::Placement::chain,
+      .ranks = command.ranks,
+      .microbatches = command.microbatches,
+      .forward = costs[0],
+      .input = costs[1],
+      .weight = costs[2],
+      .latency = costs[3],
+      .memory = command.memory > 0 ? command.memory : static_cast<int>(chunks) * command.ranks};
+  const auto order = [&] {
+    const Progress progress("making an order");
+    return spec::zero_bubble_order(request);
+  }();
+  if (!order) {
+    std::cerr << fmt::format(
+        "ripeline: no order was found that holds at most {} activations on {} ranks\n",
+        request.memory, request.ranks);
+    return unknown;
+  }
+  if (!write_file(command.output, spec::write_actions(order->table))) return bad_input;
+  (command.output == "-" ? std::cerr : std::cout) << said(command, *order);
+  return ok;
+}
+
+int run(const LibraryCommand& command) {
+  if (command.name.empty()) {
+    list();
+    return ok;
+  }
+  if (command.name == kMade) return make(command);
+  if (const auto text = spec::library_text(command.name)) {
+    std::cout << *text;
+    return ok;
+  }
+  std::vector<std::string> names;
+  for (const auto& entry : spec::library()) names.emplace_back(entry.name);
+  names.emplace_back(kMade);
+  const std::string meant = spec::nearest(command.name, names);
+  std::cerr << fmt::format("ripeline: no library schedule is called '{}'{}\n", command.name,
+                           meant.empty()
+                               ? "; there are: " + fmt::format("{}", fmt::join(names, ", "))
+                               : ". Did you mean " + meant + "?");
+  return bad_input;
+}
+
+}  // namespace
 
 void add_library(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("library", "list the built-in schedules, or print one");
-  auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "the schedule to print");
-  command->callback([name, &exit_code] {
-    if (name->empty()) {
-      for (const auto& entry : spec::library()) {
-        std::cout << fmt::format("{:<16} {}\n", entry.name, entry.summary);
-      }
-      return;
-    }
-    std::vector<std::string> names;
-    for (const auto& entry : spec::library()) names.emplace_back(entry.name);
-    if (const auto text = spec::library_text(*name)) {
-      std::cout << *text;
-      return;
-    }
-    const std::string meant = spec::nearest(*name, names);
-    std::cerr << fmt::format("ripeline: no library schedule is called '{}'{}\n", *name,
-                             meant.empty()
-                                 ? "; there are: " + fmt::format("{}", fmt::join(names, ", "))
-                                 : ". Did you mean " + meant + "?");
-    exit_code = bad_input;
-  });
+  CLI::App* command = app.add_subcommand(
+      "library", "list the built-in schedules, print one, or make an order for given costs (zb)");
+  auto options = std::make_shared<LibraryCommand>();
+  command->add_option("NAME", options->name, "the schedule to print, or zb");
+  const std::string of = "of zb: ";
+  command->add_option("--placement", options->placement, of + "chain (default) or v")
+      ->check(CLI::IsMember({"chain", "v"}));
+  command->add_option("--ranks", options->ranks, of + "ranks")->check(CLI::Range(1, 1024));
+  command->add_option("-m,--microbatches", options->microbatches, of + "microbatches of a step")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--costs", options->costs,
+                   of + "costs of F, I and W of a stage, and the latency of a message")
+      ->type_name("F,I,W,C")
+      ->delimiter(',');
+  command
+      ->add_option("--memory", options->memory,
+                   of + "activations of a stage that a rank may hold (default: as many as there "
+                        "are ranks, times the rank's stages)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("-o", options->output, of + "the CSV to write, or - for standard output");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace ripeline::cli

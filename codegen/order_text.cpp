@@ -182,40 +182,48 @@ struct OrderText {
     };
     for (spec::OrderLet& let : order.lets) let.value = fold(let.value, lookup);
     for (spec::OrderStream& stream : order.streams) {
-      for (spec::OrderLoop& loop : stream.loops) {
-        loop.first = fold(loop.first, lookup);
-        loop.last = fold(loop.last, lookup);
+      for (spec::OrderPart& part : stream.parts) {
+        for (spec::OrderLoop& loop : part.loops) {
+          loop.first = fold(loop.first, lookup);
+          loop.last = fold(loop.last, lookup);
+        }
+        fold_repeats(part.repeats, lookup);
       }
-      if (stream.step.chunk) stream.step.chunk = fold(*stream.step.chunk, lookup);
-      stream.count = fold(stream.count, lookup);
     }
-    for (spec::OrderRepeat& repeat : order.repeats) {
+    fold_repeats(order.repeats, lookup);
+    return order;
+  }
+
+  static void fold_repeats(std::vector<spec::OrderRepeat>& repeats, const spec::Lookup& lookup) {
+    for (spec::OrderRepeat& repeat : repeats) {
       repeat.count = fold(repeat.count, lookup);
       for (spec::OrderStep& step : repeat.steps) {
         if (step.chunk) step.chunk = fold(*step.chunk, lookup);
       }
     }
-    return order;
   }
 
   // Every expression but those of lets.
   static std::vector<Expr> parts(const spec::Order& order) {
     std::vector<Expr> found;
-    const auto add_step = [&](const spec::OrderStep& step) {
-      if (step.chunk) found.push_back(*step.chunk);
+    const auto add = [&](const std::vector<spec::OrderRepeat>& repeats) {
+      for (const spec::OrderRepeat& repeat : repeats) {
+        found.push_back(repeat.count);
+        for (const spec::OrderStep& step : repeat.steps) {
+          if (step.chunk) found.push_back(*step.chunk);
+        }
+      }
     };
     for (const spec::OrderStream& stream : order.streams) {
-      for (const spec::OrderLoop& loop : stream.loops) {
-        found.push_back(loop.first);
-        found.push_back(loop.last);
+      for (const spec::OrderPart& part : stream.parts) {
+        for (const spec::OrderLoop& loop : part.loops) {
+          found.push_back(loop.first);
+          found.push_back(loop.last);
+        }
+        add(part.repeats);
       }
-      add_step(stream.step);
-      found.push_back(stream.count);
     }
-    for (const spec::OrderRepeat& repeat : order.repeats) {
-      found.push_back(repeat.count);
-      for (const spec::OrderStep& step : repeat.steps) add_step(step);
-    }
+    add(order.repeats);
     return found;
   }
 
@@ -240,22 +248,52 @@ struct OrderText {
   }
 
   std::string stream_text(const spec::OrderStream& stream) const {
+    std::string text = fmt::format("core::OrderStream {};\n", local(stream.name));
+    std::vector<std::string> parts;
+    for (const spec::OrderPart& part : stream.parts) parts.push_back(part_text(stream, part));
+    return text + lines(parts);
+  }
+
+  std::string item_text(const spec::OrderStream& stream, const spec::OrderStep& step,
+                        const std::string& count) const {
+    return fmt::format("{}.add({}, {}, {});", local(stream.name),
+                       op_constant(outline.program, step.op),
+                       step.chunk ? expressions.whole(*step.chunk) : "0", count);
+  }
+
+  std::string items_text(const spec::OrderStream& stream, const spec::OrderRepeat& repeat) const {
+    if (repeat.steps.size() == 1) {
+      return item_text(stream, repeat.steps.front(), expressions.whole(repeat.count));
+    }
+    std::vector<std::string> steps;
+    for (const spec::OrderStep& step : repeat.steps) steps.push_back(item_text(stream, step, "1"));
+    if (repeat.count.kind == Expr::Kind::number && repeat.count.value == spec::Rational{1, 1}) {
+      return lines(steps);
+    }
+    return fill("for (std::int64_t place = 0; place < $count$; ++place) {\n  $steps$\n}",
+                {{"count", expressions.number(repeat.count, kSum)}, {"steps", lines(steps)}});
+  }
+
+  std::string part_text(const spec::OrderStream& stream, const spec::OrderPart& part) const {
     const char* type = expressions.type();
-    std::string text = fmt::format("{}.add({}, {}, {});", local(stream.name),
-                                   op_constant(outline.program, stream.step.op),
-                                   stream.step.chunk ? expressions.whole(*stream.step.chunk) : "0",
-                                   expressions.whole(stream.count));
-    for (auto loop = stream.loops.rbegin(); loop != stream.loops.rend(); ++loop) {
+    std::vector<std::string> repeats;
+    for (const spec::OrderRepeat& repeat : part.repeats) {
+      repeats.push_back(items_text(stream, repeat));
+    }
+    const bool single = repeats.size() == 1 && part.repeats.front().steps.size() == 1;
+    std::string text = lines(repeats);
+    for (auto loop = part.loops.rbegin(); loop != part.loops.rend(); ++loop) {
       const std::string name = local(loop->variable);
       const std::string head =
           fmt::format("for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first),
                       name, loop->exclusive ? "<" : "<=", expressions.number(loop->last, kSum),
                       type == std::string(kFraction) ? name + " = " + name + " + 1" : "++" + name);
-      const bool fits = loop == stream.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
+      const bool fits =
+          single && loop == part.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
       text = fits ? head + " " + text
                   : fill("$head$ {\n  $text$\n}", {{"head", head}, {"text", text}});
     }
-    return fmt::format("core::OrderStream {};\n", local(stream.name)) + text;
+    return text;
   }
 
   std::string repeat_text(const spec::OrderRepeat& repeat) const {

@@ -195,23 +195,39 @@ Resource resource() {
 
 OrderStep order_step() { return {name(), maybe_value()}; }
 
-OrderItem order_item() {
-  switch (below(3)) {
-    case 0:
-      return {Let{name(), value()}, {}};
-    case 1: {
-      Stream stream{name(), {}, order_step(), maybe_value()};
-      for (int n = 1 + below(2); n > 0; --n) stream.loops.push_back({name(), range()});
-      return {stream, {}};
-    }
-    default:
-      break;
-  }
+Repeat repeat() {
   Repeat repeat;
   repeat.grouped = maybe();
   for (int n = repeat.grouped ? 1 + below(3) : 1; n > 0; --n) repeat.steps.push_back(order_step());
   repeat.count = maybe_value();
-  return {repeat, {}};
+  return repeat;
+}
+
+StreamPart stream_part(bool loops) {
+  StreamPart part;
+  for (int n = loops ? 1 + below(2) : 0; n > 0; --n) part.loops.push_back({name(), range()});
+  for (int n = loops ? 1 + below(2) : 1; n > 0; --n) part.repeats.push_back(repeat());
+  return part;
+}
+
+Stream stream() {
+  Stream stream{name(), {}, maybe()};
+  for (int n = stream.braced ? 1 + below(3) : 1; n > 0; --n) {
+    stream.parts.push_back(stream_part(!stream.braced || maybe()));
+    if (!stream.braced) stream.parts.back().repeats.resize(1);
+  }
+  return stream;
+}
+
+OrderItem order_item() {
+  switch (below(3)) {
+    case 0:
+      return {Let{name(), value()}, {}};
+    case 1:
+      return {stream(), {}};
+    default:
+      return {repeat(), {}};
+  }
 }
 
 Order order() {

@@ -34,8 +34,9 @@ auto fields(const Channel& x) { return std::tie(x.name, x.per, x.slots); }
 auto fields(const OrderStep& x) { return std::tie(x.op, x.chunk); }
 auto fields(const Let& x) { return std::tie(x.name, x.value); }
 auto fields(const StreamLoop& x) { return std::tie(x.variable, x.range); }
-auto fields(const Stream& x) { return std::tie(x.name, x.loops, x.step, x.count); }
 auto fields(const Repeat& x) { return std::tie(x.steps, x.grouped, x.count); }
+auto fields(const StreamPart& x) { return std::tie(x.loops, x.repeats); }
+auto fields(const Stream& x) { return std::tie(x.name, x.parts, x.braced); }
 auto fields(const OrderItem& x) { return std::tie(x.value); }
 auto fields(const Order& x) { return std::tie(x.name, x.variable, x.csv, x.items); }
 auto fields(const HintClause& x) { return std::tie(x.keyword, x.names, x.value); }

@@ -140,16 +140,20 @@ struct StreamLoop {
   Name variable;
   Range range;
 };
-struct Stream {  // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;
-  Name name;
-  std::vector<StreamLoop> loops;
-  OrderStep step;
-  std::optional<Expr> count;
-};
 struct Repeat {  // F * E;   (F B) * E;   F;
   std::vector<OrderStep> steps;
   bool grouped = false;  // written with parentheses
   std::optional<Expr> count;
+};
+struct StreamPart {  // for g in 0 ..< E { F * E;  (F B) * E; }   or one repeat, without loops
+  std::vector<StreamLoop> loops;
+  std::vector<Repeat> repeats;
+};
+struct Stream {  // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;   stream f { F * E;  for …
+                 // }
+  Name name;
+  std::vector<StreamPart> parts;
+  bool braced = false;  // else one part with loops and one repeat
 };
 struct OrderItem {
   std::variant<Let, Stream, Repeat> value;

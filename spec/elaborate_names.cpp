@@ -106,7 +106,7 @@ class NameCheck {
         }
         declare(let->name, known);
       } else if (const auto* stream = std::get_if<ast::Stream>(&item.value)) {
-        check_stream(*stream, known);
+        for (const ast::StreamPart& part : stream->parts) check_part(part, known);
         if (contains(streams, stream->name.text) || contains(known, stream->name.text) ||
             work_.find_op(stream->name.text) >= 0) {
           work_.error("duplicate-stream",
@@ -114,21 +114,22 @@ class NameCheck {
                       "choose another name", stream->name.span);
         }
         streams.push_back(stream->name.text);
-        for (const ast::StreamLoop& loop : stream->loops) loops.push_back(loop.variable.text);
+        for (const ast::StreamPart& part : stream->parts) {
+          for (const ast::StreamLoop& loop : part.loops) loops.push_back(loop.variable.text);
+        }
       } else {
         check_repeat(std::get<ast::Repeat>(item.value), known, streams);
       }
     }
   }
 
-  void check_stream(const ast::Stream& stream, Names known) {
-    for (const ast::StreamLoop& loop : stream.loops) {
+  void check_part(const ast::StreamPart& part, Names known) {
+    for (const ast::StreamLoop& loop : part.loops) {
       expr(loop.range.first, known);
       expr(loop.range.last, known);
       declare(loop.variable, known);
     }
-    order_step(stream.step, known, {});
-    if (stream.count) expr(*stream.count, known);
+    for (const ast::Repeat& repeat : part.repeats) check_repeat(repeat, known, {});
   }
 
   void check_repeat(const ast::Repeat& repeat, const Names& known, const Names& streams) {

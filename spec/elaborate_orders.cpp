@@ -43,7 +43,7 @@ class OrderMaker {
       } else if (const auto* stream = std::get_if<ast::Stream>(&item.value)) {
         add_stream(*stream);
       } else {
-        add_repeat(std::get<ast::Repeat>(item.value), item.span);
+        order_.repeats.push_back(made_repeat(std::get<ast::Repeat>(item.value), item.span));
       }
     }
     return std::move(order_);
@@ -54,21 +54,25 @@ class OrderMaker {
     OrderStream stream;
     stream.name = written.name.text;
     stream.span = written.name.span;
-    for (const ast::StreamLoop& loop : written.loops) {
-      stream.loops.push_back({loop.variable.text, folded(work_, loop.range.first),
+    for (const ast::StreamPart& part : written.parts) {
+      OrderPart& made = stream.parts.emplace_back();
+      for (const ast::StreamLoop& loop : part.loops) {
+        made.loops.push_back({loop.variable.text, folded(work_, loop.range.first),
                               folded(work_, loop.range.last), loop.range.exclusive});
+      }
+      for (const ast::Repeat& repeat : part.repeats) {
+        made.repeats.push_back(made_repeat(repeat, stream.span));
+      }
     }
-    stream.step = made_step(written.step);
-    stream.count = written.count ? folded(work_, *written.count) : Expr::number(1);
     order_.streams.push_back(std::move(stream));
   }
 
-  void add_repeat(const ast::Repeat& written, Span span) {
+  OrderRepeat made_repeat(const ast::Repeat& written, Span span) {
     OrderRepeat repeat;
     repeat.span = span;
     repeat.count = written.count ? folded(work_, *written.count) : Expr::number(1);
     for (const ast::OrderStep& step : written.steps) repeat.steps.push_back(made_step(step));
-    order_.repeats.push_back(std::move(repeat));
+    return repeat;
   }
 
   OrderStep made_step(const ast::OrderStep& written) {

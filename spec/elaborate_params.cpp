@@ -9,8 +9,7 @@
 namespace ripeline::spec::elaboration {
 namespace {
 
-constexpr std::array kReserved = {"s",    "r", "m", "chunk", "chunks", "stages", "microbatches",
-                                  "input"};
+constexpr std::array kReserved = {"s", "r", "m", "chunk", "stages", "microbatches", "input"};
 
 void evaluate_param(Work& work, const ast::Param& param, Values& values, Names& known) {
   const std::string& name = param.name.text;

@@ -156,9 +156,23 @@ void assign_ranks(Work& work) {
   work.program.ranks = largest + 1;
 }
 
+void check_chunks(Work& work, const ast::Param& param) {
+  const auto declared = param_values(work).lookup()("chunks");
+  for (std::size_t r = 0; declared && r < work.rank_stages.size(); ++r) {
+    const auto chunks = static_cast<std::int64_t>(work.rank_stages[r].size());
+    if (chunks == 0 || chunks == declared->numerator) continue;  // none: an error of its own
+    work.error("chunks-mismatch",
+               fmt::format("chunks is {}, but {} stage{} placed on rank {}", declared->numerator,
+                           chunks, chunks == 1 ? " is" : "s are", r),
+               "`chunks`, if declared, must be the number of stages of each rank", param.name.span);
+    return;
+  }
+}
+
 void check_ranks(Work& work) {
   Program& program = work.program;
   for (const auto& param : work.params) {
+    if (param.node->name.text == "chunks") check_chunks(work, *param.node);
     if (param.node->name.text != "ranks") continue;
     const auto declared = param_values(work).lookup()("ranks");
     if (declared && declared->numerator != program.ranks) {

@@ -3,6 +3,7 @@
 #include "spec/order_runs.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,8 @@ namespace ripeline::spec {
 namespace {
 
 constexpr std::int64_t kMostTasks = 10'000'000;
+// Of a group of lanes in a stream; what is taken of it is bounded by the tasks.
+constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 
 // Where one is in a stream: the turn of its loops, and the items left of it.
 struct StreamPlace {
@@ -17,12 +20,19 @@ struct StreamPlace {
     std::int64_t value = 0;
     std::int64_t last = 0;  // included
   };
-  std::vector<Loop> loops;
-  bool begun = false;
-  bool ended = false;
-  int lane = -1;          // of the turn
-  std::int64_t left = 0;  // of the turn: items not yet taken
+  std::size_t part = 0;
+  std::vector<Loop> loops;  // of the part
+  std::size_t repeat = 0;   // the next of the turn
+  bool begun = false;       // the part's loops
+  std::vector<int> lanes;   // of the repeat it is in
+  std::int64_t left = 0;    // of the repeat: items not yet taken
   std::int64_t taken = 0;
+
+  // The next item, if there is one left.
+  [[nodiscard]] int lane() const {
+    const auto length = static_cast<std::int64_t>(lanes.size());
+    return lanes[static_cast<std::size_t>((length - left % length) % length)];
+  }
 };
 
 class Expansion {
@@ -102,9 +112,10 @@ class Expansion {
         } else {
           if (const Diagnostics errors = advance(step.stream); !errors.empty()) return errors;
           StreamPlace& place = place_of(step.stream);
+          const int lane = place.lane();
           --place.left;
           ++place.taken;
-          run.lanes.push_back(place.lane);
+          run.lanes.push_back(lane);
         }
         ++listed(run.lanes.back());
       }
@@ -122,6 +133,7 @@ class Expansion {
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const OrderStep& step = repeat.steps[i];
       if (step.stream < 0) continue;
+      if (place_of(step.stream).lanes.size() > 1) return 0;
       same =
           std::min({same, place_of(step.stream).left, tasks_of(lanes[i]) - listed(lanes[i]) - 1});
     }
@@ -146,8 +158,13 @@ class Expansion {
   Diagnostics advance(int stream) {
     const OrderStream& text = Program::at(order_.streams, stream);
     StreamPlace& place = place_of(stream);
-    while (place.left == 0 || listed(place.lane) >= tasks_of(place.lane)) {
-      const Result<bool> more = read_turn(text, place);
+    while (place.left == 0 || listed(place.lane()) >= tasks_of(place.lane())) {
+      if (place.left > 0 && place.lanes.size() > 1) {
+        if (--work_.left < 0) return too_much_work();
+        --place.left;
+        continue;
+      }
+      const Result<bool> more = read_repeat(text, place);
       if (!more.ok()) return more.errors();
       if (!more.value()) return ended(text, place);
     }
@@ -157,46 +174,67 @@ class Expansion {
   // What is not taken must make sense too: who runs the order may read a stream ahead.
   Diagnostics finish(const OrderStream& text, StreamPlace& place) {
     while (true) {
-      const Result<bool> more = read_turn(text, place);
+      const Result<bool> more = read_repeat(text, place);
       if (!more.ok()) return more.errors();
       if (!more.value()) return {};
     }
   }
 
-  // Goes to the next turn and its items; false at the end.
-  Result<bool> read_turn(const OrderStream& text, StreamPlace& place) {
-    if (place.ended) return false;
-    const Result<bool> more = next_turn(text, place);
-    if (!more.ok()) return more.errors();
-    place.ended = !more.value();
-    if (place.ended) return false;
-    names_of_ = &text;
+  // Goes to the next repeat of the turn, of the next turn or of the next part; false at the end.
+  Result<bool> read_repeat(const OrderStream& text, StreamPlace& place) {
+    place.left = 0;
+    while (place.part < text.parts.size()) {
+      const OrderPart& part = text.parts[place.part];
+      if (place.begun && place.repeat < part.repeats.size()) {
+        return read_items(part, place);
+      }
+      const Result<bool> more = next_turn(text, part, place);
+      if (!more.ok()) return more.errors();
+      place.repeat = 0;
+      if (more.value()) continue;
+      ++place.part;
+      place.begun = false;
+    }
+    return false;
+  }
+
+  Result<bool> read_items(const OrderPart& part, StreamPlace& place) {
+    const OrderRepeat& repeat = part.repeats[place.repeat++];
+    names_of_ = &part;
     loops_of_ = &place;
-    const Result<std::int64_t> count = counted(text.count, place_of(text.count, text.span));
-    const Result<int> lane =
-        !count.ok() || count.value() == 0 ? Result<int>(place.lane) : lane_of(text.step);
+    const Result<std::int64_t> count = counted(repeat.count, place_of(repeat.count, repeat.span));
+    Diagnostics errors = count.ok() ? Diagnostics{} : count.errors();
+    place.lanes.clear();
+    for (const OrderStep& step : repeat.steps) {
+      if (!errors.empty() || count.value() == 0) break;  // then the steps need not exist
+      const Result<int> lane = lane_of(step);
+      if (!lane.ok()) errors = lane.errors();
+      if (lane.ok()) place.lanes.push_back(lane.value());
+    }
     names_of_ = nullptr;
-    if (!count.ok()) return count.errors();
-    if (!lane.ok()) return lane.errors();
-    place.lane = lane.value();
-    place.left = count.value();
+    if (!errors.empty()) return errors;
+    const auto length = static_cast<std::int64_t>(repeat.steps.size());
+    if (count.value() > kMostCount / length) return Diagnostics{too_long("items of a stream")};
+    place.left = count.value() * length;
     return true;
   }
 
   // The innermost loop goes on; one that has ended begins anew after the next of those around it.
-  Result<bool> next_turn(const OrderStream& text, StreamPlace& place) {
+  // Without loops there is one turn.
+  Result<bool> next_turn(const OrderStream& text, const OrderPart& part, StreamPlace& place) {
     bool begins = !place.begun;
     place.begun = true;
-    place.loops.resize(text.loops.size());
-    names_of_ = &text;
+    if (part.loops.empty()) return begins;
+    place.loops.resize(part.loops.size());
+    names_of_ = &part;
     loops_of_ = &place;
-    std::size_t i = begins ? 0 : text.loops.size() - 1;
+    std::size_t i = begins ? 0 : part.loops.size() - 1;
     while (true) {
       if (--work_.left < 0) return too_much_work();
       StreamPlace::Loop& loop = place.loops[i];
       bool runs = begins || loop.value < loop.last;
       if (begins) {
-        const OrderLoop& range = text.loops[i];
+        const OrderLoop& range = part.loops[i];
         const Result<std::int64_t> first = whole(range.first, place_of(range.first, text.span));
         if (!first.ok()) return first.errors();
         const Result<std::int64_t> last = whole(range.last, place_of(range.last, text.span));
@@ -207,7 +245,7 @@ class Expansion {
       } else if (runs) {
         ++loop.value;
       }
-      if (runs && i + 1 == text.loops.size()) break;
+      if (runs && i + 1 == part.loops.size()) break;
       if (!runs && i == 0) {
         names_of_ = nullptr;
         return false;
@@ -323,7 +361,7 @@ class Expansion {
   std::vector<std::int64_t> listed_;  // per own lane: its occurrences so far
   std::vector<StreamPlace> places_;   // per stream
   std::vector<std::pair<std::string, Rational>> names_;
-  const OrderStream* names_of_ = nullptr;  // whose loops' variables are known now
+  const OrderPart* names_of_ = nullptr;  // whose loops' variables are known now
   const StreamPlace* loops_of_ = nullptr;
   std::vector<OrderRun> runs_;
   std::int64_t total_ = 0;

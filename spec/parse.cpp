@@ -568,6 +568,8 @@ const auto order_step_def = kName[set<&OrderStep::op>] >> -("@"_t > atom[set<&Or
 
 const x3::rule<class LetRule, Let> let = "let";
 const x3::rule<class StreamLoopRule, StreamLoop> stream_loop = "a loop: NAME in FIRST ..< END";
+const x3::rule<class StreamPartRule, StreamPart> stream_loops = "'for', '(' or an op";
+const x3::rule<class StreamOfOneRule, StreamPart> stream_of_one = "for";
 const x3::rule<class StreamRule, Stream> stream = "stream";
 const x3::rule<class RepeatRule, Repeat> repeat = "a step";
 constexpr Token kStepEnd(";",
@@ -575,14 +577,23 @@ constexpr Token kStepEnd(";",
 const auto let_def = "let"_t > kName[set<&Let::name>] > "="_t > expr[set<&Let::value>] > kEnd;
 const auto stream_loop_def =
     kName[set<&StreamLoop::variable>] > "in"_t > range[set<&StreamLoop::range>];
-const auto stream_def = "stream"_t > kName[set<&Stream::name>] > "="_t > "for"_t >
-                        (stream_loop[push<&Stream::loops>] % ","_t) >
-                        Token(":", "',' or ':'") > order_step[set<&Stream::step>] >
-                        -("*"_t > count[set<&Stream::count>]) > kStepEnd;
 const auto steps = (("("_t)[put<&Repeat::grouped, true>] > +order_step[push<&Repeat::steps>] >
                     Token(")", "an op or ')'")) |
                    order_step[push<&Repeat::steps>];
 const auto repeat_def = steps > -("*"_t > count[set<&Repeat::count>]) > kStepEnd;
+const auto loops = "for"_t > (stream_loop[push<&StreamPart::loops>] % ","_t);
+const auto stream_of_one_def = loops >
+                               Token(":", "',' or ':'") > repeat[push<&StreamPart::repeats>];
+const auto stream_loops_def =
+    (loops > Token("{", "',' or '{'") > +repeat[push<&StreamPart::repeats>] >
+     Token("}", "'(', an op or '}'")) |
+    repeat[push<&StreamPart::repeats>];
+const auto stream_def = "stream"_t > kName[set<&Stream::name>] >
+                        (("="_t > stream_of_one[push<&Stream::parts>]) |
+                         (("{"_t)[put<&Stream::braced, true>] >
+                          +stream_loops[push<&Stream::parts>] >
+                          Token("}", "'for', '(', an op or '}'")) |
+                         Nothing("'=' or '{'"));
 
 const x3::rule<class OrderItemRule, OrderItem> order_item = "a step";
 const auto order_value = set<&OrderItem::value>;
@@ -646,7 +657,8 @@ BOOST_SPIRIT_DEFINE(range, counts, param, microbatches, stage_group, only_group,
                     edges, place, tensor_parallel)
 BOOST_SPIRIT_DEFINE(needed_op, cost, needs, acquires, releases, collectives, op_clause, op,
                     resource, channel)
-BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream, repeat, order_item, order)
+BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream_of_one, stream_loops, stream, repeat,
+                    order_item, order)
 BOOST_SPIRIT_DEFINE(hint_clause, hint, dispatch, assertion, pair, item_rule, head)
 
 // ---- The whole.

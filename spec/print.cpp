@@ -162,16 +162,32 @@ std::string text_of(const OrderStep& x) {
 
 std::string text_of(const Let& x) { return "let " + x.name.text + " = " + print(x.value); }
 
-std::string text_of(const Stream& x) {
-  const auto loop = [](const StreamLoop& l) { return l.variable.text + " in " + range(l.range); };
-  return "stream " + x.name.text + " = for " + list(x.loops, loop, ", ") + " : " + text_of(x.step) +
-         times(x.count);
-}
-
 std::string text_of(const Repeat& x) {
   const std::string steps = list(
       x.steps, [](const OrderStep& step) { return text_of(step); }, " ");
   return (x.grouped ? "(" + steps + ")" : steps) + times(x.count);
+}
+
+std::string text_of(const std::vector<StreamLoop>& loops) {
+  const auto loop = [](const StreamLoop& l) { return l.variable.text + " in " + range(l.range); };
+  return "for " + list(loops, loop, ", ");
+}
+
+// With its `;` or `}`.
+std::string text_of(const StreamPart& x) {
+  if (x.loops.empty()) return text_of(x.repeats.front()) + ";";
+  const auto repeat = [](const Repeat& r) { return text_of(r) + ";"; };
+  return text_of(x.loops) + " { " + list(x.repeats, repeat, "  ") + " }";
+}
+
+std::string text_of(const Stream& x) {
+  const std::string head = "stream " + x.name.text;
+  if (!x.braced) {
+    const StreamPart& part = x.parts.front();
+    return head + " = " + text_of(part.loops) + " : " + text_of(part.repeats.front());
+  }
+  const auto part = [](const StreamPart& p) { return text_of(p); };
+  return head + " { " + list(x.parts, part, "  ") + " }";
 }
 
 std::string text_of(const HintClause& x) {
@@ -231,10 +247,46 @@ class Printer {
     block("channel " + x.name.text + per(x.per), {{"slots " + print(x.slots), x.slots.span.begin}});
   }
   void print_item(const Order& x) {
-    if (!x.csv)
-      return block("order " + x.name.text + " on " + x.variable.text, parts(x.items), true);
+    if (!x.csv) return print_order(x);
     add({kIndent, "order " + x.name.text + " from csv " + quoted(*x.csv) + ";", item_->span.begin,
          item_->blank_before});
+  }
+
+  void print_order(const Order& x) {
+    const std::string header = "order " + x.name.text + " on " + x.variable.text;
+    if (x.items.empty()) return block(header, {}, true);
+    add({kIndent, header + " {", item_->span.begin, item_->blank_before, true});
+    for (const OrderItem& item : x.items) {
+      const std::string text = std::visit([](const auto& y) { return text_of(y); }, item.value);
+      const auto* stream = std::get_if<Stream>(&item.value);
+      if (stream != nullptr && stream->braced && 2 * kIndent + text.size() > kWidth) {
+        print_tall(*stream, item.span);
+      } else {
+        // The braces of a stream end it.
+        add({2 * kIndent, text + (stream != nullptr && stream->braced ? "" : ";"),
+             item.span.begin});
+      }
+    }
+    add({kIndent, "}", closing(item_->span), false, false, true});
+  }
+
+  // A repeat per line.
+  void print_tall(const Stream& x, Span span) {
+    add({2 * kIndent, "stream " + x.name.text + " {", span.begin, false, true});
+    const auto add_repeat = [this](int indent, const Repeat& repeat) {
+      add({indent, text_of(repeat) + ";", repeat.steps.front().op.span.begin});
+    };
+    for (const StreamPart& part : x.parts) {
+      if (part.loops.empty()) {
+        add_repeat(3 * kIndent, part.repeats.front());
+        continue;
+      }
+      const std::size_t begin = part.loops.front().variable.span.begin;
+      add({3 * kIndent, text_of(part.loops) + " {", begin, false, true});
+      for (const Repeat& repeat : part.repeats) add_repeat(4 * kIndent, repeat);
+      add({3 * kIndent, "}", 0, false, false, true});
+    }
+    add({2 * kIndent, "}", closing(span), false, false, true});
   }
 
   template <class T>

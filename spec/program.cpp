@@ -55,6 +55,23 @@ std::string canonical(const OrderStep& step) {
   return fmt::format(" {}@{}", step.op, step.chunk ? "(" + print(*step.chunk) + ")" : "");
 }
 
+std::string canonical(const OrderRepeat& repeat) {
+  std::string text;
+  for (const OrderStep& step : repeat.steps) text += canonical(step);
+  return text + fmt::format(" * {}", print(repeat.count));
+}
+
+std::string canonical(const OrderPart& part) {
+  std::string text;
+  for (const OrderLoop& loop : part.loops) {
+    text += fmt::format(" {} in {} {} {}", loop.variable, print(loop.first),
+                        loop.exclusive ? "..<" : "..", print(loop.last));
+  }
+  text += " :";
+  for (const OrderRepeat& repeat : part.repeats) text += canonical(repeat);
+  return text;
+}
+
 std::string canonical(const Order& order) {
   std::string text = fmt::format("order {} {}\n", order.name, !order.file);
   for (const OrderLet& let : order.lets) {
@@ -62,17 +79,10 @@ std::string canonical(const Order& order) {
   }
   for (const OrderStream& stream : order.streams) {
     text += "stream";
-    for (const OrderLoop& loop : stream.loops) {
-      text += fmt::format(" {} in {} {} {}", loop.variable, print(loop.first),
-                          loop.exclusive ? "..<" : "..", print(loop.last));
-    }
-    text += fmt::format(" :{} * {}\n", canonical(stream.step), print(stream.count));
+    for (const OrderPart& part : stream.parts) text += canonical(part);
+    text += "\n";
   }
-  for (const OrderRepeat& repeat : order.repeats) {
-    text += "repeat";
-    for (const OrderStep& step : repeat.steps) text += canonical(step);
-    text += fmt::format(" * {}\n", print(repeat.count));
-  }
+  for (const OrderRepeat& repeat : order.repeats) text += "repeat" + canonical(repeat) + "\n";
   for (const std::vector<OrderTask>& row : order.rows) {
     text += "row";
     for (const OrderTask& task : row) text += fmt::format(" {}.{}", task.lane, task.microbatch);

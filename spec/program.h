@@ -185,19 +185,22 @@ struct OrderLoop {
   Expr last;
   bool exclusive = false;  // ends before `last`
 };
-// A sequence to take items from: each turn of the loops, outermost first, yields the lane of `step`
-// `count` times. A lane whose microbatches the rank's order has all listed by then yields nothing.
-// To take from a stream that has ended is an error.
-struct OrderStream {
-  std::string name;
-  std::vector<OrderLoop> loops;
-  OrderStep step;
-  Expr count;  // `1` when none is written
-  Span span;
-};
 struct OrderRepeat {
   std::vector<OrderStep> steps;
   Expr count;  // `1` when none is written
+  Span span;
+};
+// Each turn of the loops, outermost first, yields the lanes of the repeats; no loops: one turn.
+struct OrderPart {
+  std::vector<OrderLoop> loops;
+  std::vector<OrderRepeat> repeats;
+};
+// A sequence to take items from: its parts, one after the other. A lane whose microbatches the
+// rank's order has all listed by then yields nothing. To take from a stream that has ended is an
+// error.
+struct OrderStream {
+  std::string name;
+  std::vector<OrderPart> parts;
   Span span;
 };
 struct OrderTask {

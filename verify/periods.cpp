@@ -50,7 +50,7 @@ class RankReader {
     for (const spec::OrderStream& stream : order_.streams) {
       span_ = stream.span;
       std::vector<Group> runs;
-      unroll(stream, 0, runs);
+      for (const spec::OrderPart& part : stream.parts) unroll(part, 0, runs);
       streams_.push_back(truncated(runs));
     }
     for (const spec::OrderRepeat& repeat : order_.repeats) {
@@ -100,13 +100,20 @@ class RankReader {
 
   // --- streams ---
 
-  void unroll(const spec::OrderStream& stream, std::size_t loop, std::vector<Group>& runs) {
-    if (loop == stream.loops.size()) {
-      const Value count = counted(stream.count);
-      if (math_.sign(count) > 0) add_run(runs, {{lane_of(stream.step)}, count});
+  void add_repeat(const spec::OrderRepeat& repeat, std::vector<Group>& runs) {
+    const Value count = counted(repeat.count);
+    if (math_.sign(count) <= 0) return;
+    Group group{{}, count};
+    for (const spec::OrderStep& step : repeat.steps) group.lanes.push_back(lane_of(step));
+    add_run(runs, std::move(group));
+  }
+
+  void unroll(const spec::OrderPart& part, std::size_t loop, std::vector<Group>& runs) {
+    if (loop == part.loops.size()) {
+      for (const spec::OrderRepeat& repeat : part.repeats) add_repeat(repeat, runs);
       return;
     }
-    const spec::OrderLoop& range = stream.loops[loop];
+    const spec::OrderLoop& range = part.loops[loop];
     const Value begin = value(range.first);
     Value turns = math_.difference(value(range.last), begin);
     if (!range.exclusive) turns = math_.sum(turns, {0, 1, 1});
@@ -115,14 +122,14 @@ class RankReader {
     if (math_.sign(turns) > 0 && turns.slope == 0) {
       for (std::int64_t i = 0; i < turns.base; ++i) {
         names_[range.variable] = math_.sum(begin, {0, i, 1});
-        unroll(stream, loop + 1, runs);
+        unroll(part, loop + 1, runs);
         spend(1);
       }
       names_.erase(range.variable);
     } else if (math_.sign(turns) > 0) {
       // The variable is left without a value: each turn must be the same.
       std::vector<Group> turn;
-      unroll(stream, loop + 1, turn);
+      unroll(part, loop + 1, turn);
       Group whole{{}, turns};
       for (const Group& run : turn) {
         if (run.count.slope != 0) {

@@ -51,7 +51,8 @@ class CheckAndExport : public testing::Test {
 };
 
 TEST_F(CheckAndExport, what_is_exported_passes_in_both_forms) {
-  for (const char* schedule : {"1f1b", "gpipe", "eager_1f1b", "bf", "bfw", "zbv"}) {
+  for (const char* schedule : {"1f1b", "gpipe", "eager_1f1b", "bf", "bfw", "bfw_v", "zb_h1",
+                               "zb_h2", "zb_v", "v_half", "v_min", "interleaved_1f1b"}) {
     for (const char* form : {"compute_only", "compute_comms"}) {
       for (const char* sizes : {"-D ranks=1 -m 1", "-D ranks=3 -m 2", "-D ranks=4 -m 9"}) {
         const std::string what = std::string(schedule) + " " + sizes + " --form " + form;
@@ -69,7 +70,7 @@ TEST_F(CheckAndExport, export_writes_the_committed_order_and_names_the_companion
   EXPECT_TRUE(says("--parallelism.pipeline_parallel_schedule 1F1B "));
   EXPECT_TRUE(says("--parallelism.pipeline_parallel_schedule_csv x.csv"));
   EXPECT_TRUE(says("pp_schedule=1F1B pp_schedule_csv=x.csv"));
-  EXPECT_EQ(ripeline("export zbv -D ranks=2 -m 3 -o x.csv"), 0);
+  EXPECT_EQ(ripeline("export bfw_v -D ranks=2 -m 3 -o x.csv"), 0);
   EXPECT_TRUE(says("ZBVZeroBubble"));
   EXPECT_TRUE(says("split backward"));
   EXPECT_EQ(ripeline("export 1f1b -D ranks=2 -m 1 -o -", "2>/dev/null"), 0);

@@ -51,7 +51,7 @@ class Reader {
     // Each stream whole, as long as it could be; what has no microbatch left is skipped later.
     for (const auto& stream : order_.streams) {
       streams_.emplace_back();
-      unroll(stream, 0, names_, streams_.back());
+      for (const auto& part : stream.parts) unroll(part, 0, names_, streams_.back());
     }
     taken_.assign(streams_.size(), 0);
     for (const auto& repeat : order_.repeats) {
@@ -87,18 +87,22 @@ class Reader {
     return -1;
   }
 
-  void unroll(const spec::OrderStream& stream, std::size_t loop, Names names,
+  void unroll(const spec::OrderPart& part, std::size_t loop, Names names,
               std::vector<int>& items) const {
-    if (loop == stream.loops.size()) {
-      const std::int64_t count = number(stream.count, names);
-      for (std::int64_t i = 0; i < count; ++i) items.push_back(lane_of(stream.step, names));
+    if (loop == part.loops.size()) {
+      for (const auto& repeat : part.repeats) {
+        const std::int64_t count = number(repeat.count, names);
+        for (std::int64_t i = 0; i < count; ++i) {
+          for (const auto& step : repeat.steps) items.push_back(lane_of(step, names));
+        }
+      }
       return;
     }
-    const spec::OrderLoop& range = stream.loops[loop];
+    const spec::OrderLoop& range = part.loops[loop];
     const std::int64_t end = number(range.last, names) + (range.exclusive ? 0 : 1);
     for (std::int64_t i = number(range.first, names); i < end; ++i) {
       names[range.variable] = {i, 1};
-      unroll(stream, loop + 1, names, items);
+      unroll(part, loop + 1, names, items);
     }
   }
 

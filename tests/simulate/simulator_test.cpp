@@ -88,7 +88,7 @@ TEST(ClosedForm, of_interleaved_1f1b) {
         SCOPED_TRACE("p " + std::to_string(p) + ", v " + std::to_string(v) + ", m " +
                      std::to_string(m));
         const RunReport run = run_of("interleaved_1f1b",
-                                     {{"ranks", p}, {"stages_per_rank", v}, {"f", 3}, {"b", 5}}, m);
+                                     {{"ranks", p}, {"chunks", v}, {"f", 3}, {"b", 5}}, m);
         ASSERT_TRUE(run.status.ok() && !run.stuck) << run.waiting;
         EXPECT_EQ(run.bubble(), units(8 * (p - 1)));
         for (int r = 0; r < p; ++r) {

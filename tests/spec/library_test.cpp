@@ -25,9 +25,10 @@ bool runs_to_its_end(const Program& program, int microbatches) {
 TEST(Library, holds_these_schedules) {
   std::vector<std::string_view> names;
   for (const LibraryEntry& entry : library()) names.push_back(entry.name);
-  EXPECT_THAT(names,
-              ::testing::ElementsAre("1f1b", "1f1b_hint", "b_first", "bf", "bfw", "eager_1f1b",
-                                     "f_first", "fb", "gpipe", "interleaved_1f1b", "zbv"));
+  EXPECT_THAT(names, ::testing::ElementsAre("1f1b", "1f1b_hint", "b_first", "bf", "bfw", "bfw_v",
+                                            "eager_1f1b", "f_first", "fb", "gpipe", "hanayo",
+                                            "interleaved_1f1b", "v_half", "v_min", "zb_h1", "zb_h2",
+                                            "zb_v"));
 }
 
 TEST(Library, says_what_each_schedule_is) {

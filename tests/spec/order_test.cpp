@@ -137,6 +137,20 @@ TEST(Order, takes_a_stream_twice_in_a_turn) {
       "0F0 0F1 0B0 0F2 2F0 0B1 2F1 2F2 0B2");
 }
 
+TEST(Order, takes_the_parts_of_a_stream_in_turn) {
+  const Program chain = with_order(
+      "stream all { F * 2; for k in 0 ..< microbatches { (F B); } B * 2; } "
+      "all * (2 * microbatches);");
+  EXPECT_EQ(tasks(chain, 0, 3), "0F0 0F1 0F2 0B0 0B1 0B2");
+  EXPECT_EQ(tasks(chain, 0, 1), "0F0 0B0");
+  const Program loop = with_order(
+      "stream f { for c in 0 .. 1 { F@c * 2; } for g in 2 ..< microbatches { F@0; F@1; } } "
+      "stream b { (B@1 B@0) * microbatches; } f * 3; (b f) * (2 * microbatches - 3); b * 3;",
+      "s % 2", "2 .. 9");
+  EXPECT_EQ(tasks(loop, 1, 2), "1F0 1F1 3F0 3B0 3F1 1B0 3B1 1B1");
+  EXPECT_EQ(tasks(loop, 0, 3), "0F0 0F1 2F0 2B0 2F1 0B0 0F2 2B1 2F2 0B1 2B2 0B2");
+}
+
 // The counts with which a program is read are tried; what is beyond them shows later.
 TEST(Order, reports_what_goes_wrong_in_a_stream) {
   const std::string f = "stream f = for g in 0 ..< max(0, microbatches - 100) : F";
@@ -145,6 +159,14 @@ TEST(Order, reports_what_goes_wrong_in_a_stream) {
   EXPECT_EQ(tasks(with_order(f + " * (0 - g);"), 0, 102), "order-negative-count");
   EXPECT_EQ(tasks(with_order(f + " * (1 div g);"), 0, 101), "expr-division-by-zero");
   EXPECT_EQ(tasks(with_order(f + "; f * max(0, microbatches - 99);"), 0, 101),
+            "order-stream-ended");
+  EXPECT_EQ(tasks(with_order("stream f { F; for g in 0 ..< max(0, microbatches - 100) { F; (F "
+                             "F@(g + 1)); } } f;"),
+                  0, 101),
+            "order-no-such-chunk");
+  EXPECT_EQ(tasks(with_order("stream f { (F B) * max(0, microbatches - 100); } f * max(0, 2 * "
+                             "microbatches - 199);"),
+                  0, 101),
             "order-stream-ended");
   EXPECT_EQ(tasks(with_order("stream f = for g in 1 .. 1000000000 * max(0, microbatches - 99) : "
                              "F * 0;"),

@@ -69,6 +69,13 @@ const Accepted kAccepted[] = {
     {"order o on r {\n    stream f = for g in 0 ..< n, c in 1 .. 2 : F@c * ceil(n / 2);\n    f * "
      "2;\n  }",
      ""},
+    {"order o on r {\n    stream f { F * 2;  for g in 0 ..< n, c in 1 .. 2 { F@c;  (F B) * n; } "
+     " B; }\n    f * 2;\n  }",
+     ""},
+    {"order o on r {\n    stream whole_order {\n      F * (2 * ranks - 1);\n      for group in 0 "
+     "..< "
+     "microbatches, c in 0 ..< chunks {\n        F@c;\n        (F B) * n;\n      }\n    }\n  }",
+     ""},
     {"order zb from csv \"zb.csv\";", ""},
     {"hint h { prefer A, B;  rounds C;  fill W;  follow o;  notices;  patience 1.5;  yield 0.9; }",
      ""},
@@ -146,6 +153,11 @@ const Rejected kRejected[] = {
     {"order o on r { (F B; }", 22, "parse-expected", "expected an op or ')', found ';'"},
     {"order o on r { F@-1; }", 20, "parse-expected", "expected a number, a name or '(', found '-'"},
     {"order o on r { (); }", 19, "parse-expected", "expected an op, found ')'"},
+    {"order o on r { stream f F; }", 27, "parse-expected", "expected '=' or '{', found 'F'"},
+    {"order o on r { stream f { } }", 29, "parse-expected",
+     "expected 'for', '(' or an op, found '}'"},
+    {"order o on r { stream f { for g in 0 .. 1 : F; } }", 45, "parse-expected",
+     "expected ',' or '{', found ':'"},
     {"hint h { rounds; }", 18, "parse-expected", "expected a name, found ';'"},
     {"dispatch often;", 12, "parse-expected", "expected 'ready' or 'in order', found 'often'"},
     {"assert peak a < 2;", 17, "parse-expected", "expected '<=', found '<'"},

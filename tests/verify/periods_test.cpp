@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "spec/elaborate.h"
+#include "spec/library.h"
 #include "tests/support/verdicts.h"
 #include "verify/order.h"
 #include "verify/verify.h"
@@ -84,6 +85,20 @@ TEST(Periods, are_the_order_of_each_count) {
   }
 }
 
+TEST(Periods, are_the_orders_of_the_library) {
+  for (const char* name : {"interleaved_1f1b", "zb_v", "v_half", "v_min"}) {
+    for (int ranks = 1; ranks <= 5; ++ranks) {
+      SCOPED_TRACE(fmt::format("{} on {} ranks", name, ranks));
+      const spec::Source source{name, spec::library_text(name).value_or("")};
+      spec::ElaborateOptions options;
+      options.defines["ranks"] = ranks;
+      const auto program = spec::compile(source, options);
+      ASSERT_TRUE(program.ok()) << spec::render(source, program.errors());
+      expect_same(program.value(), 60);
+    }
+  }
+}
+
 TEST(Periods, follow_streams_of_many_shapes) {
   const char* const kOrders[] = {
       // Groups that are no divisor of one another; a stream that gives two items at a turn.
@@ -97,6 +112,12 @@ TEST(Periods, follow_streams_of_many_shapes) {
       // More items than there are microbatches of one lane, fewer of the other.
       "stream f = for g in 0 ..< microbatches, c in 0 .. 1 : F@c * (c == 0 ? 4 : 1);\n"
       "f * (2 * microbatches); B@1 * microbatches; B@0 * microbatches;",
+      // Parts in turn, groups of lanes that end at different microbatches.
+      "stream f { (F@0 F@0 F@1) * 3; for g in 0 ..< microbatches { F@1; (F@0 F@1) * 2; } }\n"
+      "f * (2 * microbatches); B@1 * microbatches; B@0 * microbatches;",
+      // The whole order from one stream.
+      "stream all { F@0 * 3; for g in 0 .. 1, at in 0 .. 2 { F@1 * (at == r); F@0 * (at > g); }\n"
+      "for g in 0 ..< microbatches { F@1; F@0; (B@1 B@0); } } all * (4 * microbatches);",
       // Direct steps beside a stream, and conditions that settle later.
       "stream f = for g in 0 ..< microbatches : F@0;\n"
       "let n = microbatches > 7 ? 3 : 0; f * n; (F@1 f) * (microbatches - n); F@1 * n;\n"
