@@ -34,6 +34,7 @@ const std::vector<Row>& rows() {
       {"core/", {"core/"}, {"std"}, kOfTheWorld},
       {"trace/", {"trace/", "core/"}, {"std"}},
       {"trace/about", {"trace/", "core/"}, {"std", "json"}},
+      {"trace/read", {"trace/", "core/"}, {"std", "json"}},
       {"spec/", {"spec/"}, {"std", "fmt"}},
       {"spec/parse", {"spec/"}, {"std", "fmt", "boost"}},
       {"spec/library", {"spec/", "library_texts.inc"}, {"std"}},

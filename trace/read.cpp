@@ -1,12 +1,15 @@
 #include "trace/read.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
-#include "trace/scan.h"
+#include <nlohmann/json.hpp>
 
 namespace ripeline::trace {
 namespace {
@@ -20,8 +23,8 @@ constexpr std::array<Cause, 9> kCauses = {Cause::unknown, Cause::input,     Caus
 
 // The fields of an event that say what it is; -1: not there.
 struct Fields {
-  std::string_view phase;
-  std::string_view cause;
+  std::string phase;
+  std::string cause;
   std::int64_t rank = -1;
   std::int64_t engine = -1;
   std::int64_t start = 0;
@@ -33,56 +36,15 @@ struct Fields {
   std::int64_t sent = 0;
 };
 
-std::int64_t id(Scan& scan) {
-  if (!scan.at_string()) return scan.integer();
-  scan.skip();  // a name: of no event of ours
-  return -1;
-}
-
-void read_args(Scan& scan, Fields& f) {
-  std::string_view name;
-  if (!scan.enter('{')) return;
-  while (scan.key(name)) {
-    if (name == "step") {
-      f.step = scan.integer();
-    } else if (name == "lane") {
-      f.lane = id(scan);
-    } else if (name == "edge") {
-      f.edge = id(scan);
-    } else if (name == "microbatch") {
-      f.microbatch = scan.integer();
-    } else if (name == "sent") {
-      f.sent = scan.nanoseconds();
-    } else if (name == "cause" && scan.at_string()) {
-      f.cause = scan.string();
-    } else {
-      scan.skip();
-    }
+// Microseconds as written, with any number of decimals, in nanoseconds; what is beyond is cut off.
+std::int64_t nanoseconds(const std::string& microseconds, double value) {
+  const std::size_t point = microseconds.find('.');
+  if (point == std::string::npos || microseconds.find_first_of("eE") != std::string::npos) {
+    return static_cast<std::int64_t>(value * 1000);
   }
-}
-
-Fields read_fields(Scan& scan) {
-  Fields f;
-  std::string_view name;
-  if (!scan.enter('{')) return f;
-  while (scan.key(name)) {
-    if (name == "ph") {
-      f.phase = scan.string();
-    } else if (name == "pid") {
-      f.rank = id(scan);
-    } else if (name == "tid") {
-      f.engine = id(scan);
-    } else if (name == "ts") {
-      f.start = scan.nanoseconds();
-    } else if (name == "dur") {
-      f.duration = scan.nanoseconds();
-    } else if (name == "args") {
-      read_args(scan, f);
-    } else {
-      scan.skip();
-    }
-  }
-  return f;
+  std::string digits = microseconds.substr(0, point) + microseconds.substr(point + 1, 3);
+  digits.append(3 - std::min<std::size_t>(3, microseconds.size() - point - 1), '0');
+  return std::strtoll(digits.c_str(), nullptr, 10);
 }
 
 // What is none of ours is left out.
@@ -129,36 +91,125 @@ Status check(const File& file) {
   return {};
 }
 
+// Events as they come, without a tree: there may be millions.
+class Events final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Events(Record& record) : record_(record) {}
+
+  bool has_events() const { return has_events_; }
+  std::size_t error_at() const { return error_at_; }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t value) override {
+    return number(value, std::llabs(value) <= kMostMicroseconds ? value * 1000 : value);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return number_integer(static_cast<number_integer_t>(value));
+  }
+  bool number_float(number_float_t value, const string_t& text) override {
+    if (!(std::abs(value) <= static_cast<double>(kMostMicroseconds))) return !matters();
+    return number(static_cast<std::int64_t>(value), nanoseconds(text, value));
+  }
+  bool string(string_t& value) override {
+    if (in_event() && key_ == "ph") fields_.phase = value;
+    if (in_args() && key_ == "cause") fields_.cause = value;
+    return true;
+  }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool key(string_t& name) override {
+    key_.swap(name);
+    if (depth_ == 1) in_events_ = key_ == "traceEvents";
+    if (depth_ == 3) in_args_ = key_ == "args";
+    return true;
+  }
+  bool start_object(std::size_t /*elements*/) override {
+    if (++depth_ == 3) fields_ = {};
+    return true;
+  }
+  bool end_object() override {
+    if (depth_-- == 3 && in_events_) keep(fields_, record_);
+    if (depth_ == 3) in_args_ = false;
+    return true;
+  }
+  bool start_array(std::size_t /*elements*/) override {
+    if (++depth_ == 2 && in_events_) has_events_ = true;
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    error_at_ = position;
+    return false;
+  }
+
+ private:
+  // An event is an object in the array of the root: the third level.
+  bool in_event() const { return in_events_ && depth_ == 3; }
+  bool in_args() const { return in_events_ && in_args_ && depth_ == 4; }
+
+  static constexpr std::int64_t kMostMicroseconds = 9'000'000'000'000'000;
+
+  bool matters() const { return in_event() || in_args(); }
+
+  bool number(std::int64_t value, std::int64_t time) {
+    if (matters() && std::llabs(value) > kMostMicroseconds) return false;
+    if (in_event()) {
+      if (key_ == "pid") fields_.rank = value;
+      if (key_ == "tid") fields_.engine = value;
+      if (key_ == "ts") fields_.start = time;
+      if (key_ == "dur") fields_.duration = time;
+    } else if (in_args()) {
+      if (key_ == "step") fields_.step = value;
+      if (key_ == "lane") fields_.lane = value;
+      if (key_ == "edge") fields_.edge = value;
+      if (key_ == "microbatch") fields_.microbatch = value;
+      if (key_ == "sent") fields_.sent = time;
+    }
+    return true;
+  }
+
+  Record& record_;
+  Fields fields_;
+  std::string key_;
+  int depth_ = 0;
+  bool in_events_ = false;
+  bool in_args_ = false;
+  bool has_events_ = false;
+  std::size_t error_at_ = 0;
+};
+
+// The root without its events.
+nlohmann::json head_of(const std::string& text) {
+  bool in_events = false;
+  const auto keep_it = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    if (event == nlohmann::json::parse_event_t::key && depth == 1) {
+      in_events = value == "traceEvents";
+    }
+    return depth <= 1 || !in_events;
+  };
+  return nlohmann::json::parse(text, keep_it, false);
+}
+
 }  // namespace
 
 Status read_text(const std::string& text, File& file) {
   File found;
-  Scan scan(text);
-  std::string_view name;
-  bool has_about = false;
-  bool has_events = false;
-  scan.enter('{');
-  while (scan.key(name)) {
-    if (name == "otherData") {
-      const std::string about(scan.skip());
-      if (scan.failed()) break;
-      if (Status s = About::from_json(about, found.about); !s.ok()) return s;
-      has_about = true;
-    } else if (name == "traceEvents") {
-      has_events = scan.enter('[');
-      while (scan.element()) keep(read_fields(scan), found.record);
-    } else {
-      scan.skip();
-    }
+  Events events(found.record);
+  if (!nlohmann::json::sax_parse(text, &events)) {
+    return {StatusCode::invalid, "no JSON of a trace at byte " + std::to_string(events.error_at())};
   }
-  if (scan.failed()) {
-    return {StatusCode::invalid, "no JSON of a trace at byte " + std::to_string(scan.place())};
-  }
-  if (!has_about || !has_events) {
+  const nlohmann::json head = head_of(text);
+  const bool has_about = head.is_object() && head.contains("otherData");
+  if (!has_about || !events.has_events()) {
     return {StatusCode::invalid, std::string("it has no ") +
                                      (has_about ? "traceEvents" : "otherData") +
                                      ": no trace of Ripeline"};
   }
+  if (Status s = About::from_json(head["otherData"].dump(), found.about); !s.ok()) return s;
   if (Status s = check(found); !s.ok()) return s;
   file = std::move(found);
   return {};

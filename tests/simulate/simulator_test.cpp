@@ -87,8 +87,8 @@ TEST(ClosedForm, of_interleaved_1f1b) {
         const int m = k * p;
         SCOPED_TRACE("p " + std::to_string(p) + ", v " + std::to_string(v) + ", m " +
                      std::to_string(m));
-        const RunReport run = run_of("interleaved_1f1b",
-                                     {{"ranks", p}, {"chunks", v}, {"f", 3}, {"b", 5}}, m);
+        const RunReport run =
+            run_of("interleaved_1f1b", {{"ranks", p}, {"chunks", v}, {"f", 3}, {"b", 5}}, m);
         ASSERT_TRUE(run.status.ok() && !run.stuck) << run.waiting;
         EXPECT_EQ(run.bubble(), units(8 * (p - 1)));
         for (int r = 0; r < p; ++r) {

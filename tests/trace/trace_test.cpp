@@ -12,7 +12,6 @@
 #include "spec/library.h"
 #include "tests/runtime/ranks.h"
 #include "trace/read.h"
-#include "trace/scan.h"
 #include "trace/write.h"
 
 namespace ripeline::trace {
@@ -157,7 +156,7 @@ TEST(TraceFile, that_does_not_fit_is_refused) {
     const char* says;
   } kCases[] = {
       {"", "no JSON of a trace at byte 0"},
-      {"[]", "no JSON of a trace at byte 0"},
+      {"[]", "it has no otherData"},
       {"{}", "it has no otherData"},
       {R"({"traceEvents":[]})", "it has no otherData"},
       {with("traceEvents", "events"), "it has no traceEvents"},
@@ -183,21 +182,29 @@ TEST(TraceFile, that_does_not_fit_is_refused) {
   EXPECT_THAT(nowhere.finish().message(), HasSubstr("/nowhere/trace.json: cannot be written"));
 }
 
-TEST(Scan, reads_microseconds_as_nanoseconds) {
+TEST(TraceFile, has_microseconds_of_any_form_and_they_are_read_as_nanoseconds) {
+  const spec::Program program = program_of(kText);
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 9});
+  const std::string good = written(about, some_events());
+  const auto with_start = [&](const std::string& start) {
+    const std::string from = "\"ts\":0,";
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), "\"ts\":" + start + ",");
+  };
   const struct {
     const char* text;
     std::int64_t nanoseconds;
   } kCases[] = {{"0", 0},        {"1", 1000},         {"1.5", 1500},      {"0.001", 1},
                 {"-0.25", -250}, {"12.34567", 12345}, {"1e3", 1'000'000}, {"1.25E+1", 12500}};
   for (const auto& c : kCases) {
-    Scan scan(c.text);
-    EXPECT_EQ(scan.nanoseconds(), c.nanoseconds) << c.text;
-    EXPECT_FALSE(scan.failed()) << c.text;
+    File file;
+    ASSERT_EQ(read_text(with_start(c.text), file).message(), "") << c.text;
+    EXPECT_EQ(file.record.tasks.front().start, Time{c.nanoseconds}) << c.text;
   }
   for (const char* bad : {"", "x", "1.5.5", "--1", "99999999999999999999", "1e40", "nan"}) {
-    Scan scan(bad);
-    scan.nanoseconds();
-    EXPECT_TRUE(scan.failed()) << bad;
+    File file;
+    EXPECT_FALSE(read_text(with_start(bad), file).ok()) << bad;
   }
 }
 
