@@ -58,7 +58,7 @@ TEST(TableArbiter, agrees_with_the_machine_on_random_programs) {
 
 // A followed order from a file binds microbatches.
 TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
-  for (const char* name : {"bf", "1f1b_hint", "bfw", "zbv"}) {
+  for (const char* name : {"bf", "1f1b_hint", "bfw", "bfw_v"}) {
     const spec::Program program = testing_support::compiled(name);
     const Walk walk = walk_of(program, {});
     const FactsStorage storage(program, {});

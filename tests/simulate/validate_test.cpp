@@ -130,7 +130,7 @@ TEST(Validate, notices_each_kind_of_mistake) {
 }
 
 TEST(Validate, notices_another_program_and_answers_that_are_none) {
-  const spec::Program zbv = program_of("bfw_v");
+  const spec::Program zbv = program_of("zbv");
   const Validator validator(zbv, {.counts = 1});
   EXPECT_FALSE(validator.judge(core::answers(bf_probe(), "")).differences.empty());
   for (const char* answers : {"", "nonsense\n", "guard 0 (<= h0\n", "guard 999999999999 h0\n"}) {
@@ -140,7 +140,7 @@ TEST(Validate, notices_another_program_and_answers_that_are_none) {
 
 // The limit is said, and so is what is left out.
 TEST(Walk, says_what_it_leaves_out) {
-  const spec::Program program = program_of("bfw_v");
+  const spec::Program program = program_of("zbv");
   const Walk walk = walk_of(program, {.counts = 2, .states_of_rank = 50, .states = 1000});
   ASSERT_EQ(walk.sizes.size(), 2U);
   EXPECT_TRUE(walk.sizes[0].complete);

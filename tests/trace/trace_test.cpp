@@ -155,7 +155,7 @@ TEST(TraceFile, that_does_not_fit_is_refused) {
     std::string text;
     const char* says;
   } kCases[] = {
-      {"", "no JSON of a trace at byte 0"},
+      {"", "no JSON of a trace at byte"},
       {"[]", "it has no otherData"},
       {"{}", "it has no otherData"},
       {R"({"traceEvents":[]})", "it has no otherData"},

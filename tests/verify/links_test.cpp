@@ -91,7 +91,7 @@ TEST(Links, of_all_over_a_fifo_needs_a_slot_for_each) {
   stages 2;
   place s on s;
   op F forward { needs F at prev; }
-  op G reduce when s == 0 once { needs F at here of all, F at next via fifo 2 of all; }
+  op G reduce once when s == 0 { needs F at here of all, F at next via fifo 2 of all; }
   order listed on r { F * microbatches;  G * (r == 0 ? 1 : 0); }
   dispatch in order listed;
 }
