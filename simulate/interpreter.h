@@ -11,11 +11,20 @@
 #include <vector>
 
 #include "core/arbiter.h"
+#include "core/order.h"
+#include "core/patience.h"
 #include "spec/machine.h"
 #include "spec/program.h"
 #include "verify/proved_program.h"
 
 namespace ripeline::simulate {
+
+// The rules of the dispatch's hint, if it has patience.
+[[nodiscard]] std::optional<core::PatienceRules> patience_of(const spec::Program& program);
+
+// The order that the dispatch's hint follows, as core's patience reads it.
+[[nodiscard]] core::FollowedOrder followed_order(const spec::Program& program, int rank,
+                                                 int microbatches);
 
 // Owns what a ProgramFacts views. Not copyable; outlives every user of facts().
 class FactsStorage {
@@ -54,6 +63,9 @@ class InterpretedArbiter final : public core::Arbiter {
   void ready(core::Engine engine, core::TaskSet& out) const override;
   core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                       core::Time now) const override;
+  void expect(const core::Costs& costs) override;
+  void on_notice(const core::Notice& notice, core::Time now) override;
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override;
   void started(core::Task task, core::Time now) override;
 
   // The machine's state: this rank's part of it is true, the rest is as at the start.
@@ -62,11 +74,16 @@ class InterpretedArbiter final : public core::Arbiter {
   void restore(const spec::Machine::State& state) { state_ = state; }
 
  private:
+  void arrive(core::Message message);
+  void begin_patience(int microbatches);
+
   const spec::Program& program_;
   const core::ProgramFacts& facts_;
   int rank_;
   std::optional<spec::Machine> machine_;  // of the current step
   spec::Machine::State state_;
+  std::optional<core::Patience> patience_;  // of a hint that has it
+  core::FollowedOrder followed_;            // what it reads
 };
 
 }  // namespace ripeline::simulate

@@ -75,8 +75,18 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
     t.set_edge(program, static_cast<int>(edge));
   }
+  t.set_costs();
   timing = std::move(t);
   return {};
+}
+
+// Means of lanes: what varies with the input is drawn about them.
+void Timing::set_costs() {
+  for (const Lane& lane : lanes_) costs_.tasks.push_back(time(lane.mean * lane.slow));
+  for (const Edge& edge : edges_) {
+    costs_.links.push_back(time(edge.latency + edge.transfer));
+    costs_.notices.push_back(time(options_.notice.value_or(edge.control)));
+  }
 }
 
 Status Timing::set_lane(const Program& program, int id, int microbatches) {
@@ -181,6 +191,8 @@ core::Time Timing::transfer(core::Message message) const {
 }
 
 core::Time Timing::control(core::EdgeId edge) const { return edges_[at(edge)].control; }
+
+core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[at(edge)]; }
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";
