@@ -38,8 +38,8 @@ struct Condition {
           {"J1", "J1"},
           {"J3", "J3"},
           {"lognormal, cv 1", "lognormal=1"},
-          {"2 % of messages +20 F, FIFO", "tails=0.02:20,fifo"},
-          {"the same, overtaking", "tails=0.02:20"},
+          {"2 % of messages +20 F, FIFO", "tails=2:20,fifo"},
+          {"the same, overtaking", "tails=2:20"},
           {"exponential latency, mean .5 F", "exponential=0.5"},
           {"cost per input, σ = .3", "input=0.3"},
           {"cost per input, σ = .6", "input=0.6"}};
