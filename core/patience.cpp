@@ -115,13 +115,13 @@ void Patience::started(Task task, Time now) {
   if (costs_.tasks.empty()) return;
   const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
   running_[engine] = true;
-  idle_[engine] = now + duration(task.lane);
+  idle_[engine] = now + duration(task);
   for (const EdgeId edge : l.out) {
     if (said_[at(edge)].microbatch == task.microbatch) said_[at(edge)] = {};
   }
   for (const EdgeId edge : l.out) {
     if (facts_.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
-    const Time in = duration(task.lane) + costs_.links[at(edge)] - costs_.notices[at(edge)];
+    const Time in = duration(task) + costs_.links[at(edge)] - costs_.notices[at(edge)];
     notices_.push_back({.kind = Notice::Kind::expected,
                         .message = {edge, task.microbatch},
                         .in = std::max(Time{0}, in)});
@@ -166,7 +166,7 @@ Choice Patience::choose(const Choice& ready, LaneId next, Time now) const {
   const Lane& x = lane(next);
   if (is_covered(x)) return ready;
   const Time coming = earliest(x);
-  const Time instead = duration(ready.task.lane);
+  const Time instead = duration(ready.task);
   if (coming == kUnknown || coming - now >= times(rules_.yield, instead)) return ready;
   const Time idle = idle_[static_cast<std::size_t>(facts_.lanes[at(next)].engine)];
   const Time until = std::max(coming, idle) + times(rules_.patience, instead);
@@ -246,7 +246,7 @@ void Patience::forecast(Time now) {
       continue;
     }
     Time& engine = free[static_cast<std::size_t>(facts_.lanes[at(id)].engine)];
-    engine = std::max(engine, earliest) + duration(id);
+    engine = std::max(engine, earliest) + (microbatch < 0 ? duration(id) : duration(Task{id, microbatch}));
     l.ends.push_back(engine);
     if (l.ahead++ == 0 && !l.out.empty()) {
       --left;

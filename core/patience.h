@@ -89,6 +89,7 @@ class Patience {
   [[nodiscard]] Time& due(Message message);
   [[nodiscard]] const Time& due(Message message) const;
   [[nodiscard]] Time duration(LaneId id) const { return costs_.tasks[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
   // When the lane's first task can start, as far as messages go; kUnknown.
   [[nodiscard]] Time earliest(const Lane& lane) const;
   // Whoever takes what the lane makes has something to do without it.

@@ -75,14 +75,21 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
     t.set_edge(program, static_cast<int>(edge));
   }
-  t.set_costs();
+  t.set_costs(microbatches);
   timing = std::move(t);
   return {};
 }
 
-// Means of lanes: what varies with the input is drawn about them.
-void Timing::set_costs() {
-  for (const Lane& lane : lanes_) costs_.tasks.push_back(time(lane.mean * lane.slow));
+// What an input costs is known before its step: how long it is. Everything else is drawn.
+void Timing::set_costs(int microbatches) {
+  for (const Lane& lane : lanes_) {
+    const auto id = static_cast<core::LaneId>(costs_.tasks.size());
+    costs_.tasks.push_back(time(lane.mean * lane.slow));
+    if (!has_inputs_ && lane.means.empty()) continue;
+    costs_.varying.resize(lanes_.size());
+    std::vector<core::Time>& means = costs_.varying[at(id)];
+    for (int m = 0; m < microbatches; ++m) means.push_back(mean({id, m}));
+  }
   for (const Edge& edge : edges_) {
     costs_.links.push_back(time(edge.latency + edge.transfer));
     costs_.notices.push_back(time(options_.notice.value_or(edge.control)));

@@ -86,7 +86,7 @@ class Timing {
 
   core::Status set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
-  void set_costs();
+  void set_costs(int microbatches);
   [[nodiscard]] core::Time time(double units) const;
 
   TimingOptions options_;
