@@ -7,6 +7,8 @@ namespace {
 
 constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
+constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says nothing
+constexpr int kMostPutOff = 32;  // of one message: holding must end
 constexpr double kMoved = 0.5;  // of a task's duration: by less, a forecast is not said again
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -59,6 +61,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   running_ = {};
   const auto rows = std::count_if(place_.begin(), place_.end(), [](auto p) { return p >= 0; });
   due_.assign(at(rows) * at(microbatches), kUnknown);
+  put_off_.assign(due_.size(), 0);
   std::fill(taken_.begin(), taken_.end(), 0);
   idle_ = {};
   notices_.clear();
@@ -69,14 +72,6 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
     l.finished = 0;
     l.coming.clear();
   }
-}
-
-Time& Patience::due(Message message) {
-  return due_[at(place_[at(message.edge)]) * at(microbatches_) + at(message.microbatch)];
-}
-
-const Time& Patience::due(Message message) const {
-  return due_[at(place_[at(message.edge)]) * at(microbatches_) + at(message.microbatch)];
 }
 
 // Keeps `coming` to the microbatches with a message that is expected and has not arrived.
@@ -104,8 +99,21 @@ void Patience::noticed(const Notice& notice, Time now) {
   }
   Time& time = due(notice.message);
   if (time == kArrived) return;
-  time = notice.kind == Notice::Kind::expected ? now + notice.in : kUnknown;
+  if (notice.kind == Notice::Kind::withdrawn || notice.in > kLongest) {
+    time = kUnknown;
+  } else if (const Time said = now + std::max(Time{0}, notice.in); said < time) {
+    if (time == kUnknown && !put_off(notice.message)) return;
+    time = said;
+  } else if (put_off(notice.message)) {
+    time = said;
+  }
   settle(lane(facts_.edges[at(edge)].consumer), notice.message.microbatch);
+}
+
+// Whether what was said of the message may be put off once more.
+bool Patience::put_off(Message message) {
+  std::uint8_t& times = put_off_[row(message)];
+  return times < kMostPutOff ? ++times > 0 : false;
 }
 
 void Patience::started(Task task, Time now) {

@@ -86,8 +86,14 @@ class Patience {
   [[nodiscard]] const Lane& lane(LaneId id) const {
     return lanes_[static_cast<std::size_t>(id - first_lane_)];
   }
-  [[nodiscard]] Time& due(Message message);
-  [[nodiscard]] const Time& due(Message message) const;
+  [[nodiscard]] std::size_t row(Message message) const {
+    return static_cast<std::size_t>(place_[static_cast<std::size_t>(message.edge)]) *
+               static_cast<std::size_t>(microbatches_) +
+           static_cast<std::size_t>(message.microbatch);
+  }
+  [[nodiscard]] Time& due(Message message) { return due_[row(message)]; }
+  [[nodiscard]] const Time& due(Message message) const { return due_[row(message)]; }
+  [[nodiscard]] bool put_off(Message message);
   [[nodiscard]] Time duration(LaneId id) const { return costs_.tasks[static_cast<std::size_t>(id)]; }
   [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
   // When the lane's first task can start, as far as messages go; kUnknown.
@@ -110,6 +116,7 @@ class Patience {
   std::vector<Lane> lanes_;          // own
   std::vector<std::int32_t> place_;  // per edge that comes from another rank: its row; else -1
   std::vector<Time> due_;            // per row and microbatch
+  std::vector<std::uint8_t> put_off_;  // how often
   std::vector<std::int32_t> taken_;  // per edge: of its consumer, as last noticed
   std::array<Time, 3> idle_{};       // per engine: since when, or until when it runs
   std::array<bool, 3> running_{};

@@ -179,6 +179,12 @@ core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatc
   return {};
 }
 
+void InterpretedArbiter::restore(const Moment& moment) {
+  state_ = moment.state;
+  followed_ = moment.followed;
+  if (moment.patience) patience_.emplace(*moment.patience);
+}
+
 void InterpretedArbiter::begin_patience(int microbatches) {
   followed_ = followed_order(program_, rank_, microbatches);
   patience_->begin_step(microbatches, followed_);

@@ -70,8 +70,14 @@ class InterpretedArbiter final : public core::Arbiter {
 
   // The machine's state: this rank's part of it is true, the rest is as at the start.
   [[nodiscard]] const spec::Machine::State& state() const { return state_; }
-  // Back to a state of the current step.
-  void restore(const spec::Machine::State& state) { state_ = state; }
+  // All that the current step has changed.
+  struct Moment {
+    spec::Machine::State state;
+    std::optional<core::Patience> patience;
+    core::FollowedOrder followed;
+  };
+  [[nodiscard]] Moment moment() const { return {state_, patience_, followed_}; }
+  void restore(const Moment& moment);
 
  private:
   void arrive(core::Message message);

@@ -88,7 +88,8 @@ void Timing::set_costs(int microbatches) {
     if (!has_inputs_ && lane.means.empty()) continue;
     costs_.varying.resize(lanes_.size());
     std::vector<core::Time>& means = costs_.varying[at(id)];
-    for (int m = 0; m < microbatches; ++m) means.push_back(mean({id, m}));
+    const int tasks = lane.means.empty() ? microbatches : static_cast<int>(lane.means.size());
+    for (int m = 0; m < tasks; ++m) means.push_back(mean({id, m}));
   }
   for (const Edge& edge : edges_) {
     costs_.links.push_back(time(edge.latency + edge.transfer));
