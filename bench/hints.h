@@ -49,8 +49,8 @@ struct Condition {
   return memory == Memory::h1 || memory == Memory::h2;
 }
 
-// `dispatch` is `in order fixed`, `ready by bf` or `ready by waits`; `clauses` are those of the hint
-// `waits`.
+// `dispatch` is `in order fixed`, `ready by bf` or `ready by waits`; `clauses` are those of the
+// hint `waits`.
 [[nodiscard]] inline std::string program_text(Memory memory, const Size& size,
                                               const std::string& dispatch,
                                               const std::string& clauses) {
@@ -60,8 +60,8 @@ struct Condition {
   std::string text = "pipeline hints {\n  param ranks = " + std::to_string(size.ranks) +
                      ";\n  microbatches any;\n  stages ranks;\n  place s on s;\n";
   const auto cost = [](double c) { return std::to_string(c); };
-  text += "  op F forward { cost " + cost(size.forward) +
-          "; needs F at prev; acquires activation; }\n";
+  text +=
+      "  op F forward { cost " + cost(size.forward) + "; needs F at prev; acquires activation; }\n";
   if (split) {
     text += "  op I backward input { cost " + cost(size.backward / 2) +
             "; needs F at here, I at next; }\n  op W backward weight { cost " +
@@ -107,7 +107,8 @@ class Policy {
  public:
   Policy(Memory memory, const Size& size, const std::string& dispatch, const std::string& clauses)
       : size_(size),
-        program_(spec::compile({"hints", program_text(memory, size, dispatch, clauses)}, {}).value()),
+        program_(
+            spec::compile({"hints", program_text(memory, size, dispatch, clauses)}, {}).value()),
         storage_(program_, {}),
         simulator_(storage_.facts(), [this](int rank) {
           return std::make_unique<simulate::TableArbiter>(program_, storage_.facts(), rank);

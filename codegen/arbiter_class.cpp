@@ -184,10 +184,10 @@ std::string patience_member(const Outline& outline, const std::string& name) {
   std::vector<std::string> fillers;
   for (const int op : hint.fill) fillers.push_back(op_constant(outline.program, op));
   return fmt::format(
-      ",\n        patience_({}::facts, rank,\n                  {{.patience = {}, .yield = {}, "
-      ".forecasts = {}, .learned = {}}}, {{{}}})",
+      ",\n        patience_({}::facts, rank, {{.patience = {}, .yield = {}, .forecasts = {}}}, "
+      "{{{}}})",
       name, value_of(hint.patience->patience), value_of(hint.patience->yield),
-      hint.patience->forecasts, hint.patience->learned, fmt::join(fillers, ", "));
+      hint.patience->forecasts, fmt::join(fillers, ", "));
 }
 
 constexpr const char* kOneEngine =
@@ -289,7 +289,8 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   const std::string step = step_state(outline);
   if (!step.empty())
     helpers.insert(helpers.begin(), "struct Step {\n" + fill("  $step$\n};", {{"step", step}}));
-  return fill(R"(
+  return fill(
+      R"(
 class Arbiter final : public core::Arbiter {
  public:
   explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$)$engines$$patience$ {}
@@ -304,7 +305,7 @@ class Arbiter final : public core::Arbiter {
     return {};
   }
 
-  void on_arrived(core::Message message, core::Time /*now*/) override { $arrived$
+  void on_arrived(core::Message message, core::Time /*now*/) override {$arrived$
 
   void started(core::Task task, core::Time $now$) override {
     rows_.started(task);
@@ -334,33 +335,33 @@ class Arbiter final : public core::Arbiter {
   $patience_member$
 };
 )",
-              {{"name", name},
-               {"sequential", sequential_ops(program)},
-               {"engines", outline.engines ? fmt::format(", engines_({}::facts, rank)", name) : ""},
-               {"reset", step.empty() ? "" : "step_ = {};"},
-               {"begin", begin},
-               {"patience", patience_member(outline, name)},
-               {"now", waits ? "now" : "/*now*/"},
-               {"waits_started", waits ? "patience_.started(task, now);" : ""},
-               {"waits_finished", waits ? "patience_.finished(task, now);" : ""},
-               {"arrived", (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message);\n  }"
-                                  : "rows_.arrived(message); }") +
-                               on_taken(outline)},
-               {"engines_started", engines_started(outline)},
-               {"engines_finished", engines_finished(outline)},
-               {"engines_member", outline.engines ? "core::Engines engines_;" : ""},
-               {"step_member", step.empty() ? "" : "Step step_;"},
-               {"order_started", !has_order                     ? ""
-                                 : in_order && !outline.engines ? "order_.started();"
-                                 : bound                        ? "order_.started(task);"
-                                                                : "order_.started(task.lane);"},
-               {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
-               {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
-               {"rounds", rounds_taken(program)},
-               {"dispatch", in_order ? ordered_dispatch(outline) : free_dispatch(outline)},
-               {"helpers", paragraphs(helpers)},
-               {"order_member", has_order ? order_type + " order_;" : ""},
-               {"patience_member", waits ? "core::Patience patience_;" : ""}});
+      {{"name", name},
+       {"sequential", sequential_ops(program)},
+       {"engines", outline.engines ? fmt::format(", engines_({}::facts, rank)", name) : ""},
+       {"reset", step.empty() ? "" : "step_ = {};"},
+       {"begin", begin},
+       {"patience", patience_member(outline, name)},
+       {"now", waits ? "now" : "/*now*/"},
+       {"waits_started", waits ? "patience_.started(task, now);" : ""},
+       {"waits_finished", waits ? "patience_.finished(task, now);" : ""},
+       {"arrived", (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message);\n  }"
+                          : " rows_.arrived(message); }") +
+                       on_taken(outline)},
+       {"engines_started", engines_started(outline)},
+       {"engines_finished", engines_finished(outline)},
+       {"engines_member", outline.engines ? "core::Engines engines_;" : ""},
+       {"step_member", step.empty() ? "" : "Step step_;"},
+       {"order_started", !has_order                     ? ""
+                         : in_order && !outline.engines ? "order_.started();"
+                         : bound                        ? "order_.started(task);"
+                                                        : "order_.started(task.lane);"},
+       {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
+       {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
+       {"rounds", rounds_taken(program)},
+       {"dispatch", in_order ? ordered_dispatch(outline) : free_dispatch(outline)},
+       {"helpers", paragraphs(helpers)},
+       {"order_member", has_order ? order_type + " order_;" : ""},
+       {"patience_member", waits ? "core::Patience patience_;" : ""}});
 }
 
 }  // namespace ripeline::codegen

@@ -65,7 +65,8 @@ if (earliest.starts()) return earliest;
 // Lanes that the order does not list, or not so often.)";
 
 // Before: the lane that comes first, then what fills.
-constexpr const char* kFirst = R"(if (const core::LaneId first = order_.earliest(is_listed); first >= 0) {
+constexpr const char* kFirst =
+    R"(if (const core::LaneId first = order_.earliest(is_listed); first >= 0) {
   if (const core::Choice c = offer_lane(first, $allowed$); c.starts()) return c;
 }
 $fill$
@@ -127,19 +128,20 @@ std::vector<std::string> waiting(const Outline& outline) {
   if (outline.engines) room.push_back("kLanes[lane].engine == engine");
   if (has_guards(outline)) room.push_back("has_room(lane, step_.held)");
   if (room.empty()) room.push_back("true");
-  std::string fillers;
+  std::vector<std::string> fillers;
   for (const int op : hint.fill) {
-    fillers += fmt::format(
-        "if (const core::Choice c = offer({}, {}); c.starts()) return c.task.lane;\n",
-        op_constant(outline.program, op), outline.engines ? "engine, nullptr" : "nullptr");
+    fillers.push_back(fmt::format(
+        "if (const core::Choice c = offer({}, {}); c.starts()) return c.task.lane;",
+        op_constant(outline.program, op), outline.engines ? "engine, nullptr" : "nullptr"));
   }
-  const std::string first =
-      hint.fill.empty()
-          ? ""
-          : fill("const core::LaneId first = order_.earliest(is_listed);\n"
-                 "if (first >= 0 && may(first)) return first;\n$fillers$",
-                 {{"fillers", fillers}});
-  texts.push_back(fill(R"(// What comes next in the order and has room: core/patience.h may wait for it.
+  const std::string first = hint.fill.empty()
+                                ? ""
+                                : fill(
+                                      "const core::LaneId first = order_.earliest(is_listed);\n"
+                                      "if (first >= 0 && may(first)) return first;\n$fillers$",
+                                      {{"fillers", lines(fillers)}});
+  texts.push_back(
+      fill(R"(// What comes next in the order and has room: core/patience.h may wait for it.
 [[nodiscard]] core::LaneId awaited($parameter$) const {
   const auto may = [&]([[maybe_unused]] core::LaneId lane) {
     return $room$;
@@ -147,9 +149,9 @@ std::vector<std::string> waiting(const Outline& outline) {
   $first$
   return order_.earliest(may);
 })",
-                       {{"parameter", outline.engines ? "core::Engine engine" : ""},
-                        {"room", fmt::format("{}", fmt::join(room, " && "))},
-                        {"first", first}}));
+           {{"parameter", outline.engines ? "core::Engine engine" : ""},
+            {"room", fmt::format("{}", fmt::join(room, " && "))},
+            {"first", first}}));
   return texts;
 }
 
@@ -176,10 +178,9 @@ std::string hint_choice(const Outline& outline) {
   }
   if (hint.rule == spec::Hint::Rule::order) {
     const std::string first =
-        hint.fill.empty()
-            ? ""
-            : fill(kFirst, {{"allowed", offer_arguments(outline)},
-                            {"fill", lines(chain(outline, hint.fill, true))}});
+        hint.fill.empty() ? ""
+                          : fill(kFirst, {{"allowed", offer_arguments(outline)},
+                                          {"fill", lines(chain(outline, hint.fill, true))}});
     return first +
            fill(kFollow, {{"allowed", offer_arguments(outline)},
                           {"filler", hint.fill.empty() ? "" : "!is_listed(lane) || "}}) +

@@ -11,10 +11,9 @@
 //   ...
 //   arbiter.on_finished(c.task, now);
 //
-// begin_step comes first. Only on_*, started and take_notices change the state: asking twice changes
-// nothing.
-// Tasks and messages must be of this rank and of the current step, each reported once; the executor
-// checks that.
+// begin_step comes first. Only on_*, started and take_notices change the state: asking twice
+// changes nothing. Tasks and messages must be of this rank and of the current step, each reported
+// once; the executor checks that.
 #pragma once
 
 #include <cstdint>

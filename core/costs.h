@@ -11,7 +11,7 @@
 namespace ripeline::core {
 
 struct Costs {
-  std::vector<Time> tasks;    // per lane: one task
+  std::vector<Time> tasks;  // per lane: one task
   // Per lane and microbatch, where that is known; empty, or empty for a lane: as `tasks`.
   std::vector<std::vector<Time>> varying;
   std::vector<Time> links;    // per edge: from its producer's end to its arrival

@@ -8,7 +8,7 @@ namespace {
 constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
 constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says nothing
-constexpr int kMostPutOff = 32;  // of one message: holding must end
+constexpr int kMostPutOff = 32;                         // of one message: holding must end
 constexpr double kMoved = 0.5;  // of a task's duration: by less, a forecast is not said again
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -242,7 +242,8 @@ void Patience::forecast(Time now) {
     if (!l.out.empty() && !l.filler) ++left;
   }
   std::array<Time, 3> free{};
-  for (std::size_t e = 0; e < free.size(); ++e) free[e] = running_[e] ? std::max(idle_[e], now) : now;
+  for (std::size_t e = 0; e < free.size(); ++e)
+    free[e] = running_[e] ? std::max(idle_[e], now) : now;
   while (left > 0) {
     const LaneId id = next_to_forecast();
     if (id < 0) break;
@@ -254,7 +255,8 @@ void Patience::forecast(Time now) {
       continue;
     }
     Time& engine = free[static_cast<std::size_t>(facts_.lanes[at(id)].engine)];
-    engine = std::max(engine, earliest) + (microbatch < 0 ? duration(id) : duration(Task{id, microbatch}));
+    engine = std::max(engine, earliest) +
+             (microbatch < 0 ? duration(id) : duration(Task{id, microbatch}));
     l.ends.push_back(engine);
     if (l.ahead++ == 0 && !l.out.empty()) {
       --left;
@@ -272,7 +274,9 @@ void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time no
     Said& said = said_[at(edge)];
     const Time arrives = ends + costs_.links[at(edge)];
     const Time moved = arrives > said.arrives ? arrives - said.arrives : said.arrives - arrives;
-    if (said.microbatch == microbatch && moved <= times(kMoved, duration(facts_.edges[at(edge)].producer))) continue;
+    if (said.microbatch == microbatch &&
+        moved <= times(kMoved, duration(facts_.edges[at(edge)].producer)))
+      continue;
     if (said.microbatch >= 0 && said.microbatch != microbatch) {
       notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
     }

@@ -32,7 +32,6 @@ struct PatienceRules {
   double patience = 1.5;
   double yield = 0.9;
   bool forecasts = false;  // also of tasks that have not started
-  bool learned = false;    // waits as long as what was late before makes it worth it
   bool operator==(const PatienceRules&) const = default;
 };
 
@@ -94,7 +93,9 @@ class Patience {
   [[nodiscard]] Time& due(Message message) { return due_[row(message)]; }
   [[nodiscard]] const Time& due(Message message) const { return due_[row(message)]; }
   [[nodiscard]] bool put_off(Message message);
-  [[nodiscard]] Time duration(LaneId id) const { return costs_.tasks[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] Time duration(LaneId id) const {
+    return costs_.tasks[static_cast<std::size_t>(id)];
+  }
   [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
   // When the lane's first task can start, as far as messages go; kUnknown.
   [[nodiscard]] Time earliest(const Lane& lane) const;
@@ -113,12 +114,12 @@ class Patience {
   LaneId first_lane_ = 0;
   Costs costs_;
   int microbatches_ = 0;
-  std::vector<Lane> lanes_;          // own
-  std::vector<std::int32_t> place_;  // per edge that comes from another rank: its row; else -1
-  std::vector<Time> due_;            // per row and microbatch
+  std::vector<Lane> lanes_;            // own
+  std::vector<std::int32_t> place_;    // per edge that comes from another rank: its row; else -1
+  std::vector<Time> due_;              // per row and microbatch
   std::vector<std::uint8_t> put_off_;  // how often
-  std::vector<std::int32_t> taken_;  // per edge: of its consumer, as last noticed
-  std::array<Time, 3> idle_{};       // per engine: since when, or until when it runs
+  std::vector<std::int32_t> taken_;    // per edge: of its consumer, as last noticed
+  std::array<Time, 3> idle_{};         // per engine: since when, or until when it runs
   std::array<bool, 3> running_{};
   ReadyRows rows_;
   const FollowedOrder* order_ = nullptr;

@@ -78,8 +78,7 @@ std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
   if (program.dispatch.in_order || !written) return std::nullopt;
   return core::PatienceRules{.patience = value_of(written->patience),
                              .yield = value_of(written->yield),
-                             .forecasts = written->forecasts,
-                             .learned = written->learned};
+                             .forecasts = written->forecasts};
 }
 
 core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {

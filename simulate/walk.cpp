@@ -100,11 +100,11 @@ class RankWalk {
     out_.script += fmt::format("rank {}\n", rank_);
     if (waits_) {
       out_.script += fmt::format("costs {} {} {}\n", kTask, kLink, kNoticeTakes);
-      arbiter_.expect({.tasks = std::vector<core::Time>(program_.lanes.size(), core::Time{kTask}),
-                       .varying = {},
-                       .links = std::vector<core::Time>(program_.edges.size(), core::Time{kLink}),
-                       .notices = std::vector<core::Time>(program_.edges.size(),
-                                                          core::Time{kNoticeTakes})});
+      arbiter_.expect(
+          {.tasks = std::vector<core::Time>(program_.lanes.size(), core::Time{kTask}),
+           .varying = {},
+           .links = std::vector<core::Time>(program_.edges.size(), core::Time{kLink}),
+           .notices = std::vector<core::Time>(program_.edges.size(), core::Time{kNoticeTakes})});
     }
     if (!arbiter_.begin_step(0, microbatches_).ok()) {
       out_.script += fmt::format("begin {}\n", microbatches_);

@@ -152,8 +152,7 @@ class HintMaker {
     if (waits_ != nullptr) {
       set_patience();
     } else if (setting_ != nullptr) {
-      work_.error("hint-without-notices",
-                  fmt::format("{} without notices", setting_->keyword.text),
+      work_.error("hint-without-notices", fmt::format("{} without notices", setting_->keyword.text),
                   "without `notices;` or `forecasts;` a hint knows nothing to wait for",
                   setting_->keyword.span);
     }

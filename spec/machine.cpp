@@ -140,14 +140,12 @@ int Machine::awaited(const State& state, int rank, Engine engine) const {
   };
   const auto has_room = [&](int lane) {
     const auto& acquires = Program::at(program_->lanes, lane).acquires;
-    return on_engine(lane) && std::all_of(acquires.begin(), acquires.end(), [&](const Acquire& a) {
-             return fits(state, a);
-           });
+    return on_engine(lane) && std::all_of(acquires.begin(), acquires.end(),
+                                          [&](const Acquire& a) { return fits(state, a); });
   };
-  return Program::at(hints_, rank)
-      .next(Program::at(state.hints, rank), has_room, [&](int lane) {
-        return on_engine(lane) && lowest_startable(state, lane) >= 0;
-      });
+  return Program::at(hints_, rank).next(Program::at(state.hints, rank), has_room, [&](int lane) {
+    return on_engine(lane) && lowest_startable(state, lane) >= 0;
+  });
 }
 
 std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {

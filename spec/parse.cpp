@@ -622,7 +622,9 @@ const auto hint_clause_def =
 const x3::rule<class HintRule, Hint> hint = "hint";
 const auto hint_def =
     "hint"_t > kName[set<&Hint::name>] > "{"_t > *hint_clause[push<&Hint::clauses>] >
-    Token("}", "'prefer', 'rounds', 'fill', 'follow', 'notices', 'forecasts', 'patience', 'yield' or '}'");
+    Token(
+        "}",
+        "'prefer', 'rounds', 'fill', 'follow', 'notices', 'forecasts', 'patience', 'yield' or '}'");
 
 const x3::rule<class DispatchRule, Dispatch> dispatch = "dispatch";
 const auto dispatch_def = "dispatch"_t > ((("in"_t)[put<&Dispatch::in_order, true>] > "order"_t >

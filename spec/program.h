@@ -226,7 +226,6 @@ struct Patience {
   Rational patience{3, 2};
   Rational yield{9, 10};
   bool forecasts = false;  // also of tasks that have not started
-  bool learned = false;    // how long, from what was late before; `patience` until enough is known
   bool operator==(const Patience&) const = default;
 };
 
@@ -239,9 +238,9 @@ struct Hint {
   };
   std::string name;
   Rule rule = Rule::none;
-  std::vector<int> ops;   // of prefer and rounds, in order
-  std::vector<int> fill;  // only when nothing else may start
-  int order = -1;         // of Rule::order
+  std::vector<int> ops;                   // of prefer and rounds, in order
+  std::vector<int> fill;                  // only when nothing else may start
+  int order = -1;                         // of Rule::order
   std::optional<Patience> patience = {};  // of Rule::order, not of a file
 };
 
@@ -264,12 +263,6 @@ struct Unsupported {
   Span span;
 };
 
-// Which of a step's inputs is microbatch 0, 1, …; by known cost. Never part of a verdict.
-enum class InputOrder : std::uint8_t {
-  natural,  // as they come
-  pyramid,  // small, larger, …, largest, …, small
-};
-
 struct MicrobatchRange {
   int min = 1;
   std::optional<int> max;  // nothing: any count from min up
@@ -282,7 +275,6 @@ struct Program {
   std::vector<std::pair<std::string, std::int64_t>>
       params;  // with overrides, in order of declaration
   MicrobatchRange microbatches;
-  InputOrder input_order = InputOrder::natural;
   int ranks = 0;
   std::vector<Op> ops;
   std::vector<Stage> stages;

@@ -34,9 +34,7 @@ Notice taken(EdgeId edge, int count) {
   notice.count = count;
   return notice;
 }
-Choice hold(int until) {
-  return {.kind = Choice::Kind::hold, .task = {}, .until = Time{until}};
-}
+Choice hold(int until) { return {.kind = Choice::Kind::hold, .task = {}, .until = Time{until}}; }
 
 // Rank 0 of the chain, with F 0 and F 1 ended; B is next, F 2 is ready.
 struct Rank0 {
@@ -103,9 +101,7 @@ TEST(Patience, counts_from_when_the_engine_became_idle_if_that_is_later) {
 TEST(Patience, does_not_wait_while_its_consumer_has_something_to_do) {
   // Rank 0, with B ready and F next: rank 1 has not started on what it was sent.
   Rank0 rank;
-  const auto choose = [&] {
-    return rank.patience.choose(fake::start(kOwnB, 0), kOwnF, Time{200});
-  };
+  const auto choose = [&] { return rank.patience.choose(fake::start(kOwnB, 0), kOwnF, Time{200}); };
   rank.patience.noticed(taken(kActivation, 1), Time{200});
   EXPECT_EQ(choose(), fake::start(kOwnB, 0));
   // Nobody sends what 0F needs, so that nothing is known of when it can start.

@@ -48,7 +48,8 @@ TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
         const Outcome a = fixed.run(condition.jitter, seed, kLatency);
         const Outcome b = hint.run(condition.jitter, seed, kLatency);
         ASSERT_EQ(a.failure + b.failure, "");
-        // A rank has room for what the fixed order holds there; `max` for what its fullest one does.
+        // A rank has room for what the fixed order holds there; `max` for what its fullest one
+        // does.
         const std::int64_t most = *std::max_element(a.peaks.begin(), a.peaks.end());
         for (std::size_t rank = 0; rank < a.peaks.size(); ++rank) {
           EXPECT_LE(b.peaks[rank], race.memory == Memory::max ? most : a.peaks[rank]);
@@ -197,11 +198,11 @@ TEST(Hints, waiting_changes_no_verdict) {
         text->replace(text->find("per stage { capacity "), 21, "per rank { capacity 1 + 0 * ");
         text->replace(text->find("microbatches any"), 16, "microbatches 2");
         const std::size_t order = text->find("  order fixed");
-        text->replace(order, text->find("  hint bf") - order,
-                      "  order fixed on r { F@0; F@1; " +
-                          std::string(bench::is_split(race.memory) ? "I@1; W@1; I@0; W@0;"
-                                                                   : "B@1; B@0;") +
-                          " }\n");
+        text->replace(
+            order, text->find("  hint bf") - order,
+            "  order fixed on r { F@0; F@1; " +
+                std::string(bench::is_split(race.memory) ? "I@1; W@1; I@0; W@0;" : "B@1; B@0;") +
+                " }\n");
         const std::size_t capacity = text->find("capacity 1");
         text->replace(capacity, text->find(';', capacity) - capacity, "capacity 1");
       }

@@ -299,9 +299,8 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
     order fb on r { stream f = for g in 0 ..< microbatches : F; f; }
     pair F, B;
     dispatch ready by rn;)");
-  EXPECT_THAT(unsupported_in(text),
-              ElementsAre("hint notices with an order from a file",
-                          "hint fill with an order from a file", "pair"));
+  EXPECT_THAT(unsupported_in(text), ElementsAre("hint notices with an order from a file",
+                                                "hint fill with an order from a file", "pair"));
   std::vector<std::string> features;
   for (const Unsupported& u : features_of(compiled(text))) features.push_back(u.construct);
   EXPECT_THAT(features,
