@@ -110,6 +110,16 @@ std::vector<std::string> offers(const Outline& outline) {
   return texts;
 }
 
+constexpr const char* kNotices = R"(
+
+void expect(const core::Costs& costs) override { patience_.expect(costs); }
+void on_notice(const core::Notice& notice, core::Time now) override {
+  patience_.noticed(notice, now);
+}
+void take_notices(core::Time now, std::vector<core::Notice>& out) override {
+  patience_.take_notices(now, out);
+})";
+
 const char* is_busy(const Outline& outline) {
   return outline.engines ? "!engines_.idle(engine)"
                          : "engine != core::Engine::compute || !step_.idle";
@@ -129,6 +139,7 @@ std::string free_dispatch(const Outline& outline) {
                 "}",
                 {{"checks", fmt::format("{}", fmt::join(checks, " && "))},
                  {"line", checks.size() > 1 ? "\n    " : " "}});
+  const bool waits = has_patience(outline.program);
   return fill(
       R"(void ready(core::Engine engine, core::TaskSet& out) const override {
   rows_.reset(out);
@@ -138,14 +149,45 @@ std::string free_dispatch(const Outline& outline) {
 
 // $hint$
 [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                  core::Time /*now*/) const override {
+                                  core::Time $now$) const override {
   if ($busy$) return {};
   $choice$
-})",
+}$notices$)",
       {{"busy", is_busy(outline)},
+       {"now", waits ? "now" : "/*now*/"},
+       {"notices", waits ? kNotices : ""},
        {"ready", ready},
        {"hint", hint_title(outline.program)},
-       {"choice", hint_choice(outline)}});
+       {"choice", waits ? fmt::format("return patience_.choose(preferred({}), awaited({}), now);",
+                                      offer_arguments(outline), outline.engines ? "engine" : "")
+                        : hint_choice(outline)}});
+}
+
+// The hint without its patience.
+std::string preferred(const Outline& outline) {
+  return fill(R"([[nodiscard]] core::Choice preferred($parameters$) const {
+  $choice$
+})",
+              {{"parameters", outline.engines ? "core::Engine engine, const core::TaskSet* allowed"
+                                              : "const core::TaskSet* allowed"},
+               {"choice", hint_choice(outline)}});
+}
+
+double value_of(spec::Rational r) {
+  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
+}
+
+// , patience_(…)
+std::string patience_member(const Outline& outline, const std::string& name) {
+  if (!has_patience(outline.program)) return "";
+  const spec::Hint& hint = outline.program.dispatch.hint;
+  std::vector<std::string> fillers;
+  for (const int op : hint.fill) fillers.push_back(op_constant(outline.program, op));
+  return fmt::format(
+      ",\n        patience_({}::facts, rank, {{.patience = {}, .yield = {}, .forecasts = {}}}, "
+      "{{{}}})",
+      name, value_of(hint.patience->patience), value_of(hint.patience->yield),
+      hint.patience->forecasts, fmt::join(fillers, ", "));
 }
 
 constexpr const char* kOneEngine =
@@ -222,19 +264,22 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   const Program& program = outline.program;
   const bool in_order = program.dispatch.in_order;
   const bool has_order = dispatched_order(program) >= 0;
+  const bool waits = has_patience(program);
   std::string begin;
   if (outline.engines) begin = "engines_.begin_step(microbatches);";
   if (has_order) {
     const std::string facts = outline.engines && in_order ? name + "::facts, " : "";
     begin += (begin.empty() ? "" : "\n") +
              fmt::format("order_.reset({}rows_.first_lane(), rows_.end_lane());\n", facts) +
-             order_call(outline);
+             order_call(outline) + (waits ? "\npatience_.begin_step(microbatches, order_);" : "");
   }
   std::vector<std::string> helpers;
   if (in_order) {
     helpers.push_back(next_may_start(outline));
   } else {
     for (std::string& offer : offers(outline)) helpers.push_back(std::move(offer));
+    for (std::string& text : waiting(outline)) helpers.push_back(std::move(text));
+    if (waits) helpers.push_back(preferred(outline));
   }
   const bool bound = has_order && Program::at(program.orders, dispatched_order(program)).file;
   const std::string order_type = in_order && outline.engines ? "core::CommittedOrders"
@@ -244,10 +289,11 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   const std::string step = step_state(outline);
   if (!step.empty())
     helpers.insert(helpers.begin(), "struct Step {\n" + fill("  $step$\n};", {{"step", step}}));
-  return fill(R"(
+  return fill(
+      R"(
 class Arbiter final : public core::Arbiter {
  public:
-  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$)$engines$ {}
+  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$)$engines$$patience$ {}
 
   [[nodiscard]] const core::ProgramFacts& facts() const override { return $name$::facts; }
   [[nodiscard]] int rank() const override { return rows_.rank(); }
@@ -259,18 +305,20 @@ class Arbiter final : public core::Arbiter {
     return {};
   }
 
-  void on_arrived(core::Message message, core::Time /*now*/) override { $arrived$
+  void on_arrived(core::Message message, core::Time /*now*/) override {$arrived$
 
-  void started(core::Task task, core::Time /*now*/) override {
+  void started(core::Task task, core::Time $now$) override {
     rows_.started(task);
+    $waits_started$
     $engines_started$
     $acquire$
     $order_started$
     $rounds$
   }
 
-  void on_finished(core::Task task, core::Time /*now*/) override {
+  void on_finished(core::Task task, core::Time $now$) override {
     rows_.finished(task);
+    $waits_finished$
     $engines_finished$
     $release$
   }
@@ -284,28 +332,36 @@ class Arbiter final : public core::Arbiter {
   $engines_member$
   $step_member$
   $order_member$
+  $patience_member$
 };
 )",
-              {{"name", name},
-               {"sequential", sequential_ops(program)},
-               {"engines", outline.engines ? fmt::format(", engines_({}::facts, rank)", name) : ""},
-               {"reset", step.empty() ? "" : "step_ = {};"},
-               {"begin", begin},
-               {"arrived", "rows_.arrived(message); }" + on_taken(outline)},
-               {"engines_started", engines_started(outline)},
-               {"engines_finished", engines_finished(outline)},
-               {"engines_member", outline.engines ? "core::Engines engines_;" : ""},
-               {"step_member", step.empty() ? "" : "Step step_;"},
-               {"order_started", !has_order                     ? ""
-                                 : in_order && !outline.engines ? "order_.started();"
-                                 : bound                        ? "order_.started(task);"
-                                                                : "order_.started(task.lane);"},
-               {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
-               {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
-               {"rounds", rounds_taken(program)},
-               {"dispatch", in_order ? ordered_dispatch(outline) : free_dispatch(outline)},
-               {"helpers", paragraphs(helpers)},
-               {"order_member", has_order ? order_type + " order_;" : ""}});
+      {{"name", name},
+       {"sequential", sequential_ops(program)},
+       {"engines", outline.engines ? fmt::format(", engines_({}::facts, rank)", name) : ""},
+       {"reset", step.empty() ? "" : "step_ = {};"},
+       {"begin", begin},
+       {"patience", patience_member(outline, name)},
+       {"now", waits ? "now" : "/*now*/"},
+       {"waits_started", waits ? "patience_.started(task, now);" : ""},
+       {"waits_finished", waits ? "patience_.finished(task, now);" : ""},
+       {"arrived", (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message);\n  }"
+                          : " rows_.arrived(message); }") +
+                       on_taken(outline)},
+       {"engines_started", engines_started(outline)},
+       {"engines_finished", engines_finished(outline)},
+       {"engines_member", outline.engines ? "core::Engines engines_;" : ""},
+       {"step_member", step.empty() ? "" : "Step step_;"},
+       {"order_started", !has_order                     ? ""
+                         : in_order && !outline.engines ? "order_.started();"
+                         : bound                        ? "order_.started(task);"
+                                                        : "order_.started(task.lane);"},
+       {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
+       {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
+       {"rounds", rounds_taken(program)},
+       {"dispatch", in_order ? ordered_dispatch(outline) : free_dispatch(outline)},
+       {"helpers", paragraphs(helpers)},
+       {"order_member", has_order ? order_type + " order_;" : ""},
+       {"patience_member", waits ? "core::Patience patience_;" : ""}});
 }
 
 }  // namespace ripeline::codegen

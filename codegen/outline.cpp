@@ -171,6 +171,10 @@ bool has_rounds(const Program& program) {
   return !program.dispatch.in_order && hint.rule == spec::Hint::Rule::rounds && hint.ops.size() > 1;
 }
 
+bool has_patience(const Program& program) {
+  return !program.dispatch.in_order && program.dispatch.hint.patience.has_value();
+}
+
 std::string op_constant(const Program& program, int op) {
   return "ops::k" + Program::at(program.ops, op).name;
 }

@@ -83,6 +83,10 @@ struct Outline {
 // The body of choose(): the hint as straight code.
 [[nodiscard]] std::string hint_choice(const Outline& outline);
 
+// The class's helpers of a hint that follows an order with fillers or patience.
+[[nodiscard]] std::vector<std::string> waiting(const Outline& outline);
+[[nodiscard]] bool has_patience(const spec::Program& program);
+
 // -1: none.
 [[nodiscard]] int dispatched_order(const spec::Program& program);
 // Whether choosing needs to know what was taken last.

@@ -55,7 +55,7 @@ std::string rounds(const Outline& outline, const std::vector<int>& entries, bool
 constexpr const char* kFollow = R"(core::Choice earliest;
 int place = core::FollowedOrder::kNoPlace;
 for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-  if (order_.next_place(lane) >= place) continue;
+  if ($filler$order_.next_place(lane) >= place) continue;
   if (const core::Choice c = offer_lane(lane, $allowed$); c.starts()) {
     earliest = c;
     place = order_.next_place(lane);
@@ -63,6 +63,14 @@ for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
 }
 if (earliest.starts()) return earliest;
 // Lanes that the order does not list, or not so often.)";
+
+// Before: the lane that comes first, then what fills.
+constexpr const char* kFirst =
+    R"(if (const core::LaneId first = order_.earliest(is_listed); first >= 0) {
+  if (const core::Choice c = offer_lane(first, $allowed$); c.starts()) return c;
+}
+$fill$
+)";
 
 constexpr const char* kFollowFile = R"(for (const core::Task task : order_.left()) {
   if (!rows_.contains(task)$engine$$room$) continue;
@@ -100,6 +108,53 @@ std::string hint_title(const Program& program) {
                            : fmt::format("Hint {}: {}.", hint.name, rule);
 }
 
+std::vector<std::string> waiting(const Outline& outline) {
+  const spec::Hint& hint = outline.program.dispatch.hint;
+  std::vector<std::string> texts;
+  if (hint.rule != spec::Hint::Rule::order) return texts;
+  if (!hint.fill.empty()) {
+    std::vector<std::string> checks;
+    for (const int op : hint.fill) {
+      checks.push_back("kLanes[lane].op != " + op_constant(outline.program, op));
+    }
+    texts.push_back(fill(R"([[nodiscard]] static bool is_listed(core::LaneId lane) {
+  return $checks$;
+})",
+                         {{"checks", fmt::format("{}", fmt::join(checks, " && "))}}));
+  }
+  if (!hint.patience) return texts;
+  std::vector<std::string> room;
+  if (!hint.fill.empty()) room.push_back("is_listed(lane)");
+  if (outline.engines) room.push_back("kLanes[lane].engine == engine");
+  if (has_guards(outline)) room.push_back("has_room(lane, step_.held)");
+  if (room.empty()) room.push_back("true");
+  std::vector<std::string> fillers;
+  for (const int op : hint.fill) {
+    fillers.push_back(fmt::format(
+        "if (const core::Choice c = offer({}, {}); c.starts()) return c.task.lane;",
+        op_constant(outline.program, op), outline.engines ? "engine, nullptr" : "nullptr"));
+  }
+  const std::string first = hint.fill.empty()
+                                ? ""
+                                : fill(
+                                      "const core::LaneId first = order_.earliest(is_listed);\n"
+                                      "if (first >= 0 && may(first)) return first;\n$fillers$",
+                                      {{"fillers", lines(fillers)}});
+  texts.push_back(
+      fill(R"(// What comes next in the order and has room: core/patience.h may wait for it.
+[[nodiscard]] core::LaneId awaited($parameter$) const {
+  const auto may = [&]([[maybe_unused]] core::LaneId lane) {
+    return $room$;
+  };
+  $first$
+  return order_.earliest(may);
+})",
+           {{"parameter", outline.engines ? "core::Engine engine" : ""},
+            {"room", fmt::format("{}", fmt::join(room, " && "))},
+            {"first", first}}));
+  return texts;
+}
+
 std::string offer_arguments(const Outline& outline) {
   return outline.engines ? "engine, allowed" : "allowed";
 }
@@ -122,7 +177,13 @@ std::string hint_choice(const Outline& outline) {
            lines(chain(outline, present, false));
   }
   if (hint.rule == spec::Hint::Rule::order) {
-    return fill(kFollow, {{"allowed", offer_arguments(outline)}}) +
+    const std::string first =
+        hint.fill.empty() ? ""
+                          : fill(kFirst, {{"allowed", offer_arguments(outline)},
+                                          {"fill", lines(chain(outline, hint.fill, true))}});
+    return first +
+           fill(kFollow, {{"allowed", offer_arguments(outline)},
+                          {"filler", hint.fill.empty() ? "" : "!is_listed(lane) || "}}) +
            ("\n" + lines(chain(outline, present, false)));
   }
   if (!has_rounds(program)) return lines(chain(outline, present, false));

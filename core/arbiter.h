@@ -11,15 +11,18 @@
 //   ...
 //   arbiter.on_finished(c.task, now);
 //
-// begin_step comes first. Only on_* and started change the state: asking twice changes nothing.
-// Tasks and messages must be of this rank and of the current step, each reported once; the executor
-// checks that.
+// begin_step comes first. Only on_*, started and take_notices change the state: asking twice
+// changes nothing. Tasks and messages must be of this rank and of the current step, each reported
+// once; the executor checks that.
 #pragma once
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "core/costs.h"
 #include "core/facts.h"
+#include "core/notice.h"
 #include "core/status.h"
 #include "core/task.h"
 #include "core/task_set.h"
@@ -71,6 +74,12 @@ class Arbiter {
   // The next task of the engine in the rank's committed order; lane -1: the order has ended, or the
   // dispatch commits to none.
   [[nodiscard]] virtual Task next_in_order(Engine /*engine*/) const { return {}; }
+
+  // For a hint with patience: what tasks and messages take, before a step; what neighbours say; and
+  // what to tell them, appended since the last call. Other hints have no use for them.
+  virtual void expect(const Costs& /*costs*/) {}
+  virtual void on_notice(const Notice& /*notice*/, Time /*now*/) {}
+  virtual void take_notices(Time /*now*/, std::vector<Notice>& /*out*/) {}
 
   // `task` is in ready(engine) and starts.
   virtual void started(Task task, Time now) = 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/notice.h"
 #include "core/task.h"
 
 namespace ripeline::core {
@@ -16,12 +17,15 @@ struct Command {
     announce,    // tell the rank of its edge's consumer that `message` waits to be granted
     grant,       // tell the rank of its edge's producer that `message` is granted (core/links.h)
     hold_until,  // nothing starts before `until` unless an event comes: call poll() then
+    notify,      // give `notice` to the executor of rank `to`; it may be lost
   };
   Kind kind = Kind::start;
   Task task = {};
   Message message = {};
   Time until{0};
   std::int32_t ordinal = 0;  // send, announce: goes with the message
+  std::int32_t to = -1;      // notify
+  Notice notice = {};
   bool operator==(const Command&) const = default;
 };
 

@@ -142,6 +142,24 @@ Status Executor::let_go(Message message) {
   return why.empty() ? Status{} : invalid(why);
 }
 
+Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
+  if (!failure_.ok()) return failure_;
+  if (step != step_) return {};
+  const Message message = notice.message;
+  const bool known = message.edge >= 0 && at(message.edge) < facts_.edges.size() &&
+                     facts_.crosses_ranks(message.edge);
+  const bool taken = notice.kind == Notice::Kind::taken;
+  if (known) {
+    const EdgeFacts& e = facts_.edges[at(message.edge)];
+    const int rank = facts_.lanes[at(taken ? e.producer : e.consumer)].rank;
+    const bool fits = taken || (message.microbatch >= 0 &&
+                                message.microbatch < facts_.tasks_of(e.producer, microbatches_));
+    if (rank == self_.rank && fits) return arbiter_.on_notice(notice, now), Status{};
+  }
+  return invalid("a notice of edge " + std::to_string(message.edge) + ", microbatch " +
+                 std::to_string(message.microbatch) + " came, which concerns nothing here");
+}
+
 Status Executor::keep_early(const Early& early) {
   const char* what = early.announced ? "was announced" : "has arrived";
   if (early.step < 0) {
@@ -204,8 +222,23 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   }
   // What is sent and granted first: a start may keep the caller for as long as the task runs.
   links_.poll(arbiter_, commands);
+  notify(now, commands);
   commands.insert(commands.end(), starts_.begin(), starts_.end());
   return failure_;
+}
+
+void Executor::notify(Time now, std::vector<Command>& commands) {
+  notices_.clear();
+  arbiter_.take_notices(now, notices_);
+  for (const Notice& notice : notices_) {
+    const EdgeFacts& e = facts_.edges[at(notice.message.edge)];
+    const LaneId to = notice.kind == Notice::Kind::taken ? e.producer : e.consumer;
+    Command command;
+    command.kind = Command::Kind::notify;
+    command.to = facts_.lanes[at(to)].rank;
+    command.notice = notice;
+    commands.push_back(command);
+  }
 }
 
 void Executor::poll_links(std::vector<Command>& commands) {

@@ -54,6 +54,8 @@ class Executor {
   void hold_back(bool value) { links_.hold_back(value); }
   Status let_go(Message message);
   Status finished(Task task, Time now);
+  // A neighbour gave the command notify. Of another step it changes nothing.
+  Status noticed(std::int64_t step, const Notice& notice, Time now);
   // The work failed: the executor stops with this status.
   void failed(Status status);
 
@@ -93,6 +95,7 @@ class Executor {
   Status accept(const Early& incoming, Time now);
   Status start(Task task, Time now);
   Status poll_engine(Engine engine, Time now, std::vector<Command>& commands);
+  void notify(Time now, std::vector<Command>& commands);
 
   [[nodiscard]] bool is_ours(Task task) const;
   [[nodiscard]] bool is_busy(Engine engine) const;
@@ -126,6 +129,7 @@ class Executor {
   std::vector<Early> early_;          // of the next step
   std::vector<Message> handed_over_;  // by one arrival
   std::vector<Command> starts_;       // of one poll
+  std::vector<Notice> notices_;       // of one poll
   std::vector<Engine> engines_;       // those that the rank's lanes use
   std::array<bool, 3> running_{};     // per engine
 };

@@ -85,6 +85,24 @@ class FollowedOrder {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started < l.places.size() ? l.places[l.started] : kNoPlace;
   }
+  // The place of the occurrence that is `ahead` beyond the next one; kNoPlace.
+  [[nodiscard]] int place(LaneId lane, std::size_t ahead) const {
+    const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
+    return l.started + ahead < l.places.size() ? l.places[l.started + ahead] : kNoPlace;
+  }
+  // Of the lanes for which `may` holds, the one whose next place is earliest; -1: none has one.
+  template <class May>
+  [[nodiscard]] LaneId earliest(const May& may) const {
+    LaneId best = -1;
+    int place = kNoPlace;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const LaneId lane = first_lane_ + static_cast<LaneId>(i);
+      if (next_place(lane) >= place || !may(lane)) continue;
+      best = lane;
+      place = next_place(lane);
+    }
+    return best;
+  }
   void started(LaneId lane) { ++lanes_[static_cast<std::size_t>(lane - first_lane_)].started; }
 
  private:

@@ -49,8 +49,14 @@ std::string name(Task task) {
   return " " + std::to_string(task.lane) + "/" + std::to_string(task.microbatch);
 }
 
+// Of a choice that starts nothing.
+std::string idle_text(const Choice& choice) {
+  if (choice.kind != Choice::Kind::hold) return " nothing";
+  return " hold " + std::to_string(choice.until.count());
+}
+
 // The ready tasks, as they lie and as they would be chosen.
-std::string look(const Arbiter& arbiter, Engine engine, int microbatches) {
+std::string look(const Arbiter& arbiter, Engine engine, int microbatches, Time now) {
   const ProgramFacts& facts = arbiter.facts();
   TaskSet left;
   arbiter.ready(engine, left);
@@ -64,11 +70,11 @@ std::string look(const Arbiter& arbiter, Engine engine, int microbatches) {
       ++count;
     }
   }
-  const Choice free = arbiter.choose(engine, nullptr, Time{0});
-  text += " choose" + (free.starts() ? name(free.task) : " nothing") + " then";
+  const Choice free = arbiter.choose(engine, nullptr, now);
+  text += " choose" + (free.starts() ? name(free.task) : idle_text(free)) + " then";
   for (; count > 0; --count) {
-    const Choice choice = arbiter.choose(engine, &left, Time{0});
-    if (!choice.starts()) return text + " nothing";
+    const Choice choice = arbiter.choose(engine, &left, now);
+    if (!choice.starts()) return text + idle_text(choice);
     text += name(choice.task);
     const bool known = choice.task.lane >= 0 && at(choice.task.lane) < facts.lanes.size() &&
                        facts.lanes[at(choice.task.lane)].rank == arbiter.rank() &&
@@ -76,7 +82,7 @@ std::string look(const Arbiter& arbiter, Engine engine, int microbatches) {
     if (!known || !left.contains(choice.task)) return text + " which was not allowed";
     left.remove(choice.task);
   }
-  if (arbiter.choose(engine, &left, Time{0}).starts()) text += " and more";
+  if (arbiter.choose(engine, &left, now).starts()) text += " and more";
   const bool asked = std::any_of(facts.edges.begin(), facts.edges.end(),
                                  [](const EdgeFacts& e) { return e.rendezvous; });
   return asked ? text + " next" + name(arbiter.next_in_order(engine)) : text;
@@ -110,7 +116,7 @@ class Player {
   bool run(std::string_view text) {
     if (text == "?") {
       if (!arbiter_) return false;
-      out_ += look(*arbiter_, microbatches_) + "\n";
+      out_ += look(*arbiter_, microbatches_, now_) + "\n";
       return true;
     }
     const std::string_view word = text.substr(0, text.find(' '));
@@ -118,25 +124,51 @@ class Player {
     int a = 0;
     int b = 0;
     if (!number(text, a)) return false;
-    if (word == "rank") return (arbiter_ = make_(a)) != nullptr;
+    if (word == "rank") return now_ = Time{0}, (arbiter_ = make_(a)) != nullptr;
     if (!arbiter_) return false;
+    if (word == "now") return now_ = Time{a}, true;
     if (word == "begin") {
       microbatches_ = a;
       if (!arbiter_->begin_step(step_++, a).ok()) out_ += "refused\n";
       return true;
     }
     if (!number(text, b)) return false;
-    if (word == "arrive") return arbiter_->on_arrived({a, b}, Time{0}), true;
-    if (word == "taken") return arbiter_->on_taken({a, b}, Time{0}), true;
-    if (word == "start") return arbiter_->started({a, b}, Time{0}), true;
-    if (word == "end") return arbiter_->on_finished({a, b}, Time{0}), true;
-    return false;
+    if (word == "arrive") return arbiter_->on_arrived({a, b}, now_), true;
+    if (word == "taken") return arbiter_->on_taken({a, b}, now_), true;
+    if (word == "start") return arbiter_->started({a, b}, now_), true;
+    if (word == "end") return arbiter_->on_finished({a, b}, now_), true;
+    return wait(word, text, a, b);
+  }
+
+  // What patience reads.
+  bool wait(std::string_view word, std::string_view text, int a, int b) {
+    if (word == "took") {
+      Notice notice;
+      notice.kind = Notice::Kind::taken;
+      notice.message.edge = a;
+      notice.count = b;
+      return arbiter_->on_notice(notice, now_), true;
+    }
+    int c = 0;
+    if (!number(text, c)) return false;
+    if (word == "notice") {
+      arbiter_->on_notice({.message = {a, b}, .in = Time{c}}, now_);
+      return true;
+    }
+    if (word != "costs") return false;
+    const ProgramFacts& facts = arbiter_->facts();
+    arbiter_->expect({.tasks = std::vector<Time>(facts.lanes.size(), Time{a}),
+                      .varying = {},
+                      .links = std::vector<Time>(facts.edges.size(), Time{b}),
+                      .notices = std::vector<Time>(facts.edges.size(), Time{c})});
+    return true;
   }
 
   const std::function<std::unique_ptr<Arbiter>(int)>& make_;
   std::unique_ptr<Arbiter> arbiter_;
   std::int64_t step_ = 0;
   int microbatches_ = 0;
+  Time now_{0};
   std::string out_;
 };
 
@@ -167,14 +199,14 @@ std::string facts_text(const ProgramFacts& facts) {
   return text;
 }
 
-std::string look(const Arbiter& arbiter, int microbatches) {
+std::string look(const Arbiter& arbiter, int microbatches, Time now) {
   std::array<bool, 3> used{};
   for (const LaneFacts& lane : arbiter.facts().lanes) {
     if (lane.rank == arbiter.rank()) used[static_cast<std::size_t>(lane.engine)] = true;
   }
   std::string text = "?";
   for (std::size_t engine = 0; engine < used.size(); ++engine) {
-    if (used[engine]) text += look(arbiter, static_cast<Engine>(engine), microbatches);
+    if (used[engine]) text += look(arbiter, static_cast<Engine>(engine), microbatches, now);
   }
   return text;
 }

@@ -13,6 +13,10 @@
 //   arrive EDGE MICROBATCH        start LANE MICROBATCH        end LANE MICROBATCH
 //   taken EDGE MICROBATCH         of a rendezvous message that this rank sends
 //   ?
+// and for hints with patience, in nanoseconds:
+//   costs TASK LINK NOTICE        what each task, link and notice takes; before `begin`
+//   now TIME                      of what follows
+//   notice EDGE MICROBATCH IN     an expected message         took EDGE COUNT
 // Pure functions; values.
 #pragma once
 
@@ -80,6 +84,6 @@ struct Probe {
 // What a step's state looks like from outside: per engine the ready tasks, then the same in order
 // of choice, each chosen among what the ones before it left; with rendezvous also the next task in
 // order.
-[[nodiscard]] std::string look(const Arbiter& arbiter, int microbatches);
+[[nodiscard]] std::string look(const Arbiter& arbiter, int microbatches, Time now = Time{0});
 
 }  // namespace ripeline::core

@@ -44,6 +44,11 @@ class MicrobatchSet {
     }
     return -1;
   }
+  [[nodiscard]] std::size_t count() const {
+    std::size_t n = 0;
+    for (const std::uint64_t word : words_) n += static_cast<std::size_t>(std::popcount(word));
+    return n;
+  }
   // The lowest member that is in `other` too, or -1. Both have the same size.
   [[nodiscard]] int lowest_common(const MicrobatchSet& other) const;
   [[nodiscard]] bool empty() const { return lowest() < 0; }

@@ -248,7 +248,7 @@ HintClause hint_clause() {
     case 0:
       return {{"follow", {}}, {name()}, {}, {}};
     case 1:
-      return {{"notices", {}}, {}, {}, {}};
+      return {{maybe() ? "notices" : "forecasts", {}}, {}, {}, {}};
     case 2:
       return {{maybe() ? "patience" : "yield", {}}, {}, value(), {}};
     default:

@@ -64,6 +64,9 @@ Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
         ran = true;
       } else if (command.kind == Command::Kind::hold_until) {
         hold = std::min(hold, command.until);
+      } else if (command.kind == Command::Kind::notify) {
+        // Nobody tells the arbiter its costs here, so that it has nothing to say; and a notice may
+        // be lost.
       } else {
         s = send(command);
       }

@@ -16,7 +16,7 @@
 namespace ripeline::simulate {
 
 struct Happening {
-  enum class Kind : std::uint8_t { finished, arrived, announced, granted, wake };
+  enum class Kind : std::uint8_t { finished, arrived, announced, granted, noticed, wake };
   core::Time at{0};
   std::uint64_t number = 0;  // in the order of putting in
   core::Time sent{0};        // of a message that arrives

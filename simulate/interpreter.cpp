@@ -67,7 +67,29 @@ spec::Engine to_spec(core::Engine engine) {
   return spec::Engine::compute;
 }
 
+double value_of(spec::Rational r) {
+  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
+}
+
 }  // namespace
+
+std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
+  const std::optional<spec::Patience>& written = program.dispatch.hint.patience;
+  if (program.dispatch.in_order || !written) return std::nullopt;
+  return core::PatienceRules{.patience = value_of(written->patience),
+                             .yield = value_of(written->yield),
+                             .forecasts = written->forecasts};
+}
+
+core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
+  core::FollowedOrder order;
+  order.reset(program.first_lane(rank), program.first_lane(rank + 1));
+  const spec::Order& of = spec::Program::at(program.orders, program.dispatch.hint.order);
+  const auto tasks = spec::expand(program, of, rank, microbatches);
+  if (!tasks.ok()) return order;  // a hint may be bad: then nothing is next
+  for (const spec::OrderTask& task : tasks.value()) order.add(task.lane);
+  return order;
+}
 
 FactsStorage::FactsStorage(const spec::Program& program,
                            const std::vector<std::optional<std::int64_t>>& peaks) {
@@ -129,7 +151,11 @@ FactsStorage::FactsStorage(const verify::ProvedProgram& proved)
 
 InterpretedArbiter::InterpretedArbiter(const spec::Program& program,
                                        const core::ProgramFacts& facts, int rank)
-    : program_(program), facts_(facts), rank_(rank) {}
+    : program_(program), facts_(facts), rank_(rank) {
+  if (const auto rules = patience_of(program)) {
+    patience_.emplace(facts, rank, *rules, program.dispatch.hint.fill);
+  }
+}
 
 core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
   if (!program_.microbatches.contains(microbatches)) {
@@ -148,16 +174,34 @@ core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatc
   }
   machine_.emplace(program_, microbatches);
   state_ = machine_->initial();
+  if (patience_) begin_patience(microbatches);
   return {};
 }
 
-void InterpretedArbiter::on_finished(core::Task task, core::Time /*now*/) {
+void InterpretedArbiter::restore(const Moment& moment) {
+  state_ = moment.state;
+  followed_ = moment.followed;
+  if (moment.patience) patience_.emplace(*moment.patience);
+}
+
+void InterpretedArbiter::begin_patience(int microbatches) {
+  followed_ = followed_order(program_, rank_, microbatches);
+  patience_->begin_step(microbatches, followed_);
+}
+
+void InterpretedArbiter::on_finished(core::Task task, core::Time now) {
+  if (patience_) patience_->finished(task, now);
   machine_->step(
       state_,
       {.what = spec::Event::Do::end, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
 }
 
 void InterpretedArbiter::on_arrived(core::Message message, core::Time /*now*/) {
+  if (patience_) patience_->arrived(message);
+  arrive(message);
+}
+
+void InterpretedArbiter::arrive(core::Message message) {
   machine_->step(state_, {.what = spec::Event::Do::arrive,
                           .lane = spec::Program::at(program_.edges, message.edge).consumer,
                           .microbatch = message.microbatch,
@@ -165,9 +209,7 @@ void InterpretedArbiter::on_arrived(core::Message message, core::Time /*now*/) {
 }
 
 // For the machine it arrives where its consumer is.
-void InterpretedArbiter::on_taken(core::Message message, core::Time now) {
-  on_arrived(message, now);
-}
+void InterpretedArbiter::on_taken(core::Message message, core::Time /*now*/) { arrive(message); }
 
 core::Task InterpretedArbiter::next_in_order(core::Engine engine) const {
   if (!machine_ || !program_.dispatch.in_order) return {};
@@ -189,7 +231,7 @@ void InterpretedArbiter::ready(core::Engine engine, core::TaskSet& out) const {
 }
 
 core::Choice InterpretedArbiter::choose(core::Engine engine, const core::TaskSet* allowed,
-                                        core::Time /*now*/) const {
+                                        core::Time now) const {
   if (!machine_) return {};
   spec::Machine::Allowed filter;
   if (allowed != nullptr) {
@@ -197,10 +239,29 @@ core::Choice InterpretedArbiter::choose(core::Engine engine, const core::TaskSet
   }
   const auto [lane, m] = machine_->choice(state_, rank_, to_spec(engine), filter);
   if (lane < 0) return {};
-  return {.kind = core::Choice::Kind::start, .task = {lane, m}, .until = core::Time{0}};
+  const core::Choice ready{
+      .kind = core::Choice::Kind::start, .task = {lane, m}, .until = core::Time{0}};
+  if (!patience_) return ready;
+  return patience_->choose(ready, machine_->awaited(state_, rank_, to_spec(engine)), now);
 }
 
-void InterpretedArbiter::started(core::Task task, core::Time /*now*/) {
+void InterpretedArbiter::expect(const core::Costs& costs) {
+  if (patience_) patience_->expect(costs);
+}
+
+void InterpretedArbiter::on_notice(const core::Notice& notice, core::Time now) {
+  if (patience_) patience_->noticed(notice, now);
+}
+
+void InterpretedArbiter::take_notices(core::Time now, std::vector<core::Notice>& out) {
+  if (patience_) patience_->take_notices(now, out);
+}
+
+void InterpretedArbiter::started(core::Task task, core::Time now) {
+  if (patience_) {
+    followed_.started(task.lane);
+    patience_->started(task, now);
+  }
   machine_->step(state_, {.what = spec::Event::Do::start,
                           .lane = task.lane,
                           .microbatch = task.microbatch,

@@ -11,11 +11,20 @@
 #include <vector>
 
 #include "core/arbiter.h"
+#include "core/order.h"
+#include "core/patience.h"
 #include "spec/machine.h"
 #include "spec/program.h"
 #include "verify/proved_program.h"
 
 namespace ripeline::simulate {
+
+// The rules of the dispatch's hint, if it has patience.
+[[nodiscard]] std::optional<core::PatienceRules> patience_of(const spec::Program& program);
+
+// The order that the dispatch's hint follows, as core's patience reads it.
+[[nodiscard]] core::FollowedOrder followed_order(const spec::Program& program, int rank,
+                                                 int microbatches);
 
 // Owns what a ProgramFacts views. Not copyable; outlives every user of facts().
 class FactsStorage {
@@ -54,19 +63,33 @@ class InterpretedArbiter final : public core::Arbiter {
   void ready(core::Engine engine, core::TaskSet& out) const override;
   core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                       core::Time now) const override;
+  void expect(const core::Costs& costs) override;
+  void on_notice(const core::Notice& notice, core::Time now) override;
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override;
   void started(core::Task task, core::Time now) override;
 
   // The machine's state: this rank's part of it is true, the rest is as at the start.
   [[nodiscard]] const spec::Machine::State& state() const { return state_; }
-  // Back to a state of the current step.
-  void restore(const spec::Machine::State& state) { state_ = state; }
+  // All that the current step has changed.
+  struct Moment {
+    spec::Machine::State state;
+    std::optional<core::Patience> patience;
+    core::FollowedOrder followed;
+  };
+  [[nodiscard]] Moment moment() const { return {state_, patience_, followed_}; }
+  void restore(const Moment& moment);
 
  private:
+  void arrive(core::Message message);
+  void begin_patience(int microbatches);
+
   const spec::Program& program_;
   const core::ProgramFacts& facts_;
   int rank_;
   std::optional<spec::Machine> machine_;  // of the current step
   spec::Machine::State state_;
+  std::optional<core::Patience> patience_;  // of a hint that has it
+  core::FollowedOrder followed_;            // what it reads
 };
 
 }  // namespace ripeline::simulate

@@ -67,6 +67,9 @@ class Simulator::Impl {
     std::fill(free_.begin(), free_.end(), Time{0});
     std::fill(last_.begin(), last_.end(), Time{0});
     touched_.clear();
+    notices_.clear();
+    free_notices_.clear();
+    for (const auto& rank : ranks_) rank->arbiter->expect(timing.costs());
     if (report_.status = begin(); report_.status.ok()) report_.status = go();
     finish();
     return std::move(report_);
@@ -123,6 +126,8 @@ class Simulator::Impl {
         Status s = ranks_[at(rank)]->executor.granted(step_, {h.what, h.microbatch}, now_);
         return s.ok() ? links(rank) : s;
       }
+      case Happening::Kind::noticed:
+        return noticed(h);
       case Happening::Kind::wake:
         touch(h.what);
         return {};
@@ -154,6 +159,16 @@ class Simulator::Impl {
     ++report_.messages;
     touch(to);
     return rank.executor.arrived(step_, message, now_, h.ordinal);
+  }
+
+  Status noticed(const Happening& h) {
+    const core::Notice notice = notices_[at(h.what)];
+    free_notices_.push_back(h.what);
+    const core::EdgeFacts& e = edge(notice.message.edge);
+    const bool taken = notice.kind == core::Notice::Kind::taken;
+    const int to = facts_.lanes[at(taken ? e.producer : e.consumer)].rank;
+    touch(to);
+    return ranks_[at(to)]->executor.noticed(step_, notice, now_);
   }
 
   // What the rank's links have due at once, so that others see it before they start anything.
@@ -210,6 +225,8 @@ class Simulator::Impl {
         h.ordinal = command.ordinal;
         return agenda_.put(now_, timing_->control(h.what), h);
       }
+      case Command::Kind::notify:
+        return notify(command.notice);
       case Command::Kind::hold_until: {
         Happening h;
         h.kind = Happening::Kind::wake;
@@ -217,6 +234,20 @@ class Simulator::Impl {
         return agenda_.put(now_, std::max(Time{1}, command.until - now_), h);
       }
     }
+  }
+
+  void notify(const core::Notice& notice) {
+    ++report_.notices;
+    Happening h;
+    h.kind = Happening::Kind::noticed;
+    if (free_notices_.empty()) {
+      free_notices_.push_back(static_cast<std::int32_t>(notices_.size()));
+      notices_.emplace_back();
+    }
+    h.what = free_notices_.back();
+    free_notices_.pop_back();
+    notices_[at(h.what)] = notice;
+    agenda_.put(now_, timing_->notice(notice.message.edge), h);
   }
 
   void start(Rank& rank, core::Task task) {
@@ -303,6 +334,8 @@ class Simulator::Impl {
   Agenda agenda_;
   std::vector<int> touched_;
   std::vector<Command> commands_;
+  std::vector<core::Notice> notices_;  // on their way
+  std::vector<std::int32_t> free_notices_;
   RunReport report_;
 };
 

@@ -48,6 +48,7 @@ struct RunReport {
   std::int64_t tasks = 0;
   std::int64_t messages = 0;
   std::int64_t controls = 0;  // announcements and grants
+  std::int64_t notices = 0;
   std::vector<std::array<EngineReport, kEngines>> ranks;
   std::vector<std::int64_t> peaks;  // per pool
 

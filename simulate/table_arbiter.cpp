@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "simulate/interpreter.h"
+
 namespace ripeline::simulate {
 
 std::vector<int> sequential_ops(const spec::Program& program) {
@@ -18,12 +20,17 @@ TableArbiter::TableArbiter(const spec::Program& program, const core::ProgramFact
       rank_(rank),
       rows_(facts, rank, std::span<const int>(sequential_ops(program))),
       engines_(facts, rank),
-      ledger_(facts, rank) {}
+      ledger_(facts, rank) {
+  if (const auto rules = patience_of(program)) {
+    patience_.emplace(facts, rank, *rules, program.dispatch.hint.fill);
+  }
+}
 
 core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
   if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
   engines_.begin_step(microbatches);
   ledger_.begin_step();
+  if (patience_) begin_patience(microbatches);
   order_.reset(facts_, rows_.first_lane(), rows_.end_lane());
   if (!program_.dispatch.in_order) {
     hint_.emplace(program_, rank_, microbatches);
@@ -40,13 +47,22 @@ core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
   return {};
 }
 
-void TableArbiter::on_finished(core::Task task, core::Time /*now*/) {
+void TableArbiter::begin_patience(int microbatches) {
+  followed_ = followed_order(program_, rank_, microbatches);
+  patience_->begin_step(microbatches, followed_);
+}
+
+void TableArbiter::on_finished(core::Task task, core::Time now) {
+  if (patience_) patience_->finished(task, now);
   rows_.finished(task);
   engines_.finished(task);
   static_cast<void>(ledger_.finished(task));  // the executor's own ledger reports
 }
 
-void TableArbiter::on_arrived(core::Message message, core::Time /*now*/) { rows_.arrived(message); }
+void TableArbiter::on_arrived(core::Message message, core::Time /*now*/) {
+  if (patience_) patience_->arrived(message);
+  rows_.arrived(message);
+}
 
 void TableArbiter::on_taken(core::Message message, core::Time /*now*/) { engines_.taken(message); }
 
@@ -74,7 +90,7 @@ void TableArbiter::ready(core::Engine engine, core::TaskSet& out) const {
 }
 
 core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allowed,
-                                  core::Time /*now*/) const {
+                                  core::Time now) const {
   if (!engines_.idle(engine)) return {};
   core::Choice choice{.kind = core::Choice::Kind::start, .task = {}, .until = core::Time{0}};
   if (program_.dispatch.in_order) {
@@ -98,10 +114,41 @@ core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allo
     return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l) &&
            asked.self.rows_.offer(l, asked.allowed).starts();
   });
-  return rows_.offer(lane, allowed);
+  choice = rows_.offer(lane, allowed);
+  return patience_ ? patience_->choose(choice, awaited(engine), now) : choice;
 }
 
-void TableArbiter::started(core::Task task, core::Time /*now*/) {
+core::LaneId TableArbiter::awaited(core::Engine engine) const {
+  const struct {
+    const TableArbiter& self;
+    core::Engine engine;
+  } asked{*this, engine};
+  const auto has_room = [&asked](int l) {
+    return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l);
+  };
+  return hint_->next(hint_state_, has_room, [&asked](int l) {
+    return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l) &&
+           asked.self.rows_.offer(l, nullptr).starts();
+  });
+}
+
+void TableArbiter::expect(const core::Costs& costs) {
+  if (patience_) patience_->expect(costs);
+}
+
+void TableArbiter::on_notice(const core::Notice& notice, core::Time now) {
+  if (patience_) patience_->noticed(notice, now);
+}
+
+void TableArbiter::take_notices(core::Time now, std::vector<core::Notice>& out) {
+  if (patience_) patience_->take_notices(now, out);
+}
+
+void TableArbiter::started(core::Task task, core::Time now) {
+  if (patience_) {
+    followed_.started(task.lane);
+    patience_->started(task, now);
+  }
   rows_.started(task);
   engines_.started(task);
   static_cast<void>(ledger_.started(task));  // the executor's own ledger reports

@@ -14,6 +14,7 @@
 #include "core/engines.h"
 #include "core/ledger.h"
 #include "core/order.h"
+#include "core/patience.h"
 #include "core/ready_rows.h"
 #include "spec/hint.h"
 #include "spec/program.h"
@@ -38,6 +39,9 @@ class TableArbiter final : public core::Arbiter {
   void ready(core::Engine engine, core::TaskSet& out) const override;
   core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                       core::Time now) const override;
+  void expect(const core::Costs& costs) override;
+  void on_notice(const core::Notice& notice, core::Time now) override;
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override;
   void started(core::Task task, core::Time now) override;
 
  private:
@@ -46,6 +50,8 @@ class TableArbiter final : public core::Arbiter {
   }
   [[nodiscard]] bool may_start(core::Task task, core::Engine engine,
                                const core::TaskSet* allowed) const;
+  void begin_patience(int microbatches);
+  [[nodiscard]] core::LaneId awaited(core::Engine engine) const;
 
   const spec::Program& program_;
   const core::ProgramFacts& facts_;
@@ -56,6 +62,8 @@ class TableArbiter final : public core::Arbiter {
   core::CommittedOrders order_;
   std::optional<spec::HintPolicy> hint_;  // of the current step; nothing: dispatch in order
   spec::HintPolicy::State hint_state_;
+  std::optional<core::Patience> patience_;  // of a hint that has it
+  core::FollowedOrder followed_;            // what it reads
 };
 
 }  // namespace ripeline::simulate

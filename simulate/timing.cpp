@@ -75,8 +75,26 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
     t.set_edge(program, static_cast<int>(edge));
   }
+  t.set_costs(microbatches);
   timing = std::move(t);
   return {};
+}
+
+// What an input costs is known before its step: how long it is. Everything else is drawn.
+void Timing::set_costs(int microbatches) {
+  for (const Lane& lane : lanes_) {
+    const auto id = static_cast<core::LaneId>(costs_.tasks.size());
+    costs_.tasks.push_back(time(lane.mean * lane.slow));
+    if (!has_inputs_ && lane.means.empty()) continue;
+    costs_.varying.resize(lanes_.size());
+    std::vector<core::Time>& means = costs_.varying[at(id)];
+    const int tasks = lane.means.empty() ? microbatches : static_cast<int>(lane.means.size());
+    for (int m = 0; m < tasks; ++m) means.push_back(mean({id, m}));
+  }
+  for (const Edge& edge : edges_) {
+    costs_.links.push_back(time(edge.latency + edge.transfer));
+    costs_.notices.push_back(time(options_.notice.value_or(edge.control)));
+  }
 }
 
 Status Timing::set_lane(const Program& program, int id, int microbatches) {
@@ -181,6 +199,8 @@ core::Time Timing::transfer(core::Message message) const {
 }
 
 core::Time Timing::control(core::EdgeId edge) const { return edges_[at(edge)].control; }
+
+core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[at(edge)]; }
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/costs.h"
 #include "core/facts.h"
 #include "core/status.h"
 #include "simulate/jitter.h"
@@ -32,6 +33,7 @@ struct TimingOptions {
   std::optional<double> bytes_per_second;
   std::optional<double> message_bytes;
   std::optional<double> control;  // announcements and grants; nothing: as long as the latency
+  std::optional<double> notice;   // notices; nothing: as long as announcements
   Jitter jitter;
   std::uint64_t seed = 1;
 };
@@ -58,6 +60,9 @@ class Timing {
   [[nodiscard]] core::Time transfer(core::Message message) const;
   // Of an announcement or a grant.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
+  [[nodiscard]] core::Time notice(core::EdgeId edge) const;
+  // The means, for hints that wait.
+  [[nodiscard]] const core::Costs& costs() const { return costs_; }
   // Messages of an edge arrive in the order in which they left.
   [[nodiscard]] bool fifo() const { return options_.jitter.fifo; }
 
@@ -81,6 +86,7 @@ class Timing {
 
   core::Status set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
+  void set_costs(int microbatches);
   [[nodiscard]] core::Time time(double units) const;
 
   TimingOptions options_;
@@ -91,6 +97,7 @@ class Timing {
   std::vector<double> inputs_;  // per microbatch: what `input` is
   std::vector<Lane> lanes_;
   std::vector<Edge> edges_;
+  core::Costs costs_;
 };
 
 }  // namespace ripeline::simulate

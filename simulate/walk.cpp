@@ -62,17 +62,30 @@ std::vector<Incoming> incoming_of(const Program& program, int rank) {
   return found;
 }
 
+// What a hint with patience is told at the start of a step: nothing; or when messages are expected,
+// and that its consumers have taken nothing, or all that they will.
+enum class Told : std::uint8_t { nothing, expected, taken };
+
+// Times for a hint with patience: costs, an event each kEvent, and where `now` is asked for.
+constexpr int kTask = 100;
+constexpr int kLink = 20;
+constexpr int kNoticeTakes = 5;
+constexpr int kEvent = 60;
+constexpr int kAsked[] = {0, 50, 120, 400};
+
 // One rank with one count.
 class RankWalk {
  public:
   RankWalk(const Program& program, const core::ProgramFacts& facts, int rank, int microbatches,
-           std::int64_t limit, Walk& out)
+           std::int64_t limit, Told told, Walk& out)
       : program_(program),
         arbiter_(program, facts, rank),
         incoming_(incoming_of(program, rank)),
         rank_(rank),
         microbatches_(microbatches),
         limit_(limit),
+        waits_(patience_of(program).has_value()),
+        told_(told),
         out_(out) {
     for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
       const spec::Edge& e = Program::at(program.edges, edge);
@@ -84,15 +97,24 @@ class RankWalk {
 
   // False: the limit left states out.
   bool run() {
-    out_.script += fmt::format("rank {}\nbegin {}\n", rank_, microbatches_);
+    out_.script += fmt::format("rank {}\n", rank_);
+    if (waits_) {
+      out_.script += fmt::format("costs {} {} {}\n", kTask, kLink, kNoticeTakes);
+      arbiter_.expect(
+          {.tasks = std::vector<core::Time>(program_.lanes.size(), core::Time{kTask}),
+           .varying = {},
+           .links = std::vector<core::Time>(program_.edges.size(), core::Time{kLink}),
+           .notices = std::vector<core::Time>(program_.edges.size(), core::Time{kNoticeTakes})});
+    }
     if (!arbiter_.begin_step(0, microbatches_).ok()) {
+      out_.script += fmt::format("begin {}\n", microbatches_);
       out_.expected += "refused\n";
       return true;
     }
+    begin(true);
     states_.add(arbiter_.state());
     see();
-    const Machine::State begun = arbiter_.state();
-    explore(begun);
+    explore(arbiter_.moment());
     return complete_;
   }
   [[nodiscard]] std::int64_t states() const { return states_.size(); }
@@ -121,9 +143,10 @@ class RankWalk {
     });
   }
 
-  std::vector<Event> events(const Machine::State& state) {
+  std::vector<Event> events(const InterpretedArbiter::Moment& moment) {
     std::vector<Event> found;
-    arbiter_.restore(state);
+    const Machine::State& state = moment.state;
+    arbiter_.restore(moment);
     for (const core::Engine engine :
          {core::Engine::compute, core::Engine::copy_out, core::Engine::copy_in}) {
       core::TaskSet ready;
@@ -154,38 +177,86 @@ class RankWalk {
     return found;
   }
 
-  void write(const Event& event) {
+  [[nodiscard]] core::Time now() const {
+    return core::Time{kEvent * static_cast<int>(path_.size())};
+  }
+
+  // Writes the start of a step, and what is told then; `tell`: also to the arbiter.
+  void begin(bool tell) {
+    out_.script += fmt::format("begin {}\n", microbatches_);
+    if (!waits_) return;
+    out_.script += "now 0\n";
+    if (told_ == Told::nothing) return;
+    for (const Incoming& incoming : incoming_) {
+      const spec::Edge& e = Program::at(program_.edges, incoming.edge);
+      for (int m = 0; m < program_.tasks_of(e.producer, microbatches_); ++m) {
+        const int in = kTask * (2 * m + 1 + incoming.edge % 2);
+        out_.script += fmt::format("notice {} {} {}\n", incoming.edge, m, in);
+        if (tell) {
+          arbiter_.on_notice({.message = {incoming.edge, m}, .in = core::Time{in}}, core::Time{0});
+        }
+      }
+    }
+    if (told_ == Told::taken) begin_taken(tell);
+  }
+
+  void begin_taken(bool tell) {
+    for (int edge = 0; edge < static_cast<int>(program_.edges.size()); ++edge) {
+      const spec::Edge& e = Program::at(program_.edges, edge);
+      if (Program::at(program_.lanes, e.producer).rank != rank_ || !program_.crosses_ranks(e)) {
+        continue;
+      }
+      out_.script += fmt::format("took {} {}\n", edge, microbatches_);
+      core::Notice notice;
+      notice.kind = core::Notice::Kind::taken;
+      notice.message.edge = edge;
+      notice.count = microbatches_;
+      if (tell) arbiter_.on_notice(notice, core::Time{0});
+    }
+  }
+
+  // Of the event that comes after `before` others.
+  void write(const Event& event, std::size_t before) {
+    if (waits_) out_.script += fmt::format("now {}\n", kEvent * static_cast<int>(before));
     out_.script += fmt::format("{} {} {}\n", event.what, event.id, event.microbatch);
   }
 
   void apply(const Event& event) {
     const std::string_view what = event.what;
-    if (what == "start") arbiter_.started({event.id, event.microbatch}, {});
-    if (what == "end") arbiter_.on_finished({event.id, event.microbatch}, {});
-    if (what == "taken") arbiter_.on_taken({event.id, event.microbatch}, {});
-    if (what == "arrive") arbiter_.on_arrived({event.id, event.microbatch}, {});
+    if (what == "start") arbiter_.started({event.id, event.microbatch}, now());
+    if (what == "end") arbiter_.on_finished({event.id, event.microbatch}, now());
+    if (what == "taken") arbiter_.on_taken({event.id, event.microbatch}, now());
+    if (what == "arrive") arbiter_.on_arrived({event.id, event.microbatch}, now());
   }
 
   void see() {
+    if (waits_) {
+      for (const int after : kAsked) {
+        const core::Time at = now() + core::Time{after};
+        out_.script += fmt::format("now {}\n?\n", at.count());
+        out_.expected += core::look(arbiter_, microbatches_, at) + "\n";
+      }
+      return;
+    }
     out_.script += "?\n";
     out_.expected += core::look(arbiter_, microbatches_) + "\n";
   }
 
   // Depth first; the script stands at `state`, which path_ leads to.
-  void explore(const Machine::State& state) {
+  void explore(const InterpretedArbiter::Moment& moment) {
     bool here = true;
-    for (const Event& event : events(state)) {
+    for (const Event& event : events(moment)) {
       if (!here) {
-        out_.script += fmt::format("begin {}\n", microbatches_);
-        for (const Event& before : path_) write(before);
+        begin(false);
+        for (std::size_t i = 0; i < path_.size(); ++i) write(path_[i], i);
       }
       here = false;
-      arbiter_.restore(state);
-      write(event);
+      arbiter_.restore(moment);
+      write(event, path_.size());
       apply(event);
       see();
-      const Machine::State next = arbiter_.state();
-      if (!states_.add(next)) continue;
+      if (!states_.add(arbiter_.state())) continue;
+      const InterpretedArbiter::Moment next = arbiter_.moment();
       if (states_.size() >= limit_) {
         complete_ = false;
         return;
@@ -204,6 +275,8 @@ class RankWalk {
   int rank_;
   int microbatches_;
   std::int64_t limit_;
+  bool waits_;  // the hint does
+  Told told_;
   Walk& out_;
   States states_;
   std::vector<Event> path_;
@@ -217,6 +290,7 @@ std::string event_text(const Program& program, const std::string& step) {
   int id = 0;
   int m = 0;
   if (!(in >> what >> id >> m)) return step;
+  if (what == "notice" || what == "took" || what == "costs") return step;
   if (what != "arrive" && what != "taken") return what + " " + program.task_name(id, m);
   const spec::Edge& e = Program::at(program.edges, id);
   return fmt::format("{} {} at {}", what, program.task_name(e.producer, m),
@@ -239,6 +313,11 @@ std::string answer_text(const Program& program, const std::string& answer) {
   return text;
 }
 
+std::vector<Told> told_to(const Program& program) {
+  if (!patience_of(program)) return {Told::nothing};
+  return {Told::nothing, Told::expected, Told::taken};
+}
+
 }  // namespace
 
 Walk walk_of(const Program& program, const WalkLimits& limits) {
@@ -250,12 +329,14 @@ Walk walk_of(const Program& program, const WalkLimits& limits) {
   for (int m = least; m <= std::min(most, least + limits.counts - 1) && left > 0; ++m) {
     Walk attempt;
     Walk::Size size{m, 0, true};
-    for (int rank = 0; rank < program.ranks && left > 0; ++rank) {
-      RankWalk one(program, storage.facts(), rank, m, std::min(limits.states_of_rank, left),
-                   attempt);
-      size.complete = one.run() && size.complete;
-      size.states += one.states();
-      left -= one.states();
+    for (const Told told : told_to(program)) {
+      for (int rank = 0; rank < program.ranks && left > 0; ++rank) {
+        RankWalk one(program, storage.facts(), rank, m, std::min(limits.states_of_rank, left), told,
+                     attempt);
+        size.complete = one.run() && size.complete;
+        size.states += one.states();
+        left -= one.states();
+      }
     }
     if (left <= 0) size.complete = false;
     walk.script += attempt.script;

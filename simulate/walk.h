@@ -5,7 +5,10 @@
 // rank's own tasks let it: a message whose producer needs, over other ranks, a task of this rank
 // cannot come before that task has ended. The states that the whole pipeline reaches are among
 // them. In every state all ready tasks are started, not the chosen one alone, and every event is
-// taken from every state, also when it leads to a known one. Pure; needs memory for the states.
+// taken from every state, also when it leads to a known one. For a hint with patience, time passes
+// between events, the choice is asked for at several times, and the walk is made three times: with
+// nothing noticed, with messages expected, and with all of its own taken. Pure; needs memory for
+// the states.
 #pragma once
 
 #include <cstdint>

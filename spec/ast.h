@@ -166,7 +166,8 @@ struct Order {  // order NAME on r { … }   or   order NAME from csv "file";
   std::vector<OrderItem> items;
 };
 
-struct HintClause {  // prefer A, B; rounds A, B; fill W; follow O; notices; patience E; yield E;
+// prefer A, B; rounds A, B; fill W; follow O; notices; forecasts; patience E; yield E;
+struct HintClause {
   Name keyword;
   std::vector<Name> names;
   std::optional<Expr> value;

@@ -138,17 +138,38 @@ class HintMaker {
         add_ops(clause, hint_.ops);
       } else if (word == "fill") {
         add_ops(clause, hint_.fill);
+      } else if (word == "notices" || word == "forecasts") {
+        waits_ = &clause;
+        patience_.forecasts = patience_.forecasts || word == "forecasts";
       } else if (word == "patience" || word == "yield") {
-        check_setting(clause);
+        if (setting_ == nullptr) setting_ = &clause;
+        set(clause, word == "patience" ? patience_.patience : patience_.yield);
       } else if (word == "follow") {
         set_rule(clause, Hint::Rule::order);
         if (!clause.names.empty()) hint_.order = work_.find_order(clause.names.front().text);
       }
     }
+    if (waits_ != nullptr) {
+      set_patience();
+    } else if (setting_ != nullptr) {
+      work_.error("hint-without-notices", fmt::format("{} without notices", setting_->keyword.text),
+                  "without `notices;` or `forecasts;` a hint knows nothing to wait for",
+                  setting_->keyword.span);
+    }
     return std::move(hint_);
   }
 
  private:
+  void set_patience() {
+    if (hint_.rule == Hint::Rule::order) {
+      hint_.patience = patience_;
+      return;
+    }
+    work_.error("hint-not-following",
+                fmt::format("{} in a hint that follows no order", waits_->keyword.text),
+                "it waits for what an order has next: add `follow ORDER;`", waits_->keyword.span);
+  }
+
   void set_rule(const ast::HintClause& clause, Hint::Rule rule) {
     if (hint_.rule != Hint::Rule::none) {
       work_.error("hint-two-rules", fmt::format("hint '{}' has a second rule", written_.name.text),
@@ -170,9 +191,10 @@ class HintMaker {
     }
   }
 
-  void check_setting(const ast::HintClause& clause) {
+  void set(const ast::HintClause& clause, Rational& setting) {
     if (!clause.value) return;
     const auto value = value_of(work_, *clause.value, global_values(work_));
+    if (value) setting = *value;
     if (value && value->numerator < 0) {
       work_.error("hint-negative-setting", fmt::format("{} is negative", clause.keyword.text),
                   "the least is 0", clause.value->span);
@@ -183,14 +205,19 @@ class HintMaker {
   const ast::Hint& written_;
   Hint hint_;
   std::vector<int> listed_;
+  Patience patience_;
+  const ast::HintClause* waits_ = nullptr;    // notices or forecasts
+  const ast::HintClause* setting_ = nullptr;  // patience or yield
 };
 
-// Only what the dispatch uses matters: an unused hint or order changes nothing.
-void list_unsupported_clauses(Work& work, const ast::Hint& hint) {
+// Only what the dispatch uses matters: an unused hint or order changes nothing. Of a file, tasks
+// are followed, and no lane is next.
+void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* order) {
+  if (order == nullptr || !order->file) return;
   for (const ast::HintClause& clause : hint.clauses) {
     const std::string& word = clause.keyword.text;
-    if (word == "follow" || word == "notices" || word == "patience" || word == "yield") {
-      work.unsupported("hint " + word, clause.span);
+    if (word == "notices" || word == "forecasts" || word == "fill") {
+      work.unsupported("hint " + word + " with an order from a file", clause.span);
     }
   }
 }
@@ -201,9 +228,11 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
   const int order = work.find_order(by.text);
   if (hint >= 0) {
     program.dispatch.hint = Program::at(program.hints, hint);
-    list_unsupported_clauses(work, *work.hints[static_cast<std::size_t>(hint)].node);
+    const int followed = program.dispatch.hint.order;
+    list_unsupported_clauses(work, *work.hints[static_cast<std::size_t>(hint)].node,
+                             followed < 0 ? nullptr : &Program::at(program.orders, followed));
   } else if (order >= 0) {
-    program.dispatch.hint = {by.text, Hint::Rule::order, {}, {}, order};
+    program.dispatch.hint = {by.text, Hint::Rule::order, {}, {}, order, {}};
   } else {
     Names names = work.hint_names();
     const Names orders = work.order_names();

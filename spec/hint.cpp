@@ -46,6 +46,10 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
     }
   }
   if (hint.rule != Hint::Rule::order) return;
+  for (const int op : hint.fill) {
+    const std::vector<int> lanes = tie_order(program, rank, op);
+    fill_.insert(fill_.end(), lanes.begin(), lanes.end());
+  }
   const int first = program.first_lane(rank);
   positions_.resize(static_cast<std::size_t>(program.first_lane(rank + 1) - first));
   const Order& order = Program::at(program.orders, hint.order);
@@ -72,24 +76,42 @@ HintPolicy::State HintPolicy::initial() const {
   return {.round = 0, .started = std::vector<int>(positions_.size(), 0)};
 }
 
+int HintPolicy::earliest(const State& state, const std::function<bool(int)>& may) const {
+  const int first = program_->first_lane(rank_);
+  int best = -1;
+  int best_position = std::numeric_limits<int>::max();
+  for (std::size_t own = 0; own < positions_.size(); ++own) {
+    const auto next = static_cast<std::size_t>(state.started[own]);
+    if (next >= positions_[own].size() || positions_[own][next] >= best_position) continue;
+    const int lane = first + static_cast<int>(own);
+    if (contains(fill_, lane) || !may(lane)) continue;
+    best = lane;
+    best_position = positions_[own][next];
+  }
+  return best;
+}
+
+int HintPolicy::next(const State& state, const std::function<bool(int)>& has_room,
+                     const std::function<bool(int)>& may_start) const {
+  const int first = earliest(state, [](int) { return true; });
+  if (first >= 0 && has_room(first)) return first;
+  const auto filler = std::find_if(fill_.begin(), fill_.end(), may_start);
+  return filler != fill_.end() ? *filler : earliest(state, has_room);
+}
+
 int HintPolicy::choose(const State& state, const std::function<bool(int)>& may_start) const {
   const auto first_of = [&](const std::vector<int>& lanes) {
     const auto it = std::find_if(lanes.begin(), lanes.end(), may_start);
     return it == lanes.end() ? -1 : *it;
   };
   if (program_->dispatch.hint.rule == Hint::Rule::order) {
-    const int first = program_->first_lane(rank_);
-    int best = -1;
-    int best_position = std::numeric_limits<int>::max();
-    for (std::size_t own = 0; own < positions_.size(); ++own) {
-      const auto next = static_cast<std::size_t>(state.started[own]);
-      if (next >= positions_[own].size() || positions_[own][next] >= best_position) continue;
-      if (const int lane = first + static_cast<int>(own); may_start(lane)) {
-        best = lane;
-        best_position = positions_[own][next];
-      }
+    if (!fill_.empty()) {
+      const int first = earliest(state, [](int) { return true; });
+      if (first >= 0 && may_start(first)) return first;
+      if (const int lane = first_of(fill_); lane >= 0) return lane;
     }
-    return best >= 0 ? best : first_of(rest_);
+    const int lane = earliest(state, may_start);
+    return lane >= 0 ? lane : first_of(rest_);
   }
   const std::size_t entries = listed_.size();
   for (std::size_t i = 0; i < entries; ++i) {

@@ -7,7 +7,8 @@
 //    has nothing, a new round begins at the first. Taking an op that is not an entry leaves the
 //    round where it is.
 //  * following an order: the lane whose next occurrence in the order is earliest; lanes without one
-//    come after. Of an order from a file: the task that stands earliest in it.
+//    come after. Of an order from a file: the task that stands earliest in it. With `fill` ops: the
+//    earliest lane of the others, if it has a task that may start; else a `fill`; else as before.
 //  * An op that the hint does not list comes after those it lists, in order of declaration, and
 //    before `fill`; `fill` ops come last, in order.
 //  * Ties among lanes of one op: forwards the lower chunk, all others the higher.
@@ -37,6 +38,11 @@ class HintPolicy {
   [[nodiscard]] OrderTask bound(const std::function<bool(const OrderTask&)>& may_start) const;
   // The lane to take, or -1. `may_start(lane)` says whether the lane has a task that may start.
   [[nodiscard]] int choose(const State& state, const std::function<bool(int)>& may_start) const;
+  // Following an order, not of a file: the lane that a hint with patience waits for, or -1. It is
+  // the earliest of those that are no `fill`; if that has no room, a `fill` that may start; if none
+  // may, the earliest that has room. `has_room` says no also of lanes of other engines.
+  [[nodiscard]] int next(const State& state, const std::function<bool(int)>& has_room,
+                         const std::function<bool(int)>& may_start) const;
   void started(State& state, int lane) const;
 
   // The ops in the order in which they are tried from the start of a round: listed, unlisted, fill.
@@ -45,10 +51,15 @@ class HintPolicy {
   [[nodiscard]] static std::vector<int> tie_order(const Program& program, int rank, int op);
 
  private:
+  // Following an order: the lane, no `fill`, whose next occurrence is earliest of those for which
+  // `may` holds, or -1.
+  [[nodiscard]] int earliest(const State& state, const std::function<bool(int)>& may) const;
+
   const Program* program_;
   int rank_;
   std::vector<std::vector<int>> listed_;     // per entry of the hint: lanes in tie order
   std::vector<int> rest_;                    // unlisted, then fill: lanes in order of preference
+  std::vector<int> fill_;                    // order: lanes, in order of preference
   std::vector<std::vector<int>> positions_;  // order: per own lane, where its occurrences stand
   std::vector<OrderTask> bound_;             // order from a file: its tasks
 };

@@ -67,6 +67,11 @@ std::pair<int, int> Machine::next_in_order(const State& state, int rank, Engine 
   return {tasks[position].lane, tasks[position].microbatch};
 }
 
+bool Machine::fits(const State& state, const Acquire& a) const {
+  const auto& capacity = Program::at(program_->pools, a.pool).capacity;
+  return !capacity || Program::at(state.held, a.pool) + a.amount + a.leaving <= *capacity;
+}
+
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
   std::vector<Block> found;
   const Lane& l = Program::at(program_->lanes, lane);
@@ -89,10 +94,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
     found.push_back({.why = Block::Why::engine});
   }
   for (const Acquire& a : l.acquires) {
-    const auto& capacity = Program::at(program_->pools, a.pool).capacity;
-    if (capacity && Program::at(state.held, a.pool) + a.amount + a.leaving > *capacity) {
-      found.push_back({.why = Block::Why::room, .pool = a.pool});
-    }
+    if (!fits(state, a)) found.push_back({.why = Block::Why::room, .pool = a.pool});
   }
   return found;
 }
@@ -130,6 +132,20 @@ std::pair<int, int> Machine::choice(const State& state, int rank, Engine engine,
     lane = hint.choose(Program::at(state.hints, rank), may_start_lane);
   }
   return lane < 0 ? std::pair{-1, -1} : std::pair{lane, lowest_startable(state, lane, allowed)};
+}
+
+int Machine::awaited(const State& state, int rank, Engine engine) const {
+  const auto on_engine = [&](int lane) {
+    return Program::at(program_->lanes, lane).engine == engine;
+  };
+  const auto has_room = [&](int lane) {
+    const auto& acquires = Program::at(program_->lanes, lane).acquires;
+    return on_engine(lane) && std::all_of(acquires.begin(), acquires.end(),
+                                          [&](const Acquire& a) { return fits(state, a); });
+  };
+  return Program::at(hints_, rank).next(Program::at(state.hints, rank), has_room, [&](int lane) {
+    return on_engine(lane) && lowest_startable(state, lane) >= 0;
+  });
 }
 
 std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {

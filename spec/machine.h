@@ -90,6 +90,10 @@ class Machine {
   [[nodiscard]] std::pair<int, int> choice(const State& state, int rank, Engine engine,
                                            const Allowed& allowed = {}) const;
 
+  // The lane that a hint with patience waits for on this engine, or -1; of a readiness-first
+  // dispatch that follows an order (HintPolicy::next).
+  [[nodiscard]] int awaited(const State& state, int rank, Engine engine) const;
+
   // The next task of the engine in its rank's committed order, or (-1, -1) at its end.
   [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank,
                                                   Engine engine) const;
@@ -121,6 +125,7 @@ class Machine {
            static_cast<std::size_t>(microbatch);
   }
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
+  [[nodiscard]] bool fits(const State& state, const Acquire& acquire) const;
   [[nodiscard]] bool may_arrive(const State& state, int edge, int microbatch) const;
   void start(State& state, int lane, int microbatch) const;
   void end(State& state, int lane, int microbatch) const;

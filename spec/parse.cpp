@@ -617,12 +617,14 @@ const auto hint_clause_def =
             (one_of("prefer", "rounds", "fill")[keyword] >
              (kName[push<&HintClause::names>] % ","_t) > Token(";", "',' or ';'")) |
                 (("follow"_t)[keyword] > kName[push<&HintClause::names>] > kEnd) |
-                (("notices"_t)[keyword] > kEnd) |
+                (one_of("notices", "forecasts")[keyword] > kEnd) |
                 (one_of("patience", "yield")[keyword] > expr[set<&HintClause::value>] > kEnd));
 const x3::rule<class HintRule, Hint> hint = "hint";
 const auto hint_def =
     "hint"_t > kName[set<&Hint::name>] > "{"_t > *hint_clause[push<&Hint::clauses>] >
-    Token("}", "'prefer', 'rounds', 'fill', 'follow', 'notices', 'patience', 'yield' or '}'");
+    Token(
+        "}",
+        "'prefer', 'rounds', 'fill', 'follow', 'notices', 'forecasts', 'patience', 'yield' or '}'");
 
 const x3::rule<class DispatchRule, Dispatch> dispatch = "dispatch";
 const auto dispatch_def = "dispatch"_t > ((("in"_t)[put<&Dispatch::in_order, true>] > "order"_t >

@@ -24,8 +24,16 @@ const char* name_of(Hint::Rule rule) {
 }
 
 std::string canonical(const Hint& hint) {
-  return fmt::format("hint {} {} [{}] fill [{}] order {}\n", hint.name, name_of(hint.rule),
-                     fmt::join(hint.ops, " "), fmt::join(hint.fill, " "), hint.order);
+  std::string text =
+      fmt::format("hint {} {} [{}] fill [{}] order {}", hint.name, name_of(hint.rule),
+                  fmt::join(hint.ops, " "), fmt::join(hint.fill, " "), hint.order);
+  if (hint.patience) {
+    const Rational& p = hint.patience->patience;
+    const Rational& y = hint.patience->yield;
+    text += fmt::format(" patience {}/{} yield {}/{}{}", p.numerator, p.denominator, y.numerator,
+                        y.denominator, hint.patience->forecasts ? " forecasts" : "");
+  }
+  return text + "\n";
 }
 
 std::string canonical(const Lane& lane) {

@@ -220,6 +220,15 @@ struct Order {
   Span span;
 };
 
+// When a rank that follows an order waits for what is next in it; the rule is core/patience.h's. It
+// chooses among the same tasks and holds for a finite time only: no verdict depends on it.
+struct Patience {
+  Rational patience{3, 2};
+  Rational yield{9, 10};
+  bool forecasts = false;  // also of tasks that have not started
+  bool operator==(const Patience&) const = default;
+};
+
 struct Hint {
   enum class Rule : std::uint8_t {
     none,    // the ties alone
@@ -229,9 +238,10 @@ struct Hint {
   };
   std::string name;
   Rule rule = Rule::none;
-  std::vector<int> ops;   // of prefer and rounds, in order
-  std::vector<int> fill;  // only when nothing else may start
-  int order = -1;         // of Rule::order
+  std::vector<int> ops;                   // of prefer and rounds, in order
+  std::vector<int> fill;                  // only when nothing else may start
+  int order = -1;                         // of Rule::order
+  std::optional<Patience> patience = {};  // of Rule::order, not of a file
 };
 
 struct Dispatch {

@@ -84,8 +84,8 @@ constexpr const char* kUnknown = R"(pipeline waits {
   op F forward { needs F at prev; acquires activation; }
   op B backward { needs F at here, B at next; releases activation; }
   resource activation per stage { capacity ranks; }
-  hint waits { rounds B, F; patience 1.5; }
-  dispatch ready by waits;
+  pair F, B;
+  dispatch ready;
 }
 )";
 
@@ -170,7 +170,7 @@ TEST_F(Cli, verify_takes_any_number_of_ranks) {
 TEST_F(Cli, unknown_names_the_construct) {
   write("unknown.ripe", kUnknown);
   const Outcome outcome = ripeline("verify unknown.ripe");
-  EXPECT_NE(outcome.out.find("patience"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("`pair` is not supported"), std::string::npos) << outcome.out;
   EXPECT_EQ(outcome.out.find("proved: deadlock"), std::string::npos) << outcome.out;
 }
 

@@ -294,17 +294,35 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
     op G reduce once { needs B at here of all; }
     op R user "rebalance" { }
     resource a per stage { capacity 16; }
-    hint rn { follow fb; notices; patience 1.5; yield 0.9; }
+    hint rn { follow file; notices; patience 1.5; yield 0.9; fill F; }
+    order file from csv "none.csv";
     order fb on r { stream f = for g in 0 ..< microbatches : F; f; }
     pair F, B;
     dispatch ready by rn;)");
-  EXPECT_THAT(unsupported_in(text),
-              ElementsAre("hint follow", "hint notices", "hint patience", "hint yield", "pair"));
+  EXPECT_THAT(unsupported_in(text), ElementsAre("hint notices with an order from a file",
+                                                "hint fill with an order from a file", "pair"));
   std::vector<std::string> features;
   for (const Unsupported& u : features_of(compiled(text))) features.push_back(u.construct);
   EXPECT_THAT(features,
               ElementsAre("tensor_parallel", "engine copy_out", "engine copy_in", "once", "channel",
                           "link slots", "needs of", "needs of all", "link fifo"));
+}
+
+TEST(Elaborate, a_hint_that_waits) {
+  const auto hint = [](const std::string& clauses) {
+    return compiled(with(std::string(kOps) + R"(
+      microbatches any;
+      order fb on r { (F B) * microbatches; }
+      hint h { follow fb; )" +
+                         clauses + R"( }
+      dispatch ready by h;)"))
+        .dispatch.hint.patience;
+  };
+  EXPECT_FALSE(hint("").has_value());
+  EXPECT_EQ(hint("notices;"), (Patience{{3, 2}, {9, 10}, false}));
+  EXPECT_EQ(hint("forecasts;"), (Patience{{3, 2}, {9, 10}, true}));
+  EXPECT_EQ(hint("forecasts; notices; patience 2.5; yield 1 / 4;"),
+            (Patience{{5, 2}, {1, 4}, true}));
 }
 
 TEST(Elaborate, ignores_what_the_dispatch_does_not_use) {
@@ -313,7 +331,7 @@ TEST(Elaborate, ignores_what_the_dispatch_does_not_use) {
     tensor_parallel 1 { agree by none; }
     channel inbox per stage { slots 8; }
     order zb from csv "zb.csv";
-    hint rn { notices; }
+    hint rn { follow zb; notices; }
     hint bf { rounds B, F; }
     dispatch ready by bf;)");
   EXPECT_TRUE(unsupported_in(text).empty());

@@ -79,6 +79,7 @@ const Accepted kAccepted[] = {
     {"order zb from csv \"zb.csv\";", ""},
     {"hint h { prefer A, B;  rounds C;  fill W;  follow o;  notices;  patience 1.5;  yield 0.9; }",
      ""},
+    {"hint h { follow o;  forecasts; }", ""},
     {"dispatch ready;", ""},
     {"dispatch ready by bf;", ""},
     {"dispatch in order o;", ""},

@@ -221,14 +221,14 @@ TEST(Verify, a_run_of_more_microbatches_than_are_counted_is_not_searched_for) {
 TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
   std::string text = chain_text(2, "ready by bf");
   const std::string hint = "hint bf {";
-  text.replace(text.find(hint), hint.size(), "hint bf { patience 2;");
+  text.replace(text.find(hint), hint.size(), "pair F, B; hint bf {");
   const Program program = compiled(text);
   const Verdict verdict = verify(program);
   EXPECT_EQ(verdict.outcome, Outcome::unknown);
   EXPECT_FALSE(verdict.proved);
   for (const Obligation& o : verdict.obligations) {
     EXPECT_EQ(o.outcome, Outcome::unknown) << o.name;
-    EXPECT_NE(o.reason.find("patience"), std::string::npos) << o.reason;
+    EXPECT_NE(o.reason.find("pair"), std::string::npos) << o.reason;
     EXPECT_EQ(spec::position_of({"test.ripe", text}, o.span.begin).line, 16);
   }
 }

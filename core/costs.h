@@ -1,0 +1,28 @@
+// Costs: what tasks and messages take on average, for hints that wait.
+//
+// They come from the program's costs, a measured profile or running means. No verdict depends on
+// them: wrong ones cost time only. A plain value.
+#pragma once
+
+#include <vector>
+
+#include "core/task.h"
+
+namespace ripeline::core {
+
+struct Costs {
+  std::vector<Time> tasks;  // per lane: one task
+  // Per lane and microbatch, where that is known; empty, or empty for a lane: as `tasks`.
+  std::vector<std::vector<Time>> varying;
+  std::vector<Time> links;    // per edge: from its producer's end to its arrival
+  std::vector<Time> notices;  // per edge: of a notice, between the same ranks
+
+  [[nodiscard]] Time of(Task task) const {
+    const auto lane = static_cast<std::size_t>(task.lane);
+    const auto microbatch = static_cast<std::size_t>(task.microbatch);
+    const bool varies = lane < varying.size() && microbatch < varying[lane].size();
+    return varies ? varying[lane][microbatch] : tasks[lane];
+  }
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,299 @@
+#include "core/patience.h"
+
+#include <algorithm>
+
+namespace ripeline::core {
+namespace {
+
+constexpr Time kUnknown = Time::max();
+constexpr Time kArrived = Time::min();
+constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says nothing
+constexpr int kMostPutOff = 32;                         // of one message: holding must end
+constexpr double kMoved = 0.5;  // of a task's duration: by less, a forecast is not said again
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Time times(double factor, Time time) {
+  return Time{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
+}
+
+}  // namespace
+
+Patience::Patience(const ProgramFacts& facts, int rank, const PatienceRules& rules,
+                   std::span<const int> fillers)
+    : facts_(facts), rules_(rules), rows_(facts, rank) {
+  const LaneSpan own = facts.lanes_of(rank);
+  first_lane_ = own.first;
+  lanes_.resize(at(own.end - own.first));
+  place_.assign(facts.edges.size(), -1);
+  taken_.resize(facts.edges.size());
+  said_.resize(facts.edges.size());
+  const auto is_filler = [&](LaneId id) {
+    const int op = facts.lanes[at(id)].op;
+    return std::find(fillers.begin(), fillers.end(), op) != fillers.end();
+  };
+  const auto is_own = [&](LaneId id) { return id >= own.first && id < own.end; };
+  for (LaneId id = own.first; id < own.end; ++id) lane(id).filler = is_filler(id);
+  std::int32_t rows = 0;
+  for (std::size_t i = 0; i < facts.edges.size(); ++i) {
+    const EdgeFacts& e = facts.edges[i];
+    const bool crosses = facts.crosses_ranks(static_cast<EdgeId>(i));
+    if (is_own(e.consumer) && crosses) {
+      lane(e.consumer).in.push_back(static_cast<EdgeId>(i));
+      place_[i] = rows++;
+    }
+    if (!is_own(e.producer)) continue;
+    if (crosses) {
+      lane(e.producer).out.push_back(static_cast<EdgeId>(i));
+    } else if (!is_filler(e.consumer)) {
+      lane(e.producer).feeds = true;
+    }
+  }
+}
+
+void Patience::expect(const Costs& costs) { costs_ = costs; }
+
+void Patience::begin_step(int microbatches, const FollowedOrder& order) {
+  microbatches_ = microbatches;
+  order_ = &order;
+  static_cast<void>(rows_.begin_step(microbatches));  // the arbiter's own rows refuse
+  std::fill(said_.begin(), said_.end(), Said{});
+  running_ = {};
+  const auto rows = std::count_if(place_.begin(), place_.end(), [](auto p) { return p >= 0; });
+  due_.assign(at(rows) * at(microbatches), kUnknown);
+  put_off_.assign(due_.size(), 0);
+  std::fill(taken_.begin(), taken_.end(), 0);
+  idle_ = {};
+  notices_.clear();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& l = lanes_[i];
+    l.tasks = facts_.tasks_of(first_lane_ + static_cast<LaneId>(i), microbatches);
+    l.started = 0;
+    l.finished = 0;
+    l.coming.clear();
+  }
+}
+
+// Keeps `coming` to the microbatches with a message that is expected and has not arrived.
+void Patience::settle(Lane& lane, std::int32_t microbatch) {
+  const bool coming = std::any_of(lane.in.begin(), lane.in.end(), [&](EdgeId edge) {
+    const Time time = due({edge, microbatch});
+    return time != kUnknown && time != kArrived;
+  });
+  const auto it = std::find(lane.coming.begin(), lane.coming.end(), microbatch);
+  if (coming && it == lane.coming.end()) lane.coming.push_back(microbatch);
+  if (!coming && it != lane.coming.end()) lane.coming.erase(it);
+}
+
+void Patience::arrived(Message message) {
+  rows_.arrived(message);
+  due(message) = kArrived;
+  settle(lane(facts_.edges[at(message.edge)].consumer), message.microbatch);
+}
+
+void Patience::noticed(const Notice& notice, Time now) {
+  const EdgeId edge = notice.message.edge;
+  if (notice.kind == Notice::Kind::taken) {
+    taken_[at(edge)] = std::max(taken_[at(edge)], notice.count);
+    return;
+  }
+  Time& time = due(notice.message);
+  if (time == kArrived) return;
+  if (notice.kind == Notice::Kind::withdrawn || notice.in > kLongest) {
+    time = kUnknown;
+  } else if (const Time said = now + std::max(Time{0}, notice.in); said < time) {
+    if (time == kUnknown && !put_off(notice.message)) return;
+    time = said;
+  } else if (put_off(notice.message)) {
+    time = said;
+  }
+  settle(lane(facts_.edges[at(edge)].consumer), notice.message.microbatch);
+}
+
+// Whether what was said of the message may be put off once more.
+bool Patience::put_off(Message message) {
+  std::uint8_t& times = put_off_[row(message)];
+  return times < kMostPutOff ? ++times > 0 : false;
+}
+
+void Patience::started(Task task, Time now) {
+  Lane& l = lane(task.lane);
+  ++l.started;
+  rows_.started(task);
+  if (costs_.tasks.empty()) return;
+  const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
+  running_[engine] = true;
+  idle_[engine] = now + duration(task);
+  for (const EdgeId edge : l.out) {
+    if (said_[at(edge)].microbatch == task.microbatch) said_[at(edge)] = {};
+  }
+  for (const EdgeId edge : l.out) {
+    if (facts_.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
+    const Time in = duration(task) + costs_.links[at(edge)] - costs_.notices[at(edge)];
+    notices_.push_back({.kind = Notice::Kind::expected,
+                        .message = {edge, task.microbatch},
+                        .in = std::max(Time{0}, in)});
+  }
+  for (const EdgeId edge : l.in) {
+    notices_.push_back(
+        {.kind = Notice::Kind::taken, .message = {edge, -1}, .in = Time{0}, .count = l.started});
+  }
+}
+
+void Patience::finished(Task task, Time now) {
+  ++lane(task.lane).finished;
+  rows_.finished(task);
+  const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
+  running_[engine] = false;
+  idle_[engine] = now;
+}
+
+Time Patience::earliest(const Lane& lane) const {
+  Time earliest = kUnknown;
+  for (const std::int32_t m : lane.coming) {
+    Time latest = kArrived;
+    for (const EdgeId edge : lane.in) latest = std::max(latest, due({edge, m}));
+    earliest = std::min(earliest, latest);
+  }
+  return earliest;
+}
+
+bool Patience::is_covered(const Lane& lane) const {
+  if (!lane.out.empty()) {
+    return std::all_of(lane.out.begin(), lane.out.end(),
+                       [&](EdgeId edge) { return taken_[at(edge)] < lane.finished; });
+  }
+  if (lane.feeds) return false;
+  return std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane& other) {
+    return &other == &lane || other.filler || other.started == other.tasks;
+  });
+}
+
+Choice Patience::choose(const Choice& ready, LaneId next, Time now) const {
+  if (!ready.starts() || next < 0 || ready.task.lane == next || costs_.tasks.empty()) return ready;
+  const Lane& x = lane(next);
+  if (is_covered(x)) return ready;
+  const Time coming = earliest(x);
+  const Time instead = duration(ready.task);
+  if (coming == kUnknown || coming - now >= times(rules_.yield, instead)) return ready;
+  const Time idle = idle_[static_cast<std::size_t>(facts_.lanes[at(next)].engine)];
+  const Time until = std::max(coming, idle) + times(rules_.patience, instead);
+  if (now >= until) return ready;
+  return {.kind = Choice::Kind::hold, .task = {}, .until = until};
+}
+
+void Patience::take_notices(Time now, std::vector<Notice>& out) {
+  if (rules_.forecasts && !costs_.tasks.empty()) forecast(now);
+  out.insert(out.end(), notices_.begin(), notices_.end());
+  notices_.clear();
+}
+
+LaneId Patience::next_to_forecast() const {
+  LaneId next = -1;
+  int place = FollowedOrder::kNoPlace;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const LaneId id = first_lane_ + static_cast<LaneId>(i);
+    if (lanes_[i].unknown || lanes_[i].filler) continue;
+    if (const int p = order_->place(id, lanes_[i].ahead); p < place) {
+      next = id;
+      place = p;
+    }
+  }
+  return next;
+}
+
+std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
+  const Lane& l = lane(id);
+  std::size_t ahead = l.ahead;
+  const MicrobatchSet& ready = rows_.tasks().row(id);
+  const std::size_t count = ready.count();
+  if (ahead < count) return {now, ready.lowest()};
+  ahead -= count;
+  if (l.in.empty()) {
+    // What this rank makes itself, in this forecast.
+    for (const Lane& other : lanes_) {
+      if (&other != &l && other.out.empty() && ahead < other.ends.size()) {
+        return {other.ends[ahead], -1};
+      }
+    }
+    return {kUnknown, -1};
+  }
+  if (ahead > 0 || l.coming.empty()) return {kUnknown, -1};
+  Time earliest = kUnknown;
+  std::int32_t microbatch = -1;
+  for (const std::int32_t m : l.coming) {
+    Time latest = kArrived;
+    for (const EdgeId edge : l.in) latest = std::max(latest, due({edge, m}));
+    if (latest >= earliest) continue;
+    earliest = latest;
+    microbatch = m;
+  }
+  if (earliest == kUnknown || earliest + times(1.5, duration(id)) < now) return {kUnknown, -1};
+  return {std::max(earliest, now), microbatch};
+}
+
+// In the order, as far ahead as each lane's next task.
+void Patience::forecast(Time now) {
+  std::size_t left = 0;
+  for (Lane& l : lanes_) {
+    l.ahead = 0;
+    l.unknown = false;
+    l.ends.clear();
+    if (!l.out.empty() && !l.filler) ++left;
+  }
+  std::array<Time, 3> free{};
+  for (std::size_t e = 0; e < free.size(); ++e)
+    free[e] = running_[e] ? std::max(idle_[e], now) : now;
+  while (left > 0) {
+    const LaneId id = next_to_forecast();
+    if (id < 0) break;
+    Lane& l = lane(id);
+    const auto [earliest, microbatch] = input(id, now);
+    if (earliest == kUnknown) {
+      l.unknown = true;
+      if (l.ahead == 0 && !l.out.empty()) --left;
+      continue;
+    }
+    Time& engine = free[static_cast<std::size_t>(facts_.lanes[at(id)].engine)];
+    engine = std::max(engine, earliest) +
+             (microbatch < 0 ? duration(id) : duration(Task{id, microbatch}));
+    l.ends.push_back(engine);
+    if (l.ahead++ == 0 && !l.out.empty()) {
+      --left;
+      if (microbatch >= 0) say(l, microbatch, engine, now);
+    }
+  }
+  for (const Lane& l : lanes_) {
+    if (l.ends.empty() && !l.out.empty()) unsay(l);
+  }
+}
+
+void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time now) {
+  for (const EdgeId edge : lane.out) {
+    if (facts_.needed_by(edge, microbatch, microbatches_) < 0) continue;
+    Said& said = said_[at(edge)];
+    const Time arrives = ends + costs_.links[at(edge)];
+    const Time moved = arrives > said.arrives ? arrives - said.arrives : said.arrives - arrives;
+    if (said.microbatch == microbatch &&
+        moved <= times(kMoved, duration(facts_.edges[at(edge)].producer)))
+      continue;
+    if (said.microbatch >= 0 && said.microbatch != microbatch) {
+      notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
+    }
+    said = {microbatch, arrives};
+    notices_.push_back({.kind = Notice::Kind::expected,
+                        .message = {edge, microbatch},
+                        .in = std::max(Time{0}, arrives - now - costs_.notices[at(edge)])});
+  }
+}
+
+void Patience::unsay(const Lane& lane) {
+  for (const EdgeId edge : lane.out) {
+    Said& said = said_[at(edge)];
+    if (said.microbatch < 0) continue;
+    notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
+    said = {};
+  }
+}
+
+}  // namespace ripeline::core

@@ -1,0 +1,130 @@
+// Patience: whether a rank that follows an order waits for what is next in it.
+//
+// Another task is ready, the next one is not: run that, or keep the engine idle a little? A rank
+// tells its neighbours what it has started (core/notice.h), so that they know what is about to
+// arrive. With x the lane that is next and y the task that is ready, y runs at once if
+//   - nothing is known of when x can start, or it is yield * duration(y) away or more; or
+//   - whoever takes what x makes still has something to do: each consumer on another rank has not
+//     yet started on all that we sent it. (Where x sends nothing: if no other lane that the order
+//     lists has a task left and x feeds nothing but fillers.)
+// Else the engine waits, until patience * duration(y) after x was to arrive, or after the engine
+// became idle if that was later; then y runs. So it never waits for ever, whatever is noticed.
+//
+// Without costs it never waits. One rank's; one thread. Memory is taken by begin_step().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "core/costs.h"
+#include "core/notice.h"
+#include "core/order.h"
+#include "core/ready_rows.h"
+
+namespace ripeline::core {
+
+struct PatienceRules {
+  double patience = 1.5;
+  double yield = 0.9;
+  bool forecasts = false;  // also of tasks that have not started
+  bool operator==(const PatienceRules&) const = default;
+};
+
+class Patience {
+ public:
+  // `facts` must outlive it. `fillers` are indices into facts.ops: they are never waited for.
+  Patience(const ProgramFacts& facts, int rank, const PatienceRules& rules,
+           std::span<const int> fillers);
+  Patience(const ProgramFacts& facts, int rank, const PatienceRules& rules,
+           std::initializer_list<int> fillers = {})
+      : Patience(facts, rank, rules, std::span(fillers.begin(), fillers.size())) {}
+
+  void expect(const Costs& costs);
+  // `order` is the one that is followed; it must outlive the step.
+  void begin_step(int microbatches, const FollowedOrder& order);
+  void arrived(Message message);
+  void noticed(const Notice& notice, Time now);
+  void started(Task task, Time now);
+  void finished(Task task, Time now);
+
+  // `ready` is what may start, if anything; `next` is the lane that the order has next and that has
+  // room, or -1. The answer is `ready`, or to hold.
+  [[nodiscard]] Choice choose(const Choice& ready, LaneId next, Time now) const;
+
+  // Appends what is to be sent since the last call: what has started and, with forecasts, when the
+  // next task of each lane will, as far as that is known, if it differs from what was said before.
+  void take_notices(Time now, std::vector<Notice>& out);
+
+ private:
+  struct Lane {
+    std::vector<EdgeId> in;   // from other ranks
+    std::vector<EdgeId> out;  // to other ranks
+    bool filler = false;
+    bool feeds = false;  // a lane of this rank that is no filler
+    int tasks = 0;       // in this step
+    int started = 0;
+    int finished = 0;
+    std::vector<std::int32_t> coming;  // microbatches with an expected message
+    // Of a forecast that is being made:
+    std::size_t ahead = 0;  // tasks that it has seen
+    bool unknown = false;   // nor those after them
+    std::vector<Time> ends;
+  };
+  // What was said last of an edge.
+  struct Said {
+    std::int32_t microbatch = -1;
+    Time arrives{0};
+  };
+
+  [[nodiscard]] Lane& lane(LaneId id) { return lanes_[static_cast<std::size_t>(id - first_lane_)]; }
+  [[nodiscard]] const Lane& lane(LaneId id) const {
+    return lanes_[static_cast<std::size_t>(id - first_lane_)];
+  }
+  [[nodiscard]] std::size_t row(Message message) const {
+    return static_cast<std::size_t>(place_[static_cast<std::size_t>(message.edge)]) *
+               static_cast<std::size_t>(microbatches_) +
+           static_cast<std::size_t>(message.microbatch);
+  }
+  [[nodiscard]] Time& due(Message message) { return due_[row(message)]; }
+  [[nodiscard]] const Time& due(Message message) const { return due_[row(message)]; }
+  [[nodiscard]] bool put_off(Message message);
+  [[nodiscard]] Time duration(LaneId id) const {
+    return costs_.tasks[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
+  // When the lane's first task can start, as far as messages go; kUnknown.
+  [[nodiscard]] Time earliest(const Lane& lane) const;
+  // Whoever takes what the lane makes has something to do without it.
+  [[nodiscard]] bool is_covered(const Lane& lane) const;
+  void settle(Lane& lane, std::int32_t microbatch);
+  void forecast(Time now);
+  [[nodiscard]] LaneId next_to_forecast() const;
+  // When the lane's task that is `ahead` can start, and which one that will be.
+  [[nodiscard]] std::pair<Time, std::int32_t> input(LaneId id, Time now) const;
+  void say(const Lane& lane, std::int32_t microbatch, Time ends, Time now);
+  void unsay(const Lane& lane);
+
+  const ProgramFacts& facts_;
+  PatienceRules rules_;
+  LaneId first_lane_ = 0;
+  Costs costs_;
+  int microbatches_ = 0;
+  std::vector<Lane> lanes_;            // own
+  std::vector<std::int32_t> place_;    // per edge that comes from another rank: its row; else -1
+  std::vector<Time> due_;              // per row and microbatch
+  std::vector<std::uint8_t> put_off_;  // how often
+  std::vector<std::int32_t> taken_;    // per edge: of its consumer, as last noticed
+  std::array<Time, 3> idle_{};         // per engine: since when, or until when it runs
+  std::array<bool, 3> running_{};
+  ReadyRows rows_;
+  const FollowedOrder* order_ = nullptr;
+  std::vector<Said> said_;  // per edge
+  std::vector<Notice> notices_;
+};
+
+}  // namespace ripeline::core

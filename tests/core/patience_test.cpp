@@ -1,0 +1,176 @@
+// When a rank that follows an order waits, and what it tells its neighbours.
+#include "core/patience.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/fake_program.h"
+
+namespace ripeline::core {
+namespace {
+
+using fake::kFacts;
+
+// Lanes 0F, 0B, 1F, 1B; edges 1 (1B to 0B) and 2 (0F to 1F) cross ranks.
+constexpr LaneId kOwnF = 0;
+constexpr LaneId kOwnB = 1;
+constexpr LaneId kNextF = 2;
+constexpr EdgeId kGradient = 1;
+constexpr EdgeId kActivation = 2;
+
+Costs costs() {
+  return {.tasks = {Time{100}, Time{200}, Time{100}, Time{200}},
+          .varying = {},
+          .links = {Time{0}, Time{10}, Time{10}, Time{0}},
+          .notices = {Time{0}, Time{4}, Time{4}, Time{0}}};
+}
+
+Notice expected(EdgeId edge, int microbatch, int in) {
+  return {.kind = Notice::Kind::expected, .message = {edge, microbatch}, .in = Time{in}};
+}
+Notice taken(EdgeId edge, int count) {
+  Notice notice;
+  notice.kind = Notice::Kind::taken;
+  notice.message.edge = edge;
+  notice.count = count;
+  return notice;
+}
+Choice hold(int until) { return {.kind = Choice::Kind::hold, .task = {}, .until = Time{until}}; }
+
+// Rank 0 of the chain, with F 0 and F 1 ended; B is next, F 2 is ready.
+struct Rank0 {
+  explicit Rank0(const PatienceRules& rules = {}) : patience(kFacts, 0, rules) {
+    order.reset(kOwnF, kOwnB + 1);
+    for (const LaneId lane : {kOwnF, kOwnF, kOwnB, kOwnF, kOwnB, kOwnB}) order.add(lane);
+    patience.expect(costs());
+    patience.begin_step(3, order);
+    for (int m = 0; m < 2; ++m) {
+      run({kOwnF, m}, m * 100);
+    }
+  }
+  void run(Task task, int at) {
+    order.started(task.lane);
+    patience.started(task, Time{at});
+    patience.take_notices(Time{at}, notices);
+    patience.finished(task, Time{at + (task.lane == kOwnF ? 100 : 200)});
+  }
+  [[nodiscard]] Choice choose(int now) const {
+    return patience.choose(fake::start(kOwnF, 2), kOwnB, Time{now});
+  }
+
+  FollowedOrder order;
+  Patience patience;
+  std::vector<Notice> notices;
+};
+
+TEST(Patience, waits_for_what_is_about_to_arrive_and_not_for_ever) {
+  Rank0 rank;
+  // F 2 takes 100; it yields what is 90 away or more, and waits 150 beyond what was expected.
+  rank.patience.noticed(expected(kGradient, 0, 80), Time{200});
+  EXPECT_EQ(rank.choose(200), hold(280 + 150));
+  EXPECT_EQ(rank.choose(200), rank.choose(200));
+  EXPECT_EQ(rank.choose(429), hold(430));
+  EXPECT_EQ(rank.choose(430), fake::start(kOwnF, 2));
+}
+
+TEST(Patience, does_not_wait_for_what_is_far_or_not_known) {
+  Rank0 rank;
+  EXPECT_EQ(rank.choose(200), fake::start(kOwnF, 2));
+  rank.patience.noticed(expected(kGradient, 0, 90), Time{200});
+  EXPECT_EQ(rank.choose(200), fake::start(kOwnF, 2));
+  EXPECT_EQ(rank.choose(201), hold(290 + 150));
+  Notice withdrawn = expected(kGradient, 0, 0);
+  withdrawn.kind = Notice::Kind::withdrawn;
+  rank.patience.noticed(withdrawn, Time{201});
+  EXPECT_EQ(rank.choose(201), fake::start(kOwnF, 2));
+}
+
+TEST(Patience, starts_what_is_next_or_alone_at_once) {
+  Rank0 rank;
+  rank.patience.noticed(expected(kGradient, 0, 10), Time{200});
+  EXPECT_EQ(rank.patience.choose(fake::start(kOwnB, 0), kOwnB, Time{200}), fake::start(kOwnB, 0));
+  EXPECT_EQ(rank.patience.choose(fake::start(kOwnF, 2), -1, Time{200}), fake::start(kOwnF, 2));
+  EXPECT_EQ(rank.patience.choose({}, kOwnB, Time{200}), Choice{});
+}
+
+TEST(Patience, counts_from_when_the_engine_became_idle_if_that_is_later) {
+  Rank0 rank;
+  rank.patience.noticed(expected(kGradient, 0, 20), Time{100});
+  EXPECT_EQ(rank.choose(200), hold(200 + 150));
+}
+
+TEST(Patience, does_not_wait_while_its_consumer_has_something_to_do) {
+  // Rank 0, with B ready and F next: rank 1 has not started on what it was sent.
+  Rank0 rank;
+  const auto choose = [&] { return rank.patience.choose(fake::start(kOwnB, 0), kOwnF, Time{200}); };
+  rank.patience.noticed(taken(kActivation, 1), Time{200});
+  EXPECT_EQ(choose(), fake::start(kOwnB, 0));
+  // Nobody sends what 0F needs, so that nothing is known of when it can start.
+  rank.patience.noticed(taken(kActivation, 2), Time{200});
+  EXPECT_EQ(choose(), fake::start(kOwnB, 0));
+}
+
+TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
+  // Rank 1: F 0 ended, F 1 expected, B 0 ready; x is F.
+  FollowedOrder order;
+  order.reset(kNextF, kNextF + 2);
+  Patience patience(kFacts, 1, {});
+  patience.expect(costs());
+  patience.begin_step(3, order);
+  patience.noticed(expected(kActivation, 0, 10), Time{0});
+  patience.noticed(expected(kActivation, 1, 10), Time{0});
+  // 1F sends to no other rank and feeds 1B here: it is waited for.
+  EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
+  patience.arrived({kActivation, 0});
+  EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
+  patience.arrived({kActivation, 1});
+  EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), fake::start(3, 0));
+}
+
+TEST(Patience, tells_when_a_message_will_arrive_and_what_was_taken) {
+  Rank0 rank;
+  EXPECT_EQ(rank.notices, (std::vector<Notice>{expected(kActivation, 0, 100 + 10 - 4),
+                                               expected(kActivation, 1, 100 + 10 - 4)}));
+  rank.notices.clear();
+  rank.patience.arrived({kGradient, 0});
+  rank.run({kOwnB, 0}, 200);
+  EXPECT_EQ(rank.notices, std::vector<Notice>{taken(kGradient, 1)});
+}
+
+TEST(Patience, forecasts_what_its_order_has_next_and_takes_it_back) {
+  Rank0 rank({.forecasts = true});
+  // F 1 is said before it starts: when F 0 ends, and takes its 100.
+  ASSERT_GE(rank.notices.size(), 2U);
+  EXPECT_EQ(rank.notices[0], expected(kActivation, 0, 106));
+  EXPECT_EQ(rank.notices[1], expected(kActivation, 1, 206));
+}
+
+TEST(Patience, without_costs_neither_waits_nor_tells) {
+  FollowedOrder order;
+  order.reset(kOwnF, kOwnB + 1);
+  Patience patience(kFacts, 0, {});
+  patience.begin_step(3, order);
+  patience.started({kOwnF, 0}, Time{0});
+  patience.finished({kOwnF, 0}, Time{100});
+  patience.noticed(expected(kGradient, 0, 10), Time{100});
+  std::vector<Notice> notices;
+  patience.take_notices(Time{100}, notices);
+  EXPECT_TRUE(notices.empty());
+  EXPECT_EQ(patience.choose(fake::start(kOwnF, 1), kOwnB, Time{100}), fake::start(kOwnF, 1));
+}
+
+TEST(Patience, a_message_is_put_off_only_so_often) {
+  Rank0 rank;
+  int now = 200;
+  for (; now < 200 + 1000 * 50; now += 50) {
+    rank.patience.noticed(expected(kGradient, 0, 60), Time{now});
+    if (rank.choose(now).starts()) break;
+  }
+  EXPECT_LT(now, 200 + 60 * 50);
+  // Nor does one that says nothing sensible.
+  rank.patience.noticed(
+      {.kind = Notice::Kind::expected, .message = {kGradient, 1}, .in = Time::max()}, Time{now});
+  EXPECT_TRUE(rank.choose(now).starts());
+}
+
+}  // namespace
+}  // namespace ripeline::core
