@@ -256,7 +256,7 @@ class PanelSvg {
     out_ += fmt::format("<path class=\"held\" d=\"{}\"/>\n", path);
     if (capacity) {
       fmt::format_to(std::back_inserter(out_),
-                     "<line x1=\"{:.6g}\" x2=\"{:.6g}\" y1=\"{2:.6g}\" y2=\"{2:.6g}\" "
+                     "<line x1=\"{0:.6g}\" x2=\"{1:.6g}\" y1=\"{2:.6g}\" y2=\"{2:.6g}\" "
                      "class=\"capacity\"/>\n",
                      left_, x_of(timeline_.end()), height(*capacity));
     }
