@@ -90,9 +90,30 @@ class PanelSvg {
     if (chunks() > 1) numbers += "; the mark below is the chunk, from left to right";
     text(out_, x + 6, y, numbers, "class=\"small\"");
     x += 6.1 * static_cast<double>(numbers.size()) + 20;
-    if (timeline_.resources().empty()) return;
-    rect(out_, x, y - 10, 16, 12, "class=\"held\"");
-    text(out_, x + 21, y, "held, below each rank; dashed: capacity", "class=\"small\"");
+    if (!timeline_.resources().empty()) {
+      constexpr std::string_view kHeld = "held, below each rank; dashed: capacity";
+      rect(out_, x, y - 10, 16, 12, "class=\"held\"");
+      text(out_, x + 21, y, kHeld, "class=\"small\"");
+      x += 6.1 * static_cast<double>(kHeld.size()) + 36;
+    }
+    idle_legend(x, y);
+  }
+
+  // The tints that occur.
+  void idle_legend(double x, double y) {
+    std::map<std::string, std::string> names;  // by colour
+    for (const Row& row : timeline_.rows()) {
+      for (const trace::IdleEvent& idle : timeline_.idle_of(row)) {
+        const bool grey = colour_of(idle.cause) == colour_of(trace::Cause::unknown);
+        std::string& name = names[hex(colour_of(idle.cause))];
+        if (name.empty()) name = grey ? "idle" : std::string("idle: ") + trace::text_of(idle.cause);
+      }
+    }
+    for (const auto& [colour, name] : names) {
+      rect(out_, x, y - 10, 16, 12, fmt::format("fill=\"{}\"", colour));
+      text(out_, x + 21, y, name, "class=\"small\"");
+      x += 6.1 * static_cast<double>(name.size()) + 36;
+    }
   }
 
   [[nodiscard]] int chunks() const {

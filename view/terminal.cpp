@@ -159,7 +159,7 @@ class Lines {
     const double length = timeline_.in_unit(to_ - from_);
     const double step = axis_step(length, std::max(1, columns_ / 10));
     std::string line;
-    for (double t = std::ceil(first / step - 1e-9) * step; t <= first + length; t += step) {
+    for (double t = std::max(0.0, std::ceil(first / step - 1e-9)) * step; t <= first + length; t += step) {
       const auto at = static_cast<std::size_t>(std::lround((t - first) / length * columns_));
       const std::string mark = fmt::format("|{:.6g}", t);
       if (at < line.size() || at + mark.size() > static_cast<std::size_t>(columns_)) continue;
@@ -177,7 +177,7 @@ class Lines {
                               : fmt::format("{} ", name);
     }
     if (narrow_) {
-      return fmt::format("{} a column is what ran most in {} {}; --from and --to show a part\n", text,
+      return fmt::format("{} a column is what ran most in {} {}; --begin and --end show a part\n", text,
                          fmt::format("{:.3g}", 1 / scale_ / static_cast<double>(timeline_.run().unit.nanoseconds)),
                          timeline_.run().unit.name);
     }
