@@ -44,8 +44,9 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
       for (const view::Happened& event : seen) {
         if (event.what == What::started) policy.started(state, event.task.lane);
       }
-      text = fmt::format("{} goes round {} and is at {}", name, names_of(program, hint.ops),
-                         spec::Program::at(program.ops, spec::Program::at(hint.ops, state.round)).name);
+      text = fmt::format(
+          "{} goes round {} and is at {}", name, names_of(program, hint.ops),
+          spec::Program::at(program.ops, spec::Program::at(hint.ops, state.round)).name);
       break;
     }
   }
@@ -89,8 +90,8 @@ view::Adviser adviser_of(const Run& run) {
     if (program.dispatch.in_order) {
       const core::Task next = arbiter.next_in_order(engine);
       if (next.lane < 0) return "its order has ended";
-      return fmt::format("its order has {} next, which may {}start",
-                         core::task_name(facts, next), choice.starts() ? "" : "not ");
+      return fmt::format("its order has {} next, which may {}start", core::task_name(facts, next),
+                         choice.starts() ? "" : "not ");
     }
     const std::string rule = rule_of(program, rank, microbatches, seen);
     if (choice.starts()) {

@@ -39,7 +39,8 @@ std::vector<core::Task> next_in_orders(const spec::Program& program,
     for (const spec::OrderTask& task : tasks.value()) {
       const spec::Engine engine = spec::Program::at(program.lanes, task.lane).engine;
       if (std::find(found.begin(), found.end(), engine) != found.end()) continue;
-      if (timeline.find(timeline.last_step(), core::Task{task.lane, task.microbatch}) >= 0) continue;
+      if (timeline.find(timeline.last_step(), core::Task{task.lane, task.microbatch}) >= 0)
+        continue;
       next.push_back({task.lane, task.microbatch});
       found.push_back(engine);
     }
@@ -51,9 +52,9 @@ bool finish(Run& run, trace::File file, bool stuck) {
   const core::Status made = view::Timeline::make(std::move(file), run.timeline);
   if (!made.ok()) return fail(run.title + ": " + made.message());
   if (stuck) {
-    run.stuck = view::stuck_at_end(run.timeline, run.loaded == nullptr
-                                                     ? std::vector<core::Task>{}
-                                                     : next_in_orders(run.loaded->program, run.timeline));
+    run.stuck = view::stuck_at_end(
+        run.timeline, run.loaded == nullptr ? std::vector<core::Task>{}
+                                            : next_in_orders(run.loaded->program, run.timeline));
   }
   return true;
 }
@@ -77,7 +78,8 @@ bool simulate_run(Run& run, const RunFlags& flags) {
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, microbatches, options, timing);
   if (!made.ok()) return fail(made.message());
-  run.facts = std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
+  run.facts =
+      std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
   file.about = trace::About(facts, run_of(timing, microbatches));
@@ -134,8 +136,9 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
                   "of a program: microbatches of the step (twice its ranks)")
       ->check(CLI::Range(1, 1'000'000'000));
   add_times(command, flags.times);
-  command.add_option("--from", flags.from,
-                     "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
+  command.add_option(
+      "--from", flags.from,
+      "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
 }
 
 std::optional<Run> load_run(const std::string& file, const RunFlags& flags) {
@@ -193,7 +196,8 @@ class Clocked {
 
   void take(const spec::Event& event) {
     if (event.what == spec::Event::Do::agree) return;
-    core::Time& now = ranks_[static_cast<std::size_t>(spec::Program::at(program_.lanes, event.lane).rank)];
+    core::Time& now =
+        ranks_[static_cast<std::size_t>(spec::Program::at(program_.lanes, event.lane).rank)];
     const Key key{event.lane, event.microbatch};
     if (event.what == spec::Event::Do::start) {
       running_[key] = now;
@@ -233,7 +237,8 @@ std::optional<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun&
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, recorded.microbatches, {}, timing);
   if (!made.ok()) return fail(made.message()), std::nullopt;
-  run.facts = std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
+  run.facts =
+      std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
   trace::File file;
   file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
   file.record = Clocked(program, timing).record(recorded.events);

@@ -81,7 +81,8 @@ int run(const SimulateCommand& command) {
   }
   if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
   simulate::TimingOptions options;
-  if (const std::string what = read_timing(command.times, options); !what.empty()) return fail(what);
+  if (const std::string what = read_timing(command.times, options); !what.empty())
+    return fail(what);
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, command.microbatches, options, timing);
   if (!made.ok()) return fail(made.message());

@@ -37,7 +37,8 @@ struct ShowCommand {
 
 int terminal_width() {
   winsize size{};
-  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
     return size.ws_col;
   }
   return 100;
@@ -52,8 +53,8 @@ bool wants_colour(const std::string& colour) {
 
 std::optional<core::Time> time_of(const view::Timeline& timeline, std::optional<double> units) {
   if (!units) return std::nullopt;
-  return core::Time{static_cast<std::int64_t>(
-      *units * static_cast<double>(timeline.run().unit.nanoseconds))};
+  return core::Time{
+      static_cast<std::int64_t>(*units * static_cast<double>(timeline.run().unit.nanoseconds))};
 }
 
 int show(const ShowCommand& command) {
@@ -151,8 +152,9 @@ void add_show(CLI::App& app, int& exit_code) {
   add_picture(*command, options->picture);
   command->add_option("--width", options->width, "columns; the terminal's, or 100")
       ->check(CLI::Range(20, 10'000));
-  command->add_option("--colour,--color", options->colour,
-                      "always, never, or auto: on a terminal, if NO_COLOR is not set")
+  command
+      ->add_option("--colour,--color", options->colour,
+                   "always, never, or auto: on a terminal, if NO_COLOR is not set")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   command->add_option("--begin", options->begin, "from this time on, in the run's unit");
   command->add_option("--end", options->end, "up to this time");
@@ -187,8 +189,8 @@ void add_step(CLI::App& app, int& exit_code) {
 }
 
 void add_compare(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("compare", "run several programs, or take traces, and put them side by side");
+  CLI::App* command = app.add_subcommand(
+      "compare", "run several programs, or take traces, and put them side by side");
   auto options = std::make_shared<CompareCommand>();
   command->add_option("FILE", options->files, kRunHelp)->required();
   add_run_flags(*command, options->run);

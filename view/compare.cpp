@@ -129,19 +129,23 @@ core::Status compare_text(const std::vector<Panel>& panels, std::string& text) {
   for (const Panel& panel : panels) {
     if (panel.timeline->run().unit.nanoseconds == unit.nanoseconds) continue;
     return {core::StatusCode::invalid,
-            fmt::format("{} counts in {} and {} in {}", panels.front().title, unit.name, panel.title,
-                        panel.timeline->run().unit.name)};
+            fmt::format("{} counts in {} and {} in {}", panels.front().title, unit.name,
+                        panel.title, panel.timeline->run().unit.name)};
   }
   const std::vector<Figures> runs = all_figures(panels);
-  std::vector<Cells> lines{{"in " + unit.name, "makespan", "span", "bubble", "bubble rate", "against first"}};
+  std::vector<Cells> lines{
+      {"in " + unit.name, "makespan", "span", "bubble", "bubble rate", "against first"}};
   const std::vector<std::string> resources = all_resources(runs);
   for (const std::string& resource : resources) lines.front().push_back("peak " + resource);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Figures& run = runs[i];
-    Cells line{panels[i].title, fmt::format("{:.6g}", run.makespan), fmt::format("{:.6g}", run.span),
-               fmt::format("{:.6g}", run.bubble),
-               run.span > 0 ? fmt::format("{:.2f}%", 100 * run.bubble / run.span) : "-",
-               run.makespan > 0 ? fmt::format("x{:.3f}", runs.front().makespan / run.makespan) : "-"};
+    Cells line{
+        panels[i].title,
+        fmt::format("{:.6g}", run.makespan),
+        fmt::format("{:.6g}", run.span),
+        fmt::format("{:.6g}", run.bubble),
+        run.span > 0 ? fmt::format("{:.2f}%", 100 * run.bubble / run.span) : "-",
+        run.makespan > 0 ? fmt::format("x{:.3f}", runs.front().makespan / run.makespan) : "-"};
     for (const std::string& resource : resources) line.push_back(peak_text(peak_of(run, resource)));
     lines.push_back(std::move(line));
   }
@@ -150,7 +154,8 @@ core::Status compare_text(const std::vector<Panel>& panels, std::string& text) {
     if (panel.stuck.any()) text += panel.title + " got stuck: its figures are of what ran\n";
   }
   const std::string differs = difference(panels, runs);
-  text += differs.empty() ? "memory is equal, rank by rank\n" : "memory is not equal: " + differs + "\n";
+  text += differs.empty() ? "memory is equal, rank by rank\n"
+                          : "memory is not equal: " + differs + "\n";
   return {};
 }
 

@@ -26,7 +26,7 @@ constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
 constexpr const char* kHelp =
     "forward [N]   N events on (1); also f, or an empty line\n"
-    "backward [N]  N events back; also b\n"
+    "backward [N]  N events back; also b, back\n"
     "to TASK       to just before it starts: to 2F0\n"
     "end TASK      to just after it ends\n"
     "idle RANK     to where the rank next stands idle\n"
@@ -156,8 +156,7 @@ bool Debugger::needs_met(Task task) const {
 namespace {
 
 // What a pool's users hold, of those that have started and ended by now.
-std::int64_t held_now(const Timeline& timeline, int pool,
-                      const std::function<bool(int)>& started,
+std::int64_t held_now(const Timeline& timeline, int pool, const std::function<bool(int)>& started,
                       const std::function<bool(int)>& ended) {
   std::int64_t held = 0;
   for (const core::UseFacts& use : timeline.facts().uses) {
@@ -219,7 +218,8 @@ std::string Debugger::show_row(const Row& row) const {
       const std::string short_of = first ? lacks({lane, m}) : std::string();
       first = false;
       if (!short_of.empty()) {
-        room += fmt::format("\n    {} has its needs, and {}", core::task_name(facts, {lane, m}), short_of);
+        room += fmt::format("\n    {} has its needs, and {}", core::task_name(facts, {lane, m}),
+                            short_of);
         break;
       }
       ready.push_back(core::task_name(facts, {lane, m}));
@@ -263,10 +263,10 @@ std::string Debugger::flights() const {
     const int box = timeline_.find(m.step, producer);
     if (box < 0 || !before_now(end_of_[static_cast<std::size_t>(box)])) continue;
     const core::Time now = now_ == 0 ? timeline_.begin() : events_[now_ - 1].at;
-    flying.push_back(fmt::format("{} to {} ({})", core::task_name(facts, producer),
-                                 core::lane_name(facts, edge.consumer),
-                                 m.sent > now ? "waits at its sender"
-                                              : "arrives at " + text_of(timeline_, m.arrived - timeline_.begin())));
+    flying.push_back(fmt::format(
+        "{} to {} ({})", core::task_name(facts, producer), core::lane_name(facts, edge.consumer),
+        m.sent > now ? "waits at its sender"
+                     : "arrives at " + text_of(timeline_, m.arrived - timeline_.begin())));
   }
   if (flying.empty()) return "no message is on its way\n";
   return "messages on their way: " + listed(flying) + "\n";
@@ -286,14 +286,15 @@ std::string Debugger::show() const {
     text += show_rank(rank);
   }
   if (timeline_.facts().ranks > kMostRanks) {
-    text += fmt::format("and {} ranks more: rank N shows one\n", timeline_.facts().ranks - kMostRanks);
+    text +=
+        fmt::format("and {} ranks more: rank N shows one\n", timeline_.facts().ranks - kMostRanks);
   }
   text += flights();
   if (now_ < events_.size()) return text + "next: " + describe(events_[now_]) + '\n';
   for (std::size_t i = 0; i < stuck_.waits.size(); ++i) {
-    text += fmt::format("{} {} waits for {}\n", i < stuck_.circle ? ">" : " ",
-                        core::task_name(timeline_.facts(), stuck_.waits[i].task),
-                        stuck_.waits[i].text);
+    text +=
+        fmt::format("{} {} waits for {}\n", i < stuck_.circle ? ">" : " ",
+                    core::task_name(timeline_.facts(), stuck_.waits[i].task), stuck_.waits[i].text);
   }
   return text + (stuck_.any() ? "the run got stuck here\n" : "the run ends here\n");
 }
@@ -317,7 +318,8 @@ std::string Debugger::go_to(std::string_view name, bool end) {
   const std::string text = move_to(event);
   const int rank = timeline_.row_of(box).rank;
   const bool shown = event > 0 && events_[event - 1].rank == rank;
-  return text + (shown || event == 0 ? "" : show_rank(rank)) + "next: " + describe(events_[event]) + '\n';
+  return text + (shown || event == 0 ? "" : show_rank(rank)) + "next: " + describe(events_[event]) +
+         '\n';
 }
 
 std::string Debugger::go_idle(std::string_view rank) {
@@ -339,10 +341,10 @@ std::string Debugger::go_idle(std::string_view rank) {
   const auto after = std::find_if(events_.begin(), events_.end(),
                                   [&](const Event& e) { return e.at > best->start; });
   now_ = static_cast<std::size_t>(after - events_.begin());
-  std::string text = fmt::format("rank {} is idle from {} to {}: {}", *wanted,
-                                 text_of(timeline_, best->start - timeline_.begin()),
-                                 text_of(timeline_, best->end - timeline_.begin()),
-                                 trace::text_of(best->cause));
+  std::string text =
+      fmt::format("rank {} is idle from {} to {}: {}", *wanted,
+                  text_of(timeline_, best->start - timeline_.begin()),
+                  text_of(timeline_, best->end - timeline_.begin()), trace::text_of(best->cause));
   if (best->next.lane >= 0) {
     const int box = timeline_.find(best->step, best->next);
     text += "; then " + core::task_name(timeline_.facts(), best->next);
@@ -368,7 +370,8 @@ std::string Debugger::run(std::string_view command) {
     done_ = true;
     return {};
   }
-  if (verb.empty() || verb == "f" || verb == "forward" || verb == "b" || verb == "backward") {
+  if (verb.empty() || verb == "f" || verb == "forward" || verb == "b" || verb == "back" ||
+      verb == "backward") {
     const auto by = what.empty() ? std::optional<long>(1) : number(what);
     if (!by) return fmt::format("'{}' is no number of events\n", what);
     const auto n = static_cast<std::size_t>(*by);

@@ -6,8 +6,8 @@
 //   forward [N]  backward [N]  to TASK  idle RANK  end TASK  start  show  rank N  why TASK  help
 // Every answer ends with a newline and says what is wrong with a command that it does not know.
 //
-// A trace does not hold a hint. Who has the program gives an Adviser, which says what the hint takes
-// on an idle engine and why. One thread.
+// A trace does not hold a hint. Who has the program gives an Adviser, which says what the hint
+// takes on an idle engine and why. One thread.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct Happened {
 
 // What an idle engine of `rank` takes next and why, after what it has seen: one line without its
 // end, or empty.
-using Adviser = std::function<std::string(int rank, core::Engine engine,
-                                          const std::vector<Happened>& seen)>;
+using Adviser =
+    std::function<std::string(int rank, core::Engine engine, const std::vector<Happened>& seen)>;
 
 class Debugger {
  public:

@@ -26,14 +26,18 @@ int rank_of(const Timeline& timeline, int box) { return timeline.row_of(box).ran
 std::string what_of(const Timeline& timeline, const Link& link) {
   const std::string message = fmt::format(
       "message of {} to {}", name(timeline, link.box),
-      link.edge < 0 ? "" : core::lane_name(timeline.facts(), timeline.facts().edges[static_cast<std::size_t>(link.edge)].consumer));
+      link.edge < 0
+          ? ""
+          : core::lane_name(timeline.facts(),
+                            timeline.facts().edges[static_cast<std::size_t>(link.edge)].consumer));
   switch (link.kind) {
     case Link::Kind::flew:
       return message + " on its way";
     case Link::Kind::slot:
       return message + " waits at its sender" +
-             (link.by < 0 ? std::string()
-                          : fmt::format("; {} freed a slot when it started", name(timeline, link.by)));
+             (link.by < 0
+                  ? std::string()
+                  : fmt::format("; {} freed a slot when it started", name(timeline, link.by)));
     case Link::Kind::started:
       return name(timeline, link.box) + " has not started, and nothing says why";
     case Link::Kind::ran:
@@ -54,7 +58,8 @@ std::string sums_text(const Timeline& timeline, const Sums& sums, Time until) {
   std::string text;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (sums.of[i] == Time{0}) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kNames[i], text_of(timeline, sums.of[i]));
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", kNames[i], text_of(timeline, sums.of[i]));
   }
   return fmt::format("of {}: {}\n", at(timeline, until), text.empty() ? "nothing" : text);
 }
@@ -76,14 +81,16 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
     std::size_t next = i + 1;
     if (link.kind == Link::Kind::ran) {
       while (next < chain.size() && chain[next].kind == Link::Kind::ran &&
-             chain[next].reason.why == Why::engine && chain[next].reason.box == chain[next - 1].box) {
+             chain[next].reason.box == chain[next - 1].box &&
+             &timeline.row_of(chain[next].box) == &timeline.row_of(chain[next - 1].box)) {
         ++next;
       }
       entry.end = chain[next - 1].end;
       entry.what = name(timeline, link.box);
       if (next == i + 2) entry.what += " " + name(timeline, chain[i + 1].box);
       if (next > i + 2) {
-        entry.what += fmt::format(" .. {} ({} tasks)", name(timeline, chain[next - 1].box), next - i);
+        entry.what +=
+            fmt::format(" .. {} ({} tasks)", name(timeline, chain[next - 1].box), next - i);
       }
       entry.why = text_of(timeline, link.reason);
     }
@@ -136,9 +143,9 @@ std::string text_of(const Timeline& timeline, const Reason& reason) {
 std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
   const Box& b = timeline.box(box);
   const Reason& reason = reasons.of(box);
-  std::string text = fmt::format("{} on rank {} starts at {} and ends at {}\n",
-                                 name(timeline, box), rank_of(timeline, box),
-                                 at(timeline, b.start), at(timeline, b.end));
+  std::string text =
+      fmt::format("{} on rank {} starts at {} and ends at {}\n", name(timeline, box),
+                  rank_of(timeline, box), at(timeline, b.start), at(timeline, b.end));
   text += "it " + text_of(timeline, reason);
   if (reason.why != Why::nothing) text += " until " + at(timeline, reason.at);
   const int before = timeline.before(box);
@@ -153,7 +160,8 @@ std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
     text += fmt::format("all else was there at {}\n", at(timeline, reason.rest));
   }
   const std::vector<Link> chain = chain_to(timeline, reasons, box);
-  text += "\nthe chain to it, from the start\n" + entries_text(timeline, entries_of(timeline, chain));
+  text +=
+      "\nthe chain to it, from the start\n" + entries_text(timeline, entries_of(timeline, chain));
   Sums sums;
   for (const Link& link : chain) sums.add(link);
   return text + sums_text(timeline, sums, b.end);

@@ -5,10 +5,10 @@
 // about ten bytes each. A task is a list of numbers (LEB128; signed ones zigzag), times in ticks of
 // `tick` nanoseconds, the greatest that divides them all:
 //   time since the end of the task before it; its duration; its lane, from the row's first;
-//   its microbatch, less the one after the lane's last (signed); its step, less the last's (signed);
-//   why it waited: Reason::why, plus 6 * (the pool + 1) if it is room; unless that is `nothing` or
-//   `engine`: the other task's lane, and its microbatch less its own (signed); unless it is
-//   `nothing`: how long before its start that came.
+//   its microbatch, less the one after the lane's last (signed); its step, less the last's
+//   (signed); why it waited: Reason::why, plus 6 * (the pool + 1) if it is room; unless that is
+//   `nothing` or `engine`: the other task's lane, and its microbatch less its own (signed); unless
+//   it is `nothing`: how long before its start that came.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -57,7 +57,8 @@ class Bytes {
     for (std::size_t i = 0; i < bytes_.size(); i += 3) {
       std::uint32_t three = 0;
       for (std::size_t k = 0; k < 3; ++k) {
-        const unsigned byte = i + k < bytes_.size() ? static_cast<unsigned char>(bytes_[i + k]) : 0U;
+        const unsigned byte =
+            i + k < bytes_.size() ? static_cast<unsigned char>(bytes_[i + k]) : 0U;
         three = three << 8U | byte;
       }
       for (std::size_t k = 0; k < 4; ++k) {
@@ -78,14 +79,15 @@ class PanelData {
 
   Json json() {
     const core::ProgramFacts& facts = timeline_.facts();
-    Json json = {{"title", panel_.title},
-                 {"unit", {{"name", timeline_.run().unit.name},
-                           {"nanoseconds", timeline_.run().unit.nanoseconds}}},
-                 {"length", (timeline_.end() - timeline_.begin()).count()},
-                 {"tick", tick_},
-                 {"microbatches", timeline_.run().microbatches},
-                 {"steps", timeline_.last_step() - timeline_.first_step() + 1},
-                 {"firstStep", timeline_.first_step()}};
+    Json json = {
+        {"title", panel_.title},
+        {"unit",
+         {{"name", timeline_.run().unit.name}, {"nanoseconds", timeline_.run().unit.nanoseconds}}},
+        {"length", (timeline_.end() - timeline_.begin()).count()},
+        {"tick", tick_},
+        {"microbatches", timeline_.run().microbatches},
+        {"steps", timeline_.last_step() - timeline_.first_step() + 1},
+        {"firstStep", timeline_.first_step()}};
     add_tables(json, facts);
     Json rows = Json::array();
     for (const Row& row : timeline_.rows()) {
@@ -234,7 +236,8 @@ std::string html(const std::vector<Panel>& panels) {
     title += (title.empty() ? "" : " | ") + panel.title;
     data["panels"].push_back(PanelData(panel).json());
   }
-  data["title"] = panels.size() == 1 ? title : fmt::format("{} schedules on one axis", panels.size());
+  data["title"] =
+      panels.size() == 1 ? title : fmt::format("{} schedules on one axis", panels.size());
   const std::string_view page = kPage[0].text;
   constexpr std::string_view kTitle = "@TITLE@";
   constexpr std::string_view kData = "@DATA@";

@@ -61,8 +61,7 @@ std::string hex(Colour colour) {
 }
 
 double luminance(Colour colour) {
-  return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) +
-         0.0722 * linear(colour.blue);
+  return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
 }
 
 double contrast(Colour a, Colour b) {

@@ -15,6 +15,8 @@ using Why = Reason::Why;
 class Last {
  public:
   void offer(const Reason& reason) {
+    // The task before on the engine that also gives what is needed is one cause, not two.
+    if (reason.why == Why::engine && reason.box == best_.box && reason.at == best_.at) return;
     if (best_.why == Why::nothing) {
       best_ = reason;
     } else if (reason.at > best_.at || (reason.at == best_.at && reason.why < best_.why)) {
@@ -54,7 +56,8 @@ void offer_needs(const Timeline& timeline, const Box& b, Last& last) {
     for (int m = needed.first; m < needed.last; ++m) {
       const int producer = timeline.find(b.step, core::Task{edge_of(timeline, edge).producer, m});
       if (producer < 0) continue;
-      Reason reason{.why = Why::need, .box = producer, .edge = edge, .at = timeline.box(producer).end};
+      Reason reason{
+          .why = Why::need, .box = producer, .edge = edge, .at = timeline.box(producer).end};
       if (timeline.facts().crosses_ranks(edge)) {
         reason.why = Why::message;
         const auto* message = timeline.find(b.step, core::Message{edge, m});
@@ -121,7 +124,6 @@ std::vector<std::vector<Reasons::Change>> Reasons::changes_of(int rank) const {
 Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes) const {
   const Box& b = timeline_.box(box);
   Last last;
-  offer_engine(box, last);
   offer_needs(timeline_, b, last);
   for (const core::UseFacts& use : timeline_.uses_of(b.task.lane)) {
     const std::int64_t capacity =
@@ -140,6 +142,7 @@ Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes)
       break;
     }
   }
+  offer_engine(box, last);
   Reason found = last.best();
   if (found.why == Why::nothing) found.at = b.start;
   return found;
@@ -200,16 +203,23 @@ Front follow_message(const Timeline& timeline, std::int64_t step, const Reason& 
   const Time ended = timeline.box(reason.box).end;
   const Time sent = event == nullptr ? ended : std::clamp(event->sent, ended, reason.at);
   if (reason.at > sent) {
-    chain.push_back({.kind = Link::Kind::flew, .box = reason.box, .edge = reason.edge,
-                     .start = sent, .end = reason.at});
+    chain.push_back({.kind = Link::Kind::flew,
+                     .box = reason.box,
+                     .edge = reason.edge,
+                     .start = sent,
+                     .end = reason.at});
   }
   if (sent == ended) return {reason.box, ended};
   const int by = freed_by(timeline, *event);
   const bool known = by >= 0 && timeline.box(by).start >= ended;
   const Time since = known ? timeline.box(by).start : ended;
   if (sent > since || !known) {
-    chain.push_back({.kind = Link::Kind::slot, .box = reason.box, .edge = reason.edge,
-                     .by = known ? by : -1, .start = since, .end = sent});
+    chain.push_back({.kind = Link::Kind::slot,
+                     .box = reason.box,
+                     .edge = reason.edge,
+                     .by = known ? by : -1,
+                     .start = since,
+                     .end = sent});
   }
   return {known ? by : reason.box, since};
 }
@@ -225,8 +235,11 @@ std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box) 
     if (b.start > front.until) break;
     const Reason& reason = reasons.of(front.box);
     if (front.until > b.start) {
-      chain.push_back({.kind = Link::Kind::ran, .box = front.box, .start = b.start,
-                       .end = front.until, .reason = reason});
+      chain.push_back({.kind = Link::Kind::ran,
+                       .box = front.box,
+                       .start = b.start,
+                       .end = front.until,
+                       .reason = reason});
     }
     if (reason.at < b.start) {
       chain.push_back(

@@ -2,8 +2,9 @@
 //
 // A task starts once its needs are there, its engine is idle and its pools have room. The last of
 // these to come is its reason; of several that came at once the engine, then a need, then room: a
-// task that starts as the one before it ends did not keep its engine idle. Removing the reason's
-// cause lets the task start earlier, if no other came at the same time.
+// task that starts as the one before it ends did not keep its engine idle. But where the task
+// before it also gave what it needed, or the room, that is its reason. Removing the reason's cause
+// lets the task start earlier, if no other came at the same time.
 //
 // A need is the end of a task or the arrival of a message. A message that left after its producer's
 // end waited for a slot, which the start of another task freed.

@@ -53,7 +53,9 @@ class Ended {
  private:
   bool ran(Task task) const { return timeline_.find(step_, task) >= 0; }
   int tasks_of(LaneId lane) const { return facts_.tasks_of(lane, timeline_.run().microbatches); }
-  const core::LaneFacts& lane(LaneId id) const { return facts_.lanes[static_cast<std::size_t>(id)]; }
+  const core::LaneFacts& lane(LaneId id) const {
+    return facts_.lanes[static_cast<std::size_t>(id)];
+  }
 
   std::optional<Block> missing_need(Task task) const {
     for (EdgeId e = 0; e < static_cast<EdgeId>(facts_.edges.size()); ++e) {
@@ -216,7 +218,8 @@ Stuck stuck_at_end(const Timeline& timeline, const std::vector<Task>& next) {
   for (const Task task : waiting) {
     if (std::find(circle.begin(), circle.end(), task) != circle.end()) continue;
     if (auto block = ended.block_of(task)) {
-      stuck.waits.push_back({task, std::move(block->text), block->on.empty() ? Task{} : block->on.front()});
+      stuck.waits.push_back(
+          {task, std::move(block->text), block->on.empty() ? Task{} : block->on.front()});
     }
   }
   return stuck;

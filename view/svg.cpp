@@ -15,12 +15,12 @@ namespace {
 
 using core::Time;
 
-constexpr double kLeft = 120;     // of the plot
+constexpr double kLeft = 120;  // of the plot
 constexpr double kRowHeight = 22;
 constexpr double kCurveHeight = 18;
-constexpr double kGap = 5;        // below a rank
-constexpr double kNarrow = 3;     // mean width of a row's tasks from which they are drawn one by one
-constexpr double kBin = 2;        // of a row whose tasks are narrower
+constexpr double kGap = 5;     // below a rank
+constexpr double kNarrow = 3;  // mean width of a row's tasks from which they are drawn one by one
+constexpr double kBin = 2;     // of a row whose tasks are narrower
 constexpr int kMostRanks = 128;
 constexpr int kMostTitles = 4000;  // tasks with a text to hover over
 constexpr double kStuckWidth = 110;
@@ -126,8 +126,7 @@ class PanelSvg {
     const double length = timeline_.in_unit(timeline_.end() - timeline_.begin());
     const double step = axis_step(length, static_cast<int>((right_ - left_) / 60));
     for (double t = 0; t <= length * (1 + 1e-9) && step > 0; t += step) {
-      const double x =
-          left_ + scale_ * t * static_cast<double>(timeline_.run().unit.nanoseconds);
+      const double x = left_ + scale_ * t * static_cast<double>(timeline_.run().unit.nanoseconds);
       text(out_, x, y + 8, fmt::format("{:.6g}", t), "class=\"small\" text-anchor=\"middle\"");
       fmt::format_to(std::back_inserter(out_),
                      "<line x1=\"{0:.6g}\" x2=\"{0:.6g}\" y1=\"{1:.6g}\" y2=\"{2:.6g}\" "
@@ -168,8 +167,7 @@ class PanelSvg {
                      "fill=\"{}\"><title>idle {} - {}: {}</title></rect>\n",
                      x, y, x_of(idle.end) - x, kRowHeight, hex(colour_of(idle.cause)),
                      text_of(timeline_, idle.start - timeline_.begin()),
-                     text_of(timeline_, idle.end - timeline_.begin()),
-                     trace::text_of(idle.cause));
+                     text_of(timeline_, idle.end - timeline_.begin()), trace::text_of(idle.cause));
     }
   }
 
@@ -205,20 +203,18 @@ class PanelSvg {
           text_of(timeline_, b.start - timeline_.begin()),
           text_of(timeline_, b.end - timeline_.begin()));
     } else {
-      boxes += fmt::format(
-          "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\"/>\n", x, y, width,
-          kRowHeight);
+      boxes += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\"/>\n",
+                           x, y, width, kRowHeight);
     }
     const std::string number = std::to_string(b.task.microbatch);
     if (!lane.once && width >= 6.5 * static_cast<double>(number.size()) + 2) {
-      numbers += fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\">{}</text>\n", x + width / 2, y + 14,
-                             number);
+      numbers +=
+          fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\">{}</text>\n", x + width / 2, y + 14, number);
     }
     if (const int all = chunks(); all > 1 && width > 4) {
       const double part = (width - 2) / all;
-      numbers += fmt::format(
-          "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"2.5\"/>\n",
-          x + 1 + part * lane.chunk, y + kRowHeight - 3.5, part);
+      numbers += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"2.5\"/>\n",
+                             x + 1 + part * lane.chunk, y + kRowHeight - 3.5, part);
     }
   }
 
@@ -234,8 +230,8 @@ class PanelSvg {
       const double from = (x_of(b.start) - left_) / kBin;
       const double to = (x_of(b.end) - left_) / kBin;
       for (auto i = static_cast<std::size_t>(from); i < bins && static_cast<double>(i) < to; ++i) {
-        busy[op][i] += std::min(to, static_cast<double>(i + 1)) -
-                       std::max(from, static_cast<double>(i));
+        busy[op][i] +=
+            std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
       }
     }
     std::vector<double> below(bins, 0);
@@ -243,11 +239,13 @@ class PanelSvg {
       std::string path;
       for (std::size_t i = 0; i < bins; ++i) {
         if (busy[op][i] < 0.005) continue;
-        path += fmt::format("M{:.5g} {:.5g}h{:.2g}v-{:.3g}h-{:.2g}z", left_ + kBin * static_cast<double>(i),
-                            y + kRowHeight * (1 - below[i]), kBin, kRowHeight * busy[op][i], kBin);
+        path += fmt::format("M{:.5g} {:.5g}h{:.2g}v-{:.3g}h-{:.2g}z",
+                            left_ + kBin * static_cast<double>(i), y + kRowHeight * (1 - below[i]),
+                            kBin, kRowHeight * busy[op][i], kBin);
         below[i] += busy[op][i];
       }
-      if (!path.empty()) out_ += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", hex(colours_[op]), path);
+      if (!path.empty())
+        out_ += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", hex(colours_[op]), path);
     }
   }
 
@@ -283,7 +281,8 @@ class PanelSvg {
     }
     const std::string_view unit = timeline_.unit_of(resource);
     text(out_, 20, floor - 4,
-         fmt::format("{} {}{}{}", resource, peak, unit.empty() ? "" : " ", unit), "class=\"small\"");
+         fmt::format("{} {}{}{}", resource, peak, unit.empty() ? "" : " ", unit),
+         "class=\"small\"");
     return floor + 2;
   }
 
@@ -343,7 +342,7 @@ class PanelSvg {
   std::vector<Colour> colours_;
   double left_;
   double right_;
-  double scale_;  // pixels per nanosecond
+  double scale_;                         // pixels per nanosecond
   std::map<std::size_t, Place> places_;  // of the waits that are drawn
   std::string out_;
 };
@@ -409,7 +408,8 @@ std::string svg(const std::vector<Panel>& panels, const PictureOptions& options)
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
              "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
              width, y) +
-         kStyle + fmt::format("<rect width=\"{:.0f}\" height=\"{:.0f}\" fill=\"#fff\"/>\n", width, y) +
+         kStyle +
+         fmt::format("<rect width=\"{:.0f}\" height=\"{:.0f}\" fill=\"#fff\"/>\n", width, y) +
          body + "</svg>\n";
 }
 

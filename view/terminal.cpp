@@ -29,7 +29,8 @@ class Lines {
   Lines(const Timeline& timeline, const TerminalOptions& options)
       : timeline_(timeline), options_(options), colours_(op_colours(timeline.facts())) {
     from_ = timeline.begin() + options.from.value_or(Time{0});
-    to_ = std::min(timeline.end(), timeline.begin() + options.to.value_or(timeline.end() - timeline.begin()));
+    to_ = std::min(timeline.end(),
+                   timeline.begin() + options.to.value_or(timeline.end() - timeline.begin()));
     to_ = std::max(to_, from_ + Time{1});
     for (const Row& row : timeline.rows()) label_ = std::max(label_, name_of(row).size());
     const int room = std::max(10, options.width - static_cast<int>(label_) - 7);
@@ -97,8 +98,10 @@ class Lines {
   void fill_boxes(const Row& row, std::vector<Cell>& cells) const {
     for (const Box& b : timeline_.boxes_of(row)) {
       if (b.end <= from_ || b.start >= to_) continue;
-      const auto first = static_cast<std::size_t>(std::clamp(std::lround(column(b.start)), 0L, static_cast<long>(columns_)));
-      const auto end = static_cast<std::size_t>(std::clamp(std::lround(column(b.end)), 0L, static_cast<long>(columns_)));
+      const auto first = static_cast<std::size_t>(
+          std::clamp(std::lround(column(b.start)), 0L, static_cast<long>(columns_)));
+      const auto end = static_cast<std::size_t>(
+          std::clamp(std::lround(column(b.end)), 0L, static_cast<long>(columns_)));
       const int op = op_of(b);
       std::string label = std::to_string(b.task.microbatch);
       if (!options_.colour) label = letter(op) + label;
@@ -120,7 +123,8 @@ class Lines {
       if (b.end <= from_ || b.start >= to_) continue;
       const double from = std::max(0.0, column(b.start));
       const double to = std::min(static_cast<double>(columns_), column(b.end));
-      for (auto i = static_cast<std::size_t>(from); i < cells.size() && static_cast<double>(i) < to; ++i) {
+      for (auto i = static_cast<std::size_t>(from); i < cells.size() && static_cast<double>(i) < to;
+           ++i) {
         shares[i * ops + static_cast<std::size_t>(op_of(b))] +=
             std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
       }
@@ -157,9 +161,10 @@ class Lines {
   [[nodiscard]] std::string axis() const {
     const double first = timeline_.in_unit(from_ - timeline_.begin());
     const double length = timeline_.in_unit(to_ - from_);
-    const double step = axis_step(length, std::max(1, columns_ / 10));
+    const double step = axis_step(length, std::max(1, columns_ / 8));
     std::string line;
-    for (double t = std::max(0.0, std::ceil(first / step - 1e-9)) * step; t <= first + length; t += step) {
+    for (double t = std::max(0.0, std::ceil(first / step - 1e-9)) * step; t <= first + length;
+         t += step) {
       const auto at = static_cast<std::size_t>(std::lround((t - first) / length * columns_));
       const std::string mark = fmt::format("|{:.6g}", t);
       if (at < line.size() || at + mark.size() > static_cast<std::size_t>(columns_)) continue;
@@ -177,11 +182,13 @@ class Lines {
                               : fmt::format("{} ", name);
     }
     if (narrow_) {
-      return fmt::format("{} a column is what ran most in {} {}; --begin and --end show a part\n", text,
-                         fmt::format("{:.3g}", 1 / scale_ / static_cast<double>(timeline_.run().unit.nanoseconds)),
-                         timeline_.run().unit.name);
+      return fmt::format(
+          "{} a column is what ran most in {} {}; --begin and --end show a part\n", text,
+          fmt::format("{:.3g}", 1 / scale_ / static_cast<double>(timeline_.run().unit.nanoseconds)),
+          timeline_.run().unit.name);
     }
-    return text + (options_.colour ? "numbers are microbatches\n" : "and the microbatch; . is idle\n");
+    return text +
+           (options_.colour ? "numbers are microbatches\n" : "and the microbatch; . is idle\n");
   }
 
   const Timeline& timeline_;

@@ -86,7 +86,8 @@ Status Timeline::index_boxes() {
   first_step_ = boxes_.front().step;
   std::int64_t last = first_step_;
   for (const Box& b : boxes_) {
-    if (b.end < b.start) return invalid(core::task_name(facts(), b.task) + " ends before it starts");
+    if (b.end < b.start)
+      return invalid(core::task_name(facts(), b.task) + " ends before it starts");
     begin_ = std::min(begin_, b.start);
     end_ = std::max(end_, b.end);
     first_step_ = std::min(first_step_, b.step);
@@ -128,7 +129,8 @@ Status Timeline::index_messages() {
 void Timeline::index_uses() {
   const auto uses = facts().uses;
   first_use_.assign(facts().lanes.size() + 1, uses.size());
-  for (std::size_t i = uses.size(); i-- > 0;) first_use_[static_cast<std::size_t>(uses[i].lane)] = i;
+  for (std::size_t i = uses.size(); i-- > 0;)
+    first_use_[static_cast<std::size_t>(uses[i].lane)] = i;
   for (std::size_t lane = facts().lanes.size(); lane-- > 0;) {
     first_use_[lane] = std::min(first_use_[lane], first_use_[lane + 1]);
   }

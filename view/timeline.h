@@ -102,10 +102,10 @@ class Timeline {
   trace::Record record_;  // its tasks moved to boxes_
   std::vector<Box> boxes_;
   std::vector<Row> rows_;
-  std::vector<int> box_of_;           // by step, lane, microbatch; -1
-  std::vector<int> message_of_;       // by step, edge, microbatch; -1
-  std::vector<std::size_t> first_use_;  // per lane, and one past the last
-  std::vector<trace::IdleEvent> idle_;  // by row
+  std::vector<int> box_of_;              // by step, lane, microbatch; -1
+  std::vector<int> message_of_;          // by step, edge, microbatch; -1
+  std::vector<std::size_t> first_use_;   // per lane, and one past the last
+  std::vector<trace::IdleEvent> idle_;   // by row
   std::vector<std::size_t> first_idle_;  // per row, and one past the last
   std::int64_t first_step_ = 0;
   std::int64_t steps_ = 1;

@@ -83,10 +83,9 @@ TEST(Debugger, says_what_is_wrong_with_a_command) {
 }
 
 TEST(Debugger, walks_every_event_to_the_end) {
-  const Drawn run("zb_h1", 4, latency(0.25));
+  const Drawn run("bfw", 4, latency(0.25));
   Debugger debugger(run.timeline, {});
-  const std::size_t events =
-      2 * run.timeline.boxes().size() + run.timeline.messages().size();
+  const std::size_t events = 2 * run.timeline.boxes().size() + run.timeline.messages().size();
   EXPECT_THAT(debugger.run("forward 1000000"),
               HasSubstr("event " + std::to_string(events) + " of " + std::to_string(events)));
   EXPECT_THAT(debugger.run("show"), HasSubstr("the run ends here\n"));
@@ -106,10 +105,12 @@ std::vector<std::string> waits(const Drawn& run, std::size_t& circle) {
 }
 
 TEST(Stuck, names_the_circle_first) {
-  const Drawn run("\npipeline stuck { microbatches any; stages 2; place s on s;\n"
-                  "  op F forward { needs F at prev; acquires activation; }\n"
-                  "  op B backward { needs F at here of all, B at next; releases activation; }\n"
-                  "  resource activation per stage { capacity 2; } dispatch ready; }\n", 3);
+  const Drawn run(
+      "\npipeline stuck { microbatches any; stages 2; place s on s;\n"
+      "  op F forward { needs F at prev; acquires activation; }\n"
+      "  op B backward { needs F at here of all, B at next; releases activation; }\n"
+      "  resource activation per stage { capacity 2; } dispatch ready; }\n",
+      3);
   std::size_t circle = 0;
   EXPECT_THAT(waits(run, circle),
               testing::ElementsAre("0F2 for room in activation of stage 0: 2 of 2 held",
@@ -117,9 +118,7 @@ TEST(Stuck, names_the_circle_first) {
   EXPECT_EQ(circle, 2U);
 }
 
-TEST(Stuck, a_run_that_ended_is_not) {
-  EXPECT_FALSE(stuck_at_end(Drawn("bf", 4).timeline).any());
-}
+TEST(Stuck, a_run_that_ended_is_not) { EXPECT_FALSE(stuck_at_end(Drawn("bf", 4).timeline).any()); }
 
 TEST(Timelines, refuse_what_cannot_be) {
   const Drawn run("1f1b", 2);
@@ -134,7 +133,7 @@ TEST(Timelines, refuse_what_cannot_be) {
   };
   EXPECT_EQ(refused([](trace::Record&) {}), "");
   EXPECT_EQ(refused([](trace::Record& r) { r.tasks.push_back(r.tasks.back()); }),
-            "0B1 starts before 0B1 ends, on one engine");
+            "3B1 starts before 3B1 ends, on one engine");
   EXPECT_EQ(refused([](trace::Record& r) {
               r.tasks.front().start = core::Time{2};
               r.tasks.front().end = core::Time{1};

@@ -34,7 +34,8 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 bool well_formed(const std::string& svg) {
   std::vector<std::string> open;
   const std::regex tag(R"(<(/?)([a-zA-Z]+)[^<>]*?(/?)>)");
-  for (auto it = std::sregex_iterator(svg.begin(), svg.end(), tag); it != std::sregex_iterator(); ++it) {
+  for (auto it = std::sregex_iterator(svg.begin(), svg.end(), tag); it != std::sregex_iterator();
+       ++it) {
     if ((*it)[1].length() > 0) {
       if (open.empty() || open.back() != (*it)[2]) return false;
       open.pop_back();
@@ -81,12 +82,14 @@ TEST(Svg, panels_share_one_axis) {
   const std::string both = svg({{"fast", &fast.timeline}, {"slow", &slow.timeline}});
   EXPECT_EQ(count_of(both, "class=\"title\""), 2U);
   // The shorter run is as long as its share of the longer one.
-  const std::regex end(R"(x="([0-9.]+)" y="[0-9.]+" width="([0-9.]+)" height="22"><title>0B1 )");
+  const std::regex end(
+      R"re(x="([0-9.]+)" y="[0-9.]+" width="([0-9.]+)" height="22"><title>0B1 )re");
   std::smatch in_alone;
   std::smatch in_both;
   ASSERT_TRUE(std::regex_search(alone, in_alone, end));
   ASSERT_TRUE(std::regex_search(both, in_both, end));
-  const double share = fast.timeline.in_unit(fast.timeline.end()) / slow.timeline.in_unit(slow.timeline.end());
+  const double share =
+      fast.timeline.in_unit(fast.timeline.end()) / slow.timeline.in_unit(slow.timeline.end());
   EXPECT_NEAR(std::stod(in_both[2]) / std::stod(in_alone[2]), share, 0.01);
 }
 
@@ -99,10 +102,12 @@ TEST(Svg, many_tasks_are_drawn_together) {
 }
 
 TEST(Svg, draws_the_circle_of_a_stuck_run) {
-  const Drawn run("\npipeline stuck { microbatches any; stages 2; place s on s;\n"
-                  "  op F forward { needs F at prev; acquires activation; }\n"
-                  "  op B backward { needs F at here of all, B at next; releases activation; }\n"
-                  "  resource activation per stage { capacity 2; } dispatch ready; }\n", 3);
+  const Drawn run(
+      "\npipeline stuck { microbatches any; stages 2; place s on s;\n"
+      "  op F forward { needs F at prev; acquires activation; }\n"
+      "  op B backward { needs F at here of all, B at next; releases activation; }\n"
+      "  resource activation per stage { capacity 2; } dispatch ready; }\n",
+      3);
   ASSERT_TRUE(run.report.stuck);
   const Stuck stuck = stuck_at_end(run.timeline);
   const std::string text = svg({{"stuck", &run.timeline, stuck}});
@@ -194,7 +199,7 @@ TEST(Page, holds_every_task_and_what_it_waited_for) {
   simulate::TimingOptions options;
   options.latency = 0.5;
   ASSERT_TRUE(simulate::Jitter::parse("lognormal=0.3", options.jitter).ok());
-  for (const char* schedule : {"bf", "interleaved_1f1b", "zb_h1"}) {
+  for (const char* schedule : {"bf", "interleaved_1f1b", "bfw"}) {
     SCOPED_TRACE(schedule);
     const Drawn run(schedule, 8, options);
     ASSERT_TRUE(run.status.ok());

@@ -25,9 +25,9 @@ spec::ElaborateOptions ranks(std::int64_t n) {
 TEST(Terminal, shows_each_task_and_its_microbatch) {
   const Drawn run("1f1b", 3, {}, ranks(2));
   EXPECT_EQ(terminal(run.timeline, {.width = 60}),
-            "unit    |0        |5        |10    busy\n"
-            "rank 0  F0F1..B0--F2B1--..B2--  75%\n"
-            "rank 1  ..F0B0--F1B1--F2B2--..  75%\n"
+            "unit    |0        |5        |10  busy\n"
+            "rank 0  F0F1....B0--F2B1--..B2--  75%\n"
+            "rank 1  ..F0B0--F1B1--F2B2--....  75%\n"
             "F B and the microbatch; . is idle\n"
             "activation, most at once per rank: 2 1\n");
 }

@@ -20,8 +20,8 @@ struct Drawn {
     trace::File file;
     report = run.run(microbatches, options, &file.record, true);
     if (!simulate::Timing::make(program, microbatches, options, timing).ok()) return;
-    file.about = trace::About(run.storage.facts(),
-                              {.microbatches = microbatches, .unit = timing.unit()});
+    file.about =
+        trace::About(run.storage.facts(), {.microbatches = microbatches, .unit = timing.unit()});
     status = view::Timeline::make(std::move(file), timeline);
   }
   [[nodiscard]] int box(const std::string& task) const {
