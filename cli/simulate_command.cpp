@@ -9,7 +9,9 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/pictures.h"
 #include "cli/progress.h"
+#include "cli/time_flags.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
 #include "simulate/table_arbiter.h"
@@ -23,51 +25,18 @@ struct SimulateCommand {
   std::string file;
   ProgramOptions program;
   int microbatches = 0;
-  std::string unit;
-  std::string profile;
-  std::string jitter;
+  TimeFlags times;
   std::string trace;
+  std::string picture;
   std::string csv;
   std::string format = "text";
   bool tasks = false;
   bool verify = false;
-  simulate::TimingOptions timing;
 };
 
 int fail(const std::string& what) {
   std::cerr << "ripeline: " << what << '\n';
   return bad_input;
-}
-
-// Fills in what the flags say; a sentence if they do not fit.
-std::string read_timing(const SimulateCommand& command, simulate::TimingOptions& timing) {
-  timing = command.timing;
-  if (!command.unit.empty()) {
-    timing.unit = simulate::unit_named(command.unit);
-    if (!timing.unit) return "--unit is none of ns, us, ms and s";
-  }
-  const core::Status jitter = simulate::Jitter::parse(command.jitter, timing.jitter);
-  if (!jitter.ok()) return jitter.message();
-  if (timing.bytes_per_second && !timing.message_bytes && command.profile.empty()) {
-    return "--bandwidth needs --bytes, the size of a message";
-  }
-  if (command.profile.empty()) return {};
-  std::string error;
-  const auto file = read_file(command.profile, error);
-  if (!file) return error;
-  simulate::Profile profile;
-  const core::Status read = simulate::Profile::parse(file->text, profile);
-  if (!read.ok()) return command.profile + ": " + read.message();
-  timing.profile = std::move(profile);
-  return {};
-}
-
-// What a simulated run does not do, or nothing.
-std::string not_simulated(const spec::Program& program) {
-  if (!program.unsupported.empty()) {
-    return program.unsupported.front().construct + " is not simulated yet";
-  }
-  return {};
 }
 
 std::string notes(const spec::Program& program, const std::optional<verify::Verdict>& verdict) {
@@ -86,18 +55,13 @@ std::string notes(const spec::Program& program, const std::optional<verify::Verd
 }
 
 int write(const SimulateCommand& command, const simulate::Reported& reported) {
+  const trace::About about(reported.facts, run_of(reported.timing, reported.microbatches));
   if (!command.trace.empty()) {
-    const trace::About about(
-        reported.facts,
-        {.microbatches = reported.microbatches,
-         .source = trace::Source::simulated,
-         .seed = reported.timing.draws() ? std::optional(reported.timing.seed()) : std::nullopt,
-         .unit = reported.timing.unit(),
-         .costs = reported.timing.text()});
     trace::Writer writer(command.trace, about);
     writer.add(reported.record);
     if (const core::Status s = writer.finish(); !s.ok()) return fail(s.message());
   }
+  if (!command.picture.empty() && !write_picture_of(command.picture, reported)) return bad_input;
   if (!command.csv.empty() && !write_file(command.csv, simulate::tasks_csv(reported))) {
     return bad_input;
   }
@@ -117,7 +81,8 @@ int run(const SimulateCommand& command) {
   }
   if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
   simulate::TimingOptions options;
-  if (const std::string what = read_timing(command, options); !what.empty()) return fail(what);
+  if (const std::string what = read_timing(command.times, options); !what.empty())
+    return fail(what);
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, command.microbatches, options, timing);
   if (!made.ok()) return fail(made.message());
@@ -149,28 +114,6 @@ int run(const SimulateCommand& command) {
   return write(command, {program, storage->facts(), command.microbatches, timing, run, record});
 }
 
-void add_times(CLI::App& command, SimulateCommand& options) {
-  simulate::TimingOptions& timing = options.timing;
-  command.add_option("--profile", options.profile,
-                     "measured costs and links: a JSON file (docs/formats.md)");
-  command.add_option("--unit", options.unit,
-                     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit");
-  command.add_option("--latency", timing.latency, "of a message on any link, in the unit")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--bandwidth", timing.bytes_per_second, "of any link, in bytes per second")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--bytes", timing.message_bytes, "the size of a message")
-      ->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--control", timing.control,
-                  "latency of announcements and grants, in the unit; as the messages' without it")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--jitter", options.jitter,
-                     "what varies: J0 … J3, uniform=P, lognormal=CV, pareto=ALPHA, input=SIGMA, "
-                     "slow=RANK:FACTOR, tails=PERCENT:UNITS, exponential=MEAN, fifo; with commas");
-  command.add_option("--seed", timing.seed, "of what is drawn (1)");
-}
-
 }  // namespace
 
 void add_simulate(CLI::App& app, int& exit_code) {
@@ -182,10 +125,11 @@ void add_simulate(CLI::App& app, int& exit_code) {
   command->add_option("-m,--microbatches", options->microbatches, "microbatches of the step")
       ->required()
       ->check(CLI::Range(1, 1'000'000'000));
-  add_times(*command, *options);
+  add_times(*command, options->times);
   command->add_flag("--verify", options->verify, "judge it first, for every timing");
   command->add_option("--trace", options->trace,
                       "write what ran when: a file for chrome://tracing and Perfetto");
+  add_picture(*command, options->picture);
   command->add_option("--csv", options->csv,
                       "write a line for each task, or - for standard output");
   command->add_flag("--tasks", options->tasks, "with every task");

@@ -10,6 +10,7 @@
 #include "cli/certificate_folder.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/pictures.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
 #include "verify/depth/depth.h"
@@ -32,6 +33,7 @@ struct VerifyCommand {
   bool layouts = false;
   std::string least;        // of what the least is asked for; empty: of nothing
   std::string certificate;  // the folder; empty: none
+  std::string picture;      // of the run that refutes; empty: none
 };
 
 nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
@@ -221,6 +223,19 @@ void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
                       verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
 }
 
+// False: it should have been written and could not be.
+bool draw_refutation(const std::string& picture, const Loaded& loaded,
+                     const verify::Verdict& verdict) {
+  for (const verify::Obligation& o : verdict.obligations) {
+    const auto& run = o.counterexample ? o.counterexample : o.other_choices;
+    if (!run) continue;
+    const auto drawn = refuting_run(loaded, {run->microbatches, run->events, run->members});
+    return drawn && write_picture(picture, {drawn->panel()});
+  }
+  std::cerr << "ripeline: no run refutes " << loaded.program.name << ", so nothing is drawn\n";
+  return true;
+}
+
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
   if (asks_every_depth(command)) return verify_every_depth(file, command, findings);
   spec::Diagnostics errors;
@@ -248,6 +263,10 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
     findings.add_bad_input(file, loaded->source, {});
     return;
   }
+  if (!command.picture.empty() && !draw_refutation(command.picture, *loaded, verdict)) {
+    findings.add_bad_input(file, loaded->source, {});
+    return;
+  }
   if (!command.no_repairs) search_repairs(*loaded, verdict);
   findings.add(file, *loaded, std::move(verdict));
 }
@@ -256,6 +275,11 @@ int run(const VerifyCommand& command) {
   if (!command.certificate.empty() &&
       (command.files.size() > 1 || is_folder(command.files.front()))) {
     std::cerr << "ripeline: --certificate is for one FILE; give each its own folder\n";
+    return bad_input;
+  }
+  if (!command.picture.empty() &&
+      (command.files.size() > 1 || is_folder(command.files.front()) || asks_every_depth(command))) {
+    std::cerr << "ripeline: --picture is for one FILE and one number of ranks\n";
     return bad_input;
   }
   if (asks_every_depth(command) &&
@@ -316,6 +340,7 @@ void add_verify(CLI::App& app, int& exit_code) {
       ->add_option("--certificate", options->certificate,
                    "write what the verdict rests on into this folder, for `ripeline recheck`")
       ->type_name("DIR");
+  add_picture(*command, options->picture);
   command->footer(
       "-D ranks=any proves a program for every number of ranks, where it can.\n"
       "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "

@@ -1,0 +1,105 @@
+// What a program's dispatch takes on an idle engine, and why: the debugger asks.
+//
+// The arbiter that simulates the program is led through what its rank has seen, and asked.
+#include <fmt/format.h>
+
+#include "cli/pictures.h"
+#include "core/print.h"
+#include "simulate/table_arbiter.h"
+#include "spec/hint.h"
+
+namespace ripeline::cli {
+namespace {
+
+using What = view::Happened::What;
+
+std::string names_of(const spec::Program& program, const std::vector<int>& ops) {
+  std::string text;
+  for (const int op : ops) {
+    text += (text.empty() ? "" : ", ") + spec::Program::at(program.ops, op).name;
+  }
+  return text;
+}
+
+// The hint in words, after these starts.
+std::string rule_of(const spec::Program& program, int rank, int microbatches,
+                    const std::vector<view::Happened>& seen) {
+  const spec::Hint& hint = program.dispatch.hint;
+  const std::string name = hint.name.empty() ? "the ties" : "the hint " + hint.name;
+  std::string text;
+  switch (hint.rule) {
+    case spec::Hint::Rule::none:
+      text = name + " decide";
+      break;
+    case spec::Hint::Rule::prefer:
+      text = fmt::format("{} prefers {}", name, names_of(program, hint.ops));
+      break;
+    case spec::Hint::Rule::order:
+      text = fmt::format("{} takes what is earliest in {}", name,
+                         spec::Program::at(program.orders, hint.order).name);
+      break;
+    case spec::Hint::Rule::rounds: {
+      const spec::HintPolicy policy(program, rank, microbatches);
+      spec::HintPolicy::State state = policy.initial();
+      for (const view::Happened& event : seen) {
+        if (event.what == What::started) policy.started(state, event.task.lane);
+      }
+      text = fmt::format(
+          "{} goes round {} and is at {}", name, names_of(program, hint.ops),
+          spec::Program::at(program.ops, spec::Program::at(hint.ops, state.round)).name);
+      break;
+    }
+  }
+  if (!hint.fill.empty()) text += fmt::format(", {} only to fill", names_of(program, hint.fill));
+  return text;
+}
+
+void lead(core::Arbiter& arbiter, const std::vector<view::Happened>& seen) {
+  for (const view::Happened& event : seen) {
+    switch (event.what) {
+      case What::started:
+        arbiter.started(event.task, event.at);
+        break;
+      case What::ended:
+        arbiter.on_finished(event.task, event.at);
+        break;
+      case What::arrived:
+        arbiter.on_arrived(event.message, event.at);
+        break;
+      case What::taken:
+        arbiter.on_taken(event.message, event.at);
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+view::Adviser adviser_of(const Run& run) {
+  if (run.loaded == nullptr || run.facts == nullptr) return {};
+  const spec::Program& program = run.loaded->program;
+  const core::ProgramFacts& facts = run.facts->facts();
+  const int microbatches = run.timeline.run().microbatches;
+  return [&program, &facts, microbatches](int rank, core::Engine engine,
+                                          const std::vector<view::Happened>& seen) -> std::string {
+    simulate::TableArbiter arbiter(program, facts, rank);
+    if (!arbiter.begin_step(0, microbatches).ok()) return {};
+    lead(arbiter, seen);
+    const core::Time now = seen.empty() ? core::Time{0} : seen.back().at;
+    const core::Choice choice = arbiter.choose(engine, nullptr, now);
+    if (program.dispatch.in_order) {
+      const core::Task next = arbiter.next_in_order(engine);
+      if (next.lane < 0) return "its order has ended";
+      return fmt::format("its order has {} next, which may {}start", core::task_name(facts, next),
+                         choice.starts() ? "" : "not ");
+    }
+    const std::string rule = rule_of(program, rank, microbatches, seen);
+    if (choice.starts()) {
+      return fmt::format("takes {}: {}", core::task_name(facts, choice.task), rule);
+    }
+    if (choice.kind == core::Choice::Kind::hold) return "holds: " + rule;
+    return "takes nothing: " + rule;
+  };
+}
+
+}  // namespace ripeline::cli

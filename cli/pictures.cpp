@@ -1,0 +1,249 @@
+#include "cli/pictures.h"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "simulate/simulator.h"
+#include "simulate/table_arbiter.h"
+#include "trace/read.h"
+
+namespace ripeline::cli {
+namespace {
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() > end.size() && text.ends_with(end);
+}
+
+bool fail(const std::string& what) {
+  std::cerr << "ripeline: " << what << '\n';
+  return false;
+}
+
+// Of a committed order, the first task of each engine that has not run.
+std::vector<core::Task> next_in_orders(const spec::Program& program,
+                                       const view::Timeline& timeline) {
+  std::vector<core::Task> next;
+  if (!program.dispatch.in_order) return next;
+  const spec::Order& order = spec::Program::at(program.orders, program.dispatch.order);
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const auto tasks = spec::expand(program, order, rank, timeline.run().microbatches);
+    if (!tasks.ok()) continue;
+    std::vector<spec::Engine> found;
+    for (const spec::OrderTask& task : tasks.value()) {
+      const spec::Engine engine = spec::Program::at(program.lanes, task.lane).engine;
+      if (std::find(found.begin(), found.end(), engine) != found.end()) continue;
+      if (timeline.find(timeline.last_step(), core::Task{task.lane, task.microbatch}) >= 0)
+        continue;
+      next.push_back({task.lane, task.microbatch});
+      found.push_back(engine);
+    }
+  }
+  return next;
+}
+
+bool finish(Run& run, trace::File file, bool stuck) {
+  const core::Status made = view::Timeline::make(std::move(file), run.timeline);
+  if (!made.ok()) return fail(run.title + ": " + made.message());
+  if (stuck) {
+    run.stuck = view::stuck_at_end(
+        run.timeline, run.loaded == nullptr ? std::vector<core::Task>{}
+                                            : next_in_orders(run.loaded->program, run.timeline));
+  }
+  return true;
+}
+
+// Twice the ranks shows a schedule's beginning, middle and end.
+int usual_count(const spec::Program& program) {
+  const int most = program.microbatches.max.value_or(std::numeric_limits<int>::max());
+  return std::clamp(2 * program.ranks, program.microbatches.min, most);
+}
+
+bool simulate_run(Run& run, const RunFlags& flags) {
+  const spec::Program& program = run.loaded->program;
+  const int microbatches = flags.microbatches.value_or(usual_count(program));
+  if (!program.microbatches.contains(microbatches)) {
+    return fail(fmt::format("{}: {} microbatches are outside the program's range", program.name,
+                            microbatches));
+  }
+  if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
+  simulate::TimingOptions options;
+  if (const std::string what = read_timing(flags.times, options); !what.empty()) return fail(what);
+  simulate::Timing timing;
+  const core::Status made = simulate::Timing::make(program, microbatches, options, timing);
+  if (!made.ok()) return fail(made.message());
+  run.facts =
+      std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
+  const core::ProgramFacts& facts = run.facts->facts();
+  trace::File file;
+  file.about = trace::About(facts, run_of(timing, microbatches));
+  const simulate::RunReport report = [&] {
+    const Progress progress("simulating " + program.name);
+    simulate::Simulator simulator(facts, [&](int rank) {
+      return std::make_unique<simulate::TableArbiter>(program, facts, rank);
+    });
+    return simulator.run(microbatches, timing,
+                         {.record = &file.record,
+                          .causes = true,
+                          .sequential_ops = simulate::sequential_ops(program)});
+  }();
+  if (!report.status.ok()) return fail(report.status.message());
+  return finish(run, std::move(file), report.stuck);
+}
+
+}  // namespace
+
+void add_picture(CLI::App& command, std::string& picture) {
+  command
+      .add_option("--picture", picture,
+                  "draw it: a page to zoom and hover (.html), or a picture to print (.svg)")
+      ->check([](const std::string& name) {
+        return ends_with(name, ".svg") || ends_with(name, ".html")
+                   ? std::string()
+                   : std::string("its name must end in .svg or .html");
+      });
+}
+
+bool write_picture(const std::string& path, const std::vector<view::Panel>& panels) {
+  const Progress progress("drawing " + path);
+  return write_file(path, ends_with(path, ".svg") ? view::svg(panels) : view::html(panels));
+}
+
+bool write_picture_of(const std::string& path, const simulate::Reported& reported) {
+  trace::File file;
+  file.about = trace::About(reported.facts, run_of(reported.timing, reported.microbatches));
+  file.record = reported.record;
+  view::Timeline timeline;
+  const core::Status made = view::Timeline::make(std::move(file), timeline);
+  if (!made.ok()) return fail(made.message());
+  view::Stuck stuck;
+  if (reported.run.stuck) {
+    stuck = view::stuck_at_end(timeline, next_in_orders(reported.program, timeline));
+  }
+  return write_picture(path, {{reported.program.name, &timeline, std::move(stuck)}});
+}
+
+void add_run_flags(CLI::App& command, RunFlags& flags) {
+  add_program_options(command, flags.program);
+  command
+      .add_option("-m,--microbatches", flags.microbatches,
+                  "of a program: microbatches of the step (twice its ranks)")
+      ->check(CLI::Range(1, 1'000'000'000));
+  add_times(command, flags.times);
+  command.add_option(
+      "--from", flags.from,
+      "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
+}
+
+std::optional<Run> load_run(const std::string& file, const RunFlags& flags) {
+  Run run;
+  run.title = file;
+  if (ends_with(file, ".json")) {
+    trace::File trace;
+    const core::Status read = trace::read(file, trace);
+    if (!read.ok()) return fail(read.message()), std::nullopt;
+    const bool all = trace.about.run.source == trace::Source::trained;
+    if (!finish(run, std::move(trace), true)) return std::nullopt;
+    // Of a training run the last step may have been cut off by the end of the recording.
+    if (all && !run.stuck.circle) run.stuck = {};
+    return run;
+  }
+  auto loaded = load(file, flags.program);
+  if (!loaded) return std::nullopt;
+  if (!flags.from.empty()) {
+    std::string error;
+    const auto json = read_file(flags.from, error);
+    if (!json) return fail(error), std::nullopt;
+    const auto recorded = verify::read_run(loaded->program, json->text);
+    if (!recorded.ok()) {
+      std::cerr << spec::render(*json, recorded.errors());
+      return std::nullopt;
+    }
+    return refuting_run(*loaded, recorded.value());
+  }
+  run.loaded = std::make_unique<Loaded>(std::move(*loaded));
+  if (!simulate_run(run, flags)) return std::nullopt;
+  return run;
+}
+
+namespace {
+
+// A run without times, with the costs for times: a rank's events keep their order, a message
+// arrives when its producer has ended, and nothing waits for anything else.
+class Clocked {
+ public:
+  Clocked(const spec::Program& program, const simulate::Timing& timing)
+      : program_(program), timing_(timing), ranks_(static_cast<std::size_t>(program.ranks)) {}
+
+  trace::Record record(const std::vector<spec::Event>& events) {
+    for (const spec::Event& event : events) take(event);
+    core::Time last{0};
+    for (const core::Time at : ranks_) last = std::max(last, at);
+    for (const auto& [task, start] : running_) {  // what was running when the run broke off
+      record_.task(0, {task.first, task.second}, start, std::max(last, start + core::Time{1}));
+    }
+    return std::move(record_);
+  }
+
+ private:
+  using Key = std::pair<int, int>;
+
+  void take(const spec::Event& event) {
+    if (event.what == spec::Event::Do::agree) return;
+    core::Time& now =
+        ranks_[static_cast<std::size_t>(spec::Program::at(program_.lanes, event.lane).rank)];
+    const Key key{event.lane, event.microbatch};
+    if (event.what == spec::Event::Do::start) {
+      running_[key] = now;
+    } else if (event.what == spec::Event::Do::end) {
+      const core::Task task{event.lane, event.microbatch};
+      const core::Time start = running_[key];
+      now = std::max(now, start + std::max(timing_.mean(task), core::Time{1}));
+      record_.task(0, task, start, now);
+      ended_[key] = now;
+      running_.erase(key);
+    } else {
+      const int producer = spec::Program::at(program_.edges, event.edge).producer;
+      const core::Time sent = ended_[Key{producer, event.microbatch}];
+      now = std::max(now, sent);
+      record_.message(0, {event.edge, event.microbatch}, sent, now);
+    }
+  }
+
+  const spec::Program& program_;
+  const simulate::Timing& timing_;
+  std::vector<core::Time> ranks_;
+  std::map<Key, core::Time> running_;
+  std::map<Key, core::Time> ended_;
+  trace::Record record_;
+};
+
+}  // namespace
+
+std::optional<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun& recorded) {
+  if (recorded.members > 1) {
+    return fail("a run of the members of a tensor-parallel group is not drawn"), std::nullopt;
+  }
+  Run run;
+  run.title = loaded.program.name + ", a run that refutes it";
+  run.loaded = std::make_unique<Loaded>(loaded);
+  const spec::Program& program = run.loaded->program;
+  simulate::Timing timing;
+  const core::Status made = simulate::Timing::make(program, recorded.microbatches, {}, timing);
+  if (!made.ok()) return fail(made.message()), std::nullopt;
+  run.facts =
+      std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
+  trace::File file;
+  file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
+  file.record = Clocked(program, timing).record(recorded.events);
+  if (!finish(run, std::move(file), true)) return std::nullopt;
+  return run;
+}
+
+}  // namespace ripeline::cli

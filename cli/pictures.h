@@ -1,0 +1,59 @@
+// What is drawn and walked: a trace, a program that is simulated, or a run that refutes it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "cli/input.h"
+#include "cli/time_flags.h"
+#include "simulate/interpreter.h"
+#include "simulate/report.h"
+#include "verify/report.h"
+#include "view/debugger.h"
+#include "view/picture.h"
+
+namespace ripeline::cli {
+
+// --picture, a name that ends in .svg or .html.
+void add_picture(CLI::App& command, std::string& picture);
+// False after it has said why on standard error.
+[[nodiscard]] bool write_picture(const std::string& path, const std::vector<view::Panel>& panels);
+[[nodiscard]] bool write_picture_of(const std::string& path, const simulate::Reported& reported);
+
+// How a FILE becomes a run.
+struct RunFlags {
+  ProgramOptions program;
+  std::optional<int> microbatches;  // of a program
+  TimeFlags times;                  // of a program
+  std::string from;                 // JSON of `ripeline verify`: its run instead of a simulated one
+};
+void add_run_flags(CLI::App& command, RunFlags& flags);
+inline constexpr const char* kRunHelp =
+    "a trace (.json), or a program that is simulated: a .ripe file, the name of a library "
+    "schedule, or - for standard input";
+
+// Where it stays: the timeline refers to nothing else.
+struct Run {
+  std::string title;
+  view::Timeline timeline;
+  view::Stuck stuck;
+  std::unique_ptr<Loaded> loaded;  // of a program
+  std::unique_ptr<simulate::FactsStorage> facts;
+  [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
+};
+// Nothing after it has said why on standard error.
+[[nodiscard]] std::optional<Run> load_run(const std::string& file, const RunFlags& flags);
+
+// The run that refutes a program, drawn with its costs: each rank does what it did in the run, in
+// that order, as soon as it can. Nothing after it has said why on standard error.
+[[nodiscard]] std::optional<Run> refuting_run(const Loaded& loaded,
+                                              const verify::RecordedRun& recorded);
+
+// What the program's dispatch takes, for the debugger. Refers to the run.
+[[nodiscard]] view::Adviser adviser_of(const Run& run);
+
+}  // namespace ripeline::cli

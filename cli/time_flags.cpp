@@ -1,0 +1,66 @@
+#include "cli/time_flags.h"
+
+#include <utility>
+
+#include "cli/input.h"
+
+namespace ripeline::cli {
+
+std::string read_timing(const TimeFlags& flags, simulate::TimingOptions& timing) {
+  timing = flags.timing;
+  if (!flags.unit.empty()) {
+    timing.unit = simulate::unit_named(flags.unit);
+    if (!timing.unit) return "--unit is none of ns, us, ms and s";
+  }
+  const core::Status jitter = simulate::Jitter::parse(flags.jitter, timing.jitter);
+  if (!jitter.ok()) return jitter.message();
+  if (timing.bytes_per_second && !timing.message_bytes && flags.profile.empty()) {
+    return "--bandwidth needs --bytes, the size of a message";
+  }
+  if (flags.profile.empty()) return {};
+  std::string error;
+  const auto file = read_file(flags.profile, error);
+  if (!file) return error;
+  simulate::Profile profile;
+  const core::Status read = simulate::Profile::parse(file->text, profile);
+  if (!read.ok()) return flags.profile + ": " + read.message();
+  timing.profile = std::move(profile);
+  return {};
+}
+
+void add_times(CLI::App& command, TimeFlags& options) {
+  simulate::TimingOptions& timing = options.timing;
+  command.add_option("--profile", options.profile,
+                     "measured costs and links: a JSON file (docs/formats.md)");
+  command.add_option("--unit", options.unit,
+                     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit");
+  command.add_option("--latency", timing.latency, "of a message on any link, in the unit")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--bandwidth", timing.bytes_per_second, "of any link, in bytes per second")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--bytes", timing.message_bytes, "the size of a message")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--control", timing.control,
+                  "latency of announcements and grants, in the unit; as the messages' without it")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--jitter", options.jitter,
+                     "what varies: J0 … J3, uniform=P, lognormal=CV, pareto=ALPHA, input=SIGMA, "
+                     "slow=RANK:FACTOR, tails=PERCENT:UNITS, exponential=MEAN, fifo; with commas");
+  command.add_option("--seed", timing.seed, "of what is drawn (1)");
+}
+
+trace::Run run_of(const simulate::Timing& timing, int microbatches) {
+  return {.microbatches = microbatches,
+          .source = trace::Source::simulated,
+          .seed = timing.draws() ? std::optional(timing.seed()) : std::nullopt,
+          .unit = timing.unit(),
+          .costs = timing.text()};
+}
+
+std::string not_simulated(const spec::Program& program) {
+  if (program.unsupported.empty()) return {};
+  return program.unsupported.front().construct + " is not simulated yet";
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,206 @@
+// ripeline show, why, step and compare: what happens when, and why.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/pictures.h"
+#include "view/compare.h"
+#include "view/reasons.h"
+#include "view/terminal.h"
+
+namespace ripeline::cli {
+namespace {
+
+int fail(const std::string& what) {
+  std::cerr << "ripeline: " << what << '\n';
+  return bad_input;
+}
+
+int code_of(const Run& run) { return run.stuck.any() ? refuted : ok; }
+
+struct ShowCommand {
+  std::string file;
+  RunFlags run;
+  std::string picture;
+  std::optional<int> width;
+  std::string colour = "auto";
+  std::optional<double> begin;
+  std::optional<double> end;
+};
+
+int terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
+    return size.ws_col;
+  }
+  return 100;
+}
+
+// https://no-color.org: set and not empty means none.
+bool wants_colour(const std::string& colour) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  if (colour != "auto") return colour == "always";
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+std::optional<core::Time> time_of(const view::Timeline& timeline, std::optional<double> units) {
+  if (!units) return std::nullopt;
+  return core::Time{
+      static_cast<std::int64_t>(*units * static_cast<double>(timeline.run().unit.nanoseconds))};
+}
+
+int show(const ShowCommand& command) {
+  const auto run = load_run(command.file, command.run);
+  if (!run) return bad_input;
+  if (!command.picture.empty() && !write_picture(command.picture, {run->panel()})) return bad_input;
+  const view::TerminalOptions options{.width = command.width.value_or(terminal_width()),
+                                      .colour = wants_colour(command.colour),
+                                      .from = time_of(run->timeline, command.begin),
+                                      .to = time_of(run->timeline, command.end)};
+  std::cout << view::terminal(run->timeline, options, run->stuck);
+  return code_of(*run);
+}
+
+struct WhyCommand {
+  std::string file;
+  std::string task;
+  RunFlags run;
+};
+
+int why(const WhyCommand& command) {
+  const auto run = load_run(command.file, command.run);
+  if (!run) return bad_input;
+  const auto task = view::task_named(run->timeline, command.task);
+  if (!task) {
+    return fail("'" + command.task + "' is no task of " + std::string(run->timeline.facts().name) +
+                " in this run; a task is a stage, an op and a microbatch, as 2F0");
+  }
+  const int box = run->timeline.find(run->timeline.last_step(), *task);
+  if (box < 0) {
+    std::cout << command.task << " did not run\n" << view::terminal(run->timeline, {}, run->stuck);
+    return code_of(*run);
+  }
+  view::Reasons reasons(run->timeline);
+  std::cout << view::explain(run->timeline, reasons, box);
+  return ok;
+}
+
+struct StepCommand {
+  std::string file;
+  RunFlags run;
+};
+
+int step(const StepCommand& command) {
+  const auto run = load_run(command.file, command.run);
+  if (!run) return bad_input;
+  view::Debugger debugger(run->timeline, adviser_of(*run), run->stuck);
+  const bool person = isatty(STDIN_FILENO) != 0;
+  std::cout << debugger.run("start");
+  if (person) std::cout << "help lists the commands\n";
+  std::string line;
+  while (!debugger.done()) {
+    if (person) std::cout << "> " << std::flush;
+    if (!std::getline(std::cin, line)) break;
+    if (!person) std::cout << "\n> " << line << '\n';
+    std::cout << debugger.run(line);
+  }
+  return ok;
+}
+
+struct CompareCommand {
+  std::vector<std::string> files;
+  RunFlags run;
+  std::string picture;
+  std::string format = "text";
+};
+
+int compare(const CompareCommand& command) {
+  std::vector<Run> runs;
+  int code = ok;
+  for (const std::string& file : command.files) {
+    auto run = load_run(file, command.run);
+    if (!run) return bad_input;
+    code = worse(code, code_of(*run));
+    runs.push_back(std::move(*run));
+  }
+  std::vector<view::Panel> panels;
+  for (const Run& run : runs) panels.push_back(run.panel());
+  if (!command.picture.empty() && !write_picture(command.picture, panels)) return bad_input;
+  std::string text;
+  const core::Status compared = view::compare_text(panels, text);
+  if (!compared.ok()) return fail(compared.message());
+  std::cout << (command.format == "json" ? view::compare_json(panels) : text);
+  return code;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("show", "draw the timeline of a trace or of a simulated program");
+  auto options = std::make_shared<ShowCommand>();
+  command->add_option("FILE", options->file, kRunHelp)->required();
+  add_run_flags(*command, options->run);
+  add_picture(*command, options->picture);
+  command->add_option("--width", options->width, "columns; the terminal's, or 100")
+      ->check(CLI::Range(20, 10'000));
+  command
+      ->add_option("--colour,--color", options->colour,
+                   "always, never, or auto: on a terminal, if NO_COLOR is not set")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  command->add_option("--begin", options->begin, "from this time on, in the run's unit");
+  command->add_option("--end", options->end, "up to this time");
+  command->footer(
+      "Examples\n"
+      "  ripeline show zb_h1 -m 16\n"
+      "  ripeline show run.json --picture run.html\n"
+      "Exit codes: 0 it ended, 1 the run got stuck, 2 bad input.");
+  command->callback([options, &exit_code] { exit_code = show(*options); });
+}
+
+void add_why(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "why", "what a task waited for, and that in turn, back to the start of the run");
+  auto options = std::make_shared<WhyCommand>();
+  command->add_option("FILE", options->file, kRunHelp)->required();
+  command->add_option("TASK", options->task, "stage, op and microbatch: 2F0")->required();
+  add_run_flags(*command, options->run);
+  command->callback([options, &exit_code] { exit_code = why(*options); });
+}
+
+void add_step(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "step", "walk a run event by event: what each rank could start, holds and waits for");
+  auto options = std::make_shared<StepCommand>();
+  command->add_option("FILE", options->file, kRunHelp)->required();
+  add_run_flags(*command, options->run);
+  command->footer(
+      "Commands come from standard input, one a line; help lists them.\n"
+      "  printf 'idle 1\\nwhy 1B0\\n' | ripeline step bf");
+  command->callback([options, &exit_code] { exit_code = step(*options); });
+}
+
+void add_compare(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "run several programs, or take traces, and put them side by side");
+  auto options = std::make_shared<CompareCommand>();
+  command->add_option("FILE", options->files, kRunHelp)->required();
+  add_run_flags(*command, options->run);
+  add_picture(*command, options->picture);
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->footer(
+      "The times drawn are the same in all of them where their tasks are. It says so when one may\n"
+      "hold more memory than another: such a comparison is no measure of the schedules.");
+  command->callback([options, &exit_code] { exit_code = compare(*options); });
+}
+
+}  // namespace ripeline::cli

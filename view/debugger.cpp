@@ -1,0 +1,396 @@
+#include "view/debugger.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/print.h"
+
+namespace ripeline::view {
+namespace {
+
+using core::EdgeId;
+using core::LaneId;
+using core::Task;
+using What = Happened::What;
+
+constexpr int kMostRanks = 16;
+constexpr std::size_t kMostNames = 8;
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+
+constexpr const char* kHelp =
+    "forward [N]   N events on (1); also f, or an empty line\n"
+    "backward [N]  N events back; also b, back\n"
+    "to TASK       to just before it starts: to 2F0\n"
+    "end TASK      to just after it ends\n"
+    "idle RANK     to where the rank next stands idle\n"
+    "start         to before the first event\n"
+    "show          every rank, what it holds, and the messages on their way\n"
+    "rank N        one rank\n"
+    "why TASK      what it waited for, back to the start\n"
+    "quit          also q\n";
+
+std::optional<long> number(std::string_view text) {
+  long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+    text += (i > 0 ? " " : "") + names[i];
+  }
+  if (names.size() > kMostNames) text += fmt::format(" and {} more", names.size() - kMostNames);
+  return text;
+}
+
+}  // namespace
+
+Debugger::Debugger(const Timeline& timeline, Adviser adviser, Stuck stuck)
+    : timeline_(timeline),
+      adviser_(std::move(adviser)),
+      stuck_(std::move(stuck)),
+      reasons_(timeline) {
+  list_events();
+}
+
+void Debugger::list_events() {
+  const core::ProgramFacts& facts = timeline_.facts();
+  const std::int64_t step = timeline_.last_step();
+  const auto& messages = timeline_.messages();
+  for (int id = 0; id < static_cast<int>(timeline_.boxes().size()); ++id) {
+    const Box& b = timeline_.box(id);
+    if (b.step != step) continue;
+    const int rank = facts.lanes[static_cast<std::size_t>(b.task.lane)].rank;
+    // A task that takes no time ends after it starts.
+    events_.push_back({b.start, 2, What::started, id, rank});
+    events_.push_back({b.end, b.start == b.end ? 3 : 0, What::ended, id, rank});
+  }
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].step != step) continue;
+    const auto& edge = facts.edges[static_cast<std::size_t>(messages[i].message.edge)];
+    events_.push_back({messages[i].arrived, 1, What::arrived, static_cast<int>(i),
+                       facts.lanes[static_cast<std::size_t>(edge.consumer)].rank});
+  }
+  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+    return std::tuple(a.at, a.order, a.rank) < std::tuple(b.at, b.order, b.rank);
+  });
+  start_of_.assign(timeline_.boxes().size(), kNever);
+  end_of_.assign(timeline_.boxes().size(), kNever);
+  arrival_of_.assign(messages.size(), kNever);
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const auto id = static_cast<std::size_t>(events_[i].id);
+    if (events_[i].what == What::started) start_of_[id] = i;
+    if (events_[i].what == What::ended) end_of_[id] = i;
+    if (events_[i].what == What::arrived) arrival_of_[id] = i;
+  }
+}
+
+std::string Debugger::describe(const Event& event) const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  const std::string when = text_of(timeline_, event.at - timeline_.begin());
+  if (event.what == What::arrived) {
+    const auto& m = timeline_.messages()[static_cast<std::size_t>(event.id)];
+    const auto& edge = facts.edges[static_cast<std::size_t>(m.message.edge)];
+    return fmt::format("at {} the message of {} arrives at rank {} for {}", when,
+                       core::task_name(facts, {edge.producer, m.message.microbatch}), event.rank,
+                       core::lane_name(facts, edge.consumer));
+  }
+  return fmt::format("at {} {} {} on rank {}", when,
+                     core::task_name(facts, timeline_.box(event.id).task),
+                     event.what == What::started ? "starts" : "ends", event.rank);
+}
+
+std::vector<Happened> Debugger::seen_by(int rank) const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  std::vector<Happened> seen;
+  for (std::size_t i = 0; i < now_; ++i) {
+    const Event& event = events_[i];
+    if (event.what != What::arrived) {
+      if (event.rank != rank) continue;
+      seen.push_back({event.what, timeline_.box(event.id).task, {}, event.at});
+      continue;
+    }
+    const auto& m = timeline_.messages()[static_cast<std::size_t>(event.id)];
+    const auto& edge = facts.edges[static_cast<std::size_t>(m.message.edge)];
+    if (event.rank == rank) seen.push_back({What::arrived, {}, m.message, event.at});
+    if (edge.rendezvous && facts.lanes[static_cast<std::size_t>(edge.producer)].rank == rank) {
+      seen.push_back({What::taken, {}, m.message, event.at});
+    }
+  }
+  return seen;
+}
+
+bool Debugger::needs_met(Task task) const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  const std::int64_t step = timeline_.last_step();
+  const auto edges = facts.edges;
+  const auto from = std::lower_bound(edges.begin(), edges.end(), task.lane,
+                                     [](const auto& e, LaneId lane) { return e.consumer < lane; });
+  for (auto it = from; it != edges.end() && it->consumer == task.lane; ++it) {
+    const auto e = static_cast<EdgeId>(it - edges.begin());
+    const auto needed = facts.needed(e, task.microbatch, timeline_.run().microbatches);
+    for (int m = needed.first; m < needed.last; ++m) {
+      if (facts.crosses_ranks(e)) {
+        const auto* message = timeline_.find(step, core::Message{e, m});
+        if (message == nullptr) return false;
+        const auto id = static_cast<std::size_t>(message - timeline_.messages().data());
+        if (!before_now(arrival_of_[id])) return false;
+      } else {
+        const int box = timeline_.find(step, Task{it->producer, m});
+        if (box < 0 || !before_now(end_of_[static_cast<std::size_t>(box)])) return false;
+      }
+    }
+  }
+  return true;
+}
+
+namespace {
+
+// What a pool's users hold, of those that have started and ended by now.
+std::int64_t held_now(const Timeline& timeline, int pool, const std::function<bool(int)>& started,
+                      const std::function<bool(int)>& ended) {
+  std::int64_t held = 0;
+  for (const core::UseFacts& use : timeline.facts().uses) {
+    if (use.pool != pool) continue;
+    const int tasks = timeline.facts().tasks_of(use.lane, timeline.run().microbatches);
+    for (int m = 0; m < tasks; ++m) {
+      const int box = timeline.find(timeline.last_step(), Task{use.lane, m});
+      if (box < 0) continue;
+      if (started(box)) held += use.acquires;
+      if (ended(box)) held -= use.releases;
+    }
+  }
+  return held;
+}
+
+}  // namespace
+
+std::string Debugger::lacks(Task task) const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  for (const core::UseFacts& use : timeline_.uses_of(task.lane)) {
+    const core::PoolFacts& pool = facts.pools[static_cast<std::size_t>(use.pool)];
+    if (use.acquires == 0 || pool.capacity < 0) continue;
+    const std::int64_t now = held_now(
+        timeline_, use.pool,
+        [&](int box) { return before_now(start_of_[static_cast<std::size_t>(box)]); },
+        [&](int box) { return before_now(end_of_[static_cast<std::size_t>(box)]); });
+    if (now + use.acquires + use.leaving > pool.capacity) {
+      return fmt::format("{} has too little room, {} of {} held", core::pool_name(facts, use.pool),
+                         now, pool.capacity);
+    }
+  }
+  return {};
+}
+
+std::string Debugger::show_row(const Row& row) const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  std::string text = name_of(row);
+  bool idle = true;
+  for (int id = row.first; id < row.end; ++id) {
+    const auto i = static_cast<std::size_t>(id);
+    if (timeline_.box(id).step != timeline_.last_step() || !before_now(start_of_[i]) ||
+        before_now(end_of_[i])) {
+      continue;
+    }
+    idle = false;
+    text += fmt::format(" runs {} since {}", core::task_name(facts, timeline_.box(id).task),
+                        text_of(timeline_, timeline_.box(id).start - timeline_.begin()));
+  }
+  std::vector<std::string> ready;
+  std::string room;
+  const core::LaneSpan lanes = facts.lanes_of(row.rank);
+  for (LaneId lane = lanes.first; lane < lanes.end; ++lane) {
+    if (facts.lanes[static_cast<std::size_t>(lane)].engine != row.engine) continue;
+    bool first = true;
+    for (int m = 0; m < facts.tasks_of(lane, timeline_.run().microbatches); ++m) {
+      const int box = timeline_.find(timeline_.last_step(), Task{lane, m});
+      if (box >= 0 && before_now(start_of_[static_cast<std::size_t>(box)])) continue;
+      if (!needs_met({lane, m})) continue;
+      const std::string short_of = first ? lacks({lane, m}) : std::string();
+      first = false;
+      if (!short_of.empty()) {
+        room += fmt::format("\n    {} has its needs, and {}", core::task_name(facts, {lane, m}),
+                            short_of);
+        break;
+      }
+      ready.push_back(core::task_name(facts, {lane, m}));
+    }
+  }
+  if (idle) text += " is idle";
+  text += ready.empty() ? "; nothing is ready" : "; ready: " + listed(ready);
+  text += room;
+  if (idle && adviser_) {
+    const std::string advice = adviser_(row.rank, row.engine, seen_by(row.rank));
+    if (!advice.empty()) text += "\n    " + advice;
+  }
+  return text + '\n';
+}
+
+std::string Debugger::held(int rank) const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  std::string text;
+  for (std::size_t p = 0; p < facts.pools.size(); ++p) {
+    const core::PoolFacts& pool = facts.pools[p];
+    if (pool.rank != rank) continue;
+    const std::int64_t now = held_now(
+        timeline_, static_cast<int>(p),
+        [&](int box) { return before_now(start_of_[static_cast<std::size_t>(box)]); },
+        [&](int box) { return before_now(end_of_[static_cast<std::size_t>(box)]); });
+    text += fmt::format("    {}: {}", core::pool_name(facts, static_cast<int>(p)), now);
+    text += pool.capacity < 0 ? " held\n" : fmt::format(" of {} held\n", pool.capacity);
+  }
+  return text;
+}
+
+std::string Debugger::flights() const {
+  const core::ProgramFacts& facts = timeline_.facts();
+  std::vector<std::string> flying;
+  const auto& messages = timeline_.messages();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const trace::MessageEvent& m = messages[i];
+    if (m.step != timeline_.last_step() || before_now(arrival_of_[i])) continue;
+    const auto& edge = facts.edges[static_cast<std::size_t>(m.message.edge)];
+    const Task producer{edge.producer, m.message.microbatch};
+    const int box = timeline_.find(m.step, producer);
+    if (box < 0 || !before_now(end_of_[static_cast<std::size_t>(box)])) continue;
+    const core::Time now = now_ == 0 ? timeline_.begin() : events_[now_ - 1].at;
+    flying.push_back(fmt::format(
+        "{} to {} ({})", core::task_name(facts, producer), core::lane_name(facts, edge.consumer),
+        m.sent > now ? "waits at its sender"
+                     : "arrives at " + text_of(timeline_, m.arrived - timeline_.begin())));
+  }
+  if (flying.empty()) return "no message is on its way\n";
+  return "messages on their way: " + listed(flying) + "\n";
+}
+
+std::string Debugger::show_rank(int rank) const {
+  std::string text;
+  for (const Row& row : timeline_.rows()) {
+    if (row.rank == rank) text += show_row(row);
+  }
+  return text + held(rank);
+}
+
+std::string Debugger::show() const {
+  std::string text;
+  for (int rank = 0; rank < std::min(kMostRanks, timeline_.facts().ranks); ++rank) {
+    text += show_rank(rank);
+  }
+  if (timeline_.facts().ranks > kMostRanks) {
+    text +=
+        fmt::format("and {} ranks more: rank N shows one\n", timeline_.facts().ranks - kMostRanks);
+  }
+  text += flights();
+  if (now_ < events_.size()) return text + "next: " + describe(events_[now_]) + '\n';
+  for (std::size_t i = 0; i < stuck_.waits.size(); ++i) {
+    text +=
+        fmt::format("{} {} waits for {}\n", i < stuck_.circle ? ">" : " ",
+                    core::task_name(timeline_.facts(), stuck_.waits[i].task), stuck_.waits[i].text);
+  }
+  return text + (stuck_.any() ? "the run got stuck here\n" : "the run ends here\n");
+}
+
+std::string Debugger::move_to(std::size_t event) {
+  now_ = std::min(event, events_.size());
+  std::string text = fmt::format("event {} of {}", now_, events_.size());
+  if (now_ > 0) text += ": " + describe(events_[now_ - 1]);
+  text += '\n';
+  // The rank where it happened; before anything, all.
+  return now_ == 0 ? text + show() : text + show_rank(events_[now_ - 1].rank);
+}
+
+std::string Debugger::go_to(std::string_view name, bool end) {
+  const auto task = task_named(timeline_, name);
+  if (!task) return fmt::format("'{}' is no task of this run\n", name);
+  const int box = timeline_.find(timeline_.last_step(), *task);
+  if (box < 0) return fmt::format("{} did not run\n", name);
+  if (end) return move_to(end_of_[static_cast<std::size_t>(box)] + 1);
+  const std::size_t event = start_of_[static_cast<std::size_t>(box)];
+  const std::string text = move_to(event);
+  const int rank = timeline_.row_of(box).rank;
+  const bool shown = event > 0 && events_[event - 1].rank == rank;
+  return text + (shown || event == 0 ? "" : show_rank(rank)) + "next: " + describe(events_[event]) +
+         '\n';
+}
+
+std::string Debugger::go_idle(std::string_view rank) {
+  const auto wanted = number(rank);
+  if (!wanted || *wanted >= timeline_.facts().ranks) {
+    return fmt::format("'{}' is no rank of this run\n", rank);
+  }
+  const trace::IdleEvent* best = nullptr;
+  const core::Time now = now_ == 0 ? timeline_.begin() - core::Time{1} : events_[now_ - 1].at;
+  for (const Row& row : timeline_.rows()) {
+    if (row.rank != *wanted) continue;
+    for (const trace::IdleEvent& idle : timeline_.idle_of(row)) {
+      if (idle.step != timeline_.last_step() || idle.start <= now) continue;
+      if (best == nullptr || idle.start < best->start) best = &idle;
+    }
+  }
+  if (best == nullptr) return fmt::format("rank {} does not stand idle after this\n", *wanted);
+  // After all that happens at the instant, for the rank to have been able to start something.
+  const auto after = std::find_if(events_.begin(), events_.end(),
+                                  [&](const Event& e) { return e.at > best->start; });
+  now_ = static_cast<std::size_t>(after - events_.begin());
+  std::string text =
+      fmt::format("rank {} is idle from {} to {}: {}", *wanted,
+                  text_of(timeline_, best->start - timeline_.begin()),
+                  text_of(timeline_, best->end - timeline_.begin()), trace::text_of(best->cause));
+  if (best->next.lane >= 0) {
+    const int box = timeline_.find(best->step, best->next);
+    text += "; then " + core::task_name(timeline_.facts(), best->next);
+    if (box >= 0) text += ", which " + text_of(timeline_, reasons_.of(box));
+  }
+  return text + '\n' + show_rank(static_cast<int>(*wanted)) + flights();
+}
+
+std::string Debugger::explain_task(std::string_view name) {
+  const auto task = task_named(timeline_, name);
+  if (!task) return fmt::format("'{}' is no task of this run\n", name);
+  const int box = timeline_.find(timeline_.last_step(), *task);
+  if (box < 0) return fmt::format("{} did not run\n", name);
+  return explain(timeline_, reasons_, box);
+}
+
+std::string Debugger::run(std::string_view command) {
+  std::istringstream words{std::string(command)};
+  std::string verb;
+  std::string what;
+  words >> verb >> what;
+  if (verb == "q" || verb == "quit" || verb == "exit") {
+    done_ = true;
+    return {};
+  }
+  if (verb.empty() || verb == "f" || verb == "forward" || verb == "b" || verb == "back" ||
+      verb == "backward") {
+    const auto by = what.empty() ? std::optional<long>(1) : number(what);
+    if (!by) return fmt::format("'{}' is no number of events\n", what);
+    const auto n = static_cast<std::size_t>(*by);
+    if (!verb.empty() && verb.front() == 'b') return move_to(now_ - std::min(n, now_));
+    return now_ == events_.size() ? show() : move_to(now_ + std::min(n, events_.size() - now_));
+  }
+  if (verb == "to") return go_to(what, false);
+  if (verb == "end") return go_to(what, true);
+  if (verb == "idle") return go_idle(what);
+  if (verb == "start") return move_to(0);
+  if (verb == "show") return show();
+  if (verb == "why") return explain_task(what);
+  if (verb == "help") return kHelp;
+  if (verb == "rank") {
+    const auto rank = number(what);
+    if (rank && *rank < timeline_.facts().ranks) return show_rank(static_cast<int>(*rank));
+    return fmt::format("'{}' is no rank of this run\n", what);
+  }
+  return fmt::format("'{}' is no command; help lists them\n", verb);
+}
+
+}  // namespace ripeline::view

@@ -1,0 +1,92 @@
+// Debugger: walks a recorded run, event by event, and shows what each rank could do.
+//
+// It stands between two events: a task that ended, a message that arrived, a task that started. Of
+// one instant the ends come first, then the arrivals, then the starts, so that before a start it
+// shows what there was to choose among. Commands are lines of text, for people and scripts:
+//   forward [N]  backward [N]  to TASK  idle RANK  end TASK  start  show  rank N  why TASK  help
+// Every answer ends with a newline and says what is wrong with a command that it does not know.
+//
+// A trace does not hold a hint. Who has the program gives an Adviser, which says what the hint
+// takes on an idle engine and why. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "view/reasons.h"
+#include "view/stuck.h"
+#include "view/timeline.h"
+
+namespace ripeline::view {
+
+// What one rank has seen, in order.
+struct Happened {
+  enum class What : std::uint8_t {
+    ended,    // `task`
+    arrived,  // `message`, at the consumer
+    taken,    // `message`, a rendezvous, of the producer
+    started,  // `task`
+  };
+  What what = What::ended;
+  core::Task task = {};
+  core::Message message = {};
+  core::Time at{0};
+};
+
+// What an idle engine of `rank` takes next and why, after what it has seen: one line without its
+// end, or empty.
+using Adviser =
+    std::function<std::string(int rank, core::Engine engine, const std::vector<Happened>& seen)>;
+
+class Debugger {
+ public:
+  // The timeline must outlive it. One step is walked: the last.
+  Debugger(const Timeline& timeline, Adviser adviser, Stuck stuck = {});
+
+  // Does one command; the answer.
+  std::string run(std::string_view command);
+  // `quit` was said.
+  [[nodiscard]] bool done() const { return done_; }
+
+ private:
+  struct Event {
+    core::Time at{0};
+    int order = 0;  // of one instant
+    Happened::What what = Happened::What::ended;
+    int id = -1;  // a box, or a message
+    int rank = 0;
+  };
+
+  void list_events();
+  [[nodiscard]] std::string show() const;
+  [[nodiscard]] std::string show_rank(int rank) const;
+  [[nodiscard]] std::string show_row(const Row& row) const;
+  [[nodiscard]] std::string held(int rank) const;
+  [[nodiscard]] std::string flights() const;
+  [[nodiscard]] std::string describe(const Event& event) const;
+  [[nodiscard]] std::vector<Happened> seen_by(int rank) const;
+  [[nodiscard]] std::string lacks(core::Task task) const;  // room: empty if there is enough
+  [[nodiscard]] bool needs_met(core::Task task) const;
+  [[nodiscard]] bool before_now(std::size_t event) const { return event < now_; }
+
+  std::string move_to(std::size_t event);
+  std::string go_to(std::string_view name, bool end);
+  std::string go_idle(std::string_view rank);
+  std::string explain_task(std::string_view name);
+
+  const Timeline& timeline_;
+  Adviser adviser_;
+  Stuck stuck_;
+  Reasons reasons_;
+  std::vector<Event> events_;
+  std::vector<std::size_t> start_of_;    // per box: its event
+  std::vector<std::size_t> end_of_;      // per box
+  std::vector<std::size_t> arrival_of_;  // per message
+  std::size_t now_ = 0;                  // events that have happened
+  bool done_ = false;
+};
+
+}  // namespace ripeline::view

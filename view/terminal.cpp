@@ -1,0 +1,235 @@
+#include "view/terminal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/print.h"
+#include "view/palette.h"
+#include "view/picture.h"
+
+namespace ripeline::view {
+namespace {
+
+using core::Time;
+
+constexpr int kMostRows = 256;
+constexpr std::size_t kMostWaits = 8;
+
+struct Cell {
+  int op = -1;  // -1: idle
+  char letter = '.';
+};
+
+class Lines {
+ public:
+  Lines(const Timeline& timeline, const TerminalOptions& options)
+      : timeline_(timeline), options_(options), colours_(op_colours(timeline.facts())) {
+    from_ = timeline.begin() + options.from.value_or(Time{0});
+    to_ = std::min(timeline.end(),
+                   timeline.begin() + options.to.value_or(timeline.end() - timeline.begin()));
+    to_ = std::max(to_, from_ + Time{1});
+    for (const Row& row : timeline.rows()) label_ = std::max(label_, name_of(row).size());
+    const int room = std::max(10, options.width - static_cast<int>(label_) - 7);
+    set_scale(room);
+  }
+
+  std::string text() {
+    std::string text = axis();
+    int rows = 0;
+    for (const Row& row : timeline_.rows()) {
+      if (rows++ == kMostRows) {
+        text += fmt::format("and {} rows more\n", timeline_.rows().size() - kMostRows);
+        break;
+      }
+      text += fmt::format("{:<{}}  {} {:>3}%\n", name_of(row), label_, draw(row), percent(row));
+    }
+    return text + legend();
+  }
+
+ private:
+  // Wide enough for the number of nearly every task if that fits, else all there is.
+  void set_scale(int room) {
+    std::vector<Time> lengths;
+    for (const Box& b : timeline_.boxes()) {
+      if (b.end > from_ && b.start < to_ && b.end > b.start) lengths.push_back(b.end - b.start);
+    }
+    const double span = static_cast<double>((to_ - from_).count());
+    scale_ = room / span;
+    if (!lengths.empty()) {
+      const auto tenth = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 10);
+      std::nth_element(lengths.begin(), tenth, lengths.end());
+      const auto digits = std::to_string(std::max(timeline_.run().microbatches - 1, 0)).size();
+      const double wanted = static_cast<double>(digits + 1) / static_cast<double>(tenth->count());
+      scale_ = std::min(scale_, wanted);
+      narrow_ = scale_ * static_cast<double>(tenth->count()) < 1.5;
+    }
+    if (narrow_) scale_ = room / span;
+    columns_ = std::clamp(static_cast<int>(std::lround(span * scale_)), 1, room);
+  }
+
+  [[nodiscard]] double column(Time time) const {
+    return static_cast<double>((time - from_).count()) * scale_;
+  }
+  [[nodiscard]] int op_of(const Box& b) const {
+    return timeline_.facts().lanes[static_cast<std::size_t>(b.task.lane)].op;
+  }
+  [[nodiscard]] char letter(int op) const {
+    return timeline_.facts().ops[static_cast<std::size_t>(op)].name.front();
+  }
+
+  std::string draw(const Row& row) const {
+    std::vector<Cell> cells(static_cast<std::size_t>(columns_));
+    narrow_ ? fill_shares(row, cells) : fill_boxes(row, cells);
+    std::string text;
+    int last = -1;
+    for (const Cell& cell : cells) {
+      if (options_.colour && cell.op != last) text += cell.op < 0 ? "\x1b[0m" : paint(cell.op);
+      last = cell.op;
+      text += cell.letter;
+    }
+    if (options_.colour && last >= 0) text += "\x1b[0m";
+    return text;
+  }
+
+  void fill_boxes(const Row& row, std::vector<Cell>& cells) const {
+    for (const Box& b : timeline_.boxes_of(row)) {
+      if (b.end <= from_ || b.start >= to_) continue;
+      const auto first = static_cast<std::size_t>(
+          std::clamp(std::lround(column(b.start)), 0L, static_cast<long>(columns_)));
+      const auto end = static_cast<std::size_t>(
+          std::clamp(std::lround(column(b.end)), 0L, static_cast<long>(columns_)));
+      const int op = op_of(b);
+      std::string label = std::to_string(b.task.microbatch);
+      if (!options_.colour) label = letter(op) + label;
+      if (label.size() + (options_.colour ? 1 : 0) > end - first) {
+        label = options_.colour ? "" : std::string(1, letter(op));
+      }
+      for (std::size_t i = first; i < end; ++i) {
+        const std::size_t k = i - first;
+        const char fill = options_.colour ? ' ' : '-';
+        cells[i] = {op, k < label.size() ? label[k] : fill};
+      }
+    }
+  }
+
+  void fill_shares(const Row& row, std::vector<Cell>& cells) const {
+    const std::size_t ops = timeline_.facts().ops.size();
+    std::vector<double> shares(cells.size() * ops, 0);
+    for (const Box& b : timeline_.boxes_of(row)) {
+      if (b.end <= from_ || b.start >= to_) continue;
+      const double from = std::max(0.0, column(b.start));
+      const double to = std::min(static_cast<double>(columns_), column(b.end));
+      for (auto i = static_cast<std::size_t>(from); i < cells.size() && static_cast<double>(i) < to;
+           ++i) {
+        shares[i * ops + static_cast<std::size_t>(op_of(b))] +=
+            std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
+      }
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const auto first = shares.begin() + static_cast<std::ptrdiff_t>(i * ops);
+      const auto most = std::max_element(first, first + static_cast<std::ptrdiff_t>(ops));
+      double busy = 0;
+      for (std::size_t op = 0; op < ops; ++op) busy += shares[i * ops + op];
+      if (busy < 0.5) continue;
+      const int op = static_cast<int>(most - first);
+      cells[i] = {op, options_.colour ? ' ' : letter(op)};
+    }
+  }
+
+  [[nodiscard]] std::string paint(int op) const {
+    const Colour back = colours_[static_cast<std::size_t>(op)];
+    const Colour ink = ink_on(back);
+    return fmt::format("\x1b[48;2;{};{};{};38;2;{};{};{}m", back.red, back.green, back.blue,
+                       ink.red, ink.green, ink.blue);
+  }
+
+  // Of what is shown.
+  [[nodiscard]] int percent(const Row& row) const {
+    Time busy{0};
+    for (const Box& b : timeline_.boxes_of(row)) {
+      const Time part = std::min(b.end, to_) - std::max(b.start, from_);
+      if (part > Time{0}) busy += part;
+    }
+    return static_cast<int>(std::lround(100.0 * static_cast<double>(busy.count()) /
+                                        static_cast<double>((to_ - from_).count())));
+  }
+
+  [[nodiscard]] std::string axis() const {
+    const double first = timeline_.in_unit(from_ - timeline_.begin());
+    const double length = timeline_.in_unit(to_ - from_);
+    const double step = axis_step(length, std::max(1, columns_ / 8));
+    std::string line;
+    for (double t = std::max(0.0, std::ceil(first / step - 1e-9)) * step; t <= first + length;
+         t += step) {
+      const auto at = static_cast<std::size_t>(std::lround((t - first) / length * columns_));
+      const std::string mark = fmt::format("|{:.6g}", t);
+      if (at < line.size() || at + mark.size() > static_cast<std::size_t>(columns_)) continue;
+      line += std::string(at - line.size(), ' ') + mark;
+    }
+    return fmt::format("{:<{}}  {}{} busy\n", timeline_.run().unit.name, label_, line,
+                       std::string(static_cast<std::size_t>(columns_) - line.size(), ' '));
+  }
+
+  [[nodiscard]] std::string legend() const {
+    std::string text;
+    for (std::size_t op = 0; op < colours_.size(); ++op) {
+      const std::string_view name = timeline_.facts().ops[op].name;
+      text += options_.colour ? fmt::format("{} {} \x1b[0m ", paint(static_cast<int>(op)), name)
+                              : fmt::format("{} ", name);
+    }
+    if (narrow_) {
+      return fmt::format(
+          "{} a column is what ran most in {} {}; --begin and --end show a part\n", text,
+          fmt::format("{:.3g}", 1 / scale_ / static_cast<double>(timeline_.run().unit.nanoseconds)),
+          timeline_.run().unit.name);
+    }
+    return text +
+           (options_.colour ? "numbers are microbatches\n" : "and the microbatch; . is idle\n");
+  }
+
+  const Timeline& timeline_;
+  const TerminalOptions& options_;
+  std::vector<Colour> colours_;
+  std::size_t label_ = 4;
+  Time from_{0};
+  Time to_{0};
+  double scale_ = 1;  // columns per nanosecond
+  bool narrow_ = false;
+  int columns_ = 1;
+};
+
+std::string peaks(const Timeline& timeline) {
+  constexpr int kMost = 16;
+  std::string text;
+  for (const std::string_view resource : timeline.resources()) {
+    text += fmt::format("{}, most at once per rank:", resource);
+    for (int rank = 0; rank < std::min(kMost, timeline.facts().ranks); ++rank) {
+      text += fmt::format(" {}", timeline.peak(resource, rank));
+    }
+    text += timeline.facts().ranks > kMost ? " ...\n" : "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string terminal(const Timeline& timeline, const TerminalOptions& options, const Stuck& stuck) {
+  if (timeline.boxes().empty() && !stuck.any()) return "nothing ran\n";
+  std::string text;
+  if (!timeline.boxes().empty()) text = Lines(timeline, options).text() + peaks(timeline);
+  for (std::size_t i = 0; i < stuck.waits.size() && i < kMostWaits; ++i) {
+    const Wait& wait = stuck.waits[i];
+    text += fmt::format("{} {} waits for {}\n", i < stuck.circle ? ">" : " ",
+                        core::task_name(timeline.facts(), wait.task), wait.text);
+  }
+  if (stuck.circle > 0) {
+    text += fmt::format("> each waits for the next: {} tasks in a circle\n", stuck.circle);
+  }
+  return text;
+}
+
+}  // namespace ripeline::view

@@ -1,0 +1,123 @@
+// Timeline: a trace as what ran where and when, in the order in which it is drawn.
+//
+// A row is an engine of a rank that the program uses; its boxes are its tasks by start. Ids of
+// boxes and rows are indices. Everything else in view/ reads this, and nothing but this: pictures
+// of a simulated, an emulated and a trained run are made by the same code.
+//
+//   trace::File file;  trace::read("run.json", file);
+//   Timeline timeline;
+//   const core::Status status = Timeline::make(std::move(file), timeline);
+//
+// Fails by status: tasks that run twice, or two at once on an engine. Immutable once made; shared
+// freely.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/facts.h"
+#include "core/status.h"
+#include "trace/read.h"
+
+namespace ripeline::view {
+
+using Box = trace::TaskEvent;
+
+struct Row {
+  int rank = 0;
+  core::Engine engine = core::Engine::compute;
+  int first = 0;  // of its boxes
+  int end = 0;
+};
+
+// What a rank holds of a resource from `at` on.
+struct Level {
+  core::Time at{0};
+  std::int64_t held = 0;
+};
+
+class Timeline {
+ public:
+  Timeline() = default;
+  static core::Status make(trace::File file, Timeline& timeline);
+
+  [[nodiscard]] const core::ProgramFacts& facts() const { return about_.facts(); }
+  [[nodiscard]] const trace::Run& run() const { return about_.run; }
+
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
+  [[nodiscard]] const Box& box(int id) const { return boxes_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::span<const Box> boxes_of(const Row& row) const {
+    return std::span(boxes_).subspan(static_cast<std::size_t>(row.first),
+                                     static_cast<std::size_t>(row.end - row.first));
+  }
+  [[nodiscard]] const Row& row_of(int box) const;
+  // The box before it in its row; -1: it is the first.
+  [[nodiscard]] int before(int box) const { return row_of(box).first == box ? -1 : box - 1; }
+
+  // -1: it did not run.
+  [[nodiscard]] int find(std::int64_t step, core::Task task) const;
+  // nullptr: it did not arrive.
+  [[nodiscard]] const trace::MessageEvent* find(std::int64_t step, core::Message message) const;
+  [[nodiscard]] const std::vector<trace::MessageEvent>& messages() const {
+    return record_.messages;
+  }
+  // By row and start; as recorded, or else every gap between two tasks of one step, its cause
+  // unknown.
+  [[nodiscard]] std::span<const trace::IdleEvent> idle_of(const Row& row) const;
+
+  // Of the first start and the last end; both 0 if nothing ran.
+  [[nodiscard]] core::Time begin() const { return begin_; }
+  [[nodiscard]] core::Time end() const { return end_; }
+  [[nodiscard]] std::int64_t first_step() const { return first_step_; }
+  [[nodiscard]] std::int64_t last_step() const { return first_step_ + steps_ - 1; }
+
+  // Names of the resources, each once, as declared.
+  [[nodiscard]] std::vector<std::string_view> resources() const;
+  [[nodiscard]] std::string_view unit_of(std::string_view resource) const;
+  // All pools of it on the rank together; starts with what is held at first. Of equal times the
+  // last counts.
+  [[nodiscard]] std::vector<Level> levels(std::string_view resource, int rank) const;
+  [[nodiscard]] std::int64_t peak(std::string_view resource, int rank) const;
+  // Of its pools there, together; nothing if one is without.
+  [[nodiscard]] std::optional<std::int64_t> capacity(std::string_view resource, int rank) const;
+
+  [[nodiscard]] std::span<const core::UseFacts> uses_of(core::LaneId lane) const;
+  // A time in the trace's unit, counted from begin().
+  [[nodiscard]] double in_unit(core::Time duration) const;
+
+ private:
+  core::Status sort_boxes();
+  core::Status index_boxes();
+  core::Status index_messages();
+  void sort_idle();
+  void index_uses();
+  [[nodiscard]] std::size_t task_slot(std::int64_t step, core::Task task) const;
+
+  trace::About about_;
+  trace::Record record_;  // its tasks moved to boxes_
+  std::vector<Box> boxes_;
+  std::vector<Row> rows_;
+  std::vector<int> box_of_;              // by step, lane, microbatch; -1
+  std::vector<int> message_of_;          // by step, edge, microbatch; -1
+  std::vector<std::size_t> first_use_;   // per lane, and one past the last
+  std::vector<trace::IdleEvent> idle_;   // by row
+  std::vector<std::size_t> first_idle_;  // per row, and one past the last
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_ = 1;
+  core::Time begin_{0};
+  core::Time end_{0};
+};
+
+// 2F0; nothing if the text is no task of the program.
+[[nodiscard]] std::optional<core::Task> task_named(const Timeline& timeline, std::string_view text);
+// `rank 2`, `rank 2 copy out`.
+[[nodiscard]] std::string name_of(const Row& row);
+// In the trace's unit, with as many digits as it has: 12, 0.25.
+[[nodiscard]] std::string text_of(const Timeline& timeline, core::Time duration);
+
+}  // namespace ripeline::view
