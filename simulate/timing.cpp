@@ -92,8 +92,8 @@ void Timing::set_costs(int microbatches) {
     for (int m = 0; m < tasks; ++m) means.push_back(mean({id, m}));
   }
   for (const Edge& edge : edges_) {
-    costs_.links.push_back(time(edge.latency + edge.transfer));
-    costs_.notices.push_back(time(options_.notice.value_or(edge.control)));
+    costs_.links.push_back(time(edge.latency) + edge.transfer);
+    costs_.notices.push_back(options_.notice ? time(*options_.notice) : edge.control);
   }
 }
 
