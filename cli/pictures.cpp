@@ -212,7 +212,9 @@ class Clocked {
       const int producer = spec::Program::at(program_.edges, event.edge).producer;
       const core::Time sent = ended_[Key{producer, event.microbatch}];
       now = std::max(now, sent);
-      record_.message(0, {event.edge, event.microbatch}, sent, now);
+      // A rendezvous message leaves when it is taken.
+      const bool waits = spec::Program::at(program_.edges, event.edge).rendezvous;
+      record_.message(0, {event.edge, event.microbatch}, waits ? now : sent, now);
     }
   }
 

@@ -6,5 +6,5 @@ tool=$1
 shift
 (($#)) || set -- -i
 # Goldens are the generator's text, not ours to lay out.
-find core trace spec verify codegen simulate runtime cli tests proptests fuzz bench examples docs \
+find core trace spec verify codegen simulate view runtime cli tests proptests fuzz bench examples docs \
   -path '*/goldens' -prune -o \( -name '*.h' -o -name '*.cpp' \) -print0 | xargs -0 "$tool" "$@"

@@ -77,6 +77,10 @@ void Debugger::list_events() {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].step != step) continue;
     const auto& edge = facts.edges[static_cast<std::size_t>(messages[i].message.edge)];
+    if (edge.rendezvous) {
+      events_.push_back({messages[i].sent, 1, What::taken, static_cast<int>(i),
+                         facts.lanes[static_cast<std::size_t>(edge.producer)].rank});
+    }
     events_.push_back({messages[i].arrived, 1, What::arrived, static_cast<int>(i),
                        facts.lanes[static_cast<std::size_t>(edge.consumer)].rank});
   }
@@ -97,11 +101,12 @@ void Debugger::list_events() {
 std::string Debugger::describe(const Event& event) const {
   const core::ProgramFacts& facts = timeline_.facts();
   const std::string when = text_of(timeline_, event.at - timeline_.begin());
-  if (event.what == What::arrived) {
+  if (event.what == What::arrived || event.what == What::taken) {
     const auto& m = timeline_.messages()[static_cast<std::size_t>(event.id)];
     const auto& edge = facts.edges[static_cast<std::size_t>(m.message.edge)];
-    return fmt::format("at {} the message of {} arrives at rank {} for {}", when,
-                       core::task_name(facts, {edge.producer, m.message.microbatch}), event.rank,
+    return fmt::format("at {} the message of {} {} rank {} for {}", when,
+                       core::task_name(facts, {edge.producer, m.message.microbatch}),
+                       event.what == What::taken ? "is taken from" : "arrives at", event.rank,
                        core::lane_name(facts, edge.consumer));
   }
   return fmt::format("at {} {} {} on rank {}", when,
@@ -110,20 +115,15 @@ std::string Debugger::describe(const Event& event) const {
 }
 
 std::vector<Happened> Debugger::seen_by(int rank) const {
-  const core::ProgramFacts& facts = timeline_.facts();
   std::vector<Happened> seen;
   for (std::size_t i = 0; i < now_; ++i) {
     const Event& event = events_[i];
-    if (event.what != What::arrived) {
-      if (event.rank != rank) continue;
+    if (event.rank != rank) continue;
+    if (event.what == What::started || event.what == What::ended) {
       seen.push_back({event.what, timeline_.box(event.id).task, {}, event.at});
-      continue;
-    }
-    const auto& m = timeline_.messages()[static_cast<std::size_t>(event.id)];
-    const auto& edge = facts.edges[static_cast<std::size_t>(m.message.edge)];
-    if (event.rank == rank) seen.push_back({What::arrived, {}, m.message, event.at});
-    if (edge.rendezvous && facts.lanes[static_cast<std::size_t>(edge.producer)].rank == rank) {
-      seen.push_back({What::taken, {}, m.message, event.at});
+    } else {
+      const auto& m = timeline_.messages()[static_cast<std::size_t>(event.id)];
+      seen.push_back({event.what, {}, m.message, event.at});
     }
   }
   return seen;

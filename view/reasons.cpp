@@ -89,9 +89,10 @@ void Reasons::offer_engine(int box, Last& last) const {
   last.offer({.why = Why::engine, .box = before, .at = b.end});
   for (const EdgeId edge : rendezvous_[static_cast<std::size_t>(b.task.lane)]) {
     const auto* message = timeline_.find(b.step, core::Message{edge, b.task.microbatch});
-    if (message == nullptr || message->arrived <= b.end) continue;
-    if (message->arrived > timeline_.box(box).start) continue;
-    last.offer({.why = Why::handover, .box = before, .edge = edge, .at = message->arrived});
+    // It leaves when it is taken.
+    if (message == nullptr || message->sent <= b.end) continue;
+    if (message->sent > timeline_.box(box).start) continue;
+    last.offer({.why = Why::handover, .box = before, .edge = edge, .at = message->sent});
   }
 }
 

@@ -42,9 +42,10 @@ class Ended {
     return found;
   }
 
-  std::optional<Block> block_of(Task task) const {
-    if (auto block = missing_need(task)) return block;
-    if (auto block = missing_room(task)) return block;
+  // Of a task that did not run.
+  Block block_of(Task task) const {
+    if (auto block = missing_need(task)) return *std::move(block);
+    if (auto block = missing_room(task)) return *std::move(block);
     return other_first(task);
   }
 
@@ -157,12 +158,12 @@ class Ended {
     return lane(a).rank == lane(b).rank && lane(a).engine == lane(b).engine;
   }
 
-  std::optional<Block> other_first(Task task) const {
+  Block other_first(Task task) const {
     for (const Task next : next_) {
       if (next.lane < 0 || next == task || !same_engine(next.lane, task.lane)) continue;
       return Block{name(next) + ", which is before it in its rank's order", {next}};
     }
-    return std::nullopt;
+    return Block{"its turn in its rank's order", {}};
   }
 
   const Timeline& timeline_;
@@ -178,9 +179,8 @@ std::vector<Task> circle_from(Task first, const Ended& ended) {
   while (!front.empty()) {
     std::vector<Task> after;
     for (const Task task : front) {
-      const auto block = ended.block_of(task);
-      if (!block) continue;
-      for (const Task on : block->on) {
+      const Block block = ended.block_of(task);
+      for (const Task on : block.on) {
         if (!from.emplace(key(on), task).second) continue;
         if (on == first) {
           std::vector<Task> circle{first};
@@ -213,14 +213,13 @@ Stuck stuck_at_end(const Timeline& timeline, const std::vector<Task>& next) {
   stuck.circle = circle.size();
   for (std::size_t i = 0; i < circle.size(); ++i) {
     stuck.waits.push_back(
-        {circle[i], ended.block_of(circle[i])->text, circle[(i + 1) % circle.size()]});
+        {circle[i], ended.block_of(circle[i]).text, circle[(i + 1) % circle.size()]});
   }
   for (const Task task : waiting) {
     if (std::find(circle.begin(), circle.end(), task) != circle.end()) continue;
-    if (auto block = ended.block_of(task)) {
-      stuck.waits.push_back(
-          {task, std::move(block->text), block->on.empty() ? Task{} : block->on.front()});
-    }
+    Block block = ended.block_of(task);
+    const Task on = block.on.empty() ? Task{} : block.on.front();
+    stuck.waits.push_back({task, std::move(block.text), on});
   }
   return stuck;
 }

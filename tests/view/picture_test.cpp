@@ -59,7 +59,7 @@ TEST(Svg, draws_each_task_with_its_microbatch) {
   }
   EXPECT_EQ(titles, 24U);
   EXPECT_EQ(count_of(text, ">2</text>"), 8U + count_of(text, "text-anchor=\"middle\">2</text>"));
-  EXPECT_THAT(text, HasSubstr("activation 4"));
+  EXPECT_THAT(text, HasSubstr("activation 3"));
   EXPECT_THAT(text, Not(HasSubstr("http://www.w3.org/1999")));
 }
 

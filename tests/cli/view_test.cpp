@@ -1,0 +1,92 @@
+// What the program says of runs: `step` takes what the run took, and pictures are files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/view/timelines.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string say(const std::string& arguments) {
+  const std::string command = std::string(RIPELINE_PROGRAM) + " " + arguments + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  std::array<char, 4096> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) {
+    text.append(part.data(), n);
+  }
+  pclose(pipe);
+  return text;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Before each start of the run, the debugger is asked; the hint must take just that task.
+TEST(StepCommand, the_hint_takes_what_the_run_took) {
+  for (const char* schedule : {"bf", "bfw", "b_first", "1f1b_hint"}) {
+    SCOPED_TRACE(schedule);
+    const ripeline::testing_support::Drawn run(schedule, 6);
+    const auto& facts = run.timeline.facts();
+    std::string commands;
+    std::vector<std::string> expected;
+    for (const auto& box : run.timeline.boxes()) {
+      const auto& lane = facts.lanes[static_cast<std::size_t>(box.task.lane)];
+      const std::string name = std::to_string(lane.stage) +
+                               std::string(facts.ops[static_cast<std::size_t>(lane.op)].name) +
+                               std::to_string(box.task.microbatch);
+      commands += "to " + name + "\\nrank " + std::to_string(lane.rank) + "\\n";
+      expected.push_back("takes " + name + ": ");
+    }
+    const std::string answers = say("--version > /dev/null; printf '" + commands + "' | " +
+                                    RIPELINE_PROGRAM + " step " + schedule + " -m 6");
+    std::size_t at = 0;
+    for (const std::string& line : expected) {
+      const std::size_t found = answers.find(line, at);
+      ASSERT_NE(found, std::string::npos) << line;
+      at = found;
+    }
+  }
+}
+
+TEST(Pictures, are_written_of_programs_traces_and_refutations) {
+  const fs::path folder = fs::temp_directory_path() / "ripeline_view_test";
+  fs::create_directories(folder);
+  const std::string at = folder.string() + "/";
+  EXPECT_EQ(
+      say("simulate bf -m 4 --trace " + at + "t.json --picture " + at + "p.svg").find("ripeline:"),
+      std::string::npos);
+  EXPECT_THAT(text_of(folder / "p.svg"), HasSubstr("<title>1B3 "));
+  EXPECT_THAT(say("show " + at + "t.json --picture " + at + "t.html"), HasSubstr("rank 3"));
+  EXPECT_THAT(text_of(folder / "t.html"), HasSubstr("<!doctype html>"));
+  EXPECT_THAT(say("show bf --picture " + at + "p.pdf"), HasSubstr("must end in .svg or .html"));
+  std::ofstream(folder / "stuck.ripe")
+      << "pipeline stuck { microbatches any; stages 2; place s on s;\n"
+         "  op F forward { needs F at prev; acquires activation; }\n"
+         "  op B backward { needs F at here of all, B at next; releases activation; }\n"
+         "  resource activation per stage { capacity 2; } dispatch ready; }\n";
+  EXPECT_THAT(say("verify " + at + "stuck.ripe --no-repairs --picture " + at + "s.svg"),
+              HasSubstr("refuted"));
+  EXPECT_THAT(text_of(folder / "s.svg"), HasSubstr("class=\"wait\""));
+  EXPECT_THAT(say("verify bf --picture " + at + "none.svg"), HasSubstr("no run refutes"));
+  EXPECT_FALSE(fs::exists(folder / "none.svg"));
+  fs::remove_all(folder);
+}
+
+TEST(ShowCommand, has_no_colour_but_on_a_terminal) {
+  EXPECT_EQ(say("show bf -m 4").find('\x1b'), std::string::npos);
+  EXPECT_NE(say("show bf -m 4 --colour always").find('\x1b'), std::string::npos);
+}
+
+}  // namespace
