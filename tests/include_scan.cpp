@@ -54,6 +54,7 @@ const std::vector<Row>& rows() {
       {"codegen/", {"codegen/", "spec/", "verify/proved_program.h"}, {"std", "fmt"}},
       {"simulate/", {"simulate/", "spec/", "verify/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
+      {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt", "json"}},
       {"runtime/", {"runtime/", "core/", "trace/"}, {"std", "posix"}, kTorchSide},
       {"runtime/transport/",
        {"runtime/transport/", "runtime/duration.h", "core/"},

@@ -298,14 +298,31 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
     order file from csv "none.csv";
     order fb on r { stream f = for g in 0 ..< microbatches : F; f; }
     pair F, B;
-    dispatch ready by rn;)");
-  EXPECT_THAT(unsupported_in(text), ElementsAre("hint notices with an order from a file",
-                                                "hint fill with an order from a file", "pair"));
+    dispatch ready;)");
+  EXPECT_THAT(unsupported_in(text), ElementsAre("pair"));
   std::vector<std::string> features;
   for (const Unsupported& u : features_of(compiled(text))) features.push_back(u.construct);
   EXPECT_THAT(features,
               ElementsAre("tensor_parallel", "engine copy_out", "engine copy_in", "once", "channel",
                           "link slots", "needs of", "needs of all", "link fifo"));
+}
+
+// Of a file, tasks are followed, and no lane is next.
+TEST(Elaborate, a_hint_that_waits_follows_no_file) {
+  ElaborateOptions options;
+  options.read_file = [](const std::string&, std::string&) {
+    return std::optional<std::string>("0F0,0B0\n1F0,1B0\n");
+  };
+  const Program program = compiled(with(std::string(kOps) + R"(
+    microbatches 1;
+    order file from csv "one.csv";
+    hint rn { follow file; notices; patience 1.5; yield 0.9; fill F; }
+    dispatch ready by rn;)"),
+                                   options);
+  std::vector<std::string> constructs;
+  for (const Unsupported& u : program.unsupported) constructs.push_back(u.construct);
+  EXPECT_THAT(constructs, ElementsAre("hint notices with an order from a file",
+                                      "hint fill with an order from a file"));
 }
 
 TEST(Elaborate, a_hint_that_waits) {
