@@ -3,8 +3,10 @@
 //   bench_hints [--seeds 100] [--ranks 8] [--microbatches 32] [--backward 2] [--latency 0.05]
 //               [--clauses "notices; patience 1.5;"]
 // Each number is the time of the fixed order over that of the hint, as geometric mean over seeds
-// that all meet alike; above 1 the hint is faster.
+// that all meet alike; above 1 the hint is faster. The last rows are the most that a rank held.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -69,6 +71,11 @@ int run(const Options& options) {
   for (const Column& column : wanted) std::printf(" %8s", column.name.c_str());
   std::printf("\n");
   std::vector<double> notices(wanted.size());
+  std::vector<std::int64_t> held(wanted.size());  // most over ranks and runs
+  std::vector<std::int64_t> fixed_held(wanted.size());
+  const auto most = [](const Outcome& outcome) {
+    return *std::max_element(outcome.peaks.begin(), outcome.peaks.end());
+  };
   for (const Condition& condition : conditions()) {
     std::printf("%-32s", condition.name.c_str());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -84,6 +91,8 @@ int run(const Options& options) {
           return 1;
         }
         sum += std::log(a.makespan / b.makespan);
+        fixed_held[i] = std::max(fixed_held[i], most(a));
+        held[i] = std::max(held[i], most(b));
         sent += b.notices;
         tasks += b.tasks;
       }
@@ -95,6 +104,10 @@ int run(const Options& options) {
   }
   std::printf("%-32s", "notices per task, last condition");
   for (const double n : notices) std::printf(" %8.2f", n);
+  std::printf("\n%-32s", "activations held, fixed order");
+  for (const std::int64_t h : fixed_held) std::printf(" %8lld", static_cast<long long>(h));
+  std::printf("\n%-32s", "activations held, hint");
+  for (const std::int64_t h : held) std::printf(" %8lld", static_cast<long long>(h));
   std::printf("\n");
   return 0;
 }
