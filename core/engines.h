@@ -34,7 +34,7 @@ class Engines {
   const ProgramFacts& facts_;
   std::vector<EdgeId> rendezvous_;  // those that leave this rank, by edge
   int microbatches_ = 0;
-  std::array<int, 3> busy_{};  // per engine: the task that runs, and messages handed over
+  std::array<int, kEngines> busy_{};  // per engine: the task that runs, and messages handed over
 };
 
 }  // namespace ripeline::core

@@ -123,15 +123,15 @@ class Executor {
   EdgeId first_edge_ = 0;
   Status failure_;
   Links links_;
-  std::vector<Progress> progress_;    // per own lane and microbatch
-  std::vector<EdgeId> first_need_;    // per own lane, and one past the last
-  std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
-  std::vector<Early> early_;          // of the next step
-  std::vector<Message> handed_over_;  // by one arrival
-  std::vector<Command> starts_;       // of one poll
-  std::vector<Notice> notices_;       // of one poll
-  std::vector<Engine> engines_;       // those that the rank's lanes use
-  std::array<bool, 3> running_{};     // per engine
+  std::vector<Progress> progress_;        // per own lane and microbatch
+  std::vector<EdgeId> first_need_;        // per own lane, and one past the last
+  std::vector<LaneId> local_;             // per own edge: its producer, -1 if of another rank
+  std::vector<Early> early_;              // of the next step
+  std::vector<Message> handed_over_;      // by one arrival
+  std::vector<Command> starts_;           // of one poll
+  std::vector<Notice> notices_;           // of one poll
+  std::vector<Engine> engines_;           // those that the rank's lanes use
+  std::array<bool, kEngines> running_{};  // per engine
 };
 
 }  // namespace ripeline::core

@@ -117,12 +117,12 @@ class Links {
   std::vector<std::vector<std::size_t>> outgoing_of_;  // per own lane
   std::vector<EdgeId> first_need_;                     // per own lane, and one past the last
 
-  std::vector<Outgoing> outgoing_;  // by edge
-  std::vector<Waiting> waiting_;    // to leave, in the order of ends
-  std::vector<Command> due_;        // send, announce and grant
-  std::int64_t lent_ = 0;           // credits that are not back
-  bool held_back_ = false;          // what waits for slots of its own link
-  std::array<int, 3> handing_{};    // per engine: rendezvous messages that are not granted
+  std::vector<Outgoing> outgoing_;       // by edge
+  std::vector<Waiting> waiting_;         // to leave, in the order of ends
+  std::vector<Command> due_;             // send, announce and grant
+  std::int64_t lent_ = 0;                // credits that are not back
+  bool held_back_ = false;               // what waits for slots of its own link
+  std::array<int, kEngines> handing_{};  // per engine: rendezvous messages that are not granted
 
   std::vector<std::uint8_t> state_;    // per own edge and microbatch
   std::vector<std::int32_t> ordered_;  // per own edge and ordinal: its microbatch; if any is fifo

@@ -65,7 +65,7 @@ class CommittedOrders {
   [[nodiscard]] CommittedOrder& of(LaneId lane) { return orders_[engine_of(lane)]; }
 
   const ProgramFacts* facts_ = nullptr;
-  std::array<CommittedOrder, 3> orders_;
+  std::array<CommittedOrder, kEngines> orders_;
 };
 
 // Where each lane's next occurrence stands.

@@ -241,7 +241,7 @@ void Patience::forecast(Time now) {
     l.ends.clear();
     if (!l.out.empty() && !l.filler) ++left;
   }
-  std::array<Time, 3> free{};
+  std::array<Time, kEngines> free{};
   for (std::size_t e = 0; e < free.size(); ++e)
     free[e] = running_[e] ? std::max(idle_[e], now) : now;
   while (left > 0) {

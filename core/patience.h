@@ -119,8 +119,8 @@ class Patience {
   std::vector<Time> due_;              // per row and microbatch
   std::vector<std::uint8_t> put_off_;  // how often
   std::vector<std::int32_t> taken_;    // per edge: of its consumer, as last noticed
-  std::array<Time, 3> idle_{};         // per engine: since when, or until when it runs
-  std::array<bool, 3> running_{};
+  std::array<Time, kEngines> idle_{};  // per engine: since when, or until when it runs
+  std::array<bool, kEngines> running_{};
   ReadyRows rows_;
   const FollowedOrder* order_ = nullptr;
   std::vector<Said> said_;  // per edge

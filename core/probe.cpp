@@ -200,7 +200,7 @@ std::string facts_text(const ProgramFacts& facts) {
 }
 
 std::string look(const Arbiter& arbiter, int microbatches, Time now) {
-  std::array<bool, 3> used{};
+  std::array<bool, kEngines> used{};
   for (const LaneFacts& lane : arbiter.facts().lanes) {
     if (lane.rank == arbiter.rank()) used[static_cast<std::size_t>(lane.engine)] = true;
   }

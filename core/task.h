@@ -42,6 +42,7 @@ struct Coordinates {
 
 // What a task occupies while it runs; each rank has one of each.
 enum class Engine : std::uint8_t { compute, copy_out, copy_in };
+inline constexpr int kEngines = 3;
 
 // What a task does to the model; the runtime's stages act on it.
 enum class OpKind : std::uint8_t {

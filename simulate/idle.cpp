@@ -112,7 +112,7 @@ Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
     if (kept.next.lane < 0 || rows_.contains(kept.next)) waits_for_room = true;
   }
   if (waits_for_room) return Cause::room;
-  for (std::size_t from = 0; from < at(kEngines); ++from) {
+  for (std::size_t from = 0; from < at(core::kEngines); ++from) {
     if (from != to && busy_[from] && feeds_[from][to]) return Cause::engine;
   }
   return Cause::input;

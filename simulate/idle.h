@@ -63,9 +63,10 @@ class IdleWatch {
   int rank_;
   core::ReadyRows rows_;
   core::Ledger ledger_;
-  std::array<Watched, kEngines> engines_;
-  std::array<bool, kEngines> busy_{};
-  std::array<std::array<bool, kEngines>, kEngines> feeds_{};  // from, to: within the rank
+  std::array<Watched, core::kEngines> engines_;
+  std::array<bool, core::kEngines> busy_{};
+  std::array<std::array<bool, core::kEngines>, core::kEngines>
+      feeds_{};  // from, to: within the rank
   // The message that arrived last, if it waited at its sender.
   core::Time last_arrival_{-1};
   core::Time last_ended_{0};

@@ -71,6 +71,51 @@ double value_of(spec::Rational r) {
   return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
 }
 
+core::OwnedFacts facts_of(const spec::Program& program,
+                          const std::vector<std::optional<std::int64_t>>& peaks, bool proved) {
+  std::vector<core::OpFacts> ops;
+  for (const spec::Op& op : program.ops) ops.push_back({op.name, to_core(op.kind)});
+  std::vector<core::LaneFacts> lanes;
+  std::vector<core::UseFacts> uses;
+  for (std::size_t i = 0; i < program.lanes.size(); ++i) {
+    const spec::Lane& l = program.lanes[i];
+    lanes.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine), l.once});
+    for (const spec::Use& use : spec::uses_of(l)) {
+      uses.push_back({static_cast<int>(i), use.pool, use.acquires, use.releases, use.leaving});
+    }
+  }
+  std::vector<core::EdgeFacts> edges;
+  for (const spec::Edge& e : program.edges) {
+    edges.push_back({e.producer, e.consumer, to_core(e.of), e.inbox, e.fifo, e.rendezvous});
+  }
+  std::vector<core::InboxFacts> inboxes;
+  for (const spec::Inbox& inbox : program.inboxes) {
+    inboxes.push_back({inbox.channel, inbox.rank, inbox.stage, inbox.slots});
+  }
+  std::vector<core::PoolFacts> pools;
+  for (std::size_t i = 0; i < program.pools.size(); ++i) {
+    const spec::Pool& p = program.pools[i];
+    const spec::Resource& resource = spec::Program::at(program.resources, p.resource);
+    const std::int64_t bound = i < peaks.size() ? peaks[i].value_or(-1) : -1;
+    pools.push_back(
+        {resource.name, resource.unit, p.rank, p.stage, bound, p.capacity.value_or(-1)});
+  }
+  return core::OwnedFacts({.core_version = core::kCoreVersion,
+                           .name = program.name,
+                           .hash = program.hash,
+                           .proved = proved,
+                           .ranks = program.ranks,
+                           .stages = static_cast<int>(program.stages.size()),
+                           .min_microbatches = program.microbatches.min,
+                           .max_microbatches = program.microbatches.max.value_or(0),
+                           .ops = ops,
+                           .lanes = lanes,
+                           .edges = edges,
+                           .pools = pools,
+                           .uses = uses,
+                           .inboxes = inboxes});
+}
+
 }  // namespace
 
 std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
@@ -92,62 +137,12 @@ core::FollowedOrder followed_order(const spec::Program& program, int rank, int m
 }
 
 FactsStorage::FactsStorage(const spec::Program& program,
-                           const std::vector<std::optional<std::int64_t>>& peaks) {
-  // All names first: the views into them must not move.
-  names_.push_back(program.name);
-  for (const spec::Op& op : program.ops) names_.push_back(op.name);
-  for (const spec::Resource& resource : program.resources) {
-    names_.push_back(resource.name);
-    names_.push_back(resource.unit);
-  }
-  for (const spec::Inbox& inbox : program.inboxes) names_.push_back(inbox.channel);
-  const std::size_t first_resource = 1 + program.ops.size();
-  const std::size_t first_inbox = first_resource + 2 * program.resources.size();
+                           const std::vector<std::optional<std::int64_t>>& peaks)
+    : owned_(facts_of(program, peaks, !peaks.empty())) {}
 
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    ops_.push_back({names_[1 + i], to_core(program.ops[i].kind)});
-  }
-  for (std::size_t i = 0; i < program.lanes.size(); ++i) {
-    const spec::Lane& l = program.lanes[i];
-    lanes_.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine), l.once});
-    for (const spec::Use& use : spec::uses_of(l)) {
-      uses_.push_back({static_cast<int>(i), use.pool, use.acquires, use.releases, use.leaving});
-    }
-  }
-  for (const spec::Edge& e : program.edges) {
-    edges_.push_back({e.producer, e.consumer, to_core(e.of), e.inbox, e.fifo, e.rendezvous});
-  }
-  for (std::size_t i = 0; i < program.inboxes.size(); ++i) {
-    const spec::Inbox& inbox = program.inboxes[i];
-    inboxes_.push_back({names_[first_inbox + i], inbox.rank, inbox.stage, inbox.slots});
-  }
-  for (std::size_t i = 0; i < program.pools.size(); ++i) {
-    const spec::Pool& p = program.pools[i];
-    const std::size_t name = first_resource + 2 * static_cast<std::size_t>(p.resource);
-    const std::int64_t bound = i < peaks.size() ? peaks[i].value_or(-1) : -1;
-    pools_.push_back(
-        {names_[name], names_[name + 1], p.rank, p.stage, bound, p.capacity.value_or(-1)});
-  }
-  facts_ = {.core_version = core::kCoreVersion,
-            .name = names_[0],
-            .hash = program.hash,
-            .proved = !peaks.empty(),
-            .ranks = program.ranks,
-            .stages = static_cast<int>(program.stages.size()),
-            .min_microbatches = program.microbatches.min,
-            .max_microbatches = program.microbatches.max.value_or(0),
-            .ops = ops_,
-            .lanes = lanes_,
-            .edges = edges_,
-            .pools = pools_,
-            .uses = uses_,
-            .inboxes = inboxes_};
-}
-
+// Proved, also without pools.
 FactsStorage::FactsStorage(const verify::ProvedProgram& proved)
-    : FactsStorage(proved.program(), proved.peaks()) {
-  facts_.proved = true;  // also of a program without pools
-}
+    : owned_(facts_of(proved.program(), proved.peaks(), true)) {}
 
 InterpretedArbiter::InterpretedArbiter(const spec::Program& program,
                                        const core::ProgramFacts& facts, int rank)

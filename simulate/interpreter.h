@@ -12,6 +12,7 @@
 
 #include "core/arbiter.h"
 #include "core/order.h"
+#include "core/owned_facts.h"
 #include "core/patience.h"
 #include "spec/machine.h"
 #include "spec/program.h"
@@ -26,26 +27,17 @@ namespace ripeline::simulate {
 [[nodiscard]] core::FollowedOrder followed_order(const spec::Program& program, int rank,
                                                  int microbatches);
 
-// Owns what a ProgramFacts views. Not copyable; outlives every user of facts().
+// A Program's facts, whatever becomes of the Program; outlives every user of facts().
 class FactsStorage {
  public:
   // `peaks` per pool, as verify proved them; empty: nothing was proved.
   FactsStorage(const spec::Program& program, const std::vector<std::optional<std::int64_t>>& peaks);
   explicit FactsStorage(const verify::ProvedProgram& proved);
-  FactsStorage(const FactsStorage&) = delete;
-  FactsStorage& operator=(const FactsStorage&) = delete;
 
-  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_; }
+  [[nodiscard]] const core::ProgramFacts& facts() const { return owned_.facts(); }
 
  private:
-  std::vector<std::string> names_;
-  std::vector<core::OpFacts> ops_;
-  std::vector<core::LaneFacts> lanes_;
-  std::vector<core::EdgeFacts> edges_;
-  std::vector<core::PoolFacts> pools_;
-  std::vector<core::UseFacts> uses_;
-  std::vector<core::InboxFacts> inboxes_;
-  core::ProgramFacts facts_{};
+  core::OwnedFacts owned_;
 };
 
 // Program and facts are borrowed and must outlive it.

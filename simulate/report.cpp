@@ -125,7 +125,7 @@ std::string rank_table(const Reported& r, const std::vector<std::vector<std::int
 std::string copy_text(const Reported& r) {
   constexpr std::array kNames = {"compute", "copy_out", "copy_in"};
   std::string text;
-  for (int engine = 1; engine < kEngines; ++engine) {
+  for (int engine = 1; engine < core::kEngines; ++engine) {
     std::int64_t tasks = 0;
     Time busy{0};
     for (const auto& rank : r.run.ranks) {

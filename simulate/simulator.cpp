@@ -198,7 +198,7 @@ class Simulator::Impl {
     const bool holds = std::any_of(commands_.begin(), commands_.end(), [](const Command& c) {
       return c.kind == Command::Kind::hold_until;
     });
-    for (unsigned engine = 0; engine < kEngines; ++engine) {
+    for (unsigned engine = 0; engine < core::kEngines; ++engine) {
       if ((rank.engines >> engine & 1U) == 0) continue;
       const auto e = static_cast<core::Engine>(engine);
       rank.watch->look(e, now_,

@@ -25,7 +25,6 @@
 
 namespace ripeline::simulate {
 
-inline constexpr int kEngines = 3;
 inline constexpr int kCauses = 9;  // of trace::Cause
 
 // Of one engine of one rank.
@@ -49,7 +48,7 @@ struct RunReport {
   std::int64_t messages = 0;
   std::int64_t controls = 0;  // announcements and grants
   std::int64_t notices = 0;
-  std::vector<std::array<EngineReport, kEngines>> ranks;
+  std::vector<std::array<EngineReport, core::kEngines>> ranks;
   std::vector<std::int64_t> peaks;  // per pool
 
   [[nodiscard]] core::Time bubble() const { return span - work; }

@@ -12,11 +12,12 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kSchema = "ripeline.trace/2";
-constexpr std::array kSources = {"simulated", "emulated", "trained"};
-constexpr std::array kEngines = {"compute", "copy_out", "copy_in"};
-constexpr std::array kOfs = {"same", "before", "all"};
-constexpr std::array kKinds = {"plain",  "forward", "backward", "backward_input", "backward_weight",
-                               "reduce", "offload", "reload",   "recompute",      "user"};
+constexpr std::array kSourceWords = {"simulated", "emulated", "trained"};
+constexpr std::array kEngineWords = {"compute", "copy_out", "copy_in"};
+constexpr std::array kOfWords = {"same", "before", "all"};
+constexpr std::array kKindWords = {"plain",           "forward", "backward", "backward_input",
+                                   "backward_weight", "reduce",  "offload",  "reload",
+                                   "recompute",       "user"};
 
 template <class Enum, std::size_t n>
 const char* word(const std::array<const char*, n>& words, Enum value) {
@@ -75,41 +76,10 @@ void check(const core::ProgramFacts& f) {
 
 }  // namespace
 
-const char* name_of(Source source) { return word(kSources, source); }
-
-void About::copy(const core::ProgramFacts& f) {
-  // All names first: the views into them must not move.
-  names_.emplace_back(f.name);
-  for (const core::OpFacts& op : f.ops) names_.emplace_back(op.name);
-  for (const core::PoolFacts& pool : f.pools) {
-    names_.emplace_back(pool.resource);
-    names_.emplace_back(pool.unit);
-  }
-  for (const core::InboxFacts& inbox : f.inboxes) names_.emplace_back(inbox.channel);
-  std::size_t name = 1;
-  for (const core::OpFacts& op : f.ops) ops_.push_back({names_[name++], op.kind});
-  pools_.assign(f.pools.begin(), f.pools.end());
-  for (core::PoolFacts& pool : pools_) {
-    pool.resource = names_[name++];
-    pool.unit = names_[name++];
-  }
-  inboxes_.assign(f.inboxes.begin(), f.inboxes.end());
-  for (core::InboxFacts& inbox : inboxes_) inbox.channel = names_[name++];
-  lanes_.assign(f.lanes.begin(), f.lanes.end());
-  edges_.assign(f.edges.begin(), f.edges.end());
-  uses_.assign(f.uses.begin(), f.uses.end());
-  facts_ = f;
-  facts_.name = names_[0];
-  facts_.ops = ops_;
-  facts_.lanes = lanes_;
-  facts_.edges = edges_;
-  facts_.pools = pools_;
-  facts_.uses = uses_;
-  facts_.inboxes = inboxes_;
-}
+const char* name_of(Source source) { return word(kSourceWords, source); }
 
 std::string About::to_json() const {
-  const core::ProgramFacts& f = facts_;
+  const core::ProgramFacts& f = facts();
   json about = {{"schema", kSchema},
                 {"program", std::string(f.name)},
                 {"hash", hash_text(f.hash)},
@@ -126,14 +96,15 @@ std::string About::to_json() const {
     about[table] = json::array();
   }
   for (const core::OpFacts& op : f.ops) {
-    about["ops"].push_back({std::string(op.name), word(kKinds, op.kind)});
+    about["ops"].push_back({std::string(op.name), word(kKindWords, op.kind)});
   }
   for (const core::LaneFacts& l : f.lanes) {
-    about["lanes"].push_back({l.op, l.stage, l.rank, l.chunk, word(kEngines, l.engine), l.once});
+    about["lanes"].push_back(
+        {l.op, l.stage, l.rank, l.chunk, word(kEngineWords, l.engine), l.once});
   }
   for (const core::EdgeFacts& e : f.edges) {
     about["edges"].push_back(
-        {e.producer, e.consumer, word(kOfs, e.of), e.inbox, e.fifo, e.rendezvous});
+        {e.producer, e.consumer, word(kOfWords, e.of), e.inbox, e.fifo, e.rendezvous});
   }
   for (const core::PoolFacts& p : f.pools) {
     about["pools"].push_back(
@@ -155,14 +126,14 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
                  std::vector<core::UseFacts>& uses) {
   for (const json& row : about.at("ops")) {
     ops.push_back(
-        {row.at(0).get_ref<const std::string&>(), value_of<core::OpKind>(kKinds, row.at(1))});
+        {row.at(0).get_ref<const std::string&>(), value_of<core::OpKind>(kKindWords, row.at(1))});
   }
   for (const json& row : about.at("lanes")) {
     lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),
-                     value_of<core::Engine>(kEngines, row.at(4)), row.at(5)});
+                     value_of<core::Engine>(kEngineWords, row.at(4)), row.at(5)});
   }
   for (const json& row : about.at("edges")) {
-    edges.push_back({row.at(0), row.at(1), value_of<core::Of>(kOfs, row.at(2)), row.at(3),
+    edges.push_back({row.at(0), row.at(1), value_of<core::Of>(kOfWords, row.at(2)), row.at(3),
                      row.at(4), row.at(5)});
   }
   for (const json& row : about.at("uses")) {
@@ -177,7 +148,7 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
 Run run_of(const json& about) {
   Run run;
   run.microbatches = about.at("microbatches");
-  run.source = value_of<Source>(kSources, about.at("source"));
+  run.source = value_of<Source>(kSourceWords, about.at("source"));
   if (!about.at("seed").is_null()) run.seed = about.at("seed").get<std::uint64_t>();
   run.unit = {about.at("unit").at("name"), about.at("unit").at("nanoseconds")};
   run.costs = about.value("costs", "");

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "core/facts.h"
+#include "core/owned_facts.h"
 #include "core/status.h"
 
 namespace ripeline::trace {
@@ -37,13 +37,9 @@ struct Run {
 class About {
  public:
   About() = default;
-  About(const core::ProgramFacts& facts, Run what) : run(std::move(what)) { copy(facts); }
-  About(About&&) = default;
-  About& operator=(About&&) = default;
-  About(const About&) = delete;
-  About& operator=(const About&) = delete;
+  About(const core::ProgramFacts& facts, Run what) : run(std::move(what)), owned_(facts) {}
 
-  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_; }
+  [[nodiscard]] const core::ProgramFacts& facts() const { return owned_.facts(); }
 
   [[nodiscard]] std::string to_json() const;
   // Replaces `about`; fails by status with what is missing or does not fit together.
@@ -52,17 +48,7 @@ class About {
   Run run;
 
  private:
-  void copy(const core::ProgramFacts& facts);
-
-  // Never resized once views into them are made; a move keeps what the views point to.
-  std::vector<std::string> names_;
-  std::vector<core::OpFacts> ops_;
-  std::vector<core::LaneFacts> lanes_;
-  std::vector<core::EdgeFacts> edges_;
-  std::vector<core::PoolFacts> pools_;
-  std::vector<core::UseFacts> uses_;
-  std::vector<core::InboxFacts> inboxes_;
-  core::ProgramFacts facts_{};
+  core::OwnedFacts owned_;
 };
 
 }  // namespace ripeline::trace

@@ -1,7 +1,5 @@
-// How long a committed order takes: the longest path through its tasks. Tests only.
-//
-// Each task starts when the one before it on its rank has ended, and all it needs has ended, and
-// arrived if it comes from another rank, `latency` later. Costs must be integers. One engine.
+// How long a program takes in whole units of its costs, when every link takes `latency` of them.
+// Tests only; on the virtual clock of simulate/.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +17,7 @@ struct Makespan {
   std::vector<std::int64_t> peaks;  // per pool: the most it holds
 };
 
-// Nothing: it sticks, or its order cannot be expanded.
+// Nothing: it sticks, or its order cannot be expanded, or a time is no whole number of units.
 [[nodiscard]] std::optional<Makespan> makespan_of(const spec::Program& program, int microbatches,
                                                   std::int64_t latency);
 

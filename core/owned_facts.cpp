@@ -1,0 +1,31 @@
+#include "core/owned_facts.h"
+
+namespace ripeline::core {
+
+OwnedFacts::OwnedFacts(const ProgramFacts& facts)
+    : ops_(facts.ops.begin(), facts.ops.end()),
+      lanes_(facts.lanes.begin(), facts.lanes.end()),
+      edges_(facts.edges.begin(), facts.edges.end()),
+      pools_(facts.pools.begin(), facts.pools.end()),
+      uses_(facts.uses.begin(), facts.uses.end()),
+      inboxes_(facts.inboxes.begin(), facts.inboxes.end()),
+      facts_(facts) {
+  // Room for all names first: the views into them must not move.
+  names_.reserve(1 + ops_.size() + 2 * pools_.size() + inboxes_.size());
+  const auto own = [this](std::string_view& name) { name = names_.emplace_back(name); };
+  own(facts_.name);
+  for (OpFacts& op : ops_) own(op.name);
+  for (PoolFacts& pool : pools_) {
+    own(pool.resource);
+    own(pool.unit);
+  }
+  for (InboxFacts& inbox : inboxes_) own(inbox.channel);
+  facts_.ops = ops_;
+  facts_.lanes = lanes_;
+  facts_.edges = edges_;
+  facts_.pools = pools_;
+  facts_.uses = uses_;
+  facts_.inboxes = inboxes_;
+}
+
+}  // namespace ripeline::core

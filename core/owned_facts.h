@@ -1,0 +1,38 @@
+// OwnedFacts: a copy of a ProgramFacts with all that it views.
+//
+// For facts that no generated file holds: of an elaborated program, of a trace. It owns its tables
+// and names; facts() is valid as long as it is, and after a move where it moved to. Immutable.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/facts.h"
+
+namespace ripeline::core {
+
+class OwnedFacts {
+ public:
+  OwnedFacts() = default;
+  explicit OwnedFacts(const ProgramFacts& facts);
+  OwnedFacts(OwnedFacts&&) = default;
+  OwnedFacts& operator=(OwnedFacts&&) = default;
+  OwnedFacts(const OwnedFacts&) = delete;
+  OwnedFacts& operator=(const OwnedFacts&) = delete;
+  ~OwnedFacts() = default;
+
+  [[nodiscard]] const ProgramFacts& facts() const { return facts_; }
+
+ private:
+  // Never resized once views into them are made; a move keeps what the views point to.
+  std::vector<std::string> names_;
+  std::vector<OpFacts> ops_;
+  std::vector<LaneFacts> lanes_;
+  std::vector<EdgeFacts> edges_;
+  std::vector<PoolFacts> pools_;
+  std::vector<UseFacts> uses_;
+  std::vector<InboxFacts> inboxes_;
+  ProgramFacts facts_{};
+};
+
+}  // namespace ripeline::core
