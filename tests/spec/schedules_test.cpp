@@ -142,6 +142,35 @@ TEST(Schedules, v_placements_have_their_bubbles_and_peaks_at_equal_costs) {
   }
 }
 
+// Chimera (Li and Hoefler, 2021), §3: D ranks, N microbatches, half of them on each model.
+TEST(Schedules, chimera_has_its_bubble_and_peaks) {
+  for (const int p : {2, 4, 6, 8, 16, 32}) {
+    for (const int units : {1, 2, 5}) {
+      const Makespan even = time_of("chimera", {{"ranks", p}}, {2, 1, 1, 0}, units * p / 2);
+      EXPECT_EQ(even.wall - even.work, 2 * (p - 2)) << p << " x " << units;
+      for (int r = 0; r < p; ++r) {
+        const int peak = std::min(p, p / 2 + 1 + std::min(r, p - 1 - r));
+        EXPECT_EQ(even.peaks[static_cast<std::size_t>(r)], peak) << p << " x " << units;
+      }
+    }
+    const Makespan twice = time_of("chimera", {{"ranks", p}}, {1, 1, 1, 0}, p / 2);
+    EXPECT_EQ(twice.wall - twice.work, 2 * (p - 2)) << p;
+  }
+}
+
+TEST(Schedules, dualpipe_v_has_its_bubble_and_peak_where_forwards_cost_what_input_gradients_do) {
+  for (const int p : kRanks) {
+    for (const int m : counts(p)) {
+      for (const Costs& x : {Costs{1, 1, 1, 0}, Costs{4, 4, 3, 0}, Costs{18, 18, 9, 0}}) {
+        const Makespan found = time_of("dualpipe_v", {{"ranks", p}}, x, m);
+        EXPECT_EQ(found.wall - found.work, (p - 1) * (2 * x.i - x.w)) << p << " " << m;
+        EXPECT_EQ(*std::min_element(found.peaks.begin(), found.peaks.end()), 2 * p + 1);
+        EXPECT_EQ(largest(found), 2 * p + 1) << p << " " << m;
+      }
+    }
+  }
+}
+
 // Zero Bubble Pipeline Parallelism (ICLR 2024): bubble over time, 1F1B and ZB-H1 by wall, ZB-H2 by
 // span; microseconds.
 TEST(Schedules, bubble_rates_are_the_published_ones) {
