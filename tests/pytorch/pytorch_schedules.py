@@ -1,0 +1,104 @@
+"""pytorch_schedules.py --ripeline PROGRAM: PyTorch's own loader reads what `ripeline export` writes, and `ripeline check` passes what
+PyTorch's own schedules are. RIPELINE_PYTORCH names a Python with PyTorch, such as setup/pytorch.sh makes; without it this one is
+tried. Exit status 77, skipped, where torch.distributed.pipelining cannot be imported.
+"""
+
+import argparse
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+python = os.environ.pop("RIPELINE_PYTORCH", None)
+if python:
+    os.execv(python, [python, *sys.argv])
+try:
+    from torch.distributed.pipelining import schedules
+except ImportError as error:
+    print(f"skipped: PyTorch cannot be imported: {error}")
+    sys.exit(SKIPPED)
+
+SIZES = [(2, 4), (3, 6), (4, 8), (4, 12)]  # ranks, microbatches
+EXPORTED = ["1f1b", "gpipe", "eager_1f1b", "bf", "bfw", "bfw_v", "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "interleaved_1f1b",
+            "dualpipe_v", "hanayo"]
+OWN = [("Interleaved1F1B", 2, "loop"), ("Interleaved1F1B", 3, "loop"), ("LoopedBFS", 2, "loop"), ("InterleavedZeroBubble", 2, "loop"),
+       ("ZBVZeroBubble", 2, "v"), ("DualPipeV", 2, "v")]
+
+
+class Stage:
+    """What schedules read of a stage before the first step."""
+
+    def __init__(self, index, stages, ranks):
+        self.stage_index, self.num_stages, self.group_size, self.group_rank = index, stages, ranks, 0
+        self.is_first, self.is_last, self.has_backward = index == 0, index == stages - 1, True
+        self.device, self.group, self.submod = "cpu", None, None
+
+
+def stages_of_rank_0(ranks, chunks, placement):
+    stages = ranks * chunks
+    indices = [0, stages - 1] if placement == "v" else [chunk * ranks for chunk in range(chunks)]
+    return [Stage(index, stages, ranks) for index in indices]
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def cells_of(path):
+    with open(path, newline="") as file:
+        return [[cell for cell in row if cell] for row in csv.reader(file)]
+
+
+def loads(ripeline, name, ranks, microbatches, path):
+    for form in ("compute_only", "compute_comms"):
+        said = run(ripeline, "export", name, "-D", f"ranks={ranks}", "-m", str(microbatches), "--form", form, "-o", path)
+        placement = said.split("placement ")[1].split(";")[0]
+        chunks = int(said.split(" stages")[0].split()[-1]) // ranks
+        stages = stages_of_rank_0(ranks, chunks, placement)
+        runtime = schedules._PipelineScheduleRuntime(stages, microbatches)
+        runtime._load_csv(path, format=form)
+        rows = runtime.pipeline_order_with_comms
+        loaded = rows if form == "compute_comms" else runtime.pipeline_order
+        read = [[str(action) for action in loaded[rank] if action] for rank in range(ranks)]
+        assert read == cells_of(path), f"{name}, {form}: PyTorch reads another order"
+        # PyTorch's own dry run: it raises where ranks wait for each other. It knows no other actions.
+        known = {rank: [a for a in row if a and str(a).lstrip("0123456789").startswith(("F", "B", "I", "W", "SEND", "RECV"))]
+                 for rank, row in rows.items()}
+        stage_rank = runtime.stage_index_to_group_rank
+        schedules._simulate_comms_compute(known, stage_to_rank=lambda stage, of=stage_rank: of[stage], num_stages=len(stage_rank))
+
+
+def passes(ripeline, name, chunks, placement, ranks, microbatches, path):
+    stages = stages_of_rank_0(ranks, chunks, placement)
+    schedule = getattr(schedules, f"Schedule{name}")(stages, microbatches)
+    runtime = schedules._PipelineScheduleRuntime(stages, microbatches)
+    runtime._validate_and_set_stage_mapping(schedule.pipeline_order)
+    runtime._prepare_schedule_with_comms(schedule.pipeline_order)
+    for form, order in (("compute_only", schedule.pipeline_order), ("compute_comms", runtime.pipeline_order_with_comms)):
+        with open(path, "w", newline="") as file:
+            csv.writer(file).writerows([["" if a is None else str(a) for a in order[rank]] for rank in range(ranks)])
+        run(ripeline, "check", path, "--form", form, "--placement", placement)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ripeline", required=True)
+    ripeline = parser.parse_args().ripeline
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(pathlib.Path(folder) / "order.csv")
+        for ranks, microbatches in SIZES:
+            for name in EXPORTED:
+                loads(ripeline, name, ranks, microbatches, path)
+            for name, chunks, placement in OWN:
+                passes(ripeline, name, chunks, placement, ranks, microbatches, path)
+    print(f"{len(EXPORTED)} schedules loaded by PyTorch, {len(OWN)} of PyTorch's own passed, at {len(SIZES)} sizes, in both forms")
+
+
+if __name__ == "__main__":
+    main()
