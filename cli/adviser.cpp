@@ -54,6 +54,17 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
   return text;
 }
 
+// What a hint waits for came to it by notices, of which a trace has only what they led to.
+bool held_at(const view::Timeline& timeline, int rank, core::Engine engine, core::Time now) {
+  for (const view::Row& row : timeline.rows()) {
+    if (row.rank != rank || row.engine != engine) continue;
+    for (const trace::IdleEvent& idle : timeline.idle_of(row)) {
+      if (idle.cause == trace::Cause::hold && idle.start <= now && now < idle.end) return true;
+    }
+  }
+  return false;
+}
+
 void lead(core::Arbiter& arbiter, const std::vector<view::Happened>& seen) {
   for (const view::Happened& event : seen) {
     switch (event.what) {
@@ -80,26 +91,30 @@ view::Adviser adviser_of(const Run& run) {
   const spec::Program& program = run.loaded->program;
   const core::ProgramFacts& facts = run.facts->facts();
   const int microbatches = run.timeline.run().microbatches;
-  return [&program, &facts, microbatches](int rank, core::Engine engine,
-                                          const std::vector<view::Happened>& seen) -> std::string {
-    simulate::TableArbiter arbiter(program, facts, rank);
-    if (!arbiter.begin_step(0, microbatches).ok()) return {};
-    lead(arbiter, seen);
-    const core::Time now = seen.empty() ? core::Time{0} : seen.back().at;
-    const core::Choice choice = arbiter.choose(engine, nullptr, now);
-    if (program.dispatch.in_order) {
-      const core::Task next = arbiter.next_in_order(engine);
-      if (next.lane < 0) return "its order has ended";
-      return fmt::format("its order has {} next, which may {}start", core::task_name(facts, next),
-                         choice.starts() ? "" : "not ");
-    }
-    const std::string rule = rule_of(program, rank, microbatches, seen);
-    if (choice.starts()) {
-      return fmt::format("takes {}: {}", core::task_name(facts, choice.task), rule);
-    }
-    if (choice.kind == core::Choice::Kind::hold) return "holds: " + rule;
-    return "takes nothing: " + rule;
-  };
+  const view::Timeline& timeline = run.timeline;
+  return
+      [&program, &facts, &timeline, microbatches](
+          int rank, core::Engine engine, const std::vector<view::Happened>& seen) -> std::string {
+        simulate::TableArbiter arbiter(program, facts, rank);
+        if (!arbiter.begin_step(0, microbatches).ok()) return {};
+        lead(arbiter, seen);
+        const core::Time now = seen.empty() ? core::Time{0} : seen.back().at;
+        const core::Choice choice = arbiter.choose(engine, nullptr, now);
+        if (program.dispatch.in_order) {
+          const core::Task next = arbiter.next_in_order(engine);
+          if (next.lane < 0) return "its order has ended";
+          return fmt::format("its order has {} next, which may {}start",
+                             core::task_name(facts, next), choice.starts() ? "" : "not ");
+        }
+        const std::string rule = rule_of(program, rank, microbatches, seen);
+        if (held_at(timeline, rank, engine, now)) {
+          return "holds for what it expects next: " + rule;
+        }
+        if (choice.starts()) {
+          return fmt::format("takes {}: {}", core::task_name(facts, choice.task), rule);
+        }
+        return "takes nothing: " + rule;
+      };
 }
 
 }  // namespace ripeline::cli

@@ -38,6 +38,8 @@ std::string what_of(const Timeline& timeline, const Link& link) {
              (link.by < 0
                   ? std::string()
                   : fmt::format("; {} freed a slot when it started", name(timeline, link.by)));
+    case Link::Kind::held:
+      return name(timeline, link.box) + " might have started; the hint held its engine for another";
     case Link::Kind::started:
       return name(timeline, link.box) + " has not started, and nothing says why";
     case Link::Kind::ran:
@@ -48,13 +50,13 @@ std::string what_of(const Timeline& timeline, const Link& link) {
 
 // What of the chain is of one kind.
 struct Sums {
-  std::array<Time, 4> of{};
+  std::array<Time, 5> of{};
   void add(const Link& link) { of[static_cast<std::size_t>(link.kind)] += link.end - link.start; }
 };
 
 std::string sums_text(const Timeline& timeline, const Sums& sums, Time until) {
-  static constexpr std::array<const char*, 4> kNames = {"tasks", "messages on their way",
-                                                        "waiting for slots", "unexplained"};
+  static constexpr std::array<const char*, 5> kNames = {
+      "tasks", "messages on their way", "waiting for slots", "held by a hint", "unexplained"};
   std::string text;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (sums.of[i] == Time{0}) continue;
@@ -152,6 +154,10 @@ std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
   if (before >= 0 && timeline.box(before).end < b.start) {
     text += fmt::format("; its engine was idle for {}",
                         text_of(timeline, b.start - timeline.box(before).end));
+    const Time held = held_before(timeline, box);
+    if (held > Time{0}) {
+      text += fmt::format(", of these held by its hint {}", text_of(timeline, held));
+    }
   }
   text += '\n';
   if (reason.rest == reason.at) {

@@ -227,6 +227,17 @@ Front follow_message(const Timeline& timeline, std::int64_t step, const Reason& 
 
 }  // namespace
 
+Time held_before(const Timeline& timeline, int box) {
+  const int before = timeline.before(box);
+  const Time from = before < 0 ? timeline.begin() : timeline.box(before).end;
+  Time held{0};
+  for (const trace::IdleEvent& idle : timeline.idle_of(timeline.row_of(box))) {
+    if (idle.cause != trace::Cause::hold) continue;
+    if (idle.start >= from && idle.end <= timeline.box(box).start) held += idle.end - idle.start;
+  }
+  return held;
+}
+
 std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box) {
   std::vector<Link> chain;  // from the end to the start
   Front front{box, timeline.box(box).end};
@@ -243,8 +254,11 @@ std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box) 
                        .reason = reason});
     }
     if (reason.at < b.start) {
-      chain.push_back(
-          {.kind = Link::Kind::started, .box = front.box, .start = reason.at, .end = b.start});
+      const bool held = held_before(timeline, front.box) > Time{0};
+      chain.push_back({.kind = held ? Link::Kind::held : Link::Kind::started,
+                       .box = front.box,
+                       .start = reason.at,
+                       .end = b.start});
     }
     front = reason.why == Why::message || reason.why == Why::handover
                 ? follow_message(timeline, b.step, reason, chain)

@@ -74,6 +74,7 @@ struct Link {
     ran,      // `box` ran
     flew,     // the message of `box` over `edge` was on its way
     slot,     // the message of `box` over `edge` waited at its sender; `by`: whose start freed it
+    held,     // `box` might have started, and its rank's hint held the engine for another
     started,  // `box` might have started and did not yet: nothing in the trace says why
   };
   Kind kind = Kind::ran;
@@ -87,6 +88,9 @@ struct Link {
 
 // From the start of the run to the end of `box`.
 [[nodiscard]] std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box);
+
+// How long the row of `box` was held idle by its hint between the task before it and its start.
+[[nodiscard]] core::Time held_before(const Timeline& timeline, int box);
 
 // A sentence without its end: `waited for the message of 1F0, which arrived at 3`.
 [[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);

@@ -136,6 +136,33 @@ TEST(Reasons, a_message_that_waits_for_a_slot_names_who_freed_it) {
   EXPECT_TRUE(any) << "no message waited: the test shows nothing";
 }
 
+std::string patient(const std::string& dispatch) {
+  std::string text = "\n" + std::string(*spec::library_text("1f1b"));
+  const std::string committed = "dispatch in order one_f_one_b;";
+  text.replace(
+      text.find(committed), committed.size(),
+      "hint rn { follow one_f_one_b; notices; patience 0.2; } dispatch ready by " + dispatch + ";");
+  return text;
+}
+
+// Without the hold, which nothing but the hint causes, it starts when all was there.
+TEST(Reasons, a_task_whose_engine_is_held_names_the_hint) {
+  simulate::TimingOptions options = with(0.1, "lognormal=1");
+  options.seed = 2;
+  const Drawn run(patient("rn"), 8, options);
+  const Drawn without(patient("one_f_one_b"), 8, options);
+  ASSERT_TRUE(run.status.ok() && without.status.ok()) << run.status.message();
+  Reasons reasons(run.timeline);
+  const int box = run.box("2B2");
+  const Reason& reason = reasons.of(box);
+  ASSERT_LT(reason.at, run.start("2B2")) << "nothing was held: the test shows nothing";
+  EXPECT_EQ(held_before(run.timeline, box), run.start("2B2") - reason.at);
+  EXPECT_EQ(without.start("2B2"), reason.at);
+  const std::vector<Link> chain = chain_to(run.timeline, reasons, box);
+  EXPECT_EQ(static_cast<int>(chain.at(chain.size() - 2).kind), static_cast<int>(Link::Kind::held));
+  EXPECT_NE(explain(run.timeline, reasons, box).find("held by its hint"), std::string::npos);
+}
+
 TEST(Reasons, chains_have_no_gaps) {
   for (const char* schedule : {"1f1b", "gpipe", "bfw", "interleaved_1f1b", "bf"}) {
     SCOPED_TRACE(schedule);
