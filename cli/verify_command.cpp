@@ -60,9 +60,8 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
 bool write_evidence(const Loaded& loaded, const VerifyCommand& command,
                     const verify::Verdict& verdict) {
   std::string error;
-  const auto options = elaborate_options(command.program, error);
-  const verify::Files files =
-      verify::certificate_of(loaded.source, *options, loaded.program, verdict, RIPELINE_VERSION);
+  const verify::Files files = verify::certificate_of(loaded.source, loaded.options, loaded.program,
+                                                     verdict, RIPELINE_VERSION);
   if (write_certificate(command.certificate, files, error)) return true;
   std::cerr << "ripeline: " << error << '\n';
   return false;

@@ -93,11 +93,7 @@ std::vector<std::uint32_t> Solver::ids(const std::vector<Term>& terms) {
 }
 
 Term Solver::apply(const std::string& function, Term argument) {
-  State& s = *state_;
-  s.has_functions = true;
-  const z3::sort integers = s.context.int_sort();
-  const z3::func_decl f = s.context.function(function.c_str(), integers, integers);
-  return {this, s.add(f(s.terms[argument.id_]))};
+  return apply(function, std::vector<Term>{argument});
 }
 
 Term Solver::sum(const std::vector<Term>& terms) {
@@ -124,6 +120,7 @@ Term Solver::any_of(const std::vector<Term>& terms) {
 
 Term Solver::apply(const std::string& function, const std::vector<Term>& arguments) {
   State& s = *state_;
+  if (s.script) return {this, s.script->add(Op::function, ids(arguments), 0, function)};
   s.has_functions = true;
   z3::sort_vector sorts(s.context);
   z3::expr_vector values(s.context);

@@ -94,12 +94,13 @@ std::string chain_of(const std::string& ops, const std::string& capacity) {
          capacity + "; }\n" + ops + "}\n";
 }
 
-std::string order_via(const std::string& link, const std::string& microbatches) {
+std::string order_via(const std::string& link, const std::string& microbatches,
+                      const std::string& more) {
   std::string text = chain_text(4, "in order one_f_one_b", microbatches);
   for (const std::string need : {"F at prev", "B at next"}) {
     text.replace(text.find(need), need.size(), need + " via " + link);
   }
-  return text;
+  return text.insert(text.find("  op F"), more);
 }
 
 }  // namespace ripeline::testing_support

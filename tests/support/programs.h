@@ -26,7 +26,8 @@ namespace ripeline::testing_support {
 [[nodiscard]] std::string chain_of(const std::string& ops,
                                    const std::string& capacity = "ranks - s");
 
-// 1F1B committed to, with both needs by way of `link`.
-[[nodiscard]] std::string order_via(const std::string& link, const std::string& microbatches);
+// 1F1B committed to, with both needs by way of `link`; `more` among the items.
+[[nodiscard]] std::string order_via(const std::string& link, const std::string& microbatches,
+                                    const std::string& more = "");
 
 }  // namespace ripeline::testing_support

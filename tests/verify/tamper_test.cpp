@@ -15,12 +15,25 @@ namespace {
 
 using Json = nlohmann::json;
 using testing_support::chain_text;
+using testing_support::order_via;
 using testing_support::v_text;
 
-Files certificate(const std::string& text) {
+Files certificate(const std::string& text, const spec::ElaborateOptions& options = {}) {
   const spec::Source source{"test.ripe", text};
-  const auto program = spec::compile(source);
-  return certificate_of(source, {}, program.value(), verify(program.value()), "0");
+  const auto program = spec::compile(source, options);
+  return certificate_of(source, options, program.value(), verify(program.value()), "0");
+}
+
+Files from_file() {
+  spec::ElaborateOptions options;
+  options.read_file = [](const std::string&, std::string&) {
+    return "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+  };
+  return certificate(
+      "pipeline p {\n  microbatches 2;\n  stages 2;\n  place s on s;\n"
+      "  op F forward { needs F at prev; }\n  op B backward { needs F at here, B at next; }\n"
+      "  order o from csv \"o.csv\";\n  dispatch in order o;\n}\n",
+      options);
 }
 
 const Files& base(const std::string& name) {
@@ -30,6 +43,9 @@ const Files& base(const std::string& name) {
       {"graph", certificate(chain_text(2, "in order one_f_one_b", "3"))},
       {"stuck", certificate(v_text(2, false))},
       {"cycle", certificate(chain_text(2, "in order waits", "2"))},
+      {"slots", certificate(order_via("slots 4", "5"))},
+      {"fifo", certificate(order_via("fifo 1", "4"))},
+      {"file", from_file()},
   };
   return kBases.at(name);
 }
@@ -269,6 +285,34 @@ const std::vector<Row>& rows() {
          text.erase(text.find("cycle "));
        }),
        "graphs", "the cycle is missing"},
+      {"a slot more", "slots", hashed(swapped("graphs/", "\nslots 4 ", "\nslots 5 ")),
+       "obligations", "graphs/"},
+      {"a link dropped", "slots", hashed([](Files& files) {
+         std::string& text = files.at(path_of(files, "graphs/"));
+         const std::size_t at = text.find("slots ");
+         text.erase(at, text.find('\n', at) + 1 - at);
+       }),
+       "obligations", "graphs/"},
+      {"a message dropped", "fifo", hashed(swapped("graphs/", "\nfifo 0F0 1F0 ", "\nfifo ")),
+       "obligations", "graphs/"},
+      {"slots in the program", "slots", hashed([](Files& files) {
+         replace(files, "program", "via slots 4", "via slots 2");
+         const auto program = spec::compile({"x", files.at("program.ripe")});
+         edit(files,
+              [&](Json& m) { m["program"]["hash"] = spec::hash_text(program.value().hash); });
+       }),
+       "obligations", "graphs/"},
+      // Files of orders.
+      {"another order in the file", "file", swapped("order.csv", "0F0,0F1", "0F1,0F0"), "files",
+       "order.csv: its hash"},
+      {"another order in the file, hashed", "file",
+       hashed(swapped("order.csv", "0F0,0F1", "0F1,0F0")), "program", "its hash is"},
+      {"a wrong file, hashed", "file", hashed(swapped("order.csv", "0F0", "0G0")), "program",
+       "in error"},
+      {"no file", "file", hashed(removed("order.csv")), "program", "order.csv is missing"},
+      {"a file that is not read", "graph",
+       hashed([](Files& files) { files["order.csv"] = "0F0\n"; }), "obligations",
+       "needs this file"},
       {"what is claimed of a graph", "cycle",
        manifest([](Json& m) { m["graphs"][0]["cycle"] = false; }), "obligations",
        "`graphs 0 cycle`"},
@@ -277,7 +321,8 @@ const std::vector<Row>& rows() {
 }
 
 TEST(Tamper, the_certificates_as_they_were_written_are_accepted) {
-  for (const char* name : {"counters", "cuts", "graph", "stuck", "cycle"}) {
+  for (const char* name :
+       {"counters", "cuts", "graph", "stuck", "cycle", "slots", "fifo", "file"}) {
     Files files = base(name);
     EXPECT_EQ(recheck(files, testing_support::ask_cvc5).result, RecheckResult::accepted) << name;
     rehash(files);  // with which the rows change nothing else

@@ -2,6 +2,7 @@
 //
 //   certificate.json       the manifest: program, claims, what they rest on, a hash of each file
 //   program.ripe           the program in the canonical layout
+//   order.csv              the bytes of the file that its order or its hint is read from
 //   invariant.txt, .smt2   of proofs by counters: what each state that is reached satisfies
 //   queries/*.smt2         each question of a proof, for any solver
 //   graphs/*.txt           of committed orders, count by count: every edge and a topological order,
@@ -30,6 +31,8 @@ namespace ripeline::verify {
 using Files = std::map<std::string, std::string>;
 
 inline constexpr const char* kManifest = "certificate.json";
+inline constexpr const char* kProgramFile = "program.ripe";
+inline constexpr const char* kOrderFile = "order.csv";
 
 // `source` and `options` are what `program` was compiled from, `tool` is this program's version.
 [[nodiscard]] Files certificate_of(const spec::Source& source,
@@ -45,10 +48,11 @@ struct Statement {
   std::vector<Claim> claims;
 };
 
-// The files that follow from program and claims: all but the manifest. Graphs lack their witness,
-// and runs are empty.
-[[nodiscard]] Files derived_files(const std::string& program_text, const spec::Program& program,
-                                  const std::vector<Claim>& claims, const Evidence& evidence);
+// The files that follow from program and claims: all but the manifest and what the program is made
+// from. Graphs lack their witness, and runs are empty.
+[[nodiscard]] Files derived_files(const std::vector<Claim>& claims, const Evidence& evidence);
+// program.ripe, and order.csv if it reads a file.
+[[nodiscard]] std::vector<std::string> source_paths(const spec::Program& program);
 // The manifest that goes with these files, but for its field `unchecked`.
 [[nodiscard]] nlohmann::json manifest_of(const Statement& statement, const spec::Program& program,
                                          const Evidence& evidence, const Files& files);

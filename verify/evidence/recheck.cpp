@@ -151,22 +151,28 @@ class Recheck {
   }
 
   void program() {
-    const auto file = files_.find("program.ripe");
-    if (file == files_.end()) return reject("program.ripe", "the file is missing");
-    const spec::Source source{"program.ripe", file->second};
+    const auto file = files_.find(kProgramFile);
+    if (file == files_.end()) return reject(kProgramFile, "the file is missing");
+    const spec::Source source{kProgramFile, file->second};
     const auto tree = spec::parse(source);
-    if (!tree.ok()) return reject("program.ripe", "it does not parse");
+    if (!tree.ok()) return reject(kProgramFile, "it does not parse");
     if (spec::print(tree.value()) != source.text) {
-      return reject("program.ripe", "it is not in the canonical layout");
+      return reject(kProgramFile, "it is not in the canonical layout");
     }
+    // Of a program's orders at most one is read, whatever the file was called.
+    statement_.options.read_file = [this](const std::string&, std::string& why) {
+      const auto order = files_.find(kOrderFile);
+      why = fmt::format("{} is missing", kOrderFile);
+      return order == files_.end() ? std::nullopt : std::optional(order->second);
+    };
     auto compiled = spec::elaborate(tree.value(), source, statement_.options);
     if (!compiled.ok()) {
-      return reject("program.ripe", "it is in error: " + compiled.errors().front().message);
+      return reject(kProgramFile, "it is in error: " + compiled.errors().front().message);
     }
     program_ = std::move(compiled).value();
     const std::string hash = spec::hash_text(program_->hash);
     if (report_.hash != hash) {
-      return reject("program.ripe",
+      return reject(kProgramFile,
                     fmt::format("its hash is {}, the certificate's {}", hash, report_.hash));
     }
     checked("hash " + hash);
@@ -199,8 +205,8 @@ class Recheck {
     if (!read_peaks())
       return reject(kManifest, "the peaks are not those of the program's resources");
     evidence_ = evidence_for(*program_, statement_.claims);
-    const Files derived =
-        derived_files(files_.at("program.ripe"), *program_, statement_.claims, evidence_);
+    Files derived = derived_files(statement_.claims, evidence_);
+    for (const std::string& path : source_paths(*program_)) derived[path] = files_.at(path);
     for (const auto& [path, content] : derived) {
       const auto file = files_.find(path);
       if (file == files_.end()) return reject(path, "the claims need this file, and it is missing");
@@ -245,6 +251,9 @@ class Recheck {
         if (!run.ok()) return reject(path, run.errors().front().message);
         if (run.value().microbatches != claim.microbatches) {
           return reject(path, "it has another count of microbatches than is claimed");
+        }
+        if (run.value().members != program_->tensor_parallel.members) {
+          return reject(path, "it has another number of members than the program");
         }
         problem = replay_run(*program_, claim, run.value().events);
       }

@@ -93,13 +93,18 @@ class OneMember {
 
 }  // namespace
 
-Answer agrees_for_every_size(const Protocol& protocol, std::uint64_t steps) {
-  Solver solver(steps);
+Term two_members_part(const Protocol& protocol, Solver& solver) {
   const Term round = solver.integer("round");
   const Term history = solver.integer("history");
   const Term one = OneMember(protocol, solver, "one").issues(round, history);
   const Term other = OneMember(protocol, solver, "other").issues(round, history);
-  return solver.check("collectives: " + protocol.name + ", two members part", {!(one == other)});
+  return !(one == other);
+}
+
+Answer agrees_for_every_size(const Protocol& protocol, std::uint64_t steps) {
+  Solver solver(steps);
+  const Term part = two_members_part(protocol, solver);
+  return solver.check("collectives: " + protocol.name + ", two members part", {part});
 }
 
 // --- small groups ---
