@@ -199,6 +199,17 @@ void verify_every_depth(const std::string& file, const VerifyCommand& command, F
     return findings.add_bad_input(file, source, found.errors());
   }
   verify::DepthVerdict depth = std::move(found).value();
+  if (!command.certificate.empty()) {
+    const Progress progress("writing what the proof rests on");
+    const verify::Files files =
+        verify::certificate_of(loaded->source, loaded->tree, loaded->options, depth,
+                               RIPELINE_VERSION, command.steps);
+    std::string error;
+    if (!write_certificate(command.certificate, files, error)) {
+      std::cerr << "ripeline: " << error << '\n';
+      return findings.add_bad_input(file, source, {});
+    }
+  }
   findings.add(file, {loaded->source, std::move(depth.sample), loaded->options},
                std::move(depth.verdict));
 }
@@ -282,9 +293,9 @@ int run(const VerifyCommand& command) {
     return bad_input;
   }
   if (asks_every_depth(command) &&
-      (!command.certificate.empty() || command.layouts || !command.least.empty())) {
-    std::cerr << "ripeline: --certificate, --layouts and --least are for one number of ranks, not "
-                 "for -D ranks=any\n";
+      (command.layouts || !command.least.empty())) {
+    std::cerr << "ripeline: --layouts and --least are for one number of ranks, not for "
+                 "-D ranks=any\n";
     return bad_input;
   }
   Findings findings(command);

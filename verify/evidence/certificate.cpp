@@ -5,6 +5,7 @@
 
 #include "spec/parse.h"
 #include "spec/print.h"
+#include "verify/evidence/depth_evidence.h"
 #include "verify/evidence/order_graph.h"
 #include "verify/evidence/sha256.h"
 #include "verify/internal.h"
@@ -70,6 +71,16 @@ void add_sources(const spec::Source& source, const spec::ElaborateOptions& optio
     if (order.rows.empty()) continue;
     files[kOrderFile] = options.read_file(*order.file, why).value_or("");
   }
+}
+
+void add_manifest(Json manifest, const Verdict& verdict, const std::string& tool, Files& files) {
+  Json reasons = Json::object();
+  for (const Obligation& o : verdict.obligations) {
+    if (!o.reason.empty()) reasons[o.name] = o.reason;
+  }
+  manifest["unchecked"] = {
+      {"ripeline", tool}, {"solver", verdict.solver}, {"reasons", std::move(reasons)}};
+  files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // In the form of `verify --format json`, so that whoever replays those replays this.
@@ -168,7 +179,12 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
   for (const auto& [path, content] : files) {
     if (path != kManifest) hashes[path] = sha256(content);
   }
+  Json depth;
+  if (statement.depth) {
+    depth = {{"least_ranks", statement.depth->least_ranks}, {"answers", statement.depth->answers}};
+  }
   return {{"schema", "ripeline.certificate/1"},
+          {"every_depth", std::move(depth)},
           {"program",
            {{"name", program.name},
             {"hash", spec::hash_text(program.hash)},
@@ -198,16 +214,27 @@ Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& o
     files[graph_path(g.microbatches)] += graph_witness(program, g.microbatches);
   }
   const Json report = report_json(program, source, verdict);
-  Json reasons = Json::object();
   for (const Json& o : report.at("obligations")) {
     const std::string path = run_path(o.at("name").get<std::string>());
     if (files.count(path) > 0) files[path] = run_file(program, o);
-    if (o.contains("reason")) reasons[o.at("name").get<std::string>()] = o.at("reason");
   }
-  Json manifest = manifest_of(statement, program, evidence, files);
-  manifest["unchecked"] = {
-      {"ripeline", tool}, {"solver", verdict.solver}, {"reasons", std::move(reasons)}};
-  files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  add_manifest(manifest_of(statement, program, evidence, files), verdict, tool, files);
+  return files;
+}
+
+Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
+                     const spec::ElaborateOptions& options, const DepthVerdict& depth,
+                     const std::string& tool, std::uint64_t solver_steps) {
+  Statement statement{options, claims_of(depth.sample, depth.verdict)};
+  const auto evidence =
+      depth_evidence(tree, source, options, [&](std::size_t, const std::string& smtlib) {
+        return solve(smtlib, solver_steps) == Answer::unsat;
+      });
+  statement.depth = {depth.verdict.every_rank_from.value_or(1), evidence.value().answers};
+  const Evidence found = evidence_for(evidence.value(), statement.claims);
+  Files files = derived_files(statement.claims, found);
+  add_sources(source, options, depth.sample, files);
+  add_manifest(manifest_of(statement, depth.sample, found, files), depth.verdict, tool, files);
   return files;
 }
 

@@ -13,15 +13,19 @@
 // memory.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "spec/ast.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
 #include "spec/program.h"
+#include "verify/depth/depth.h"
 #include "verify/evidence/evidence.h"
 #include "verify/verify.h"
 
@@ -39,13 +43,25 @@ inline constexpr const char* kOrderFile = "order.csv";
                                    const spec::ElaborateOptions& options,
                                    const spec::Program& program, const Verdict& verdict,
                                    const std::string& tool);
+// Of every number of ranks. Asks Z3 the questions once more, as they are written.
+[[nodiscard]] Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
+                                   const spec::ElaborateOptions& options,
+                                   const DepthVerdict& depth, const std::string& tool,
+                                   std::uint64_t solver_steps);
 
 // --- what recheck shares ---
+
+// What is said of every number of ranks.
+struct EveryDepth {
+  int least_ranks = 1;
+  std::string answers;  // see DepthEvidence
+};
 
 // What a manifest says that cannot be derived.
 struct Statement {
   spec::ElaborateOptions options;
   std::vector<Claim> claims;
+  std::optional<EveryDepth> depth = {};
 };
 
 // The files that follow from program and claims: all but the manifest and what the program is made
