@@ -119,7 +119,8 @@ std::string text_of(const RecheckCommand& command, const verify::RecheckReport& 
         report.every_rank_from
             ? fmt::format(" for every number of ranks from {} on", *report.every_rank_from)
             : "";
-    text += fmt::format(", {} is {}{} ({})", report.program, name_of(report.verdict), depths, solver);
+    text +=
+        fmt::format(", {} is {}{} ({})", report.program, name_of(report.verdict), depths, solver);
   }
   text += "\n";
   for (const verify::RecheckStep& step : report.steps) {

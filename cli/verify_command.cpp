@@ -201,9 +201,8 @@ void verify_every_depth(const std::string& file, const VerifyCommand& command, F
   verify::DepthVerdict depth = std::move(found).value();
   if (!command.certificate.empty()) {
     const Progress progress("writing what the proof rests on");
-    const verify::Files files =
-        verify::certificate_of(loaded->source, loaded->tree, loaded->options, depth,
-                               RIPELINE_VERSION, command.steps);
+    const verify::Files files = verify::certificate_of(
+        loaded->source, loaded->tree, loaded->options, depth, RIPELINE_VERSION, command.steps);
     std::string error;
     if (!write_certificate(command.certificate, files, error)) {
       std::cerr << "ripeline: " << error << '\n';
@@ -292,8 +291,7 @@ int run(const VerifyCommand& command) {
     std::cerr << "ripeline: --picture is for one FILE and one number of ranks\n";
     return bad_input;
   }
-  if (asks_every_depth(command) &&
-      (command.layouts || !command.least.empty())) {
+  if (asks_every_depth(command) && (command.layouts || !command.least.empty())) {
     std::cerr << "ripeline: --layouts and --least are for one number of ranks, not for "
                  "-D ranks=any\n";
     return bad_input;

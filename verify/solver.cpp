@@ -14,7 +14,8 @@ namespace ripeline::verify {
 using Op = Script::Op;
 
 struct Solver::State {
-  std::optional<Script> script;  // of a solver that writes: then `ask` alone is used of what follows
+  std::optional<Script>
+      script;  // of a solver that writes: then `ask` alone is used of what follows
   SolverUse::Ask ask;
   z3::context context;
   std::vector<z3::expr> terms;

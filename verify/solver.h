@@ -54,8 +54,8 @@ struct SolverUse {
     return use;
   }
   // To write, and to leave the answer of each check to somebody else.
-  using Ask =
-      std::function<Answer(const std::string& query, const Solver&, const std::vector<Term>& extra)>;
+  using Ask = std::function<Answer(const std::string& query, const Solver&,
+                                   const std::vector<Term>& extra)>;
   [[nodiscard]] static SolverUse asking(Ask ask) {
     SolverUse use = writing();
     use.ask = std::move(ask);

@@ -195,7 +195,7 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
             {"microbatches", range_text(program.microbatches)}}},
           {"verdict", name_of(worst_of(statement.claims))},
           {"obligations", std::move(obligations)},
-          {"assumptions", assumptions_of(program)},
+          {"assumptions", statement.depth ? statement.depth->assumptions : assumptions_of(program)},
           {"queries", std::move(queries)},
           {"graphs", std::move(graphs)},
           {"states", std::move(states)},
@@ -230,7 +230,8 @@ Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree
       depth_evidence(tree, source, options, [&](std::size_t, const std::string& smtlib) {
         return solve(smtlib, solver_steps) == Answer::unsat;
       });
-  statement.depth = {depth.verdict.every_rank_from.value_or(1), evidence.value().answers};
+  statement.depth = {depth.verdict.every_rank_from.value_or(1), evidence.value().answers,
+                     depth.verdict.assumptions};
   const Evidence found = evidence_for(evidence.value(), statement.claims);
   Files files = derived_files(statement.claims, found);
   add_sources(source, options, depth.sample, files);

@@ -132,8 +132,8 @@ class Recheck {
       statement_.claims.push_back(std::move(claim));
     }
     if (const Json& depth = given_.at("every_depth"); !depth.is_null()) {
-      statement_.depth = {depth.at("least_ranks").get<int>(),
-                          depth.at("answers").get<std::string>()};
+      statement_.depth = {
+          depth.at("least_ranks").get<int>(), depth.at("answers").get<std::string>(), {}};
       report_.every_rank_from = statement_.depth->least_ranks;
       if (statement_.options.defines.count("ranks") > 0) {
         return reject(kManifest, "it is of every number of ranks and sets `ranks`");
@@ -174,9 +174,9 @@ class Recheck {
       why = fmt::format("{} is missing", kOrderFile);
       return order == files_.end() ? std::nullopt : std::optional(order->second);
     };
-    const auto compiled =
-        statement_.depth ? derive_depth(tree.value(), source)
-                         : spec::elaborate(tree.value(), source, statement_.options);
+    const auto compiled = statement_.depth
+                              ? derive_depth(tree.value(), source)
+                              : spec::elaborate(tree.value(), source, statement_.options);
     if (!compiled.ok()) {
       return reject(kProgramFile, "it is in error: " + compiled.errors().front().message);
     }
@@ -199,7 +199,8 @@ class Recheck {
         });
     if (!depth.ok()) return depth.errors();
     depth_ = std::move(depth).value();
-    given = {depth_->derived.verdict.every_rank_from.value_or(1), depth_->answers};
+    const Verdict& derived = depth_->derived.verdict;
+    given = {derived.every_rank_from.value_or(1), depth_->answers, derived.assumptions};
     return depth_->derived.sample;
   }
 
