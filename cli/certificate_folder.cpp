@@ -19,8 +19,8 @@ namespace {
 // More than any certificate that is written here.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 
-constexpr std::array kOwn = {verify::kManifest, "program.ripe", "invariant.txt", "invariant.smt2",
-                             "queries",         "graphs",       "runs"};
+constexpr std::array kOwn = {verify::kManifest, "program.ripe", "order.csv", "invariant.txt",
+                             "invariant.smt2",  "queries",      "graphs",    "runs"};
 
 bool clear(const fs::path& folder, std::string& error) {
   std::error_code code;

@@ -115,7 +115,12 @@ std::string text_of(const RecheckCommand& command, const verify::RecheckReport& 
   const bool claims = report.result != verify::RecheckResult::no_input && !report.program.empty();
   text += fmt::format("{}: {}", command.folder, name_of(report.result));
   if (claims) {
-    text += fmt::format(", {} is {} ({})", report.program, name_of(report.verdict), solver);
+    const std::string depths =
+        report.every_rank_from
+            ? fmt::format(" for every number of ranks from {} on", *report.every_rank_from)
+            : "";
+    text +=
+        fmt::format(", {} is {}{} ({})", report.program, name_of(report.verdict), depths, solver);
   }
   text += "\n";
   for (const verify::RecheckStep& step : report.steps) {
@@ -137,13 +142,15 @@ nlohmann::json json_of(const verify::RecheckReport& report, const std::string& s
     if (!step.where.empty()) entry["file"] = step.where;
     steps.push_back(std::move(entry));
   }
-  return {{"schema", "ripeline.recheck/1"},
-          {"program", report.program},
-          {"hash", report.hash},
-          {"verdict", name_of(report.verdict)},
-          {"result", name_of(report.result)},
-          {"steps", std::move(steps)},
-          {"solver", solver}};
+  nlohmann::json json = {{"schema", "ripeline.recheck/1"},
+                         {"program", report.program},
+                         {"hash", report.hash},
+                         {"verdict", name_of(report.verdict)},
+                         {"result", name_of(report.result)},
+                         {"steps", std::move(steps)},
+                         {"solver", solver}};
+  if (report.every_rank_from) json["every_rank_from"] = *report.every_rank_from;
+  return json;
 }
 
 int run(const RecheckCommand& command) {

@@ -60,9 +60,8 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
 bool write_evidence(const Loaded& loaded, const VerifyCommand& command,
                     const verify::Verdict& verdict) {
   std::string error;
-  const auto options = elaborate_options(command.program, error);
-  const verify::Files files =
-      verify::certificate_of(loaded.source, *options, loaded.program, verdict, RIPELINE_VERSION);
+  const verify::Files files = verify::certificate_of(loaded.source, loaded.options, loaded.program,
+                                                     verdict, RIPELINE_VERSION);
   if (write_certificate(command.certificate, files, error)) return true;
   std::cerr << "ripeline: " << error << '\n';
   return false;
@@ -200,6 +199,16 @@ void verify_every_depth(const std::string& file, const VerifyCommand& command, F
     return findings.add_bad_input(file, source, found.errors());
   }
   verify::DepthVerdict depth = std::move(found).value();
+  if (!command.certificate.empty()) {
+    const Progress progress("writing what the proof rests on");
+    const verify::Files files = verify::certificate_of(
+        loaded->source, loaded->tree, loaded->options, depth, RIPELINE_VERSION, command.steps);
+    std::string error;
+    if (!write_certificate(command.certificate, files, error)) {
+      std::cerr << "ripeline: " << error << '\n';
+      return findings.add_bad_input(file, source, {});
+    }
+  }
   findings.add(file, {loaded->source, std::move(depth.sample), loaded->options},
                std::move(depth.verdict));
 }
@@ -282,10 +291,9 @@ int run(const VerifyCommand& command) {
     std::cerr << "ripeline: --picture is for one FILE and one number of ranks\n";
     return bad_input;
   }
-  if (asks_every_depth(command) &&
-      (!command.certificate.empty() || command.layouts || !command.least.empty())) {
-    std::cerr << "ripeline: --certificate, --layouts and --least are for one number of ranks, not "
-                 "for -D ranks=any\n";
+  if (asks_every_depth(command) && (command.layouts || !command.least.empty())) {
+    std::cerr << "ripeline: --layouts and --least are for one number of ranks, not for "
+                 "-D ranks=any\n";
     return bad_input;
   }
   Findings findings(command);

@@ -308,4 +308,26 @@ std::optional<Overflow> find_overflow(const Program& program, int microbatches) 
   return OrderGraph(program, microbatches).overflow();
 }
 
+std::string depends_on_timing(const Program& program) {
+  for (int pool = 0; pool < size_of(program.pools); ++pool) {
+    std::optional<spec::Engine> engine;
+    for (const spec::Lane& lane : program.lanes) {
+      for (const auto& a : lane.acquires) {
+        if (a.pool != pool || !at(program.pools, pool).capacity) continue;
+        if (engine && *engine != lane.engine) return program.pool_name(pool) + " is acquired";
+        engine = lane.engine;
+      }
+    }
+  }
+  std::vector<std::optional<spec::Engine>> taken(program.inboxes.size());
+  for (const spec::Edge& e : program.edges) {
+    if (e.inbox < 0) continue;
+    const spec::Engine engine = at(program.lanes, e.consumer).engine;
+    std::optional<spec::Engine>& known = at(taken, e.inbox);
+    if (known && *known != engine) return program.inbox_name(e.inbox) + " is taken from";
+    known = engine;
+  }
+  return {};
+}
+
 }  // namespace ripeline::verify

@@ -68,7 +68,6 @@ class OrderJudge {
   [[nodiscard]] Finding slots_by_cuts();
   [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow,
                                  const std::string& method) const;
-  [[nodiscard]] std::string depends_on_timing() const;
   [[nodiscard]] bool never_stuck_by_cuts();
   [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
   [[nodiscard]] MemoryFinding memory_of_engines();

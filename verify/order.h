@@ -46,6 +46,11 @@ struct Overflow {
 // Takes time in proportion to the number of tasks and that of ranks with inboxes.
 [[nodiscard]] std::optional<Overflow> find_overflow(const spec::Program& program, int microbatches);
 
+// Why the order's tasks alone do not say what runs, as in "X is acquired" (on two engines); empty:
+// they do. A resource that two engines of a rank acquire goes to whichever is first, and an inbox
+// from which two engines take is filled by either.
+[[nodiscard]] std::string depends_on_timing(const spec::Program& program);
+
 // --- every microbatch count: cuts.cpp ---
 
 // Why cuts cannot follow the program, or empty: a rendezvous whose taker is of another microbatch.

@@ -206,30 +206,6 @@ Finding OrderJudge::stuck(int microbatches, const OrderRunResult& result, bool f
               Counterexample{microbatches, fewest, *events, waits_after(machine, *events)}};
 }
 
-// A resource that two engines of a rank acquire goes to whichever is first, and an inbox from which
-// two engines take is filled by either.
-std::string OrderJudge::depends_on_timing() const {
-  for (int pool = 0; pool < size_of(program_.pools); ++pool) {
-    std::optional<spec::Engine> engine;
-    for (const spec::Lane& lane : program_.lanes) {
-      for (const auto& a : lane.acquires) {
-        if (a.pool != pool || !at(program_.pools, pool).capacity) continue;
-        if (engine && *engine != lane.engine) return program_.pool_name(pool) + " is acquired";
-        engine = lane.engine;
-      }
-    }
-  }
-  std::vector<std::optional<spec::Engine>> taken(program_.inboxes.size());
-  for (const spec::Edge& e : program_.edges) {
-    if (e.inbox < 0) continue;
-    const spec::Engine engine = at(program_.lanes, e.consumer).engine;
-    std::optional<spec::Engine>& known = at(taken, e.inbox);
-    if (known && *known != engine) return program_.inbox_name(e.inbox) + " is taken from";
-    known = engine;
-  }
-  return {};
-}
-
 // Whichever is first, no place is one that none can go on from.
 bool OrderJudge::never_stuck_by_cuts() {
   if (!graphs_.empty() && !at(program_.orders, program_.dispatch.order).streams.empty()) {
@@ -276,7 +252,7 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 }
 
 Finding OrderJudge::deadlock() {
-  const std::string timing = depends_on_timing();
+  const std::string timing = depends_on_timing(program_);
   if (!timing.empty()) {
     if (once_->outcome == Outcome::proved && never_stuck_by_cuts()) {
       return {.outcome = Outcome::proved, .method = "cuts"};

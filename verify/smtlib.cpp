@@ -1,6 +1,7 @@
 #include "verify/smtlib.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ripeline::verify {
 namespace {
@@ -38,6 +39,7 @@ const char* symbol(Script::Op op) {
       return "ite";
     case Script::Op::integer:
     case Script::Op::number:
+    case Script::Op::function:
       break;
   }
   return "";
@@ -102,7 +104,7 @@ void Script::write(std::string& out, Id id, const std::vector<Use>& uses, bool w
              node.args.size() == 1) {
     write(out, node.args[0], uses, false);
   } else {
-    out += std::string("(") + symbol(node.op);
+    out += "(" + (node.op == Op::function ? "|" + node.name + "|" : symbol(node.op));
     if (node.op == Op::times) out += " " + literal(node.value);
     for (const Id arg : node.args) {
       out += " ";
@@ -119,12 +121,20 @@ std::string Script::text(const std::string& title, const std::vector<Id>& extra,
                            required_.begin() + static_cast<std::ptrdiff_t>(required));
   asserted.insert(asserted.end(), extra.begin(), extra.end());
   const std::vector<Use> used = uses(asserted);
-  std::string out = "; " + title + "\n(set-logic QF_LIA)\n";
+  std::string declared;
+  std::set<std::pair<std::string, std::size_t>> known;  // with the number of arguments
+  bool functions = false;
   for (std::size_t id = 0; id < nodes_.size(); ++id) {
-    if (nodes_[id].op == Op::integer && used[id].count > 0) {
-      out += "(declare-fun |" + nodes_[id].name + "| () Int)\n";
-    }
+    const Node& node = nodes_[id];
+    if (used[id].count == 0 || (node.op != Op::integer && node.op != Op::function)) continue;
+    if (!known.insert({node.name, node.args.size()}).second) continue;
+    functions = functions || node.op == Op::function;
+    std::string arguments;
+    for (std::size_t i = 0; i < node.args.size(); ++i) arguments += i == 0 ? "Int" : " Int";
+    declared += "(declare-fun |" + node.name + "| (" + arguments + ") Int)\n";
   }
+  std::string out =
+      "; " + title + "\n(set-logic " + (functions ? "QF_UFLIA" : "QF_LIA") + ")\n" + declared;
   for (Id id = 0; id < nodes_.size(); ++id) {
     if (used[id].count < 2 || used[id].size < kShared) continue;
     out += "(define-fun t" + std::to_string(id) + " () " + (is_truth(id) ? "Bool " : "Int ");

@@ -1,8 +1,8 @@
 // Script: terms as SMT-LIB 2 text, for solvers other than the one that is linked in.
 //
-// Holds the terms of one Solver that writes instead of solving. text() is a whole file: QF_LIA,
-// declarations, plain assertions without names of their own, one check-sat. The same terms give the
-// same bytes on every machine. One thread.
+// Holds the terms of one Solver that writes instead of solving. text() is a whole file: QF_LIA, or
+// QF_UFLIA if it has functions, declarations, plain assertions without names of their own, one
+// check-sat. The same terms give the same bytes on every machine. One thread.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class Script {
     equal,      // of two integers
     floor_div,  // by a literal above 0
     floor_mod,
-    choice,  // if, then, else
+    choice,    // if, then, else
+    function,  // the value of an unknown function of integers, by its name
   };
   using Id = std::uint32_t;
 

@@ -14,7 +14,9 @@ namespace ripeline::verify {
 using Op = Script::Op;
 
 struct Solver::State {
-  std::optional<Script> script;  // of a solver that writes: then nothing below is used
+  std::optional<Script>
+      script;  // of a solver that writes: then `ask` alone is used of what follows
+  SolverUse::Ask ask;
   z3::context context;
   std::vector<z3::expr> terms;
   std::vector<z3::expr> required;
@@ -70,6 +72,7 @@ struct Solver::State {
 
 Solver::Solver(SolverUse use) : state_(std::make_unique<State>()) {
   if (use.writes) state_->script.emplace();
+  state_->ask = std::move(use.ask);
   state_->steps = use.steps;
   state_->limit_solver(use.steps);
 }
@@ -93,11 +96,7 @@ std::vector<std::uint32_t> Solver::ids(const std::vector<Term>& terms) {
 }
 
 Term Solver::apply(const std::string& function, Term argument) {
-  State& s = *state_;
-  s.has_functions = true;
-  const z3::sort integers = s.context.int_sort();
-  const z3::func_decl f = s.context.function(function.c_str(), integers, integers);
-  return {this, s.add(f(s.terms[argument.id_]))};
+  return apply(function, std::vector<Term>{argument});
 }
 
 Term Solver::sum(const std::vector<Term>& terms) {
@@ -124,6 +123,7 @@ Term Solver::any_of(const std::vector<Term>& terms) {
 
 Term Solver::apply(const std::string& function, const std::vector<Term>& arguments) {
   State& s = *state_;
+  if (s.script) return {this, s.script->add(Op::function, ids(arguments), 0, function)};
   s.has_functions = true;
   z3::sort_vector sorts(s.context);
   z3::expr_vector values(s.context);
@@ -147,6 +147,7 @@ void Solver::require(Term truth) {
 Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
                      std::uint64_t steps) {
   Answer found = Answer::unknown;
+  if (state_->script && state_->ask) found = state_->ask(query, *this, extra);
   if (!state_->broken && !state_->script) try {
       std::vector<z3::expr> parts;
       for (const Term& t : extra) parts.push_back(state_->terms[t.id_]);
@@ -163,6 +164,22 @@ Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
     }
   queries_.push_back({query, found});
   return found;
+}
+
+Answer solve(const std::string& smtlib, std::uint64_t steps) {
+  Solver solver(steps);
+  Solver::State& state = *solver.state_;
+  try {
+    state.has_functions = smtlib.find("(set-logic QF_UFLIA)") != std::string::npos;
+    for (const z3::expr& assertion : state.context.parse_string(smtlib.c_str())) {
+      state.required.push_back(assertion);
+      state.solver.add(assertion);
+    }
+    const Answer found = state.answer(state.solver);
+    return found == Answer::unknown ? state.ask_default({}) : found;
+  } catch (const z3::exception&) {
+    return Answer::unknown;
+  }
 }
 
 std::int64_t Solver::value(Term integer) const {

@@ -9,8 +9,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ripeline::verify {
@@ -51,9 +53,21 @@ struct SolverUse {
     use.writes = true;
     return use;
   }
+  // To write, and to leave the answer of each check to somebody else.
+  using Ask = std::function<Answer(const std::string& query, const Solver&,
+                                   const std::vector<Term>& extra)>;
+  [[nodiscard]] static SolverUse asking(Ask ask) {
+    SolverUse use = writing();
+    use.ask = std::move(ask);
+    return use;
+  }
   std::uint64_t steps;
-  bool writes = false;  // check() then answers unknown
+  bool writes = false;  // check() then answers unknown, unless there is somebody
+  Ask ask = {};         // to ask
 };
+
+// Z3's answer to a whole SMT-LIB file. Never throws.
+[[nodiscard]] Answer solve(const std::string& smtlib, std::uint64_t steps);
 
 class Solver {
  public:
@@ -99,6 +113,7 @@ class Solver {
 
  private:
   struct State;
+  friend Answer solve(const std::string& smtlib, std::uint64_t steps);
   friend Term operator+(Term a, Term b);
   friend Term operator-(Term a, Term b);
   friend Term operator*(std::int64_t factor, Term a);

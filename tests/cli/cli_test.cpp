@@ -122,7 +122,7 @@ TEST_F(Cli, usage_errors_exit_2) {
                                 "recheck nowhere",
                                 "recheck .",
                                 "verify bf -D ranks=any -D ranks=3",
-                                "verify bf -D ranks=any --certificate x",
+                                "verify bf -D ranks=any --layouts",
                                 "verify bf -D window=any",
                                 "generate bf -D ranks=any --name x -o x.h"}) {
     const Outcome outcome = ripeline(arguments);
@@ -289,6 +289,42 @@ TEST_F(Cli, a_certificate_of_each_verdict_is_written_and_rechecked) {
   EXPECT_EQ(ripeline("recheck c").exit_code, 3);
 }
 
+constexpr const char* kFromFile = R"(pipeline from_file {
+  microbatches 2;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  op B backward { needs F at here, B at next; }
+  order listed from csv "listed.csv";
+  dispatch in order listed;
+}
+)";
+
+TEST_F(Cli, a_certificate_has_the_file_that_an_order_is_read_from) {
+  fs::create_directory(folder_ / "inside");
+  write("inside/p.ripe", kFromFile);
+  write("inside/listed.csv", "0F1,0F0,,0B1,0B0\n1F1,1B1,1F0,1B0\n");
+  EXPECT_EQ(ripeline("verify inside/p.ripe --certificate c").exit_code, 0);
+  fs::remove_all(folder_ / "inside");
+  const Outcome accepted = ripeline("recheck c");
+  EXPECT_EQ(accepted.exit_code, 0) << accepted.out;
+  write("c/order.csv", "0F0,0F1,,0B1,0B0\n1F1,1B1,1F0,1B0\n");
+  const Outcome changed = ripeline("recheck c");
+  EXPECT_EQ(changed.exit_code, 1);
+  EXPECT_NE(changed.out.find("rejected   order.csv: its hash"), std::string::npos) << changed.out;
+}
+
+TEST_F(Cli, a_certificate_of_every_number_of_ranks_is_rechecked) {
+  EXPECT_EQ(ripeline("verify bf -D ranks=any --certificate c").exit_code, 0);
+  const Outcome accepted = ripeline("recheck c");
+  EXPECT_EQ(accepted.exit_code, 0) << accepted.out;
+  EXPECT_NE(accepted.out.find("bf is proved for every number of ranks from 1 on (cvc5"),
+            std::string::npos)
+      << accepted.out;
+  const auto json = nlohmann::json::parse(ripeline("recheck c --format json", "2>/dev/null").out);
+  EXPECT_EQ(json.at("every_rank_from"), 1);
+}
+
 TEST_F(Cli, recheck_says_which_file_is_wrong) {
   ASSERT_EQ(ripeline("verify bf -D ranks=2 --certificate c").exit_code, 0);
   write("c/invariant.txt", "0 <= 0\n");
@@ -351,17 +387,6 @@ TEST_F(Cli, every_library_schedule_is_listed_printed_in_canonical_layout_and_pro
   }
   EXPECT_GE(count, 8);
 }
-
-constexpr const char* kFromFile = R"(pipeline from_file {
-  microbatches 2;
-  stages 2;
-  place s on s;
-  op F forward { needs F at prev; }
-  op B backward { needs F at here, B at next; }
-  order listed from csv "listed.csv";
-  dispatch in order listed;
-}
-)";
 
 TEST_F(Cli, verifies_and_generates_an_order_from_a_file_beside_the_program) {
   fs::create_directory(folder_ / "inside");

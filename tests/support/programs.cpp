@@ -56,6 +56,16 @@ std::string v_text(int ranks, bool leaving, const std::string& microbatches) {
          "}\n";
 }
 
+std::string group_text(int ranks, const std::string& agree, const std::string& link,
+                       const std::string& microbatches, const std::string& more) {
+  return "pipeline group {\n  param ranks = " + std::to_string(ranks) + ";\n  microbatches " +
+         microbatches + ";\n  stages ranks;\n  place s on s;\n  tensor_parallel 2 { agree by " +
+         agree + "; }\n" + more + "  op F forward { needs F at prev " + link +
+         "; acquires a; collectives 2; }\n  op B backward { needs F at here, B at next " + link +
+         "; releases a; collectives 2; }\n  resource a per stage { capacity ranks - s; }\n"
+         "  hint bf { rounds B, F; }\n  dispatch ready by bf;\n}\n";
+}
+
 std::string join_text(bool sequential, const std::string& microbatches, int capacity) {
   const std::string kind = sequential ? " sequential" : "";
   return "pipeline join {\n"
@@ -94,12 +104,13 @@ std::string chain_of(const std::string& ops, const std::string& capacity) {
          capacity + "; }\n" + ops + "}\n";
 }
 
-std::string order_via(const std::string& link, const std::string& microbatches) {
+std::string order_via(const std::string& link, const std::string& microbatches,
+                      const std::string& more) {
   std::string text = chain_text(4, "in order one_f_one_b", microbatches);
   for (const std::string need : {"F at prev", "B at next"}) {
     text.replace(text.find(need), need.size(), need + " via " + link);
   }
-  return text;
+  return text.insert(text.find("  op F"), more);
 }
 
 }  // namespace ripeline::testing_support

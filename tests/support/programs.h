@@ -14,6 +14,12 @@ namespace ripeline::testing_support {
 // The V of the language's example. `leaving`: with its reservation, without which it deadlocks.
 [[nodiscard]] std::string v_text(int ranks, bool leaving, const std::string& microbatches = "any");
 
+// A chain of `ranks` stages with 1F1B's memory and the hint bf, whose ranks have two members; their
+// tasks have collectives. Messages go over `link`; `more` among the items.
+[[nodiscard]] std::string group_text(int ranks, const std::string& agree, const std::string& link,
+                                     const std::string& microbatches = "any",
+                                     const std::string& more = "");
+
 // Two stages feed a third; each op may be sequential.
 [[nodiscard]] std::string join_text(bool sequential, const std::string& microbatches, int capacity);
 
@@ -26,7 +32,8 @@ namespace ripeline::testing_support {
 [[nodiscard]] std::string chain_of(const std::string& ops,
                                    const std::string& capacity = "ranks - s");
 
-// 1F1B committed to, with both needs by way of `link`.
-[[nodiscard]] std::string order_via(const std::string& link, const std::string& microbatches);
+// 1F1B committed to, with both needs by way of `link`; `more` among the items.
+[[nodiscard]] std::string order_via(const std::string& link, const std::string& microbatches,
+                                    const std::string& more = "");
 
 }  // namespace ripeline::testing_support

@@ -38,6 +38,41 @@ constexpr const char* kFirst = R"(pipeline first {
 }
 )";
 
+constexpr const char* kInbox = "  channel inbox per rank { slots 5; }\n";
+constexpr const char* kOneSlot = "  channel inbox per rank { slots 1; }\n";
+
+// Either of F and L may be first.
+constexpr const char* kTwoTakers = R"(pipeline takers {
+  stages 1;
+  place s on s;
+  microbatches 2;
+  op F forward { acquires a; releases a; }
+  op L reload on copy_in { acquires a; releases a; }
+  resource a per stage { capacity 2; }
+  order both on r { (F L) * microbatches; }
+  dispatch in order both;
+}
+)";
+
+// 0 lists the microbatches the other way around.
+constexpr const char* kFromFile = R"(pipeline from_file {
+  microbatches 2;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev LINK; }
+  op B backward { needs F at here, B at next; }
+  order listed from csv "somewhere/listed.csv";
+  dispatch in order listed;
+}
+)";
+
+// Reads this, whatever the path.
+spec::ElaborateOptions reading(const std::string& bytes) {
+  spec::ElaborateOptions options;
+  options.read_file = [bytes](const std::string&, std::string&) { return bytes; };
+  return options;
+}
+
 struct Made {
   spec::Source source;
   spec::ElaborateOptions options;
@@ -107,6 +142,12 @@ TEST(Certificate, what_verify_writes_is_accepted_by_each_method) {
       {"rendezvous by cuts", order_via("rendezvous", "any"), Outcome::proved, "cuts"},
       {"rendezvous by graph", order_via("rendezvous", "5"), Outcome::proved, "graph"},
       {"slots by cuts", order_via("slots 4", "any"), Outcome::proved, "cuts"},
+      {"slots by graph", order_via("slots 4", "6"), Outcome::proved, "graph"},
+      {"fifo by cuts", order_via("fifo 1", "any"), Outcome::proved, "cuts"},
+      {"fifo by graph", order_via("fifo 1", "6"), Outcome::proved, "graph"},
+      {"a channel by graph", order_via("inbox", "5", kInbox), Outcome::proved, "graph"},
+      {"two engines take from one pool", kTwoTakers, Outcome::proved, "states"},
+      {"too few slots by graph", order_via("slots 2", "6"), Outcome::refuted, "graph"},
       {"too few slots", order_via("slots 2", "any"), Outcome::refuted, "cuts"},
       {"refuted by counters", v_text(2, false), Outcome::refuted, "counters"},
       {"refuted by cuts, a cycle", chain_text(2, "in order waits"), Outcome::refuted, "cuts"},
@@ -145,6 +186,36 @@ TEST(Certificate, refutations_of_memory_and_of_once_are_accepted) {
     }
     const RecheckReport report = recheck(files_of(made), ask_cvc5);
     EXPECT_EQ(report.result, RecheckResult::accepted) << text_of(report) << text;
+  }
+}
+
+TEST(Certificate, an_order_from_a_file_is_accepted_with_the_file_in_the_folder) {
+  struct Row {
+    std::string link;
+    std::string csv;
+    Outcome verdict;
+    std::string dispatch;
+  };
+  const std::string in_order = "in order listed";
+  for (const Row& row : std::vector<Row>{
+           {"", "0F1,0F0,,0B1,0B0\n1F1,1B1,1F0,1B0\n", Outcome::proved, in_order},
+           {"", "0F1,0F0,,0B1,0B0\n1F1,1B1,1F0,1B0\n", Outcome::proved, "ready by followed"},
+           {"via fifo 1", "0F1,0F0,,0B1,0B0\n1F1,1B1,1F0,1B0\n", Outcome::proved, in_order},
+           {"via slots 2", "0F1,0F0,,0B1,0B0\n1F0,1F1,1B1,1B0\n", Outcome::proved, in_order},
+           {"via fifo 2", "0F1,0F0,,0B1,0B0\n1F0,1F1,1B1,1B0\n", Outcome::proved, in_order},
+           {"via fifo 1", "0F1,0F0,,0B1,0B0\n1F0,1F1,1B1,1B0\n", Outcome::refuted, in_order},
+           {"", "0F1,0B1,0F0,0B0\n1F0,1F1,1B1,1B0\n", Outcome::refuted, in_order},
+           {"", "0F1,0F1,0B1,0B0\n1F1,1B1,1F0,1B0\n", Outcome::refuted, in_order}}) {
+    std::string text = kFromFile;
+    text.replace(text.find("LINK"), 4, row.link);
+    text.insert(text.find("  dispatch"), "  hint followed { follow listed; }\n");
+    text.replace(text.find(in_order), in_order.size(), row.dispatch);
+    const Made made = make(text, reading(row.csv));
+    EXPECT_EQ(made.verdict.outcome, row.verdict) << text << row.csv;
+    const Files files = files_of(made);
+    EXPECT_EQ(files.at(kOrderFile), row.csv);
+    const RecheckReport report = recheck(files, ask_cvc5);
+    EXPECT_EQ(report.result, RecheckResult::accepted) << text_of(report) << text << row.csv;
   }
 }
 
@@ -224,6 +295,10 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
   dispatch ready;
 }
 )";
+  // If F is first with both, there is no room left for L.
+  std::string two_takers_stick = kTwoTakers;
+  const std::string frees = "F forward { acquires a; releases a; }";
+  two_takers_stick.replace(two_takers_stick.find(frees), frees.size(), "F forward { acquires a; }");
   const std::vector<Forgery> table = {
       {"a stuck state", forged(v_text(2, false), "counters"), RecheckResult::rejected, "solver",
        "deadlock-a-stuck-state.smt2 the solver's answer is sat, not unsat"},
@@ -239,6 +314,14 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
        RecheckResult::rejected, "graphs", "is not in the order"},
       {"no room, as a graph", forged(chain_text(2, "in order gpipe", "3"), "graph"),
        RecheckResult::rejected, "graphs", "is not in the order"},
+      {"too few slots, as a graph", forged(order_via("slots 2", "6"), "graph"),
+       RecheckResult::rejected, "graphs", "more messages than there are slots may wait before 0B2"},
+      {"too small a channel, as a graph", forged(order_via("inbox", "6", kOneSlot), "graph"),
+       RecheckResult::rejected, "graphs", "more messages than there are slots may wait before"},
+      {"two engines, as a graph", forged(kTwoTakers, "graph"), RecheckResult::undecided,
+       "obligations", "A graph does not show a of stage 0 is acquired on two engines"},
+      {"two engines that stick, by states", forged(two_takers_stick, "states"),
+       RecheckResult::rejected, "states", "a state that sticks is reached"},
       {"too short, as a graph", forged(chain_text(2, "in order short", "2"), "graph"),
        RecheckResult::rejected, "graphs", "is not in the ranks' orders"},
       {"states that stick", forged(overtakes, "states", {1, 2, 3}), RecheckResult::rejected,
@@ -398,6 +481,7 @@ TEST(Certificate, both_solvers_read_every_operator_alike) {
 
 TEST(Certificate, check_graph_reads_what_it_is_given) {
   const std::string begin = "ripeline.graph/1\ntasks a b c\nrank a b\nrank c\nneed c b\n";
+  const std::string links = "ripeline.graph/1\ntasks a b c x y z\nrank a b c\nrank x y z\n";
   struct Row {
     std::string text;
     bool once, order, cycle;
@@ -424,6 +508,30 @@ TEST(Certificate, check_graph_reads_what_it_is_given) {
       {"ripeline.graph/1\ntasks a b\nrank a\n", false, false, false, ""},
       {"ripeline.graph/1\ntasks a a\nrank a\n", false, false, false, "a is twice in the tasks"},
       {"", false, false, false, "it is no such graph"},
+      {links + "slots 2 a x b y c z\norder a b c x y z\n", true, true, false,
+       "more messages than there are slots may wait before x"},
+      {links + "slots 3 a x b y c z\norder a b c x y z\n", true, true, false, ""},
+      {links + "need x b\nslots 1 a x b y c z\norder a x b c y z\n", true, true, false,
+       "more messages than there are slots may wait before y"},
+      {links + "need x b\nslots 2 a x b y c z\norder a x b c y z\n", true, true, false, ""},
+      {links + "need x b\nneed y c\nslots 1 a x b y c z\norder a x b y c z\n", true, true, false,
+       ""},
+      {links + "slots 3 a x b y z c\norder a b c x y z\n", true, true, false,
+       "c does not take where x does"},
+      {links + "slots 3 a x b y c\norder a b c x y z\n", true, true, false,
+       "a line is not understood: slots 3 a x b y c"},
+      {links + "slots -1 a x\norder a b c x y z\n", true, true, false,
+       "a line is not understood: slots -1 a x"},
+      {links + "slots 3 a w\norder a b c x y z\n", true, true, false,
+       "a link has a task that is none"},
+      {links + "fifo a x b y c z\norder a b c x y z\n", true, true, false, ""},
+      {links + "fifo a y b x c z\norder a b c x y z\n", true, true, false,
+       "a link's messages are not taken as they are sent: y"},
+      {links + "fifo b x a y c z\norder a b c x y z\n", true, true, false,
+       "a link's messages are not taken as they are sent: x"},
+      {links + "fifo a x b x\norder a b c x y z\n", true, true, false,
+       "a link's messages are not taken as they are sent: x"},
+      {links + "slots\norder a b c x y z\n", true, true, false, "a line is not understood: slots"},
   };
   for (const Row& row : table) {
     EXPECT_EQ(check_graph(row.text, row.once, row.order, row.cycle).problem, row.problem)

@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "spec/parse.h"
 #include "tests/support/cvc5.h"
 #include "tests/support/programs.h"
 #include "verify/evidence/certificate.h"
@@ -15,12 +16,33 @@ namespace {
 
 using Json = nlohmann::json;
 using testing_support::chain_text;
+using testing_support::group_text;
+using testing_support::order_via;
 using testing_support::v_text;
 
-Files certificate(const std::string& text) {
+Files certificate(const std::string& text, const spec::ElaborateOptions& options = {}) {
   const spec::Source source{"test.ripe", text};
-  const auto program = spec::compile(source);
-  return certificate_of(source, {}, program.value(), verify(program.value()), "0");
+  const auto program = spec::compile(source, options);
+  return certificate_of(source, options, program.value(), verify(program.value()), "0");
+}
+
+Files of_every_depth(const std::string& text) {
+  const spec::Source source{"test.ripe", text};
+  const auto tree = spec::parse(source);
+  const auto found = verify_every_depth(tree.value(), source, {});
+  return certificate_of(source, tree.value(), {}, found.value(), "0", 50'000'000);
+}
+
+Files from_file() {
+  spec::ElaborateOptions options;
+  options.read_file = [](const std::string&, std::string&) {
+    return "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+  };
+  return certificate(
+      "pipeline p {\n  microbatches 2;\n  stages 2;\n  place s on s;\n"
+      "  op F forward { needs F at prev; }\n  op B backward { needs F at here, B at next; }\n"
+      "  order o from csv \"o.csv\";\n  dispatch in order o;\n}\n",
+      options);
 }
 
 const Files& base(const std::string& name) {
@@ -30,6 +52,14 @@ const Files& base(const std::string& name) {
       {"graph", certificate(chain_text(2, "in order one_f_one_b", "3"))},
       {"stuck", certificate(v_text(2, false))},
       {"cycle", certificate(chain_text(2, "in order waits", "2"))},
+      {"slots", certificate(order_via("slots 4", "5"))},
+      {"fifo", certificate(order_via("fifo 1", "4"))},
+      {"file", from_file()},
+      {"group", certificate(group_text(3, "vote", "via inbox", "any",
+                                       "  channel inbox per stage { slots 3; }\n"))},
+      {"members", certificate(group_text(3, "intersection", "via slots 2", "1 .. 3"))},
+      {"parts", certificate(group_text(2, "none", ""))},
+      {"depth", of_every_depth(chain_text(2, "ready by bf"))},
   };
   return kBases.at(name);
 }
@@ -269,6 +299,97 @@ const std::vector<Row>& rows() {
          text.erase(text.find("cycle "));
        }),
        "graphs", "the cycle is missing"},
+      {"a slot more", "slots", hashed(swapped("graphs/", "\nslots 4 ", "\nslots 5 ")),
+       "obligations", "graphs/"},
+      {"a link dropped", "slots", hashed([](Files& files) {
+         std::string& text = files.at(path_of(files, "graphs/"));
+         const std::size_t at = text.find("slots ");
+         text.erase(at, text.find('\n', at) + 1 - at);
+       }),
+       "obligations", "graphs/"},
+      {"a message dropped", "fifo", hashed(swapped("graphs/", "\nfifo 0F0 1F0 ", "\nfifo ")),
+       "obligations", "graphs/"},
+      {"slots in the program", "slots", hashed([](Files& files) {
+         replace(files, "program", "via slots 4", "via slots 2");
+         const auto program = spec::compile({"x", files.at("program.ripe")});
+         edit(files,
+              [&](Json& m) { m["program"]["hash"] = spec::hash_text(program.value().hash); });
+       }),
+       "obligations", "graphs/"},
+      // Files of orders.
+      {"another order in the file", "file", swapped("order.csv", "0F0,0F1", "0F1,0F0"), "files",
+       "order.csv: its hash"},
+      {"another order in the file, hashed", "file",
+       hashed(swapped("order.csv", "0F0,0F1", "0F1,0F0")), "program", "its hash is"},
+      {"a wrong file, hashed", "file", hashed(swapped("order.csv", "0F0", "0G0")), "program",
+       "in error"},
+      {"no file", "file", hashed(removed("order.csv")), "program", "order.csv is missing"},
+      {"a file that is not read", "graph",
+       hashed([](Files& files) { files["order.csv"] = "0F0\n"; }), "obligations",
+       "needs this file"},
+      // Groups.
+      {"how members agree", "group", hashed(swapped("program", "agree by vote", "agree by leader")),
+       "program", "its hash is"},
+      {"the question whether members part dropped", "group", hashed(removed("two-members-part")),
+       "obligations", "missing"},
+      {"the question whether slots suffice dropped", "group",
+       hashed(removed("inbox-of-stage-1-is-too-small")), "obligations", "missing"},
+      {"a count that is visited", "members",
+       manifest([](Json& m) { m["states"].erase(m["states"].size() - 1); }), "obligations",
+       "`states"},
+      {"fewer members to visit", "members",
+       manifest([](Json& m) { m["states"][0]["members"] = 1; }), "obligations",
+       "`states 0 members`"},
+      {"slots that members need", "members", hashed([](Files& files) {
+         replace(files, "program", "via slots 2", "via slots 1");
+         const auto program = spec::compile({"x", files.at("program.ripe")});
+         edit(files,
+              [&](Json& m) { m["program"]["hash"] = spec::hash_text(program.value().hash); });
+       }),
+       "obligations", "queries/"},
+      {"the members of a run", "parts",
+       hashed(swapped("runs/collectives", "\"members\": 2", "\"members\": 3")), "runs",
+       "another number of members"},
+      {"the member of an event", "parts",
+       hashed(swapped("runs/collectives", "\"member\": 1", "\"member\": 0")), "runs",
+       "cannot happen then"},
+      {"the end of a run where members part", "parts", hashed([](Files& files) {
+         Json run = Json::parse(files.at("runs/collectives.json"));
+         Json& events = run["obligations"][0]["counterexample"]["events"];
+         events.erase(events.size() - 1);
+         files.at("runs/collectives.json") = run.dump(1) + "\n";
+       }),
+       "runs", "all members issue the same"},
+      // Every number of ranks.
+      {"an answer", "depth", manifest([](Json& m) {
+         std::string answers = m["every_depth"]["answers"];
+         answers.back() = 'o';
+         m["every_depth"]["answers"] = answers;
+       }),
+       "obligations", ""},
+      {"an answer more", "depth", manifest([](Json& m) {
+         m["every_depth"]["answers"] = m["every_depth"]["answers"].get<std::string>() + "u";
+       }),
+       "obligations", "`every_depth answers`"},
+      {"no answers", "depth", manifest([](Json& m) { m["every_depth"]["answers"] = ""; }),
+       "obligations", "needs this file"},
+      {"from fewer ranks on", "depth",
+       manifest([](Json& m) { m["every_depth"]["least_ranks"] = 0; }), "obligations",
+       "`every_depth least_ranks`"},
+      {"one number of ranks after all", "depth",
+       manifest([](Json& m) { m["every_depth"] = nullptr; }), "program", "its hash is"},
+      {"a number of ranks", "depth",
+       manifest([](Json& m) { m["program"]["defines"]["ranks"] = 2; }), "manifest", "sets `ranks`"},
+      {"a question dropped, of every depth", "depth", hashed(removed("depth-a-stuck-state")),
+       "obligations", "missing"},
+      {"a question weakened, of every depth", "depth",
+       hashed(swapped("depth-a-stuck-state", "(check-sat)", "(assert false)\n(check-sat)")),
+       "obligations", "a-stuck-state"},
+      {"a capacity, of every depth", "depth", hashed(swapped("program", kCapacity, "capacity 9")),
+       "program", "its hash is"},
+      {"a peak, of every depth", "depth",
+       manifest([](Json& m) { m["obligations"][3]["peak"]["activation"] = {1}; }), "obligations",
+       "`obligations 3 peak`"},
       {"what is claimed of a graph", "cycle",
        manifest([](Json& m) { m["graphs"][0]["cycle"] = false; }), "obligations",
        "`graphs 0 cycle`"},
@@ -277,7 +398,8 @@ const std::vector<Row>& rows() {
 }
 
 TEST(Tamper, the_certificates_as_they_were_written_are_accepted) {
-  for (const char* name : {"counters", "cuts", "graph", "stuck", "cycle"}) {
+  for (const char* name : {"counters", "cuts", "graph", "stuck", "cycle", "slots", "fifo", "file",
+                           "group", "members", "parts", "depth"}) {
     Files files = base(name);
     EXPECT_EQ(recheck(files, testing_support::ask_cvc5).result, RecheckResult::accepted) << name;
     rehash(files);  // with which the rows change nothing else

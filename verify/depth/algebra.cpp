@@ -34,7 +34,7 @@ bool is_division(const Expr& expr) {
 
 }  // namespace
 
-Algebra::Algebra(int least_ranks, std::uint64_t steps) : least_ranks_(least_ranks), solver_(steps) {
+Algebra::Algebra(int least_ranks, const SolverUse& use) : least_ranks_(least_ranks), solver_(use) {
   r_ = solver_.integer("r");
   ranks_ = solver_.integer("ranks");
   microbatches_ = solver_.integer("microbatches");

@@ -19,7 +19,7 @@ using Meaning = std::map<std::string, spec::Expr, std::less<>>;
 class Algebra {
  public:
   // `least_ranks` <= ranks, 0 <= r < ranks, 1 <= microbatches.
-  Algebra(int least_ranks, std::uint64_t steps);
+  Algebra(int least_ranks, const SolverUse& use);
 
   // With every name replaced, what is constant computed, and `%` and `div` by what is no number
   // resolved: a % ranks is a - k * ranks where k is the same for all values in range. What cannot

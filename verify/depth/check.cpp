@@ -17,8 +17,8 @@ namespace {
 
 class Comparison {
  public:
-  Comparison(const Shape& shape, const Program& program, std::uint64_t steps, Fault fault)
-      : shape_(shape), program_(program), terms_(shape, steps, fault), solver_(terms_.solver()) {}
+  Comparison(const Shape& shape, const Program& program, const SolverUse& use, Fault fault)
+      : shape_(shape), program_(program), terms_(shape, use, fault), solver_(terms_.solver()) {}
 
   std::string run() {
     solver_.require(terms_.ranks() == solver_.number(program_.ranks));
@@ -194,9 +194,9 @@ class Comparison {
 
 }  // namespace
 
-std::string disagreement(const Shape& shape, const Program& program, std::uint64_t steps,
+std::string disagreement(const Shape& shape, const Program& program, const SolverUse& use,
                          Fault fault) {
-  const std::string what = Comparison(shape, program, steps, fault).run();
+  const std::string what = Comparison(shape, program, use, fault).run();
   if (what.empty()) return {};
   return fmt::format(
       "The reading for every number of ranks was not shown to mean what the program means with {} "
@@ -204,8 +204,8 @@ std::string disagreement(const Shape& shape, const Program& program, std::uint64
       program.ranks, program.ranks == 1 ? "" : "s", what);
 }
 
-std::string not_well_formed(const Shape& shape, std::uint64_t steps) {
-  DepthTerms terms(shape, steps, Fault::none);
+std::string not_well_formed(const Shape& shape, const SolverUse& use) {
+  DepthTerms terms(shape, use, Fault::none);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   for (const Family& lane : terms.families()) {
@@ -213,13 +213,13 @@ std::string not_well_formed(const Shape& shape, std::uint64_t steps) {
     for (const Input& input : terms.inputs(lane, rank)) {
       wrong.push_back(solver.all_of({input.there, !terms.exists(input.lane, input.rank)}));
     }
-    for (const Use& use : at(at(shape.ops, lane.op).chunks, lane.chunk).acquires) {
-      const ShapeResource& resource = at(shape.resources, use.resource);
+    for (const Use& taken : at(at(shape.ops, lane.op).chunks, lane.chunk).acquires) {
+      const ShapeResource& resource = at(shape.resources, taken.resource);
       const auto& capacity = at(resource.capacity, resource.per_rank ? 0 : lane.chunk);
-      const Term leaving = terms.value(use.leaving, rank);
+      const Term leaving = terms.value(taken.leaving, rank);
       wrong.push_back(leaving < solver.number(0));
       if (!capacity) continue;
-      wrong.push_back(terms.value(*capacity, rank) < leaving + solver.number(use.amount));
+      wrong.push_back(terms.value(*capacity, rank) < leaving + solver.number(taken.amount));
     }
     if (wrong.empty()) continue;
     if (solver.check("depth: well formed", {terms.exists(lane, rank), solver.any_of(wrong)}) !=

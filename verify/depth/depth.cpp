@@ -17,6 +17,8 @@ namespace {
 constexpr int kMostLeast = 4;
 // So many depths are compared with what the elaborator makes of them.
 constexpr int kCompared = 5;
+// So many are judged by themselves.
+constexpr std::size_t kJudged = 3;
 
 constexpr const char* kOneDepth = " `-D ranks=N` asks of N ranks alone.";
 
@@ -30,8 +32,12 @@ std::uint64_t hash_of_all(const std::vector<Program>& samples) {
 class DepthJudge {
  public:
   DepthJudge(const spec::ast::Pipeline& pipeline, const spec::Source& source,
-             const spec::ElaborateOptions& options, const VerifyOptions& limits, Fault fault)
-      : pipeline_(pipeline), source_(source), options_(options), limits_(limits), fault_(fault) {}
+             const spec::ElaborateOptions& options, SolverUse use, Fault fault)
+      : pipeline_(pipeline),
+        source_(source),
+        options_(options),
+        use_(std::move(use)),
+        fault_(fault) {}
 
   spec::Result<DepthVerdict> run() {
     if (const auto errors = sample_depths()) return *errors;
@@ -140,16 +146,16 @@ class DepthJudge {
   }
 
   void read() {
-    auto shape = depth::read_shape(pipeline_, options_, samples_.front(), limits_.solver_steps);
+    auto shape = depth::read_shape(pipeline_, options_, samples_.front(), use_);
     if (const auto* problem = std::get_if<depth::Problem>(&shape)) {
       problem_ = *problem;
       return;
     }
     shape_ = std::get<depth::Shape>(std::move(shape));
-    problem_.reason = depth::not_well_formed(shape_, limits_.solver_steps);
+    problem_.reason = depth::not_well_formed(shape_, use_);
     for (const Program& sample : samples_) {
       if (!problem_.reason.empty()) return;
-      problem_.reason = depth::disagreement(shape_, sample, limits_.solver_steps, fault_);
+      problem_.reason = depth::disagreement(shape_, sample, use_, fault_);
     }
   }
 
@@ -157,7 +163,7 @@ class DepthJudge {
     if (shape_.in_order) {
       std::optional<depth::OrderDepth> judge;
       const auto made = [&]() -> depth::OrderDepth& {
-        if (!judge) judge.emplace(shape_, limits_.solver_steps, fault_);
+        if (!judge) judge.emplace(shape_, use_, fault_);
         return *judge;
       };
       settle("once", [&] { return made().once(); });
@@ -167,7 +173,7 @@ class DepthJudge {
       std::optional<depth::ReadyDepth> judge;
       settle("once", by_structure);
       const auto made = [&]() -> depth::ReadyDepth& {
-        if (!judge) judge.emplace(shape_, limits_.solver_steps, fault_);
+        if (!judge) judge.emplace(shape_, use_, fault_);
         return *judge;
       };
       settle("deadlock", [&] { return made().deadlock(); });
@@ -187,12 +193,9 @@ class DepthJudge {
   // A few depths by themselves: what is refuted of one is not asked of all.
   std::string refuted_depth(const std::string& name) {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
-    constexpr std::size_t kAsked = 3;
-    for (std::size_t i = 0; i < std::min(kAsked, samples_.size()); ++i) {
-      if (i == small_.size()) {
-        small_.push_back(judge(samples_[i], kShort, fault_));
-        verdict_.assumptions = small_[i].assumptions;  // the last has the most constructs
-      }
+    if (use_.writes) return {};
+    for (std::size_t i = 0; i < std::min(kJudged, samples_.size()); ++i) {
+      if (i == small_.size()) small_.push_back(judge(samples_[i], kShort, fault_));
       for (const Obligation& o : small_[i].obligations) {
         if (o.name != name || o.outcome != Outcome::refuted) continue;
         return fmt::format("It is refuted with {0} rank{1}: `-D ranks={0}` shows the run.",
@@ -203,6 +206,8 @@ class DepthJudge {
   }
 
   void settle(const std::string& name, const std::function<Finding()>& find) {
+    // The last of these has the most constructs.
+    verdict_.assumptions = assumptions_of(samples_[std::min(kJudged, samples_.size()) - 1]);
     verify::settle(verdict_, name, [&] {
       Finding found{.reason = refuted_depth(name)};
       if (!found.reason.empty()) return found;
@@ -215,7 +220,7 @@ class DepthJudge {
   const spec::ast::Pipeline& pipeline_;
   const spec::Source& source_;
   const spec::ElaborateOptions& options_;
-  const VerifyOptions& limits_;
+  SolverUse use_;
   Fault fault_;
   std::vector<Program> samples_;
   std::vector<Verdict> small_;  // of the samples, as far as they were asked for
@@ -230,11 +235,23 @@ spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline
                                              const spec::Source& source,
                                              const spec::ElaborateOptions& options,
                                              const VerifyOptions& limits, Fault fault) {
-  DepthJudge judge(pipeline, source, options, limits, fault);
+  DepthJudge judge(pipeline, source, options, limits.solver_steps, fault);
   try {
     return judge.run();
   } catch (const std::exception& error) {
     // Nothing is known then: memory ran out, or there is a mistake in here.
+    return judge.failed(error.what());
+  }
+}
+
+spec::Result<DepthVerdict> derive_every_depth(const spec::ast::Pipeline& pipeline,
+                                              const spec::Source& source,
+                                              const spec::ElaborateOptions& options,
+                                              const SolverUse& use) {
+  DepthJudge judge(pipeline, source, options, use, Fault::none);
+  try {
+    return judge.run();
+  } catch (const std::exception& error) {
     return judge.failed(error.what());
   }
 }

@@ -9,6 +9,7 @@
 
 #include "spec/ast.h"
 #include "spec/elaborate.h"
+#include "verify/solver.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {
@@ -22,5 +23,13 @@ struct DepthVerdict {
 [[nodiscard]] spec::Result<DepthVerdict> verify_every_depth(
     const spec::ast::Pipeline& pipeline, const spec::Source& source,
     const spec::ElaborateOptions& options, const VerifyOptions& verify_options = {});
+
+// The same with the answers of `use`, of SolverUse::asking(): what is proved follows from those
+// that are unsat, so that whoever confirms these has confirmed the proof. Small depths are not
+// judged by themselves.
+[[nodiscard]] spec::Result<DepthVerdict> derive_every_depth(const spec::ast::Pipeline& pipeline,
+                                                            const spec::Source& source,
+                                                            const spec::ElaborateOptions& options,
+                                                            const SolverUse& use);
 
 }  // namespace ripeline::verify

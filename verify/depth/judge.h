@@ -18,7 +18,7 @@ namespace ripeline::verify::depth {
 // Of `dispatch ready`.
 class ReadyDepth {
  public:
-  ReadyDepth(const Shape& shape, std::uint64_t steps, Fault fault);
+  ReadyDepth(const Shape& shape, const SolverUse& use, Fault fault);
   [[nodiscard]] Finding deadlock();
   [[nodiscard]] Finding memory();
 
@@ -27,7 +27,7 @@ class ReadyDepth {
   [[nodiscard]] std::string not_kept_by(const Family& lane);
 
   const Shape& shape_;
-  std::uint64_t steps_;
+  SolverUse use_;
   Fault fault_;
   std::string problem_;  // why nothing is proved by the invariant
 };
@@ -35,14 +35,14 @@ class ReadyDepth {
 // Of `dispatch in order`: each rank stands at a place of its order, as in verify/cuts.cpp.
 class OrderDepth {
  public:
-  OrderDepth(const Shape& shape, std::uint64_t steps, Fault fault);
+  OrderDepth(const Shape& shape, const SolverUse& use, Fault fault);
   [[nodiscard]] Finding once();
   [[nodiscard]] Finding deadlock();
   [[nodiscard]] Finding memory();
 
  private:
   const Shape& shape_;
-  std::uint64_t steps_;
+  SolverUse use_;
   Fault fault_;
   Finding once_;
 };
@@ -60,11 +60,11 @@ struct Start {
 
 // What the elaborator checks at one depth, for all of them: lanes that are needed exist, amounts
 // fit. A sentence, or nothing.
-[[nodiscard]] std::string not_well_formed(const Shape& shape, std::uint64_t steps);
+[[nodiscard]] std::string not_well_formed(const Shape& shape, const SolverUse& use);
 
 // The terms of the shape mean, with the ranks of this program, what verify/counters.h makes of the
 // program; and so do its range, its order and its assertions. A sentence that says what does not.
 [[nodiscard]] std::string disagreement(const Shape& shape, const spec::Program& program,
-                                       std::uint64_t steps, Fault fault);
+                                       const SolverUse& use, Fault fault);
 
 }  // namespace ripeline::verify::depth

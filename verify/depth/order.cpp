@@ -92,9 +92,9 @@ Finding not_asked() {
 
 }  // namespace
 
-OrderDepth::OrderDepth(const Shape& shape, std::uint64_t steps, Fault fault)
-    : shape_(shape), steps_(steps), fault_(fault) {
-  DepthTerms terms(shape_, steps_, fault_);
+OrderDepth::OrderDepth(const Shape& shape, const SolverUse& use, Fault fault)
+    : shape_(shape), use_(use), fault_(fault) {
+  DepthTerms terms(shape_, use_, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   const Term zero = solver.number(0);
@@ -128,7 +128,7 @@ Finding OrderDepth::once() { return once_; }
 
 Finding OrderDepth::deadlock() {
   if (once_.outcome != Outcome::proved) return not_asked();
-  DepthTerms terms(shape_, steps_, fault_);
+  DepthTerms terms(shape_, use_, fault_);
   Places places(terms, fault_);
   Solver& solver = terms.solver();
   const Term left = solver.integer("left");
@@ -183,7 +183,7 @@ Finding OrderDepth::deadlock() {
 
 Finding OrderDepth::memory() {
   if (once_.outcome != Outcome::proved) return not_asked();
-  DepthTerms terms(shape_, steps_, fault_);
+  DepthTerms terms(shape_, use_, fault_);
   Places places(terms, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");

@@ -25,8 +25,8 @@ Term broken(DepthTerms& terms, Term rank) { return !terms.solver().all_of(terms.
 
 }  // namespace
 
-ReadyDepth::ReadyDepth(const Shape& shape, std::uint64_t steps, Fault fault)
-    : shape_(shape), steps_(steps), fault_(fault) {
+ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, Fault fault)
+    : shape_(shape), use_(use), fault_(fault) {
   problem_ = inexact_reason(shape);
   if (problem_.empty()) problem_ = not_inductive();
 }
@@ -34,7 +34,7 @@ ReadyDepth::ReadyDepth(const Shape& shape, std::uint64_t steps, Fault fault)
 // Before the first task, and by every start: of one lane at one rank, asked of the facts at any
 // other rank.
 std::string ReadyDepth::not_inductive() {
-  DepthTerms terms(shape_, steps_, fault_);
+  DepthTerms terms(shape_, use_, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   terms.set_counts([&](const Family&, Term) { return solver.number(0); });
@@ -48,7 +48,7 @@ std::string ReadyDepth::not_inductive() {
 }
 
 std::string ReadyDepth::not_kept_by(const Family& lane) {
-  DepthTerms terms(shape_, steps_, fault_);
+  DepthTerms terms(shape_, use_, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   const Term start = solver.integer("start");
@@ -71,7 +71,7 @@ std::string ReadyDepth::not_kept_by(const Family& lane) {
 Finding ReadyDepth::deadlock() {
   if (!problem_.empty()) return {.method = "depth", .reason = problem_};
   for (const bool more : {false, true}) {
-    DepthTerms terms(shape_, steps_, fault_);
+    DepthTerms terms(shape_, use_, fault_);
     Solver& solver = terms.solver();
     const Term left = solver.integer("left");
     ExtremalStages stages(terms, more);
@@ -101,7 +101,7 @@ Finding ReadyDepth::deadlock() {
 Finding ReadyDepth::memory() {
   if (!problem_.empty()) return {.method = "depth", .reason = problem_};
   // The guards keep to the capacities.
-  DepthTerms terms(shape_, steps_, fault_);
+  DepthTerms terms(shape_, use_, fault_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   std::vector<Start> starts;

@@ -25,8 +25,8 @@ Expr times(std::int64_t factor, Expr expr) {
 class ShapeReader {
  public:
   ShapeReader(const ast::Pipeline& pipeline, const spec::ElaborateOptions& options,
-              const spec::Program& sample, std::uint64_t steps)
-      : pipeline_(pipeline), options_(options), sample_(sample), algebra_(sample.ranks, steps) {}
+              const spec::Program& sample, const SolverUse& use)
+      : pipeline_(pipeline), options_(options), sample_(sample), algebra_(sample.ranks, use) {}
 
   std::variant<Shape, Problem> read() {
     shape_.least_ranks = sample_.ranks;
@@ -397,8 +397,8 @@ class ShapeReader {
 
 std::variant<Shape, Problem> read_shape(const ast::Pipeline& pipeline,
                                         const spec::ElaborateOptions& options,
-                                        const spec::Program& sample, std::uint64_t steps) {
-  return ShapeReader(pipeline, options, sample, steps).read();
+                                        const spec::Program& sample, const SolverUse& use) {
+  return ShapeReader(pipeline, options, sample, use).read();
 }
 
 }  // namespace ripeline::verify::depth

@@ -17,6 +17,7 @@
 #include "spec/ast.h"
 #include "spec/elaborate.h"
 #include "spec/program.h"
+#include "verify/solver.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify::depth {
@@ -97,7 +98,7 @@ struct Shape {
 [[nodiscard]] std::variant<Shape, Problem> read_shape(const spec::ast::Pipeline& pipeline,
                                                       const spec::ElaborateOptions& options,
                                                       const spec::Program& sample,
-                                                      std::uint64_t steps);
+                                                      const SolverUse& use);
 
 // Why counts of ended tasks do not say which may start (verify/counters.h); empty if they do.
 [[nodiscard]] std::string inexact_reason(const Shape& shape);

@@ -11,8 +11,8 @@ namespace ripeline::verify::depth {
 
 namespace ast = spec::ast;
 
-DepthTerms::DepthTerms(const Shape& shape, std::uint64_t steps, Fault fault)
-    : shape_(shape), fault_(fault), solver_(steps) {
+DepthTerms::DepthTerms(const Shape& shape, const SolverUse& use, Fault fault)
+    : shape_(shape), fault_(fault), solver_(use) {
   ranks_ = solver_.integer("ranks");
   microbatches_ = solver_.integer("microbatches");
   const Term zero = solver_.number(0);

@@ -34,7 +34,7 @@ class DepthTerms {
  public:
   using Counts = std::function<Term(const Family&, Term rank)>;
 
-  DepthTerms(const Shape& shape, std::uint64_t steps, Fault fault);
+  DepthTerms(const Shape& shape, const SolverUse& use, Fault fault);
 
   [[nodiscard]] Solver& solver() { return solver_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }

@@ -5,6 +5,8 @@
 
 #include "spec/parse.h"
 #include "spec/print.h"
+#include "verify/evidence/depth_evidence.h"
+#include "verify/evidence/order_graph.h"
 #include "verify/evidence/sha256.h"
 #include "verify/internal.h"
 #include "verify/report.h"
@@ -58,15 +60,39 @@ std::string slug(const std::string& name) {
   return text;
 }
 
+// What the program is made from: its tree, and the one file that is read of those that its orders
+// name.
+void add_sources(const spec::Source& source, const spec::ElaborateOptions& options,
+                 const Program& program, Files& files) {
+  const auto tree = spec::parse(source);
+  files[kProgramFile] = spec::print(tree.value());
+  for (const spec::Order& order : program.orders) {
+    std::string why;
+    if (order.rows.empty()) continue;
+    files[kOrderFile] = options.read_file(*order.file, why).value_or("");
+  }
+}
+
+void add_manifest(Json manifest, const Verdict& verdict, const std::string& tool, Files& files) {
+  Json reasons = Json::object();
+  for (const Obligation& o : verdict.obligations) {
+    if (!o.reason.empty()) reasons[o.name] = o.reason;
+  }
+  manifest["unchecked"] = {
+      {"ripeline", tool}, {"solver", verdict.solver}, {"reasons", std::move(reasons)}};
+  files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 // In the form of `verify --format json`, so that whoever replays those replays this.
 std::string run_file(const Program& program, const Json& obligation) {
   const Json& run = obligation.at("counterexample");
-  const Json file = {{"schema", "ripeline.run/1"},
-                     {"hash", spec::hash_text(program.hash)},
-                     {"obligations", Json::array({{{"name", obligation.at("name")},
-                                                   {"counterexample",
-                                                    {{"microbatches", run.at("microbatches")},
-                                                     {"events", run.at("events")}}}}})}};
+  Json counterexample = {{"microbatches", run.at("microbatches")}, {"events", run.at("events")}};
+  if (run.contains("members")) counterexample["members"] = run.at("members");
+  const Json file = {
+      {"schema", "ripeline.run/1"},
+      {"hash", spec::hash_text(program.hash)},
+      {"obligations",
+       Json::array({{{"name", obligation.at("name")}, {"counterexample", counterexample}}})}};
   return file.dump(1) + "\n";
 }
 
@@ -90,10 +116,16 @@ std::string graph_path(int microbatches) {
 }
 std::string run_path(const std::string& obligation) { return "runs/" + obligation + ".json"; }
 
-Files derived_files(const std::string& program_text, const Program& /*program*/,
-                    const std::vector<Claim>& claims, const Evidence& evidence) {
+std::vector<std::string> source_paths(const Program& program) {
+  std::vector<std::string> paths = {kProgramFile};
+  const bool reads = std::any_of(program.orders.begin(), program.orders.end(),
+                                 [](const spec::Order& order) { return !order.rows.empty(); });
+  if (reads) paths.emplace_back(kOrderFile);
+  return paths;
+}
+
+Files derived_files(const std::vector<Claim>& claims, const Evidence& evidence) {
   Files files;
-  files["program.ripe"] = program_text;
   if (!evidence.invariant.empty()) {
     std::string& text = files["invariant.txt"];
     for (const std::string& fact : evidence.invariant) text += fact + "\n";
@@ -133,7 +165,8 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
   }
   Json states = Json::array();
   for (const Exploration& e : evidence.explorations) {
-    states.push_back({{"obligation", e.obligation}, {"microbatches", e.microbatches}});
+    states.push_back(
+        {{"obligation", e.obligation}, {"microbatches", e.microbatches}, {"members", e.members}});
   }
   Json runs = Json::array();
   for (const Claim& c : statement.claims) {
@@ -146,18 +179,23 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
   for (const auto& [path, content] : files) {
     if (path != kManifest) hashes[path] = sha256(content);
   }
+  Json depth;
+  if (statement.depth) {
+    depth = {{"least_ranks", statement.depth->least_ranks}, {"answers", statement.depth->answers}};
+  }
   return {{"schema", "ripeline.certificate/1"},
+          {"every_depth", std::move(depth)},
           {"program",
            {{"name", program.name},
             {"hash", spec::hash_text(program.hash)},
-            {"file", "program.ripe"},
+            {"files", source_paths(program)},
             {"defines", std::move(defines)},
             {"dispatch", statement.options.dispatch},
             {"params", std::move(params)},
             {"microbatches", range_text(program.microbatches)}}},
           {"verdict", name_of(worst_of(statement.claims))},
           {"obligations", std::move(obligations)},
-          {"assumptions", assumptions_of(program)},
+          {"assumptions", statement.depth ? statement.depth->assumptions : assumptions_of(program)},
           {"queries", std::move(queries)},
           {"graphs", std::move(graphs)},
           {"states", std::move(states)},
@@ -170,22 +208,34 @@ Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& o
                      const Program& program, const Verdict& verdict, const std::string& tool) {
   const Statement statement{options, claims_of(program, verdict)};
   const Evidence evidence = evidence_for(program, statement.claims);
-  const auto tree = spec::parse(source);
-  Files files = derived_files(spec::print(tree.value()), program, statement.claims, evidence);
+  Files files = derived_files(statement.claims, evidence);
+  add_sources(source, options, program, files);
   for (const GraphEvidence& g : evidence.graphs) {
     files[graph_path(g.microbatches)] += graph_witness(program, g.microbatches);
   }
   const Json report = report_json(program, source, verdict);
-  Json reasons = Json::object();
   for (const Json& o : report.at("obligations")) {
     const std::string path = run_path(o.at("name").get<std::string>());
     if (files.count(path) > 0) files[path] = run_file(program, o);
-    if (o.contains("reason")) reasons[o.at("name").get<std::string>()] = o.at("reason");
   }
-  Json manifest = manifest_of(statement, program, evidence, files);
-  manifest["unchecked"] = {
-      {"ripeline", tool}, {"solver", verdict.solver}, {"reasons", std::move(reasons)}};
-  files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  add_manifest(manifest_of(statement, program, evidence, files), verdict, tool, files);
+  return files;
+}
+
+Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
+                     const spec::ElaborateOptions& options, const DepthVerdict& depth,
+                     const std::string& tool, std::uint64_t solver_steps) {
+  Statement statement{options, claims_of(depth.sample, depth.verdict)};
+  const auto evidence =
+      depth_evidence(tree, source, options, [&](std::size_t, const std::string& smtlib) {
+        return solve(smtlib, solver_steps) == Answer::unsat;
+      });
+  statement.depth = {depth.verdict.every_rank_from.value_or(1), evidence.value().answers,
+                     depth.verdict.assumptions};
+  const Evidence found = evidence_for(evidence.value(), statement.claims);
+  Files files = derived_files(statement.claims, found);
+  add_sources(source, options, depth.sample, files);
+  add_manifest(manifest_of(statement, depth.sample, found, files), depth.verdict, tool, files);
   return files;
 }
 

@@ -45,10 +45,11 @@ struct GraphEvidence {
   bool run = false;    // claimed: a run in that order keeps to what memory claims
 };
 
-// All states of one microbatch count, for a claim of method `states`.
+// All states of one microbatch count, for a claim of method `states` or `members`.
 struct Exploration {
   std::string obligation;
   int microbatches = 0;
+  int members = 1;  // of each rank; of method `members` those of the program
 };
 
 struct Evidence {
@@ -60,9 +61,5 @@ struct Evidence {
   std::vector<std::string> gaps;  // sentences
 };
 [[nodiscard]] Evidence evidence_for(const spec::Program& program, const std::vector<Claim>& claims);
-
-// What the writer of a certificate adds to a graph's text: an `order` line, or the longest run
-// there is, and a `cycle` line if there is a cycle.
-[[nodiscard]] std::string graph_witness(const spec::Program& program, int microbatches);
 
 }  // namespace ripeline::verify

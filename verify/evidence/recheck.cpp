@@ -7,6 +7,7 @@
 
 #include "spec/parse.h"
 #include "spec/print.h"
+#include "verify/evidence/depth_evidence.h"
 #include "verify/evidence/recheck_graph.h"
 #include "verify/evidence/recheck_replay.h"
 #include "verify/evidence/sha256.h"
@@ -130,6 +131,14 @@ class Recheck {
       if (*outcome == Outcome::refuted) claim.microbatches = o.at("microbatches").get<int>();
       statement_.claims.push_back(std::move(claim));
     }
+    if (const Json& depth = given_.at("every_depth"); !depth.is_null()) {
+      statement_.depth = {
+          depth.at("least_ranks").get<int>(), depth.at("answers").get<std::string>(), {}};
+      report_.every_rank_from = statement_.depth->least_ranks;
+      if (statement_.options.defines.count("ranks") > 0) {
+        return reject(kManifest, "it is of every number of ranks and sets `ranks`");
+      }
+    }
     report_.verdict = worst_of(statement_.claims);
     checked(fmt::format("claims {}", name_of(report_.verdict)));
   }
@@ -151,31 +160,54 @@ class Recheck {
   }
 
   void program() {
-    const auto file = files_.find("program.ripe");
-    if (file == files_.end()) return reject("program.ripe", "the file is missing");
-    const spec::Source source{"program.ripe", file->second};
+    const auto file = files_.find(kProgramFile);
+    if (file == files_.end()) return reject(kProgramFile, "the file is missing");
+    const spec::Source source{kProgramFile, file->second};
     const auto tree = spec::parse(source);
-    if (!tree.ok()) return reject("program.ripe", "it does not parse");
+    if (!tree.ok()) return reject(kProgramFile, "it does not parse");
     if (spec::print(tree.value()) != source.text) {
-      return reject("program.ripe", "it is not in the canonical layout");
+      return reject(kProgramFile, "it is not in the canonical layout");
     }
-    auto compiled = spec::elaborate(tree.value(), source, statement_.options);
+    // Of a program's orders at most one is read, whatever the file was called.
+    statement_.options.read_file = [this](const std::string&, std::string& why) {
+      const auto order = files_.find(kOrderFile);
+      why = fmt::format("{} is missing", kOrderFile);
+      return order == files_.end() ? std::nullopt : std::optional(order->second);
+    };
+    const auto compiled = statement_.depth
+                              ? derive_depth(tree.value(), source)
+                              : spec::elaborate(tree.value(), source, statement_.options);
     if (!compiled.ok()) {
-      return reject("program.ripe", "it is in error: " + compiled.errors().front().message);
+      return reject(kProgramFile, "it is in error: " + compiled.errors().front().message);
     }
-    program_ = std::move(compiled).value();
+    program_ = compiled.value();
     const std::string hash = spec::hash_text(program_->hash);
     if (report_.hash != hash) {
-      return reject("program.ripe",
+      return reject(kProgramFile,
                     fmt::format("its hash is {}, the certificate's {}", hash, report_.hash));
     }
     checked("hash " + hash);
   }
 
+  // What follows for every number of ranks if each answer is as the certificate says; those that
+  // matter are asked for, in the last step.
+  spec::Result<Program> derive_depth(const spec::ast::Pipeline& tree, const spec::Source& source) {
+    EveryDepth& given = *statement_.depth;
+    auto depth = depth_evidence(
+        tree, source, statement_.options, [&](std::size_t number, const std::string&) {
+          return number < given.answers.size() && given.answers[number] == 'u';
+        });
+    if (!depth.ok()) return depth.errors();
+    depth_ = std::move(depth).value();
+    const Verdict& derived = depth_->derived.verdict;
+    given = {derived.every_rank_from.value_or(1), depth_->answers, derived.assumptions};
+    return depth_->derived.sample;
+  }
+
   // The peaks of the memory claim need the program's pools.
   bool read_peaks() {
     Claim& memory = statement_.claims[3];
-    if (memory.outcome != Outcome::proved) return true;
+    if (memory.outcome != Outcome::proved || statement_.depth) return true;
     std::map<int, std::size_t> next;
     const Json& obligation = given_.at("obligations").at(3);
     const Json& peak = obligation.contains("peak") ? obligation.at("peak") : Json::object();
@@ -198,9 +230,10 @@ class Recheck {
   void obligations() {
     if (!read_peaks())
       return reject(kManifest, "the peaks are not those of the program's resources");
-    evidence_ = evidence_for(*program_, statement_.claims);
-    const Files derived =
-        derived_files(files_.at("program.ripe"), *program_, statement_.claims, evidence_);
+    evidence_ = depth_ ? evidence_for(*depth_, statement_.claims)
+                       : evidence_for(*program_, statement_.claims);
+    Files derived = derived_files(statement_.claims, evidence_);
+    for (const std::string& path : source_paths(*program_)) derived[path] = files_.at(path);
     for (const auto& [path, content] : derived) {
       const auto file = files_.find(path);
       if (file == files_.end()) return reject(path, "the claims need this file, and it is missing");
@@ -245,6 +278,9 @@ class Recheck {
         if (!run.ok()) return reject(path, run.errors().front().message);
         if (run.value().microbatches != claim.microbatches) {
           return reject(path, "it has another count of microbatches than is claimed");
+        }
+        if (run.value().members != program_->tensor_parallel.members) {
+          return reject(path, "it has another number of members than the program");
         }
         problem = replay_run(*program_, claim, run.value().events);
       }
@@ -328,6 +364,7 @@ class Recheck {
   Json given_;
   Statement statement_;
   std::optional<Program> program_;
+  std::optional<DepthEvidence> depth_;  // of every number of ranks
   Evidence evidence_;
 };
 

@@ -3,7 +3,8 @@
 // Steps, each of which may reject it:
 //   manifest     it is a certificate, and says no more than it can
 //   files        the folder has exactly the files that the manifest lists, with their hashes
-//   program      program.ripe elaborates to the program whose hash the certificate gives
+//   program      program.ripe elaborates to the program whose hash the certificate gives; of every
+//                number of ranks, those with few do
 //   obligations  the questions are derived again from program and claims: the certificate has
 //                exactly these, byte for byte
 //   runs         spec::Machine makes the run of each refutation
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,7 @@ struct RecheckReport {
   std::string program;
   std::string hash;
   Outcome verdict = Outcome::unknown;  // what is claimed
+  std::optional<int> every_rank_from;  // of every number of ranks from this up
   std::vector<RecheckStep> steps;      // up to the first that failed
 };
 

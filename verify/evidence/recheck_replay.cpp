@@ -1,17 +1,20 @@
 #include "verify/evidence/recheck_replay.h"
 
 #include <deque>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "spec/group.h"
 #include "verify/judges.h"
 
 namespace ripeline::verify {
 
 using spec::Event;
+using spec::GroupMachine;
 using spec::Machine;
 using spec::Program;
 
@@ -55,10 +58,12 @@ class OrderReplay {
     const auto [lane, m] = it->second;
     hand_over();
     for (const int edge : at(program_.lanes, lane).edges) {
+      while (!at(state_.queues, edge).empty() && arrive(edge, at(state_.queues, edge).front())) {
+      }
       const auto [first, last] =
           program_.needed(at(program_.edges, edge), m, machine_.microbatches());
       for (int needed = first; needed < last; ++needed) {
-        take({.what = Event::Do::arrive, .lane = lane, .microbatch = needed, .edge = edge});
+        arrive(edge, needed);
       }
     }
     return take({.what = Event::Do::start, .lane = lane, .microbatch = m});
@@ -92,6 +97,11 @@ class OrderReplay {
     }
   }
 
+  bool arrive(int edge, int microbatch) {
+    const int lane = at(program_.edges, edge).consumer;
+    return take({.what = Event::Do::arrive, .lane = lane, .microbatch = microbatch, .edge = edge});
+  }
+
   bool take(const Event& event) {
     if (!machine_.is_enabled(state_, event, Machine::Chooser::any)) return false;
     machine_.step(state_, event);
@@ -104,7 +114,17 @@ class OrderReplay {
   std::unordered_map<std::string, Task> tasks_;
 };
 
-// What tells two states apart: all else follows from it when any choice is open.
+// Slots only keep ranks from going on, and what a rank holds depends on how far it has gone.
+Program without_bounded_links(Program program) {
+  for (spec::Edge& edge : program.edges) {
+    edge.inbox = -1;
+    edge.fifo = false;
+  }
+  program.inboxes.clear();
+  return program;
+}
+
+// What tells two states of a member apart: all else follows from it when any choice is open.
 std::string key_of(const Machine::State& state) {
   std::string key;
   key.reserve(state.tasks.size() + state.messages.size());
@@ -117,6 +137,57 @@ std::string key_of(const Machine::State& state) {
   return key;
 }
 
+// Of a group also what was agreed on and not started everywhere, and the turns of hints, which
+// members vote by. Members are interchangeable, but for a leader.
+std::string key_of(const Program& program, const GroupMachine::State& state) {
+  std::vector<std::string> members;
+  for (const Machine::State& own : state.members) {
+    members.push_back(key_of(own));
+    if (state.members.size() == 1) return members.front();
+    for (const int position : own.position) members.back() += std::to_string(position) + ",";
+    for (const auto& hint : own.hints) members.back() += std::to_string(hint.round) + ",";
+  }
+  const bool leads = program.tensor_parallel.agree == spec::Agree::leader;
+  std::sort(members.begin() + (leads ? 1 : 0), members.end());
+  std::string key;
+  for (const std::string& member : members) key += member + '|';
+  for (std::size_t engine = 0; engine < state.agreed.size(); ++engine) {
+    const std::vector<spec::OrderTask>& log = state.agreed[engine];
+    std::size_t everywhere = log.size();  // so many have been started
+    for (const Machine::State& own : state.members) {
+      everywhere = std::min(everywhere, static_cast<std::size_t>(own.position[engine]));
+    }
+    for (std::size_t i = everywhere; i < log.size(); ++i) {
+      key += std::to_string(log[i].lane) + "." + std::to_string(log[i].microbatch) + ",";
+    }
+    key += ';';
+  }
+  return key;
+}
+
+// Two members have started different tasks with collectives as the n-th of an engine.
+bool members_part(const Program& program, const std::vector<Event>& events) {
+  std::map<std::pair<std::size_t, int>, std::vector<Task>> issued;  // by engine and member
+  for (const Event& event : events) {
+    if (event.what != Event::Do::start) continue;
+    const spec::Lane& lane = at(program.lanes, event.lane);
+    if (lane.collectives == 0) continue;
+    issued[{spec::engine_index(lane.rank, lane.engine), event.member}].push_back(
+        {event.lane, event.microbatch});
+  }
+  for (const auto& [one, tasks] : issued) {
+    for (const auto& [other, others] : issued) {
+      const std::size_t both = std::min(tasks.size(), others.size());
+      if (one.first != other.first) continue;
+      if (!std::equal(tasks.begin(), tasks.begin() + static_cast<std::ptrdiff_t>(both),
+                      others.begin())) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string replay_run(const Program& program, const Claim& claim,
@@ -125,20 +196,24 @@ std::string replay_run(const Program& program, const Claim& claim,
   if (!has_meaning(program, microbatches)) {
     return fmt::format("the program cannot run with {} microbatches", microbatches);
   }
-  const Machine machine(program, microbatches);
-  Machine::State state = machine.initial();
+  const GroupMachine machine(program, microbatches, program.tensor_parallel.members);
+  GroupMachine::State state = machine.initial();
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!machine.is_enabled(state, events[i], Machine::Chooser::dispatch)) {
-      return fmt::format("event {}, {}, cannot happen then", i + 1, machine.describe(events[i]));
+      return fmt::format("event {}, {}, cannot happen then", i + 1,
+                         machine.member().describe(events[i]));
     }
     machine.step(state, events[i]);
   }
   if (claim.obligation == "deadlock") {
     return machine.stuck(state) ? "" : "the program does not stick at its end";
   }
+  if (claim.obligation == "collectives") {
+    return members_part(program, events) ? "" : "all members issue the same collectives";
+  }
   const bool starts = !events.empty() && events.back().what == Event::Do::start;
   const Goal goal = goal_of_assertions(program, microbatches);
-  if (starts && above(goal.bounds, state) >= 0) return {};
+  if (starts && above(goal.bounds, at(state.members, events.back().member)) >= 0) return {};
   return "no assertion is broken at its end";
 }
 
@@ -169,7 +244,8 @@ std::string replay_order(const Program& program, int microbatches,
   if (!has_meaning(program, microbatches)) return "the order has no meaning for this count";
   if (bound_without_value(program, microbatches)) return "a bound has no integer value";
   const Goal goal = goal_of_assertions(program, microbatches);
-  OrderReplay replay(program, microbatches);
+  const Program unbounded = without_bounded_links(program);
+  OrderReplay replay(finishes ? program : unbounded, microbatches);
   for (const std::string& task : tasks) {
     if (!replay.start(task)) return task + " may not start where the order has it";
     for (const auto* bounds : {&goal.bounds, &peaks}) {
@@ -192,26 +268,28 @@ Visited visit_states(const Program& program, const Exploration& exploration,
   if (bound_without_value(program, exploration.microbatches)) {
     return {"a bound has no integer value", false};
   }
-  const Machine machine(program, exploration.microbatches);
+  const GroupMachine machine(program, exploration.microbatches, exploration.members);
   const Goal goal = goal_of_assertions(program, exploration.microbatches);
   const bool looks_for_stuck = exploration.obligation == "deadlock";
   std::unordered_set<std::string> seen;
-  std::deque<Machine::State> open = {machine.initial()};
-  seen.insert(key_of(open.front()));
+  std::deque<GroupMachine::State> open = {machine.initial()};
+  seen.insert(key_of(program, open.front()));
   while (!open.empty()) {
-    const Machine::State state = std::move(open.front());
+    const GroupMachine::State state = std::move(open.front());
     open.pop_front();
     const auto events = machine.enabled(state, Machine::Chooser::any);
-    if (looks_for_stuck && events.empty() && !machine.done(state)) {
-      return {"a state that sticks is reached", false};
-    }
+    // Members who vote may stick although there is a choice on which all could agree.
+    const bool sticks =
+        events.empty() ? !machine.done(state) : exploration.members > 1 && machine.stuck(state);
+    if (looks_for_stuck && sticks) return {"a state that sticks is reached", false};
     for (const Event& event : events) {
-      Machine::State next = state;
+      GroupMachine::State next = state;
       machine.step(next, event);
-      if (!looks_for_stuck && event.what == Event::Do::start && above(goal.bounds, next) >= 0) {
+      const bool starts = !looks_for_stuck && event.what == Event::Do::start;
+      if (starts && above(goal.bounds, at(next.members, event.member)) >= 0) {
         return {"a start that breaks an assertion is reached", false};
       }
-      if (seen.insert(key_of(next)).second) open.push_back(std::move(next));
+      if (seen.insert(key_of(program, next)).second) open.push_back(std::move(next));
     }
     if (seen.size() > most_states) return {};
   }

@@ -22,7 +22,8 @@ namespace ripeline::verify {
 // Some rank's order is not each task exactly once.
 [[nodiscard]] std::string confirm_not_once(const spec::Program& program, int microbatches);
 
-// Tasks of a committed order, one after another, as far as any can go: to the end where `finishes`.
+// Tasks of a committed order, one after another, as far as any can go: to the end where `finishes`,
+// else as if links had no bounds.
 // No start breaks an assertion or, where `peaks` has a value for the pool, exceeds it.
 [[nodiscard]] std::string replay_order(const spec::Program& program, int microbatches,
                                        const std::vector<std::string>& tasks, bool finishes,

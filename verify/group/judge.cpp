@@ -1,7 +1,5 @@
 #include "verify/group/judge.h"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "verify/group/every_size.h"
@@ -30,7 +28,7 @@ GroupJudge::GroupJudge(const Program& program, const VerifyOptions& options, Fau
       options_(options),
       fault_(fault),
       budget_{options.search_states},
-      alone_(program.dispatch.in_order || program.tensor_parallel.agree == Agree::none) {}
+      conditions_(program) {}
 
 CounterQueries& GroupJudge::queries() {
   if (!queries_) {
@@ -40,25 +38,17 @@ CounterQueries& GroupJudge::queries() {
   return *queries_;
 }
 
-bool GroupJudge::is_governed(const spec::Lane& lane) const {
-  if (alone_) return false;
-  return std::any_of(program_.lanes.begin(), program_.lanes.end(), [&](const spec::Lane& other) {
-    return other.rank == lane.rank && other.engine == lane.engine && other.collectives > 0;
-  });
-}
-
 // --- collectives ---
 
 Finding GroupJudge::collectives() {
-  const bool any = std::any_of(program_.lanes.begin(), program_.lanes.end(),
-                               [](const spec::Lane& lane) { return lane.collectives > 0; });
+  const bool any = conditions_.has_collectives();
   collectives_ = {.span = program_.tensor_parallel.span};
   if (!any || program_.dispatch.in_order) {
     // There are none; or each member issues them as its rank's order lists them.
     collectives_ = {.outcome = Outcome::proved, .method = "structure"};
-  } else if (alone_) {
+  } else if (conditions_.alone()) {
     collectives_ = without_agreement();
-  } else if (const std::string lanes = turns_that_differ(program_); !lanes.empty()) {
+  } else if (const std::string lanes = conditions_.turns_that_differ(); !lanes.empty()) {
     collectives_.reason = lanes;
   } else if (agrees_for_every_size(right_protocol(program_.tensor_parallel.agree),
                                    options_.solver_steps) == Answer::unsat) {
@@ -69,62 +59,13 @@ Finding GroupJudge::collectives() {
   return collectives_;
 }
 
-// A hint in turns counts the starts of all engines of its rank, and members may start those of
-// different engines in different orders.
-std::string GroupJudge::turns_that_differ(const Program& program) const {
-  const spec::Hint& hint = program.dispatch.hint;
-  const bool reads_own_turn = program.tensor_parallel.agree != Agree::leader;
-  if (hint.rule != spec::Hint::Rule::rounds || !reads_own_turn) return {};
-  for (const spec::Lane& a : program.lanes) {
-    for (const spec::Lane& b : program.lanes) {
-      const auto listed = [&](const spec::Lane& lane) {
-        return std::find(hint.ops.begin(), hint.ops.end(), lane.op) != hint.ops.end();
-      };
-      if (a.rank != b.rank || a.engine == b.engine || !listed(a) || !listed(b)) continue;
-      return fmt::format(
-          "The rounds of hint {} count {} and {}, which run on different engines of a rank, so "
-          "members may be at different turns.",
-          hint.name, at(program.ops, a.op).name, at(program.ops, b.op).name);
-    }
-  }
-  return {};
-}
-
 // Without agreement the members are alike if no timing leaves any engine a choice: then each
 // engine's tasks start in one order only.
 bool GroupJudge::never_a_choice() {
   CounterQueries& asked = queries();
-  if (!inductive_ || !doubt_of_pools().text.empty()) return false;
-  Solver& solver = asked.solver();
-  std::vector<Term> choices;
-  const auto may = [&](int lane) {
-    std::vector<Term> guards;
-    for (const Linear& g : at(asked.counters().may, lane)) guards.push_back(asked.not_negative(g));
-    return solver.all_of(guards);
-  };
-  for (int a = 0; a < size_of(program_.lanes); ++a) {
-    const spec::Lane& lane = at(program_.lanes, a);
-    for (int b = a + 1; b < size_of(program_.lanes); ++b) {
-      const spec::Lane& other = at(program_.lanes, b);
-      if (lane.rank != other.rank || lane.engine != other.engine) continue;
-      choices.push_back(solver.all_of({may(a), may(b)}));
-    }
-    if (lane.sequential || lane.once) continue;
-    // Two microbatches of it: two are left, and two have come from each producer.
-    std::vector<Term> two = {may(a)};
-    Linear left;
-    left.add(a, -1).microbatches = 1;
-    left.constant = -2;
-    two.push_back(asked.not_negative(left));
-    for (const int e : lane.edges) {
-      if (at(program_.edges, e).of != spec::Of::same) continue;
-      Linear ahead;
-      ahead.add(at(program_.edges, e).producer, 1).add(a, -1).constant = -2;
-      two.push_back(asked.not_negative(ahead));
-    }
-    choices.push_back(solver.all_of(two));
-  }
-  return solver.check("collectives: a choice", {solver.any_of(choices)}) == Answer::unsat;
+  if (!inductive_ || !conditions_.doubt_of_pools().text.empty()) return false;
+  return asked.solver().check("collectives: a choice", {some_choice(program_, asked)}) ==
+         Answer::unsat;
 }
 
 Finding GroupJudge::without_agreement() {
@@ -136,83 +77,23 @@ Finding GroupJudge::without_agreement() {
 
 // --- from one member to all ---
 
-// What may start on an engine must only grow while the engine starts nothing, and what members
-// start without asking must come to the same in the end.
-GroupJudge::Doubt GroupJudge::doubt_of_pools() const {
-  for (int pool = 0; pool < size_of(program_.pools); ++pool) {
-    if (!at(program_.pools, pool).capacity) continue;
-    std::set<Engine> engines;
-    std::set<int> lanes;
-    bool all_sequential = true;
-    bool governed = true;
-    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-      const spec::Lane& l = at(program_.lanes, lane);
-      for (const spec::Acquire& a : l.acquires) {
-        if (a.pool != pool) continue;
-        engines.insert(l.engine);
-        lanes.insert(lane);
-        all_sequential = all_sequential && (l.sequential || l.once);
-        governed = governed && is_governed(l);
-      }
-    }
-    const spec::Span span = at(program_.resources, at(program_.pools, pool).resource).span;
-    if (engines.size() > 1) {
-      return {fmt::format("{} is acquired on several engines, so what may start at a member may "
-                          "cease to.",
-                          program_.pool_name(pool)),
-              span};
-    }
-    const bool no_choice = alone_ || governed || (lanes.size() == 1 && all_sequential);
-    if (!no_choice) {
-      return {fmt::format("{} is acquired where each member chooses for itself, so members may "
-                          "give it to different tasks.",
-                          program_.pool_name(pool)),
-              span, false, true};
-    }
-  }
-  return {};
-}
-
-// Messages of the edge are sent in the same order at every member and nothing else takes its slots.
-bool GroupJudge::comes_in_one_order(int edge) const {
-  const spec::Edge& e = at(program_.edges, edge);
-  const spec::Lane& producer = at(program_.lanes, e.producer);
-  const bool own =
-      std::none_of(program_.edges.begin(), program_.edges.end(),
-                   [&](const spec::Edge& other) { return other.inbox == e.inbox && &other != &e; });
-  // Without agreement, it has been proved that there is one order.
-  return e.fifo && own && (alone_ || producer.sequential || producer.once || is_governed(producer));
-}
-
 // In no state wait more messages than there are slots.
 bool GroupJudge::always_fits(int inbox) {
   if (program_.dispatch.in_order) return false;
   CounterQueries& asked = queries();
-  if (!inductive_) return false;
-  Linear over;
-  for (const spec::Edge& e : program_.edges) {
-    if (e.inbox != inbox) continue;
-    over.add(e.producer, 1);
-    if (e.of != spec::Of::all) over.add(e.consumer, -1);
-    if (e.of == spec::Of::before) over.constant += 1;
-  }
-  over.constant -= at(program_.inboxes, inbox).slots + 1;
-  return asked.solver().check("deadlock: " + program_.inbox_name(inbox) + " is too small",
-                              {asked.not_negative(over)}) == Answer::unsat;
+  return inductive_ &&
+         asked.solver().check("deadlock: " + program_.inbox_name(inbox) + " is too small",
+                              {more_than_slots(program_, asked, inbox)}) == Answer::unsat;
 }
 
-GroupJudge::Doubt GroupJudge::doubt_of_links() {
-  std::set<int> fits;
-  for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+Doubt GroupJudge::doubt_of_links() {
+  for (const int edge : conditions_.edges_that_must_fit()) {
     const spec::Edge& e = at(program_.edges, edge);
-    if (e.inbox < 0 || fits.contains(e.inbox) || comes_in_one_order(edge)) continue;
-    if (!always_fits(e.inbox)) {
-      return {fmt::format("All messages that wait may be too many for {}, so members may hold "
-                          "different ones.",
-                          program_.inbox_name(e.inbox)),
-              e.span, true, true};
-    }
-    fits.insert(e.inbox);
+    if (always_fits(e.inbox)) continue;
+    return {fmt::format("All messages that wait may be too many for {}, so members may hold "
+                        "different ones.",
+                        program_.inbox_name(e.inbox)),
+            e.span, true, true};
   }
   return {};
 }
@@ -242,19 +123,17 @@ Finding GroupJudge::of_each(Finding of_one) const {
 }
 
 Finding GroupJudge::deadlock(const Finding& of_one) {
-  const bool waits = std::any_of(program_.lanes.begin(), program_.lanes.end(),
-                                 [](const spec::Lane& lane) { return lane.collectives > 0; });
   // Members that share nothing are as many programs of one member.
-  if (of_one.outcome == Outcome::refuted || !waits) return of_each(of_one);
+  if (of_one.outcome == Outcome::refuted || !conditions_.has_collectives()) return of_each(of_one);
   if (collectives_.outcome == Outcome::refuted) {
     if (auto found = waiting_for_each_other()) return *found;
   }
   Doubt doubt{collectives_.reason, collectives_.span};
-  if (collectives_.outcome == Outcome::proved) doubt = doubt_of_pools();
+  if (collectives_.outcome == Outcome::proved) doubt = conditions_.doubt_of_pools();
   if (doubt.text.empty()) doubt = doubt_of_links();
   if (doubt.text.empty()) return of_each(of_one);
   Finding open{.method = of_one.method, .span = doubt.span};
-  if (!alone_ && doubt.is_open) {
+  if (!conditions_.alone() && doubt.is_open) {
     if (doubt.of_links) {
       if (auto found = searched(false)) return *found;
     }

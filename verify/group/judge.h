@@ -14,6 +14,7 @@
 
 #include "spec/group.h"
 #include "verify/counters.h"
+#include "verify/group/conditions.h"
 #include "verify/group/search.h"
 #include "verify/internal.h"
 
@@ -30,21 +31,10 @@ class GroupJudge {
   [[nodiscard]] Finding of_each(Finding of_one) const;
 
  private:
-  // Why members could part although one alone is safe; empty: they cannot.
-  struct Doubt {
-    std::string text;
-    spec::Span span{};
-    bool of_links = false;
-    bool is_open = false;  // visiting every state can still tell (EverySize)
-  };
-  [[nodiscard]] Doubt doubt_of_pools() const;
   [[nodiscard]] Doubt doubt_of_links();
   [[nodiscard]] Finding without_agreement();
-  [[nodiscard]] std::string turns_that_differ(const spec::Program& program) const;
   [[nodiscard]] bool never_a_choice();
   [[nodiscard]] bool always_fits(int inbox);
-  [[nodiscard]] bool comes_in_one_order(int edge) const;
-  [[nodiscard]] bool is_governed(const spec::Lane& lane) const;
   [[nodiscard]] CounterQueries& queries();
   [[nodiscard]] std::optional<Counterexample> lifted(const Counterexample& of_one,
                                                      spec::Machine::Chooser chooser) const;
@@ -58,7 +48,7 @@ class GroupJudge {
   const VerifyOptions& options_;
   Fault fault_;
   Budget budget_;
-  bool alone_ = false;  // no agreement is needed, or none is made
+  GroupConditions conditions_;
   Finding collectives_;
   std::optional<CounterQueries> queries_;
   bool inductive_ = false;

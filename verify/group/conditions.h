@@ -1,0 +1,52 @@
+// GroupConditions: when what is proved of one member holds of a tensor-parallel group.
+//
+// docs/proofs.md, Collectives, has the argument. Those that follow from how the program is written
+// are answered here; the others are questions over the counters of one member, which the judge asks
+// and a certificate writes down. Plain values; the program must outlive it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "verify/counters.h"
+#include "verify/internal.h"
+
+namespace ripeline::verify {
+
+// Why members could part although one alone is safe; empty: they cannot.
+struct Doubt {
+  std::string text;
+  spec::Span span{};
+  bool of_links = false;
+  bool is_open = false;  // visiting every state can still tell (EverySize)
+};
+
+class GroupConditions {
+ public:
+  explicit GroupConditions(const spec::Program& program);
+
+  // No agreement is needed, or none is made.
+  [[nodiscard]] bool alone() const { return alone_; }
+  // Without, members share nothing: they are as many programs of one member.
+  [[nodiscard]] bool has_collectives() const;
+  // Why a hint's turn may differ among members, or nothing.
+  [[nodiscard]] std::string turns_that_differ() const;
+  [[nodiscard]] Doubt doubt_of_pools() const;
+  // Of each inbox whose slots must hold all that can ever wait for them, an edge.
+  [[nodiscard]] std::vector<int> edges_that_must_fit() const;
+
+ private:
+  [[nodiscard]] bool is_governed(const spec::Lane& lane) const;
+  [[nodiscard]] bool comes_in_one_order(int edge) const;
+
+  const spec::Program& program_;
+  bool alone_ = false;
+};
+
+// Within the invariant: some engine has two tasks to choose from.
+[[nodiscard]] Term some_choice(const spec::Program& program, CounterQueries& queries);
+// Within the invariant: more messages wait for the inbox than it has slots.
+[[nodiscard]] Term more_than_slots(const spec::Program& program, CounterQueries& queries,
+                                   int inbox);
+
+}  // namespace ripeline::verify
