@@ -15,6 +15,7 @@ void add_format(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
+void add_emulate(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_why(CLI::App& app, int& exit_code);
 void add_step(CLI::App& app, int& exit_code);

@@ -28,12 +28,11 @@ std::string read_timing(const TimeFlags& flags, simulate::TimingOptions& timing)
   return {};
 }
 
-void add_times(CLI::App& command, TimeFlags& options) {
+void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help) {
   simulate::TimingOptions& timing = options.timing;
   command.add_option("--profile", options.profile,
                      "measured costs and links: a JSON file (docs/formats.md)");
-  command.add_option("--unit", options.unit,
-                     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit");
+  command.add_option("--unit", options.unit, unit_help);
   command.add_option("--latency", timing.latency, "of a message on any link, in the unit")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--bandwidth", timing.bytes_per_second, "of any link, in bytes per second")
@@ -50,9 +49,9 @@ void add_times(CLI::App& command, TimeFlags& options) {
   command.add_option("--seed", timing.seed, "of what is drawn (1)");
 }
 
-trace::Run run_of(const simulate::Timing& timing, int microbatches) {
+trace::Run run_of(const simulate::Timing& timing, int microbatches, trace::Source source) {
   return {.microbatches = microbatches,
-          .source = trace::Source::simulated,
+          .source = source,
           .seed = timing.draws() ? std::optional(timing.seed()) : std::nullopt,
           .unit = timing.unit(),
           .costs = timing.text()};

@@ -16,6 +16,6 @@ if(RIPELINE_RUN_CLANG_TIDY)
   # The pattern leaves out generated files, which lie in the build folder.
   add_custom_target(tidy
     COMMAND "${RIPELINE_RUN_CLANG_TIDY}" -quiet -p "${PROJECT_BINARY_DIR}"
-            "^${PROJECT_SOURCE_DIR}/(core|spec|verify|codegen|trace|simulate|view|runtime|cli|tests|proptests|fuzz|bench|examples)/"
+            "^${PROJECT_SOURCE_DIR}/(core|spec|verify|codegen|trace|simulate|view|runtime|emulate|cli|tests|proptests|fuzz|bench|examples)/"
     VERBATIM)
 endif()

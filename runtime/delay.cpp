@@ -88,6 +88,7 @@ class DelayedTransport final : public Transport {
       Time& last = last_due_[e.message.edge];
       due = last = std::max(last, due);
     }
+    delivery.at = std::max(delivery.at, due);
     held_.emplace(due, std::move(delivery));
   }
 

@@ -1,12 +1,13 @@
 // Work: what a rank's tasks do. The runtime knows when; a Work knows what.
 //
-// One Work serves all stages of one rank; it is called from the rank's thread, one task at a time.
+// One Work serves all stages of one rank; it is called from the rank's thread, one call at a time.
 // Payloads are its own business: what one stage's task returns is what the tasks that need it at
 // other stages get. Failures are statuses; exceptions of user code are caught by the worker and
 // reported with the task.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,8 @@ struct TaskInfo {
   int microbatch = 0;
   int microbatches = 0;
   std::int64_t step = 0;
+  core::Task task = {};     // as the program's facts number it
+  core::Time start{0};      // on the worker's clock
 };
 
 // What a needed task at another stage returned.
@@ -45,6 +48,10 @@ class Work {
   // is left alone when `wanted` is false.
   virtual core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
                            Payload& output) = 0;
+  // For work that goes on by itself when run() has returned, as a kernel on a GPU does: asked after
+  // each run(), it says when on the worker's clock the task ends. Until then its engine is busy and
+  // the worker does other things. Nothing: the task has ended.
+  [[nodiscard]] virtual std::optional<core::Time> ends() const { return std::nullopt; }
 };
 
 }  // namespace ripeline::runtime

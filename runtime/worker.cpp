@@ -6,6 +6,7 @@
 
 #include "core/print.h"
 #include "runtime/duration.h"
+#include "runtime/notice_codec.h"
 
 namespace ripeline::runtime {
 
@@ -14,7 +15,8 @@ using core::Status;
 using core::StatusCode;
 
 Worker::Worker(core::Arbiter& arbiter, Transport& transport, Work& work, WorkerOptions options)
-    : facts_(arbiter.facts()),
+    : arbiter_(arbiter),
+      facts_(arbiter.facts()),
       transport_(transport),
       work_(work),
       options_(std::move(options)),
@@ -31,7 +33,26 @@ Worker::Worker(core::Arbiter& arbiter, Transport& transport, Work& work, WorkerO
   }
 }
 
+// Before a step: what its tasks will take, as far as somebody knows.
+void Worker::tell_costs() {
+  if (options_.costs) {
+    arbiter_.expect(*options_.costs);
+  } else if (!ended_.empty()) {
+    core::Costs costs{.tasks = std::vector<core::Time>(facts_.lanes.size()),
+                      .varying = {},
+                      .links = std::vector<core::Time>(facts_.edges.size()),
+                      .notices = std::vector<core::Time>(facts_.edges.size())};
+    for (std::size_t lane = 0; lane < ended_.size(); ++lane) {
+      if (ended_[lane] > 0) costs.tasks[lane] = took_[lane] / ended_[lane];
+    }
+    arbiter_.expect(costs);
+  }
+  took_.assign(facts_.lanes.size(), core::Time{0});
+  ended_.assign(facts_.lanes.size(), 0);
+}
+
 Status Worker::begin_step(std::int64_t step, int microbatches) {
+  tell_costs();
   if (Status s = executor_.begin_step(step, microbatches, now()); !s.ok()) return s;
   std::vector<Delivery> kept = std::move(later_);
   later_.clear();
@@ -51,43 +72,49 @@ Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
     tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
   }
   if (Status s = begin_step(step, microbatches); !s.ok()) return fail(std::move(s));
-  core::Time last_event = begin;
+  core::Time last_event = now();
   for (;;) {
-    commands_.clear();
-    if (Status s = executor_.poll(now(), commands_); !s.ok()) return fail(std::move(s));
-    bool ran = false;
-    core::Time hold = core::Time::max();
-    for (const Command& command : commands_) {
-      Status s;
-      if (command.kind == Command::Kind::start) {
-        s = run_task(command.task, report);
-        ran = true;
-      } else if (command.kind == Command::Kind::hold_until) {
-        hold = std::min(hold, command.until);
-      } else if (command.kind == Command::Kind::notify) {
-        // Nobody tells the arbiter its costs here, so that it has nothing to say; and a notice may
-        // be lost.
-      } else {
-        s = send(command);
-      }
-      if (!s.ok()) return fail(std::move(s));
-    }
-    if (ran) last_event = now();
-    if (!ran && executor_.step_done()) break;
+    Turn turn;
+    if (Status s = take_turn(turn, report); !s.ok()) return fail(std::move(s));
+    if (turn.ran || !running_.empty()) last_event = now();
+    if (!turn.ran && executor_.step_done()) break;
     const core::Time silent_at = last_event + options_.silence;
-    const core::Time until = ran ? now() : std::min(hold, silent_at);
+    const core::Time until =
+        turn.ran ? now() : std::min({turn.hold, next_end(), silent_at});
     bool received = false;
     if (Status s = receive(std::max(core::Time{0}, until - now()), received); !s.ok()) {
       return fail(std::move(s));
     }
     if (received) last_event = now();
-    if (now() >= last_event + options_.silence) {
+    if (running_.empty() && now() >= last_event + options_.silence) {
       return fail({StatusCode::timeout, "rank " + std::to_string(transport_.rank()) +
                                             " saw nothing happen for " +
                                             seconds_text(options_.silence)});
     }
+    if (Status s = end_tasks(report); !s.ok()) return fail(std::move(s));
   }
   report.duration = now() - begin;
+  return {};
+}
+
+Status Worker::take_turn(Turn& turn, StepReport& report) {
+  commands_.clear();
+  const core::Time asked = now();
+  if (Status s = executor_.poll(asked, commands_); !s.ok()) return s;
+  for (const Command& command : commands_) {
+    Status s;
+    if (command.kind == Command::Kind::start) {
+      const std::size_t before = running_.size();
+      s = run_task(command.task, report);
+      turn.ran = turn.ran || running_.size() == before;
+    } else if (command.kind == Command::Kind::hold_until) {
+      turn.hold = std::min(turn.hold, command.until);
+    } else {
+      s = send(command);
+    }
+    if (!s.ok()) return s;
+  }
+  if (options_.observer != nullptr) options_.observer->polled(asked, executor_, commands_);
   return {};
 }
 
@@ -103,6 +130,13 @@ Status Worker::receive(std::chrono::nanoseconds wait, bool& received) {
 
 Status Worker::accept(Delivery& delivery) {
   const auto& [step, message, sent, signal, ordinal] = delivery.envelope;
+  if (signal == Signal::notice) {
+    if (step != executor_.step()) return {};  // it is of no use any more, or not yet
+    core::Notice notice;
+    if (Status s = decode_notice(delivery, notice); !s.ok()) return s;
+    // What it says counts from when it came.
+    return executor_.noticed(step, notice, std::min(delivery.at, now()));
+  }
   if (step > executor_.step() + 1) {
     later_.push_back(std::move(delivery));
     return {};
@@ -111,13 +145,22 @@ Status Worker::accept(Delivery& delivery) {
   if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
   if (signal == Signal::grant) return executor_.granted(step, message, at);
   if (Status s = executor_.arrived(step, message, at, ordinal); !s.ok()) return s;
-  if (options_.trace != nullptr) options_.trace->message(step, message, sent, at);
+  const core::Time came = std::clamp(delivery.at, std::min(sent, at), at);
+  if (options_.trace != nullptr) options_.trace->message(step, message, sent, came);
+  if (options_.observer != nullptr) options_.observer->arrived(delivery.envelope, came);
   mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
   return {};
 }
 
-// A message, its announcement or its grant.
+// A message, its announcement, its grant, or a notice.
 Status Worker::send(const Command& command) {
+  if (command.kind == Command::Kind::notify) {
+    const Envelope envelope{.step = executor_.step(),
+                            .message = command.notice.message,
+                            .sent = now(),
+                            .signal = Signal::notice};
+    return transport_.send(command.to, envelope, encode_notice(command.notice));
+  }
   const core::Message message = command.message;
   const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(message.edge)];
   Envelope envelope{.step = executor_.step(), .message = message, .sent = now()};
@@ -169,40 +212,75 @@ Status Worker::run_task(core::Task task, StepReport& report) {
   const auto lane_index = static_cast<std::size_t>(task.lane);
   const core::LaneFacts& lane = facts_.lanes[lane_index];
   const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(lane.op)];
+  started_.push_back(task);
+  take_inputs(task);
+  const core::Time begin = now();
   const TaskInfo info{.op = op.name,
                       .kind = op.kind,
                       .stage = lane.stage,
                       .stages = facts_.stages,
                       .microbatch = task.microbatch,
                       .microbatches = microbatches_,
-                      .step = executor_.step()};
-  started_.push_back(task);
-  take_inputs(task);
-  const core::Time begin = now();
-  Payload output;
-  const std::vector<core::EdgeId>& outputs = outputs_of_[lane_index];
+                      .step = executor_.step(),
+                      .task = task,
+                      .start = begin};
+  if (options_.observer != nullptr) options_.observer->started(task, begin);
+  Running run{.task = task, .begin = begin, .end = begin, .output = {}};
   Status status;
   try {
     if (options_.before_task) options_.before_task(task, info);
-    status = work_.run(info, inputs_, !outputs.empty(), output);
+    status = work_.run(info, inputs_, !outputs_of_[lane_index].empty(), run.output);
   } catch (const std::exception& e) {
     status = {StatusCode::failed, e.what()};
   } catch (...) {
     status = {StatusCode::failed, "an exception that is no std::exception"};
   }
-  const core::Time end = now();
   if (!status.ok()) {
     return {status.code(), core::task_name(facts_, task) + " failed: " + status.message()};
   }
-  report.busy += end - begin;
+  if (const auto end = work_.ends()) {
+    run.end = *end;
+    running_.push_back(std::move(run));
+    return {};
+  }
+  run.end = now();
+  return ended(std::move(run), report);
+}
+
+core::Time Worker::next_end() const {
+  core::Time next = core::Time::max();
+  for (const Running& run : running_) next = std::min(next, run.end);
+  return next;
+}
+
+Status Worker::end_tasks(StepReport& report) {
+  while (next_end() <= now()) {
+    const auto first = std::min_element(
+        running_.begin(), running_.end(),
+        [](const Running& a, const Running& b) { return a.end < b.end; });
+    Running run = std::move(*first);
+    running_.erase(first);
+    if (Status s = ended(std::move(run), report); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Worker::ended(Running run, StepReport& report) {
+  const auto lane = static_cast<std::size_t>(run.task.lane);
+  const std::int64_t step = executor_.step();
+  report.busy += run.end - run.begin;
   ++report.tasks;
-  if (options_.trace != nullptr) options_.trace->task(info.step, task, begin, end);
+  took_[lane] += run.end - run.begin;
+  ++ended_[lane];
+  if (options_.trace != nullptr) options_.trace->task(step, run.task, run.begin, run.end);
+  if (options_.observer != nullptr) options_.observer->finished(run.task, run.end);
+  const std::vector<core::EdgeId>& outputs = outputs_of_[lane];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_last = i + 1 == outputs.size();
-    if (facts_.needed_by(outputs[i], task.microbatch, microbatches_) < 0) continue;
-    mailbox_[{info.step, outputs[i], task.microbatch}] = is_last ? std::move(output) : output;
+    if (facts_.needed_by(outputs[i], run.task.microbatch, microbatches_) < 0) continue;
+    mailbox_[{step, outputs[i], run.task.microbatch}] = is_last ? std::move(run.output) : run.output;
   }
-  return executor_.finished(task, end);
+  return executor_.finished(run.task, run.end);
 }
 
 Status Worker::fail(Status status) {

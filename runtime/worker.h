@@ -3,29 +3,57 @@
 // Single-threaded: a task runs to its end in the caller's thread; between tasks the transport is
 // progressed, and the worker blocks in it when nothing may start. Hence the engines of a rank take
 // turns: tasks of copy engines run when the executor starts them, between those of compute, and
-// none runs beside another. What is granted to others leaves before a task, not during it. No wait
-// is longer than `silence`: then step() fails and names what waits for whom.
+// none runs beside another. What is granted to others leaves before a task, not during it. Of a
+// Work whose tasks go on by themselves (Work::ends) none of this holds: engines run beside each
+// other, and messages move meanwhile. No wait is longer than `silence`: then step() fails and names
+// what waits for whom.
+//
+// A hint that waits is told what tasks take, exchanges notices with its neighbours as messages
+// without a payload of the work's, and is asked again when the time has come until which it holds.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "core/costs.h"
 #include "core/executor.h"
+#include "runtime/clock.h"
 #include "runtime/transport/transport.h"
 #include "runtime/work.h"
 #include "trace/record.h"
 
 namespace ripeline::runtime {
 
+// Sees what a worker's rank does, as it does it, on the worker's clock. Called in the worker's
+// thread.
+class WorkerObserver {
+ public:
+  virtual ~WorkerObserver() = default;
+  virtual void arrived(const Envelope& envelope, core::Time at) = 0;  // a message of a task
+  virtual void started(core::Task task, core::Time at) = 0;
+  virtual void finished(core::Task task, core::Time at) = 0;
+  // The executor was asked at `now`, and its commands were carried out.
+  virtual void polled(core::Time now, const core::Executor& executor,
+                      std::span<const core::Command> commands) = 0;
+};
+
 struct WorkerOptions {
   std::chrono::nanoseconds silence = std::chrono::seconds(120);  // the longest wait for any event
   trace::Record* trace = nullptr;                                // borrowed; null: none
   // Called before each task and may sleep: injected compute delays. Null: none.
   std::function<void(core::Task, const TaskInfo&)> before_task;
+  // What tasks and messages take, on the clock: a profile, say, for a hint that waits. Nothing: what
+  // the rank's tasks took on average in the step before, and nothing in the first step.
+  std::optional<core::Costs> costs = std::nullopt;
+  const RankClock* clock = nullptr;    // borrowed; null: the host's
+  WorkerObserver* observer = nullptr;  // borrowed; null: none
 };
 
 struct StepReport {
@@ -48,12 +76,34 @@ class Worker {
   [[nodiscard]] const core::Ledger& ledger() const { return ledger_; }
   // The tasks of the last step in the order in which they started.
   [[nodiscard]] const std::vector<core::Task>& started() const { return started_; }
+  // Who waits for what, as core::Executor says it.
+  [[nodiscard]] std::string waiting(int lines) const { return executor_.waiting(lines); }
 
  private:
   // Of which step, over which edge, for which microbatch.
   using Key = std::tuple<std::int64_t, core::EdgeId, std::int32_t>;
 
+  // A task that goes on by itself.
+  struct Running {
+    core::Task task;
+    core::Time begin{0};
+    core::Time end{0};
+    Payload output;
+  };
+  // What was done with the commands of a poll.
+  struct Turn {
+    bool ran = false;  // a task, to its end
+    core::Time hold = core::Time::max();
+  };
+
+  // Asks the executor once, and carries out what it commands.
+  core::Status take_turn(Turn& turn, StepReport& report);
   core::Status run_task(core::Task task, StepReport& report);
+  core::Status ended(Running run, StepReport& report);
+  // Of the tasks that go on by themselves, those whose time has come.
+  core::Status end_tasks(StepReport& report);
+  [[nodiscard]] core::Time next_end() const;
+  void tell_costs();
   core::Status send(const core::Command& command);
   // The payloads that a task that starts gets.
   void take_inputs(core::Task task);
@@ -61,11 +111,12 @@ class Worker {
   core::Status accept(Delivery& delivery);
   core::Status begin_step(std::int64_t step, int microbatches);
   core::Status fail(core::Status status);
-  // The host's monotonic clock, so that the traces of its ranks fit together.
-  [[nodiscard]] static core::Time now() {
-    return std::chrono::steady_clock::now().time_since_epoch();
+  // Of the host's monotonic clock, so that the traces of its ranks fit together.
+  [[nodiscard]] core::Time now() const {
+    return options_.clock == nullptr ? RankClock::host() : options_.clock->now();
   }
 
+  core::Arbiter& arbiter_;
   const core::ProgramFacts& facts_;
   Transport& transport_;
   Work& work_;
@@ -84,6 +135,9 @@ class Worker {
   std::vector<Delivery>
       later_;  // of steps beyond the next: a rank that needs nothing from this one may be far ahead
   std::vector<Input> inputs_;
+  std::vector<Running> running_;     // at most one of each engine
+  std::vector<core::Time> took_;     // per lane: its tasks of this step, together
+  std::vector<std::int64_t> ended_;  // per lane: in this step
 };
 
 }  // namespace ripeline::runtime

@@ -33,10 +33,10 @@ void IdleWatch::begin_step(int microbatches) {
   }
 }
 
-void IdleWatch::arrived(core::Message message, Time ended, Time sent, Time now) {
+void IdleWatch::arrived(core::Message message, Time ended, Time sent) {
   rows_.arrived(message);
   if (sent <= ended) return;
-  last_arrival_ = now;
+  last_waited_ = true;
   last_ended_ = ended;
   last_sent_ = sent;
 }
@@ -47,7 +47,7 @@ void IdleWatch::finished(core::Task task, Time now) {
   const core::Engine engine = engine_of(task.lane);
   busy_[static_cast<std::size_t>(engine)] = false;
   of(engine).idle = true;
-  of(engine).cause = Cause::unknown;
+  of(engine).cause = Cause::host;
   of(engine).since = now;
 }
 
@@ -66,8 +66,8 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
   --watched.left;
   if (!watched.idle) return;
   watched.idle = false;
-  // What came now and had waited at its sender was waited for.
-  if (watched.cause == Cause::input && last_arrival_ == now) {
+  // What came last and had waited at its sender was waited for.
+  if (watched.cause == Cause::input && last_waited_) {
     const Time from = std::max(watched.since, last_ended_);
     const Time until = std::max(from, last_sent_);
     close(watched, from);
@@ -91,6 +91,7 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
 }
 
 void IdleWatch::look(core::Engine engine, Time now, const Kept& kept) {
+  last_waited_ = false;
   Watched& watched = of(engine);
   if (!watched.idle) return;
   const Cause cause = cause_of(engine, kept);

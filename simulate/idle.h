@@ -2,7 +2,8 @@
 //
 // A diagnosis beside the run, of what core's parts say: ReadyRows which tasks have their needs met,
 // a Ledger whether there is room. An idle interval is cut where its cause changes. Only what lies
-// between an engine's first and last task counts. One thread; memory is taken by begin_step().
+// between an engine's first and last task counts. What lies between an event and the look() that
+// follows it, which is nothing on a virtual clock, is the host's. One thread; memory is taken by begin_step().
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ class IdleWatch {
 
   void begin_step(int microbatches);
   // `ended` is when its producer did; until `sent` it waited at its sender.
-  void arrived(core::Message message, core::Time ended, core::Time sent, core::Time now);
+  void arrived(core::Message message, core::Time ended, core::Time sent);
   void finished(core::Task task, core::Time now);
   // Ends the interval, which goes into `report` and, if there is one, the record.
   void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
@@ -67,8 +68,8 @@ class IdleWatch {
   std::array<bool, core::kEngines> busy_{};
   std::array<std::array<bool, core::kEngines>, core::kEngines>
       feeds_{};  // from, to: within the rank
-  // The message that arrived last, if it waited at its sender.
-  core::Time last_arrival_{-1};
+  // The message that arrived last, if it waited at its sender, and since the last look().
+  bool last_waited_ = false;
   core::Time last_ended_{0};
   core::Time last_sent_{0};
 };

@@ -19,6 +19,7 @@ struct Reported {
   const Timing& timing;
   const RunReport& run;
   const trace::Record& record;  // its tasks: for peaks of what is per stage, tasks and CSV
+  trace::Source source = trace::Source::simulated;
 };
 
 // Per resource the most that each rank held at once, over all its pools of it.

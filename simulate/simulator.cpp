@@ -153,7 +153,7 @@ class Simulator::Impl {
     Rank& rank = *ranks_[at(to)];
     if (rank.watch) {
       const std::size_t producer = at(edge(h.what).producer) * at(microbatches_);
-      rank.watch->arrived(message, ended_[producer + at(h.microbatch)], h.sent, now_);
+      rank.watch->arrived(message, ended_[producer + at(h.microbatch)], h.sent);
     }
     if (options_->record != nullptr) options_->record->message(step_, message, h.sent, now_);
     ++report_.messages;

@@ -25,7 +25,7 @@
 
 namespace ripeline::simulate {
 
-inline constexpr int kCauses = 9;  // of trace::Cause
+inline constexpr int kCauses = 10;  // of trace::Cause
 
 // Of one engine of one rank.
 struct EngineReport {

@@ -60,6 +60,10 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   if (t.unit_.name != plain_unit().name) {
     t.sleep_base_ = options.jitter.sleep.base_ms * 1e6 / static_cast<double>(t.unit_.nanoseconds);
   }
+  if (options.clock) {
+    t.slower_ = static_cast<double>(*options.clock) / static_cast<double>(t.unit_.nanoseconds);
+    t.unit_.nanoseconds = *options.clock;
+  }
   t.draws_ = options.jitter.draws();
   t.has_inputs_ = t.draws_ || (options.profile && !options.profile->inputs.empty());
   for (int m = 0; m < microbatches; ++m) {
@@ -162,7 +166,7 @@ void Timing::set_edge(const Program& program, int id) {
   }
   rate = options_.bytes_per_second.value_or(rate);
   bytes = options_.message_bytes.value_or(bytes);
-  if (rate > 0) edge.transfer = core::Time{std::llround(bytes / rate * 1e9)};
+  if (rate > 0) edge.transfer = core::Time{std::llround(bytes / rate * 1e9 * slower_)};
   const auto measured = options_.profile ? options_.profile->control : std::nullopt;
   edge.control = time(options_.control.value_or(measured.value_or(edge.latency)));
   edge.fixed = time(edge.latency);
@@ -204,7 +208,7 @@ core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[at(ed
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";
-  if (unit_ != plain_unit()) text += fmt::format(", in {}", unit_.name);
+  if (unit_.name != plain_unit().name) text += fmt::format(", in {}", unit_.name);
   if (draws_) text += fmt::format(", drawn with seed {}", options_.seed);
   return text;
 }

@@ -36,6 +36,9 @@ struct TimingOptions {
   std::optional<double> notice;   // notices; nothing: as long as announcements
   Jitter jitter;
   std::uint64_t seed = 1;
+  // How long a duration of 1 is on the run's clock, in nanoseconds, whatever its unit: a run in slow
+  // motion. Nothing: as long as the unit.
+  std::optional<std::int64_t> clock;
 };
 
 class Timing {
@@ -93,6 +96,7 @@ class Timing {
   trace::Unit unit_ = plain_unit();
   bool draws_ = false;
   double sleep_base_ = 0;  // in the unit
+  double slower_ = 1;      // than the unit: the clock
   bool has_inputs_ = false;
   std::vector<double> inputs_;  // per microbatch: what `input` is
   std::vector<Lane> lanes_;

@@ -24,8 +24,9 @@ const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future"
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
 const Names kAllFolders = {"core/",  "spec/",      "verify/",   "codegen/",  "simulate/",
-                           "view/",  "trace/",     "optimise/", "runtime/",  "cli/",
-                           "tests/", "proptests/", "bench/",    "examples/", ""};
+                           "view/",  "trace/",     "optimise/", "runtime/",  "emulate/",
+                           "cli/",   "tests/",     "proptests/", "bench/",   "examples/",
+                           ""};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
 const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
 
@@ -60,9 +61,10 @@ const std::vector<Row>& rows() {
        {"runtime/transport/", "runtime/duration.h", "core/"},
        {"std", "posix", "asio"}},
       {"runtime/torch/", {"runtime/", "core/", "trace/"}, {"std", "posix", "torch"}},
+      {"emulate/", {"emulate/", "simulate/", "runtime/", "core/", "trace/"}, {"std"}, kTorchSide},
       {"cli/",
        {"cli/", "core/", "spec/", "verify/", "codegen/", "simulate/", "view/", "runtime/",
-        "trace/"},
+        "emulate/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
       {"cli/launch_main",

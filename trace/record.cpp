@@ -9,7 +9,7 @@ struct Names {
   const char* word;
   const char* text;
 };
-constexpr std::array<Names, 9> kCauses = {{
+constexpr std::array<Names, 10> kCauses = {{
     {"unknown", "idle"},
     {"input", "no input"},
     {"slot", "no slot"},
@@ -19,6 +19,7 @@ constexpr std::array<Names, 9> kCauses = {{
     {"hold", "held"},
     {"agreement", "no agreement"},
     {"done", "nothing left"},
+    {"host", "host busy"},
 }};
 
 }  // namespace

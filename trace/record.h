@@ -42,6 +42,7 @@ enum class Cause : std::uint8_t {
   hold,       // the hint held the engine idle
   agreement,  // the group had not agreed
   done,       // the rank had no task left for it
+  host,       // the rank's own thread had not come to it
 };
 
 // The whole of an idle interval is cut where its cause changes.

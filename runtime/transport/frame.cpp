@@ -83,12 +83,13 @@ Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_
   Reader from(header.data() + kPrefixBytes);
   const auto kind = from.read<std::uint16_t>();
   if (kind < static_cast<std::uint16_t>(FrameKind::hello) ||
-      kind > static_cast<std::uint16_t>(FrameKind::grant)) {
+      kind > static_cast<std::uint16_t>(FrameKind::notice)) {
     return {StatusCode::invalid, "frame kind " + std::to_string(kind) + ", which there is not"};
   }
   frame.kind = static_cast<FrameKind>(kind);
   frame.envelope.signal = frame.kind == FrameKind::announce ? Signal::announce
                           : frame.kind == FrameKind::grant  ? Signal::grant
+                          : frame.kind == FrameKind::notice ? Signal::notice
                                                             : Signal::data;
   frame.token = from.read<std::uint64_t>();
   frame.program_hash = from.read<std::uint64_t>();

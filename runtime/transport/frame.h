@@ -22,6 +22,7 @@ enum class FrameKind : std::uint16_t {
   abandon,    // the sender stops; step is the status code, the payload its text
   announce,   // a message waits to be granted; no payload
   grant,      // a message may leave, or its slot is free; no payload
+  notice,     // what hints that wait tell each other; 16 bytes
 };
 
 struct Frame {
@@ -33,7 +34,7 @@ struct Frame {
 };
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
-inline constexpr std::uint16_t kFrameVersion = 2;
+inline constexpr std::uint16_t kFrameVersion = 3;
 inline constexpr std::size_t kHeaderBytes = 60;
 using Header = std::array<std::byte, kHeaderBytes>;
 

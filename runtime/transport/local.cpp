@@ -2,6 +2,7 @@
 #include "runtime/transport/local.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -60,7 +61,8 @@ class LocalTransport final : public Transport {
       return {StatusCode::invalid,
               "rank " + std::to_string(rank_) + " cannot send to rank " + std::to_string(to_rank)};
     }
-    of(to_rank).inbox.push_back({envelope, std::move(payload)});
+    const core::Time now = std::chrono::steady_clock::now().time_since_epoch();
+    of(to_rank).inbox.push_back({envelope, std::move(payload), now});
     lock.unlock();  // the woken rank would only wait for it
     of(to_rank).changed.notify_one();
     return {};

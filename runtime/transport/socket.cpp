@@ -34,6 +34,8 @@ FrameKind kind_of(Signal signal) {
       return FrameKind::announce;
     case Signal::grant:
       return FrameKind::grant;
+    case Signal::notice:
+      return FrameKind::notice;
   }
   return FrameKind::data;
 }
@@ -83,11 +85,15 @@ class SocketTransport final : public Transport {
   Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
     if (!failure_.ok()) return failure_;
     if (inbox_.empty() && wait.count() > 0) {
+      io_.poll();
+      waits_ = true;
       run_for(wait, [this] { return !inbox_.empty() || loss_seen_; });
+      waits_ = false;
     } else {
       io_.poll();
     }
     if (loss_seen_) io_.poll();  // others may say why
+    looked_ = Clock::now().time_since_epoch();
     if (inbox_.empty()) return failure_ = loss();
     std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
     inbox_.clear();
@@ -197,7 +203,8 @@ class SocketTransport final : public Transport {
       case FrameKind::data:
       case FrameKind::announce:
       case FrameKind::grant:
-        inbox_.push_back({frame.envelope, std::move(frame.payload)});
+      case FrameKind::notice:
+        inbox_.push_back({frame.envelope, std::move(frame.payload), came(frame.envelope.sent)});
         return;
       case FrameKind::gather:
         gathers_[{frame.envelope.step, from}] = std::move(frame.payload);
@@ -215,6 +222,13 @@ class SocketTransport final : public Transport {
         lose(from, {StatusCode::invalid, "it said hello twice"});
         return;
     }
+  }
+
+  // While the rank waits here, a frame comes when it is read. Else it came since the last look, and
+  // the peer's clock, which is that of this host, says when it left.
+  core::Time came(core::Time sent) const {
+    const core::Time now = Clock::now().time_since_epoch();
+    return waits_ ? now : std::clamp(sent, std::min(looked_, now), now);
   }
 
   void lose(int rank, const Status& why) {
@@ -254,6 +268,8 @@ class SocketTransport final : public Transport {
   std::vector<Delivery> inbox_;
   std::map<std::pair<std::int64_t, int>, Payload> gathers_;  // by call and rank
   std::int64_t calls_ = 0;
+  core::Time looked_{0};  // when the last poll ended
+  bool waits_ = false;    // inside a poll
   bool finishing_ = false;
   bool loss_seen_ = false;
   bool abandoned_ = false;

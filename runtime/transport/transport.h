@@ -22,11 +22,12 @@ namespace ripeline::runtime {
 // Opaque bytes of a tensor or whatever the stages agree on.
 using Payload = std::vector<std::byte>;
 
-// What a message is to its receiver; the last two carry no payload (core/links.h).
+// What a message is to its receiver; announcements and grants carry no payload (core/links.h).
 enum class Signal : std::uint8_t {
   data,      // the message
   announce,  // it waits at its sender to be granted
   grant,     // it may leave, or its slot is free
+  notice,    // what the sender's rank tells of itself (core/notice.h)
 };
 
 struct Envelope {
@@ -42,6 +43,9 @@ struct Envelope {
 struct Delivery {
   Envelope envelope;
   Payload payload;
+  // When it came, on this rank's clock, as near as the transport knows: a rank that was busy is
+  // given it later.
+  core::Time at{0};
 };
 
 class Transport {

@@ -1,0 +1,128 @@
+#include "cli/run_command.h"
+
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output.h"
+#include "cli/pictures.h"
+#include "cli/progress.h"
+#include "simulate/table_arbiter.h"
+#include "trace/write.h"
+#include "verify/verify.h"
+
+namespace ripeline::cli {
+namespace {
+
+std::string as_json(const simulate::Reported& reported, bool tasks, const std::string& more) {
+  std::string text = simulate::report_json(reported, tasks);
+  if (more.empty()) return text;
+  nlohmann::json report = nlohmann::json::parse(text);
+  report.update(nlohmann::json::parse(more));
+  return report.dump(2) + "\n";
+}
+
+}  // namespace
+
+int say_failed(const std::string& what) {
+  std::cerr << "ripeline: " << what << '\n';
+  return bad_input;
+}
+
+std::string notes_of(const Prepared& prepared) {
+  const spec::Program& program = prepared.program();
+  const auto& verdict = prepared.verdict;
+  std::string text;
+  if (program.tensor_parallel.members > 1) {
+    text += "note: the members of a tensor-parallel group run as one\n";
+  }
+  if (verdict && verdict->outcome != verify::Outcome::proved) {
+    text += fmt::format("note: {} is {}; this is one of its runs, and others may end otherwise\n",
+                        program.name,
+                        verdict->outcome == verify::Outcome::refuted ? "refuted" : "not proved");
+  } else if (!verdict) {
+    text += "note: not verified; this is one run, under one timing (--verify judges all)\n";
+  }
+  return text;
+}
+
+int write_run(const RunCommand& command, const simulate::Reported& reported,
+              const std::string& more) {
+  const trace::About about(reported.facts,
+                           run_of(reported.timing, reported.microbatches, reported.source));
+  if (!command.trace.empty()) {
+    trace::Writer writer(command.trace, about);
+    writer.add(reported.record);
+    if (const core::Status s = writer.finish(); !s.ok()) return say_failed(s.message());
+  }
+  if (!command.picture.empty() && !write_picture_of(command.picture, reported)) return bad_input;
+  if (!command.csv.empty() && !write_file(command.csv, simulate::tasks_csv(reported))) {
+    return bad_input;
+  }
+  if (command.format == "json") {
+    std::cout << as_json(reported, command.tasks, more);
+  } else {
+    std::cout << simulate::report_text(reported) << more;
+    if (command.tasks) std::cout << simulate::tasks_csv(reported);
+  }
+  return reported.run.stuck ? refuted : ok;
+}
+
+bool prepare(const RunCommand& command, Prepared& prepared) {
+  prepared.loaded = load(command.file, command.program);
+  if (!prepared.loaded) return false;
+  const spec::Program& program = prepared.program();
+  const auto fail = [](const std::string& what) { return say_failed(what) == ok; };
+  if (!program.microbatches.contains(command.microbatches)) {
+    return fail(fmt::format("{}: {} microbatches are outside the program's range", program.name,
+                            command.microbatches));
+  }
+  if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
+  simulate::TimingOptions options;
+  if (const std::string what = read_timing(command.times, options); !what.empty())
+    return fail(what);
+  const core::Status made =
+      simulate::Timing::make(program, command.microbatches, options, prepared.timing);
+  if (!made.ok()) return fail(made.message());
+  if (command.verify) {
+    const Progress progress("verifying " + program.name);
+    prepared.verdict = verify::verify(program);
+  }
+  const bool proved = prepared.verdict && prepared.verdict->proved.has_value();
+  proved ? prepared.facts.emplace(*prepared.verdict->proved)
+         : prepared.facts.emplace(program, std::vector<std::optional<std::int64_t>>{});
+  return true;
+}
+
+simulate::RunReport simulate_once(const Prepared& prepared, int microbatches,
+                                  trace::Record& record) {
+  const spec::Program& program = prepared.program();
+  const core::ProgramFacts& facts = prepared.facts->facts();
+  simulate::Simulator simulator(facts, [&](int rank) {
+    return std::make_unique<simulate::TableArbiter>(program, facts, rank);
+  });
+  return simulator.run(
+      microbatches, prepared.timing,
+      {.record = &record, .causes = true, .sequential_ops = simulate::sequential_ops(program)});
+}
+
+void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help) {
+  command.add_option("FILE", options.file, kFileHelp)->required();
+  add_program_options(command, options.program);
+  command.add_option("-m,--microbatches", options.microbatches, "microbatches of the step")
+      ->required()
+      ->check(CLI::Range(1, 1'000'000'000));
+  add_times(command, options.times, unit_help);
+  command.add_flag("--verify", options.verify, "judge it first, for every timing");
+  command.add_option("--trace", options.trace,
+                      "write what ran when: a file for chrome://tracing and Perfetto");
+  add_picture(command, options.picture);
+  command.add_option("--csv", options.csv,
+                      "write a line for each task, or - for standard output");
+  command.add_flag("--tasks", options.tasks, "with every task");
+  command.add_option("--format", options.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,57 @@
+// What `simulate` and `emulate` share: their flags, the program with its times, and what is written
+// of a run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <CLI/App.hpp>
+
+#include "cli/input.h"
+#include "cli/time_flags.h"
+#include "simulate/interpreter.h"
+#include "simulate/report.h"
+
+namespace ripeline::cli {
+
+struct RunCommand {
+  std::string file;
+  ProgramOptions program;
+  int microbatches = 0;
+  TimeFlags times;
+  std::string trace;
+  std::string picture;
+  std::string csv;
+  std::string format = "text";
+  bool tasks = false;
+  bool verify = false;
+};
+// `unit_help`: of --unit.
+void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help);
+
+// `ripeline: …` on standard error; the exit code of bad input.
+int say_failed(const std::string& what);
+
+// The program, judged if that was asked for, and its times.
+struct Prepared {
+  std::optional<Loaded> loaded;
+  std::optional<verify::Verdict> verdict;
+  std::optional<simulate::FactsStorage> facts;
+  simulate::Timing timing;
+  [[nodiscard]] const spec::Program& program() const { return loaded->program; }
+};
+// False after it has said why on standard error.
+[[nodiscard]] bool prepare(const RunCommand& command, Prepared& prepared);
+// One run on the virtual clock.
+[[nodiscard]] simulate::RunReport simulate_once(const Prepared& prepared, int microbatches,
+                                                trace::Record& record);
+
+// What standard error says of a run before its output.
+[[nodiscard]] std::string notes_of(const Prepared& prepared);
+// Writes the files and, on standard output, the report; the exit code. `more` comes after the text,
+// or is a member of the object.
+int write_run(const RunCommand& command, const simulate::Reported& reported,
+              const std::string& more = {});
+
+}  // namespace ripeline::cli

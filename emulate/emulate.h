@@ -1,0 +1,54 @@
+// Emulating: the training runtime with tasks and messages that only take their time.
+//
+// Executors, arbiters, workers and transports are those that train. A task occupies its engine
+// without using the CPU, as a kernel on a GPU does: its rank's thread goes on, and sleeps when there
+// is nothing to do, so that many ranks fit on few cores. Times are those of the simulator: one
+// Timing gives both the same draws.
+//
+// Clocks: each task ends exactly its duration after its start, and a message is due exactly its
+// latency after it left. What a timer or a wake-up is late counts for nothing (runtime/clock.h);
+// what a rank's own thread does between an event and what follows from it counts. So errors do not
+// add up, and the difference to the simulator is what scheduling takes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "emulate/log.h"
+#include "simulate/simulator.h"
+#include "simulate/timing.h"
+#include "trace/record.h"
+
+namespace ripeline::emulate {
+
+struct EmulateOptions {
+  core::Time silence = std::chrono::seconds(120);  // a run in which nothing happens for so long sticks
+  bool causes = false;                             // of idle intervals
+  std::vector<int> sequential_ops = {};            // of the program, for the causes
+};
+
+struct Emulated {
+  simulate::RunReport run;   // times from the common start of the ranks
+  trace::Record record;      // tasks by their starts, messages by their arrivals
+  core::Time overshot{0};    // the most by which a rank woke late: not counted
+  core::Time behind{0};      // the most by which a rank saw an event late: counted
+};
+
+// One step, each rank a thread, over transport/local. Blocks until it has ended.
+using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
+[[nodiscard]] Emulated emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
+                               int microbatches, const simulate::Timing& timing,
+                               const EmulateOptions& options);
+
+// One rank's part of it, in this thread; of a run that ends well the transport is not finished yet.
+[[nodiscard]] RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& transport,
+                                   int microbatches, const simulate::Timing& timing,
+                                   core::Time silence);
+
+// What the ranks' parts are together; `ranks` by rank.
+[[nodiscard]] Emulated together(const core::ProgramFacts& facts, int microbatches,
+                                const std::vector<RankRun>& ranks, const EmulateOptions& options);
+
+}  // namespace ripeline::emulate

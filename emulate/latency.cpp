@@ -1,0 +1,102 @@
+#include "emulate/latency.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ripeline::emulate {
+namespace {
+
+constexpr auto kLongestWait = std::chrono::hours(24);
+
+}  // namespace
+
+using core::Status;
+using core::Time;
+using runtime::Delivery;
+using runtime::Envelope;
+using runtime::Payload;
+using runtime::RankClock;
+using runtime::Signal;
+
+LatencyTransport::LatencyTransport(runtime::Transport& inner, const core::ProgramFacts& facts,
+                                   const simulate::Timing& timing, RankClock& clock)
+    : inner_(inner),
+      facts_(facts),
+      timing_(timing),
+      clock_(clock),
+      free_(static_cast<std::size_t>(facts.ranks)),
+      last_(facts.edges.size()) {}
+
+Status LatencyTransport::send(int to_rank, const Envelope& envelope, Payload payload) {
+  return inner_.send(to_rank, envelope, std::move(payload));
+}
+
+Status LatencyTransport::all_gather(const Payload& mine, std::chrono::nanoseconds limit,
+                                    std::vector<Payload>& all) {
+  return inner_.all_gather(mine, limit, all);
+}
+
+Status LatencyTransport::finish(std::chrono::nanoseconds limit) { return inner_.finish(limit); }
+
+void LatencyTransport::abandon(const Status& why) { inner_.abandon(why); }
+
+// What one rank sends another comes here in the order in which it left, so that the way between them
+// is given out as the sender would.
+Time LatencyTransport::due(const Envelope& envelope) {
+  const core::Message message = envelope.message;
+  const auto edge = static_cast<std::size_t>(message.edge);
+  if (edge >= facts_.edges.size()) return envelope.sent;  // the executor refuses it
+  if (envelope.signal == Signal::notice) return envelope.sent + timing_.notice(message.edge);
+  if (envelope.signal != Signal::data) return envelope.sent + timing_.control(message.edge);
+  Time due = envelope.sent + timing_.latency(message);
+  if (const Time transfer = timing_.transfer(message); transfer.count() > 0) {
+    const auto producer = static_cast<std::size_t>(facts_.edges[edge].producer);
+    Time& free = free_[static_cast<std::size_t>(facts_.lanes[producer].rank)];
+    free = std::max(free, envelope.sent) + transfer;
+    due += free - envelope.sent;
+  }
+  if (timing_.fifo()) due = last_[edge] = std::max(due, last_[edge]);
+  return due;
+}
+
+void LatencyTransport::hold(Delivery delivery) {
+  delivery.at = due(delivery.envelope);
+  held_.emplace(delivery.at, std::move(delivery));
+}
+
+void LatencyTransport::release(std::vector<Delivery>& deliveries) {
+  const Time now = clock_.now();
+  while (!held_.empty() && held_.begin()->first <= now) {
+    behind_ = std::max(behind_, now - held_.begin()->first);
+    deliveries.push_back(std::move(held_.begin()->second));
+    held_.erase(held_.begin());
+  }
+}
+
+void LatencyTransport::woke(Time due) {
+  clock_.woke(due);
+  overshot_ = std::max(overshot_, clock_.late());
+}
+
+Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) {
+  const std::size_t before = deliveries.size();
+  const Time idle_since = clock_.now();
+  const Time until = idle_since + std::min<Time>(wait, kLongestWait);
+  for (Time inner_wait{0};;) {
+    arrived_.clear();
+    if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
+    for (Delivery& delivery : arrived_) hold(std::move(delivery));
+    const Time first = held_.empty() ? Time::max() : held_.begin()->first;
+    const Time next = std::max(idle_since, std::min(until, first));
+    if (next <= RankClock::host()) {
+      // The rank did nothing since: it goes on at the time at which it was to.
+      if (next > idle_since) woke(next);
+      release(deliveries);
+      if (deliveries.size() > before || next >= until) return {};
+      continue;
+    }
+    inner_wait = next - RankClock::host();
+  }
+}
+
+}  // namespace ripeline::emulate

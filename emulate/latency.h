@@ -1,0 +1,61 @@
+// LatencyTransport: a transport whose messages take as long as a Timing says, as the rank's clock
+// counts it.
+//
+// Whatever comes is held until it is due: announcements, grants and notices too. A wait ends when
+// something is due or when the caller's time is up, and the clock is put back to that: neither the
+// timer's lateness nor the way through `inner` counts, as long as the rank has not gone on. What is
+// due counts from when it was. Belongs to its rank's thread.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/facts.h"
+#include "runtime/clock.h"
+#include "runtime/transport/transport.h"
+#include "simulate/timing.h"
+
+namespace ripeline::emulate {
+
+class LatencyTransport final : public runtime::Transport {
+ public:
+  // All are borrowed.
+  LatencyTransport(runtime::Transport& inner, const core::ProgramFacts& facts,
+                   const simulate::Timing& timing, runtime::RankClock& clock);
+
+  [[nodiscard]] int rank() const override { return inner_.rank(); }
+  [[nodiscard]] int ranks() const override { return inner_.ranks(); }
+  core::Status send(int to_rank, const runtime::Envelope& envelope,
+                    runtime::Payload payload) override;
+  // All that is due at one time, or has been for longer.
+  core::Status poll(std::chrono::nanoseconds wait,
+                    std::vector<runtime::Delivery>& deliveries) override;
+  core::Status all_gather(const runtime::Payload& mine, std::chrono::nanoseconds limit,
+                          std::vector<runtime::Payload>& all) override;
+  core::Status finish(std::chrono::nanoseconds limit) override;
+  void abandon(const core::Status& why) override;
+
+  // The most by which a wait overshot.
+  [[nodiscard]] core::Time overshot() const { return overshot_; }
+  // The most by which something was given later than it was due, as the clock counts.
+  [[nodiscard]] core::Time behind() const { return behind_; }
+
+ private:
+  [[nodiscard]] core::Time due(const runtime::Envelope& envelope);
+  void hold(runtime::Delivery delivery);
+  void release(std::vector<runtime::Delivery>& deliveries);
+  void woke(core::Time due);
+
+  runtime::Transport& inner_;
+  const core::ProgramFacts& facts_;
+  const simulate::Timing& timing_;
+  runtime::RankClock& clock_;
+  std::multimap<core::Time, runtime::Delivery> held_;  // by the time at which it is due
+  std::vector<core::Time> free_;                       // per rank: from when on the way from it is
+  std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo
+  std::vector<runtime::Delivery> arrived_;
+  core::Time overshot_{0};
+  core::Time behind_{0};
+};
+
+}  // namespace ripeline::emulate

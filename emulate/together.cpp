@@ -1,0 +1,174 @@
+// What the ranks of an emulated run did, put together: the report, the record, and why engines were
+// idle, worked out after the run by what the simulator asks during it.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "emulate/emulate.h"
+#include "simulate/idle.h"
+
+namespace ripeline::emulate {
+namespace {
+
+using core::Time;
+using simulate::EngineReport;
+using Kind = Entry::Kind;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+class Together {
+ public:
+  Together(const core::ProgramFacts& facts, int microbatches, const std::vector<RankRun>& ranks,
+           const EmulateOptions& options)
+      : facts_(facts), microbatches_(microbatches), ranks_(ranks), options_(options) {}
+
+  Emulated make() {
+    all_.run.ranks.resize(ranks_.size());
+    all_.run.peaks.assign(facts_.pools.size(), 0);
+    for (const RankRun& rank : ranks_) zero_ = std::max(zero_, rank.start);
+    for (const RankRun& rank : ranks_) add(rank);
+    if (options_.causes) {
+      for (const RankRun& rank : ranks_) note_what_waited(rank);
+    }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) replay(static_cast<int>(rank));
+    judge();
+    sum_up();
+    return std::move(all_);
+  }
+
+ private:
+  using Key = std::pair<std::int32_t, std::int32_t>;  // lane or edge, microbatch
+
+  void add(const RankRun& rank) {
+    all_.run.controls += rank.controls;
+    all_.run.notices += rank.notices;
+    all_.overshot = std::max(all_.overshot, rank.overshot);
+    all_.behind = std::max(all_.behind, rank.behind);
+    for (std::size_t pool = 0; pool < rank.peaks.size(); ++pool) {
+      all_.run.peaks[pool] = std::max(all_.run.peaks[pool], rank.peaks[pool]);
+    }
+  }
+
+  // A message did not wait at its sender if it left when its rank was first asked after the end of
+  // its producer.
+  void note_what_waited(const RankRun& rank) {
+    std::map<Key, std::pair<Time, int>> ended;  // when, and how often the rank had been asked
+    int asked = 0;
+    for (const Entry& entry : rank.entries) {
+      if (entry.kind == Kind::asked) ++asked;
+      if (entry.kind == Kind::finished) ended[{entry.what, entry.microbatch}] = {entry.at, asked};
+      if (entry.kind != Kind::sent) continue;
+      const auto found = ended.find({facts_.edges[at(entry.what)].producer, entry.microbatch});
+      if (found == ended.end() || asked == found->second.second + 1) continue;
+      waited_since_[{entry.what, entry.microbatch}] = found->second.first;
+    }
+  }
+
+  void replay(int rank) {
+    simulate::IdleWatch watch(facts_, rank, options_.sequential_ops);
+    watch.begin_step(microbatches_);
+    std::map<Key, Time> started;
+    Time last{0};  // event
+    for (const Entry& entry : ranks_[at(rank)].entries) {
+      const Time when = entry.at - zero_;
+      const core::Task task{entry.what, entry.microbatch};
+      switch (entry.kind) {
+        case Kind::arrived: {
+          last = when;
+          const core::Message message{entry.what, entry.microbatch};
+          const Time sent = entry.sent - zero_;
+          all_.record.message(0, message, sent, when);
+          ++all_.run.messages;
+          const auto waited = waited_since_.find({entry.what, entry.microbatch});
+          watch.arrived(message, waited == waited_since_.end() ? sent : waited->second - zero_,
+                        sent);
+          break;
+        }
+        case Kind::started: {
+          EngineReport& engine = report(rank, task.lane);
+          if (engine.tasks++ == 0) engine.first = when;
+          started[{task.lane, task.microbatch}] = when;
+          watch.started(task, when, 0, engine, options_.causes ? &all_.record : nullptr);
+          break;
+        }
+        case Kind::finished: {
+          last = when;
+          EngineReport& engine = report(rank, task.lane);
+          const Time begin = started[{task.lane, task.microbatch}];
+          engine.last = when;
+          engine.busy += when - begin;
+          all_.record.task(0, task, begin, when);
+          watch.finished(task, when);
+          break;
+        }
+        case Kind::idle:
+          // What was seen holds from the event on that it follows from.
+          watch.look(entry.engine, last,
+                     {.hands_over = entry.hands_over, .holds = entry.holds, .next = task});
+          break;
+        case Kind::asked:
+        case Kind::sent:
+          break;
+      }
+    }
+  }
+
+  // A run sticks if its ranks only waited.
+  void judge() {
+    core::Status lost;
+    for (const RankRun& rank : ranks_) {
+      if (rank.status.code() == core::StatusCode::timeout) all_.run.stuck = true;
+      if (rank.status.code() == core::StatusCode::lost && lost.ok()) lost = rank.status;
+      const bool says_why = !rank.status.ok() && rank.status.code() != core::StatusCode::timeout &&
+                            rank.status.code() != core::StatusCode::lost;
+      if (says_why && all_.run.status.ok()) all_.run.status = rank.status;
+      all_.run.waiting += rank.waiting;
+    }
+    if (!all_.run.status.ok()) all_.run.stuck = false;
+    if (all_.run.status.ok() && !all_.run.stuck) all_.run.status = lost;
+  }
+
+  void sum_up() {
+    auto& run = all_.run;
+    for (const auto& rank : run.ranks) {
+      Time first = Time::max();
+      Time last{0};
+      for (const EngineReport& engine : rank) {
+        run.tasks += engine.tasks;
+        if (engine.tasks == 0) continue;
+        first = std::min(first, engine.first);
+        last = std::max(last, engine.last);
+      }
+      run.makespan = std::max(run.makespan, last);
+      run.span = std::max(run.span, last - std::min(first, last));
+      run.work = std::max(run.work, rank[0].busy);
+    }
+    auto& record = all_.record;
+    std::stable_sort(record.tasks.begin(), record.tasks.end(),
+                     [](const auto& a, const auto& b) { return a.start < b.start; });
+    std::stable_sort(record.messages.begin(), record.messages.end(),
+                     [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
+  }
+
+  EngineReport& report(int rank, core::LaneId lane) {
+    return all_.run.ranks[at(rank)][static_cast<std::size_t>(facts_.lanes[at(lane)].engine)];
+  }
+
+  const core::ProgramFacts& facts_;
+  int microbatches_;
+  const std::vector<RankRun>& ranks_;
+  const EmulateOptions& options_;
+  Time zero_{0};
+  std::map<Key, Time> waited_since_;  // of messages that waited at their sender
+  Emulated all_;
+};
+
+}  // namespace
+
+Emulated together(const core::ProgramFacts& facts, int microbatches,
+                  const std::vector<RankRun>& ranks, const EmulateOptions& options) {
+  return Together(facts, microbatches, ranks, options).make();
+}
+
+}  // namespace ripeline::emulate
