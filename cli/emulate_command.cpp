@@ -95,10 +95,10 @@ double ms(Time time) { return static_cast<double>(time.count()) / 1e6; }
 std::string more_text(const simulate::Reported& r, const emulate::Emulated& emulated,
                       const Expected& expected) {
   const auto unit = static_cast<double>(r.timing.unit().nanoseconds);
-  std::string text =
-      fmt::format("  clock: 1 {} is {:.6g} ms; a rank woke at most {:.3f} ms late, which does not "
-                  "count, and saw an event at most {:.3f} ms late\n",
-                  r.timing.unit().name, unit / 1e6, ms(emulated.overshot), ms(emulated.behind));
+  std::string text = fmt::format(
+      "  clock: 1 {} is {:.6g} ms; a rank woke at most {:.3f} ms late, which does not "
+      "count, and saw an event at most {:.3f} ms late\n",
+      r.timing.unit().name, unit / 1e6, ms(emulated.overshot), ms(emulated.behind));
   const std::vector<int> others = other_orders(r.facts, emulated.record, expected.record);
   text += fmt::format("  simulated: makespan {:.6g}",
                       static_cast<double>(expected.run.makespan.count()) / unit);
@@ -129,10 +129,9 @@ int report(const EmulateCommand& command, const Prepared& prepared, const Expect
     say_failed(emulated.run.status.message());
     return emulated.run.status.code() == core::StatusCode::invalid ? bad_input : refuted;
   }
-  const simulate::Reported reported{prepared.program(),       prepared.facts->facts(),
-                                    command.run.microbatches, prepared.timing,
-                                    emulated.run,             emulated.record,
-                                    trace::Source::emulated};
+  const simulate::Reported reported{
+      prepared.program(), prepared.facts->facts(), command.run.microbatches, prepared.timing,
+      emulated.run,       emulated.record,         trace::Source::emulated};
   return write_run(command.run, reported,
                    command.run.format == "json" ? more_json(reported, emulated, expected)
                                                 : more_text(reported, emulated, expected));
@@ -157,8 +156,8 @@ int run_rank(const EmulateCommand& command, const Prepared& prepared, const Expe
                                            transport);
   if (!status.ok()) return say_failed(status.message());
   simulate::TableArbiter arbiter(prepared.program(), facts, self.rank);
-  const emulate::RankRun mine = emulate::emulate_rank(
-      arbiter, *transport, command.run.microbatches, prepared.timing, options.silence);
+  const emulate::RankRun mine = emulate::emulate_rank(arbiter, *transport, command.run.microbatches,
+                                                      prepared.timing, options.silence);
   if (!mine.status.ok()) return say_failed(mine.status.message()), refuted;
   std::vector<runtime::Payload> parts;
   status = transport->all_gather(emulate::encode(mine), options.silence, parts);
@@ -174,10 +173,9 @@ int run_rank(const EmulateCommand& command, const Prepared& prepared, const Expe
 }
 
 // This command again, once for each rank.
-int launch_ranks(const EmulateCommand& command, const Prepared& prepared) {
-  if (command.run.file == "-") return say_failed("--processes cannot share standard input");
+int launch_ranks(const spec::Program& of) {
   runtime::LaunchOptions options;
-  options.ranks = prepared.program().ranks;
+  options.ranks = of.ranks;
   options.prefix = false;
   std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
   for (std::string one; std::getline(arguments, one, '\0');) options.command.push_back(one);
@@ -193,12 +191,13 @@ int launch_ranks(const EmulateCommand& command, const Prepared& prepared) {
 
 int run(EmulateCommand& command) {
   if (const std::string what = read_unit(command.run.times); !what.empty()) return say_failed(what);
+  if (command.processes && command.run.file == "-") {
+    return say_failed("--processes cannot share standard input");
+  }
   Prepared prepared;
   if (!prepare(command.run, prepared)) return bad_input;
   const spec::Program& program = prepared.program();
-  if (command.processes && std::getenv("RIPELINE_TOKEN") == nullptr) {
-    return launch_ranks(command, prepared);
-  }
+  if (command.processes && std::getenv("RIPELINE_TOKEN") == nullptr) return launch_ranks(program);
   Expected expected;
   expected.run = simulate_once(prepared, command.run.microbatches, expected.record);
   if (expected.run.status.code() == core::StatusCode::invalid) {

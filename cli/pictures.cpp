@@ -117,8 +117,8 @@ bool write_picture(const std::string& path, const std::vector<view::Panel>& pane
 
 bool write_picture_of(const std::string& path, const simulate::Reported& reported) {
   trace::File file;
-  file.about = trace::About(reported.facts,
-                            run_of(reported.timing, reported.microbatches, reported.source));
+  file.about =
+      trace::About(reported.facts, run_of(reported.timing, reported.microbatches, reported.source));
   file.record = reported.record;
   view::Timeline timeline;
   const core::Status made = view::Timeline::make(std::move(file), timeline);

@@ -116,10 +116,9 @@ void add_run_command(CLI::App& command, RunCommand& options, const std::string& 
   add_times(command, options.times, unit_help);
   command.add_flag("--verify", options.verify, "judge it first, for every timing");
   command.add_option("--trace", options.trace,
-                      "write what ran when: a file for chrome://tracing and Perfetto");
+                     "write what ran when: a file for chrome://tracing and Perfetto");
   add_picture(command, options.picture);
-  command.add_option("--csv", options.csv,
-                      "write a line for each task, or - for standard output");
+  command.add_option("--csv", options.csv, "write a line for each task, or - for standard output");
   command.add_flag("--tasks", options.tasks, "with every task");
   command.add_option("--format", options.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));

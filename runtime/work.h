@@ -26,8 +26,8 @@ struct TaskInfo {
   int microbatch = 0;
   int microbatches = 0;
   std::int64_t step = 0;
-  core::Task task = {};     // as the program's facts number it
-  core::Time start{0};      // on the worker's clock
+  core::Task task = {};  // as the program's facts number it
+  core::Time start{0};   // on the worker's clock
 };
 
 // What a needed task at another stage returned.

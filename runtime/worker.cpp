@@ -79,8 +79,7 @@ Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
     if (turn.ran || !running_.empty()) last_event = now();
     if (!turn.ran && executor_.step_done()) break;
     const core::Time silent_at = last_event + options_.silence;
-    const core::Time until =
-        turn.ran ? now() : std::min({turn.hold, next_end(), silent_at});
+    const core::Time until = turn.ran ? now() : std::min({turn.hold, next_end(), silent_at});
     bool received = false;
     if (Status s = receive(std::max(core::Time{0}, until - now()), received); !s.ok()) {
       return fail(std::move(s));
@@ -255,9 +254,9 @@ core::Time Worker::next_end() const {
 
 Status Worker::end_tasks(StepReport& report) {
   while (next_end() <= now()) {
-    const auto first = std::min_element(
-        running_.begin(), running_.end(),
-        [](const Running& a, const Running& b) { return a.end < b.end; });
+    const auto first =
+        std::min_element(running_.begin(), running_.end(),
+                         [](const Running& a, const Running& b) { return a.end < b.end; });
     Running run = std::move(*first);
     running_.erase(first);
     if (Status s = ended(std::move(run), report); !s.ok()) return s;
@@ -278,7 +277,8 @@ Status Worker::ended(Running run, StepReport& report) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_last = i + 1 == outputs.size();
     if (facts_.needed_by(outputs[i], run.task.microbatch, microbatches_) < 0) continue;
-    mailbox_[{step, outputs[i], run.task.microbatch}] = is_last ? std::move(run.output) : run.output;
+    mailbox_[{step, outputs[i], run.task.microbatch}] =
+        is_last ? std::move(run.output) : run.output;
   }
   return executor_.finished(run.task, run.end);
 }

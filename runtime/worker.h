@@ -49,8 +49,8 @@ struct WorkerOptions {
   trace::Record* trace = nullptr;                                // borrowed; null: none
   // Called before each task and may sleep: injected compute delays. Null: none.
   std::function<void(core::Task, const TaskInfo&)> before_task;
-  // What tasks and messages take, on the clock: a profile, say, for a hint that waits. Nothing: what
-  // the rank's tasks took on average in the step before, and nothing in the first step.
+  // What tasks and messages take, on the clock: a profile, say, for a hint that waits. Nothing:
+  // what the rank's tasks took on average in the step before, and nothing in the first step.
   std::optional<core::Costs> costs = std::nullopt;
   const RankClock* clock = nullptr;    // borrowed; null: the host's
   WorkerObserver* observer = nullptr;  // borrowed; null: none

@@ -3,7 +3,8 @@
 // A diagnosis beside the run, of what core's parts say: ReadyRows which tasks have their needs met,
 // a Ledger whether there is room. An idle interval is cut where its cause changes. Only what lies
 // between an engine's first and last task counts. What lies between an event and the look() that
-// follows it, which is nothing on a virtual clock, is the host's. One thread; memory is taken by begin_step().
+// follows it, which is nothing on a virtual clock, is the host's. One thread; memory is taken by
+// begin_step().
 #pragma once
 
 #include <array>

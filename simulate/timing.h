@@ -36,8 +36,8 @@ struct TimingOptions {
   std::optional<double> notice;   // notices; nothing: as long as announcements
   Jitter jitter;
   std::uint64_t seed = 1;
-  // How long a duration of 1 is on the run's clock, in nanoseconds, whatever its unit: a run in slow
-  // motion. Nothing: as long as the unit.
+  // How long a duration of 1 is on the run's clock, in nanoseconds, whatever its unit: a run in
+  // slow motion. Nothing: as long as the unit.
   std::optional<std::int64_t> clock;
 };
 

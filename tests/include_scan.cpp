@@ -23,10 +23,9 @@ struct Row {
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
-const Names kAllFolders = {"core/",  "spec/",      "verify/",   "codegen/",  "simulate/",
-                           "view/",  "trace/",     "optimise/", "runtime/",  "emulate/",
-                           "cli/",   "tests/",     "proptests/", "bench/",   "examples/",
-                           ""};
+const Names kAllFolders = {
+    "core/",    "spec/",    "verify/", "codegen/", "simulate/",  "view/",  "trace/",    "optimise/",
+    "runtime/", "emulate/", "cli/",    "tests/",   "proptests/", "bench/", "examples/", ""};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
 const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
 

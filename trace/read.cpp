@@ -17,10 +17,9 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-constexpr std::array<Cause, 10> kCauses = {Cause::unknown, Cause::input,  Cause::slot,
-                                           Cause::room,    Cause::engine, Cause::order,
-                                           Cause::hold,    Cause::agreement, Cause::done,
-                                           Cause::host};
+constexpr std::array<Cause, 10> kCauses = {
+    Cause::unknown, Cause::input, Cause::slot,      Cause::room, Cause::engine,
+    Cause::order,   Cause::hold,  Cause::agreement, Cause::done, Cause::host};
 
 // The fields of an event that say what it is; -1: not there.
 struct Fields {

@@ -25,7 +25,7 @@ Frame full_frame() {
 TEST(Frame, comes_back_as_it_was) {
   for (const FrameKind kind :
        {FrameKind::hello, FrameKind::data, FrameKind::gather, FrameKind::goodbye,
-        FrameKind::abandon, FrameKind::announce, FrameKind::grant}) {
+        FrameKind::abandon, FrameKind::announce, FrameKind::grant, FrameKind::notice}) {
     Frame frame = full_frame();
     frame.kind = kind;
     Frame back;
@@ -41,6 +41,7 @@ TEST(Frame, comes_back_as_it_was) {
     EXPECT_EQ(back.envelope.ordinal, 0x01020304);
     EXPECT_EQ(back.envelope.signal, kind == FrameKind::announce ? Signal::announce
                                     : kind == FrameKind::grant  ? Signal::grant
+                                    : kind == FrameKind::notice ? Signal::notice
                                                                 : Signal::data);
     EXPECT_EQ(payload_bytes, 777U);
   }
@@ -75,7 +76,7 @@ TEST(Frame, of_another_format_is_refused) {
       header[at] = static_cast<std::byte>(value);
       Frame back;
       std::uint64_t payload_bytes = 0;
-      const bool is_kind = at == 6 && value >= 1 && value <= 7;
+      const bool is_kind = at == 6 && value >= 1 && value <= 8;
       const core::Status status = decode_header(header, back, payload_bytes);
       EXPECT_EQ(status.ok(), header == good || is_kind) << "byte " << at << " is " << value;
       if (status.ok()) continue;
@@ -92,7 +93,7 @@ TEST(Frame, names_what_it_found) {
   EXPECT_EQ(decode_header(header, back, payload_bytes).message(),
             "frame kind 9, which there is not");
   header[4] = std::byte{1};
-  EXPECT_EQ(decode_header(header, back, payload_bytes).message(), "frame version 1, expected 2");
+  EXPECT_EQ(decode_header(header, back, payload_bytes).message(), "frame version 1, expected 3");
   EXPECT_EQ(decode_header({}, back, payload_bytes).message(), "a frame that is not Ripeline's");
 }
 

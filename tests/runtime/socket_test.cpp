@@ -310,7 +310,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
 // Its headers may be shorter: what they begin with is enough.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
   peer_->write("RIPL\1\0", 6);
-  expect_loss("frame version 1, expected 2");
+  expect_loss("frame version 1, expected 3");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {

@@ -331,6 +331,28 @@ pipeline a { microbatches 3; stages 3; place s on s;
   EXPECT_EQ(middle.last, units(13));
 }
 
+// With a grant that takes 4: 1F0 starts at 1, so that 0F1, ended at 2, leaves at 5; 1F1 starts
+// then, and 0F2 leaves at 9. Meanwhile rank 1 has nothing to do.
+TEST(Causes, of_a_message_that_waits_for_a_slot_is_the_slot) {
+  const spec::Program program = compiled(R"(
+pipeline a { microbatches 3; stages 2; place s on s;
+  op F { cost 1; needs F at prev via slots 1; }  dispatch ready; })");
+  TimingOptions options;
+  options.control = 4;
+  options.latency = 0.5;
+  trace::Record record;
+  const RunReport run = TableRun(program).run(3, options, &record, true);
+  ASSERT_TRUE(run.status.ok());
+  const EngineReport& second = run.ranks[1][0];
+  EXPECT_EQ(second.last - second.first - second.busy, units(7));
+  EXPECT_EQ(idle(second, trace::Cause::slot), units(6));
+  EXPECT_EQ(idle(second, trace::Cause::input), units(1));
+  const auto slots = std::count_if(record.idle.begin(), record.idle.end(), [](const auto& e) {
+    return e.cause == trace::Cause::slot && e.rank == 1;
+  });
+  EXPECT_EQ(slots, 2);
+}
+
 TEST(Run, that_sticks_says_who_waits_for_what) {
   const spec::Program program = compiled(R"(
 pipeline stuck { microbatches 2; stages 2; place s on s;

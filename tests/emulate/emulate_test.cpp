@@ -1,0 +1,336 @@
+// One program, two drivers: the training runtime, with tasks that only take their time, does what
+// the virtual clock says.
+//
+// A machine is late now and then. How late is measured: a run in which a rank saw an event late by
+// more than kLate of a unit is repeated in slow motion, where the same lateness is less of a unit.
+// Programs are taken whose order does not depend on so little: it stays when ranks are a little
+// faster or slower.
+#include "emulate/emulate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "bench/hints.h"
+#include "tests/runtime/ranks.h"
+#include "tests/simulate/runs.h"
+#include "tests/support/random_program.h"
+
+namespace ripeline::emulate {
+namespace {
+
+using core::Time;
+using simulate::RunReport;
+using simulate::Timing;
+using simulate::TimingOptions;
+using testing::HasSubstr;
+using testing_support::compiled;
+
+// In units.
+constexpr double kLate = 0.02;       // of one event: order holds
+constexpr double kTolerance = 0.25;  // of a time, after all events before it
+// Nanoseconds that a unit takes: of the first try, and of the last.
+constexpr std::int64_t kFast = 4'000'000;
+constexpr std::int64_t kSlow = 256'000'000;
+
+struct Ran {
+  RunReport report;
+  trace::Record record;
+  double behind = 0;  // units
+};
+
+// The tasks of each rank and engine, in the order of their starts, as text.
+std::string orders_of(const core::ProgramFacts& facts, const trace::Record& record) {
+  std::map<std::pair<int, int>, std::string> orders;
+  for (const trace::TaskEvent& e : record.tasks) {
+    const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
+    orders[{lane.rank, static_cast<int>(lane.engine)}] +=
+        " " + std::to_string(e.task.lane) + "/" + std::to_string(e.task.microbatch);
+  }
+  std::string text;
+  for (const auto& [who, tasks] : orders) {
+    text += "rank " + std::to_string(who.first) + " engine " + std::to_string(who.second) + ":" +
+            tasks + "\n";
+  }
+  return text;
+}
+
+// Runs a program with the same times on both clocks.
+class Drivers {
+ public:
+  Drivers(const spec::Program& program, int microbatches)
+      : program_(program), storage_(program, {}), microbatches_(microbatches) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const { return storage_.facts(); }
+
+  Ran simulated(const TimingOptions& options) {
+    Ran run;
+    Timing timing;
+    run.report.status = Timing::make(program_, microbatches_, options, timing);
+    if (!run.report.status.ok()) return run;
+    simulate::Simulator simulator(facts(), [this](int rank) { return arbiter(rank); });
+    run.report = simulator.run(microbatches_, timing,
+                               {.record = &run.record,
+                                .causes = true,
+                                .sequential_ops = simulate::sequential_ops(program_)});
+    return run;
+  }
+
+  Ran emulated(TimingOptions options, std::int64_t unit, bool sockets = false) {
+    options.clock = unit;
+    Ran run;
+    Timing timing;
+    run.report.status = Timing::make(program_, microbatches_, options, timing);
+    if (!run.report.status.ok()) return run;
+    const EmulateOptions how{.silence = std::chrono::seconds(60),
+                             .causes = true,
+                             .sequential_ops = simulate::sequential_ops(program_)};
+    Emulated emulated = sockets ? over_sockets(timing, how)
+                                : emulate(
+                                      facts(), [this](int rank) { return arbiter(rank); },
+                                      microbatches_, timing, how);
+    run.report = std::move(emulated.run);
+    run.record = std::move(emulated.record);
+    run.behind = static_cast<double>(emulated.behind.count()) / static_cast<double>(unit);
+    return run;
+  }
+
+  // Whether the order stays when each rank and all messages are a little faster or slower.
+  bool is_stable(const TimingOptions& options, const Ran& wanted) {
+    constexpr int kTries = 40;
+    std::mt19937_64 random(1);
+    const auto little = [&random] {
+      return kLate * (static_cast<double>(random() % 2001) / 1000 - 1);
+    };
+    const std::string order = orders_of(facts(), wanted.record);
+    for (int i = 0; i < kTries; ++i) {
+      TimingOptions other = options;
+      for (int rank = 0; rank < program_.ranks; ++rank) {
+        other.jitter.slow.emplace(rank, 1.0).first->second *= 1 + little();
+      }
+      other.latency = options.latency.value_or(0) + kLate + little();
+      if (options.control) other.control = *options.control + kLate + little();
+      const Ran run = simulated(other);
+      if (orders_of(facts(), run.record) != order) return false;
+    }
+    return true;
+  }
+
+  // Emulates until a run was not late, and holds it to the simulated one.
+  void expect_same(const TimingOptions& options, const Ran& wanted, bool sockets = false) {
+    std::string why = "no run";
+    for (std::int64_t unit = kFast; unit <= kSlow; unit *= 2) {
+      const Ran found = emulated(options, unit, sockets);
+      ASSERT_EQ(found.report.status.message(), "");
+      ASSERT_FALSE(found.report.stuck) << found.report.waiting;
+      why = difference(wanted, found, unit);
+      if (why.empty()) return;
+      const bool other = orders_of(facts(), wanted.record) != orders_of(facts(), found.record);
+      if (other && found.behind <= kLate) break;
+      why +=
+          "late by " + std::to_string(found.behind) + " units of " + std::to_string(unit) + " ns\n";
+    }
+    ADD_FAILURE() << why;
+  }
+
+ private:
+  std::unique_ptr<core::Arbiter> arbiter(int rank) {
+    return std::make_unique<simulate::TableArbiter>(program_, facts(), rank);
+  }
+
+  Emulated over_sockets(const Timing& timing, const EmulateOptions& how) {
+    const testing_support::TemporaryFolder folder;
+    auto group = testing_support::connect_group(program_.ranks, folder.path());
+    std::vector<RankRun> runs(group.size());
+    testing_support::in_threads(program_.ranks, [&](int r) {
+      const auto at = static_cast<std::size_t>(r);
+      const auto own = arbiter(r);
+      const RankRun run = emulate_rank(*own, *group[at], microbatches_, timing, how.silence);
+      // As between processes.
+      EXPECT_EQ(decode(encode(run), runs[at]).message(), "");
+      if (runs[at].status.ok()) runs[at].status = group[at]->finish(how.silence);
+    });
+    return together(facts(), microbatches_, runs, how);
+  }
+
+  std::string difference(const Ran& wanted, const Ran& found, std::int64_t unit) const {
+    const std::string a = orders_of(facts(), wanted.record);
+    const std::string b = orders_of(facts(), found.record);
+    if (a != b) return "simulated\n" + a + "emulated\n" + b;
+    std::map<std::pair<int, int>, double> ends;
+    for (const trace::TaskEvent& e : wanted.record.tasks) {
+      ends[{e.task.lane, e.task.microbatch}] = static_cast<double>(e.end.count()) / 1e6;
+    }
+    for (const trace::TaskEvent& e : found.record.tasks) {
+      const double end = static_cast<double>(e.end.count()) / static_cast<double>(unit);
+      const double expected = ends[{e.task.lane, e.task.microbatch}];
+      if (std::abs(end - expected) <= kTolerance) continue;
+      return "lane " + std::to_string(e.task.lane) + ", microbatch " +
+             std::to_string(e.task.microbatch) + " ends at " + std::to_string(end) + ", not at " +
+             std::to_string(expected) + "\n";
+    }
+    // What a run counts is not a matter of time.
+    if (wanted.report.peaks != found.report.peaks) return "other peaks\n";
+    if (wanted.report.messages != found.report.messages) return "other messages\n";
+    if (wanted.report.controls != found.report.controls) return "other controls\n";
+    return {};
+  }
+
+  const spec::Program& program_;
+  simulate::FactsStorage storage_;
+  int microbatches_;
+};
+
+TimingOptions times(const std::string& jitter, double latency, std::uint64_t seed = 1) {
+  TimingOptions options;
+  EXPECT_EQ(simulate::Jitter::parse(jitter, options.jitter).message(), "");
+  options.latency = latency;
+  options.seed = seed;
+  return options;
+}
+
+TEST(Emulate, does_what_the_virtual_clock_says) {
+  constexpr int kWanted = 30;
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 400 && compared < kWanted; ++seed) {
+    const std::string text = testing_support::random_program_text(seed, {.max_ranks = 4,
+                                                                         .max_microbatches = 5,
+                                                                         .links = true,
+                                                                         .once = true,
+                                                                         .before = true,
+                                                                         .engines = true});
+    SCOPED_TRACE(text);
+    const auto compiling = spec::compile({"random.ripe", text});
+    ASSERT_TRUE(compiling.ok());
+    const spec::Program& program = compiling.value();
+    if (!program.unsupported.empty()) continue;
+    const int microbatches = program.microbatches.max.value_or(5);
+    Drivers drivers(program, microbatches);
+    TimingOptions options = times("uniform=0.5,exponential=0.3", 0.2, seed);
+    options.control = 0.37;
+    const Ran wanted = drivers.simulated(options);
+    if (!wanted.report.status.ok() || wanted.report.stuck) continue;
+    if (!drivers.is_stable(options, wanted)) continue;
+    ++compared;
+    drivers.expect_same(options, wanted);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_EQ(compared, kWanted);
+}
+
+// Hints that wait: what they wait for, and for how long, comes with the notices.
+TEST(Emulate, holds_as_the_virtual_clock_does) {
+  constexpr int kWanted = 4;  // of each
+  for (const bool sockets : {false, true}) {
+    for (const char* clauses : {"notices;", "forecasts;"}) {
+      SCOPED_TRACE(std::string(clauses) + (sockets ? " over sockets" : ""));
+      const spec::Program program =
+          spec::compile({"hints", bench::program_text(bench::Memory::p_minus_s, {.ranks = 4},
+                                                      "ready by waits", clauses)})
+              .value();
+      int compared = 0;
+      for (std::uint64_t seed = 1; seed <= 200 && compared < kWanted; ++seed) {
+        Drivers drivers(program, 7);
+        TimingOptions options = times("uniform=0.45", 0.15, seed);
+        const Ran wanted = drivers.simulated(options);
+        Time held{0};
+        for (const auto& rank : wanted.report.ranks) {
+          held += rank[0].idle[static_cast<std::size_t>(trace::Cause::hold)];
+        }
+        if (held.count() == 0 || !drivers.is_stable(options, wanted)) continue;
+        ++compared;
+        EXPECT_GT(wanted.report.notices, 0);
+        drivers.expect_same(options, wanted, sockets);
+        if (testing::Test::HasFailure()) return;
+      }
+      EXPECT_EQ(compared, kWanted);
+    }
+  }
+}
+
+TEST(Emulate, uses_no_cpu_while_tasks_run) {
+  spec::ElaborateOptions many;
+  many.defines["ranks"] = 16;
+  const spec::Program program = compiled("1f1b", many);
+  Drivers drivers(program, 8);
+  timespec before{};
+  timespec after{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+  const Ran run = drivers.emulated(times("", 0.1), 5'000'000);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+  ASSERT_EQ(run.report.status.message(), "");
+  Time busy{0};
+  for (const auto& rank : run.report.ranks) busy += rank[0].busy;
+  EXPECT_EQ(busy, Time{16 * 8 * 3 * 5'000'000LL}) << "each task takes exactly its time";
+  const double used = static_cast<double>(after.tv_sec - before.tv_sec) +
+                      static_cast<double>(after.tv_nsec - before.tv_nsec) / 1e9;
+  EXPECT_LT(used, 0.25 * static_cast<double>(busy.count()) / 1e9);
+}
+
+TEST(Emulate, has_a_cause_for_every_interval) {
+  const spec::Program program = compiled("bf");
+  Drivers drivers(program, 8);
+  const Ran run = drivers.emulated(times("uniform=0.3", 0.3), kFast);
+  ASSERT_EQ(run.report.status.message(), "");
+  for (const auto& rank : run.report.ranks) {
+    const simulate::EngineReport& engine = rank[0];
+    Time idle{0};
+    for (const Time part : engine.idle) idle += part;
+    EXPECT_EQ(idle, engine.last - engine.first - engine.busy);
+    EXPECT_EQ(engine.idle[static_cast<std::size_t>(trace::Cause::unknown)], Time{0});
+  }
+}
+
+TEST(Emulate, of_a_program_that_sticks_says_who_waits) {
+  const spec::Program program = compiled(R"(
+pipeline stuck { microbatches 2; stages 2; place s on s;
+  op F { needs F at prev; acquires a; }  op B { needs F at here of all, B at next; releases a; }
+  resource a per stage { capacity 1; }  dispatch ready; })");
+  const simulate::FactsStorage storage(program, {});
+  TimingOptions options;
+  options.clock = 1'000'000;
+  Timing timing;
+  ASSERT_TRUE(Timing::make(program, 2, options, timing).ok());
+  const Emulated run =
+      emulate(storage.facts(),
+              [&](int rank) {
+                return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
+              },
+              2, timing, {.silence = std::chrono::milliseconds(300)});
+  EXPECT_TRUE(run.run.status.ok()) << run.run.status.message();
+  EXPECT_TRUE(run.run.stuck);
+  EXPECT_THAT(run.run.waiting, HasSubstr("rank 0: 0F1 waits for its turn, its engine or room"));
+  EXPECT_EQ(run.run.tasks, 2);
+}
+
+TEST(RankRun, comes_back_from_its_bytes) {
+  RankRun run;
+  run.status = {core::StatusCode::timeout, "nothing"};
+  run.waiting = "rank 0: 0F0 runs\n";
+  run.entries = {{.kind = Entry::Kind::sent, .what = 3, .microbatch = 4, .at = Time{5}},
+                 {.kind = Entry::Kind::idle, .holds = true}};
+  run.peaks = {1, 2, 3};
+  run.controls = 7;
+  run.notices = 8;
+  run.start = Time{9};
+  run.overshot = Time{10};
+  run.behind = Time{11};
+  runtime::Payload payload = encode(run);
+  RankRun back;
+  ASSERT_EQ(decode(payload, back).message(), "");
+  EXPECT_EQ(encode(back), payload);
+  EXPECT_EQ(back.status.message(), "nothing");
+  EXPECT_EQ(back.entries[0].at, Time{5});
+  EXPECT_TRUE(back.entries[1].holds);
+  EXPECT_EQ(back.behind, Time{11});
+  for (std::size_t size = 0; size < payload.size(); ++size) {
+    runtime::Payload cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
+    RankRun none;
+    EXPECT_FALSE(decode(cut, none).ok()) << size << " bytes";
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::emulate

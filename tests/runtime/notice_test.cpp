@@ -1,0 +1,217 @@
+// Notices between workers: as bytes, as they come to an arbiter, and what a worker tells it of
+// costs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <thread>
+
+#include "runtime/notice_codec.h"
+#include "runtime/transport/local.h"
+#include "tests/runtime/ranks.h"
+#include "tests/runtime/toy_run.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Notice;
+using core::Time;
+using testing::HasSubstr;
+using testing_support::ProvedText;
+using namespace std::chrono_literals;
+
+TEST(NoticeCodec, gives_back_what_was_said) {
+  const Notice kSaid[] = {
+      {.kind = Notice::Kind::expected,
+       .message = {3, 7},
+       .in = Time{1'234'567'890'123},
+       .count = 0},
+      {.kind = Notice::Kind::withdrawn, .message = {0, 0}, .in = Time{0}, .count = 0},
+      {.kind = Notice::Kind::taken, .message = {5, -1}, .in = Time{0}, .count = 41},
+      {.kind = Notice::Kind::taken,
+       .message = {5, -1},
+       .in = Time::min(),
+       .count = std::numeric_limits<std::int32_t>::min()},
+  };
+  for (const Notice& said : kSaid) {
+    Delivery delivery;
+    delivery.envelope.message = said.message;
+    delivery.payload = encode_notice(said);
+    EXPECT_EQ(delivery.payload.size(), 16U);
+    Notice heard;
+    EXPECT_EQ(decode_notice(delivery, heard).message(), "");
+    EXPECT_EQ(heard, said);
+  }
+}
+
+TEST(NoticeCodec, refuses_what_is_none) {
+  Delivery delivery;
+  delivery.payload = encode_notice({});
+  delivery.payload.pop_back();
+  Notice heard;
+  EXPECT_THAT(decode_notice(delivery, heard).message(), HasSubstr("a notice of 15 bytes"));
+  delivery.payload = encode_notice({});
+  delivery.payload[0] = std::byte{3};
+  EXPECT_THAT(decode_notice(delivery, heard).message(), HasSubstr("kind 3, which there is not"));
+}
+
+// An arbiter that keeps what it is told.
+class Listening final : public core::Arbiter {
+ public:
+  struct Heard {
+    Notice notice;
+    Time now;
+  };
+  explicit Listening(core::Arbiter& inner) : inner_(inner) {}
+  const core::ProgramFacts& facts() const override { return inner_.facts(); }
+  int rank() const override { return inner_.rank(); }
+  core::Status begin_step(std::int64_t step, int microbatches) override {
+    return inner_.begin_step(step, microbatches);
+  }
+  void on_finished(core::Task task, Time now) override { inner_.on_finished(task, now); }
+  void on_arrived(core::Message m, Time now) override { inner_.on_arrived(m, now); }
+  void ready(core::Engine engine, core::TaskSet& out) const override { inner_.ready(engine, out); }
+  core::Choice choose(core::Engine engine, const core::TaskSet* allowed, Time now) const override {
+    return inner_.choose(engine, allowed, now);
+  }
+  void expect(const core::Costs& costs) override { expected.push_back(costs); }
+  void on_notice(const Notice& notice, Time now) override { heard.push_back({notice, now}); }
+  void take_notices(Time /*now*/, std::vector<Notice>& out) override {
+    out.insert(out.end(), to_say.begin(), to_say.end());
+    to_say.clear();
+  }
+  void started(core::Task task, Time now) override { inner_.started(task, now); }
+
+  std::vector<core::Costs> expected;
+  std::vector<Heard> heard;
+  std::vector<Notice> to_say;
+
+ private:
+  core::Arbiter& inner_;
+};
+
+// Two ranks of bf with the toy model, one step.
+struct TwoRanks {
+  TwoRanks() {
+    for (int r = 0; r < 2; ++r) {
+      tables.push_back(
+          std::make_unique<simulate::InterpretedArbiter>(proved.program(), proved.facts(), r));
+      arbiters.push_back(std::make_unique<Listening>(*tables.back()));
+    }
+    // Edges of bf: the forward that rank 1 gets, and the backward that rank 0 gets.
+    for (core::EdgeId edge = 0; edge < static_cast<core::EdgeId>(proved.facts().edges.size());
+         ++edge) {
+      if (!proved.facts().crosses_ranks(edge)) continue;
+      const core::LaneId to = proved.facts().edges[static_cast<std::size_t>(edge)].consumer;
+      edge_to[static_cast<std::size_t>(proved.facts().lanes[static_cast<std::size_t>(to)].rank)] =
+          edge;
+    }
+  }
+
+  void run(std::vector<std::unique_ptr<Transport>> group, int steps = 1) {
+    testing_support::in_threads(2, [&](int r) {
+      const auto at = static_cast<std::size_t>(r);
+      ToyWork work({.stages = 2});
+      options.silence = 20s;
+      Worker worker(*arbiters[at], *group[at], work, options);
+      for (int step = 0; step < steps && status[at].ok(); ++step) {
+        StepReport report;
+        status[at] = worker.step(step, 3, report);
+      }
+      if (status[at].ok()) status[at] = group[at]->finish(20s);
+      group[at].reset();
+    });
+    for (const core::Status& s : status) EXPECT_EQ(s.message(), "");
+  }
+
+  ProvedText proved{"bf", 2};
+  std::vector<std::unique_ptr<simulate::InterpretedArbiter>> tables;
+  std::vector<std::unique_ptr<Listening>> arbiters;
+  std::array<core::EdgeId, 2> edge_to{};
+  std::array<core::Status, 2> status;
+  WorkerOptions options;
+};
+
+TEST(WorkerNotices, go_to_whom_they_concern) {
+  const testing_support::TemporaryFolder folder;
+  for (const bool sockets : {false, true}) {
+    SCOPED_TRACE(sockets ? "sockets" : "local");
+    TwoRanks two;
+    const Notice expected{.message = {two.edge_to[1], 2}, .in = 5ms};
+    const Notice taken{
+        .kind = Notice::Kind::taken, .message = {two.edge_to[1], -1}, .in = Time{0}, .count = 3};
+    two.arbiters[0]->to_say = {expected};
+    two.arbiters[1]->to_say = {taken};
+    const Time before = RankClock::host();
+    two.run(sockets ? testing_support::connect_group(2, folder.path()) : make_local_group(2));
+    ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
+    EXPECT_EQ(two.arbiters[1]->heard[0].notice, expected);
+    EXPECT_GE(two.arbiters[1]->heard[0].now, before);
+    EXPECT_LE(two.arbiters[1]->heard[0].now, RankClock::host());
+    ASSERT_EQ(two.arbiters[0]->heard.size(), 1U);
+    EXPECT_EQ(two.arbiters[0]->heard[0].notice, taken);
+  }
+}
+
+// Rank 1 is busy when the notice comes, and looks at it only afterwards.
+TEST(WorkerNotices, count_from_when_they_came) {
+  const testing_support::TemporaryFolder folder;
+  for (const bool sockets : {false, true}) {
+    SCOPED_TRACE(sockets ? "sockets" : "local");
+    TwoRanks two;
+    Time woke{0};  // of rank 1's thread, as to_say is of rank 0's
+    two.options.before_task = [&](core::Task task, const TaskInfo& info) {
+      if (info.op != "F") return;
+      if (info.stage == 0 && task.microbatch == 1) {
+        std::this_thread::sleep_for(50ms);
+        two.arbiters[0]->to_say = {{.message = {two.edge_to[1], 2}, .in = 5ms}};
+      }
+      if (info.stage == 1 && task.microbatch == 0) {
+        std::this_thread::sleep_for(400ms);
+        woke = RankClock::host();
+      }
+    };
+    two.run(sockets ? testing_support::connect_group(2, folder.path()) : make_local_group(2));
+    ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
+    EXPECT_LT(two.arbiters[1]->heard[0].now, woke - 100ms);
+  }
+}
+
+TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
+  constexpr auto kTask = 3ms;
+  TwoRanks measured;
+  measured.options.before_task = [&](core::Task, const TaskInfo& info) {
+    std::this_thread::sleep_for(info.op == "B" ? 2 * kTask : kTask);
+  };
+  measured.run(make_local_group(2), 2);
+  for (int r = 0; r < 2; ++r) {
+    const Listening& arbiter = *measured.arbiters[static_cast<std::size_t>(r)];
+    ASSERT_EQ(arbiter.expected.size(), 1U) << "nothing is known before the first step";
+    const core::ProgramFacts& facts = arbiter.facts();
+    for (std::size_t lane = 0; lane < facts.lanes.size(); ++lane) {
+      const Time found = arbiter.expected[0].tasks[lane];
+      if (facts.lanes[lane].rank != r) {
+        EXPECT_EQ(found, Time{0});
+        continue;
+      }
+      const bool is_b = facts.ops[static_cast<std::size_t>(facts.lanes[lane].op)].name == "B";
+      EXPECT_GE(found, is_b ? 2 * kTask : kTask);
+      EXPECT_LT(found, 20 * kTask);
+    }
+    EXPECT_EQ(arbiter.expected[0].links.size(), facts.edges.size());
+    EXPECT_EQ(arbiter.expected[0].notices.size(), facts.edges.size());
+  }
+
+  TwoRanks given;
+  given.options.costs.emplace();
+  given.options.costs->tasks = std::vector<Time>(given.proved.facts().lanes.size(), Time{17});
+  given.run(make_local_group(2), 2);
+  for (const auto& arbiter : given.arbiters) {
+    ASSERT_EQ(arbiter->expected.size(), 2U);
+    for (const core::Costs& costs : arbiter->expected) EXPECT_EQ(costs.tasks[0], Time{17});
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::runtime
