@@ -42,6 +42,9 @@ std::string what_of(const Timeline& timeline, const Link& link) {
       return name(timeline, link.box) + " might have started; the hint held its engine for another";
     case Link::Kind::started:
       return name(timeline, link.box) + " has not started, and nothing says why";
+    case Link::Kind::host:
+      return link.edge < 0 ? name(timeline, link.box) + " has not started: the host is busy"
+                           : message + " has not left: the host is busy";
     case Link::Kind::ran:
       break;
   }
@@ -50,13 +53,14 @@ std::string what_of(const Timeline& timeline, const Link& link) {
 
 // What of the chain is of one kind.
 struct Sums {
-  std::array<Time, 5> of{};
+  std::array<Time, 6> of{};
   void add(const Link& link) { of[static_cast<std::size_t>(link.kind)] += link.end - link.start; }
 };
 
 std::string sums_text(const Timeline& timeline, const Sums& sums, Time until) {
-  static constexpr std::array<const char*, 5> kNames = {
-      "tasks", "messages on their way", "waiting for slots", "held by a hint", "unexplained"};
+  static constexpr std::array<const char*, 6> kNames = {
+      "tasks",          "messages on their way", "waiting for slots",
+      "held by a hint", "unexplained",           "busy hosts"};
   std::string text;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (sums.of[i] == Time{0}) continue;

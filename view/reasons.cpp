@@ -211,6 +211,15 @@ Front follow_message(const Timeline& timeline, std::int64_t step, const Reason& 
                      .end = reason.at});
   }
   if (sent == ended) return {reason.box, ended};
+  const core::EdgeFacts& edge = edge_of(timeline, reason.edge);
+  if (edge.inbox < 0 && !edge.rendezvous) {  // it waits for nobody
+    chain.push_back({.kind = Link::Kind::host,
+                     .box = reason.box,
+                     .edge = reason.edge,
+                     .start = ended,
+                     .end = sent});
+    return {reason.box, ended};
+  }
   const int by = freed_by(timeline, *event);
   const bool known = by >= 0 && timeline.box(by).start >= ended;
   const Time since = known ? timeline.box(by).start : ended;
@@ -238,6 +247,21 @@ Time held_before(const Timeline& timeline, int box) {
   return held;
 }
 
+namespace {
+
+// On the real clock a start takes its time, unless the rank put another task first.
+Link::Kind kind_of_gap(const Timeline& timeline, int box, Time from) {
+  if (held_before(timeline, box) > Time{0}) return Link::Kind::held;
+  if (timeline.run().source == trace::Source::simulated) return Link::Kind::started;
+  const auto idle = timeline.idle_of(timeline.row_of(box));
+  const bool kept = std::any_of(idle.begin(), idle.end(), [&](const trace::IdleEvent& e) {
+    return e.cause == trace::Cause::order && e.end > from && e.start < timeline.box(box).start;
+  });
+  return kept ? Link::Kind::started : Link::Kind::host;
+}
+
+}  // namespace
+
 std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box) {
   std::vector<Link> chain;  // from the end to the start
   Front front{box, timeline.box(box).end};
@@ -254,8 +278,7 @@ std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box) 
                        .reason = reason});
     }
     if (reason.at < b.start) {
-      const bool held = held_before(timeline, front.box) > Time{0};
-      chain.push_back({.kind = held ? Link::Kind::held : Link::Kind::started,
+      chain.push_back({.kind = kind_of_gap(timeline, front.box, reason.at),
                        .box = front.box,
                        .start = reason.at,
                        .end = b.start});

@@ -76,6 +76,7 @@ struct Link {
     slot,     // the message of `box` over `edge` waited at its sender; `by`: whose start freed it
     held,     // `box` might have started, and its rank's hint held the engine for another
     started,  // `box` might have started and did not yet: nothing in the trace says why
+    host,     // the rank's thread had not come to start `box`, or to send its message over `edge`
   };
   Kind kind = Kind::ran;
   int box = -1;

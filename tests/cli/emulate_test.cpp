@@ -25,9 +25,9 @@ struct Outcome {
   std::string out;
 };
 
-Outcome emulate(const std::string& arguments, const char* redirect = "2>&1") {
+Outcome ripeline(const std::string& arguments, const char* redirect = "2>&1") {
   const std::string command =
-      std::string("timeout 60 ") + RIPELINE_PROGRAM + " emulate " + arguments + " " + redirect;
+      std::string("timeout 60 ") + RIPELINE_PROGRAM + " " + arguments + " " + redirect;
   std::FILE* pipe = popen(command.c_str(), "r");
   Outcome outcome;
   std::array<char, 4096> part{};
@@ -37,6 +37,10 @@ Outcome emulate(const std::string& arguments, const char* redirect = "2>&1") {
   const int status = pclose(pipe);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return outcome;
+}
+
+Outcome emulate(const std::string& arguments, const char* redirect = "2>&1") {
+  return ripeline("emulate " + arguments, redirect);
 }
 
 TEST(EmulateCommand, reports_as_simulate_does_and_what_the_clock_did) {
@@ -74,6 +78,14 @@ TEST(EmulateCommand, writes_a_trace_of_an_emulated_run) {
     EXPECT_GE(message.arrived - message.sent, ripeline::core::Time{3000});
   }
   EXPECT_FALSE(file.record.idle.empty());
+  // What a chain is made of: no wait for slots, of which there are none, and nothing unexplained.
+  const Outcome why = ripeline("why " + path + " 0B3");
+  EXPECT_EQ(why.exit_code, 0);
+  EXPECT_THAT(why.out, HasSubstr("the host is busy"));
+  EXPECT_THAT(why.out, testing::Not(HasSubstr("waits at its sender")));
+  EXPECT_THAT(why.out, testing::Not(HasSubstr("nothing says why")));
+  EXPECT_THAT(ripeline("show " + path).out, HasSubstr("rank 3"));
+  EXPECT_THAT(ripeline("compare " + path + " bf -m 4").out, HasSubstr("makespan"));
 }
 
 TEST(EmulateCommand, of_a_program_that_sticks_exits_with_1) {
