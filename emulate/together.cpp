@@ -69,13 +69,13 @@ class Together {
     simulate::IdleWatch watch(facts_, rank, options_.sequential_ops);
     watch.begin_step(microbatches_);
     std::map<Key, Time> started;
-    Time last{0};  // event
+    Time last{0};  // event; what came late is seen after others
     for (const Entry& entry : ranks_[at(rank)].entries) {
       const Time when = entry.at - zero_;
       const core::Task task{entry.what, entry.microbatch};
       switch (entry.kind) {
         case Kind::arrived: {
-          last = when;
+          last = std::max(last, when);
           const core::Message message{entry.what, entry.microbatch};
           const Time sent = entry.sent - zero_;
           all_.record.message(0, message, sent, when);
@@ -93,7 +93,7 @@ class Together {
           break;
         }
         case Kind::finished: {
-          last = when;
+          last = std::max(last, when);
           EngineReport& engine = report(rank, task.lane);
           const Time begin = started[{task.lane, task.microbatch}];
           engine.last = when;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 
 namespace ripeline::runtime {
@@ -70,6 +71,35 @@ TEST(Worker, runs_a_v_with_a_backward_in_two_halves) {
   ToyRun run(proved, {.stages = 4, .width = 3, .seed = 9});
   run.run(3, 6);
   run.expect_reference(3, 6);
+}
+
+// A hint that waits: from the second step on it knows what tasks take.
+TEST(Worker, of_a_hint_that_waits_makes_the_references_gradients) {
+  for (const char* clauses : {"notices;", "forecasts;"}) {
+    for (const bool sockets : {false, true}) {
+      SCOPED_TRACE(std::string(clauses) + (sockets ? " over sockets" : ""));
+      std::string text = kSequential;
+      text.replace(text.find("  hint bf"), std::string::npos,
+                   "  order fixed on r { let warm = min(ranks - 1 - r, microbatches);\n"
+                   "    F * warm;  (F B) * (microbatches - warm);  B * warm; }\n"
+                   "  hint waits { follow fixed; " +
+                       std::string(clauses) + " }\n  dispatch ready by waits;\n}\n");
+      const ProvedText proved(text, 3);
+      const testing_support::TemporaryFolder folder;
+      ToyRun run(proved, {.stages = 3, .width = 5, .seed = 11});
+      if (sockets) {
+        run.connect = [&](int n) { return testing_support::connect_group(n, folder.path()); };
+      }
+      for (int r = 0; r < 3; ++r) {
+        run.rank(r).options.before_task = [](core::Task task, const TaskInfo& info) {
+          std::this_thread::sleep_for(std::chrono::microseconds(
+              (info.op == "B" ? 700 : 300) + 90 * ((task.microbatch + info.stage) % 4)));
+        };
+      }
+      run.run(3, 8);
+      run.expect_reference(3, 8);
+    }
+  }
 }
 
 TEST(Worker, of_one_rank_needs_nobody) {
