@@ -10,10 +10,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 #include <thread>
 
 #include "bench/hints.h"
+#include "followed.h"
+#include "forecasting.h"
+#include "patient.h"
 #include "tests/runtime/ranks.h"
 #include "tests/simulate/runs.h"
 #include "tests/support/random_program.h"
@@ -60,8 +64,12 @@ std::string orders_of(const core::ProgramFacts& facts, const trace::Record& reco
 // Runs a program with the same times on both clocks.
 class Drivers {
  public:
-  Drivers(const spec::Program& program, int microbatches)
-      : program_(program), storage_(program, {}), microbatches_(microbatches) {}
+  // `make`: of emulated runs; made at run time if there is none.
+  Drivers(const spec::Program& program, int microbatches, MakeArbiter make = {})
+      : program_(program),
+        storage_(program, {}),
+        microbatches_(microbatches),
+        make_(std::move(make)) {}
 
   [[nodiscard]] const core::ProgramFacts& facts() const { return storage_.facts(); }
 
@@ -87,10 +95,9 @@ class Drivers {
     const EmulateOptions how{.silence = std::chrono::seconds(60),
                              .causes = true,
                              .sequential_ops = simulate::sequential_ops(program_)};
-    Emulated emulated = sockets ? over_sockets(timing, how)
-                                : emulate(
-                                      facts(), [this](int rank) { return arbiter(rank); },
-                                      microbatches_, timing, how);
+    const auto make = [this](int rank) { return make_ ? make_(rank) : arbiter(rank); };
+    Emulated emulated =
+        sockets ? over_sockets(timing, how) : emulate(facts(), make, microbatches_, timing, how);
     run.report = std::move(emulated.run);
     run.record = std::move(emulated.record);
     run.behind = static_cast<double>(emulated.behind.count()) / static_cast<double>(unit);
@@ -181,6 +188,7 @@ class Drivers {
   const spec::Program& program_;
   simulate::FactsStorage storage_;
   int microbatches_;
+  MakeArbiter make_;
 };
 
 TimingOptions times(const std::string& jitter, double latency, std::uint64_t seed = 1) {
@@ -247,6 +255,36 @@ TEST(Emulate, holds_as_the_virtual_clock_does) {
       }
       EXPECT_EQ(compared, kWanted);
     }
+  }
+}
+
+// Generated arbiters, among them such that wait, on the real clock; arbiters made at run time on
+// the virtual one.
+TEST(Emulate, of_generated_arbiters_is_the_same) {
+  struct Case {
+    const char* name;
+    MakeArbiter make;
+  };
+  const Case kCases[] = {{"patient", patient::make_arbiter},
+                         {"forecasting", forecasting::make_arbiter},
+                         {"followed", followed::make_arbiter}};
+  constexpr int kWanted = 3;
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    std::ifstream file(std::string(RIPELINE_SOURCE_DIR "/tests/generated/") + c.name + ".ripe");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const spec::Program program = spec::compile({c.name, text}).value();
+    Drivers drivers(program, 5, c.make);
+    int compared = 0;
+    for (std::uint64_t seed = 1; seed <= 200 && compared < kWanted; ++seed) {
+      const TimingOptions options = times("uniform=0.45,exponential=0.2", 0.15, seed);
+      const Ran wanted = drivers.simulated(options);
+      if (!drivers.is_stable(options, wanted)) continue;
+      ++compared;
+      drivers.expect_same(options, wanted);
+      if (testing::Test::HasFailure()) return;
+    }
+    EXPECT_EQ(compared, kWanted);
   }
 }
 
