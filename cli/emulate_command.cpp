@@ -97,7 +97,7 @@ std::string more_text(const simulate::Reported& r, const emulate::Emulated& emul
   const auto unit = static_cast<double>(r.timing.unit().nanoseconds);
   std::string text = fmt::format(
       "  clock: 1 {} is {:.6g} ms; a rank woke at most {:.3f} ms late, which does not "
-      "count, and saw an event at most {:.3f} ms late\n",
+      "count, and went on at most {:.3f} ms late\n",
       r.timing.unit().name, unit / 1e6, ms(emulated.overshot), ms(emulated.behind));
   const std::vector<int> others = other_orders(r.facts, emulated.record, expected.record);
   text += fmt::format("  simulated: makespan {:.6g}",

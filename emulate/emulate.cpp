@@ -72,7 +72,7 @@ RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& inner, int micr
   RankClock clock;
   LatencyTransport transport(inner, facts, timing, clock);
   TimedWork work(timing, inner, clock, silence);
-  Recorder recorder(arbiter, clock, run);
+  Recorder recorder(arbiter, clock, transport, run);
   runtime::Worker worker(arbiter, transport, work,
                          {.silence = silence,
                           .trace = nullptr,

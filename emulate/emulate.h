@@ -33,7 +33,7 @@ struct Emulated {
   simulate::RunReport run;   // times from the common start of the ranks
   trace::Record record;      // tasks by their starts, messages by their arrivals
   core::Time overshot{0};    // the most by which a rank woke late: not counted
-  core::Time behind{0};      // the most by which a rank saw an event late: counted
+  core::Time behind{0};      // the most by which a rank went on late: counted
 };
 
 // One step, each rank a thread, over transport/local. Blocks until it has ended.

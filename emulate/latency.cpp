@@ -25,7 +25,8 @@ LatencyTransport::LatencyTransport(runtime::Transport& inner, const core::Progra
       timing_(timing),
       clock_(clock),
       free_(static_cast<std::size_t>(facts.ranks)),
-      last_(facts.edges.size()) {}
+      last_(facts.edges.size()),
+      woke_(clock.now()) {}
 
 Status LatencyTransport::send(int to_rank, const Envelope& envelope, Payload payload) {
   return inner_.send(to_rank, envelope, std::move(payload));
@@ -75,6 +76,7 @@ void LatencyTransport::release(std::vector<Delivery>& deliveries) {
 
 void LatencyTransport::woke(Time due) {
   clock_.woke(due);
+  woke_ = due;
   overshot_ = std::max(overshot_, clock_.late());
 }
 

@@ -39,6 +39,8 @@ class LatencyTransport final : public runtime::Transport {
   [[nodiscard]] core::Time overshot() const { return overshot_; }
   // The most by which something was given later than it was due, as the clock counts.
   [[nodiscard]] core::Time behind() const { return behind_; }
+  // How long the rank has been busy since it last waited.
+  [[nodiscard]] core::Time busy() const { return clock_.now() - woke_; }
 
  private:
   [[nodiscard]] core::Time due(const runtime::Envelope& envelope);
@@ -54,6 +56,7 @@ class LatencyTransport final : public runtime::Transport {
   std::vector<core::Time> free_;                       // per rank: from when on the way from it is
   std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo
   std::vector<runtime::Delivery> arrived_;
+  core::Time woke_{0};  // when the last wait ended
   core::Time overshot_{0};
   core::Time behind_{0};
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace ripeline::emulate {
 namespace {
@@ -109,8 +110,9 @@ Status decode(const runtime::Payload& payload, RankRun& run) {
   return {StatusCode::invalid, "what a rank says of its run is cut off"};
 }
 
-Recorder::Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock, RankRun& run)
-    : arbiter_(arbiter), clock_(clock), run_(run) {
+Recorder::Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock,
+                   const LatencyTransport& transport, RankRun& run)
+    : arbiter_(arbiter), clock_(clock), transport_(transport), run_(run) {
   const core::ProgramFacts& facts = arbiter.facts();
   for (const core::LaneFacts& lane : facts.lanes) {
     if (lane.rank != arbiter.rank()) continue;
@@ -167,6 +169,8 @@ void Recorder::count(const Command& command, Time now) {
 
 void Recorder::polled(Time now, const core::Executor& executor,
                       std::span<const Command> commands) {
+  // What was done first followed no wait.
+  if (std::exchange(began_, true)) run_.behind = std::max(run_.behind, transport_.busy());
   run_.entries.push_back({.kind = Entry::Kind::asked, .at = now});
   bool holds = false;
   for (const Command& command : commands) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/arbiter.h"
+#include "emulate/latency.h"
 #include "runtime/worker.h"
 
 namespace ripeline::emulate {
@@ -52,7 +53,8 @@ core::Status decode(const runtime::Payload& payload, RankRun& run);
 class Recorder final : public runtime::WorkerObserver {
  public:
   // All are borrowed.
-  Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock, RankRun& run);
+  Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock,
+           const LatencyTransport& transport, RankRun& run);
 
   void arrived(const runtime::Envelope& envelope, core::Time at) override;
   void started(core::Task task, core::Time at) override;
@@ -65,6 +67,8 @@ class Recorder final : public runtime::WorkerObserver {
 
   const core::Arbiter& arbiter_;
   const runtime::RankClock& clock_;
+  const LatencyTransport& transport_;
+  bool began_ = false;
   RankRun& run_;
   std::vector<core::Engine> engines_;  // those that the rank's lanes use
 };

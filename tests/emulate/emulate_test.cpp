@@ -1,10 +1,10 @@
 // One program, two drivers: the training runtime, with tasks that only take their time, does what
 // the virtual clock says.
 //
-// A machine is late now and then. How late is measured: a run in which a rank saw an event late by
-// more than kLate of a unit is repeated in slow motion, where the same lateness is less of a unit.
-// Programs are taken whose order does not depend on so little: it stays when ranks are a little
-// faster or slower.
+// A machine is late now and then. How late is measured: a run in which a rank saw an event, or
+// acted on it, late by more than kLate of a unit is repeated in slow motion, where the same
+// lateness is less of a unit. Programs are taken whose order does not depend on so little: it stays
+// when ranks are a little faster or slower.
 #include "emulate/emulate.h"
 
 #include <gmock/gmock.h>
