@@ -110,10 +110,10 @@ struct TwoRanks {
   }
 
   void run(std::vector<std::unique_ptr<Transport>> group, int steps = 1) {
+    options.silence = 20s;
     testing_support::in_threads(2, [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       ToyWork work({.stages = 2});
-      options.silence = 20s;
       Worker worker(*arbiters[at], *group[at], work, options);
       for (int step = 0; step < steps && status[at].ok(); ++step) {
         StepReport report;
