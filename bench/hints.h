@@ -1,30 +1,49 @@
-// Hints and fixed orders at equal memory, under many timings: what bench_hints prints and a test
-// holds.
+// Hints and fixed orders at equal memory: the contenders of bench_hints and of a test.
 //
-// A class of memory has a fixed order, which says how much each rank may hold; hints of the class
-// have exactly that as capacity. All meet the same draws. Values; one thread.
+// A class of memory has a fixed order of the library, which says how much each rank may hold; hints
+// of the class have exactly that as capacity. Values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "simulate/interpreter.h"
-#include "simulate/simulator.h"
-#include "simulate/table_arbiter.h"
-#include "simulate/timing.h"
 #include "spec/elaborate.h"
+#include "spec/library.h"
 
 namespace ripeline::bench {
 
 struct Size {
   int ranks = 8;
   int microbatches = 32;
-  double forward = 1;
-  double backward = 2;  // of a split backward, each half is half of it
+  double backward = 2;  // of a forward of 1; of a split backward, each half is half of it
 };
 
-enum class Memory { p_minus_s, max, eager, h1, h2 };
+enum class Memory { p_minus_s, max, eager, eager_max, h1, h2 };
+
+// What a class may hold, and whose fixed order it is measured against.
+struct MemoryClass {
+  Memory memory;
+  const char* name;
+  const char* fixed;  // a library schedule, dispatched as written
+  const char* hint;   // the one with hints of this memory
+  // Every rank may hold what the fixed order's fullest rank does: a param `limit`, or of the
+  // program's pools.
+  bool as_fullest = false;
+};
+inline constexpr MemoryClass kClasses[] = {
+    {Memory::p_minus_s, "1F1B's", "1f1b", "1f1b_hint"},
+    {Memory::max, "1F1B's fullest rank's", "1f1b", "1f1b_hint", true},
+    {Memory::eager, "eager's", "eager_1f1b", "eager_1f1b"},
+    {Memory::eager_max, "eager's fullest rank's", "eager_1f1b", "eager_1f1b", true},
+    {Memory::h1, "ZB-H1's", "zb_h1", "zb_h1"},
+    {Memory::h2, "ZB-H2's", "zb_h2", "zb_h2"},
+};
+[[nodiscard]] inline const MemoryClass& class_of(Memory memory) {
+  return kClasses[static_cast<int>(memory)];
+}
 
 struct Condition {
   std::string name;
@@ -45,108 +64,39 @@ struct Condition {
           {"cost per input, σ = .6", "input=0.6"}};
 }
 
-[[nodiscard]] inline bool is_split(Memory memory) {
-  return memory == Memory::h1 || memory == Memory::h2;
+// The library's program with these costs, dispatched by `dispatch`; empty: as written.
+[[nodiscard]] inline spec::Program library_program(std::string_view name, const Size& size,
+                                                   const std::string& dispatch = {}) {
+  spec::ElaborateOptions options;
+  options.defines = {{"ranks", size.ranks}};
+  options.dispatch = dispatch;
+  spec::Program program =
+      spec::compile({std::string(name), *spec::library_text(name)}, options).value();
+  for (spec::Lane& lane : program.lanes) {
+    const spec::OpKind kind = spec::Program::at(program.ops, lane.op).kind;
+    if (kind == spec::OpKind::forward) continue;
+    const double cost = kind == spec::OpKind::backward ? size.backward : size.backward / 2;
+    lane.cost = {static_cast<std::int64_t>(cost * 1000), 1000};
+  }
+  return program;
 }
 
-// `dispatch` is `in order fixed`, `ready by bf` or `ready by waits`; `clauses` are those of the
-// hint `waits`.
-[[nodiscard]] inline std::string program_text(Memory memory, const Size& size,
-                                              const std::string& dispatch,
-                                              const std::string& clauses) {
-  const bool split = is_split(memory);
-  const bool deep = memory == Memory::eager || memory == Memory::h2;
-  const std::string warm = std::string(deep ? "2 * " : "") + "(ranks - 1 - r)";
-  std::string text = "pipeline hints {\n  param ranks = " + std::to_string(size.ranks) +
-                     ";\n  microbatches any;\n  stages ranks;\n  place s on s;\n";
-  const auto cost = [](double c) { return std::to_string(c); };
-  text +=
-      "  op F forward { cost " + cost(size.forward) + "; needs F at prev; acquires activation; }\n";
-  if (split) {
-    text += "  op I backward input { cost " + cost(size.backward / 2) +
-            "; needs F at here, I at next; }\n  op W backward weight { cost " +
-            cost(size.backward / 2) + "; needs I at here; releases activation; }\n";
-  } else {
-    text += "  op B backward { cost " + cost(size.backward) +
-            "; needs F at here, B at next; releases activation; }\n";
-  }
-  const char* capacity = memory == Memory::p_minus_s ? "ranks - s"
-                         : memory == Memory::eager   ? "2 * (ranks - 1 - s) + 1"
-                         : memory == Memory::h2      ? "2 * ranks - 1"
-                                                     : "ranks";
-  text += std::string("  resource activation per stage { capacity ") + capacity + "; }\n";
-  if (split) {
-    const std::string late = deep ? "2 * r" : "r";
-    text += "  order fixed on r {\n    let warm = min(" + warm +
-            ", microbatches);\n    let late = min(" + late +
-            ", microbatches);\n"
-            "    let ahead = min(late, microbatches - warm);\n"
-            "    F * warm;  (F I) * ahead;  (F I W) * (microbatches - warm - ahead);\n"
-            "    I * (late - ahead);  (I W) * (warm - (late - ahead));  W * late;\n  }\n"
-            "  hint bf { rounds I, F; fill W; }\n  hint waits { follow fixed; fill W; " +
-            clauses + " }\n";
-  } else {
-    text += "  order fixed on r {\n    let warm = min(" + warm +
-            ", microbatches);\n    F * warm;  (F B) * (microbatches - warm);  B * warm;\n  }\n"
-            "  hint bf { rounds B, F; }\n  hint waits { follow fixed; " +
-            clauses + " }\n";
-  }
-  return text + "  dispatch " + dispatch + ";\n}\n";
+[[nodiscard]] inline spec::Program fixed_program(Memory memory, const Size& size) {
+  return library_program(class_of(memory).fixed, size);
 }
 
-struct Outcome {
-  double makespan = 0;  // in units
-  std::int64_t notices = 0;
-  std::int64_t tasks = 0;
-  std::vector<std::int64_t> peaks;
-  std::string failure;  // a breach, or stuck
-};
-
-// One dispatch of a class, run again and again.
-class Policy {
- public:
-  Policy(Memory memory, const Size& size, const std::string& dispatch, const std::string& clauses)
-      : size_(size),
-        program_(
-            spec::compile({"hints", program_text(memory, size, dispatch, clauses)}, {}).value()),
-        storage_(program_, {}),
-        simulator_(storage_.facts(), [this](int rank) {
-          return std::make_unique<simulate::TableArbiter>(program_, storage_.facts(), rank);
-        }) {}
-  Policy(const Policy&) = delete;
-  Policy& operator=(const Policy&) = delete;
-
-  [[nodiscard]] const spec::Program& program() const { return program_; }
-
-  [[nodiscard]] Outcome run(const std::string& jitter, std::uint64_t seed, double latency) {
-    simulate::TimingOptions options;
-    options.latency = latency;
-    options.seed = seed;
-    Outcome outcome;
-    core::Status status = simulate::Jitter::parse(jitter, options.jitter);
-    simulate::Timing timing;
-    if (status.ok()) {
-      status = simulate::Timing::make(program_, size_.microbatches, options, timing);
-    }
-    if (!status.ok()) {
-      outcome.failure = status.message();
-      return outcome;
-    }
-    const simulate::RunReport report = simulator_.run(size_.microbatches, timing, {});
-    outcome.failure = report.stuck ? report.waiting : report.status.message();
-    outcome.makespan = static_cast<double>(report.makespan.count()) /
-                       static_cast<double>(timing.unit().nanoseconds);
-    outcome.notices = report.notices;
-    outcome.tasks = report.tasks;
-    outcome.peaks = report.peaks;
-    return outcome;
-  }
-
- private:
-  Size size_;
-  spec::Program program_;
-  simulate::FactsStorage storage_;
-  simulate::Simulator simulator_;
-};
+// `dispatch` is `ready by bf`, `ready by rn`, …
+[[nodiscard]] inline spec::Program hint_program(Memory memory, const Size& size,
+                                                const std::string& dispatch) {
+  const MemoryClass& c = class_of(memory);
+  spec::Program program = library_program(c.hint, size, dispatch);
+  if (!c.as_fullest) return program;
+  std::int64_t most = 0;
+  for (const spec::Pool& pool : program.pools) most = std::max(most, pool.capacity.value_or(0));
+  for (spec::Pool& pool : program.pools) pool.capacity = most;
+  program.assertions.clear();
+  program.hash = spec::hash_of(program);
+  return program;
+}
 
 }  // namespace ripeline::bench

@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   add_why(app, exit_code);
   add_step(app, exit_code);
   add_compare(app, exit_code);
+  add_tune(app, exit_code);
   add_launch(app, exit_code);
 
   try {

@@ -45,6 +45,7 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
       ->check(CLI::NonNegativeNumber);
   command.add_option("--jitter", options.jitter,
                      "what varies: J0 … J3, uniform=P, lognormal=CV, pareto=ALPHA, input=SIGMA, "
+                     "estimate=SIGMA, "
                      "slow=RANK:FACTOR, tails=PERCENT:UNITS, exponential=MEAN, fifo; with commas");
   command.add_option("--seed", timing.seed, "of what is drawn (1)");
 }

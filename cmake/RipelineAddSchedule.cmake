@@ -1,8 +1,8 @@
-# ripeline_add_schedule(target NAME name FILE schedule [DEFINES k=v…] [UNPROVED] [VALIDATE])
+# ripeline_add_schedule(target NAME name FILE schedule [DEFINES k=v…] [DISPATCH "ready by hint"] [UNPROVED] [VALIDATE])
 #
 # Proves the schedule and writes its arbiter when `target` is built: the target's sources may #include "name.h". Refuted or unknown
 # fails the build with the diagnostic; UNPROVED writes it without asking, and the file, the log and the trace say so. FILE is a `.ripe`
-# file, relative to the current source folder, or the name of a library schedule.
+# file, relative to the current source folder, or the name of a library schedule. DISPATCH takes the place of the one written.
 #
 # VALIDATE compares what was written with the schedule, each time that it is written: a program made of the header (target_name_probe)
 # tells its guards as formulas, which are proved equal to the schedule's for all values, and its arbiter is walked through every state
@@ -10,9 +10,9 @@
 #
 # This file is installed too: the program is Ripeline::ripeline, built here or imported.
 function(ripeline_add_schedule target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNPROVED;VALIDATE" "NAME;FILE" "DEFINES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNPROVED;VALIDATE" "NAME;FILE;DISPATCH" "DEFINES")
   if(NOT arg_NAME OR NOT arg_FILE OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "ripeline_add_schedule(target NAME name FILE schedule [DEFINES k=v…] [UNPROVED] [VALIDATE]): "
+    message(FATAL_ERROR "ripeline_add_schedule(target NAME name FILE schedule [DEFINES k=v…] [DISPATCH dispatch] [UNPROVED] [VALIDATE]): "
       "NAME and FILE are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   set(depends Ripeline::ripeline)
@@ -24,6 +24,9 @@ function(ripeline_add_schedule target)
   foreach(define IN LISTS arg_DEFINES)
     list(APPEND defines -D "${define}")
   endforeach()
+  if(arg_DISPATCH)
+    list(APPEND defines --dispatch "${arg_DISPATCH}")
+  endif()
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/generated/${target}")
   set(header "${folder}/${arg_NAME}.h")
   set(written "${header}")

@@ -21,6 +21,10 @@ std::string rounds_taken(const Program& program) {
     std::vector<std::string>& taken = statements[static_cast<std::size_t>(entries[i])];
     if (taken.empty()) taken.push_back(fmt::format("step_.round = {};", (i + 1) % entries.size()));
   }
+  // A fill op ends its round.
+  for (const int op : program.dispatch.hint.fill) {
+    statements[static_cast<std::size_t>(op)].push_back("step_.round = 0;");
+  }
   return by_op(program, "task.lane", statements);
 }
 
@@ -184,10 +188,11 @@ std::string patience_member(const Outline& outline, const std::string& name) {
   std::vector<std::string> fillers;
   for (const int op : hint.fill) fillers.push_back(op_constant(outline.program, op));
   return fmt::format(
-      ",\n        patience_({}::facts, rank, {{.patience = {}, .yield = {}, .forecasts = {}}}, "
+      ",\n        patience_({}::facts, rank, {{.patience = {}, .yield = {}, .forecasts = {}{}}}, "
       "{{{}}})",
       name, value_of(hint.patience->patience), value_of(hint.patience->yield),
-      hint.patience->forecasts, fmt::join(fillers, ", "));
+      hint.patience->forecasts, hint.patience->learns ? ", .learns = true" : "",
+      fmt::join(fillers, ", "));
 }
 
 constexpr const char* kOneEngine =
@@ -305,7 +310,7 @@ class Arbiter final : public core::Arbiter {
     return {};
   }
 
-  void on_arrived(core::Message message, core::Time /*now*/) override {$arrived$
+  void on_arrived(core::Message message, core::Time $now$) override {$arrived$
 
   void started(core::Task task, core::Time $now$) override {
     rows_.started(task);
@@ -344,7 +349,7 @@ class Arbiter final : public core::Arbiter {
        {"now", waits ? "now" : "/*now*/"},
        {"waits_started", waits ? "patience_.started(task, now);" : ""},
        {"waits_finished", waits ? "patience_.finished(task, now);" : ""},
-       {"arrived", (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message);\n  }"
+       {"arrived", (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message, now);\n  }"
                           : " rows_.arrived(message); }") +
                        on_taken(outline)},
        {"engines_started", engines_started(outline)},

@@ -221,6 +221,7 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
     .pools = $pools$,
     .uses = $uses$,
     $inboxes$
+    $inputs$
 };
 )",
                {{"name", quoted(program.name)},
@@ -234,7 +235,10 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
                 {"edges", program.edges.empty() ? "{}" : "kEdges"},
                 {"pools", program.pools.empty() ? "{}" : "kPools"},
                 {"uses", uses.empty() ? "{}" : "kUses"},
-                {"inboxes", program.inboxes.empty() ? "" : ".inboxes = kInboxes,"}});
+                {"inboxes", program.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
+                {"inputs", program.inputs == spec::InputOrder::pyramid
+                               ? ".inputs = core::InputOrder::pyramid,"
+                               : ""}});
   return text;
 }
 

@@ -88,6 +88,9 @@ struct LaneSpan {
   LaneId end = 0;
 };
 
+// Which input each microbatch of a step is; core/input_order.h.
+enum class InputOrder : std::uint8_t { natural, pyramid };
+
 struct ProgramFacts {
   int core_version;
   std::string_view name;
@@ -103,6 +106,7 @@ struct ProgramFacts {
   std::span<const PoolFacts> pools;
   std::span<const UseFacts> uses;  // by lane
   std::span<const InboxFacts> inboxes = {};
+  InputOrder inputs = InputOrder::natural;
 
   [[nodiscard]] constexpr bool crosses_ranks(EdgeId edge) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];

@@ -85,10 +85,13 @@ void Patience::settle(Lane& lane, std::int32_t microbatch) {
   if (!coming && it != lane.coming.end()) lane.coming.erase(it);
 }
 
-void Patience::arrived(Message message) {
+void Patience::arrived(Message message, Time now) {
   rows_.arrived(message);
+  Lane& l = lane(facts_.edges[at(message.edge)].consumer);
+  const Time said = due(message);
+  if (rules_.learns && said != kUnknown && said != kArrived) l.late.add(now - said);
   due(message) = kArrived;
-  settle(lane(facts_.edges[at(message.edge)].consumer), message.microbatch);
+  settle(l, message.microbatch);
 }
 
 void Patience::noticed(const Notice& notice, Time now) {
@@ -148,13 +151,15 @@ void Patience::finished(Task task, Time now) {
   idle_[engine] = now;
 }
 
+Time Patience::expected(const Lane& lane, std::int32_t microbatch) const {
+  Time latest = kArrived;
+  for (const EdgeId edge : lane.in) latest = std::max(latest, due({edge, microbatch}));
+  return latest;
+}
+
 Time Patience::earliest(const Lane& lane) const {
   Time earliest = kUnknown;
-  for (const std::int32_t m : lane.coming) {
-    Time latest = kArrived;
-    for (const EdgeId edge : lane.in) latest = std::max(latest, due({edge, m}));
-    earliest = std::min(earliest, latest);
-  }
+  for (const std::int32_t m : lane.coming) earliest = std::min(earliest, expected(lane, m));
   return earliest;
 }
 
@@ -173,13 +178,27 @@ Choice Patience::choose(const Choice& ready, LaneId next, Time now) const {
   if (!ready.starts() || next < 0 || ready.task.lane == next || costs_.tasks.empty()) return ready;
   const Lane& x = lane(next);
   if (is_covered(x)) return ready;
-  const Time coming = earliest(x);
-  const Time instead = duration(ready.task);
-  if (coming == kUnknown || coming - now >= times(rules_.yield, instead)) return ready;
   const Time idle = idle_[static_cast<std::size_t>(facts_.lanes[at(next)].engine)];
-  const Time until = std::max(coming, idle) + times(rules_.patience, instead);
+  const Time until = wait_until(x, idle, duration(ready.task), now);
   if (now >= until) return ready;
   return {.kind = Choice::Kind::hold, .task = {}, .until = until};
+}
+
+Time Patience::wait_until(const Lane& x, Time idle, Time instead, Time now) const {
+  if (rules_.learns && x.late.known()) {
+    Time until = now;
+    for (const std::int32_t m : x.coming) {
+      const Time said = expected(x, m);
+      if (said == kUnknown) continue;
+      const Time worth =
+          x.late.worth(now - said, times(rules_.yield, instead), times(rules_.patience, instead));
+      until = std::max(until, said + worth);
+    }
+    return until;
+  }
+  const Time coming = earliest(x);
+  if (coming == kUnknown || coming - now >= times(rules_.yield, instead)) return now;
+  return std::max(coming, idle) + times(rules_.patience, instead);
 }
 
 void Patience::take_notices(Time now, std::vector<Notice>& out) {
@@ -222,8 +241,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   Time earliest = kUnknown;
   std::int32_t microbatch = -1;
   for (const std::int32_t m : l.coming) {
-    Time latest = kArrived;
-    for (const EdgeId edge : l.in) latest = std::max(latest, due({edge, m}));
+    const Time latest = expected(l, m);
     if (latest >= earliest) continue;
     earliest = latest;
     microbatch = m;

@@ -10,6 +10,11 @@
 // Else the engine waits, until patience * duration(y) after x was to arrive, or after the engine
 // became idle if that was later; then y runs. So it never waits for ever, whatever is noticed.
 //
+// With `learns`, once the lane's messages have been seen often enough, the engine waits instead
+// while one that is expected comes, of those that were so late at least, within the duration of y
+// in half of the cases or more; beyond the latest that was seen it never waits. What was learned
+// stays from step to step.
+//
 // Without costs it never waits. One rank's; one thread. Memory is taken by begin_step().
 #pragma once
 
@@ -22,6 +27,7 @@
 
 #include "core/arbiter.h"
 #include "core/costs.h"
+#include "core/lateness.h"
 #include "core/notice.h"
 #include "core/order.h"
 #include "core/ready_rows.h"
@@ -32,6 +38,7 @@ struct PatienceRules {
   double patience = 1.5;
   double yield = 0.9;
   bool forecasts = false;  // also of tasks that have not started
+  bool learns = false;     // from how late messages were
   bool operator==(const PatienceRules&) const = default;
 };
 
@@ -47,7 +54,7 @@ class Patience {
   void expect(const Costs& costs);
   // `order` is the one that is followed; it must outlive the step.
   void begin_step(int microbatches, const FollowedOrder& order);
-  void arrived(Message message);
+  void arrived(Message message, Time now);
   void noticed(const Notice& notice, Time now);
   void started(Task task, Time now);
   void finished(Task task, Time now);
@@ -70,6 +77,7 @@ class Patience {
     int started = 0;
     int finished = 0;
     std::vector<std::int32_t> coming;  // microbatches with an expected message
+    Lateness late;
     // Of a forecast that is being made:
     std::size_t ahead = 0;  // tasks that it has seen
     bool unknown = false;   // nor those after them
@@ -97,8 +105,13 @@ class Patience {
     return costs_.tasks[static_cast<std::size_t>(id)];
   }
   [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
-  // When the lane's first task can start, as far as messages go; kUnknown.
+  // When the lane's task of `microbatch` can start, as far as messages go; kUnknown.
+  [[nodiscard]] Time expected(const Lane& lane, std::int32_t microbatch) const;
+  // Of its first one.
   [[nodiscard]] Time earliest(const Lane& lane) const;
+  // Until when it waits for `x` rather than to start what takes `instead`; `now` or less: it does
+  // not.
+  [[nodiscard]] Time wait_until(const Lane& x, Time idle, Time instead, Time now) const;
   // Whoever takes what the lane makes has something to do without it.
   [[nodiscard]] bool is_covered(const Lane& lane) const;
   void settle(Lane& lane, std::int32_t microbatch);

@@ -177,6 +177,7 @@ class Player {
 std::string facts_text(const ProgramFacts& facts) {
   std::string text = "program " + std::string(facts.name) + line(" hash", facts.hash);
   text += line("size", facts.ranks, facts.stages, facts.min_microbatches, facts.max_microbatches);
+  if (facts.inputs == InputOrder::pyramid) text += "inputs pyramid\n";
   for (const OpFacts& o : facts.ops) {
     text += "op " + std::string(o.name) + line("", static_cast<int>(o.kind));
   }

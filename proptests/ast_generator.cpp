@@ -270,7 +270,7 @@ Dispatch dispatch() {
 Item item() {
   Item item;
   item.blank_before = maybe();
-  switch (below(14)) {
+  switch (below(15)) {
     case 0:
       item.value = Param{name(), value()};
       break;
@@ -309,6 +309,9 @@ Item item() {
       break;
     case 12:
       item.value = Pair{names()};
+      break;
+    case 13:
+      item.value = Inputs{{maybe() ? "natural" : "pyramid", {}}};
       break;
     default:
       item.value = op();

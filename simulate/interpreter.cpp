@@ -113,7 +113,10 @@ core::OwnedFacts facts_of(const spec::Program& program,
                            .edges = edges,
                            .pools = pools,
                            .uses = uses,
-                           .inboxes = inboxes});
+                           .inboxes = inboxes,
+                           .inputs = program.inputs == spec::InputOrder::pyramid
+                                         ? core::InputOrder::pyramid
+                                         : core::InputOrder::natural});
 }
 
 }  // namespace
@@ -123,7 +126,8 @@ std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
   if (program.dispatch.in_order || !written) return std::nullopt;
   return core::PatienceRules{.patience = value_of(written->patience),
                              .yield = value_of(written->yield),
-                             .forecasts = written->forecasts};
+                             .forecasts = written->forecasts,
+                             .learns = written->learns};
 }
 
 core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
@@ -191,8 +195,8 @@ void InterpretedArbiter::on_finished(core::Task task, core::Time now) {
       {.what = spec::Event::Do::end, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
 }
 
-void InterpretedArbiter::on_arrived(core::Message message, core::Time /*now*/) {
-  if (patience_) patience_->arrived(message);
+void InterpretedArbiter::on_arrived(core::Message message, core::Time now) {
+  if (patience_) patience_->arrived(message, now);
   arrive(message);
 }
 

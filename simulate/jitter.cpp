@@ -23,6 +23,7 @@ enum class Stream : std::uint64_t {
   spread,
   is_late,
   delay,
+  estimate,
 };
 
 // In [0, 1).
@@ -74,6 +75,9 @@ const char* read_part(std::string_view key, std::string_view value, Jitter& j) {
   if (key == "input") {
     return read_number(value, j.input) && j.input <= 10 ? nullptr : "input=SIGMA up to 10";
   }
+  if (key == "estimate") {
+    return read_number(value, j.estimate) && j.estimate <= 10 ? nullptr : "estimate=SIGMA up to 10";
+  }
   if (key == "slow") {
     double factor = 0;
     if (!read_pair(value, left, factor) || left != std::floor(left)) return "slow=RANK:FACTOR";
@@ -91,7 +95,8 @@ const char* read_part(std::string_view key, std::string_view value, Jitter& j) {
     j.fifo = true;
     return nullptr;
   }
-  return "J0 … J3, uniform=, lognormal=, pareto=, input=, slow=, tails=, exponential= or fifo";
+  return "J0 … J3, uniform=, lognormal=, pareto=, input=, estimate=, slow=, tails=, exponential= "
+         "or fifo";
 }
 
 }  // namespace
@@ -113,7 +118,7 @@ Status Jitter::parse(std::string_view spec, Jitter& jitter) {
 
 bool Jitter::draws() const {
   return sleep.probability > 0 || uniform > 0 || lognormal > 0 || pareto > 0 || input > 0 ||
-         tail_share > 0 || exponential > 0;
+         estimate > 0 || tail_share > 0 || exponential > 0;
 }
 
 std::uint64_t name_key(std::string_view name) {
@@ -142,6 +147,10 @@ double task_sleep(const Jitter& j, const Drawn& drawn, double mean, double base)
 
 double input_factor(const Jitter& j, std::uint64_t seed, std::uint64_t microbatch) {
   return j.input > 0 ? lognormal(Stream::input, {seed, 0, microbatch}, j.input) : 1;
+}
+
+double estimate_factor(const Jitter& j, std::uint64_t seed, std::uint64_t microbatch) {
+  return j.estimate > 0 ? lognormal(Stream::estimate, {seed, 0, microbatch}, j.estimate) : 1;
 }
 
 double spread_factor(double cv, const Drawn& drawn) {

@@ -1,7 +1,7 @@
 // Jitter: what makes the times of a run vary, and by how much.
 //
 // Every draw is a function of the seed and of what it is drawn for: a task by its op's name, its
-// stage and its microbatch, a message by its two ends. Neither time nor the order of events enters,
+// stage and its input, a message by its two ends and its input. Neither time nor the order of events enters,
 // so that programs that are compared meet the same numbers (common random numbers), also if their
 // lanes, placements and dispatches differ. SPEC is a comma-separated list; docs/simulate.md has the
 // table. Values; shared freely.
@@ -28,6 +28,7 @@ struct Jitter {
   double lognormal = 0;        // tasks: times a lognormal factor of mean 1 and this cv
   double pareto = 0;           // tasks: times a Pareto factor of mean 1 and this exponent; 0: off
   double input = 0;            // microbatches: a lognormal factor of mean 1; sigma of its log
+  double estimate = 0;         // what is known of an input's cost is off by such a factor
   std::map<int, double> slow;  // rank: times this
   double tail_share = 0;       // messages: this share comes late,
   double tail = 0;             // by this many units
@@ -57,6 +58,9 @@ struct Drawn {
 // Of the microbatch, for every task whose cost varies with it.
 [[nodiscard]] double input_factor(const Jitter& jitter, std::uint64_t seed,
                                   std::uint64_t microbatch);
+// What is known of the microbatch's cost, over what it is.
+[[nodiscard]] double estimate_factor(const Jitter& jitter, std::uint64_t seed,
+                                     std::uint64_t microbatch);
 // Lognormal of mean 1, as measured spreads are drawn.
 [[nodiscard]] double spread_factor(double cv, const Drawn& drawn);
 // What a message takes longer, in units.

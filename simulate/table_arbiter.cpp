@@ -59,8 +59,8 @@ void TableArbiter::on_finished(core::Task task, core::Time now) {
   static_cast<void>(ledger_.finished(task));  // the executor's own ledger reports
 }
 
-void TableArbiter::on_arrived(core::Message message, core::Time /*now*/) {
-  if (patience_) patience_->arrived(message);
+void TableArbiter::on_arrived(core::Message message, core::Time now) {
+  if (patience_) patience_->arrived(message, now);
   rows_.arrived(message);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/draw.h"
+#include "core/input_order.h"
 
 namespace ripeline::simulate {
 namespace {
@@ -70,6 +71,8 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
     const bool measured = options.profile && !options.profile->inputs.empty();
     t.inputs_.push_back((measured ? options.profile->inputs[at(m)] : 1) *
                         input_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
+    t.known_.push_back(
+        estimate_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
   }
   t.lanes_.resize(program.lanes.size());
   for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
@@ -79,9 +82,25 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
     t.set_edge(program, static_cast<int>(edge));
   }
+  t.set_order(program, microbatches);
   t.set_costs(microbatches);
   timing = std::move(t);
   return {};
+}
+
+// By what an input takes in all, as far as it is known.
+void Timing::set_order(const Program& program, int microbatches) {
+  for (int m = 0; m < microbatches; ++m) order_.push_back(m);
+  if (program.inputs == spec::InputOrder::natural) return;
+  std::vector<std::int64_t> costs(at(microbatches));
+  for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
+    if (Program::at(program.lanes, lane).once) continue;
+    for (int m = 0; m < microbatches; ++m) {
+      const auto known = static_cast<double>(mean({lane, m}).count()) * known_[at(m)];
+      costs[at(m)] += std::llround(known);
+    }
+  }
+  order_ = core::input_order(core::InputOrder::pyramid, costs);
 }
 
 // What an input costs is known before its step: how long it is. Everything else is drawn.
@@ -93,7 +112,10 @@ void Timing::set_costs(int microbatches) {
     costs_.varying.resize(lanes_.size());
     std::vector<core::Time>& means = costs_.varying[at(id)];
     const int tasks = lane.means.empty() ? microbatches : static_cast<int>(lane.means.size());
-    for (int m = 0; m < tasks; ++m) means.push_back(mean({id, m}));
+    for (int m = 0; m < tasks; ++m) {
+      const auto exact = static_cast<double>(mean({id, m}).count());
+      means.push_back(core::Time{std::llround(exact * known_[input_of({id, m})])});
+    }
   }
   for (const Edge& edge : edges_) {
     costs_.links.push_back(time(edge.latency) + edge.transfer);
@@ -106,6 +128,7 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
   Lane& lane = lanes_[at(id)];
   lane.what = task_key(program, id);
   lane.mean = value_of(l.cost);
+  lane.once = l.once;
   if (const auto slow = options_.jitter.slow.find(l.rank); slow != options_.jitter.slow.end()) {
     lane.slow = slow->second;
   }
@@ -176,16 +199,18 @@ void Timing::set_edge(const Program& program, int id) {
 core::Time Timing::mean(core::Task task) const {
   const Lane& lane = lanes_[at(task.lane)];
   if (lane.means.empty() && !has_inputs_) return lane.fixed;
-  const double mean = lane.means.empty() ? lane.mean : lane.means[at(task.microbatch)];
-  return time(mean * lane.slow * inputs_[at(task.microbatch)]);
+  const std::size_t input = input_of(task);
+  const double mean = lane.means.empty() ? lane.mean : lane.means[input];
+  return time(mean * lane.slow * inputs_[input]);
 }
 
 core::Time Timing::task(core::Task task) const {
   if (!draws_) return mean(task);
   const Lane& lane = lanes_[at(task.lane)];
-  const Drawn drawn{options_.seed, lane.what, static_cast<std::uint64_t>(task.microbatch)};
-  double units = lane.means.empty() ? lane.mean : lane.means[at(task.microbatch)];
-  units *= lane.slow * inputs_[at(task.microbatch)];
+  const std::size_t input = input_of(task);
+  const Drawn drawn{options_.seed, lane.what, input};
+  double units = lane.means.empty() ? lane.mean : lane.means[input];
+  units *= lane.slow * inputs_[input];
   units *= task_factor(options_.jitter, drawn) * spread_factor(lane.cv, drawn);
   units += task_sleep(options_.jitter, drawn, lane.mean * lane.slow, sleep_base_);
   return time(units);
@@ -194,7 +219,8 @@ core::Time Timing::task(core::Task task) const {
 core::Time Timing::latency(core::Message message) const {
   const Edge& edge = edges_[at(message.edge)];
   if (!draws_) return edge.fixed;
-  const Drawn drawn{options_.seed, edge.what, static_cast<std::uint64_t>(message.microbatch)};
+  const auto input = static_cast<std::uint64_t>(this->input(message.microbatch));
+  const Drawn drawn{options_.seed, edge.what, input};
   return time(edge.latency * spread_factor(edge.cv, drawn) + message_delay(options_.jitter, drawn));
 }
 

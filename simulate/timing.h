@@ -64,6 +64,10 @@ class Timing {
   // Of an announcement or a grant.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
   [[nodiscard]] core::Time notice(core::EdgeId edge) const;
+  // The input that the microbatch is; what is drawn is drawn for inputs.
+  [[nodiscard]] int input(int microbatch) const {
+    return order_[static_cast<std::size_t>(microbatch)];
+  }
   // The means, for hints that wait.
   [[nodiscard]] const core::Costs& costs() const { return costs_; }
   // Messages of an edge arrive in the order in which they left.
@@ -74,8 +78,9 @@ class Timing {
     double mean = 1;  // in the unit
     double cv = 0;
     double slow = 1;  // of its rank
+    bool once = false;
     std::uint64_t what = 0;
-    std::vector<double> means;  // per microbatch; empty: all the same
+    std::vector<double> means;  // per input; empty: all the same
     core::Time fixed{0};        // without anything drawn
   };
   struct Edge {
@@ -90,6 +95,12 @@ class Timing {
   core::Status set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
   void set_costs(int microbatches);
+  void set_order(const spec::Program& program, int microbatches);
+  [[nodiscard]] std::size_t input_of(core::Task task) const {
+    return lanes_[static_cast<std::size_t>(task.lane)].once
+               ? 0
+               : static_cast<std::size_t>(input(task.microbatch));
+  }
   [[nodiscard]] core::Time time(double units) const;
 
   TimingOptions options_;
@@ -98,7 +109,9 @@ class Timing {
   double sleep_base_ = 0;  // in the unit
   double slower_ = 1;      // than the unit: the clock
   bool has_inputs_ = false;
-  std::vector<double> inputs_;  // per microbatch: what `input` is
+  std::vector<double> inputs_;       // per input: what `input` is
+  std::vector<double> known_;        // per input: what it is thought to be, over that
+  std::vector<std::int32_t> order_;  // per microbatch: its input
   std::vector<Lane> lanes_;
   std::vector<Edge> edges_;
   core::Costs costs_;

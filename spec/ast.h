@@ -36,6 +36,10 @@ struct Microbatches {  // microbatches any; | N; | A .. B;
   Range range;  // first == last for a single count
 };
 
+struct Inputs {  // inputs natural; | pyramid;
+  Name order;
+};
+
 struct StageGroup {  // [NAME] COUNT; the single group of `stages N;` has an empty name
   Name name;
   Expr count;
@@ -166,7 +170,7 @@ struct Order {  // order NAME on r { … }   or   order NAME from csv "file";
   std::vector<OrderItem> items;
 };
 
-// prefer A, B; rounds A, B; fill W; follow O; notices; forecasts; patience E; yield E;
+// prefer A, B; rounds A, B; fill W; follow O; notices; forecasts; learns; patience E; yield E;
 struct HintClause {
   Name keyword;
   std::vector<Name> names;
@@ -194,7 +198,7 @@ struct Pair {
 
 struct Item {
   std::variant<Param, Microbatches, Stages, Edges, Place, TensorParallel, Op, Resource, Channel,
-               Order, Hint, Dispatch, Assert, Pair>
+               Order, Hint, Dispatch, Assert, Pair, Inputs>
       value;
   bool blank_before = false;  // an empty line stands before it; a matter of layout, not of the tree
   Span span;

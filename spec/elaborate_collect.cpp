@@ -33,6 +33,10 @@ class Collector {
   void take(const ast::Assert& node) { work_.assertions.push_back({&node, span_}); }
   void take(const ast::Pair& node) { work_.pairs.push_back({&node, span_}); }
   void take(const ast::Microbatches& node) { single(work_.microbatches, node, "microbatches"); }
+  void take(const ast::Inputs& node) {
+    single(work_.inputs, node, "inputs");
+    if (node.order.text == "pyramid") work_.program.inputs = InputOrder::pyramid;
+  }
   void take(const ast::Stages& node) { single(work_.stages, node, "stages"); }
   void take(const ast::Place& node) { single(work_.place, node, "place"); }
   void take(const ast::Dispatch& node) { single(work_.dispatch, node, "dispatch"); }

@@ -66,6 +66,7 @@ struct Work {
   std::vector<Written<ast::Assert>> assertions = {};
   std::vector<Written<ast::Pair>> pairs = {};
   Written<ast::Microbatches> microbatches = {};
+  Written<ast::Inputs> inputs = {};
   Written<ast::Stages> stages = {};
   Written<ast::Place> place = {};
   Written<ast::TensorParallel> tensor_parallel = {};

@@ -141,6 +141,9 @@ class HintMaker {
       } else if (word == "notices" || word == "forecasts") {
         waits_ = &clause;
         patience_.forecasts = patience_.forecasts || word == "forecasts";
+      } else if (word == "learns") {
+        if (setting_ == nullptr) setting_ = &clause;
+        patience_.learns = true;
       } else if (word == "patience" || word == "yield") {
         if (setting_ == nullptr) setting_ = &clause;
         set(clause, word == "patience" ? patience_.patience : patience_.yield);
@@ -207,7 +210,7 @@ class HintMaker {
   std::vector<int> listed_;
   Patience patience_;
   const ast::HintClause* waits_ = nullptr;    // notices or forecasts
-  const ast::HintClause* setting_ = nullptr;  // patience or yield
+  const ast::HintClause* setting_ = nullptr;  // patience, yield or learns
 };
 
 // Only what the dispatch uses matters: an unused hint or order changes nothing. Of a file, tasks

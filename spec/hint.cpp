@@ -128,7 +128,10 @@ void HintPolicy::started(State& state, int lane) const {
   } else if (hint.rule == Hint::Rule::rounds) {
     const int op = Program::at(program_->lanes, lane).op;
     const auto entry = std::find(hint.ops.begin(), hint.ops.end(), op);
-    if (entry == hint.ops.end()) return;
+    if (entry == hint.ops.end()) {
+      if (contains(hint.fill, op)) state.round = 0;
+      return;
+    }
     const auto next = static_cast<int>(entry - hint.ops.begin()) + 1;
     state.round = next % static_cast<int>(hint.ops.size());
   }

@@ -4,8 +4,8 @@
 // file binds microbatches. The rules:
 //  * prefer A, B: the first op listed that has a lane.
 //  * rounds A, B: entries are tried from the one after the last taken; when the rest of the round
-//    has nothing, a new round begins at the first. Taking an op that is not an entry leaves the
-//    round where it is.
+//    has nothing, a new round begins at the first. A `fill` op ends its round; taking another
+//    op that is not an entry leaves the round where it is.
 //  * following an order: the lane whose next occurrence in the order is earliest; lanes without one
 //    come after. Of an order from a file: the task that stands earliest in it. With `fill` ops: the
 //    earliest lane of the others, if it has a task that may start; else a `fill`; else as before.

@@ -617,14 +617,14 @@ const auto hint_clause_def =
             (one_of("prefer", "rounds", "fill")[keyword] >
              (kName[push<&HintClause::names>] % ","_t) > Token(";", "',' or ';'")) |
                 (("follow"_t)[keyword] > kName[push<&HintClause::names>] > kEnd) |
-                (one_of("notices", "forecasts")[keyword] > kEnd) |
+                (one_of("notices", "forecasts", "learns")[keyword] > kEnd) |
                 (one_of("patience", "yield")[keyword] > expr[set<&HintClause::value>] > kEnd));
 const x3::rule<class HintRule, Hint> hint = "hint";
 const auto hint_def =
     "hint"_t > kName[set<&Hint::name>] > "{"_t > *hint_clause[push<&Hint::clauses>] >
-    Token(
-        "}",
-        "'prefer', 'rounds', 'fill', 'follow', 'notices', 'forecasts', 'patience', 'yield' or '}'");
+    Token("}",
+          "'prefer', 'rounds', 'fill', 'follow', 'notices', 'forecasts', 'learns', 'patience', "
+          "'yield' or '}'");
 
 const x3::rule<class DispatchRule, Dispatch> dispatch = "dispatch";
 const auto dispatch_def = "dispatch"_t > ((("in"_t)[put<&Dispatch::in_order, true>] > "order"_t >
@@ -640,6 +640,9 @@ const auto assertion_def = "assert"_t > "peak"_t > kName[set<&Assert::resource>]
 const x3::rule<class PairRule, Pair> pair = "pair";
 const auto pair_def = "pair"_t > (kName[push<&Pair::ops>] % ","_t) > Token(";", "',' or ';'");
 
+const x3::rule<class InputsRule, Inputs> inputs = "inputs";
+const auto inputs_def = "inputs"_t > one_of("natural", "pyramid")[set<&Inputs::order>] > kEnd;
+
 const x3::rule<class ItemRule, Item> item_rule = "an item";
 const auto item_value = set<&Item::value>;
 const auto item_rule_def =
@@ -647,7 +650,7 @@ const auto item_rule_def =
                              edges[item_value] | place[item_value] | tensor_parallel[item_value] |
                              op[item_value] | resource[item_value] | channel[item_value] |
                              order[item_value] | hint[item_value] | dispatch[item_value] |
-                             assertion[item_value] | pair[item_value]);
+                             assertion[item_value] | pair[item_value] | inputs[item_value]);
 
 const x3::rule<class HeadRule, Name> head = "pipeline";
 constexpr auto kWhole = [](const auto& context) {
@@ -661,7 +664,7 @@ BOOST_SPIRIT_DEFINE(needed_op, cost, needs, acquires, releases, collectives, op_
                     resource, channel)
 BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream_of_one, stream_loops, stream, repeat,
                     order_item, order)
-BOOST_SPIRIT_DEFINE(hint_clause, hint, dispatch, assertion, pair, item_rule, head)
+BOOST_SPIRIT_DEFINE(hint_clause, hint, dispatch, assertion, pair, inputs, item_rule, head)
 
 // ---- The whole.
 

@@ -104,6 +104,8 @@ std::string text_of(const Assert& x) {
   return "assert peak " + x.resource.text + " <= " + print(x.bound);
 }
 
+std::string text_of(const ast::Inputs& x) { return "inputs " + x.order.text; }
+
 std::string text_of(const Pair& x) { return "pair " + names(x.ops); }
 
 // ---- Clauses of ops.

@@ -32,6 +32,7 @@ std::string canonical(const Hint& hint) {
     const Rational& y = hint.patience->yield;
     text += fmt::format(" patience {}/{} yield {}/{}{}", p.numerator, p.denominator, y.numerator,
                         y.denominator, hint.patience->forecasts ? " forecasts" : "");
+    if (hint.patience->learns) text += " learns";
   }
   return text + "\n";
 }
@@ -104,6 +105,7 @@ std::string canonical_shape(const Program& program) {
   std::string text =
       fmt::format("program {}\nmicrobatches {} {}\nranks {}\n", program.name,
                   program.microbatches.min, program.microbatches.max.value_or(0), program.ranks);
+  if (program.inputs == InputOrder::pyramid) text += "inputs pyramid\n";
   for (const Op& op : program.ops) {
     text += fmt::format("op {} {} {} {}\n", op.name, static_cast<int>(op.kind), op.sequential,
                         static_cast<int>(op.engine));

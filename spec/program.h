@@ -226,6 +226,7 @@ struct Patience {
   Rational patience{3, 2};
   Rational yield{9, 10};
   bool forecasts = false;  // also of tasks that have not started
+  bool learns = false;     // how late messages are
   bool operator==(const Patience&) const = default;
 };
 
@@ -263,6 +264,13 @@ struct Unsupported {
   Span span;
 };
 
+// Which input each microbatch of a step is. Inputs are told apart by their known costs alone, and
+// no rule above looks at them: the order only gives them their numbers (docs/proofs.md).
+enum class InputOrder : std::uint8_t {
+  natural,  // microbatch m is input m
+  pyramid,  // small, large, small: core/input_order.h
+};
+
 struct MicrobatchRange {
   int min = 1;
   std::optional<int> max;  // nothing: any count from min up
@@ -275,6 +283,7 @@ struct Program {
   std::vector<std::pair<std::string, std::int64_t>>
       params;  // with overrides, in order of declaration
   MicrobatchRange microbatches;
+  InputOrder inputs = InputOrder::natural;
   int ranks = 0;
   std::vector<Op> ops;
   std::vector<Stage> stages;

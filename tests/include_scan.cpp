@@ -77,7 +77,7 @@ const std::vector<Row>& rows() {
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
       {"fuzz/", {"spec/"}, {"std"}},
-      {"bench/", kAllFolders, kTestLibraries},
+      {"bench/", kAllFolders, {"std", "posix", "fmt", "json", "benchmark", "cli11"}},
       {"examples/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch", "cli11"}},
       {"docs/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
   };

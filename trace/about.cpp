@@ -91,6 +91,7 @@ std::string About::to_json() const {
                 {"source", name_of(run.source)},
                 {"unit", {{"name", run.unit.name}, {"nanoseconds", run.unit.nanoseconds}}},
                 {"costs", run.costs}};
+  if (f.inputs == core::InputOrder::pyramid) about["inputs"] = "pyramid";
   about["seed"] = run.seed ? json(*run.seed) : json();
   for (const char* table : {"ops", "lanes", "edges", "pools", "uses", "inboxes"}) {
     about[table] = json::array();
@@ -176,6 +177,7 @@ core::Status About::from_json(const std::string& text, About& about) {
     f.stages = j.at("stages");
     f.min_microbatches = j.at("range").at(0);
     f.max_microbatches = j.at("range").at(1);
+    if (j.value("inputs", "natural") == "pyramid") f.inputs = core::InputOrder::pyramid;
     std::vector<core::OpFacts> ops;
     std::vector<core::LaneFacts> lanes;
     std::vector<core::EdgeFacts> edges;

@@ -122,6 +122,7 @@ TEST_P(Goldens, have_the_facts_of_their_program) {
   EXPECT_EQ(facts.stages, expected.stages);
   EXPECT_EQ(facts.min_microbatches, expected.min_microbatches);
   EXPECT_EQ(facts.max_microbatches, expected.max_microbatches);
+  EXPECT_EQ(facts.inputs, expected.inputs);
   const auto same = [](const auto& a, const auto& b, const auto& fields) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(fields(a[i]), fields(b[i])) << i;

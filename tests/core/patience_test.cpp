@@ -120,9 +120,9 @@ TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
   patience.noticed(expected(kActivation, 1, 10), Time{0});
   // 1F sends to no other rank and feeds 1B here: it is waited for.
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
-  patience.arrived({kActivation, 0});
+  patience.arrived({kActivation, 0}, Time{0});
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
-  patience.arrived({kActivation, 1});
+  patience.arrived({kActivation, 1}, Time{0});
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), fake::start(3, 0));
 }
 
@@ -131,7 +131,7 @@ TEST(Patience, tells_when_a_message_will_arrive_and_what_was_taken) {
   EXPECT_EQ(rank.notices, (std::vector<Notice>{expected(kActivation, 0, 100 + 10 - 4),
                                                expected(kActivation, 1, 100 + 10 - 4)}));
   rank.notices.clear();
-  rank.patience.arrived({kGradient, 0});
+  rank.patience.arrived({kGradient, 0}, Time{200});
   rank.run({kOwnB, 0}, 200);
   EXPECT_EQ(rank.notices, std::vector<Notice>{taken(kGradient, 1)});
 }

@@ -302,7 +302,11 @@ State World::after(const State& s, const Move& move) const {
   }
   const spec::Lane& lane = program_.lanes[at(task.lane)];
   const auto entry = std::find(hint.ops.begin(), hint.ops.end(), lane.op);
-  if (entry == hint.ops.end()) return next;
+  if (entry == hint.ops.end()) {
+    const bool filled = std::find(hint.fill.begin(), hint.fill.end(), lane.op) != hint.fill.end();
+    if (filled) next.rounds &= ~(kNibble << (4 * lane.rank));
+    return next;
+  }
   const auto n = hint.ops.size();
   const auto round = static_cast<Bits>(entry - hint.ops.begin() + 1) % n;
   next.rounds &= ~(kNibble << (4 * lane.rank));

@@ -213,6 +213,7 @@ class ShapeReader {
   // Each kind of item by name, so that none which is added to the language is overlooked. These
   // are read elsewhere, or say nothing of a proof for every choice.
   void read_item(const ast::Param&, spec::Span) {}
+  void read_item(const ast::Inputs&, spec::Span) {}
   void read_item(const ast::Microbatches&, spec::Span) {}
   void read_item(const ast::Stages&, spec::Span) {}
   void read_item(const ast::Place&, spec::Span) {}

@@ -162,7 +162,8 @@ class Arbiter final : public core::Arbiter {
       case ops::kI:
         step_.round = 1;
         break;
-      default:
+      case ops::kW:
+        step_.round = 0;
         break;
     }
   }

@@ -1,0 +1,170 @@
+// Races of hints against fixed orders: what bench_hints' tables are made of.
+//
+// A hint that learns keeps what it learned from seed to seed, as from step to step of training, and
+// begins anew with each condition.
+// Arbiters are generated ones where there are some, and then checked to do as those made at run
+// time. A Field holds the contestants of one size and makes each only once. Nobody may hold more
+// than its class allows, rank by rank: that is checked in every run, and a run that fails ends the
+// program by std::runtime_error. One thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/hints.h"
+#include "simulate/contest.h"
+
+namespace ripeline::bench {
+
+struct Racer {
+  Memory memory = Memory::p_minus_s;
+  std::string name;
+  std::string dispatch;  // of the class's hints; empty: its fixed order
+  bool learns = true;    // of hints that wait
+  bool pyramid = false;  // the order of its inputs
+};
+
+[[nodiscard]] inline spec::Program racing_program(const Racer& racer, const Size& size) {
+  spec::Program program = racer.dispatch.empty() ? fixed_program(racer.memory, size)
+                                                 : hint_program(racer.memory, size, racer.dispatch);
+  if (racer.pyramid) program.inputs = spec::InputOrder::pyramid;
+  if (program.dispatch.hint.patience) program.dispatch.hint.patience->learns = racer.learns;
+  return program;
+}
+
+struct Result {
+  simulate::Gain gain;
+  double worst = 1;    // of a single run
+  double notices = 0;  // for each task
+  std::vector<std::int64_t> fixed_peaks;
+  std::vector<std::int64_t> peaks;
+};
+
+// A generated arbiter for a class's fixed order (an empty dispatch) or hint; facts null: none.
+struct Generated {
+  const core::ProgramFacts* facts = nullptr;
+  simulate::Contestant::MakeArbiter make;
+};
+using FindGenerated = std::function<Generated(Memory, const std::string& dispatch, const Size&)>;
+
+class Field {
+ public:
+  Field(const Size& size, double latency, FindGenerated find = {})
+      : size_(size), find_(std::move(find)) {
+    options_.latency = latency;
+  }
+
+  [[nodiscard]] const Size& size() const { return size_; }
+
+  Result race(const Racer& racer, const std::string& jitter, int seeds) {
+    const std::vector<simulate::Outcome>& fixed = fixed_runs(racer.memory, jitter, seeds);
+    simulate::Contestant& hint = contestant(
+        std::string(class_of(racer.memory).name) + racer.dispatch + (racer.learns ? "" : " fixed") +
+            (racer.pyramid ? " pyramid " : " ") + jitter,
+        [&] { return racing_program(racer, size_); }, generated_for(racer));
+    Result result;
+    std::vector<double> logs;
+    std::int64_t notices = 0;
+    std::int64_t tasks = 0;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const simulate::Outcome& a = fixed[static_cast<std::size_t>(seed - 1)];
+      const simulate::Outcome b = run(hint, jitter, seed);
+      if (seed == 1 && generated_for(racer).facts != nullptr) {
+        simulate::Contestant table(racing_program(racer, size_), size_.microbatches);
+        if (run(table, jitter, seed).makespan != b.makespan) {
+          throw std::runtime_error(racer.name + ": generated and made at run time, they differ");
+        }
+      }
+      check(class_of(racer.memory), racer.name, a.peaks, b.peaks);
+      hold(result.fixed_peaks, a.peaks);
+      hold(result.peaks, b.peaks);
+      logs.push_back(std::log(a.makespan / b.makespan));
+      result.worst = std::min(result.worst, a.makespan / b.makespan);
+      notices += b.notices;
+      tasks += b.tasks;
+    }
+    result.gain = simulate::gain_of(logs);
+    result.notices = static_cast<double>(notices) / static_cast<double>(tasks);
+    return result;
+  }
+
+ private:
+  // Generated ones are as the library declares them.
+  [[nodiscard]] Generated generated_for(const Racer& racer) const {
+    if (!find_ || racer.pyramid || racer.dispatch.empty()) return {};
+    return racer.learns ? find_(racer.memory, racer.dispatch, size_) : Generated{};
+  }
+
+  template <class Make>
+  simulate::Contestant& contestant(const std::string& name, const Make& make,
+                                   const Generated& generated) {
+    std::unique_ptr<simulate::Contestant>& slot = contestants_[name];
+    if (slot) return *slot;
+    slot = generated.facts == nullptr
+               ? std::make_unique<simulate::Contestant>(make(), size_.microbatches)
+               : std::make_unique<simulate::Contestant>(make(), size_.microbatches,
+                                                        *generated.facts, generated.make);
+    return *slot;
+  }
+
+  const std::vector<simulate::Outcome>& fixed_runs(Memory memory, const std::string& jitter,
+                                                   int seeds) {
+    const char* name = class_of(memory).fixed;
+    std::vector<simulate::Outcome>& runs = fixed_runs_[{name, jitter}];
+    const auto of =
+        std::find_if(std::begin(kClasses), std::end(kClasses),
+                     [&](const MemoryClass& c) { return std::string(c.fixed) == name; });
+    simulate::Contestant& fixed = contestant(
+        name, [&] { return fixed_program(memory, size_); },
+        find_ ? find_(of->memory, "", size_) : Generated{});
+    for (int seed = static_cast<int>(runs.size()) + 1; seed <= seeds; ++seed) {
+      runs.push_back(run(fixed, jitter, seed));
+    }
+    return runs;
+  }
+
+  simulate::Outcome run(simulate::Contestant& who, const std::string& jitter, int seed) {
+    simulate::TimingOptions options = options_;
+    if (const core::Status s = simulate::Jitter::parse(jitter, options.jitter); !s.ok()) {
+      throw std::runtime_error(s.message());
+    }
+    simulate::Outcome outcome = who.run(options, static_cast<std::uint64_t>(seed));
+    if (!outcome.failure.empty()) throw std::runtime_error(outcome.failure);
+    return outcome;
+  }
+
+  static void hold(std::vector<std::int64_t>& most, const std::vector<std::int64_t>& peaks) {
+    most.resize(peaks.size());
+    for (std::size_t i = 0; i < peaks.size(); ++i) most[i] = std::max(most[i], peaks[i]);
+  }
+
+  static void check(const MemoryClass& c, const std::string& who,
+                    const std::vector<std::int64_t>& fixed,
+                    const std::vector<std::int64_t>& peaks) {
+    const std::int64_t fullest = *std::max_element(fixed.begin(), fixed.end());
+    for (std::size_t rank = 0; rank < fixed.size(); ++rank) {
+      const std::int64_t most = c.as_fullest ? fullest : fixed[rank];
+      if (peaks.at(rank) <= most) continue;
+      throw std::runtime_error(who + " at the memory of " + c.name + ": rank " +
+                               std::to_string(rank) + " held " + std::to_string(peaks[rank]) +
+                               ", and may hold " + std::to_string(most));
+    }
+  }
+
+  Size size_;
+  FindGenerated find_;
+  simulate::TimingOptions options_;
+  std::map<std::string, std::unique_ptr<simulate::Contestant>> contestants_;
+  std::map<std::pair<std::string, std::string>, std::vector<simulate::Outcome>> fixed_runs_;
+};
+
+}  // namespace ripeline::bench

@@ -1,0 +1,193 @@
+// ripeline tune: which dispatch of a program is the fastest under given times.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/time_flags.h"
+#include "simulate/tune.h"
+
+namespace ripeline::cli {
+namespace {
+
+using nlohmann::json;
+using simulate::Gain;
+using simulate::Trial;
+using simulate::Tuning;
+
+struct TuneCommand {
+  std::string file;
+  ProgramOptions program;
+  int microbatches = 0;
+  int seeds = 50;
+  TimeFlags times;
+  std::string format = "text";
+};
+
+int fail(const std::string& what) {
+  std::cerr << "ripeline: " << what << '\n';
+  return bad_input;
+}
+
+std::string name_of(const Trial& trial) {
+  return trial.candidate.dispatch + (trial.candidate.pyramid ? ", inputs pyramid" : "");
+}
+
+std::string interval(const Gain& gain) {
+  return fmt::format("{:.3f} to {:.3f}", gain.low, gain.high);
+}
+
+// Of each resource, what it held: 8 7 6 5 activation.
+std::string held(const spec::Program& program, const std::vector<std::int64_t>& peaks) {
+  std::string text;
+  for (std::size_t resource = 0; resource < program.resources.size(); ++resource) {
+    std::vector<std::int64_t> of;
+    for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
+      if (program.pools[pool].resource == static_cast<int>(resource)) of.push_back(peaks[pool]);
+    }
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", program.resources[resource].name,
+                        fmt::join(of, " "));
+  }
+  return text;
+}
+
+std::string text_of(const TuneCommand& command, const spec::Program& program,
+                    const Tuning& tuning) {
+  const Trial& baseline = tuning.trials.front();
+  std::size_t width = 0;
+  for (const Trial& trial : tuning.trials) width = std::max(width, name_of(trial).size());
+  std::string text = fmt::format(
+      "{}: {} ranks, {} microbatches, seeds 1 to {}\n  {:<{}}   faster by (95 %)"
+      "                time   notices\n",
+      program.name, program.ranks, command.microbatches, tuning.seeds, "", width);
+  for (const Trial& trial : tuning.trials) {
+    const bool is_baseline = &trial == &baseline;
+    text += fmt::format("  {:<{}}   ", name_of(trial), width);
+    if (trial.excluded == "does not end") {
+      text += trial.excluded + "\n";
+      continue;
+    }
+    text += is_baseline ? fmt::format("{:<22}", "1")
+                        : fmt::format("{:.3f} ({})", trial.gain.ratio, interval(trial.gain));
+    text += fmt::format("   {:>10.5g}   {:>7.2f}", trial.time, trial.notices);
+    text += (trial.excluded.empty() ? "" : "   " + trial.excluded) + "\n";
+  }
+  text += "held by " + name_of(baseline) + ": " + held(program, baseline.peaks) + "\n";
+  if (!tuning.pick) {
+    return text + fmt::format(
+                      "keep `{}`: nothing that is proved and holds no more is faster "
+                      "beyond doubt\n",
+                      name_of(baseline));
+  }
+  const Trial& pick = tuning.trials[*tuning.pick];
+  text += "held by " + name_of(pick) + ": " + held(program, pick.peaks) + "\n";
+  text += fmt::format("take `{}`: {:.3f} times as fast ({}) on seeds {} to {}\n", name_of(pick),
+                      tuning.measured.ratio, interval(tuning.measured), tuning.seeds + 1,
+                      2 * tuning.seeds);
+  if (pick.candidate.pyramid) text += "  inputs pyramid;\n";
+  if (!pick.candidate.hint.empty()) text += "  " + pick.candidate.hint + "\n";
+  return text + "  dispatch " + pick.candidate.dispatch + ";\n";
+}
+
+json object_of(const Gain& gain) {
+  return {{"ratio", gain.ratio}, {"low", gain.low}, {"high", gain.high}, {"runs", gain.runs}};
+}
+
+json object_of(const spec::Program& program, const Trial& trial) {
+  json j = {{"dispatch", trial.candidate.dispatch},
+            {"hint", trial.candidate.hint},
+            {"inputs",
+             trial.candidate.program.inputs == spec::InputOrder::pyramid ? "pyramid" : "natural"},
+            {"verdict", verify::name_of(trial.verdict)},
+            {"gain", object_of(trial.gain)},
+            {"time", trial.time},
+            {"notices_per_task", trial.notices},
+            {"excluded", trial.excluded},
+            {"peak", json::object()}};
+  for (std::size_t pool = 0; pool < trial.peaks.size(); ++pool) {
+    const auto resource = static_cast<std::size_t>(program.pools[pool].resource);
+    j["peak"][program.resources[resource].name].push_back(trial.peaks[pool]);
+  }
+  return j;
+}
+
+json json_of(const TuneCommand& command, const spec::Program& program, const Tuning& tuning) {
+  json j = {{"schema", "ripeline.tune/1"},
+            {"program", program.name},
+            {"params", json::object()},
+            {"hash", spec::hash_text(program.hash)},
+            {"ranks", program.ranks},
+            {"microbatches", command.microbatches},
+            {"seeds", tuning.seeds},
+            {"trials", json::array()},
+            {"pick", nullptr}};
+  for (const auto& [name, value] : program.params) j["params"][name] = value;
+  for (const Trial& trial : tuning.trials) j["trials"].push_back(object_of(program, trial));
+  if (tuning.pick) {
+    j["pick"] = {{"trial", *tuning.pick},
+                 {"dispatch", tuning.trials[*tuning.pick].candidate.dispatch},
+                 {"gain", object_of(tuning.measured)}};
+  }
+  return j;
+}
+
+int run(const TuneCommand& command) {
+  const auto loaded = load(command.file, command.program);
+  if (!loaded) return bad_input;
+  const spec::Program& program = loaded->program;
+  if (!program.microbatches.contains(command.microbatches)) {
+    return fail(fmt::format("{}: {} microbatches are outside the program's range", program.name,
+                            command.microbatches));
+  }
+  if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
+  simulate::TimingOptions times;
+  if (const std::string what = read_timing(command.times, times); !what.empty()) return fail(what);
+  Tuning tuning;
+  const core::Status status = [&] {
+    const Progress progress("tuning " + program.name);
+    return simulate::tune(program, command.microbatches, times, command.seeds, tuning);
+  }();
+  if (!status.ok()) return fail(status.message());
+  std::cout << (command.format == "json" ? json_of(command, program, tuning).dump(1) + "\n"
+                                         : text_of(command, program, tuning));
+  return ok;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "tune",
+      "pick the fastest dispatch for given times: a fixed order, or a hint that follows it");
+  auto options = std::make_shared<TuneCommand>();
+  command->add_option("FILE", options->file, kFileHelp)->required();
+  add_program_options(*command, options->program);
+  command->add_option("-m,--microbatches", options->microbatches, "microbatches of the step")
+      ->required()
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      ->add_option("--seeds", options->seeds,
+                   "runs of each candidate (50); the pick is measured on as many others")
+      ->check(CLI::Range(2, 1'000'000));
+  add_times(*command, options->times);
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->footer(
+      "Example\n"
+      "  ripeline tune zb_h2 -D ranks=8 -m 32 --latency 0.05 --jitter tails=2:20,fifo\n"
+      "Candidates are the program's orders and hints, and hints that follow its orders and wait "
+      "in\n"
+      "several ways. All meet the same draws as the order that the program commits to. What is "
+      "not\n"
+      "proved, or holds more on some rank, is shown and never picked. --seed is not looked at.\n"
+      "Exit codes: 0 done, 2 bad input, or no order that is proved to compare with.");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,67 @@
+// Contest: dispatches of a pipeline against each other, under the same draws.
+//
+// A Contestant runs one program again and again, each run with a seed; who meets the same seeds
+// meets the same numbers, so that a ratio of two makespans is far less uncertain than either. Gain
+// says what the ratios of many seeds are worth. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "simulate/interpreter.h"
+#include "simulate/simulator.h"
+#include "simulate/timing.h"
+#include "spec/program.h"
+
+namespace ripeline::simulate {
+
+struct Outcome {
+  double makespan = 0;  // in units
+  std::int64_t notices = 0;
+  std::int64_t tasks = 0;
+  std::vector<std::int64_t> peaks;  // per pool
+  std::string failure;              // a breach, or stuck; then nothing else is said
+};
+
+class Contestant {
+ public:
+  using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
+
+  // Runs under arbiters made at run time, or under others with the same facts.
+  Contestant(spec::Program program, int microbatches);
+  Contestant(spec::Program program, int microbatches, const core::ProgramFacts& facts,
+             const MakeArbiter& make_arbiter);
+  Contestant(const Contestant&) = delete;
+  Contestant& operator=(const Contestant&) = delete;
+
+  [[nodiscard]] const spec::Program& program() const { return program_; }
+  [[nodiscard]] int microbatches() const { return microbatches_; }
+
+  // `options.seed` is not looked at.
+  [[nodiscard]] Outcome run(const TimingOptions& options, std::uint64_t seed);
+
+ private:
+  spec::Program program_;
+  int microbatches_;
+  std::optional<FactsStorage> storage_;  // nothing: the facts are someone else's
+  Simulator simulator_;
+};
+
+// How many times as fast one is as another.
+struct Gain {
+  double ratio = 1;  // geometric mean over runs
+  double low = 1;    // where it lies with 95 % confidence (Student's t on the logarithms)
+  double high = 1;
+  int runs = 0;
+};
+// Of the logarithms of the ratios, one for each run. A single run says nothing of where it lies:
+// from 0 to infinity.
+[[nodiscard]] Gain gain_of(std::span<const double> logarithms);
+
+}  // namespace ripeline::simulate

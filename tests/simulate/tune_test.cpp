@@ -1,0 +1,202 @@
+// Which dispatch is picked, and what may not be.
+#include "simulate/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/simulate/runs.h"
+
+namespace ripeline::simulate {
+namespace {
+
+TEST(Gain, has_the_interval_of_student_s_t) {
+  // Of 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of four degrees 2.776.
+  const std::vector<double> logs = {1, 2, 3, 4, 5};
+  const Gain gain = gain_of(logs);
+  EXPECT_NEAR(std::log(gain.ratio), 3, 1e-12);
+  EXPECT_NEAR(std::log(gain.low), 3 - 2.776 * std::sqrt(0.5), 0.01);
+  EXPECT_NEAR(std::log(gain.high), 3 + 2.776 * std::sqrt(0.5), 0.01);
+  EXPECT_EQ(gain.runs, 5);
+  const Gain one = gain_of(std::vector<double>{0.5});
+  EXPECT_EQ(one.low, 0);
+  EXPECT_EQ(one.high, HUGE_VAL);
+  const Gain sure = gain_of(std::vector<double>{0.5, 0.5, 0.5});
+  EXPECT_EQ(sure.low, sure.high);
+}
+
+TimingOptions times_of(const std::string& jitter) {
+  TimingOptions options;
+  options.latency = 0.05;
+  EXPECT_TRUE(Jitter::parse(jitter, options.jitter).ok());
+  return options;
+}
+
+Tuning tuned(const std::string& schedule, const std::string& jitter, int seeds = 10) {
+  spec::ElaborateOptions elaborate;
+  elaborate.defines = {{"ranks", 4}};
+  Tuning tuning;
+  const core::Status status =
+      tune(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), seeds, tuning);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return tuning;
+}
+
+TEST(Tune, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
+  const Tuning tuning = tuned("zb_h2", "tails=2:20");
+  ASSERT_TRUE(tuning.pick.has_value());
+  const Trial& pick = tuning.trials[*tuning.pick];
+  EXPECT_EQ(tuning.trials.front().candidate.dispatch, "in order zb_h2");
+  EXPECT_EQ(tuning.trials.front().gain.ratio, 1);
+  EXPECT_FALSE(pick.candidate.program.dispatch.in_order);
+  EXPECT_EQ(pick.verdict, verify::Outcome::proved);
+  EXPECT_GT(tuning.measured.low, 1);
+  EXPECT_LE(tuning.measured.low, tuning.measured.ratio);
+  EXPECT_LE(tuning.measured.ratio, tuning.measured.high);
+  EXPECT_EQ(tuning.measured.runs, 10);
+  for (std::size_t i = 0; i < pick.peaks.size(); ++i) {
+    EXPECT_LE(pick.peaks[i], tuning.trials.front().peaks[i]);
+  }
+  // It is measured on the seeds after those that chose.
+  Contestant fixed(tuning.trials.front().candidate.program, 16);
+  Contestant hint(pick.candidate.program, 16);
+  const TimingOptions times = times_of("tails=2:20");
+  std::vector<double> logs;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    logs.push_back(std::log(fixed.run(times, seed).makespan / hint.run(times, seed).makespan));
+  }
+  EXPECT_NEAR(gain_of(std::span(logs).subspan(10)).ratio, tuning.measured.ratio, 1e-9);
+}
+
+TEST(Tune, keeps_the_order_where_nothing_is_faster) {
+  const Tuning tuning = tuned("1f1b", "");
+  EXPECT_FALSE(tuning.pick.has_value());
+  for (const Trial& trial : tuning.trials) EXPECT_LE(trial.gain.ratio, 1 + 1e-12);
+}
+
+// Known costs: the order of the inputs is worth more than any dispatch.
+TEST(Tune, sorts_inputs_whose_costs_are_known) {
+  const Tuning tuning = tuned("1f1b", "input=0.6");
+  ASSERT_TRUE(tuning.pick.has_value());
+  EXPECT_TRUE(tuning.trials[*tuning.pick].candidate.pyramid);
+  EXPECT_GT(tuning.measured.ratio, 1.2);
+  EXPECT_FALSE(tuned("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
+}
+
+// Two stages share a rank's pool without leaving room: safe in its order, refuted readiness-first.
+constexpr const char* kOnlyInOrder = R"(pipeline p {
+  microbatches any;
+  stages 4;
+  place s on s % 2;
+  op F forward { needs F at prev; acquires a; }
+  op B backward { needs F at here, B at next; releases a; }
+  resource a per rank { capacity 2; }
+  order one on r { (F@0 F@1 B@1 B@0) * microbatches; }
+  hint loose { prefer F, B; }
+  dispatch in order one;
+})";
+// The hint may hold more than the order does, which has no need of the capacity.
+constexpr const char* kHoldsMore = R"(pipeline p {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; acquires a; }
+  op B backward { cost 2; needs F at here, B at next; releases a; }
+  resource a per stage { }
+  order one on r { (F B) * microbatches; }
+  hint greedy { prefer F, B; }
+  dispatch in order one;
+})";
+
+TEST(Tune, picks_nothing_that_is_not_proved_or_holds_more) {
+  for (const auto& [text, why] :
+       {std::pair(kOnlyInOrder, "not proved"), std::pair(kHoldsMore, "holds more")}) {
+    SCOPED_TRACE(text);
+    Tuning tuning;
+    ASSERT_TRUE(
+        tune(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"), 5, tuning).ok());
+    int excluded = 0;
+    for (const Trial& trial : tuning.trials) {
+      const bool hint = trial.candidate.dispatch.starts_with("ready by");
+      if (!trial.excluded.starts_with(why) && trial.excluded != "does not end") continue;
+      EXPECT_TRUE(hint);
+      ++excluded;
+    }
+    EXPECT_GT(excluded, 0);
+    if (!tuning.pick) continue;
+    EXPECT_EQ(tuning.trials[*tuning.pick].excluded, "");
+  }
+}
+
+TEST(Tune, says_what_it_cannot_compare_with) {
+  Tuning tuning;
+  const core::Status none = tune(testing_support::compiled("bf"), 8, times_of(""), 5, tuning);
+  EXPECT_FALSE(none.ok());
+  EXPECT_NE(none.message().find("no order"), std::string::npos);
+}
+
+// The hint that it says to write is the one that ran.
+TEST(Tune, what_it_says_to_write_is_the_program_that_ran) {
+  const std::string source = *spec::library_text("1f1b");
+  const auto program = spec::compile({"1f1b", source}, {});
+  int written = 0;
+  for (const Candidate& candidate : candidates_of(program.value(), true)) {
+    std::string text = source;
+    text.insert(text.rfind('}'), candidate.hint + (candidate.pyramid ? " inputs pyramid;" : ""));
+    spec::ElaborateOptions options;
+    options.dispatch = candidate.dispatch;
+    const auto again = spec::compile({"1f1b", text}, options);
+    ASSERT_TRUE(again.ok()) << text;
+    EXPECT_EQ(again.value().inputs, candidate.program.inputs);
+    EXPECT_EQ(again.value().dispatch.in_order, candidate.program.dispatch.in_order);
+    const spec::Hint& a = again.value().dispatch.hint;
+    const spec::Hint& b = candidate.program.dispatch.hint;
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(a.fill, b.fill);
+    EXPECT_EQ(a.order, b.order);
+    EXPECT_EQ(a.patience, b.patience) << candidate.hint;
+    ++written;
+  }
+  EXPECT_GT(written, 10);
+}
+
+// The permuted inputs are what runs: each task takes its input's time.
+TEST(Timing, of_a_pyramid_follows_the_inputs) {
+  spec::Program program = testing_support::compiled("1f1b");
+  TimingOptions options;
+  options.profile.emplace();
+  options.profile->unit = plain_unit();
+  options.profile->inputs = {4, 1, 3, 2};
+  Timing natural;
+  ASSERT_TRUE(Timing::make(program, 4, options, natural).ok());
+  program.inputs = spec::InputOrder::pyramid;
+  Timing pyramid;
+  ASSERT_TRUE(Timing::make(program, 4, options, pyramid).ok());
+  const int inputs[] = {1, 2, 0, 3};  // 1, 3, 4, 2
+  for (int m = 0; m < 4; ++m) {
+    EXPECT_EQ(natural.input(m), m);
+    EXPECT_EQ(pyramid.input(m), inputs[m]);
+    for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
+      EXPECT_EQ(pyramid.task({lane, m}), natural.task({lane, inputs[m]}));
+      EXPECT_EQ(pyramid.costs().of({lane, m}), natural.costs().of({lane, inputs[m]}));
+    }
+  }
+  // What is known may be wrong, and then so is the order; what runs takes what it takes.
+  ASSERT_TRUE(Jitter::parse("estimate=3", options.jitter).ok());
+  bool differs = false;
+  for (options.seed = 1; options.seed <= 20; ++options.seed) {
+    Timing wrong;
+    ASSERT_TRUE(Timing::make(program, 4, options, wrong).ok());
+    std::vector<bool> seen(4);
+    for (int m = 0; m < 4; ++m) {
+      seen[static_cast<std::size_t>(wrong.input(m))] = true;
+      differs = differs || wrong.input(m) != inputs[m];
+      EXPECT_EQ(wrong.task({0, m}), natural.task({0, wrong.input(m)}));
+    }
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 4);
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace ripeline::simulate
