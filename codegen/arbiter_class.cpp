@@ -349,9 +349,10 @@ class Arbiter final : public core::Arbiter {
        {"now", waits ? "now" : "/*now*/"},
        {"waits_started", waits ? "patience_.started(task, now);" : ""},
        {"waits_finished", waits ? "patience_.finished(task, now);" : ""},
-       {"arrived", (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message, now);\n  }"
-                          : " rows_.arrived(message); }") +
-                       on_taken(outline)},
+       {"arrived",
+        (waits ? "\n    rows_.arrived(message);\n    patience_.arrived(message, now);\n  }"
+               : " rows_.arrived(message); }") +
+            on_taken(outline)},
        {"engines_started", engines_started(outline)},
        {"engines_finished", engines_finished(outline)},
        {"engines_member", outline.engines ? "core::Engines engines_;" : ""},

@@ -1,10 +1,10 @@
 // Jitter: what makes the times of a run vary, and by how much.
 //
 // Every draw is a function of the seed and of what it is drawn for: a task by its op's name, its
-// stage and its input, a message by its two ends and its input. Neither time nor the order of events enters,
-// so that programs that are compared meet the same numbers (common random numbers), also if their
-// lanes, placements and dispatches differ. SPEC is a comma-separated list; docs/simulate.md has the
-// table. Values; shared freely.
+// stage and its input, a message by its two ends and its input. Neither time nor the order of
+// events enters, so that programs that are compared meet the same numbers (common random numbers),
+// also if their lanes, placements and dispatches differ. SPEC is a comma-separated list;
+// docs/simulate.md has the table. Values; shared freely.
 #pragma once
 
 #include <cstdint>

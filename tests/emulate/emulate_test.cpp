@@ -14,7 +14,6 @@
 #include <random>
 #include <thread>
 
-#include "bench/hints.h"
 #include "followed.h"
 #include "forecasting.h"
 #include "patient.h"
@@ -232,12 +231,10 @@ TEST(Emulate, does_what_the_virtual_clock_says) {
 TEST(Emulate, holds_as_the_virtual_clock_does) {
   constexpr int kWanted = 4;  // of each
   for (const bool sockets : {false, true}) {
-    for (const char* clauses : {"notices;", "forecasts;"}) {
-      SCOPED_TRACE(std::string(clauses) + (sockets ? " over sockets" : ""));
+    for (const char* hint : {"ready by rn", "ready by fc"}) {
+      SCOPED_TRACE(std::string(hint) + (sockets ? " over sockets" : ""));
       const spec::Program program =
-          spec::compile({"hints", bench::program_text(bench::Memory::p_minus_s, {.ranks = 4},
-                                                      "ready by waits", clauses)})
-              .value();
+          compiled("1f1b_hint", {.defines = {{"ranks", 4}}, .dispatch = hint});
       int compared = 0;
       for (std::uint64_t seed = 1; seed <= 200 && compared < kWanted; ++seed) {
         Drivers drivers(program, 7);
