@@ -16,7 +16,7 @@
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 2;
+inline constexpr int kCoreVersion = 3;
 
 struct OpFacts {
   std::string_view name;

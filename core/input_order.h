@@ -15,9 +15,8 @@ namespace ripeline::core {
 
 // For each microbatch, its input. `costs` has what each input is known to take, in any unit.
 //   natural  microbatch m is input m
-//   pyramid  sorted by cost, every second one from the first on, then the others back: small,
-//   large,
-//            small
+//   pyramid  sorted by cost, every second one from the first on, then the others back:
+//            small … large … small
 [[nodiscard]] std::vector<std::int32_t> input_order(InputOrder order,
                                                     std::span<const std::int64_t> costs);
 

@@ -11,9 +11,9 @@
 // became idle if that was later; then y runs. So it never waits for ever, whatever is noticed.
 //
 // With `learns`, once the lane's messages have been seen often enough, the engine waits instead
-// while one that is expected comes, of those that were so late at least, within the duration of y
-// in half of the cases or more; beyond the latest that was seen it never waits. What was learned
-// stays from step to step.
+// while one that is expected comes, of those that were so late at least, within yield *
+// duration(y) in half of the cases or more; beyond the latest that was seen it waits for patience *
+// duration(y). What was learned stays from step to step.
 //
 // Without costs it never waits. One rank's; one thread. Memory is taken by begin_step().
 #pragma once

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -101,12 +102,22 @@ Emulated emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbite
   for (int rank = 0; rank < facts.ranks; ++rank) arbiters.push_back(make_arbiter(rank));
   auto group = runtime::make_local_group(facts.ranks);
   std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < runs.size(); ++rank) {
-    threads.emplace_back([&, rank] {
-      RankRun& run = runs[rank];
-      run = emulate_rank(*arbiters[rank], *group[rank], microbatches, timing, options.silence);
-      if (run.status.ok()) run.status = group[rank]->finish(options.silence);
-    });
+  const auto run_rank = [&](std::size_t rank) {
+    RankRun& run = runs[rank];
+    run = emulate_rank(*arbiters[rank], *group[rank], microbatches, timing, options.silence);
+    if (run.status.ok()) run.status = group[rank]->finish(options.silence);
+  };
+  try {
+    for (std::size_t rank = 0; rank < runs.size(); ++rank) threads.emplace_back(run_rank, rank);
+  } catch (const std::system_error& error) {
+    // Those that run wait for the others: they are told that there are none.
+    const core::Status why{core::StatusCode::refused,
+                           "no thread for rank " + std::to_string(threads.size()) + " of " +
+                               std::to_string(runs.size()) + ": " + error.what()};
+    for (std::size_t rank = threads.size(); rank < runs.size(); ++rank) {
+      group[rank]->abandon(why);
+      runs[rank].status = why;
+    }
   }
   for (std::thread& thread : threads) thread.join();
   return together(facts, microbatches, runs, options);

@@ -143,8 +143,9 @@ Status Worker::accept(Delivery& delivery) {
   const core::Time at = now();
   if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
   if (signal == Signal::grant) return executor_.granted(step, message, at);
-  if (Status s = executor_.arrived(step, message, at, ordinal); !s.ok()) return s;
+  // A hint learns how late messages come, not how long this thread was busy.
   const core::Time came = std::clamp(delivery.at, std::min(sent, at), at);
+  if (Status s = executor_.arrived(step, message, came, ordinal); !s.ok()) return s;
   if (options_.trace != nullptr) options_.trace->message(step, message, sent, came);
   if (options_.observer != nullptr) options_.observer->arrived(delivery.envelope, came);
   mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);

@@ -32,7 +32,10 @@ std::uint64_t task_key(const Program& program, int lane) {
 trace::Unit plain_unit() { return {"unit", 1'000'000}; }
 
 core::Time Timing::time(double units) const {
-  return core::Time{std::llround(units * static_cast<double>(unit_.nanoseconds))};
+  // What is drawn may be longer than what is refused.
+  constexpr double kLongest = 1e18;
+  return core::Time{
+      std::llround(std::min(kLongest, units * static_cast<double>(unit_.nanoseconds)))};
 }
 
 Status Timing::make(const Program& program, int microbatches, const TimingOptions& options,
@@ -82,9 +85,38 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
     t.set_edge(program, static_cast<int>(edge));
   }
+  if (Status s = t.check_lengths(program, microbatches); !s.ok()) return s;
   t.set_order(program, microbatches);
   t.set_costs(microbatches);
   timing = std::move(t);
+  return {};
+}
+
+// The clock counts nanoseconds in 64 bits: all that happens one after the other must fit.
+Status Timing::check_lengths(const Program& program, int microbatches) const {
+  constexpr double kMost = 4e18;
+  const double each = kMost / static_cast<double>(unit_.nanoseconds) /
+                      static_cast<double>((lanes_.size() + edges_.size()) * at(microbatches));
+  const auto refuse = [&](const std::string& what, double units) -> Status {
+    return {StatusCode::invalid,
+            fmt::format("{} takes {:g} {}, and a run of so many tasks can count to {:g} for each",
+                        what, units, unit_.name, each)};
+  };
+  const auto fits = [&](double units) { return units >= 0 && units <= each; };  // false of nan
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const double mean = lanes_[lane].mean * lanes_[lane].slow;
+    if (!fits(mean)) return refuse(program.lane_name(static_cast<int>(lane)), mean);
+    for (const double one : lanes_[lane].means) {
+      if (!fits(one)) return refuse(program.lane_name(static_cast<int>(lane)), one);
+    }
+  }
+  for (const Edge& edge : edges_) {
+    if (!fits(edge.latency)) return refuse("a message", edge.latency);
+  }
+  for (const auto& [what, units] :
+       {std::pair{"an announcement", options_.control}, std::pair{"a notice", options_.notice}}) {
+    if (units && !fits(*units)) return refuse(what, *units);
+  }
   return {};
 }
 

@@ -92,6 +92,7 @@ class Timing {
     core::Time fixed{0};
   };
 
+  [[nodiscard]] core::Status check_lengths(const spec::Program& program, int microbatches) const;
   core::Status set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
   void set_costs(int microbatches);

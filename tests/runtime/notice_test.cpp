@@ -70,7 +70,10 @@ class Listening final : public core::Arbiter {
     return inner_.begin_step(step, microbatches);
   }
   void on_finished(core::Task task, Time now) override { inner_.on_finished(task, now); }
-  void on_arrived(core::Message m, Time now) override { inner_.on_arrived(m, now); }
+  void on_arrived(core::Message m, Time now) override {
+    arrivals.emplace_back(m, now);
+    inner_.on_arrived(m, now);
+  }
   void ready(core::Engine engine, core::TaskSet& out) const override { inner_.ready(engine, out); }
   core::Choice choose(core::Engine engine, const core::TaskSet* allowed, Time now) const override {
     return inner_.choose(engine, allowed, now);
@@ -85,6 +88,7 @@ class Listening final : public core::Arbiter {
 
   std::vector<core::Costs> expected;
   std::vector<Heard> heard;
+  std::vector<std::pair<core::Message, Time>> arrivals;
   std::vector<Notice> to_say;
 
  private:
@@ -154,7 +158,7 @@ TEST(WorkerNotices, go_to_whom_they_concern) {
   }
 }
 
-// Rank 1 is busy when the notice comes, and looks at it only afterwards.
+// Rank 1 is busy when the notice and a message come, and looks at them only afterwards.
 TEST(WorkerNotices, count_from_when_they_came) {
   const testing_support::TemporaryFolder folder;
   for (const bool sockets : {false, true}) {
@@ -175,6 +179,14 @@ TEST(WorkerNotices, count_from_when_they_came) {
     two.run(sockets ? testing_support::connect_group(2, folder.path()) : make_local_group(2));
     ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
     EXPECT_LT(two.arbiters[1]->heard[0].now, woke - 100ms);
+    // The message of 0F1, too: a hint that learns is told how late it was.
+    int found = 0;
+    for (const auto& [message, now] : two.arbiters[1]->arrivals) {
+      if (message.edge != two.edge_to[1] || message.microbatch != 1) continue;
+      ++found;
+      EXPECT_LT(now, woke - 100ms);
+    }
+    EXPECT_EQ(found, 1);
   }
 }
 

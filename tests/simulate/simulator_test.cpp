@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/simulate/runs.h"
 #include "trace/write.h"
 
@@ -39,6 +41,19 @@ TimingOptions with_jitter(const std::string& spec, std::uint64_t seed = 1) {
   options.seed = seed;
   options.latency = 0.05;
   return options;
+}
+
+TEST(Timing, that_the_clock_cannot_count_is_refused) {
+  const spec::Program program = compiled("1f1b");
+  for (const double latency : {1e13, 1e300, std::numeric_limits<double>::infinity(),
+                               std::numeric_limits<double>::quiet_NaN(), -1.0}) {
+    Timing timing;
+    const core::Status made = Timing::make(program, 4, with_latency(latency), timing);
+    EXPECT_EQ(made.code(), core::StatusCode::invalid) << latency;
+    EXPECT_NE(made.message().find("a message takes"), std::string::npos) << made.message();
+  }
+  Timing timing;
+  EXPECT_TRUE(Timing::make(program, 4, with_latency(1e9), timing).ok());
 }
 
 // F = 1, B = 2: the bubble is (p - 1)(F + B), at every number of microbatches.
