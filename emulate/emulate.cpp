@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -104,8 +105,13 @@ Emulated emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbite
   std::vector<std::thread> threads;
   const auto run_rank = [&](std::size_t rank) {
     RankRun& run = runs[rank];
-    run = emulate_rank(*arbiters[rank], *group[rank], microbatches, timing, options.silence);
-    if (run.status.ok()) run.status = group[rank]->finish(options.silence);
+    try {
+      run = emulate_rank(*arbiters[rank], *group[rank], microbatches, timing, options.silence);
+      if (run.status.ok()) run.status = group[rank]->finish(options.silence);
+    } catch (const std::exception& error) {  // no memory, say: the others must not wait for it
+      run.status = {core::StatusCode::failed, error.what()};
+      group[rank]->abandon(run.status);
+    }
   };
   try {
     for (std::size_t rank = 0; rank < runs.size(); ++rank) threads.emplace_back(run_rank, rank);
