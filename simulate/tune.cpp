@@ -104,6 +104,12 @@ bool is_readable(const Program& program, int order) {
   return !o.file || !o.rows.empty();
 }
 
+bool can_dispatch(const Program& program, const spec::Hint& hint) {
+  if (hint.order < 0) return true;
+  const bool file = Program::at(program.orders, hint.order).file.has_value();
+  return is_readable(program, hint.order) && (!file || (!hint.patience && hint.fill.empty()));
+}
+
 // The program itself, under the name of its dispatch.
 Candidate own(const Program& program) {
   const spec::Dispatch& dispatch = program.dispatch;
@@ -278,8 +284,7 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
                                       [](const spec::Edge& e) { return e.rendezvous; });
   if (!handshakes) {
     for (const spec::Hint& hint : program.hints) {
-      const bool readable = hint.order < 0 || is_readable(program, hint.order);
-      if (readable) candidates.push_back(ready(program, hint));
+      if (can_dispatch(program, hint)) candidates.push_back(ready(program, hint));
     }
     for (int order = 0; order < orders; ++order) {
       if (is_readable(program, order)) add_plain(program, order, candidates);
