@@ -168,7 +168,7 @@ int run(const TuneCommand& command) {
 void add_tune(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "tune",
-      "pick the fastest dispatch for given times: a fixed order, or a hint that follows it");
+      "pick the fastest dispatch for given times: the program's own, another order or a hint");
   auto options = std::make_shared<TuneCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
   add_program_options(*command, options->program);
