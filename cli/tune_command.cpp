@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/run_command.h"
 #include "cli/time_flags.h"
 #include "simulate/tune.h"
 
@@ -29,11 +30,6 @@ struct TuneCommand {
   TimeFlags times;
   std::string format = "text";
 };
-
-int fail(const std::string& what) {
-  std::cerr << "ripeline: " << what << '\n';
-  return bad_input;
-}
 
 std::string name_of(const Trial& trial) {
   return trial.candidate.dispatch + (trial.candidate.pyramid ? ", inputs pyramid" : "");
@@ -63,20 +59,22 @@ std::string text_of(const TuneCommand& command, const spec::Program& program,
   std::size_t width = 0;
   for (const Trial& trial : tuning.trials) width = std::max(width, name_of(trial).size());
   std::string text = fmt::format(
-      "{}: {} ranks, {} microbatches, seeds 1 to {}\n  {:<{}}   faster by (95 %)"
+      "{}: {} ranks, {} microbatches, seeds {} to {}\n  {:<{}}   faster by (95 %)"
       "                time   notices\n",
-      program.name, program.ranks, command.microbatches, tuning.seeds, "", width);
+      program.name, program.ranks, command.microbatches, tuning.seed,
+      tuning.seed + static_cast<std::uint64_t>(tuning.seeds) - 1, "", width);
   for (const Trial& trial : tuning.trials) {
     const bool is_baseline = &trial == &baseline;
     text += fmt::format("  {:<{}}   ", name_of(trial), width);
-    if (trial.excluded == "does not end") {
-      text += trial.excluded + "\n";
+    const std::string why = trial.excluded.substr(0, trial.excluded.find('\n'));
+    if (trial.end != simulate::End::ended) {
+      text += why + "\n";
       continue;
     }
     text += is_baseline ? fmt::format("{:<22}", "1")
                         : fmt::format("{:.3f} ({})", trial.gain.ratio, interval(trial.gain));
     text += fmt::format("   {:>10.5g}   {:>7.2f}", trial.time, trial.notices);
-    text += (trial.excluded.empty() ? "" : "   " + trial.excluded) + "\n";
+    text += (why.empty() ? "" : "   " + why) + "\n";
   }
   text += "held by " + name_of(baseline) + ": " + held(program, baseline.peaks) + "\n";
   if (!tuning.pick) {
@@ -86,13 +84,19 @@ std::string text_of(const TuneCommand& command, const spec::Program& program,
                       name_of(baseline));
   }
   const Trial& pick = tuning.trials[*tuning.pick];
+  const auto seeds = static_cast<std::uint64_t>(tuning.seeds);
   text += "held by " + name_of(pick) + ": " + held(program, pick.peaks) + "\n";
   text += fmt::format("take `{}`: {:.3f} times as fast ({}) on seeds {} to {}\n", name_of(pick),
-                      tuning.measured.ratio, interval(tuning.measured), tuning.seeds + 1,
-                      2 * tuning.seeds);
+                      tuning.measured.ratio, interval(tuning.measured), tuning.seed + seeds,
+                      tuning.seed + 2 * seeds - 1);
   if (pick.candidate.pyramid) text += "  inputs pyramid;\n";
   if (!pick.candidate.hint.empty()) text += "  " + pick.candidate.hint + "\n";
   return text + "  dispatch " + pick.candidate.dispatch + ";\n";
+}
+
+std::string name_of(simulate::End end) {
+  constexpr const char* kNames[] = {"ended", "stuck", "breach", "refused"};
+  return kNames[static_cast<std::size_t>(end)];
 }
 
 json object_of(const Gain& gain) {
@@ -105,11 +109,13 @@ json object_of(const spec::Program& program, const Trial& trial) {
             {"inputs",
              trial.candidate.program.inputs == spec::InputOrder::pyramid ? "pyramid" : "natural"},
             {"verdict", verify::name_of(trial.verdict)},
-            {"gain", object_of(trial.gain)},
-            {"time", trial.time},
-            {"notices_per_task", trial.notices},
-            {"excluded", trial.excluded},
-            {"peak", json::object()}};
+            {"end", name_of(trial.end)},
+            {"excluded", trial.excluded}};
+  if (trial.end != simulate::End::ended) return j;
+  j["gain"] = object_of(trial.gain);
+  j["time"] = trial.time;
+  j["notices_per_task"] = trial.notices;
+  j["peak"] = json::object();
   for (std::size_t pool = 0; pool < trial.peaks.size(); ++pool) {
     const auto resource = static_cast<std::size_t>(program.pools[pool].resource);
     j["peak"][program.resources[resource].name].push_back(trial.peaks[pool]);
@@ -118,15 +124,11 @@ json object_of(const spec::Program& program, const Trial& trial) {
 }
 
 json json_of(const TuneCommand& command, const spec::Program& program, const Tuning& tuning) {
-  json j = {{"schema", "ripeline.tune/1"},
-            {"program", program.name},
-            {"params", json::object()},
-            {"hash", spec::hash_text(program.hash)},
-            {"ranks", program.ranks},
-            {"microbatches", command.microbatches},
-            {"seeds", tuning.seeds},
-            {"trials", json::array()},
-            {"pick", nullptr}};
+  json j = {{"schema", "ripeline.tune/1"}, {"program", program.name},
+            {"params", json::object()},    {"hash", spec::hash_text(program.hash)},
+            {"ranks", program.ranks},      {"microbatches", command.microbatches},
+            {"seed", tuning.seed},         {"seeds", tuning.seeds},
+            {"trials", json::array()},     {"pick", nullptr}};
   for (const auto& [name, value] : program.params) j["params"][name] = value;
   for (const Trial& trial : tuning.trials) j["trials"].push_back(object_of(program, trial));
   if (tuning.pick) {
@@ -142,18 +144,20 @@ int run(const TuneCommand& command) {
   if (!loaded) return bad_input;
   const spec::Program& program = loaded->program;
   if (!program.microbatches.contains(command.microbatches)) {
-    return fail(fmt::format("{}: {} microbatches are outside the program's range", program.name,
-                            command.microbatches));
+    return say_failed(fmt::format("{}: {} microbatches are outside the program's range",
+                                  program.name, command.microbatches));
   }
-  if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
+  if (const std::string what = not_simulated(program); !what.empty()) return say_failed(what);
   simulate::TimingOptions times;
-  if (const std::string what = read_timing(command.times, times); !what.empty()) return fail(what);
+  if (const std::string what = read_timing(command.times, times); !what.empty())
+    return say_failed(what);
   Tuning tuning;
   const core::Status status = [&] {
     const Progress progress("tuning " + program.name);
     return simulate::tune(program, command.microbatches, times, command.seeds, tuning);
   }();
-  if (!status.ok()) return fail(status.message());
+  if (!status.ok()) return say_failed(status.message());
+  for (const std::string& note : tuning.notes) std::cerr << "note: " << note << '\n';
   std::cout << (command.format == "json" ? json_of(command, program, tuning).dump(1) + "\n"
                                          : text_of(command, program, tuning));
   return ok;
@@ -164,7 +168,7 @@ int run(const TuneCommand& command) {
 void add_tune(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "tune",
-      "pick the fastest dispatch for given times: a fixed order, or a hint that follows it");
+      "pick the fastest dispatch for given times: the program's own, another order or a hint");
   auto options = std::make_shared<TuneCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
   add_program_options(*command, options->program);
@@ -183,10 +187,12 @@ void add_tune(CLI::App& app, int& exit_code) {
       "  ripeline tune zb_h2 -D ranks=8 -m 32 --latency 0.05 --jitter tails=2:20,fifo\n"
       "Candidates are the program's orders and hints, and hints that follow its orders and wait "
       "in\n"
-      "several ways. All meet the same draws as the order that the program commits to. What is "
-      "not\n"
-      "proved, or holds more on some rank, is shown and never picked. --seed is not looked at.\n"
-      "Exit codes: 0 done, 2 bad input, or no order that is proved to compare with.");
+      "several ways. All meet the same draws as the program's own dispatch, which stays if nothing "
+      "is\n"
+      "faster beyond doubt. What is not proved, or holds more on some rank than that, is shown "
+      "and\n"
+      "never picked. Seeds begin at --seed.\n"
+      "Exit codes: 0 done, 2 bad input, or a program whose own dispatch is not proved.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

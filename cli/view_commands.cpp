@@ -11,17 +11,13 @@
 
 #include "cli/commands.h"
 #include "cli/pictures.h"
+#include "cli/run_command.h"
 #include "view/compare.h"
 #include "view/reasons.h"
 #include "view/terminal.h"
 
 namespace ripeline::cli {
 namespace {
-
-int fail(const std::string& what) {
-  std::cerr << "ripeline: " << what << '\n';
-  return bad_input;
-}
 
 int code_of(const Run& run) { return run.stuck.any() ? refuted : ok; }
 
@@ -80,8 +76,9 @@ int why(const WhyCommand& command) {
   if (!run) return bad_input;
   const auto task = view::task_named(run->timeline, command.task);
   if (!task) {
-    return fail("'" + command.task + "' is no task of " + std::string(run->timeline.facts().name) +
-                " in this run; a task is a stage, an op and a microbatch, as 2F0");
+    return say_failed("'" + command.task + "' is no task of " +
+                      std::string(run->timeline.facts().name) +
+                      " in this run; a task is a stage, an op and a microbatch, as 2F0");
   }
   const int box = run->timeline.find(run->timeline.last_step(), *task);
   if (box < 0) {
@@ -136,7 +133,7 @@ int compare(const CompareCommand& command) {
   if (!command.picture.empty() && !write_picture(command.picture, panels)) return bad_input;
   std::string text;
   const core::Status compared = view::compare_text(panels, text);
-  if (!compared.ok()) return fail(compared.message());
+  if (!compared.ok()) return say_failed(compared.message());
   std::cout << (command.format == "json" ? view::compare_json(panels) : text);
   return code;
 }

@@ -23,6 +23,12 @@ double student(int freedom) {
          (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * n * n * n);
 }
 
+End end_of(const RunReport& report) {
+  if (report.stuck) return End::stuck;
+  if (report.status.ok()) return End::ended;
+  return report.status.code() == core::StatusCode::breach ? End::breach : End::refused;
+}
+
 }  // namespace
 
 Contestant::Contestant(spec::Program program, int microbatches)
@@ -43,10 +49,12 @@ Outcome Contestant::run(const TimingOptions& options, std::uint64_t seed) {
   Timing timing;
   Outcome outcome;
   if (const core::Status s = Timing::make(program_, microbatches_, drawn, timing); !s.ok()) {
+    outcome.end = End::refused;
     outcome.failure = s.message();
     return outcome;
   }
   const RunReport report = simulator_.run(microbatches_, timing, {});
+  outcome.end = end_of(report);
   outcome.failure = report.stuck ? "stuck: " + report.waiting : report.status.message();
   outcome.makespan =
       static_cast<double>(report.makespan.count()) / static_cast<double>(timing.unit().nanoseconds);

@@ -21,12 +21,19 @@
 
 namespace ripeline::simulate {
 
+enum class End : std::uint8_t {
+  ended,
+  stuck,
+  breach,   // of what was proved, or is asserted
+  refused,  // the times do not fit the program
+};
 struct Outcome {
   double makespan = 0;  // in units
   std::int64_t notices = 0;
   std::int64_t tasks = 0;
   std::vector<std::int64_t> peaks;  // per pool
-  std::string failure;              // a breach, or stuck; then nothing else is said
+  End end = End::ended;
+  std::string failure;  // unless it ended: why; then nothing else is said
 };
 
 class Contestant {

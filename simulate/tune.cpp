@@ -65,10 +65,18 @@ std::string unused(const Program& program, const std::string& wish) {
   return name;
 }
 
-void add_following(const Program& program, int order, std::vector<Candidate>& candidates) {
+// What the program has as it is: `ready by` an order, or by the hint that has its name.
+void add_plain(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = Program::at(program.orders, order).name;
+  const bool hidden = std::any_of(program.hints.begin(), program.hints.end(),
+                                  [&](const spec::Hint& h) { return h.name == followed; });
+  if (hidden) return;
   candidates.push_back(
       ready(program, {followed, spec::Hint::Rule::order, {}, {}, order, std::nullopt}));
+}
+
+void add_waiting(const Program& program, int order, std::vector<Candidate>& candidates) {
+  const std::string& followed = Program::at(program.orders, order).name;
   std::vector<int> fill;
   std::vector<std::string> names;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
@@ -96,33 +104,86 @@ bool is_readable(const Program& program, int order) {
   return !o.file || !o.rows.empty();
 }
 
+bool can_dispatch(const Program& program, const spec::Hint& hint) {
+  if (hint.order < 0) return true;
+  const bool file = Program::at(program.orders, hint.order).file.has_value();
+  return is_readable(program, hint.order) && (!file || (!hint.patience && hint.fill.empty()));
+}
+
+// The program itself, under the name of its dispatch.
+Candidate own(const Program& program) {
+  const spec::Dispatch& dispatch = program.dispatch;
+  if (dispatch.in_order) return {committed(program, dispatch.order).dispatch, "", false, program};
+  const std::string& hint = dispatch.hint.name;
+  return {hint.empty() ? "ready" : "ready by " + hint, "", false, program};
+}
+
+std::vector<std::string> notes_on(const Program& program) {
+  std::vector<std::string> notes;
+  for (int order = 0; order < static_cast<int>(program.orders.size()); ++order) {
+    const spec::Order& o = Program::at(program.orders, order);
+    if (!o.file) continue;
+    notes.push_back(is_readable(program, order)
+                        ? fmt::format("no hint waits for order {}, which is from a file", o.name)
+                        : fmt::format("order {} is not tried: it is from a file, which is read "
+                                      "only where the program dispatches by it",
+                                      o.name));
+  }
+  return notes;
+}
+
 // What it did under each seed, and what it held.
 class Runs {
  public:
   Runs(const Program& program, int microbatches) : contestant_(program, microbatches) {}
 
-  // Seeds first .. last. What fails says so.
-  std::string run(const TimingOptions& times, int first, int last) {
-    for (int seed = first; seed <= last; ++seed) {
-      const Outcome outcome = contestant_.run(times, static_cast<std::uint64_t>(seed));
-      if (!outcome.failure.empty()) return outcome.failure;
-      logs.push_back(std::log(outcome.makespan));
-      notices += outcome.notices;
-      tasks += outcome.tasks;
-      peaks.resize(outcome.peaks.size());
-      for (std::size_t i = 0; i < peaks.size(); ++i) {
-        peaks[i] = std::max(peaks[i], outcome.peaks[i]);
+  // Goes on with so many seeds. False: one did not end, or took no time.
+  bool run(const TimingOptions& times, int seeds) {
+    peaks.clear();
+    for (int i = 0; i < seeds; ++i) {
+      const std::uint64_t seed = times.seed + logs.size();
+      const Outcome outcome = contestant_.run(times, seed);
+      end = outcome.end;
+      failure = why(outcome);
+      if (!failure.empty()) {
+        failure += fmt::format(" (seed {})", seed);
+        return false;
       }
+      add(outcome);
     }
-    return {};
+    return true;
   }
 
   std::vector<double> logs;
   std::int64_t notices = 0;
   std::int64_t tasks = 0;
-  std::vector<std::int64_t> peaks;
+  std::vector<std::int64_t> peaks;  // of the last call
+  End end = End::ended;
+  std::string failure;
 
  private:
+  static std::string why(const Outcome& outcome) {
+    switch (outcome.end) {
+      case End::stuck:
+        return "does not end: " + outcome.failure;
+      case End::breach:
+        return "breach: " + outcome.failure;
+      case End::refused:
+        return "times refused: " + outcome.failure;
+      case End::ended:
+        break;
+    }
+    return outcome.makespan > 0 ? "" : "nothing takes time";
+  }
+
+  void add(const Outcome& outcome) {
+    logs.push_back(std::log(outcome.makespan));
+    notices += outcome.notices;
+    tasks += outcome.tasks;
+    peaks.resize(outcome.peaks.size());
+    for (std::size_t i = 0; i < peaks.size(); ++i) peaks[i] = std::max(peaks[i], outcome.peaks[i]);
+  }
+
   Contestant contestant_;
 };
 
@@ -151,39 +212,62 @@ void fill_in(Trial& trial, const Runs& runs) {
   trial.peaks = runs.peaks;
 }
 
-// Verified, and run with seeds 1 .. seeds, as the baseline was.
-Trial tried(Candidate candidate, const Runs& baseline, int microbatches, const TimingOptions& times,
-            int seeds) {
-  Trial trial{.candidate = std::move(candidate)};
-  const Program& program = trial.candidate.program;
-  trial.verdict = verify::verify(program).outcome;
-  if (trial.verdict != verify::Outcome::proved) trial.excluded = "not proved";
-  Runs runs(program, microbatches);
-  if (!runs.run(times, 1, seeds).empty()) {
-    trial.excluded = "does not end";
-    return trial;
+void exclude(Trial& trial, const std::string& why) {
+  if (why.empty()) return;
+  trial.excluded += (trial.excluded.empty() ? "" : "; ") + why;
+}
+
+// Of a candidate whose twin, with the other order of inputs, was judged: the twin's.
+verify::Outcome verdict_of(const Candidate& candidate, const std::vector<Trial>& before,
+                           const Judge& judge) {
+  const auto twin = std::find_if(before.begin(), before.end(), [&](const Trial& t) {
+    return candidate.pyramid && !t.candidate.pyramid &&
+           t.candidate.dispatch == candidate.dispatch && t.candidate.hint == candidate.hint;
+  });
+  if (twin != before.end()) return twin->verdict;
+  return judge ? judge(candidate.program) : verify::verify(candidate.program).outcome;
+}
+
+// Run with the seeds with which the baseline was.
+void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingOptions& times) {
+  if (trial.verdict != verify::Outcome::proved) exclude(trial, "not proved");
+  Runs runs(trial.candidate.program, microbatches);
+  if (!runs.run(times, static_cast<int>(baseline.logs.size()))) {
+    trial.end = runs.end == End::ended ? End::refused : runs.end;
+    exclude(trial, runs.failure);
+    return;
   }
   fill_in(trial, runs);
   trial.gain = gain_over(baseline.logs, runs.logs, 0);
-  if (trial.excluded.empty()) {
-    trial.excluded = holds_more(program, baseline.peaks, trial.peaks);
-  }
-  return trial;
+  exclude(trial, holds_more(trial.candidate.program, baseline.peaks, trial.peaks));
 }
 
-// Measures the fastest that may be picked on seeds that had no part in the choice. It runs again
-// from the first seed, so that what it learned is the same; only those after count.
+// Measures the fastest that may be picked on seeds that had no part in the choice, but for what it
+// holds: what holds more with them is passed over. Each runs again from the first seed, so that
+// what it learned is the same; only those after count.
 core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, Tuning& tuning) {
-  const auto best = std::find_if(tuning.trials.begin() + 1, tuning.trials.end(),
-                                 [](const Trial& t) { return t.excluded.empty(); });
-  if (best == tuning.trials.end() || best->gain.low <= 1) return {};
-  Runs measured(best->candidate.program, microbatches);
-  std::string why = measured.run(times, 1, 2 * tuning.seeds);
-  if (why.empty()) why = baseline.run(times, tuning.seeds + 1, 2 * tuning.seeds);
-  if (!why.empty()) return {core::StatusCode::invalid, best->candidate.dispatch + ": " + why};
-  tuning.measured = gain_over(baseline.logs, measured.logs, static_cast<std::size_t>(tuning.seeds));
-  if (tuning.measured.low > 1) {
-    tuning.pick = static_cast<std::size_t>(best - tuning.trials.begin());
+  const int seeds = tuning.seeds;
+  const auto chosen = static_cast<std::size_t>(seeds);
+  for (std::size_t i = 1; i < tuning.trials.size(); ++i) {
+    Trial& trial = tuning.trials[i];
+    if (!trial.excluded.empty() || trial.gain.low <= 1) continue;
+    if (baseline.logs.size() == chosen && !baseline.run(times, seeds)) {
+      return {core::StatusCode::invalid,
+              tuning.trials.front().candidate.dispatch + ": " + baseline.failure};
+    }
+    Runs runs(trial.candidate.program, microbatches);
+    std::string more;
+    if (!runs.run(times, seeds) || !runs.run(times, seeds)) {
+      more = runs.failure;
+    } else if (more = holds_more(trial.candidate.program, baseline.peaks, runs.peaks);
+               !more.empty()) {
+      more += fmt::format(" on seeds {} to {}", times.seed + chosen, times.seed + 2 * chosen - 1);
+    }
+    exclude(trial, more);
+    if (!more.empty()) continue;
+    tuning.measured = gain_over(baseline.logs, runs.logs, chosen);
+    if (tuning.measured.low > 1) tuning.pick = i;
+    return {};
   }
   return {};
 }
@@ -192,27 +276,24 @@ core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, 
 
 std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
   std::vector<Candidate> candidates;
-  const int first = program.dispatch.in_order ? program.dispatch.order : 0;
   const int orders = static_cast<int>(program.orders.size());
-  if (first < orders && is_readable(program, first)) {
-    candidates.push_back(committed(program, first));
-  }
   for (int order = 0; order < orders; ++order) {
-    if (order != first && is_readable(program, order)) {
-      candidates.push_back(committed(program, order));
-    }
+    if (is_readable(program, order)) candidates.push_back(committed(program, order));
   }
   const bool handshakes = std::any_of(program.edges.begin(), program.edges.end(),
                                       [](const spec::Edge& e) { return e.rendezvous; });
-  if (!handshakes && !candidates.empty()) {
+  if (!handshakes) {
     for (const spec::Hint& hint : program.hints) {
-      const bool readable = hint.order < 0 || is_readable(program, hint.order);
-      if (readable) candidates.push_back(ready(program, hint));
+      if (can_dispatch(program, hint)) candidates.push_back(ready(program, hint));
     }
     for (int order = 0; order < orders; ++order) {
-      if (!Program::at(program.orders, order).file) add_following(program, order, candidates);
+      if (is_readable(program, order)) add_plain(program, order, candidates);
+      if (!Program::at(program.orders, order).file) add_waiting(program, order, candidates);
     }
   }
+  Candidate baseline = own(program);
+  std::erase_if(candidates, [&](const Candidate& c) { return c.dispatch == baseline.dispatch; });
+  candidates.insert(candidates.begin(), std::move(baseline));
   if (!inputs || program.inputs == spec::InputOrder::pyramid) return candidates;
   const std::size_t natural = candidates.size();
   for (std::size_t i = 0; i < natural; ++i) {
@@ -226,30 +307,37 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
 }
 
 core::Status tune(const Program& program, int microbatches, const TimingOptions& times, int seeds,
-                  Tuning& tuning) {
+                  Tuning& tuning, const Judge& judge) {
   Timing timing;
   if (core::Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
   std::vector<Candidate> candidates = candidates_of(program, inputs);
-  if (candidates.empty()) {
-    return {core::StatusCode::invalid, program.name + " has no order to compare with"};
+  if (candidates.size() == 1) {
+    return {core::StatusCode::invalid, program.name + " has no order or hint to compare with"};
   }
   tuning = {};
+  tuning.seed = times.seed;
   tuning.seeds = timing.draws() ? seeds : 2;
+  tuning.notes = notes_on(program);
   Runs baseline(candidates.front().program, microbatches);
-  const std::string failure = baseline.run(times, 1, tuning.seeds);
-  if (!failure.empty()) {
-    return {core::StatusCode::invalid, candidates.front().dispatch + ": " + failure};
+  if (!baseline.run(times, tuning.seeds)) {
+    return {core::StatusCode::invalid, candidates.front().dispatch + ": " + baseline.failure};
   }
   for (Candidate& candidate : candidates) {
-    tuning.trials.push_back(
-        tried(std::move(candidate), baseline, microbatches, times, tuning.seeds));
+    Trial trial{.candidate = std::move(candidate)};
+    trial.verdict = verdict_of(trial.candidate, tuning.trials, judge);
+    try_out(trial, baseline, microbatches, times);
+    tuning.trials.push_back(std::move(trial));
     const Trial& first = tuning.trials.front();
     if (first.excluded.empty()) continue;
     return {core::StatusCode::invalid, first.candidate.dispatch + ": " + first.excluded};
   }
   std::stable_sort(tuning.trials.begin() + 1, tuning.trials.end(),
-                   [](const Trial& a, const Trial& b) { return a.gain.ratio > b.gain.ratio; });
+                   [](const Trial& a, const Trial& b) {
+                     const bool ended = a.end == End::ended;
+                     if (ended != (b.end == End::ended)) return ended;
+                     return a.gain.ratio > b.gain.ratio;
+                   });
   return pick(baseline, microbatches, times, tuning);
 }
 
