@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
          "ranks, the worst cells")
       ->check(CLI::IsMember(
           {"causes", "chunks", "conditions", "fixed", "pyramid", "rrfp", "sizes", "tails"}));
-  app.add_option("--condition", options.condition, "only those with this in their name");
+  app.add_option("--condition", options.condition,
+                 "only those with this in their name; or a jitter");
   app.add_option("--seeds", options.seeds, "runs of each cell (100; sizes: 20)")
       ->check(CLI::Range(2, 1'000'000));
   app.add_option("--first-seed", options.first_seed, "of those runs; the others follow it")
@@ -63,6 +64,9 @@ int main(int argc, char** argv) {
   app.add_option("--backward", options.size.backward, "time of a backward; a forward takes 1")
       ->check(CLI::PositiveNumber);
   app.add_option("--latency", options.latency, "of a message")->check(CLI::NonNegativeNumber);
+  app.add_option("--milliseconds", options.milliseconds,
+                 "of a duration of 1, for J1 to J3, of tables of one size")
+      ->check(CLI::PositiveNumber);
   app.add_option("--json", options.json, "write every cell, with confidence intervals and peaks");
   app.footer("Example\n  bench_hints --table tails --condition FIFO --seeds 20");
   try {

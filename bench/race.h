@@ -72,6 +72,10 @@ class Field {
   [[nodiscard]] const Size& size() const { return size_; }
   // How long notices take from here on; else as long as messages.
   void set_notice(double latency) { options_.notice = latency; }
+  // How many milliseconds a duration of 1 is, for J1 to J3; else it is none.
+  void set_milliseconds(double ms) {
+    options_.unit = trace::Unit{"ms", static_cast<std::int64_t>(ms * 1e6)};
+  }
 
   Result race(const Racer& racer, const std::string& jitter, int seeds) {
     const std::vector<simulate::Outcome>& fixed = fixed_runs(racer.memory, jitter, seeds);

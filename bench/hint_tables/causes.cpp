@@ -36,6 +36,8 @@ const Trial kTrials[] = {
      "input=0.3",
      20},
     {"ZB-H2, ±30 %", {}, {Memory::h2, "RN", "ready by rn"}, "uniform=0.3", 100},
+    {"ZB-H1, lognormal, cv 1", {}, {Memory::h1, "RN", "ready by rn"}, "lognormal=1", 100},
+    {"ZB-H1, overtaking", {}, {Memory::h1, "RN", "ready by rn"}, "tails=2:20", 100},
     {"ZB-H2, FIFO, 192", {8, 192, 2}, {Memory::h2, "RN", "ready by rn"}, "tails=2:20,fifo", 100},
     {"ZB-H2, overtaking, 192", {8, 192, 2}, {Memory::h2, "RN", "ready by rn"}, "tails=2:20", 100},
     {"eager, max 15, FIFO, 192",

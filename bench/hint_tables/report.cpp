@@ -80,6 +80,7 @@ void print_conditions(const Options& options, const std::string& table, const Si
                       Cells& cells) {
   const int seeds = seeds_or(options, 100);
   Field field(size, options.latency, generated, options.first_seed);
+  if (options.milliseconds > 0) field.set_milliseconds(options.milliseconds);
   fmt::print("{} ranks, {} microbatches, backward {}, latency {}, seeds {} to {}\n", size.ranks,
              size.microbatches, size.backward, options.latency, options.first_seed,
              options.first_seed + seeds - 1);

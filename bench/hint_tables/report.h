@@ -22,7 +22,8 @@ struct Options {
   Size size;
   int rrfp_microbatches = 128;
   double latency = 0.05;
-  std::string condition;  // empty: all
+  double milliseconds = 0;  // of a duration of 1; 0: it has no meaning
+  std::string condition;    // empty: all
   std::string table = "conditions";
   std::string json;
 };
