@@ -31,6 +31,9 @@ struct Racer {
   std::string dispatch;  // of the class's hints; empty: its fixed order
   bool learns = true;    // of hints that wait
   bool pyramid = false;  // the order of its inputs
+  // What an experiment changes of its program, and what that is called; nothing: as declared.
+  std::string variant = {};
+  std::function<void(spec::Program&)> change = {};
 };
 
 [[nodiscard]] inline spec::Program racing_program(const Racer& racer, const Size& size) {
@@ -38,6 +41,7 @@ struct Racer {
                                                  : hint_program(racer.memory, size, racer.dispatch);
   if (racer.pyramid) program.inputs = spec::InputOrder::pyramid;
   if (program.dispatch.hint.patience) program.dispatch.hint.patience->learns = racer.learns;
+  if (racer.change) racer.change(program);
   return program;
 }
 
@@ -47,6 +51,7 @@ struct Result {
   double notices = 0;  // for each task
   std::vector<std::int64_t> fixed_peaks;
   std::vector<std::int64_t> peaks;
+  int equal = 0;  // runs in which each rank held exactly what the fixed order did
 };
 
 // A generated arbiter for a class's fixed order (an empty dispatch) or hint; facts null: none.
@@ -58,27 +63,35 @@ using FindGenerated = std::function<Generated(Memory, const std::string& dispatc
 
 class Field {
  public:
-  Field(const Size& size, double latency, FindGenerated find = {})
-      : size_(size), find_(std::move(find)) {
+  // Draws are those of the seeds from `first_seed` on.
+  Field(const Size& size, double latency, FindGenerated find = {}, int first_seed = 1)
+      : size_(size), find_(std::move(find)), first_(first_seed) {
     options_.latency = latency;
   }
 
   [[nodiscard]] const Size& size() const { return size_; }
+  // How long notices take from here on; else as long as messages.
+  void set_notice(double latency) { options_.notice = latency; }
+  // How many milliseconds a duration of 1 is, for J1 to J3; else it is none.
+  void set_milliseconds(double ms) {
+    options_.unit = trace::Unit{"ms", static_cast<std::int64_t>(ms * 1e6)};
+  }
 
   Result race(const Racer& racer, const std::string& jitter, int seeds) {
     const std::vector<simulate::Outcome>& fixed = fixed_runs(racer.memory, jitter, seeds);
     simulate::Contestant& hint = contestant(
         std::string(class_of(racer.memory).name) + racer.dispatch + (racer.learns ? "" : " fixed") +
-            (racer.pyramid ? " pyramid " : " ") + jitter,
+            (racer.pyramid ? " pyramid " : " ") + racer.variant + " " + jitter,
         [&] { return racing_program(racer, size_); }, generated_for(racer));
     Result result;
     std::vector<double> logs;
     std::int64_t notices = 0;
     std::int64_t tasks = 0;
-    for (int seed = 1; seed <= seeds; ++seed) {
-      const simulate::Outcome& a = fixed[static_cast<std::size_t>(seed - 1)];
+    for (int i = 0; i < seeds; ++i) {
+      const int seed = first_ + i;
+      const simulate::Outcome& a = fixed[static_cast<std::size_t>(i)];
       const simulate::Outcome b = run(hint, jitter, seed);
-      if (seed == 1 && generated_for(racer).facts != nullptr) {
+      if (i == 0 && generated_for(racer).facts != nullptr) {
         simulate::Contestant table(racing_program(racer, size_), size_.microbatches);
         if (run(table, jitter, seed).makespan != b.makespan) {
           throw std::runtime_error(racer.name + ": generated and made at run time, they differ");
@@ -87,6 +100,7 @@ class Field {
       check(class_of(racer.memory), racer.name, a.peaks, b.peaks);
       hold(result.fixed_peaks, a.peaks);
       hold(result.peaks, b.peaks);
+      result.equal += a.peaks == b.peaks ? 1 : 0;
       logs.push_back(std::log(a.makespan / b.makespan));
       result.worst = std::min(result.worst, a.makespan / b.makespan);
       notices += b.notices;
@@ -100,7 +114,7 @@ class Field {
  private:
   // Generated ones are as the library declares them.
   [[nodiscard]] Generated generated_for(const Racer& racer) const {
-    if (!find_ || racer.pyramid || racer.dispatch.empty()) return {};
+    if (!find_ || racer.pyramid || racer.change || racer.dispatch.empty()) return {};
     return racer.learns ? find_(racer.memory, racer.dispatch, size_) : Generated{};
   }
 
@@ -126,8 +140,8 @@ class Field {
     simulate::Contestant& fixed = contestant(
         name, [&] { return fixed_program(memory, size_); },
         find_ ? find_(of->memory, "", size_) : Generated{});
-    for (int seed = static_cast<int>(runs.size()) + 1; seed <= seeds; ++seed) {
-      runs.push_back(run(fixed, jitter, seed));
+    for (int i = static_cast<int>(runs.size()); i < seeds; ++i) {
+      runs.push_back(run(fixed, jitter, first_ + i));
     }
     return runs;
   }
@@ -162,6 +176,7 @@ class Field {
 
   Size size_;
   FindGenerated find_;
+  int first_ = 1;
   simulate::TimingOptions options_;
   std::map<std::string, std::unique_ptr<simulate::Contestant>> contestants_;
   std::map<std::pair<std::string, std::string>, std::vector<simulate::Outcome>> fixed_runs_;

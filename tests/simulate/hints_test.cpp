@@ -31,7 +31,7 @@ const Racer kRacers[] = {
 };
 
 TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
-  Field field(Size{}, kLatency);
+  Field field(Size{}, kLatency, {}, 101);  // of seeds that tuned nothing
   for (const Racer& racer : kRacers) {
     for (const bench::Condition& condition : bench::conditions()) {
       // Throws if a rank holds more than its class allows.

@@ -1,0 +1,141 @@
+// Interleaved 1F1B, several stages on a rank, and its order followed.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "bench/hint_tables/report.h"
+
+namespace ripeline::bench {
+namespace {
+
+// What a hint may hold: what the program declares, what the fixed order holds rank by rank, or
+// anything.
+enum class Room { declared, equal, any };
+
+struct Entrant {
+  const char* name;
+  const char* dispatch;
+  Room room;
+};
+constexpr Entrant kEntrants[] = {
+    {"follow", "ready by interleaved", Room::declared},
+    {"RN", "ready by rn", Room::declared},
+    {"FC", "ready by fc", Room::declared},
+    {"follow =", "ready by interleaved", Room::equal},
+    {"RN =", "ready by rn", Room::equal},
+    {"FC =", "ready by fc", Room::equal},
+    {"follow any", "ready by interleaved", Room::any},
+    {"RN any", "ready by rn", Room::any},
+};
+constexpr std::int64_t kAny = 1'000'000;
+
+using Peaks = std::vector<std::int64_t>;
+
+spec::Program program_of(int chunks, const Size& size, const std::string& dispatch) {
+  spec::ElaborateOptions elaborate;
+  elaborate.defines = {{"ranks", size.ranks}, {"chunks", chunks}};
+  elaborate.dispatch = dispatch;
+  spec::Source source{"interleaved_1f1b", *spec::library_text("interleaved_1f1b")};
+  return spec::compile(source, elaborate).value();
+}
+
+spec::Program program_of(int chunks, const Size& size, const Entrant& entrant, const Peaks& held) {
+  spec::Program program = program_of(chunks, size, entrant.dispatch);
+  if (entrant.room == Room::declared) return program;
+  for (std::size_t pool = 0; pool < held.size(); ++pool) {
+    program.pools[pool].capacity = entrant.room == Room::equal ? held[pool] : kAny;
+  }
+  program.assertions.clear();
+  return program;
+}
+
+void hold(Peaks& most, const Peaks& peaks) {
+  most.resize(peaks.size());
+  for (std::size_t i = 0; i < peaks.size(); ++i) most[i] = std::max(most[i], peaks[i]);
+}
+
+class Rows {
+ public:
+  Rows(int chunks, const Options& options)
+      : chunks_(chunks),
+        options_(options),
+        fixed_(program_of(chunks, options.size, ""), options.size.microbatches),
+        peaks_(std::size(kEntrants)) {
+    times_.latency = options.latency;
+    held_ = fixed_.run(times_, 1).peaks;
+  }
+
+  void print(Cells& cells) {
+    fmt::print("{} stages on each of {} ranks, {} microbatches\n{:<32}", chunks_,
+               options_.size.ranks, options_.size.microbatches, "condition");
+    for (const Entrant& entrant : kEntrants) fmt::print(" {:>10}", entrant.name);
+    fmt::print("\n");
+    for (const Condition& condition : wanted(options_)) row(condition, cells);
+    fmt::print("{:<12} {}\n", "held, fixed", numbers(held_));
+    for (std::size_t i = 0; i < peaks_.size(); ++i) {
+      fmt::print("{:<12} {}\n", kEntrants[i].name, numbers(peaks_[i]));
+    }
+  }
+
+ private:
+  void row(const Condition& condition, Cells& cells) {
+    simulate::TimingOptions times = times_;
+    if (const core::Status s = simulate::Jitter::parse(condition.jitter, times.jitter); !s.ok()) {
+      throw std::runtime_error(s.message());
+    }
+    fmt::print("{}{}", condition.name, padding(condition.name, 32));
+    for (std::size_t i = 0; i < std::size(kEntrants); ++i) {
+      const simulate::Gain gain = race(times, kEntrants[i], peaks_[i]);
+      fmt::print(" {:>10.3f}", gain.ratio);
+      std::fflush(stdout);
+      cells.json().push_back({{"table", "chunks"},
+                              {"chunks", chunks_},
+                              {"ranks", options_.size.ranks},
+                              {"microbatches", options_.size.microbatches},
+                              {"hint", kEntrants[i].name},
+                              {"condition", condition.name},
+                              {"ratio", gain.ratio},
+                              {"low", gain.low},
+                              {"high", gain.high},
+                              {"fixed_peaks", held_},
+                              {"peaks", peaks_[i]}});
+    }
+    fmt::print("\n");
+  }
+
+  // What a hint learned is forgotten between conditions.
+  simulate::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
+    simulate::Contestant hint(program_of(chunks_, options_.size, entrant, held_),
+                              options_.size.microbatches);
+    std::vector<double> logs;
+    for (int i = 0; i < seeds_or(options_, 100); ++i) {
+      const auto seed = static_cast<std::uint64_t>(options_.first_seed + i);
+      const simulate::Outcome a = fixed_.run(times, seed);
+      const simulate::Outcome b = hint.run(times, seed);
+      if (const std::string why = a.failure + b.failure; !why.empty()) {
+        throw std::runtime_error(std::string(entrant.name) + ": " + why);
+      }
+      logs.push_back(std::log(a.makespan / b.makespan));
+      hold(peaks, b.peaks);
+    }
+    return simulate::gain_of(logs);
+  }
+
+  int chunks_;
+  const Options& options_;
+  simulate::TimingOptions times_;
+  simulate::Contestant fixed_;
+  Peaks held_;
+  std::vector<Peaks> peaks_;  // per entrant
+};
+
+}  // namespace
+
+void chunks_table(const Options& options, Cells& cells) {
+  for (const int chunks : {2, 4}) Rows(chunks, options).print(cells);
+}
+
+}  // namespace ripeline::bench

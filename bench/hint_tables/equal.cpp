@@ -1,0 +1,74 @@
+// Hints at the memory of a fixed order: every condition, late messages, sorted inputs.
+#include "bench/hint_tables/report.h"
+
+namespace ripeline::bench {
+
+namespace {
+
+std::vector<Racer> main_racers() {
+  return {{Memory::p_minus_s, "p-s BF", "ready by bf"},
+          {Memory::p_minus_s, "RN", "ready by rn"},
+          {Memory::p_minus_s, "FC", "ready by fc"},
+          {Memory::max, "max BF", "ready by bf"},
+          {Memory::max, "FC", "ready by fc"},
+          {Memory::eager, "eager BF", "ready by bf"},
+          {Memory::eager, "RN", "ready by rn"},
+          {Memory::h1, "H1 BFW", "ready by bfw"},
+          {Memory::h1, "RN", "ready by rn"},
+          {Memory::h2, "H2 BFW", "ready by bfw"},
+          {Memory::h2, "RN", "ready by rn"}};
+}
+
+}  // namespace
+
+// With the patience of --table conditions fixed, as it is before anything was learned.
+void fixed_table(const Options& options, Cells& cells) {
+  std::vector<Racer> racers = main_racers();
+  for (Racer& racer : racers) racer.learns = false;
+  print_conditions(options, "fixed", options.size, racers, wanted(options), cells);
+}
+
+void conditions_table(const Options& options, Cells& cells) {
+  print_conditions(options, "conditions", options.size, main_racers(), wanted(options), cells);
+}
+
+void tails_table(const Options& options, Cells& cells) {
+  const std::vector<Racer> racers = {
+      {Memory::p_minus_s, "p-s BF", "ready by bf"}, {Memory::p_minus_s, "FC", "ready by fc"},
+      {Memory::eager, "eager BF", "ready by bf"},   {Memory::eager, "RN", "ready by rn"},
+      {Memory::eager_max, "max BF", "ready by bf"}, {Memory::eager_max, "RN", "ready by rn"},
+      {Memory::h1, "H1 BFW", "ready by bfw"},       {Memory::h1, "RN", "ready by rn"},
+      {Memory::h2, "H2 BFW", "ready by bfw"},       {Memory::h2, "RN", "ready by rn"}};
+  std::vector<Condition> rows = wanted(options);
+  std::erase_if(rows, [](const Condition& c) { return c.jitter.find("tails") == c.jitter.npos; });
+  Size size = options.size;
+  size.microbatches = 192;
+  print_conditions(options, "tails", size, racers, rows, cells);
+}
+
+// The order of the inputs, for fixed orders and for hints, against the natural one of the fixed
+// order.
+void pyramid_table(const Options& options, Cells& cells) {
+  std::vector<Racer> racers;
+  const auto add = [&](Memory memory, const char* name, const char* hint) {
+    racers.push_back({memory, name, "", true, true});
+    racers.push_back({memory, hint + 9, hint, true, true});
+  };
+  add(Memory::p_minus_s, "p-s", "ready by fc");
+  add(Memory::eager, "eager", "ready by rn");
+  add(Memory::h1, "H1", "ready by rn");
+  add(Memory::h2, "H2", "ready by rn");
+  std::vector<Condition> rows = {{"σ = .3", "input=0.3"},
+                                 {"σ = .3, known to 20 %", "input=0.3,estimate=0.2"},
+                                 {"σ = .6", "input=0.6"},
+                                 {"σ = .6, known to 20 %", "input=0.6,estimate=0.2"},
+                                 {"σ = .6, ±30 % beside", "input=0.6,uniform=0.3"}};
+  if (!options.condition.empty()) {
+    std::erase_if(rows, [&](const Condition& c) {
+      return c.name.find(options.condition) == std::string::npos;
+    });
+  }
+  print_conditions(options, "pyramid", options.size, racers, rows, cells);
+}
+
+}  // namespace ripeline::bench
