@@ -30,17 +30,7 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-}  // namespace ripeline::bench
-
-int main(int argc, char** argv) {
-  ripeline::bench::Options options;
-  CLI::App app(
-      "Hints against the fixed order of the same memory, on the virtual clock. A number is the "
-      "time\n"
-      "of the fixed order over that of the hint, as geometric mean over seeds that all meet "
-      "alike:\n"
-      "above 1 the hint is faster. No rank may hold more than its class says; that is checked.");
+void add_options(CLI::App& app, Options& options) {
   app.add_option(
          "--table", options.table,
          "conditions: every condition at one size; fixed: the same without learning; tails: late "
@@ -68,6 +58,20 @@ int main(int argc, char** argv) {
                  "of a duration of 1, for J1 to J3, of tables of one size")
       ->check(CLI::PositiveNumber);
   app.add_option("--json", options.json, "write every cell, with confidence intervals and peaks");
+}
+
+}  // namespace
+}  // namespace ripeline::bench
+
+int main(int argc, char** argv) {
+  ripeline::bench::Options options;
+  CLI::App app(
+      "Hints against the fixed order of the same memory, on the virtual clock. A number is the "
+      "time\n"
+      "of the fixed order over that of the hint, as geometric mean over seeds that all meet "
+      "alike:\n"
+      "above 1 the hint is faster. No rank may hold more than its class says; that is checked.");
+  ripeline::bench::add_options(app, options);
   app.footer("Example\n  bench_hints --table tails --condition FIFO --seeds 20");
   try {
     app.parse(argc, argv);
