@@ -130,20 +130,7 @@ class Together {
   }
 
   void sum_up() {
-    auto& run = all_.run;
-    for (const auto& rank : run.ranks) {
-      Time first = Time::max();
-      Time last{0};
-      for (const EngineReport& engine : rank) {
-        run.tasks += engine.tasks;
-        if (engine.tasks == 0) continue;
-        first = std::min(first, engine.first);
-        last = std::max(last, engine.last);
-      }
-      run.makespan = std::max(run.makespan, last);
-      run.span = std::max(run.span, last - std::min(first, last));
-      run.work = std::max(run.work, rank[0].busy);
-    }
+    all_.run.add_up();
     auto& record = all_.record;
     std::stable_sort(record.tasks.begin(), record.tasks.end(),
                      [](const auto& a, const auto& b) { return a.start < b.start; });

@@ -36,6 +36,22 @@ struct Rank {
 
 }  // namespace
 
+void RunReport::add_up() {
+  for (const auto& rank : ranks) {
+    Time first = Time::max();
+    Time last{0};
+    for (const EngineReport& engine : rank) {
+      tasks += engine.tasks;
+      if (engine.tasks == 0) continue;
+      first = std::min(first, engine.first);
+      last = std::max(last, engine.last);
+    }
+    makespan = std::max(makespan, last);
+    span = std::max(span, last - std::min(first, last));
+    work = std::max(work, rank[0].busy);
+  }
+}
+
 class Simulator::Impl {
  public:
   Impl(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter) : facts_(facts) {
@@ -291,19 +307,7 @@ class Simulator::Impl {
       report_.peaks[pool] =
           ranks_[at(facts_.pools[pool].rank)]->ledger.peak(static_cast<int>(pool));
     }
-    for (const auto& rank : report_.ranks) {
-      Time first = Time::max();
-      Time last{0};
-      for (const EngineReport& engine : rank) {
-        report_.tasks += engine.tasks;
-        if (engine.tasks == 0) continue;
-        first = std::min(first, engine.first);
-        last = std::max(last, engine.last);
-      }
-      report_.makespan = std::max(report_.makespan, last);
-      report_.span = std::max(report_.span, last - std::min(first, last));
-      report_.work = std::max(report_.work, rank[0].busy);
-    }
+    report_.add_up();
     if (!report_.status.ok()) return;
     ++step_;
     for (const auto& rank : ranks_) {

@@ -52,6 +52,8 @@ struct RunReport {
   std::vector<std::int64_t> peaks;  // per pool
 
   [[nodiscard]] core::Time bubble() const { return span - work; }
+  // makespan, span, work and tasks, from `ranks`.
+  void add_up();
 };
 
 struct RunOptions {

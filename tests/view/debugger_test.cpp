@@ -105,12 +105,7 @@ std::vector<std::string> waits(const Drawn& run, std::size_t& circle) {
 }
 
 TEST(Stuck, names_the_circle_first) {
-  const Drawn run(
-      "\npipeline stuck { microbatches any; stages 2; place s on s;\n"
-      "  op F forward { needs F at prev; acquires activation; }\n"
-      "  op B backward { needs F at here of all, B at next; releases activation; }\n"
-      "  resource activation per stage { capacity 2; } dispatch ready; }\n",
-      3);
+  const Drawn run(testing_support::kStuckChain, 3);
   std::size_t circle = 0;
   EXPECT_THAT(waits(run, circle),
               testing::ElementsAre("0F2 for room in activation of stage 0: 2 of 2 held",

@@ -102,12 +102,7 @@ TEST(Svg, many_tasks_are_drawn_together) {
 }
 
 TEST(Svg, draws_the_circle_of_a_stuck_run) {
-  const Drawn run(
-      "\npipeline stuck { microbatches any; stages 2; place s on s;\n"
-      "  op F forward { needs F at prev; acquires activation; }\n"
-      "  op B backward { needs F at here of all, B at next; releases activation; }\n"
-      "  resource activation per stage { capacity 2; } dispatch ready; }\n",
-      3);
+  const Drawn run(testing_support::kStuckChain, 3);
   ASSERT_TRUE(run.report.stuck);
   const Stuck stuck = stuck_at_end(run.timeline);
   const std::string text = svg({{"stuck", &run.timeline, stuck}});

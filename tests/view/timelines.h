@@ -10,6 +10,13 @@
 
 namespace ripeline::testing_support {
 
+// With 3 microbatches: two fill the room, and the backwards wait for the third forward.
+inline constexpr const char* kStuckChain =
+    "\npipeline stuck { microbatches any; stages 2; place s on s;\n"
+    "  op F forward { needs F at prev; acquires activation; }\n"
+    "  op B backward { needs F at here of all, B at next; releases activation; }\n"
+    "  resource activation per stage { capacity 2; } dispatch ready; }\n";
+
 struct Drawn {
   // Of what compiled() takes.
   Drawn(const std::string& what, int microbatches, const simulate::TimingOptions& options = {},

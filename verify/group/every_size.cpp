@@ -7,10 +7,8 @@
 namespace ripeline::verify {
 
 using spec::Agree;
-using spec::Engine;
 using spec::Event;
 using spec::GroupMachine;
-using spec::Machine;
 using spec::OrderTask;
 using Chooser = spec::Machine::Chooser;
 

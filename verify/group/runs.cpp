@@ -10,7 +10,6 @@
 
 namespace ripeline::verify {
 
-using spec::Agree;
 using spec::Engine;
 using spec::Event;
 using spec::GroupMachine;
