@@ -1,180 +1,134 @@
-// The external interface is zero_bubble_order(). `Filling` plays given sequences of forwards and
-// input gradients and puts the weight gradients between them; what follows makes sequences.
+// The external interface is zero_bubble_order(). Sequences are made, filled with weight gradients,
+// and the best of them improved by pulling steps forward where a rank would wait.
 #include "spec/zero_bubble.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "spec/zero_bubble_play.h"
 
 namespace ripeline::spec {
 namespace {
 
-constexpr std::int64_t kNotYet = -1;
-// Tasks played over all sequences tried.
+// Tasks played to find sequences, and again to improve them.
 constexpr std::int64_t kMostWork = 60'000'000;
 
-struct Step {
-  ActionKind kind = ActionKind::forward;
-  int chunk = 0;
-};
-using Sequence = std::vector<Step>;  // of one rank; each occurrence is its lane's next microbatch
-
-// Plays sequences: each step as soon as it can. A weight gradient runs where the next step comes
-// at least `gap` later, or needs room.
-class Filling {
- public:
-  Filling(const ZeroBubbleRequest& request, std::int64_t gap)
-      : request_(request),
-        gap_(gap),
-        chunks_(request.placement == Placement::v ? 2 : 1),
-        stages_(request.ranks * chunks_),
-        ranks_(static_cast<std::size_t>(request.ranks)) {
-    const auto tasks = static_cast<std::size_t>(stages_ * request.microbatches);
-    for (auto& ends : ends_) ends.assign(tasks, kNotYet);
-  }
-
-  // Nothing: the memory does not suffice, or the sequences wait for each other.
-  std::optional<ZeroBubbleOrder> play(const std::vector<Sequence>& sequences) {
-    for (bool goes = true; goes;) {
-      goes = false;
-      for (std::size_t r = 0; r < ranks_.size(); ++r) {
-        while (ranks_[r].at < sequences[r].size()) {
-          const std::int64_t ready = ready_at(static_cast<int>(r), sequences[r][ranks_[r].at]);
-          if (ready == kNotYet) break;
-          if (!take(static_cast<int>(r), sequences[r][ranks_[r].at], ready)) return std::nullopt;
-          goes = true;
-        }
-      }
-    }
-    return result(sequences);
-  }
-
- private:
-  struct Rank {
-    std::size_t at = 0;
-    std::int64_t now = 0;
-    std::int64_t begin = kNotYet;
-    std::array<std::array<int, 2>, 2> next{};  // microbatch, by F and I, by chunk
-    std::vector<Action> weights;               // put off, in the order of their I
-    std::size_t weights_done = 0;
-    int held = 0;
-    int peak = 0;
-    std::vector<ActionCell> row;
-  };
-
-  [[nodiscard]] int stage_of(int rank, int chunk) const {
-    return chunk == 0 ? rank : 2 * request_.ranks - 1 - rank;
-  }
-  [[nodiscard]] int rank_of(int stage) const {
-    return stage < request_.ranks ? stage : 2 * request_.ranks - 1 - stage;
-  }
-  static std::size_t index(ActionKind kind) { return kind == ActionKind::forward ? 0 : 1; }
-  std::int64_t& end_of(ActionKind kind, int stage, int microbatch) {
-    return ends_[index(kind)][static_cast<std::size_t>(stage * request_.microbatches + microbatch)];
-  }
-
-  std::int64_t arrival(ActionKind kind, int from, int to, int microbatch) {
-    const std::int64_t end = end_of(kind, from, microbatch);
-    return end == kNotYet || rank_of(from) == rank_of(to) ? end : end + request_.latency;
-  }
-
-  std::int64_t ready_at(int rank, const Step& step) {
-    const int stage = stage_of(rank, step.chunk);
-    const int m = ranks_[static_cast<std::size_t>(rank)]
-                      .next[index(step.kind)][static_cast<std::size_t>(step.chunk)];
-    if (step.kind == ActionKind::forward) {
-      return stage == 0 ? 0 : arrival(ActionKind::forward, stage - 1, stage, m);
-    }
-    const std::int64_t own = end_of(ActionKind::forward, stage, m);
-    if (own == kNotYet || stage == stages_ - 1) return own;
-    const std::int64_t gradient = arrival(ActionKind::backward_input, stage + 1, stage, m);
-    return gradient == kNotYet ? kNotYet : std::max(own, gradient);
-  }
-
-  void put_weight(Rank& rank) {
-    const Action& action = rank.weights[rank.weights_done++];
-    rank.now += request_.weight;
-    --rank.held;
-    rank.row.push_back({.actions = {action}});
-  }
-
-  bool take(int r, const Step& step, std::int64_t ready) {
-    Rank& rank = ranks_[static_cast<std::size_t>(r)];
-    const auto has_weight = [&] { return rank.weights_done < rank.weights.size(); };
-    while (has_weight() && ready - rank.now >= gap_) put_weight(rank);
-    const bool forward = step.kind == ActionKind::forward;
-    while (forward && rank.held == request_.memory) {
-      if (!has_weight()) return false;
-      put_weight(rank);
-    }
-    const std::int64_t start = std::max(ready, rank.now);
-    if (rank.begin == kNotYet) rank.begin = start;
-    rank.now = start + (forward ? request_.forward : request_.input);
-    const int stage = stage_of(r, step.chunk);
-    const int m = rank.next[index(step.kind)][static_cast<std::size_t>(step.chunk)]++;
-    end_of(step.kind, stage, m) = rank.now;
-    rank.row.push_back({.actions = {{step.kind, stage, m}}});
-    if (forward) rank.peak = std::max(rank.peak, ++rank.held);
-    if (!forward) rank.weights.push_back({ActionKind::backward_weight, stage, m});
-    ++rank.at;
-    return true;
-  }
-
-  std::optional<ZeroBubbleOrder> result(const std::vector<Sequence>& sequences) {
-    ZeroBubbleOrder order;
-    order.work =
-        chunks_ * request_.microbatches * (request_.forward + request_.input + request_.weight);
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      Rank& rank = ranks_[r];
-      if (rank.at < sequences[r].size()) return std::nullopt;
-      while (rank.weights_done < rank.weights.size()) put_weight(rank);
-      order.span = std::max(order.span, rank.now - rank.begin);
-      order.wall = std::max(order.wall, rank.now);
-      order.peak = std::max(order.peak, rank.peak);
-      order.table.rows.push_back(std::move(rank.row));
-    }
-    return order;
-  }
-
-  const ZeroBubbleRequest& request_;
-  std::int64_t gap_;
-  int chunks_;
-  int stages_;
-  std::array<std::vector<std::int64_t>, 2> ends_;  // of F and I, by stage and microbatch
-  std::vector<Rank> ranks_;
-};
-
-// The best so far.
+// The best of what is tried.
 class Search {
  public:
   explicit Search(const ZeroBubbleRequest& request) : request_(request) {}
 
   // Whether it is better than all before.
-  bool consider(const std::vector<Sequence>& sequences) {
-    bool better = false;
-    for (const std::int64_t gap : {request_.weight, (request_.weight + 1) / 2, std::int64_t{1}}) {
-      for (const Sequence& sequence : sequences) {
-        spent_ += static_cast<std::int64_t>(sequence.size());
-      }
-      auto order = Filling(request_, gap).play(sequences);
-      if (!order) continue;
-      if (best_ && std::pair(best_->span, best_->wall) <= std::pair(order->span, order->wall)) {
-        continue;
-      }
-      best_ = std::move(order);
-      better = true;
+  bool consider(Sequences sequences) {
+    const auto value = filled(sequences);
+    if (!value) return false;
+    const std::int64_t steps = steps_of(sequences);
+    const bool better = found_.empty() || *value < found_.begin()->value;
+    found_.insert({*value, numbered_++, std::move(sequences)});
+    if (found_.size() > kMostFound || std::ssize(found_) * steps > kMostSteps) {
+      found_.erase(std::prev(found_.end()));
     }
     return better;
   }
 
-  [[nodiscard]] bool has_time() const { return spent_ < kMostWork; }
-  std::optional<ZeroBubbleOrder> take() { return std::move(best_); }
+  [[nodiscard]] bool has_time() const { return spent_ < kMostWork && !is_perfect(); }
+
+  // The best of what was considered and of what pulling forward makes of it.
+  std::optional<ZeroBubbleOrder> take() {
+    spent_ = 0;
+    for (const Found& found : found_) {
+      for (const std::size_t window : kWindows) {
+        for (const bool weights_first : {false, true}) {
+          for (const std::int64_t gap : gaps()) improve(found, {gap, window, weights_first});
+        }
+      }
+    }
+    return best_ ? std::optional(order()) : std::nullopt;
+  }
 
  private:
+  // How far ahead a rank looks: far is better in a long warm-up, near where a task taken too early
+  // holds memory that others need first.
+  static constexpr std::array<std::size_t, 6> kWindows = {6, 4, 8, 3, 12, 24};
+  static constexpr std::size_t kMostFound = 400;
+  static constexpr std::int64_t kMostSteps = 8'000'000;  // of what is kept to be improved
+
+  using Value = std::pair<std::int64_t, std::int64_t>;  // span and wall
+  struct Found {
+    Value value;
+    int number = 0;  // the first of equals first
+    Sequences sequences;
+    bool operator<(const Found& other) const {
+      return std::tie(value, number) < std::tie(other.value, other.number);
+    }
+  };
+
+  static Value value_of(const Played& played) { return {played.span, played.wall}; }
+  [[nodiscard]] std::set<std::int64_t> gaps() const {
+    return {1, (request_.weight + 1) / 2, request_.weight};
+  }
+
+  [[nodiscard]] bool is_perfect() const {
+    const std::int64_t last_begins = (request_.ranks - 1) * (request_.forward + request_.latency);
+    return best_ && best_->span == work() && best_->wall == work() + last_begins;
+  }
+
+  [[nodiscard]] std::int64_t work() const {
+    const std::int64_t chunks = request_.placement == Placement::v ? 2 : 1;
+    return chunks * request_.microbatches * (request_.forward + request_.input + request_.weight);
+  }
+
+  ZeroBubbleOrder order() {
+    ZeroBubbleOrder order;
+    order.span = best_->span;
+    order.wall = best_->wall;
+    order.peak = best_->peak;
+    order.work = work();
+    for (const std::vector<Action>& row : best_->rows) {
+      order.table.rows.emplace_back();
+      for (const Action& action : row) order.table.rows.back().push_back({.actions = {action}});
+    }
+    return order;
+  }
+
+  static std::int64_t steps_of(const Sequences& sequences) {
+    std::int64_t steps = 0;
+    for (const Sequence& sequence : sequences) steps += std::ssize(sequence);
+    return steps;
+  }
+
+  std::optional<Value> filled(const Sequences& sequences) {
+    std::optional<Value> value;
+    for (const std::int64_t gap : gaps()) {
+      spent_ += steps_of(sequences);
+      auto played = fill(request_, sequences, gap);
+      if (!played) return std::nullopt;
+      if (!value || value_of(*played) < *value) value = value_of(*played);
+      if (!best_ || value_of(*played) < value_of(*best_)) best_ = std::move(played);
+    }
+    return value;
+  }
+
+  void improve(const Found& found, const Leeway& leeway) {
+    Value value = found.value;
+    for (auto sequences = std::optional(found.sequences); has_time();) {
+      spent_ += steps_of(*sequences);
+      sequences = pulled_forward(request_, *sequences, leeway);
+      const auto better = sequences ? filled(*sequences) : std::nullopt;
+      if (!better || *better >= value) return;
+      value = *better;
+    }
+  }
+
   const ZeroBubbleRequest& request_;
-  std::optional<ZeroBubbleOrder> best_;
+  std::set<Found> found_;
+  int numbered_ = 0;
+  std::optional<Played> best_;
   std::int64_t spent_ = 0;
 };
 
@@ -215,7 +169,7 @@ class ChainSearch {
   }
 
   bool consider(const std::vector<int>& warm) {
-    std::vector<Sequence> sequences;
+    Sequences sequences;
     for (const int depth : warm) {
       if (depth < 0 || depth >= request_.memory) return false;
       const int first = std::min(depth, request_.microbatches);
@@ -226,7 +180,7 @@ class ChainSearch {
       }
       sequences.push_back(std::move(sequence));
     }
-    if (!search_.consider(sequences)) return false;
+    if (!search_.consider(std::move(sequences))) return false;
     best_ = warm;
     return true;
   }
@@ -238,25 +192,29 @@ class ChainSearch {
 
 // ---- A V placement.
 
-// Building blocks: how much later each rank runs a forward on the way down and up, and an input
-// gradient on the way down and up; and the waits at the three turns.
+// A building block: how much later each rank runs a forward on its way down, and an input gradient
+// on its way back down, for the first ranks and for the others (on the way up it is 1); and the
+// waits at the three turns.
 struct Block {
-  std::array<int, 4> delays;
+  int first_delay;
+  int other_delay;
+  int first_ranks;
   std::array<int, 3> turns;
 };
-constexpr std::array<std::array<int, 4>, 6> kDelays = {
-    {{1, 1, 1, 1}, {2, 1, 2, 1}, {2, 2, 2, 2}, {3, 1, 3, 1}, {3, 3, 3, 3}, {4, 2, 4, 2}}};
 constexpr int kInterval = 6;  // tasks of a rank for one microbatch
-constexpr int kLongestTurn = 5;
+constexpr int kLongest = 5;   // delay or turn
 
 // When rank r runs F@0, F@1, I@1 and I@0 of the first microbatch.
 std::array<int, 4> places_of(const Block& block, int ranks, int r) {
-  const auto& [down, up, back_down, back_up] = block.delays;
+  const auto down = [&](int rank) {
+    const int first = std::min(rank, block.first_ranks);
+    return block.first_delay * first + block.other_delay * (rank - first);
+  };
   const int far = ranks - 1;
-  const int first = down * far + block.turns[0] + up * far;  // F@1 on rank 0
-  const int last = first + block.turns[1] + back_down * far;
-  return {down * r, first - up * r, first + block.turns[1] + back_down * r,
-          last + block.turns[2] + back_up * (far - r)};
+  const int forward = down(far) + block.turns[0] + far;    // F@1 on rank 0
+  const int gradient = forward + block.turns[1];           // I@1 on rank 0
+  const int last = gradient + down(far) + block.turns[2];  // I@0 on the last rank
+  return {down(r), forward - r, gradient + down(r), last + far - r};
 }
 
 // Nothing: two tasks of a rank meet.
@@ -282,14 +240,33 @@ std::optional<Sequence> repeated(const Block& block, const ZeroBubbleRequest& re
   return sequence;
 }
 
+// Short ones first: they hold less.
+std::vector<Block> blocks(int ranks) {
+  std::vector<Block> all;
+  for (int first = 1; first <= kLongest; ++first) {
+    for (int other = 1; other <= first; ++other) {
+      for (int count = 1; count < (first == other ? 2 : ranks); ++count) {
+        for (int turns = 0; turns < kLongest * kLongest * kLongest; ++turns) {
+          all.push_back({first,
+                         other,
+                         count,
+                         {turns % kLongest + 1, turns / kLongest % kLongest + 1,
+                          turns / kLongest / kLongest + 1}});
+        }
+      }
+    }
+  }
+  return all;
+}
+
 void consider_block(Search& search, const ZeroBubbleRequest& request, const Block& block) {
-  std::vector<Sequence> sequences;
+  Sequences sequences;
   for (int r = 0; r < request.ranks; ++r) {
     auto sequence = repeated(block, request, r);
     if (!sequence) return;
     sequences.push_back(std::move(*sequence));
   }
-  search.consider(sequences);
+  search.consider(std::move(sequences));
 }
 
 // ZB-V's, of as many microbatches as fill the pipeline, less what is beyond.
@@ -323,19 +300,11 @@ Sequence zb_v_sequence(const ZeroBubbleRequest& request, int r) {
 
 std::optional<ZeroBubbleOrder> v_order(const ZeroBubbleRequest& request) {
   Search search(request);
-  std::vector<Sequence> sequences;
+  Sequences sequences;
   for (int r = 0; r < request.ranks; ++r) sequences.push_back(zb_v_sequence(request, r));
-  search.consider(sequences);
-  for (int sum = 3; sum <= 3 * kLongestTurn; ++sum) {  // short waits first
-    for (const auto& delays : kDelays) {
-      for (int a = 1; a <= kLongestTurn; ++a) {
-        for (int b = 1; b <= kLongestTurn; ++b) {
-          const int c = sum - a - b;
-          if (c < 1 || c > kLongestTurn || !search.has_time()) continue;
-          consider_block(search, request, {delays, {a, b, c}});
-        }
-      }
-    }
+  search.consider(std::move(sequences));
+  for (const Block& block : blocks(request.ranks)) {
+    if (search.has_time()) consider_block(search, request, block);
   }
   return search.take();
 }

@@ -4,7 +4,9 @@
 // forwards and input gradients of each rank come in a given sequence, weight gradients fill the
 // gaps before them and make room for forwards. Such sequences are tried: on a chain 1F1B's with
 // warm-ups that a local search moves up and down, on a V placement building blocks and ZB-V's. The
-// one with the least bubble by span, then by wall, is returned. Activations are held from F to W.
+// best of them are improved: a rank that would wait takes a later step that is ready, wherever the
+// rest then still fits into the memory. The one with the least bubble by span, then by wall, is
+// returned. Activations are held from F to W. It takes seconds, at 16 ranks about ten.
 //
 // The result is a legal order whatever the real costs are; only its bubble is for those given.
 // Pure, deterministic, thread-safe; costs and times are in one unit of the caller's.
