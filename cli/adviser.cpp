@@ -106,7 +106,10 @@ view::Adviser adviser_of(const Run& run) {
           return fmt::format("its order has {} next, which may {}start",
                              core::task_name(facts, next), choice.starts() ? "" : "not ");
         }
-        const std::string rule = rule_of(program, rank, microbatches, seen);
+        std::string rule = rule_of(program, rank, microbatches, seen);
+        if (const int keeps = program.dispatch.keeps; keeps >= 0) {
+          rule += "; room is kept for order " + spec::Program::at(program.orders, keeps).name;
+        }
         if (held_at(timeline, rank, engine, now)) {
           return "holds for what it expects next: " + rule;
         }

@@ -190,6 +190,10 @@ std::string release(const Outline& outline) {
 
 bool has_guards(const Outline& outline) { return !outline.bounded.empty(); }
 
+bool has_kept_order(const Outline& outline) {
+  return outline.program.dispatch.keeps >= 0 && has_guards(outline);
+}
+
 std::string by_op(const Program& program, const char* id, const ByOp& statements) {
   std::vector<int> ops;
   for (int op = 0; op < static_cast<int>(statements.size()); ++op) {

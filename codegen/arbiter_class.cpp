@@ -59,6 +59,11 @@ std::string lane_at(const Outline& outline, const std::string& chunk) {
   return fmt::format("rows_.first_lane() + {} * ({}) + op", outline.program.ops.size(), chunk);
 }
 
+// Whether there is room for a task of `lane`.
+std::string room_check(const Outline& outline) {
+  return has_kept_order(outline) ? "is_admitted(lane)" : "has_room(lane, step_.held)";
+}
+
 // What offers an op's task, and a lane's. In a committed order there is nothing to offer.
 std::vector<std::string> offers(const Outline& outline) {
   const bool by_lane = dispatched_order(outline.program) >= 0 || outline.chunks > 1;
@@ -67,7 +72,7 @@ std::vector<std::string> offers(const Outline& outline) {
   std::vector<std::string> checks;
   if (outline.gaps && (guarded || outline.engines)) checks.push_back("lane >= 0");
   if (outline.engines) checks.push_back("kLanes[lane].engine == engine");
-  if (guarded) checks.push_back("has_room(lane, step_.held)");
+  if (guarded) checks.push_back(room_check(outline));
   const std::string lane_offer =
       checks.empty()
           ? "rows_.offer(lane, allowed)"
@@ -114,6 +119,17 @@ std::vector<std::string> offers(const Outline& outline) {
   return texts;
 }
 
+std::string is_admitted(const Outline& outline) {
+  const spec::Program& program = outline.program;
+  return fill(
+      R"(// Whether there is room for a task of `lane`, and then for what order $order$ lists before it.
+[[nodiscard]] bool is_admitted(core::LaneId lane) const {
+  return has_room(lane, step_.held) &&
+         kept_.admits(lane, [this](int pool) { return step_.held[pool]; });
+})",
+      {{"order", Program::at(program.orders, program.dispatch.keeps).name}});
+}
+
 constexpr const char* kNotices = R"(
 
 void expect(const core::Costs& costs) override { patience_.expect(costs); }
@@ -133,7 +149,7 @@ const char* is_busy(const Outline& outline) {
 std::string free_dispatch(const Outline& outline) {
   std::vector<std::string> checks;
   if (outline.engines) checks.push_back("kLanes[lane].engine == engine");
-  if (has_guards(outline)) checks.push_back("has_room(lane, step_.held)");
+  if (has_guards(outline)) checks.push_back(room_check(outline));
   const std::string ready =
       checks.empty()
           ? "out = rows_.tasks();"
@@ -270,18 +286,21 @@ std::string arbiter(const Outline& outline, const std::string& name) {
   const bool in_order = program.dispatch.in_order;
   const bool has_order = dispatched_order(program) >= 0;
   const bool waits = has_patience(program);
+  const bool keeps = has_kept_order(outline);
   std::string begin;
   if (outline.engines) begin = "engines_.begin_step(microbatches);";
   if (has_order) {
     const std::string facts = outline.engines && in_order ? name + "::facts, " : "";
     begin += (begin.empty() ? "" : "\n") +
              fmt::format("order_.reset({}rows_.first_lane(), rows_.end_lane());\n", facts) +
-             order_call(outline) + (waits ? "\npatience_.begin_step(microbatches, order_);" : "");
+             order_call(outline) + (waits ? "\npatience_.begin_step(microbatches, order_);" : "") +
+             (keeps ? "\nkept_.begin_step(microbatches, order_);" : "");
   }
   std::vector<std::string> helpers;
   if (in_order) {
     helpers.push_back(next_may_start(outline));
   } else {
+    if (keeps) helpers.push_back(is_admitted(outline));
     for (std::string& offer : offers(outline)) helpers.push_back(std::move(offer));
     for (std::string& text : waiting(outline)) helpers.push_back(std::move(text));
     if (waits) helpers.push_back(preferred(outline));
@@ -298,7 +317,7 @@ std::string arbiter(const Outline& outline, const std::string& name) {
       R"(
 class Arbiter final : public core::Arbiter {
  public:
-  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$)$engines$$patience$ {}
+  explicit Arbiter(int rank) : rows_($name$::facts, rank$sequential$)$engines$$kept$$patience$ {}
 
   [[nodiscard]] const core::ProgramFacts& facts() const override { return $name$::facts; }
   [[nodiscard]] int rank() const override { return rows_.rank(); }
@@ -337,6 +356,7 @@ class Arbiter final : public core::Arbiter {
   $engines_member$
   $step_member$
   $order_member$
+  $kept_member$
   $patience_member$
 };
 )",
@@ -345,6 +365,8 @@ class Arbiter final : public core::Arbiter {
        {"engines", outline.engines ? fmt::format(", engines_({}::facts, rank)", name) : ""},
        {"reset", step.empty() ? "" : "step_ = {};"},
        {"begin", begin},
+       {"kept", keeps ? fmt::format(",\n        kept_({}::facts, rank)", name) : ""},
+       {"kept_member", keeps ? "core::KeptOrder kept_;" : ""},
        {"patience", patience_member(outline, name)},
        {"now", waits ? "now" : "/*now*/"},
        {"waits_started", waits ? "patience_.started(task, now);" : ""},
@@ -360,7 +382,8 @@ class Arbiter final : public core::Arbiter {
        {"order_started", !has_order                     ? ""
                          : in_order && !outline.engines ? "order_.started();"
                          : bound                        ? "order_.started(task);"
-                                                        : "order_.started(task.lane);"},
+                         : keeps ? "order_.started(task.lane);\nkept_.started();"
+                                 : "order_.started(task.lane);"},
        {"acquire", has_guards(outline) ? "acquire(task.lane, step_.held);" : ""},
        {"release", has_guards(outline) ? "release(task.lane, step_.held);" : ""},
        {"rounds", rounds_taken(program)},

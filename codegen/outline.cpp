@@ -162,6 +162,9 @@ std::optional<std::int64_t> same_at(const Outline& outline, int op,
 
 int dispatched_order(const Program& program) {
   if (program.dispatch.in_order) return program.dispatch.order;
+  const bool bounded = std::any_of(program.pools.begin(), program.pools.end(),
+                                   [](const spec::Pool& p) { return p.capacity.has_value(); });
+  if (program.dispatch.keeps >= 0 && bounded) return program.dispatch.keeps;
   const spec::Hint& hint = program.dispatch.hint;
   return hint.rule == spec::Hint::Rule::order ? hint.order : -1;
 }

@@ -67,6 +67,8 @@ struct Outline {
 // type. Nothing if no resource is bounded.
 [[nodiscard]] std::string guards(const Outline& outline);
 [[nodiscard]] bool has_guards(const Outline& outline);
+// Whether room is kept for the rest of an order; not where there is always room.
+[[nodiscard]] bool has_kept_order(const Outline& outline);
 // The order that the dispatch commits to or follows, if any, as a function template, or as a table
 // if it comes from a file.
 [[nodiscard]] std::string order_function(const Outline& outline);
@@ -87,7 +89,7 @@ struct Outline {
 [[nodiscard]] std::vector<std::string> waiting(const Outline& outline);
 [[nodiscard]] bool has_patience(const spec::Program& program);
 
-// -1: none.
+// What it commits to, follows or keeps room for; -1: none.
 [[nodiscard]] int dispatched_order(const spec::Program& program);
 // Whether choosing needs to know what was taken last.
 [[nodiscard]] bool has_rounds(const spec::Program& program);

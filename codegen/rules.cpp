@@ -104,8 +104,12 @@ std::string hint_title(const Program& program) {
       break;
   }
   if (!hint.fill.empty()) rule += "; fill " + list(hint.fill);
-  return hint.name.empty() ? "No hint: the ops as they are declared."
-                           : fmt::format("Hint {}: {}.", hint.name, rule);
+  const std::string title = hint.name.empty() ? "No hint: the ops as they are declared."
+                                              : fmt::format("Hint {}: {}.", hint.name, rule);
+  const int keeps = program.dispatch.keeps;
+  return keeps < 0 ? title
+                   : title + fmt::format(" Keeps room for order {}.",
+                                         Program::at(program.orders, keeps).name);
 }
 
 std::vector<std::string> waiting(const Outline& outline) {

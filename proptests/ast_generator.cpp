@@ -263,8 +263,9 @@ Hint hint() {
 }
 
 Dispatch dispatch() {
-  if (maybe()) return {true, name()};
-  return {false, maybe() ? std::optional(name()) : std::nullopt};
+  if (maybe()) return {true, name(), {}};
+  const auto by = maybe() ? std::optional(name()) : std::nullopt;
+  return {false, by, maybe() ? std::optional(name()) : std::nullopt};
 }
 
 Item item() {

@@ -23,7 +23,7 @@ using spec::Machine;
 using spec::Program;
 
 Program random_program(std::uint64_t seed) {
-  const std::string text = testing_support::random_program_text(seed);
+  const std::string text = testing_support::random_program_text(seed, {.keeping = true});
   spec::Result<Program> program = spec::compile({"random.ripe", text});
   RC_LOG(text);
   RC_ASSERT(program.ok());
@@ -36,9 +36,9 @@ int some_count(const Program& program) {
 
 // Every rank's order has a meaning for this count.
 bool orders_expand(const Program& program, int microbatches) {
-  if (!program.dispatch.in_order) return true;
+  if (program.dispatch.binding() < 0) return true;
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const auto& order = Program::at(program.orders, program.dispatch.order);
+    const auto& order = Program::at(program.orders, program.dispatch.binding());
     if (!spec::expand(program, order, rank, microbatches).ok()) return false;
   }
   return true;

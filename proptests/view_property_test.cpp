@@ -29,6 +29,7 @@ Ran random_run() {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 3;
   options.links = options.once = options.before = options.engines = true;
+  options.keeping = true;
   const std::string text = testing_support::random_program_text(any_seed(), options);
   RC_LOG(text);
   auto program = spec::compile({"random.ripe", text});

@@ -133,7 +133,10 @@ std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
 core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
   core::FollowedOrder order;
   order.reset(program.first_lane(rank), program.first_lane(rank + 1));
-  const spec::Order& of = spec::Program::at(program.orders, program.dispatch.hint.order);
+  const spec::Dispatch& dispatch = program.dispatch;
+  // With both they are the same.
+  const int read = dispatch.keeps >= 0 ? dispatch.keeps : dispatch.hint.order;
+  const spec::Order& of = spec::Program::at(program.orders, read);
   const auto tasks = spec::expand(program, of, rank, microbatches);
   if (!tasks.ok()) return order;  // a hint may be bad: then nothing is next
   for (const spec::OrderTask& task : tasks.value()) order.add(task.lane);
@@ -161,8 +164,8 @@ core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatc
     return {core::StatusCode::invalid,
             program_.name + ": " + std::to_string(microbatches) + " microbatches are out of range"};
   }
-  if (program_.dispatch.in_order) {
-    const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.order);
+  if (program_.dispatch.binding() >= 0) {
+    const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.binding());
     for (int r = 0; r < program_.ranks; ++r) {
       const auto tasks = spec::expand(program_, order, r, microbatches);
       if (!tasks.ok()) {

@@ -24,32 +24,32 @@ TableArbiter::TableArbiter(const spec::Program& program, const core::ProgramFact
   if (const auto rules = patience_of(program)) {
     patience_.emplace(facts, rank, *rules, program.dispatch.hint.fill);
   }
+  if (program.dispatch.keeps >= 0) kept_.emplace(facts, rank);
 }
 
 core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
   if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
   engines_.begin_step(microbatches);
   ledger_.begin_step();
-  if (patience_) begin_patience(microbatches);
   order_.reset(facts_, rows_.first_lane(), rows_.end_lane());
-  if (!program_.dispatch.in_order) {
-    hint_.emplace(program_, rank_, microbatches);
-    hint_state_ = hint_->initial();
-    return {};
+  if (program_.dispatch.binding() >= 0) {
+    const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.binding());
+    const auto tasks = spec::expand(program_, order, rank_, microbatches);
+    if (!tasks.ok()) {
+      return {core::StatusCode::invalid,
+              program_.name + ": order " + order.name + ": " + tasks.errors().front().message};
+    }
+    if (program_.dispatch.in_order) {
+      for (const spec::OrderTask& task : tasks.value()) order_.add({task.lane, task.microbatch});
+      return {};
+    }
   }
-  const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.order);
-  const auto tasks = spec::expand(program_, order, rank_, microbatches);
-  if (!tasks.ok()) {
-    return {core::StatusCode::invalid,
-            program_.name + ": order " + order.name + ": " + tasks.errors().front().message};
-  }
-  for (const spec::OrderTask& task : tasks.value()) order_.add({task.lane, task.microbatch});
+  hint_.emplace(program_, rank_, microbatches);
+  hint_state_ = hint_->initial();
+  if (patience_ || kept_) followed_ = followed_order(program_, rank_, microbatches);
+  if (patience_) patience_->begin_step(microbatches, followed_);
+  if (kept_) kept_->begin_step(microbatches, followed_);
   return {};
-}
-
-void TableArbiter::begin_patience(int microbatches) {
-  followed_ = followed_order(program_, rank_, microbatches);
-  patience_->begin_step(microbatches, followed_);
 }
 
 void TableArbiter::on_finished(core::Task task, core::Time now) {
@@ -70,10 +70,15 @@ core::Task TableArbiter::next_in_order(core::Engine engine) const {
   return program_.dispatch.in_order ? order_.next(engine) : core::Task{};
 }
 
+bool TableArbiter::has_room(core::LaneId lane) const {
+  return ledger_.has_room(lane) &&
+         (!kept_ || kept_->admits(lane, [this](int pool) { return ledger_.held(pool); }));
+}
+
 bool TableArbiter::may_start(core::Task task, core::Engine engine,
                              const core::TaskSet* allowed) const {
   return task.lane >= 0 && is_on(task.lane, engine) && rows_.contains(task) &&
-         ledger_.has_room(task.lane) && (allowed == nullptr || allowed->contains(task));
+         has_room(task.lane) && (allowed == nullptr || allowed->contains(task));
 }
 
 void TableArbiter::ready(core::Engine engine, core::TaskSet& out) const {
@@ -85,7 +90,7 @@ void TableArbiter::ready(core::Engine engine, core::TaskSet& out) const {
     return;
   }
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-    if (is_on(lane, engine) && ledger_.has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+    if (is_on(lane, engine) && has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
   }
 }
 
@@ -111,7 +116,7 @@ core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allo
     return choice;
   }
   const int lane = hint_->choose(hint_state_, [&asked](int l) {
-    return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l) &&
+    return asked.self.is_on(l, asked.engine) && asked.self.has_room(l) &&
            asked.self.rows_.offer(l, asked.allowed).starts();
   });
   choice = rows_.offer(lane, allowed);
@@ -127,7 +132,7 @@ core::LaneId TableArbiter::awaited(core::Engine engine) const {
     return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l);
   };
   return hint_->next(hint_state_, has_room, [&asked](int l) {
-    return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l) &&
+    return asked.self.is_on(l, asked.engine) && asked.self.has_room(l) &&
            asked.self.rows_.offer(l, nullptr).starts();
   });
 }
@@ -145,10 +150,9 @@ void TableArbiter::take_notices(core::Time now, std::vector<core::Notice>& out) 
 }
 
 void TableArbiter::started(core::Task task, core::Time now) {
-  if (patience_) {
-    followed_.started(task.lane);
-    patience_->started(task, now);
-  }
+  if (patience_ || kept_) followed_.started(task.lane);
+  if (patience_) patience_->started(task, now);
+  if (kept_) kept_->started();
   rows_.started(task);
   engines_.started(task);
   static_cast<void>(ledger_.started(task));  // the executor's own ledger reports

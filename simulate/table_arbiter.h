@@ -12,6 +12,7 @@
 
 #include "core/arbiter.h"
 #include "core/engines.h"
+#include "core/kept_order.h"
 #include "core/ledger.h"
 #include "core/order.h"
 #include "core/patience.h"
@@ -50,7 +51,7 @@ class TableArbiter final : public core::Arbiter {
   }
   [[nodiscard]] bool may_start(core::Task task, core::Engine engine,
                                const core::TaskSet* allowed) const;
-  void begin_patience(int microbatches);
+  [[nodiscard]] bool has_room(core::LaneId lane) const;
   [[nodiscard]] core::LaneId awaited(core::Engine engine) const;
 
   const spec::Program& program_;
@@ -63,7 +64,8 @@ class TableArbiter final : public core::Arbiter {
   std::optional<spec::HintPolicy> hint_;  // of the current step; nothing: dispatch in order
   spec::HintPolicy::State hint_state_;
   std::optional<core::Patience> patience_;  // of a hint that has it
-  core::FollowedOrder followed_;            // what it reads
+  std::optional<core::KeptOrder> kept_;     // of a dispatch that keeps one
+  core::FollowedOrder followed_;            // what these two read
 };
 
 }  // namespace ripeline::simulate

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,6 +47,10 @@ Candidate ready(const Program& program, const spec::Hint& hint, std::string text
   spec::Dispatch dispatch{.in_order = false, .order = -1, .hint = hint, .span = {}};
   return {"ready by " + hint.name, std::move(text), false,
           dispatched(program, std::move(dispatch))};
+}
+
+std::string keeping(const Program& program, int order) {
+  return order < 0 ? "" : " keeping " + Program::at(program.orders, order).name;
 }
 
 bool same_rule(const spec::Hint& a, const spec::Hint& b) {
@@ -98,6 +103,31 @@ void add_waiting(const Program& program, int order, std::vector<Candidate>& cand
   }
 }
 
+// With several stages on a rank a hint that follows an order may be safe only where room is kept
+// for the order, and is faster where that lets it do without `leaving`.
+void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
+  const auto has_several = [&](int rank) { return program.chunks(rank) > 1; };
+  const auto is_copy = [](const spec::Lane& l) { return l.engine != spec::Engine::compute; };
+  std::vector<int> ranks(static_cast<std::size_t>(program.ranks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (std::none_of(ranks.begin(), ranks.end(), has_several) ||
+      program.tensor_parallel.members > 1 ||
+      std::any_of(program.lanes.begin(), program.lanes.end(), is_copy)) {
+    return;
+  }
+  const std::size_t found = candidates.size();
+  for (std::size_t i = 0; i < found; ++i) {
+    const spec::Dispatch& dispatch = candidates[i].program.dispatch;
+    const int order = dispatch.in_order ? -1 : dispatch.hint.order;
+    if (order < 0 || dispatch.keeps >= 0 || Program::at(program.orders, order).file) continue;
+    Candidate kept = candidates[i];
+    kept.dispatch += keeping(program, order);
+    kept.program.dispatch.keeps = order;
+    kept.program.hash = spec::hash_of(kept.program);
+    candidates.push_back(std::move(kept));
+  }
+}
+
 // An order from a file is read only where the dispatch uses it.
 bool is_readable(const Program& program, int order) {
   const spec::Order& o = Program::at(program.orders, order);
@@ -115,7 +145,8 @@ Candidate own(const Program& program) {
   const spec::Dispatch& dispatch = program.dispatch;
   if (dispatch.in_order) return {committed(program, dispatch.order).dispatch, "", false, program};
   const std::string& hint = dispatch.hint.name;
-  return {hint.empty() ? "ready" : "ready by " + hint, "", false, program};
+  return {(hint.empty() ? "ready" : "ready by " + hint) + keeping(program, dispatch.keeps), "",
+          false, program};
 }
 
 std::vector<std::string> notes_on(const Program& program) {
@@ -217,9 +248,17 @@ void exclude(Trial& trial, const std::string& why) {
   trial.excluded += (trial.excluded.empty() ? "" : "; ") + why;
 }
 
-// Of a candidate whose twin, with the other order of inputs, was judged: the twin's.
+// Of a candidate whose twin, with the other order of inputs, was judged: the twin's. What is proved
+// of one hint holds of each that chooses among the same tasks.
 verify::Outcome verdict_of(const Candidate& candidate, const std::vector<Trial>& before,
                            const Judge& judge) {
+  const spec::Dispatch& own = candidate.program.dispatch;
+  const bool known = std::any_of(before.begin(), before.end(), [&](const Trial& t) {
+    const spec::Dispatch& other = t.candidate.program.dispatch;
+    return t.verdict == verify::Outcome::proved && !own.in_order && !other.in_order &&
+           own.keeps == other.keeps && candidate.program.tensor_parallel.members == 1;
+  });
+  if (known) return verify::Outcome::proved;
   const auto twin = std::find_if(before.begin(), before.end(), [&](const Trial& t) {
     return candidate.pyramid && !t.candidate.pyramid &&
            t.candidate.dispatch == candidate.dispatch && t.candidate.hint == candidate.hint;
@@ -291,6 +330,7 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
       if (!Program::at(program.orders, order).file) add_waiting(program, order, candidates);
     }
   }
+  add_keeping(program, candidates);
   Candidate baseline = own(program);
   std::erase_if(candidates, [&](const Candidate& c) { return c.dispatch == baseline.dispatch; });
   candidates.insert(candidates.begin(), std::move(baseline));

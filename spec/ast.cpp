@@ -41,7 +41,7 @@ auto fields(const OrderItem& x) { return std::tie(x.value); }
 auto fields(const Order& x) { return std::tie(x.name, x.variable, x.csv, x.items); }
 auto fields(const HintClause& x) { return std::tie(x.keyword, x.names, x.value); }
 auto fields(const Hint& x) { return std::tie(x.name, x.clauses); }
-auto fields(const Dispatch& x) { return std::tie(x.in_order, x.by); }
+auto fields(const Dispatch& x) { return std::tie(x.in_order, x.by, x.keeps); }
 auto fields(const Assert& x) { return std::tie(x.resource, x.bound); }
 auto fields(const Inputs& x) { return std::tie(x.order); }
 auto fields(const Pair& x) { return std::tie(x.ops); }

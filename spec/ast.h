@@ -182,9 +182,10 @@ struct Hint {
   std::vector<HintClause> clauses;
 };
 
-struct Dispatch {  // dispatch in order NAME;   dispatch ready [by NAME];
+struct Dispatch {  // dispatch in order NAME;   dispatch ready [by NAME] [keeping NAME];
   bool in_order = false;
   std::optional<Name> by;
+  std::optional<Name> keeps;
 };
 
 struct Assert {  // assert peak NAME <= EXPR;

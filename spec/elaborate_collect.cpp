@@ -90,20 +90,28 @@ class Collector {
   Span span_;
 };
 
-// --dispatch "ready", "ready by NAME" or "in order NAME" takes the place of what is written.
+// --dispatch "ready", "ready by NAME", either with "keeping NAME", or "in order NAME" takes the
+// place of what is written.
 void apply_dispatch_option(Work& work) {
   if (work.options.dispatch.empty()) return;
   std::istringstream stream(work.options.dispatch);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(word);
   ast::Dispatch& dispatch = work.dispatch_option;
+  const std::size_t count = words.size();
+  if (count > 2 && words[0] == "ready" && words[count - 2] == "keeping") {
+    dispatch.keeps = ast::Name{words.back(), {}};
+    words.resize(count - 2);
+  }
   if (words.size() == 3 &&
       ((words[0] == "ready" && words[1] == "by") || (words[0] == "in" && words[1] == "order"))) {
     dispatch.in_order = words[0] == "in";
     dispatch.by = ast::Name{words[2], {}};
   } else if (words != std::vector<std::string>{"ready"}) {
     work.error("dispatch-option", "this cannot be understood",
-               "expected \"ready\", \"ready by NAME\" or \"in order NAME\"", {});
+               "expected \"ready\", \"ready by NAME\", either with \"keeping NAME\", or \"in order "
+               "NAME\"",
+               {});
     return;
   }
   work.dispatch = {&dispatch, {}};

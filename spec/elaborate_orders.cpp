@@ -245,6 +245,39 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
   }
 }
 
+// The order that is kept room for. It is read beside the hint, so that a hint that follows one
+// follows this one.
+void make_kept_order(Work& work, const ast::Name& keeps) {
+  const Program& program = work.program;
+  Dispatch& dispatch = work.program.dispatch;
+  const int order = work.find_order(keeps.text);
+  if (order < 0) {
+    work.error("dispatch-unknown-order", fmt::format("no order is called '{}'", keeps.text),
+               choices("orders", keeps.text, work.order_names()), keeps.span);
+    return;
+  }
+  if (Program::at(program.orders, order).file) {
+    work.unsupported("keeping an order from a file", keeps.span);
+    return;
+  }
+  const int followed = dispatch.hint.order;
+  if (followed >= 0 && followed != order) {
+    const std::string& name = Program::at(program.orders, followed).name;
+    work.error("keeping-another-order",
+               fmt::format("the hint follows '{}', so room is kept for that", name),
+               fmt::format("write `keeping {}`", name), keeps.span);
+    return;
+  }
+  const bool engines = std::any_of(program.lanes.begin(), program.lanes.end(),
+                                   [](const Lane& lane) { return lane.engine != Engine::compute; });
+  if (engines) {
+    work.error("keeping-engines", "`keeping` is for ranks that run one task at a time",
+               "remove it, or let every op run on compute", keeps.span);
+    return;
+  }
+  dispatch.keeps = order;
+}
+
 void make_dispatch(Work& work) {
   const ast::Dispatch& written = *work.dispatch.node;
   Dispatch& dispatch = work.program.dispatch;
@@ -252,6 +285,7 @@ void make_dispatch(Work& work) {
   dispatch.span = work.dispatch.span;
   if (!written.in_order) {
     if (written.by) make_ready_dispatch(work, *written.by);
+    if (written.keeps) make_kept_order(work, *written.keeps);
     return;
   }
   const std::string name = written.by ? written.by->text : std::string();

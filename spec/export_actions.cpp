@@ -196,8 +196,8 @@ Result<ExportedActions> export_actions(const Program& program, int microbatches)
     return wrong("export-placement", "PyTorch has no schedule with this placement of stages",
                  "it has chain (stage s on rank s), loop (s % ranks) and v (down and back up)");
   }
-  if (program.dispatch.in_order) {
-    const Order& order = Program::at(program.orders, program.dispatch.order);
+  if (program.dispatch.binding() >= 0) {
+    const Order& order = Program::at(program.orders, program.dispatch.binding());
     for (int rank = 0; rank < program.ranks; ++rank) {
       const auto expanded = expand(program, order, rank, microbatches);
       if (!expanded.ok()) return expanded.errors();

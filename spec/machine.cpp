@@ -12,8 +12,8 @@ Machine::Machine(const Program& program, int microbatches)
   for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
     tasks_ += program.tasks_of(lane, microbatches);
   }
-  if (!program.dispatch.in_order) return;
-  const Order& order = Program::at(program.orders, program.dispatch.order);
+  if (program.dispatch.binding() < 0) return;
+  const Order& order = Program::at(program.orders, program.dispatch.binding());
   for (int rank = 0; rank < program.ranks; ++rank) {
     const Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
     assert(tasks.ok());
@@ -72,6 +72,31 @@ bool Machine::fits(const State& state, const Acquire& a) const {
   return !capacity || Program::at(state.held, a.pool) + a.amount + a.leaving <= *capacity;
 }
 
+Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
+  const Lane& own = Program::at(program_->lanes, lane);
+  std::vector<std::int64_t> held = state.held;
+  const auto run = [&](const Lane& l) {
+    for (const Acquire& a : l.acquires) held[static_cast<std::size_t>(a.pool)] += a.amount;
+    for (const Release& r : l.releases) held[static_cast<std::size_t>(r.pool)] -= r.amount;
+  };
+  run(own);
+  for (const OrderTask& task : orders_[engine_index(own.rank, Engine::compute)]) {
+    const int started = Program::at(state.started, task.lane);
+    if (task.microbatch < started) continue;
+    if (task.lane == lane && task.microbatch == started) break;
+    if (task.microbatch >= program_->tasks_of(task.lane, microbatches_)) continue;
+    const Lane& before = Program::at(program_->lanes, task.lane);
+    for (const Acquire& a : before.acquires) {
+      const auto& capacity = Program::at(program_->pools, a.pool).capacity;
+      if (capacity && Program::at(held, a.pool) + a.amount + a.leaving > *capacity) {
+        return {task.lane, a.pool};
+      }
+    }
+    run(before);
+  }
+  return {};
+}
+
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
   std::vector<Block> found;
   const Lane& l = Program::at(program_->lanes, lane);
@@ -95,6 +120,12 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
   }
   for (const Acquire& a : l.acquires) {
     if (!fits(state, a)) found.push_back({.why = Block::Why::room, .pool = a.pool});
+  }
+  if (program_->dispatch.keeps >= 0 && found.empty()) {
+    const Crowded crowded = crowded_by(state, lane);
+    if (crowded.lane >= 0) {
+      found.push_back({.why = Block::Why::kept, .pool = crowded.pool, .lane = crowded.lane});
+    }
   }
   return found;
 }
@@ -354,6 +385,11 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
       return "room in " + program_->pool_name(block.pool) + ": " +
              std::to_string(Program::at(state.held, block.pool)) + " of " +
              std::to_string(*pool.capacity) + " held";
+    }
+    case Block::Why::kept: {
+      const std::string& order = Program::at(program_->orders, program_->dispatch.keeps).name;
+      return "room that is kept in " + program_->pool_name(block.pool) + " for " +
+             program_->lane_name(block.lane) + ", which order " + order + " puts first";
     }
     case Block::Why::order: {
       const auto [next_lane, next_m] = next_in_order(state, l.rank, l.engine);

@@ -35,10 +35,12 @@ struct Block {
     engine,    // its engine runs another task, or hands one over
     room,      // `pool` has too little room
     order,     // it is not the next of its engine in its rank's order
+    kept,      // a task before it in the order that is kept would find no room in `pool`
   };
   Why why = Why::need;
   int edge = -1;
   int pool = -1;
+  int lane = -1;  // of the task before, of `kept`
   bool operator==(const Block&) const = default;
 };
 
@@ -67,7 +69,7 @@ class Machine {
     bool operator==(const State&) const = default;
   };
 
-  // Of a committed order, every rank's expansion must succeed for this count (check with expand()).
+  // Of a binding order, every rank's expansion must succeed for this count (check with expand()).
   Machine(const Program& program, int microbatches);
 
   [[nodiscard]] const Program& program() const { return *program_; }
@@ -126,6 +128,13 @@ class Machine {
   }
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
   [[nodiscard]] bool fits(const State& state, const Acquire& acquire) const;
+  // Of the order that is kept: the first task that would find no room once a task of `lane` has
+  // run, and in which pool; lane -1 if all do.
+  struct Crowded {
+    int lane = -1;
+    int pool = -1;
+  };
+  [[nodiscard]] Crowded crowded_by(const State& state, int lane) const;
   [[nodiscard]] bool may_arrive(const State& state, int edge, int microbatch) const;
   void start(State& state, int lane, int microbatch) const;
   void end(State& state, int lane, int microbatch) const;
@@ -135,7 +144,7 @@ class Machine {
   int microbatches_;
   std::vector<HintPolicy> hints_;  // per rank
   std::int64_t tasks_ = 0;         // of all lanes
-  // Per rank and engine: tasks, of a committed order.
+  // Per rank and engine: tasks, of a committed order or of one that is kept.
   std::vector<std::vector<OrderTask>> orders_;
 };
 

@@ -627,11 +627,14 @@ const auto hint_def =
           "'yield' or '}'");
 
 const x3::rule<class DispatchRule, Dispatch> dispatch = "dispatch";
-const auto dispatch_def = "dispatch"_t > ((("in"_t)[put<&Dispatch::in_order, true>] > "order"_t >
-                                           kName[set<&Dispatch::by>] > kEnd) |
-                                          ("ready"_t > -("by"_t > kName[set<&Dispatch::by>]) >
-                                           Token(";", "'by' or ';'")) |
-                                          Nothing("'ready' or 'in order'"));
+const auto kept_order = "keeping"_t > kName[set<&Dispatch::keeps>] > kEnd;
+const auto after_by = kept_order | Token(";", "'keeping' or ';'");
+const auto after_ready = ("by"_t > kName[set<&Dispatch::by>] > after_by) | kept_order |
+                         Token(";", "'by', 'keeping' or ';'");
+const auto dispatch_def = "dispatch"_t >
+                          ((("in"_t)[put<&Dispatch::in_order, true>] > "order"_t >
+                            kName[set<&Dispatch::by>] > kEnd) |
+                           ("ready"_t > after_ready) | Nothing("'ready' or 'in order'"));
 
 const x3::rule<class AssertRule, Assert> assertion = "assert";
 const auto assertion_def = "assert"_t > "peak"_t > kName[set<&Assert::resource>] > "<="_t >

@@ -97,7 +97,8 @@ std::string text_of(const ast::Place& x) {
 
 std::string text_of(const Dispatch& x) {
   if (x.in_order) return "dispatch in order " + (x.by ? x.by->text : "");
-  return "dispatch ready" + (x.by ? " by " + x.by->text : "");
+  return "dispatch ready" + (x.by ? " by " + x.by->text : "") +
+         (x.keeps ? " keeping " + x.keeps->text : "");
 }
 
 std::string text_of(const Assert& x) {

@@ -139,6 +139,7 @@ std::string canonical(const Program& program) {
   for (const Hint& hint : program.hints) text += canonical(hint);
   text += fmt::format("dispatch {} {} ", program.dispatch.in_order, program.dispatch.order) +
           canonical(program.dispatch.hint);
+  if (program.dispatch.keeps >= 0) text += fmt::format("keeping {}\n", program.dispatch.keeps);
   for (const PeakAssertion& assertion : program.assertions) {
     text += fmt::format("assert {} {}\n", assertion.resource, print(assertion.bound));
   }
@@ -271,6 +272,7 @@ std::vector<Unsupported> features_of(const Program& program) {
     if (used && !listed) found.push_back({std::string(construct), span});
   };
   add(program.tensor_parallel.members > 1, "tensor_parallel", program.tensor_parallel.span);
+  add(program.dispatch.keeps >= 0, "keeping", program.dispatch.span);
   for (const Lane& lane : program.lanes) {
     const Op& op = Program::at(program.ops, lane.op);
     add(lane.once, "once", op.span);

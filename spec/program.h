@@ -17,7 +17,12 @@
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
 //      - with `dispatch in order`: it is the next task of its engine in its rank's order, each
 //        occurrence of a lane standing for the lane's next microbatch, or for the one that a
-//        file binds it to.
+//        file binds it to;
+//      - with `dispatch ready keeping` an order: once it has run, the tasks that its rank's order
+//        lists before it and that have not started still find room in every pool, one after the
+//        other, each ending before the next starts. An occurrence of a lane stands for any of its
+//        tasks: as many of the first are over as have started. A task that the order does not
+//        list, or not so often, comes after all that it lists.
 //  * It acquires at its start, runs for any finite time without preemption, and releases at its
 //    end.
 //  * A task that ends sends a message over each edge that crosses ranks, if a task needs it. It
@@ -249,6 +254,11 @@ struct Dispatch {
   bool in_order = false;
   int order = -1;  // of in_order
   Hint hint;       // of readiness-first dispatch
+  int keeps = -1;  // the order for whose rest room is kept, of readiness-first dispatch
+
+  // The order that starts are held to; -1: none. It must have a meaning for a count of microbatches
+  // that runs, which expand() says.
+  [[nodiscard]] int binding() const { return in_order ? order : keeps; }
   Span span;
 };
 

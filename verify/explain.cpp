@@ -107,7 +107,7 @@ class Explanation {
   std::optional<Block> telling(int lane, int microbatch) const {
     const std::vector<Block> blocks = machine_.blocks(state_, lane, microbatch);
     for (const Block::Why why : {Block::Why::order, Block::Why::need, Block::Why::sequence,
-                                 Block::Why::room, Block::Why::engine}) {
+                                 Block::Why::room, Block::Why::kept, Block::Why::engine}) {
       for (const Block& block : blocks) {
         if (block.why != why) continue;
         // Behind another task of its rank, that one's wait is the reason; behind the order's end
@@ -218,6 +218,9 @@ class Explanation {
           next = releasers.front();
           return Reason{next, fmt::format("{} needs what {} frees", name, named(next))};
         }
+        case Block::Why::kept:
+          next = {block.lane, lowest_waiting(block.lane)};
+          return Reason{next, fmt::format("{} must leave room for {}", name, named(next))};
         case Block::Why::started:
         case Block::Why::engine:
           return std::nullopt;

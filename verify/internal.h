@@ -44,6 +44,8 @@ enum class Fault : std::uint8_t {
   slots_too_many,         // an inbox has one slot more than it has
   slots_forgotten,        // inboxes are not looked at
   overtaking_forgotten,   // messages of slots are taken to arrive in order
+  kept_order_trusted,     // an order that room is kept for is taken for proved
+  kept_order_covers_all,  // … and its proof for one of programs that it does not cover
 };
 
 // States that searches may still visit. A state of many tasks counts for several.

@@ -1,5 +1,5 @@
-// The two ways of judging: readiness-first dispatch by counters, a committed order by graph or
-// cuts.
+// The ways of judging: readiness-first dispatch by counters, a committed order by graph or cuts,
+// and readiness-first dispatch that keeps room for an order by that order's proof.
 //
 // A judge is made for one program and asked once for each obligation; what they share, such as the
 // counters' invariant, is established once.
@@ -96,6 +96,28 @@ class OrderJudge {
   std::string problem_;                   // neither is possible, or not for all
   spec::Span problem_span_;
   std::optional<Finding> once_;
+};
+
+class KeptJudge {
+ public:
+  KeptJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  [[nodiscard]] Finding deadlock();
+  [[nodiscard]] MemoryFinding memory();
+
+ private:
+  [[nodiscard]] std::string beyond_order() const;
+  [[nodiscard]] MemoryFinding by_capacities();
+  // `open`: the reason if that does not settle it.
+  [[nodiscard]] Finding by_states(const std::string& open,
+                                  const std::function<Goal(int microbatches)>& goal_of);
+
+  const spec::Program& program_;
+  VerifyOptions options_;
+  Fault fault_;
+  spec::Program free_;       // without the room that is kept
+  spec::Program committed_;  // to the order, in place of the dispatch
+  OrderJudge order_;         // of that
+  Budget budget_;
 };
 
 // --- memory.cpp ---

@@ -52,7 +52,8 @@ std::string timeline_of(const Program& program, const Counterexample& run, int m
   std::vector<std::string> blocked(rows.size());
   for (const Wait& wait : run.waits) {
     if (wait.member != member && wait.member != kAllMembers) continue;
-    const bool shown = wait.block.why == spec::Block::Why::room || program.dispatch.in_order;
+    const bool shown = wait.block.why == spec::Block::Why::room ||
+                       wait.block.why == spec::Block::Why::kept || program.dispatch.in_order;
     if (!shown) continue;
     at(blocked, at(program.lanes, wait.lane).rank) +=
         "  >" + program.task_name(wait.lane, wait.microbatch);

@@ -33,8 +33,15 @@ class Judge {
     for (const char* name : kNames) verdict_.obligations.push_back(unknown(name, ""));
     verdict_.solver = Solver::version();
     verdict_.assumptions = assumptions_of(program_);
+    const bool keeps = program_.dispatch.keeps >= 0;
     if (!program_.unsupported.empty()) {
       name_unsupported(program_.unsupported);
+    } else if (keeps && program_.tensor_parallel.members > 1) {
+      name_unsupported({{"keeping", program_.dispatch.span}});
+    } else if (keeps) {
+      settle(verdict_, "once", [&] { return by_structure(); });  // as below
+      KeptJudge judge(program_, options_, fault_);
+      settle_starts([&]() -> KeptJudge& { return judge; });
     } else if (program_.dispatch.in_order) {
       OrderJudge judge(program_, options_, fault_);
       settle(verdict_, "once", [&] { return judge.once(); });

@@ -7,13 +7,14 @@
 #include <fmt/format.h>
 
 #include "bench/hint_tables/report.h"
+#include "verify/verify.h"
 
 namespace ripeline::bench {
 namespace {
 
-// What a hint may hold: what the program declares, what the fixed order holds rank by rank, or
-// anything.
-enum class Room { declared, equal, any };
+// What a hint may hold: what the program declares, or what the fixed order holds rank by rank; what
+// makes it safe is then what early stages leave, or room that is kept for the order.
+enum class Room { declared, equal, kept };
 
 struct Entrant {
   const char* name;
@@ -27,10 +28,10 @@ constexpr Entrant kEntrants[] = {
     {"follow =", "ready by interleaved", Room::equal},
     {"RN =", "ready by rn", Room::equal},
     {"FC =", "ready by fc", Room::equal},
-    {"follow any", "ready by interleaved", Room::any},
-    {"RN any", "ready by rn", Room::any},
+    {"follow =k", "ready by interleaved keeping interleaved", Room::kept},
+    {"RN =k", "ready by rn keeping interleaved", Room::kept},
+    {"FC =k", "ready by fc keeping interleaved", Room::kept},
 };
-constexpr std::int64_t kAny = 1'000'000;
 
 using Peaks = std::vector<std::int64_t>;
 
@@ -45,10 +46,17 @@ spec::Program program_of(int chunks, const Size& size, const std::string& dispat
 spec::Program program_of(int chunks, const Size& size, const Entrant& entrant, const Peaks& held) {
   spec::Program program = program_of(chunks, size, entrant.dispatch);
   if (entrant.room == Room::declared) return program;
-  for (std::size_t pool = 0; pool < held.size(); ++pool) {
-    program.pools[pool].capacity = entrant.room == Room::equal ? held[pool] : kAny;
-  }
+  for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
   program.assertions.clear();
+  program.microbatches = {size.microbatches, size.microbatches};
+  if (entrant.room == Room::equal) return program;
+  for (spec::Lane& lane : program.lanes) {
+    for (spec::Acquire& a : lane.acquires) a.leaving = 0;
+  }
+  program.hash = spec::hash_of(program);
+  if (verify::verify(program).outcome != verify::Outcome::proved) {
+    throw std::runtime_error(std::string(entrant.name) + ": not proved");
+  }
   return program;
 }
 

@@ -20,6 +20,7 @@
 #include "tests/codegen/goldens/file_hint.h"
 #include "tests/codegen/goldens/file_order.h"
 #include "tests/codegen/goldens/interleaved.h"
+#include "tests/codegen/goldens/kept.h"
 #include "tests/codegen/goldens/one_f_one_b.h"
 #include "tests/codegen/goldens/prefer.h"
 #include "tests/codegen/goldens/uneven.h"
@@ -45,6 +46,7 @@ const Golden kGoldens[] = {
     {"prefer", &prefer::facts, prefer::make_arbiter},
     {"uneven", &uneven::facts, uneven::make_arbiter},
     {"interleaved", &interleaved::facts, interleaved::make_arbiter},
+    {"kept", &kept::facts, kept::make_arbiter},
     {"file_order", &file_order::facts, file_order::make_arbiter},
     {"file_hint", &file_hint::facts, file_hint::make_arbiter},
 };

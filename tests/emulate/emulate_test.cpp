@@ -207,7 +207,8 @@ TEST(Emulate, does_what_the_virtual_clock_says) {
                                                                          .links = true,
                                                                          .once = true,
                                                                          .before = true,
-                                                                         .engines = true});
+                                                                         .engines = true,
+                                                                         .keeping = true});
     SCOPED_TRACE(text);
     const auto compiling = spec::compile({"random.ripe", text});
     ASSERT_TRUE(compiling.ok());

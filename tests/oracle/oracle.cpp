@@ -134,7 +134,7 @@ Listed order_of(const Program& program, int order_id, int rank, int microbatches
   return Reader(program, order_id, rank, microbatches).read();
 }
 
-// Of each rank, if the dispatch has one: the order that it keeps to or follows.
+// Of each rank, if the dispatch has one: the order that it commits to, keeps room for or follows.
 std::vector<Listed> orders_of(const Program& program, int microbatches) {
   const spec::Dispatch& dispatch = program.dispatch;
   int order = -1;
@@ -142,6 +142,7 @@ std::vector<Listed> orders_of(const Program& program, int microbatches) {
   if (!dispatch.in_order && dispatch.hint.rule == spec::Hint::Rule::order) {
     order = dispatch.hint.order;
   }
+  if (!dispatch.in_order && dispatch.keeps >= 0) order = dispatch.keeps;  // else it is the same
   std::vector<Listed> orders(static_cast<std::size_t>(program.ranks));
   if (order < 0) return orders;
   for (int r = 0; r < program.ranks; ++r) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace ripeline::oracle {
 namespace {
@@ -199,7 +201,41 @@ bool World::may_start(const State& s, int task) const {
     const auto& capacity = program_.pools[at(a.pool)].capacity;
     if (capacity && held(s, a.pool) + a.amount + a.leaving > *capacity) return false;
   }
-  return !program_.dispatch.in_order || next_of(s, t.engine) == task;
+  if (program_.dispatch.in_order) return next_of(s, t.engine) == task;
+  return program_.dispatch.keeps < 0 || leaves_room(s, task);
+}
+
+// For what stands before the task in the order that is kept, and has not started: were the task
+// over, then that, one by one.
+bool World::leaves_room(const State& s, int task) const {
+  const int own = tasks_[at(task)].lane;
+  const int rank = program_.lanes[at(own)].rank;
+  std::vector<std::int64_t> all;
+  for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
+    all.push_back(held(s, pool));
+  }
+  const auto over = [&](int lane) {
+    for (const spec::Acquire& a : program_.lanes[at(lane)].acquires) all[at(a.pool)] += a.amount;
+    for (const spec::Release& r : program_.lanes[at(lane)].releases) all[at(r.pool)] -= r.amount;
+  };
+  std::vector<int> over_already;  // of each lane
+  for (int lane = 0; lane < static_cast<int>(program_.lanes.size()); ++lane) {
+    int started = 0;
+    for (int i = 0; has_task(lane, i); ++i) started += in(s.started, this->task(lane, i)) ? 1 : 0;
+    over_already.push_back(started);
+  }
+  over(own);
+  bool own_is_over = false;
+  for (const auto& [lane, i] : orders_[at(rank)]) {
+    if (!has_task(lane, i) || over_already[at(lane)]-- > 0) continue;
+    if (lane == own && !std::exchange(own_is_over, true)) return true;
+    for (const spec::Acquire& a : program_.lanes[at(lane)].acquires) {
+      const auto& capacity = program_.pools[at(a.pool)].capacity;
+      if (capacity && all[at(a.pool)] + a.amount + a.leaving > *capacity) return false;
+    }
+    over(lane);
+  }
+  return true;
 }
 
 void World::moves(const State& s, std::vector<Move>& found) const {

@@ -63,7 +63,8 @@ struct Message {
 
 class World {
  public:
-  // `orders`: of each rank, what it is to run or to follow, if its dispatch has an order.
+  // `orders`: of each rank, what it is to run, to keep room for or to follow, if its dispatch has
+  // an order.
   World(const spec::Program& program, int microbatches, Choices choices,
         std::vector<Listed> orders);
 
@@ -102,6 +103,7 @@ class World {
   [[nodiscard]] bool may_arrive(const State& s, int message) const;
   [[nodiscard]] Bits on_the_way(const State& s) const;          // messages
   [[nodiscard]] int next_of(const State& s, int engine) const;  // task, or -1
+  [[nodiscard]] bool leaves_room(const State& s, int task) const;
   void add_choice(const State& s, int engine, std::vector<Move>& found) const;
   [[nodiscard]] std::array<int, 3> preference(const State& s, int lane) const;
 

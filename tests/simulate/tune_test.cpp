@@ -70,6 +70,22 @@ TEST(Tune, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
   EXPECT_NEAR(gain_of(std::span(logs).subspan(10)).ratio, tuning.measured.ratio, 1e-9);
 }
 
+// On a V placement the order fills its memory: a hint is safe only where room is kept for it.
+TEST(Tune, keeps_room_for_the_order_with_several_stages_on_a_rank) {
+  const Tuning tuning = tuned("zb_v", "tails=2:20");
+  ASSERT_TRUE(tuning.pick.has_value());
+  const Trial& pick = tuning.trials[*tuning.pick];
+  EXPECT_NE(pick.candidate.dispatch.find(" keeping zb_v"), std::string::npos);
+  EXPECT_GT(tuning.measured.low, 1.1);
+  for (const Trial& trial : tuning.trials) {
+    const spec::Dispatch& dispatch = trial.candidate.program.dispatch;
+    const bool safe = dispatch.in_order || dispatch.keeps >= 0;
+    EXPECT_EQ(trial.verdict == verify::Outcome::proved, safe) << trial.candidate.dispatch;
+    if (!safe) continue;
+    EXPECT_EQ(trial.peaks, tuning.trials.front().peaks) << trial.candidate.dispatch;
+  }
+}
+
 TEST(Tune, keeps_the_order_where_nothing_is_faster) {
   const Tuning tuning = tuned("1f1b", "");
   EXPECT_FALSE(tuning.pick.has_value());

@@ -1,6 +1,7 @@
 // What a program means: tables of a program's text and the lanes, edges, pools and ranges that it
 // makes.
 #include "spec/elaborate.h"
+#include "spec/library.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -271,6 +272,21 @@ TEST(Elaborate, refuses_more_lanes_than_the_options_allow) {
   EXPECT_THAT(ids(lanes), ElementsAre());
   EXPECT_THAT(ids(lanes - 1), ElementsAre("too-many-lanes"));
   EXPECT_THAT(ids(1), ElementsAre("too-many-stages"));
+}
+
+TEST(Elaborate, a_dispatch_option_may_keep_room_for_an_order) {
+  const Source source{"v.ripe", std::string(*library_text("zb_v"))};
+  for (const char* dispatch : {"ready keeping zb_v", "ready by zb_v keeping zb_v"}) {
+    const auto program = compile(source, {.defines = {}, .dispatch = dispatch});
+    ASSERT_TRUE(program.ok()) << render(source, program.errors());
+    EXPECT_EQ(program.value().dispatch.keeps, 0);
+    EXPECT_EQ(program.value().dispatch.binding(), 0);
+    EXPECT_NE(program.value().hash,
+              compile(source, {.defines = {}, .dispatch = "ready by zb_v"}).value().hash);
+  }
+  for (const char* dispatch : {"keeping zb_v", "ready keeping", "in order zb_v keeping zb_v"}) {
+    EXPECT_FALSE(compile(source, {.defines = {}, .dispatch = dispatch}).ok()) << dispatch;
+  }
 }
 
 TEST(Elaborate, of_a_wrong_dispatch_option_names_the_option_and_no_place) {

@@ -84,6 +84,7 @@ class Writer {
     if (options_.before) asked.emplace_back("before");
     if (options_.engines) asked.emplace_back("engines");
     if (options_.groups) asked.emplace_back("groups");
+    if (options_.keeping) asked.insert(asked.end(), 2, "keeping");  // not of every dispatch
     if (asked.empty() || one_in(2)) return;
     bool once = false;
     const int most = one_in(2) ? 1 : between(2, 3);
@@ -94,6 +95,7 @@ class Writer {
       before_ = before_ || feature == "before";
       engines_ = engines_ || (feature == "engines" && !forward_only_);
       groups_ = groups_ || feature == "groups";
+      keeping_ = keeping_ || feature == "keeping";
     }
     if (engines_) split_ = false;
     // Whether ops run once, or a barrier stands between forwards and backwards, or both.
@@ -265,14 +267,18 @@ class Writer {
       line("dispatch in order listed;");
       return;
     }
+    const bool keeps = keeping_ && !join_ && !engines_ && (!links_ || one_in(4));
+    const std::string keeping = keeps ? " keeping listed" : "";
+    // An order that is wrong says nothing of counts that are too large to visit.
+    if (keeps) write_order(options_.broken_orders && microbatches_ != "any");
     const int kind = below(join_ ? 4 : 5);
     if (kind == 0) {
-      line("dispatch ready;");
+      line("dispatch ready" + keeping + ";");
       return;
     }
     if (kind == 4) {
-      write_order(false);
-      line("dispatch ready by listed;");
+      if (!keeps) write_order(false);
+      line("dispatch ready by listed" + keeping + ";");
       return;
     }
     std::vector<std::string> ops = op_names();
@@ -285,7 +291,7 @@ class Writer {
     if (ops.size() > 1 && one_in(5)) ops.pop_back();
     line("hint wish { " + std::string(kind == 1 ? "prefer " : "rounds ") + joined(ops, ", ") + ";" +
          fill + " }");
-    line("dispatch ready by wish;");
+    line("dispatch ready by wish" + keeping + ";");
   }
 
   static std::string joined(const std::vector<std::string>& words, const std::string& separator) {
@@ -408,6 +414,7 @@ class Writer {
   bool engines_ = false;
   bool groups_ = false;
   bool channel_ = false;
+  bool keeping_ = false;
   std::string place_;
   std::string microbatches_;
 };

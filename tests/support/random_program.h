@@ -28,6 +28,7 @@ struct RandomProgramOptions {
   bool once = false;     // ops that run once, and needs of all microbatches
   bool before = false;   // needs of the microbatch before
   bool engines = false;  // offload and reload on engines of their own
+  bool keeping = false;  // room that is kept for the rest of an order, on chains
   bool groups = false;   // two members to a rank, each way to agree
 };
 

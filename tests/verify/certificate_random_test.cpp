@@ -26,6 +26,7 @@ testing_support::RandomProgramOptions small() {
           .once = true,
           .before = true,
           .engines = true,
+          .keeping = true,
           .groups = true};
 }
 

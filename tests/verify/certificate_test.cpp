@@ -173,9 +173,12 @@ TEST(Certificate, refutations_of_memory_and_of_once_are_accepted) {
   tight.insert(tight.rfind('}'), "  assert peak activation <= 1;\n");
   std::string tight_order = chain_text(2, "in order one_f_one_b");
   tight_order.insert(tight_order.rfind('}'), "  assert peak activation <= 1;\n");
+  std::string one_count = tight_order;  // its graph is listed, for the proof of deadlock
+  one_count.replace(one_count.find("microbatches any"), 16, "microbatches 3");
   for (const auto& [text, refuted] : std::vector<std::pair<std::string, std::string>>{
            {tight, "memory"},
            {tight_order, "memory"},
+           {one_count, "memory"},
            {chain_text(2, "in order short"), "once"},
            {chain_text(2, "in order short", "2"), "once"}}) {
     const Made made = make(text);

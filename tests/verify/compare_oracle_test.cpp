@@ -28,6 +28,7 @@ std::uint64_t first_wrong(Fault fault, std::uint64_t most) {
   compare::Options options;
   options.programs.links = options.programs.once = false;
   options.programs.before = options.programs.engines = false;
+  options.programs.keeping = fault == Fault::kept_order_trusted;
   options.faulty_judge_for_testing = [fault](const spec::Program& program,
                                              const verify::VerifyOptions& limits) {
     return verify::judge(program, limits, fault);
@@ -50,6 +51,7 @@ TEST(Comparison, random_programs_notice_mistakes_of_the_judge) {
       {"a task of an order that counts as run", Fault::order_counts_ahead},
       {"no capacities in orders", Fault::order_room_forgotten},
       {"a bound one too large", Fault::bound_too_large},
+      {"an order that is kept unproved", Fault::kept_order_trusted},
   };
   for (const Mistake& mistake : mistakes) {
     const std::uint64_t seed = first_wrong(mistake.fault, kMost);

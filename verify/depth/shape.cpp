@@ -41,6 +41,7 @@ class ShapeReader {
       std::visit([&](const auto& node) { read_item(node, item.span); }, item.value);
     }
     if (shape_.in_order) read_order();
+    if (sample_.dispatch.keeps >= 0) not_handled("keeping", sample_.dispatch.span);
     if (problem_) return *problem_;
     return std::move(shape_);
   }

@@ -85,6 +85,9 @@ class Gathering {
     const std::string& what = claim.obligation;
     const std::string& how = claim.method;
     const bool in_order = program_.dispatch.in_order;
+    if (program_.dispatch.keeps >= 0 && (what == "deadlock" || how == "states")) {
+      return gap(fmt::format("`{}` rests on `keeping`, which certificates cannot carry.", what));
+    }
     // An order's other proofs hold of orders that have each task once.
     if (in_order && what != "once" && what != "collectives" && !once_is_proved()) {
       return gap(fmt::format("`{}` rests on `once`, which is not proved.", what));

@@ -320,7 +320,6 @@ class Recheck {
   }
 
   void graphs() {
-    const std::vector<std::optional<std::int64_t>> none(program_->pools.size());
     const Claim& memory = statement_.claims[3];
     const bool by_graph =
         memory.outcome == Outcome::proved && (memory.method == "graph" || memory.method == "cuts");
@@ -330,7 +329,7 @@ class Recheck {
       if (!check.problem.empty()) return reject(path, check.problem);
       if (!graph.run) continue;
       const std::string problem = replay_order(*program_, graph.microbatches, check.order,
-                                               graph.order, by_graph ? memory.peaks : none);
+                                               graph.order, by_graph ? &memory.peaks : nullptr);
       if (!problem.empty()) return reject(path, problem);
     }
     checked(plural(evidence_.graphs.size(), "graph") + " confirmed");

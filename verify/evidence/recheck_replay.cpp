@@ -23,8 +23,8 @@ namespace {
 // Of each count: the order has a meaning, so that a Machine can be made.
 bool has_meaning(const Program& program, int microbatches) {
   if (microbatches < 1 || !program.microbatches.contains(microbatches)) return false;
-  if (!program.dispatch.in_order) return true;
-  const spec::Order& order = at(program.orders, program.dispatch.order);
+  if (program.dispatch.binding() < 0) return true;
+  const spec::Order& order = at(program.orders, program.dispatch.binding());
   for (int rank = 0; rank < program.ranks; ++rank) {
     if (!expand(program, order, rank, microbatches).ok()) return false;
   }
@@ -240,16 +240,17 @@ std::string confirm_not_once(const Program& program, int microbatches) {
 
 std::string replay_order(const Program& program, int microbatches,
                          const std::vector<std::string>& tasks, bool finishes,
-                         const std::vector<std::optional<std::int64_t>>& peaks) {
+                         const std::vector<std::optional<std::int64_t>>* peaks) {
   if (!has_meaning(program, microbatches)) return "the order has no meaning for this count";
-  if (bound_without_value(program, microbatches)) return "a bound has no integer value";
+  if (peaks != nullptr && bound_without_value(program, microbatches))
+    return "a bound has no integer value";
   const Goal goal = goal_of_assertions(program, microbatches);
   const Program unbounded = without_bounded_links(program);
   OrderReplay replay(finishes ? program : unbounded, microbatches);
   for (const std::string& task : tasks) {
     if (!replay.start(task)) return task + " may not start where the order has it";
-    for (const auto* bounds : {&goal.bounds, &peaks}) {
-      const int pool = above(*bounds, replay.state());
+    for (const auto* bounds : {&goal.bounds, peaks}) {
+      const int pool = peaks == nullptr ? -1 : above(*bounds, replay.state());
       if (pool >= 0) {
         return fmt::format("{} makes {} hold {}", task, program.pool_name(pool),
                            at(replay.state().held, pool));

@@ -24,10 +24,10 @@ namespace ripeline::verify {
 
 // Tasks of a committed order, one after another, as far as any can go: to the end where `finishes`,
 // else as if links had no bounds.
-// No start breaks an assertion or, where `peaks` has a value for the pool, exceeds it.
+// With `peaks` no start breaks an assertion or, where there is a value for the pool, exceeds it.
 [[nodiscard]] std::string replay_order(const spec::Program& program, int microbatches,
                                        const std::vector<std::string>& tasks, bool finishes,
-                                       const std::vector<std::optional<std::int64_t>>& peaks);
+                                       const std::vector<std::optional<std::int64_t>>* peaks);
 
 struct Visited {
   std::string problem;

@@ -137,7 +137,7 @@ class Builder {
   void read_waits() {
     if (!refuted_.counterexample) return;
     for (const Wait& wait : refuted_.counterexample->waits) {
-      if (wait.block.why == spec::Block::Why::room) {
+      if (wait.block.why == spec::Block::Why::room || wait.block.why == spec::Block::Why::kept) {
         const int resource = at(program_.pools, wait.block.pool).resource;
         if (std::find(full_.begin(), full_.end(), resource) == full_.end()) {
           full_.push_back(resource);
