@@ -133,10 +133,7 @@ std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
 core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
   core::FollowedOrder order;
   order.reset(program.first_lane(rank), program.first_lane(rank + 1));
-  const spec::Dispatch& dispatch = program.dispatch;
-  // With both they are the same.
-  const int read = dispatch.keeps >= 0 ? dispatch.keeps : dispatch.hint.order;
-  const spec::Order& of = spec::Program::at(program.orders, read);
+  const spec::Order& of = spec::Program::at(program.orders, program.dispatch.hint.order);
   const auto tasks = spec::expand(program, of, rank, microbatches);
   if (!tasks.ok()) return order;  // a hint may be bad: then nothing is next
   for (const spec::OrderTask& task : tasks.value()) order.add(task.lane);

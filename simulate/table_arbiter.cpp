@@ -43,10 +43,14 @@ core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
       for (const spec::OrderTask& task : tasks.value()) order_.add({task.lane, task.microbatch});
       return {};
     }
+    // A hint that follows an order follows this one.
+    followed_.reset(rows_.first_lane(), rows_.end_lane());
+    for (const spec::OrderTask& task : tasks.value()) followed_.add(task.lane);
+  } else if (patience_) {
+    followed_ = followed_order(program_, rank_, microbatches);
   }
   hint_.emplace(program_, rank_, microbatches);
   hint_state_ = hint_->initial();
-  if (patience_ || kept_) followed_ = followed_order(program_, rank_, microbatches);
   if (patience_) patience_->begin_step(microbatches, followed_);
   if (kept_) kept_->begin_step(microbatches, followed_);
   return {};

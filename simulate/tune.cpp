@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,11 +105,9 @@ void add_waiting(const Program& program, int order, std::vector<Candidate>& cand
 // With several stages on a rank a hint that follows an order may be safe only where room is kept
 // for the order, and is faster where that lets it do without `leaving`.
 void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
-  const auto has_several = [&](int rank) { return program.chunks(rank) > 1; };
+  const auto is_later = [](const spec::Stage& s) { return s.chunk > 0; };
   const auto is_copy = [](const spec::Lane& l) { return l.engine != spec::Engine::compute; };
-  std::vector<int> ranks(static_cast<std::size_t>(program.ranks));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  if (std::none_of(ranks.begin(), ranks.end(), has_several) ||
+  if (std::none_of(program.stages.begin(), program.stages.end(), is_later) ||
       program.tensor_parallel.members > 1 ||
       std::any_of(program.lanes.begin(), program.lanes.end(), is_copy)) {
     return;

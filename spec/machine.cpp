@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace ripeline::spec {
+namespace {
+
+bool has_room(const Program& program, const std::vector<std::int64_t>& held, const Acquire& a) {
+  const auto& capacity = Program::at(program.pools, a.pool).capacity;
+  return !capacity || Program::at(held, a.pool) + a.amount + a.leaving <= *capacity;
+}
+
+}  // namespace
+
 Machine::Machine(const Program& program, int microbatches)
     : program_(&program), microbatches_(microbatches) {
   for (int rank = 0; rank < program.ranks; ++rank) {
@@ -68,8 +77,7 @@ std::pair<int, int> Machine::next_in_order(const State& state, int rank, Engine 
 }
 
 bool Machine::fits(const State& state, const Acquire& a) const {
-  const auto& capacity = Program::at(program_->pools, a.pool).capacity;
-  return !capacity || Program::at(state.held, a.pool) + a.amount + a.leaving <= *capacity;
+  return has_room(*program_, state.held, a);
 }
 
 Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
@@ -87,10 +95,7 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
     if (task.microbatch >= program_->tasks_of(task.lane, microbatches_)) continue;
     const Lane& before = Program::at(program_->lanes, task.lane);
     for (const Acquire& a : before.acquires) {
-      const auto& capacity = Program::at(program_->pools, a.pool).capacity;
-      if (capacity && Program::at(held, a.pool) + a.amount + a.leaving > *capacity) {
-        return {task.lane, a.pool};
-      }
+      if (!has_room(*program_, held, a)) return {task.lane, a.pool};
     }
     run(before);
   }

@@ -137,6 +137,7 @@ Finding KeptJudge::by_states(const std::string& open,
   // Where not every count can be visited, a run that refutes is all that can come of it.
   constexpr std::uint64_t kShare = 8;
   bool all = range.max && *range.max < range.min + kFewCounts;
+  if (!all && !options_.find_runs) return {.method = "states", .reason = open};
   if (!all) budget_.left = std::min(budget_.left, options_.search_states / kShare);
   bool fewest = true;
   std::optional<Counterexample> others;
