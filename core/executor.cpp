@@ -91,55 +91,61 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   return {};
 }
 
-Status Executor::check_incoming(std::int64_t step, Message message, const std::string& what) const {
-  if (!links_.is_incoming(message.edge)) {
-    return invalid("a message of edge " + std::to_string(message.edge) + " " + what +
-                   ", which does not lead here from another rank");
-  }
-  if (message.microbatch < 0) {
-    return invalid("a message of microbatch " + std::to_string(message.microbatch) + " " + what);
-  }
-  if (step_ < 0 || step == step_ + 1) return {};
-  const EdgeFacts& e = facts_.edges[at(message.edge)];
-  const int wanted = facts_.needed_by(message.edge, message.microbatch, microbatches_);
-  const bool is_there = message.microbatch < facts_.tasks_of(e.producer, microbatches_);
-  if (step == step_ && is_there && wanted >= 0) return {};
-  // Names take memory: only of what is refused.
-  const std::string name = task_name(facts_, {e.producer, message.microbatch});
-  const std::string whole = name + " at " + task_name(facts_, {e.consumer, wanted}) + " " + what;
-  if (step != step_) return invalid(whole + " for step " + std::to_string(step));
-  if (!is_there) {
-    return invalid(whole + "; there are " + std::to_string(microbatches_) + " microbatches");
-  }
-  return invalid(name + " " + what + ", and no task needs it");
-}
-
 Status Executor::arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal) {
   if (!failure_.ok()) return failure_;
-  if (Status status = check_incoming(step, message, "has arrived"); !status.ok()) return status;
-  const Early incoming{step, message, ordinal, false};
-  return step == step_ ? accept(incoming, now) : keep_early(incoming);
+  return receive({step, message, ordinal, false}, now);
 }
 
 Status Executor::announced(std::int64_t step, Message message, std::int32_t ordinal) {
   if (!failure_.ok()) return failure_;
-  if (Status status = check_incoming(step, message, "was announced"); !status.ok()) return status;
-  const Early incoming{step, message, ordinal, true};
-  return step == step_ ? accept(incoming, {}) : keep_early(incoming);
+  return receive({step, message, ordinal, true}, {});
+}
+
+Status Executor::receive(const Early& incoming, Time now) {
+  if (incoming.step == step_ && links_.expects(incoming.message)) return accept(incoming, now);
+  const bool is_early = step_ < 0 || incoming.step == step_ + 1;
+  if (!is_early || !links_.is_incoming(incoming.message.edge) || incoming.message.microbatch < 0) {
+    return unexpected(incoming);
+  }
+  return keep_early(incoming);
+}
+
+// What is neither of this step nor of the next. Names take memory: only of what is refused.
+Status Executor::unexpected(const Early& incoming) const {
+  const Message message = incoming.message;
+  const std::string what = incoming.announced ? " was announced" : " has arrived";
+  if (!links_.is_incoming(message.edge)) {
+    return invalid("a message of edge " + std::to_string(message.edge) + what +
+                   ", which does not lead here from another rank");
+  }
+  if (message.microbatch < 0) {
+    return invalid("a message of microbatch " + std::to_string(message.microbatch) + what);
+  }
+  const EdgeFacts& e = facts_.edges[at(message.edge)];
+  const int wanted = facts_.needed_by(message.edge, message.microbatch, microbatches_);
+  const std::string name = task_name(facts_, {e.producer, message.microbatch});
+  const std::string whole = name + " at " + task_name(facts_, {e.consumer, wanted}) + what;
+  if (incoming.step != step_) {
+    return invalid(whole + " for step " + std::to_string(incoming.step));
+  }
+  if (message.microbatch >= facts_.tasks_of(e.producer, microbatches_)) {
+    return invalid(whole + "; there are " + std::to_string(microbatches_) + " microbatches");
+  }
+  return invalid(name + what + ", and no task needs it");
 }
 
 Status Executor::granted(std::int64_t step, Message message, Time now) {
   if (!failure_.ok()) return failure_;
   if (step != step_) return invalid("a message was granted for step " + std::to_string(step));
-  if (const std::string why = links_.granted(message); !why.empty()) return invalid(why);
+  if (const Status status = links_.granted(message); !status.ok()) return invalid(status.message());
   if (facts_.edges[at(message.edge)].rendezvous) arbiter_.on_taken(message, now);
   return {};
 }
 
 Status Executor::let_go(Message message) {
   if (!failure_.ok()) return failure_;
-  const std::string why = links_.let_go(message);
-  return why.empty() ? Status{} : invalid(why);
+  const Status status = links_.let_go(message);
+  return status.ok() ? status : invalid(status.message());
 }
 
 Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
@@ -180,10 +186,10 @@ Status Executor::keep_early(const Early& early) {
 // Of this step.
 Status Executor::accept(const Early& incoming, Time now) {
   handed_over_.clear();
-  const std::string why = incoming.announced
-                              ? links_.announced(incoming.message, incoming.ordinal)
-                              : links_.arrived(incoming.message, incoming.ordinal, handed_over_);
-  if (!why.empty()) return invalid(why);
+  const Status status = incoming.announced
+                            ? links_.announced(incoming.message, incoming.ordinal)
+                            : links_.arrived(incoming.message, incoming.ordinal, handed_over_);
+  if (!status.ok()) return invalid(status.message());
   for (const Message message : handed_over_) arbiter_.on_arrived(message, now);
   return {};
 }
@@ -215,15 +221,25 @@ void Executor::failed(Status status) {
 Status Executor::poll(Time now, std::vector<Command>& commands) {
   if (!failure_.ok()) return failure_;
   starts_.clear();
+  holds_.clear();
   for (const Engine engine : engines_) {
     if (finished_ == expected_) break;
     if (is_busy(engine)) continue;
-    if (failure_ = poll_engine(engine, now, starts_); !failure_.ok()) break;
+    if (failure_ = poll_engine(engine, now); !failure_.ok()) break;
   }
   // What is sent and granted first: a start may keep the caller for as long as the task runs.
   links_.poll(arbiter_, commands);
   notify(now, commands);
-  commands.insert(commands.end(), starts_.begin(), starts_.end());
+  for (const Task task : starts_) {
+    Command& command = commands.emplace_back();
+    command.kind = Command::Kind::start;
+    command.task = task;
+  }
+  for (const Time until : holds_) {
+    Command& command = commands.emplace_back();
+    command.kind = Command::Kind::hold_until;
+    command.until = until;
+  }
   return failure_;
 }
 
@@ -233,11 +249,10 @@ void Executor::notify(Time now, std::vector<Command>& commands) {
   for (const Notice& notice : notices_) {
     const EdgeFacts& e = facts_.edges[at(notice.message.edge)];
     const LaneId to = notice.kind == Notice::Kind::taken ? e.producer : e.consumer;
-    Command command;
+    Command& command = commands.emplace_back();
     command.kind = Command::Kind::notify;
     command.to = facts_.lanes[at(to)].rank;
     command.notice = notice;
-    commands.push_back(command);
   }
 }
 
@@ -249,20 +264,12 @@ bool Executor::is_busy(Engine engine) const {
   return running_[static_cast<std::size_t>(engine)] || links_.hands_over(engine);
 }
 
-Status Executor::poll_engine(Engine engine, Time now, std::vector<Command>& commands) {
+Status Executor::poll_engine(Engine engine, Time now) {
   const Agreement::Permission permission = agreement_.permit(arbiter_, engine, now);
   if (!permission.decided) return {};
   const Choice choice = arbiter_.choose(engine, permission.tasks, now);
-  switch (choice.kind) {
-    case Choice::Kind::nothing:
-      return {};
-    case Choice::Kind::hold:
-      commands.push_back(
-          {.kind = Command::Kind::hold_until, .task = {}, .message = {}, .until = choice.until});
-      return {};
-    case Choice::Kind::start:
-      break;
-  }
+  if (choice.kind == Choice::Kind::nothing) return {};
+  if (choice.kind == Choice::Kind::hold) return holds_.push_back(choice.until), Status{};
   if (!is_ours(choice.task) || engine_of(choice.task.lane) != static_cast<std::size_t>(engine) ||
       progress_[index(choice.task)] != Progress::waiting) {
     return breach("the arbiter chose lane " + std::to_string(choice.task.lane) + ", microbatch " +
@@ -273,8 +280,7 @@ Status Executor::poll_engine(Engine engine, Time now, std::vector<Command>& comm
                   missing_needs(choice.task));
   }
   if (Status status = start(choice.task, now); !status.ok()) return status;
-  commands.push_back(
-      {.kind = Command::Kind::start, .task = choice.task, .message = {}, .until = {}});
+  starts_.push_back(choice.task);
   return {};
 }
 

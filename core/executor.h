@@ -89,12 +89,12 @@ class Executor {
 
   [[nodiscard]] Status invalid(const std::string& what) const;
   [[nodiscard]] Status check_begin(std::int64_t step, int microbatches) const;
-  [[nodiscard]] Status check_incoming(std::int64_t step, Message message,
-                                      const std::string& what) const;
+  Status receive(const Early& incoming, Time now);
+  [[nodiscard]] Status unexpected(const Early& incoming) const;
   [[nodiscard]] Status keep_early(const Early& early);
   Status accept(const Early& incoming, Time now);
   Status start(Task task, Time now);
-  Status poll_engine(Engine engine, Time now, std::vector<Command>& commands);
+  Status poll_engine(Engine engine, Time now);
   void notify(Time now, std::vector<Command>& commands);
 
   [[nodiscard]] bool is_ours(Task task) const;
@@ -128,7 +128,8 @@ class Executor {
   std::vector<LaneId> local_;             // per own edge: its producer, -1 if of another rank
   std::vector<Early> early_;              // of the next step
   std::vector<Message> handed_over_;      // by one arrival
-  std::vector<Command> starts_;           // of one poll
+  std::vector<Task> starts_;              // of one poll
+  std::vector<Time> holds_;               // of one poll
   std::vector<Notice> notices_;           // of one poll
   std::vector<Engine> engines_;           // those that the rank's lanes use
   std::array<bool, kEngines> running_{};  // per engine

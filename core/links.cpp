@@ -1,6 +1,7 @@
 #include "core/links.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/print.h"
 
@@ -8,6 +9,8 @@ namespace ripeline::core {
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Status refused(std::string why) { return {StatusCode::invalid, std::move(why)}; }
 
 }  // namespace
 
@@ -26,7 +29,9 @@ Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
       ++first_need_[at(e.consumer - first_lane_ + 1)];
     } else if (is_ours(e.producer)) {
       outgoing_of_[at(e.producer - first_lane_)].push_back(outgoing_.size());
-      outgoing_.push_back({.edge = id});
+      const bool announced = is_announced(e);
+      outgoing_.push_back(
+          {.edge = id, .announced = announced, .at_once = !announced && e.inbox < 0});
     }
   }
   first_need_[0] = first_edge_;
@@ -38,11 +43,14 @@ void Links::begin_step(int microbatches) {
   for (Outgoing& out : outgoing_) {
     out.ended = 0;
     const EdgeFacts& e = edge(out.edge);
-    out.credits = e.inbox < 0 || is_announced(e) ? 0 : facts_.inboxes[at(e.inbox)].slots;
+    out.credits = out.at_once || out.announced ? 0 : facts_.inboxes[at(e.inbox)].slots;
   }
   const auto edges = at(end_edge_ - first_edge_);
   const std::size_t messages = edges * at(microbatches);
   state_.assign(messages, 0);
+  for (EdgeId id = first_edge_; id < end_edge_; ++id) {
+    if (facts_.crosses_ranks(id)) expect(id);
+  }
   const bool fifo =
       std::any_of(facts_.edges.begin() + first_edge_, facts_.edges.begin() + end_edge_,
                   [](const EdgeFacts& e) { return e.fifo; });
@@ -52,7 +60,7 @@ void Links::begin_step(int microbatches) {
   begun_.assign(outgoing_of_.size(), 0);
   std::size_t bounded = 0;
   for (const Outgoing& out : outgoing_) {
-    if (is_announced(edge(out.edge)) || edge(out.edge).inbox >= 0) ++bounded;
+    if (!out.at_once) ++bounded;
   }
   waiting_.clear();
   waiting_.reserve(bounded * at(microbatches));
@@ -61,6 +69,12 @@ void Links::begin_step(int microbatches) {
   announced_.clear();
   lent_ = 0;
   handing_ = {};
+}
+
+void Links::expect(EdgeId id) {
+  for (int m = 0; m < facts_.tasks_of(edge(id).producer, microbatches_); ++m) {
+    if (facts_.needed_by(id, m, microbatches_) >= 0) state_[index({id, m})] = kExpected;
+  }
 }
 
 bool Links::is_announced(const EdgeFacts& e) const {
@@ -89,39 +103,36 @@ std::string Links::name(Message message) const {
 void Links::ended(Task task) {
   for (const std::size_t i : outgoing_of_[at(task.lane - first_lane_)]) {
     Outgoing& out = outgoing_[i];
-    const EdgeFacts& e = edge(out.edge);
     if (facts_.needed_by(out.edge, task.microbatch, microbatches_) < 0) continue;
-    const Waiting message{{out.edge, task.microbatch}, out.ended++};
-    const bool announced = is_announced(e);
-    if (announced || e.inbox >= 0) {
-      waiting_.push_back(message);
-    } else {
-      due_.push_back(
-          {.kind = Command::Kind::send, .message = message.message, .ordinal = message.ordinal});
+    const Message message{out.edge, task.microbatch};
+    const std::int32_t ordinal = out.ended++;
+    if (out.at_once) {
+      due_.push_back({Command::Kind::send, message, ordinal});
+      continue;
     }
-    if (announced) {
-      due_.push_back({.kind = Command::Kind::announce,
-                      .message = message.message,
-                      .ordinal = message.ordinal});
+    waiting_.push_back({message, ordinal});
+    if (out.announced) due_.push_back({Command::Kind::announce, message, ordinal});
+    if (edge(out.edge).rendezvous) {
+      ++handing_[at(static_cast<int>(facts_.lanes[at(task.lane)].engine))];
     }
-    if (e.rendezvous) ++handing_[at(static_cast<int>(facts_.lanes[at(task.lane)].engine))];
   }
 }
 
-std::string Links::granted(Message message) {
+Status Links::granted(Message message) {
   Outgoing* out = outgoing(message.edge);
   if (out == nullptr) {
-    return "a message of edge " + std::to_string(message.edge) +
-           " was granted, which does not lead from here to another rank";
+    return refused("a message of edge " + std::to_string(message.edge) +
+                   " was granted, which does not lead from here to another rank");
   }
   const EdgeFacts& e = edge(message.edge);
   if (message.microbatch < 0 || message.microbatch >= microbatches_ ||
       facts_.needed_by(message.edge, message.microbatch, microbatches_) < 0) {
-    return "a message of microbatch " + std::to_string(message.microbatch) + " was granted";
+    return refused("a message of microbatch " + std::to_string(message.microbatch) +
+                   " was granted");
   }
   if (!is_announced(e)) {
     if (e.inbox < 0 || out->credits >= facts_.inboxes[at(e.inbox)].slots) {
-      return name(message) + " was granted, and no slot was taken";
+      return refused(name(message) + " was granted, and no slot was taken");
     }
     ++out->credits;
     --lent_;
@@ -130,19 +141,20 @@ std::string Links::granted(Message message) {
   const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                   [&](const Waiting& w) { return w.message == message; });
   if (found == waiting_.end() || found->granted) {
-    return name(message) + " was granted, and does not wait for it";
+    return refused(name(message) + " was granted, and does not wait for it");
   }
   found->granted = true;
   if (e.rendezvous) --handing_[at(static_cast<int>(facts_.lanes[at(e.producer)].engine))];
   return {};
 }
 
-std::string Links::let_go(Message message) {
+Status Links::let_go(Message message) {
   const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                   [&](const Waiting& w) { return w.message == message; });
   if (found == waiting_.end() || is_announced(edge(message.edge))) {
-    return "a message of edge " + std::to_string(message.edge) + ", microbatch " +
-           std::to_string(message.microbatch) + " does not wait for a slot of its own link";
+    return refused("a message of edge " + std::to_string(message.edge) + ", microbatch " +
+                   std::to_string(message.microbatch) +
+                   " does not wait for a slot of its own link");
   }
   found->granted = true;
   return {};
@@ -160,36 +172,37 @@ bool Links::may_leave(const Waiting& waiting) {
 
 // ---------------------------------------------------------------- receiver
 
-std::string Links::announced(Message message, std::int32_t ordinal) {
+Status Links::announced(Message message, std::int32_t ordinal) {
   if (!is_announced(edge(message.edge))) {
-    return name(message) + " was announced, and needs no announcement";
+    return refused(name(message) + " was announced, and needs no announcement");
   }
   std::uint8_t& state = state_[index(message)];
-  if (state != 0) return name(message) + " was announced twice";
-  state = kAnnounced;
+  if ((state & kAnnounced) != 0) return refused(name(message) + " was announced twice");
+  state |= kAnnounced;
   announced_.push_back({message, ordinal});
   return {};
 }
 
-std::string Links::arrived(Message message, std::int32_t ordinal,
-                           std::vector<Message>& handed_over) {
+Status Links::arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over) {
   const EdgeFacts& e = edge(message.edge);
   std::uint8_t& state = state_[index(message)];
-  if ((state & kReceived) != 0) return name(message) + " has arrived twice";
+  if ((state & kReceived) != 0) return refused(name(message) + " has arrived twice");
   if (is_announced(e)) {
-    if ((state & kGranted) == 0) return name(message) + " has arrived without being granted";
+    if ((state & kGranted) == 0)
+      return refused(name(message) + " has arrived without being granted");
   } else if (e.inbox >= 0) {
     const std::int64_t slots = facts_.inboxes[at(e.inbox)].slots;
     if (taken_[at(e.inbox)] >= slots) {
-      return name(message) + " has arrived without a slot: " + inbox_name(facts_, e.inbox) + ", " +
-             std::to_string(slots) + " of " + std::to_string(slots) + " taken";
+      return refused(name(message) + " has arrived without a slot: " + inbox_name(facts_, e.inbox) +
+                     ", " + std::to_string(slots) + " of " + std::to_string(slots) + " taken");
     }
   }
   const auto row = at(message.edge - first_edge_) * at(microbatches_);
   if (e.fifo) {
     if (ordinal < 0 || ordinal >= facts_.tasks_of(e.producer, microbatches_) ||
         ordered_[row + at(ordinal)] >= 0) {
-      return name(message) + " has arrived as number " + std::to_string(ordinal) + " of its link";
+      return refused(name(message) + " has arrived as number " + std::to_string(ordinal) +
+                     " of its link");
     }
     ordered_[row + at(ordinal)] = message.microbatch;
   }
@@ -209,7 +222,7 @@ std::string Links::arrived(Message message, std::int32_t ordinal,
   return {};
 }
 
-void Links::started(Task task) {
+void Links::free_slots(Task task) {
   const auto lane = at(task.lane - first_lane_);
   const bool first = begun_[lane] == 0;
   begun_[lane] = 1;
@@ -241,8 +254,7 @@ bool Links::may_grant(const Waiting& announced, const Arbiter& arbiter) {
 
 // ---------------------------------------------------------------- both
 
-void Links::poll(const Arbiter& arbiter, std::vector<Command>& commands) {
-  if (due_.empty() && waiting_.empty() && announced_.empty()) return;  // most calls
+void Links::find_due(const Arbiter& arbiter) {
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (!may_leave(waiting)) return false;
     due_.push_back(
@@ -261,12 +273,11 @@ void Links::poll(const Arbiter& arbiter, std::vector<Command>& commands) {
   // What is granted may let an earlier one of the list in only if a fifo's announcements overtook.
   while (std::erase_if(announced_, grant) > 0) {
   }
-  commands.insert(commands.end(), due_.begin(), due_.end());
-  due_.clear();
 }
 
 std::string Links::why_not_granted(Message message) const {
-  if (state_[index(message)] != kAnnounced) return {};
+  const std::uint8_t state = state_[index(message)];
+  if ((state & kAnnounced) == 0 || (state & kGranted) != 0) return {};
   const EdgeFacts& e = edge(message.edge);
   if (e.rendezvous) return "its rendezvous";
   const std::int64_t slots = facts_.inboxes[at(e.inbox)].slots;

@@ -17,8 +17,9 @@
 // A step is settled when every message has left and every credit is back: then each slot is free,
 // and nothing of it is on its way, so that steps never mix.
 //
-// What does not fit is refused with a text and changes nothing. Memory is taken by begin_step(),
-// and for what is due by whoever polls after many events only. Belongs to its executor.
+// What does not fit is refused, without saying where, and changes nothing. Memory is taken by
+// begin_step(), and for what is due by whoever polls after many events only. Belongs to its
+// executor.
 #pragma once
 
 #include <array>
@@ -39,9 +40,9 @@ class Links {
 
   // As sender.
   void ended(Task task);
-  [[nodiscard]] std::string granted(Message message);
+  Status granted(Message message);
   void hold_back(bool value) { held_back_ = value; }
-  [[nodiscard]] std::string let_go(Message message);
+  Status let_go(Message message);
   [[nodiscard]] bool hands_over(Engine engine) const {
     return handing_[static_cast<std::size_t>(engine)] > 0;
   }
@@ -49,19 +50,36 @@ class Links {
 
   // As receiver.
   [[nodiscard]] bool is_incoming(EdgeId edge) const;
-  [[nodiscard]] std::string announced(Message message, std::int32_t ordinal);
+  // It is of this step, and a task of this rank needs it.
+  [[nodiscard]] bool expects(Message message) const {
+    return message.edge >= first_edge_ && message.edge < end_edge_ && message.microbatch >= 0 &&
+           message.microbatch < microbatches_ && (state_[index(message)] & kExpected) != 0;
+  }
+  // Expected, as is what arrives.
+  Status announced(Message message, std::int32_t ordinal);
   // Appends the messages that are handed over because of it, in order.
-  [[nodiscard]] std::string arrived(Message message, std::int32_t ordinal,
-                                    std::vector<Message>& handed_over);
+  Status arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over);
   // Handed over.
   [[nodiscard]] bool has_arrived(Message message) const {
     return (state_[index(message)] & kHandedOver) != 0;
   }
   // Of this rank: frees the slots of what it needs.
-  void started(Task task);
+  void started(Task task) {
+    if (!taken_.empty()) free_slots(task);
+  }
 
   // Appends what is due now: send, announce and grant.
-  void poll(const Arbiter& arbiter, std::vector<Command>& commands);
+  void poll(const Arbiter& arbiter, std::vector<Command>& commands) {
+    if (due_.empty() && waiting_.empty() && announced_.empty()) return;  // most calls
+    if (!waiting_.empty() || !announced_.empty()) find_due(arbiter);
+    for (const Due& due : due_) {
+      Command& command = commands.emplace_back();
+      command.kind = due.kind;
+      command.message = due.message;
+      command.ordinal = due.ordinal;
+    }
+    due_.clear();
+  }
 
   // For people: why a message to this rank that was announced is not granted; empty if it was not.
   [[nodiscard]] std::string why_not_granted(Message message) const;
@@ -70,13 +88,16 @@ class Links {
 
  private:
   // Of a message to this rank.
-  static constexpr std::uint8_t kAnnounced = 1;
-  static constexpr std::uint8_t kGranted = 2;
-  static constexpr std::uint8_t kReceived = 4;
-  static constexpr std::uint8_t kHandedOver = 8;
+  static constexpr std::uint8_t kExpected = 1;
+  static constexpr std::uint8_t kAnnounced = 2;
+  static constexpr std::uint8_t kGranted = 4;
+  static constexpr std::uint8_t kReceived = 8;
+  static constexpr std::uint8_t kHandedOver = 16;
 
   struct Outgoing {
     EdgeId edge = -1;
+    bool announced = false;
+    bool at_once = false;      // a slot for each message
     std::int32_t ended = 0;    // messages so far
     std::int64_t credits = 0;  // of an inbox of its own
   };
@@ -84,6 +105,11 @@ class Links {
     Message message;
     std::int32_t ordinal = 0;
     bool granted = false;  // or let go
+  };
+  struct Due {  // of a Command
+    Command::Kind kind = Command::Kind::send;
+    Message message;
+    std::int32_t ordinal = 0;
   };
   struct Incoming {
     std::int32_t handed_over = 0;  // of a fifo edge: the next ordinal to hand over
@@ -102,11 +128,14 @@ class Links {
     return incoming_[static_cast<std::size_t>(id - first_edge_)];
   }
   [[nodiscard]] bool is_announced(const EdgeFacts& e) const;
+  void expect(EdgeId id);
   [[nodiscard]] std::string name(Message message) const;
   [[nodiscard]] Outgoing* outgoing(EdgeId id);
   [[nodiscard]] bool may_leave(const Waiting& waiting);
   [[nodiscard]] bool may_grant(const Waiting& announced, const Arbiter& arbiter);
+  void free_slots(Task task);
   void free_slots(EdgeId id, MicrobatchSpan messages);
+  void find_due(const Arbiter& arbiter);
 
   const ProgramFacts& facts_;
   int rank_;
@@ -119,7 +148,7 @@ class Links {
 
   std::vector<Outgoing> outgoing_;       // by edge
   std::vector<Waiting> waiting_;         // to leave, in the order of ends
-  std::vector<Command> due_;             // send, announce and grant
+  std::vector<Due> due_;                 // send, announce and grant
   std::int64_t lent_ = 0;                // credits that are not back
   bool held_back_ = false;               // what waits for slots of its own link
   std::array<int, kEngines> handing_{};  // per engine: rendezvous messages that are not granted

@@ -1,9 +1,10 @@
 // Status: how a call of the runtime says that it failed.
 //
-// A value; empty when the call succeeded. The message says who, what was expected and what was
-// found, in one line, so that a caller only adds where it was.
+// A value; empty when the call succeeded, and then as cheap as a pointer. The message says who,
+// what was expected and what was found, in one line, so that a caller only adds where it was.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -22,15 +23,26 @@ enum class StatusCode {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  // With `ok` the message is dropped.
+  Status(StatusCode code, std::string message) {
+    if (code == StatusCode::ok) return;
+    failure_ = std::make_shared<const Failure>(Failure{code, std::move(message)});
+  }
 
-  [[nodiscard]] bool ok() const { return code_ == StatusCode::ok; }
-  [[nodiscard]] StatusCode code() const { return code_; }
-  [[nodiscard]] const std::string& message() const { return message_; }
+  [[nodiscard]] bool ok() const { return failure_ == nullptr; }
+  [[nodiscard]] StatusCode code() const { return ok() ? StatusCode::ok : failure_->code; }
+  // Empty when ok.
+  [[nodiscard]] const std::string& message() const {
+    static const std::string kNone;
+    return ok() ? kNone : failure_->message;
+  }
 
  private:
-  StatusCode code_ = StatusCode::ok;
-  std::string message_;
+  struct Failure {
+    StatusCode code;
+    std::string message;
+  };
+  std::shared_ptr<const Failure> failure_;  // shared by copies, which never change it
 };
 
 }  // namespace ripeline::core

@@ -5,81 +5,90 @@
 
 namespace ripeline::simulate {
 
-void Agenda::Queue::push(const Happening& happening) {
-  if (count == ring.size()) {
-    std::vector<Happening> larger(ring.empty() ? 16 : 2 * ring.size());
-    for (std::size_t i = 0; i < count; ++i) larger[i] = ring[(first + i) & (ring.size() - 1)];
-    ring = std::move(larger);
-    first = 0;
-  }
-  ring[(first + count++) & (ring.size() - 1)] = happening;
+void Agenda::Queue::grow() {
+  std::vector<Happening> larger(ring.empty() ? 16 : 2 * ring.size());
+  for (std::size_t i = 0; i < count; ++i) larger[i] = at(i);
+  ring = std::move(larger);
+  mask = ring.size() - 1;
+  first = 0;
 }
 
-void Agenda::put(core::Time now, core::Time delay, Happening happening) {
-  happening.at = now + delay;
-  happening.number = numbers_++;
-  const bool is_next = size_ == 0 || before(happening, next());
-  ++size_;
-  const std::size_t queue = queue_for(delay);
-  if (queue < kQueues) {
-    queues_[queue].push(happening);
+void Agenda::put(core::Time now, core::Time delay, Happening::Kind kind, std::int32_t what,
+                 std::int32_t microbatch, std::int32_t ordinal) {
+  const Head added{now + delay, numbers_++};
+  const auto fill = [&](Happening& h) {
+    h.at = added.at;
+    h.number = added.number;
+    h.sent = now;
+    h.what = what;
+    h.microbatch = microbatch;
+    h.ordinal = ordinal;
+    h.kind = kind;
+  };
+  const std::size_t place = queue_for(delay);
+  if (place == kHeap) {
+    fill(heap_.emplace_back());
+    std::push_heap(heap_.begin(), heap_.end(), after);
   } else {
-    heap_.push_back(happening);
-    std::push_heap(heap_.begin(), heap_.end(),
-                   [](const Happening& a, const Happening& b) { return before(b, a); });
+    Queue& queue = queues_[place];
+    if (queue.count == queue.ring.size()) queue.grow();
+    fill(queue.at(queue.count++));
   }
-  if (is_next) next_ = queue;
+  if (!before(added, heads_[place])) return;  // most calls
+  heads_[place] = added;
+  if (place != next_) find_next();
 }
 
 // That of the delay, else an empty one, else the heap.
 std::size_t Agenda::queue_for(core::Time delay) {
-  std::size_t free = kHeap;
+  for (std::size_t i = 0; i < used_; ++i) {
+    if (delays_[i] == delay) return i;
+  }
   for (std::size_t i = 0; i < kQueues; ++i) {
-    if (queues_[i].delay == delay) return i;
-    if (queues_[i].count == 0 && free == kHeap) free = i;
+    if (queues_[i].count > 0) continue;
+    delays_[i] = delay;
+    used_ = std::max(used_, i + 1);
+    return i;
   }
-  if (free != kHeap) {
-    queues_[free].delay = delay;
-    used_ = std::max(used_, free + 1);
-  }
-  return free;
+  return kHeap;
 }
 
 Happening Agenda::take() {
-  Happening taken;
+  Head& head = heads_[next_];
   if (next_ == kHeap) {
-    std::pop_heap(heap_.begin(), heap_.end(),
-                  [](const Happening& a, const Happening& b) { return before(b, a); });
-    taken = heap_.back();
+    std::pop_heap(heap_.begin(), heap_.end(), after);
+    const Happening taken = heap_.back();
     heap_.pop_back();
-  } else {
-    Queue& queue = queues_[next_];
-    taken = queue.front();
-    ++queue.first;
-    --queue.count;
+    head = heap_.empty() ? Head{} : Head{heap_.front().at, heap_.front().number};
+    if (!before(head, limit_)) find_next();
+    return taken;
   }
-  --size_;
-  find_next();
+  Queue& queue = queues_[next_];
+  const Happening taken = queue.at(0);
+  ++queue.first;
+  --queue.count;
+  head = queue.count == 0 ? Head{} : Head{queue.at(0).at, queue.at(0).number};
+  if (!before(head, limit_)) find_next();
   return taken;
 }
 
 void Agenda::find_next() {
   next_ = kHeap;
-  const Happening* best = heap_.empty() ? nullptr : &heap_.front();
+  limit_ = {};
   for (std::size_t i = 0; i < used_; ++i) {
-    if (queues_[i].count == 0) continue;
-    const Happening& front = queues_[i].front();
-    if (best != nullptr && !before(front, *best)) continue;
-    best = &front;
-    next_ = i;
+    if (before(heads_[i], heads_[next_])) {
+      limit_ = heads_[std::exchange(next_, i)];
+    } else if (before(heads_[i], limit_)) {
+      limit_ = heads_[i];
+    }
   }
 }
 
 void Agenda::clear() {
   for (Queue& queue : queues_) queue.first = queue.count = 0;
   heap_.clear();
-  next_ = kHeap;
-  size_ = 0;
+  heads_.fill({});
+  find_next();
   numbers_ = 0;
 }
 

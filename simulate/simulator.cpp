@@ -233,37 +233,29 @@ class Simulator::Impl {
       case Command::Kind::announce:
       case Command::Kind::grant: {
         ++report_.controls;
-        Happening h;
-        h.kind = command.kind == Command::Kind::grant ? Happening::Kind::granted
-                                                      : Happening::Kind::announced;
-        h.what = command.message.edge;
-        h.microbatch = command.message.microbatch;
-        h.ordinal = command.ordinal;
-        return agenda_.put(now_, timing_->control(h.what), h);
+        const auto kind = command.kind == Command::Kind::grant ? Happening::Kind::granted
+                                                               : Happening::Kind::announced;
+        const auto [edge, microbatch] = command.message;
+        return agenda_.put(now_, timing_->control(edge), kind, edge, microbatch, command.ordinal);
       }
       case Command::Kind::notify:
         return notify(command.notice);
-      case Command::Kind::hold_until: {
-        Happening h;
-        h.kind = Happening::Kind::wake;
-        h.what = rank;
-        return agenda_.put(now_, std::max(Time{1}, command.until - now_), h);
-      }
+      case Command::Kind::hold_until:
+        return agenda_.put(now_, std::max(Time{1}, command.until - now_), Happening::Kind::wake,
+                           rank);
     }
   }
 
   void notify(const core::Notice& notice) {
     ++report_.notices;
-    Happening h;
-    h.kind = Happening::Kind::noticed;
     if (free_notices_.empty()) {
       free_notices_.push_back(static_cast<std::int32_t>(notices_.size()));
       notices_.emplace_back();
     }
-    h.what = free_notices_.back();
+    const std::int32_t place = free_notices_.back();
     free_notices_.pop_back();
-    notices_[at(h.what)] = notice;
-    agenda_.put(now_, timing_->notice(notice.message.edge), h);
+    notices_[at(place)] = notice;
+    agenda_.put(now_, timing_->notice(notice.message.edge), Happening::Kind::noticed, place);
   }
 
   void start(Rank& rank, core::Task task) {
@@ -274,10 +266,7 @@ class Simulator::Impl {
     engine.busy += duration;
     if (rank.watch) rank.watch->started(task, now_, step_, engine, options_->record);
     if (options_->record != nullptr) options_->record->task(step_, task, now_, now_ + duration);
-    Happening h;
-    h.what = task.lane;
-    h.microbatch = task.microbatch;
-    agenda_.put(now_, duration, h);
+    agenda_.put(now_, duration, Happening::Kind::finished, task.lane, task.microbatch);
   }
 
   void send(const Command& command) {
@@ -292,13 +281,8 @@ class Simulator::Impl {
       due = std::max(due, last_[at(message.edge)]);
       last_[at(message.edge)] = due;
     }
-    Happening h;
-    h.kind = Happening::Kind::arrived;
-    h.what = message.edge;
-    h.microbatch = message.microbatch;
-    h.ordinal = command.ordinal;
-    h.sent = now_;
-    agenda_.put(now_, due - now_, h);
+    agenda_.put(now_, due - now_, Happening::Kind::arrived, message.edge, message.microbatch,
+                command.ordinal);
   }
 
   void finish() {
