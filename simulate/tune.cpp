@@ -16,12 +16,15 @@ struct Wait {
   const char* name;
   const char* clauses;
   spec::Patience patience;
+  bool fills = false;  // gaps with weight gradients
 };
 
 const std::vector<Wait>& waits() {
   static const std::vector<Wait> kWaits = {
       {"rn", "notices; learns;", {.learns = true}},
       {"fc", "forecasts; learns;", {.forecasts = true, .learns = true}},
+      {"rn_fill", "notices; learns;", {.learns = true}, true},
+      {"fc_fill", "forecasts; learns;", {.forecasts = true, .learns = true}, true},
       {"rn_fixed", "notices;", {}},
       {"fc_fixed", "forecasts;", {.forecasts = true}},
       {"rn_short", "notices; patience 0.5;", {.patience = {1, 2}}},
@@ -81,16 +84,18 @@ void add_plain(const Program& program, int order, std::vector<Candidate>& candid
 
 void add_waiting(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = Program::at(program.orders, order).name;
-  std::vector<int> fill;
+  std::vector<int> weights;
   std::vector<std::string> names;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
     if (Program::at(program.ops, op).kind != spec::OpKind::backward_weight) continue;
-    fill.push_back(op);
+    weights.push_back(op);
     names.push_back(Program::at(program.ops, op).name);
   }
-  const std::string fills = fill.empty() ? "" : fmt::format("fill {}; ", fmt::join(names, ", "));
   for (const Wait& wait : waits()) {
-    spec::Hint hint{wait.name, spec::Hint::Rule::order, {}, fill, order, wait.patience};
+    if (wait.fills && weights.empty()) continue;
+    const std::string fills = wait.fills ? fmt::format("fill {}; ", fmt::join(names, ", ")) : "";
+    spec::Hint hint{wait.name, spec::Hint::Rule::order, {}, {}, order, wait.patience};
+    if (wait.fills) hint.fill = weights;
     const auto declared = std::any_of(program.hints.begin(), program.hints.end(),
                                       [&](const spec::Hint& h) { return same_rule(h, hint); });
     if (declared) continue;
@@ -350,7 +355,8 @@ core::Status tune(const Program& program, int microbatches, const TimingOptions&
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
   std::vector<Candidate> candidates = candidates_of(program, inputs);
   if (candidates.size() == 1) {
-    return {core::StatusCode::invalid, program.name + " has no order or hint to compare with"};
+    return {core::StatusCode::invalid,
+            program.name + " has no order, and no hint but its own: nothing to choose from"};
   }
   tuning = {};
   tuning.seed = times.seed;

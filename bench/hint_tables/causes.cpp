@@ -50,29 +50,37 @@ const Trial kTrials[] = {
 
 struct Change {
   const char* what;
-  void (*of)(spec::Hint&);
+  void (*of)(const spec::Program&, spec::Hint&);
   std::optional<double> notice = {};
 };
+void fill_weights(const spec::Program& program, spec::Hint& hint) {
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (program.ops[op].kind == spec::OpKind::backward_weight) {
+      hint.fill.push_back(static_cast<int>(op));
+    }
+  }
+}
+
 const Change kChanges[] = {
     {"declared", nullptr},
-    {"plain", [](spec::Hint& hint) { hint.patience.reset(); }},
-    {"no fill", [](spec::Hint& hint) { hint.fill.clear(); }},
-    {"FC", [](spec::Hint& hint) { hint.patience->forecasts = true; }},
-    {"unlearned", [](spec::Hint& hint) { hint.patience->learns = false; }},
+    {"plain", [](const spec::Program&, spec::Hint& hint) { hint.patience.reset(); }},
+    {"fill W", fill_weights},
+    {"FC", [](const spec::Program&, spec::Hint& hint) { hint.patience->forecasts = true; }},
+    {"unlearned", [](const spec::Program&, spec::Hint& hint) { hint.patience->learns = false; }},
     {"patience .5",
-     [](spec::Hint& hint) {
+     [](const spec::Program&, spec::Hint& hint) {
        hint.patience->patience = {1, 2};
      }},
     {"patience 3",
-     [](spec::Hint& hint) {
+     [](const spec::Program&, spec::Hint& hint) {
        hint.patience->patience = {3, 1};
      }},
     {"yield .5",
-     [](spec::Hint& hint) {
+     [](const spec::Program&, spec::Hint& hint) {
        hint.patience->yield = {1, 2};
      }},
     {"yield 2",
-     [](spec::Hint& hint) {
+     [](const spec::Program&, spec::Hint& hint) {
        hint.patience->yield = {2, 1};
      }},
     {"notice 0", nullptr, 0.0},
@@ -88,7 +96,9 @@ void trial(const Trial& trial, const Options& options, Cells& cells) {
     Racer racer = trial.racer;
     racer.variant = change.what;
     if (change.of != nullptr) {
-      racer.change = [&change](spec::Program& program) { change.of(program.dispatch.hint); };
+      racer.change = [&change](spec::Program& program) {
+        change.of(program, program.dispatch.hint);
+      };
     }
     const Result result = field.race(racer, trial.jitter, seeds_or(options, trial.seeds));
     cells.add("causes", trial.size, racer, {trial.what, trial.jitter}, result);
