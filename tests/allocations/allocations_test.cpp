@@ -1,0 +1,141 @@
+// Executors, arbiters and the virtual clock take no memory between a step's first start and its
+// last. This program counts what is taken: it replaces operator new, and so stands alone.
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "one_f_one_b_8.h"
+#include "rn_8.h"
+#include "tests/simulate/runs.h"
+
+namespace {
+
+std::atomic<std::int64_t> taken{0};
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++taken;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+
+namespace ripeline::simulate {
+namespace {
+
+constexpr int kMicrobatches = 200;
+
+// What was taken at the run's first start, and at its last so far.
+struct Span {
+  std::int64_t starts = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+// An arbiter that notes what has been taken at each start.
+class Noting final : public core::Arbiter {
+ public:
+  Noting(std::unique_ptr<core::Arbiter> of, Span& span) : of_(std::move(of)), span_(span) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return of_->facts(); }
+  [[nodiscard]] int rank() const override { return of_->rank(); }
+  [[nodiscard]] core::Status begin_step(std::int64_t step, int microbatches) override {
+    return of_->begin_step(step, microbatches);
+  }
+  void on_finished(core::Task task, core::Time now) override { of_->on_finished(task, now); }
+  void on_arrived(core::Message m, core::Time now) override { of_->on_arrived(m, now); }
+  void on_taken(core::Message m, core::Time now) override { of_->on_taken(m, now); }
+  void ready(core::Engine engine, core::TaskSet& out) const override { of_->ready(engine, out); }
+  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                    core::Time now) const override {
+    return of_->choose(engine, allowed, now);
+  }
+  [[nodiscard]] core::Task next_in_order(core::Engine engine) const override {
+    return of_->next_in_order(engine);
+  }
+  void expect(const core::Costs& costs) override { of_->expect(costs); }
+  void on_notice(const core::Notice& notice, core::Time now) override {
+    of_->on_notice(notice, now);
+  }
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override {
+    of_->take_notices(now, out);
+  }
+  void started(core::Task task, core::Time now) override {
+    of_->started(task, now);
+    span_.last = taken.load();
+    if (span_.starts++ == 0) span_.first = span_.last;
+  }
+
+ private:
+  std::unique_ptr<core::Arbiter> of_;
+  Span& span_;
+};
+
+// The fifth run of a simulator: the agenda and lists of commands have grown in those before.
+Span fifth_run(const spec::Program& program, const core::ProgramFacts& facts,
+               const Simulator::MakeArbiter& make, const std::string& jitter) {
+  TimingOptions options;
+  options.latency = 0.05;
+  EXPECT_TRUE(Jitter::parse(jitter, options.jitter).ok());
+  Timing timing;
+  EXPECT_TRUE(Timing::make(program, kMicrobatches, options, timing).ok());
+  Span span;
+  Simulator simulator(facts, [&](int rank) { return std::make_unique<Noting>(make(rank), span); });
+  for (int run = 0; run < 5; ++run) {
+    span = {};
+    const RunReport report = simulator.run(kMicrobatches, timing, {});
+    EXPECT_TRUE(report.status.ok() && !report.stuck) << report.status.message() << report.waiting;
+    EXPECT_EQ(span.starts, report.tasks);
+  }
+  return span;
+}
+
+spec::Program program_of(const std::string& schedule, const std::string& dispatch = "") {
+  spec::ElaborateOptions options;
+  options.defines = {{"ranks", 8}};
+  if (!dispatch.empty()) options.dispatch = dispatch;
+  return testing_support::compiled(schedule, options);
+}
+
+TEST(Allocations, it_counts) {
+  const std::int64_t before = taken.load();
+  const auto one = std::make_unique<std::vector<int>>(3);
+  EXPECT_EQ(taken.load() - before, 2);
+}
+
+TEST(Allocations, generated_arbiters_take_none_within_a_step) {
+  for (const char* jitter : {"", "uniform=0.3", "tails=2:20"}) {
+    SCOPED_TRACE(jitter);
+    const Span fixed =
+        fifth_run(program_of("1f1b"), one_f_one_b_8::facts, one_f_one_b_8::make_arbiter, jitter);
+    EXPECT_EQ(fixed.last - fixed.first, 0);
+    const Span waiting =
+        fifth_run(program_of("zb_h1", "ready by rn"), rn_8::facts, rn_8::make_arbiter, jitter);
+    EXPECT_EQ(waiting.last - waiting.first, 0);
+  }
+}
+
+TEST(Allocations, arbiters_made_at_run_time_take_none_within_a_step) {
+  const std::pair<const char*, const char*> dispatches[] = {
+      {"1f1b", ""}, {"bf", ""}, {"zb_h2", "ready by fc"}, {"zb_v", "ready by zb_v keeping zb_v"}};
+  for (const auto& [schedule, dispatch] : dispatches) {
+    SCOPED_TRACE(std::string(schedule) + " " + dispatch);
+    const spec::Program program = program_of(schedule, dispatch);
+    const FactsStorage storage(program, {});
+    const Span span = fifth_run(
+        program, storage.facts(),
+        [&](int rank) { return std::make_unique<TableArbiter>(program, storage.facts(), rank); },
+        "tails=2:20");
+    EXPECT_EQ(span.last - span.first, 0);
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::simulate
