@@ -1,6 +1,7 @@
 #include "simulate/profile.h"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -12,28 +13,83 @@ using nlohmann::json;
 
 constexpr const char* kSchema = "ripeline.profile/1";
 
+const json& field(const json& row, const char* name) {
+  if (row.is_object() && row.contains(name)) return row.at(name);
+  throw std::runtime_error(std::string("there is no '") + name + "'");
+}
+
+std::string text(const json& row, const char* name) {
+  const json& value = field(row, name);
+  if (!value.is_string()) throw std::runtime_error(std::string(name) + " is not a text");
+  return value;
+}
+
 // Not negative, and finite.
-double number(const json& row, const char* name, std::optional<double> otherwise = {}) {
-  if (!row.contains(name) && otherwise) return *otherwise;
-  const double value = row.at(name);
-  if (!std::isfinite(value) || value < 0 || value > 1e15) {
+double as_number(const json& value, const char* name) {
+  const double found = value.is_number() ? value.get<double>() : -1;
+  if (!std::isfinite(found) || found < 0 || found > 1e15) {
     throw std::runtime_error(std::string(name) + " is not a number from 0 to 1e15");
   }
-  return value;
+  return found;
+}
+double number(const json& row, const char* name) { return as_number(field(row, name), name); }
+double number_or_0(const json& row, const char* name) {
+  return row.contains(name) ? number(row, name) : 0;
 }
 
 std::optional<int> index(const json& row, const char* name) {
   if (!row.contains(name)) return std::nullopt;
-  const int value = row.at(name);
-  if (value < 0) throw std::runtime_error(std::string(name) + " is negative");
-  return value;
+  const json& value = row.at(name);
+  const auto found = value.is_number_integer() ? value.get<std::int64_t>() : -1;
+  if (found < 0 || found > std::numeric_limits<int>::max()) {
+    throw std::runtime_error(std::string(name) + " is not a whole number from 0");
+  }
+  return static_cast<int>(found);
 }
 
 void put(json& row, const char* name, const std::optional<int>& value) {
   if (value) row[name] = *value;
 }
 
-json rows(const json& j, const char* name) { return j.value(name, json::array()); }
+// Calls `read` for each row of the table, if there is one.
+template <class Read>
+void each(const json& j, const char* table, const Read& read) {
+  if (!j.contains(table)) return;
+  if (!j.at(table).is_array()) throw std::runtime_error(std::string(table) + " is not a list");
+  std::size_t i = 0;
+  for (const json& row : j.at(table)) {
+    try {
+      read(row);
+    } catch (const std::exception& e) {
+      throw std::runtime_error(std::string(table) + "[" + std::to_string(i) + "]: " + e.what());
+    }
+    ++i;
+  }
+}
+
+Profile read(const json& j) {
+  if (text(j, "schema") != kSchema) {
+    throw std::runtime_error("its schema is not " + std::string(kSchema));
+  }
+  const auto unit = unit_named(text(j, "unit"));
+  if (!unit) throw std::runtime_error("unit is none of ns, us, ms and s");
+  Profile p;
+  p.unit = *unit;
+  each(j, "tasks", [&p](const json& row) {
+    p.tasks.push_back({text(row, "op"), index(row, "stage"), index(row, "microbatch"),
+                       number(row, "mean"), number_or_0(row, "spread")});
+  });
+  each(j, "links", [&p](const json& row) {
+    p.links.push_back({index(row, "from"), index(row, "to"), number_or_0(row, "latency"),
+                       number_or_0(row, "spread"), number_or_0(row, "bytes_per_second")});
+  });
+  each(j, "messages", [&p](const json& row) {
+    p.messages.push_back({text(row, "op"), number(row, "bytes")});
+  });
+  each(j, "inputs", [&p](const json& input) { p.inputs.push_back(as_number(input, "it")); });
+  if (j.contains("control")) p.control = number(j, "control");
+  return p;
+}
 
 }  // namespace
 
@@ -50,27 +106,10 @@ core::Status Profile::parse(const std::string& text, Profile& profile) {
     return core::Status(core::StatusCode::invalid, what);
   };
   try {
-    const json j = json::parse(text);
-    if (j.at("schema") != kSchema) return invalid("its schema is not " + std::string(kSchema));
-    Profile p;
-    const auto unit = unit_named(j.at("unit"));
-    if (!unit) return invalid("unit is none of ns, us, ms and s");
-    p.unit = *unit;
-    for (const json& row : rows(j, "tasks")) {
-      p.tasks.push_back({row.at("op"), index(row, "stage"), index(row, "microbatch"),
-                         number(row, "mean"), number(row, "spread", 0)});
-    }
-    for (const json& row : rows(j, "links")) {
-      p.links.push_back({index(row, "from"), index(row, "to"), number(row, "latency", 0),
-                         number(row, "spread", 0), number(row, "bytes_per_second", 0)});
-    }
-    for (const json& row : rows(j, "messages")) {
-      p.messages.push_back({row.at("op"), number(row, "bytes")});
-    }
-    for (const json& input : rows(j, "inputs")) p.inputs.push_back(input.get<double>());
-    if (j.contains("control")) p.control = number(j, "control");
-    profile = std::move(p);
+    profile = read(json::parse(text));
     return {};
+  } catch (const json::parse_error& e) {
+    return invalid("it is not JSON, from byte " + std::to_string(e.byte) + " on");
   } catch (const std::exception& e) {
     return invalid(e.what());
   }

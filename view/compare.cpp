@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 
 #include <fmt/format.h>
@@ -12,6 +14,13 @@ namespace {
 
 using core::Time;
 using Json = nlohmann::json;
+
+// One that is whole is written as such.
+Json number(double units) {
+  constexpr double kExact = 1e15;
+  const bool is_whole = units == std::floor(units) && std::abs(units) < kExact;
+  return is_whole ? Json(static_cast<std::int64_t>(units)) : Json(units);
+}
 
 const Figures::Peak* peak_of(const Figures& figures, const std::string& resource) {
   const auto it = std::find_if(figures.peaks.begin(), figures.peaks.end(),
@@ -169,9 +178,9 @@ std::string compare_json(const std::vector<Panel>& panels) {
     json["runs"].push_back({{"title", panels[i].title},
                             {"program", panels[i].timeline->facts().name},
                             {"unit", panels[i].timeline->run().unit.name},
-                            {"makespan", run.makespan},
-                            {"span", run.span},
-                            {"bubble", run.bubble},
+                            {"makespan", number(run.makespan)},
+                            {"span", number(run.span)},
+                            {"bubble", number(run.bubble)},
                             {"bubble_rate", run.span > 0 ? Json(run.bubble / run.span) : Json()},
                             {"stuck", panels[i].stuck.any()},
                             {"peak", std::move(peak)}});

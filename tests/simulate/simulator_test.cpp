@@ -431,12 +431,32 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
   }
   EXPECT_THAT(Timing::make(program, 4, options, timing).message(),
               HasSubstr("inputs of 3 microbatches, not 4"));
-  for (const char* bad :
-       {"", "[]", "{}", R"({"schema":"ripeline.profile/1","unit":"h"})",
-        R"({"schema":"ripeline.profile/2","unit":"us"})",
-        R"({"schema":"ripeline.profile/1","unit":"us","tasks":[{"op":"F"}]})",
-        R"({"schema":"ripeline.profile/1","unit":"us","tasks":[{"op":"F","mean":-1}]})"}) {
-    EXPECT_FALSE(Profile::parse(bad, profile).ok()) << bad;
+}
+
+TEST(Profile, what_does_not_fit_is_said_with_its_place) {
+  const auto in = [](const std::string& rest) {
+    return R"({"schema":"ripeline.profile/1","unit":"us",)" + rest + "}";
+  };
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "it is not JSON, from byte 1 on"},
+      {"[]", "there is no 'schema'"},
+      {"{}", "there is no 'schema'"},
+      {R"({"schema":"ripeline.profile/1","unit":"h"})", "unit is none of ns, us, ms and s"},
+      {R"({"schema":"ripeline.profile/2","unit":"us"})", "its schema is not ripeline.profile/1"},
+      {in(R"("tasks":3)"), "tasks is not a list"},
+      {in(R"("tasks":[3])"), "tasks[0]: there is no 'op'"},
+      {in(R"("tasks":[{"op":"F","mean":1},{"op":"F"}])"), "tasks[1]: there is no 'mean'"},
+      {in(R"("tasks":[{"op":2,"mean":1}])"), "tasks[0]: op is not a text"},
+      {in(R"("tasks":[{"op":"F","mean":-1}])"), "tasks[0]: mean is not a number from 0 to 1e15"},
+      {in(R"("tasks":[{"op":"F","mean":"1"}])"), "tasks[0]: mean is not a number from 0 to 1e15"},
+      {in(R"("tasks":[{"op":"F","stage":-1,"mean":1}])"),
+       "tasks[0]: stage is not a whole number from 0"},
+      {in(R"("links":[{"from":4294967296}])"), "links[0]: from is not a whole number from 0"},
+      {in(R"("inputs":[1,null])"), "inputs[1]: it is not a number from 0 to 1e15"},
+      {in(R"("control":[])"), "control is not a number from 0 to 1e15"}};
+  for (const auto& [text, message] : cases) {
+    Profile profile;
+    EXPECT_EQ(Profile::parse(text, profile).message(), message) << text;
   }
 }
 
