@@ -11,6 +11,8 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+const char* verb(bool announced) { return announced ? "was announced" : "has arrived"; }
+
 }  // namespace
 
 Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Ledger& ledger)
@@ -30,6 +32,8 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       engines_.push_back(lane.engine);
     }
   }
+  starts_.reserve(engines_.size());
+  holds_.reserve(engines_.size());
   first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
@@ -59,11 +63,13 @@ Status Executor::check_begin(std::int64_t step, int microbatches) const {
     return invalid(std::to_string(microbatches) + " microbatches are outside the program's range");
   }
   for (const Early& early : early_) {
-    if (early.step == step && early.message.microbatch >= microbatches) {
-      return invalid("a message of microbatch " + std::to_string(early.message.microbatch) +
-                     " has arrived for step " + std::to_string(step) + ", which has " +
-                     std::to_string(microbatches));
+    const Message message = early.message;
+    if (early.step != step || facts_.is_needed(message.edge, message.microbatch, microbatches)) {
+      continue;
     }
+    return invalid("a message of microbatch " + std::to_string(message.microbatch) +
+                   " has arrived for step " + std::to_string(step) + ", which has " +
+                   std::to_string(microbatches) + ", and no task needs it");
   }
   return {};
 }
@@ -110,10 +116,10 @@ Status Executor::receive(const Early& incoming, Time now) {
   return keep_early(incoming);
 }
 
-// What is neither of this step nor of the next. Names take memory: only of what is refused.
+// Why it is refused. Names take memory: only here.
 Status Executor::unexpected(const Early& incoming) const {
   const Message message = incoming.message;
-  const std::string what = incoming.announced ? " was announced" : " has arrived";
+  const std::string what = std::string(" ") + verb(incoming.announced);
   if (!links_.is_incoming(message.edge)) {
     return invalid("a message of edge " + std::to_string(message.edge) + what +
                    ", which does not lead here from another rank");
@@ -167,7 +173,7 @@ Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
 }
 
 Status Executor::keep_early(const Early& early) {
-  const char* what = early.announced ? "was announced" : "has arrived";
+  const char* what = verb(early.announced);
   if (early.step < 0) {
     return invalid(std::string("a message ") + what + " for step " + std::to_string(early.step));
   }

@@ -17,8 +17,8 @@
 // core/links.h says; a message beyond its slots is refused. What comes of the next step is kept
 // until that step begins; before the first step, which may have any number, messages of any step
 // are kept. After the first failure (reported by failed(), or a breach) every call
-// returns that failure. Memory is taken by begin_step() only, but for messages of the next step.
-// One thread.
+// returns that failure. Memory is taken by begin_step() only, but for messages of the next step and
+// until lists of what is due at once have their size. One thread.
 #pragma once
 
 #include <array>
@@ -59,8 +59,8 @@ class Executor {
   // The work failed: the executor stops with this status.
   void failed(Status status);
 
-  // Appends the commands that are due now. Each is given once; hold_until again at each poll while
-  // it lasts.
+  // Appends the commands that are due now, what starts after what is sent, what holds last. Each is
+  // given once; hold_until again at each poll while it lasts.
   Status poll(Time now, std::vector<Command>& commands);
 
   // Of them the messages alone: nothing starts. For who must see what is sent at an instant before

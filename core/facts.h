@@ -139,6 +139,12 @@ struct ProgramFacts {
     if (e.of == Of::same) return microbatch;
     return microbatch + 1 < microbatches ? microbatch + 1 : -1;
   }
+  // Whether the producer has a task of `microbatch`, and some task of the consumer needs it.
+  [[nodiscard]] constexpr bool is_needed(EdgeId edge, int microbatch, int microbatches) const {
+    const LaneId producer = edges[static_cast<std::size_t>(edge)].producer;
+    return microbatch < tasks_of(producer, microbatches) &&
+           needed_by(edge, microbatch, microbatches) >= 0;
+  }
   [[nodiscard]] constexpr bool admits(int microbatches) const {
     return microbatches >= min_microbatches &&
            (max_microbatches == 0 || microbatches <= max_microbatches);

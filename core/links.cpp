@@ -72,8 +72,8 @@ void Links::begin_step(int microbatches) {
 }
 
 void Links::expect(EdgeId id) {
-  for (int m = 0; m < facts_.tasks_of(edge(id).producer, microbatches_); ++m) {
-    if (facts_.needed_by(id, m, microbatches_) >= 0) state_[index({id, m})] = kExpected;
+  for (int m = 0; m < microbatches_; ++m) {
+    if (facts_.is_needed(id, m, microbatches_)) state_[index({id, m})] = kExpected;
   }
 }
 

@@ -106,7 +106,7 @@ class Links {
     std::int32_t ordinal = 0;
     bool granted = false;  // or let go
   };
-  struct Due {  // of a Command
+  struct Due {  // what is set of a Command
     Command::Kind kind = Command::Kind::send;
     Message message;
     std::int32_t ordinal = 0;

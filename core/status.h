@@ -1,6 +1,6 @@
 // Status: how a call of the runtime says that it failed.
 //
-// A value; empty when the call succeeded, and then as cheap as a pointer. The message says who,
+// A value; empty, and cheap, when the call succeeded. The message says who,
 // what was expected and what was found, in one line, so that a caller only adds where it was.
 #pragma once
 

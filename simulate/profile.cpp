@@ -14,11 +14,12 @@ using nlohmann::json;
 constexpr const char* kSchema = "ripeline.profile/1";
 
 const json& field(const json& row, const char* name) {
-  if (row.is_object() && row.contains(name)) return row.at(name);
+  if (!row.is_object()) throw std::runtime_error("it is not an object");
+  if (row.contains(name)) return row.at(name);
   throw std::runtime_error(std::string("there is no '") + name + "'");
 }
 
-std::string text(const json& row, const char* name) {
+std::string text_of(const json& row, const char* name) {
   const json& value = field(row, name);
   if (!value.is_string()) throw std::runtime_error(std::string(name) + " is not a text");
   return value;
@@ -40,8 +41,8 @@ double number_or_0(const json& row, const char* name) {
 std::optional<int> index(const json& row, const char* name) {
   if (!row.contains(name)) return std::nullopt;
   const json& value = row.at(name);
-  const auto found = value.is_number_integer() ? value.get<std::int64_t>() : -1;
-  if (found < 0 || found > std::numeric_limits<int>::max()) {
+  const double found = value.is_number() ? value.get<double>() : -1;
+  if (found < 0 || found > std::numeric_limits<int>::max() || found != std::floor(found)) {
     throw std::runtime_error(std::string(name) + " is not a whole number from 0");
   }
   return static_cast<int>(found);
@@ -67,24 +68,25 @@ void each(const json& j, const char* table, const Read& read) {
   }
 }
 
-Profile read(const json& j) {
-  if (text(j, "schema") != kSchema) {
+Profile profile_of(const json& j) {
+  if (text_of(j, "schema") != kSchema) {
     throw std::runtime_error("its schema is not " + std::string(kSchema));
   }
-  const auto unit = unit_named(text(j, "unit"));
+  const auto unit = unit_named(text_of(j, "unit"));
   if (!unit) throw std::runtime_error("unit is none of ns, us, ms and s");
   Profile p;
   p.unit = *unit;
   each(j, "tasks", [&p](const json& row) {
-    p.tasks.push_back({text(row, "op"), index(row, "stage"), index(row, "microbatch"),
+    p.tasks.push_back({text_of(row, "op"), index(row, "stage"), index(row, "microbatch"),
                        number(row, "mean"), number_or_0(row, "spread")});
   });
   each(j, "links", [&p](const json& row) {
+    if (!row.is_object()) throw std::runtime_error("it is not an object");
     p.links.push_back({index(row, "from"), index(row, "to"), number_or_0(row, "latency"),
                        number_or_0(row, "spread"), number_or_0(row, "bytes_per_second")});
   });
   each(j, "messages", [&p](const json& row) {
-    p.messages.push_back({text(row, "op"), number(row, "bytes")});
+    p.messages.push_back({text_of(row, "op"), number(row, "bytes")});
   });
   each(j, "inputs", [&p](const json& input) { p.inputs.push_back(as_number(input, "it")); });
   if (j.contains("control")) p.control = number(j, "control");
@@ -106,10 +108,12 @@ core::Status Profile::parse(const std::string& text, Profile& profile) {
     return core::Status(core::StatusCode::invalid, what);
   };
   try {
-    profile = read(json::parse(text));
+    profile = profile_of(json::parse(text));
     return {};
   } catch (const json::parse_error& e) {
     return invalid("it is not JSON, from byte " + std::to_string(e.byte) + " on");
+  } catch (const json::out_of_range&) {
+    return invalid("a number in it is too large");
   } catch (const std::exception& e) {
     return invalid(e.what());
   }

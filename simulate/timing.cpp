@@ -27,15 +27,18 @@ std::uint64_t task_key(const Program& program, int lane) {
       0, {name_key(Program::at(program.ops, l.op).name), static_cast<std::uint64_t>(l.stage)});
 }
 
+core::Time rounded(double nanoseconds) {
+  // What is drawn may be longer than what is refused.
+  constexpr double kLongest = 1e18;
+  return core::Time{std::llround(std::min(kLongest, nanoseconds))};
+}
+
 }  // namespace
 
 trace::Unit plain_unit() { return {"unit", 1'000'000}; }
 
 core::Time Timing::time(double units) const {
-  // What is drawn may be longer than what is refused.
-  constexpr double kLongest = 1e18;
-  return core::Time{
-      std::llround(std::min(kLongest, units * static_cast<double>(unit_.nanoseconds)))};
+  return rounded(units * static_cast<double>(unit_.nanoseconds));
 }
 
 Status Timing::make(const Program& program, int microbatches, const TimingOptions& options,
@@ -103,15 +106,19 @@ Status Timing::check_lengths(const Program& program, int microbatches) const {
                         what, units, unit_.name, each)};
   };
   const auto fits = [&](double units) { return units >= 0 && units <= each; };  // false of nan
+  const double input =
+      std::max(1.0, inputs_.empty() ? 1 : *std::max_element(inputs_.begin(), inputs_.end()));
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-    const double mean = lanes_[lane].mean * lanes_[lane].slow;
+    const double mean = lanes_[lane].mean * lanes_[lane].slow * input;
     if (!fits(mean)) return refuse(program.lane_name(static_cast<int>(lane)), mean);
     for (const double one : lanes_[lane].means) {
-      if (!fits(one)) return refuse(program.lane_name(static_cast<int>(lane)), one);
+      if (!fits(one * input)) return refuse(program.lane_name(static_cast<int>(lane)), one * input);
     }
   }
   for (const Edge& edge : edges_) {
-    if (!fits(edge.latency)) return refuse("a message", edge.latency);
+    const double transfer =
+        static_cast<double>(edge.transfer.count()) / static_cast<double>(unit_.nanoseconds);
+    if (!fits(edge.latency + transfer)) return refuse("a message", edge.latency + transfer);
   }
   for (const auto& [what, units] :
        {std::pair{"an announcement", options_.control}, std::pair{"a notice", options_.notice}}) {
@@ -221,7 +228,7 @@ void Timing::set_edge(const Program& program, int id) {
   }
   rate = options_.bytes_per_second.value_or(rate);
   bytes = options_.message_bytes.value_or(bytes);
-  if (rate > 0) edge.transfer = core::Time{std::llround(bytes / rate * 1e9 * slower_)};
+  if (rate > 0) edge.transfer = rounded(bytes / rate * 1e9 * slower_);
   const auto measured = options_.profile ? options_.profile->control : std::nullopt;
   edge.control = time(options_.control.value_or(measured.value_or(edge.latency)));
   edge.fixed = time(edge.latency);

@@ -151,8 +151,14 @@ Candidate own(const Program& program) {
           false, program};
 }
 
+bool has_rendezvous(const Program& program) {
+  return std::any_of(program.edges.begin(), program.edges.end(),
+                     [](const spec::Edge& e) { return e.rendezvous; });
+}
+
 std::vector<std::string> notes_on(const Program& program) {
   std::vector<std::string> notes;
+  if (has_rendezvous(program)) notes.emplace_back("no hint is tried: its links meet (rendezvous)");
   for (int order = 0; order < static_cast<int>(program.orders.size()); ++order) {
     const spec::Order& o = Program::at(program.orders, order);
     if (!o.file) continue;
@@ -321,9 +327,7 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
   for (int order = 0; order < orders; ++order) {
     if (is_readable(program, order)) candidates.push_back(committed(program, order));
   }
-  const bool handshakes = std::any_of(program.edges.begin(), program.edges.end(),
-                                      [](const spec::Edge& e) { return e.rendezvous; });
-  if (!handshakes) {
+  if (!has_rendezvous(program)) {
     for (const spec::Hint& hint : program.hints) {
       if (can_dispatch(program, hint)) candidates.push_back(ready(program, hint));
     }
@@ -354,14 +358,15 @@ core::Status tune(const Program& program, int microbatches, const TimingOptions&
   if (core::Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
   std::vector<Candidate> candidates = candidates_of(program, inputs);
+  tuning = {};
+  tuning.notes = notes_on(program);
   if (candidates.size() == 1) {
     return {core::StatusCode::invalid,
-            program.name + " has no order, and no hint but its own: nothing to choose from"};
+            fmt::format("{}: nothing but its own dispatch can be tried{}{}", program.name,
+                        tuning.notes.empty() ? "" : ": ", fmt::join(tuning.notes, "; "))};
   }
-  tuning = {};
   tuning.seed = times.seed;
   tuning.seeds = timing.draws() ? seeds : 2;
-  tuning.notes = notes_on(program);
   Runs baseline(candidates.front().program, microbatches);
   if (!baseline.run(times, tuning.seeds)) {
     return {core::StatusCode::invalid, candidates.front().dispatch + ": " + baseline.failure};

@@ -1,10 +1,12 @@
 // Executors, arbiters and the virtual clock take no memory between a step's first start and its
 // last. This program counts what is taken: it replaces operator new, and so stands alone.
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,6 +21,11 @@ std::atomic<std::int64_t> taken{0};
 
 }  // namespace
 
+// Sanitizers have their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCounts = false;
+#else
+constexpr bool kCounts = true;
 void* operator new(std::size_t size) {
   ++taken;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -26,6 +33,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+#endif
 
 namespace ripeline::simulate {
 namespace {
@@ -105,9 +113,10 @@ spec::Program program_of(const std::string& schedule, const std::string& dispatc
 }
 
 TEST(Allocations, it_counts) {
+  if (!kCounts) GTEST_SKIP() << "a sanitizer has its own operator new";
   const std::int64_t before = taken.load();
-  const auto one = std::make_unique<std::vector<int>>(3);
-  EXPECT_EQ(taken.load() - before, 2);
+  ::operator delete(::operator new(8));
+  EXPECT_EQ(taken.load() - before, 1);
 }
 
 TEST(Allocations, generated_arbiters_take_none_within_a_step) {

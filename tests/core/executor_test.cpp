@@ -110,8 +110,10 @@ TEST(Executor, keeps_messages_of_the_next_step) {
   EXPECT_EQ(last.arbiter.arrived_messages.size(), 1U);
   last.run(2, 0);
   last.run(3, 0);
-  expect_refused(last.executor.begin_step(1, 1, kNow),
-                 "rank 1, step 0: a message of microbatch 1 has arrived for step 1, which has 1");
+  expect_refused(
+      last.executor.begin_step(1, 1, kNow),
+      "rank 1, step 0: a message of microbatch 1 has arrived for step 1, which has 1, and "
+      "no task needs it");
   ASSERT_TRUE(last.executor.begin_step(1, 2, kNow).ok());
   EXPECT_EQ(last.arbiter.arrived_messages.back(), (Message{kToF, 1}));
   expect_refused(last.executor.arrived(1, {kToF, 1}, kNow),

@@ -277,6 +277,21 @@ TEST(Links, keep_what_comes_of_the_next_step) {
   EXPECT_EQ(receiver.poll(), "grant 0/0");
 }
 
+// How many microbatches the next step has is not known when its messages come.
+TEST(Links, a_step_does_not_begin_with_messages_that_it_does_not_need) {
+  Two two({{0, 2, Of::before}, {1, 3, Of::all}}, {});
+  two.lanes[1].once = true;
+  for (const Message early : {Message{0, 2}, Message{1, 1}}) {
+    Rank receiver(two, 1);
+    ASSERT_TRUE(receiver.executor.arrived(0, early, kNow).ok());
+    expect_refused(receiver.executor.begin_step(0, 3, kNow),
+                   "rank 1, step -1: a message of microbatch " + std::to_string(early.microbatch) +
+                       " has arrived for step 0, which has 3, and no task needs it");
+    EXPECT_EQ(receiver.executor.begin_step(0, 4, kNow).ok(), early.edge == 0)
+        << "of four microbatches the last needs 0F2; there is one 0G";
+  }
+}
+
 // 1G, once, needs every 0F; 1F needs that of the microbatch before.
 TEST(Links, send_what_other_microbatches_need) {
   Two two({{0, 2, Of::before, 0}, {0, 3, Of::all, 1}}, {{"", 1, 1, 1}, {"", 1, 1, 3}});

@@ -433,18 +433,45 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
               HasSubstr("inputs of 3 microbatches, not 4"));
 }
 
+// The clock counts nanoseconds in 64 bits.
+TEST(Profile, of_what_takes_too_long_is_refused) {
+  const spec::Program program = compiled("1f1b");
+  const auto refusal = [&](const Profile& profile) {
+    TimingOptions options;
+    options.profile = profile;
+    Timing timing;
+    return Timing::make(program, 3, options, timing).message();
+  };
+  Profile inputs;
+  inputs.unit = {"s", 1'000'000'000};
+  inputs.tasks = {{"F", {}, {}, 1e3, 0}};
+  inputs.inputs = {1, 1, 1e9};
+  EXPECT_THAT(refusal(inputs), HasSubstr("0F takes 1e+12 s"));
+  Profile slow;
+  slow.unit = {"s", 1'000'000'000};
+  slow.links = {{{}, {}, 0, 0, 1e-10}};
+  slow.messages = {{"F", 1e15}};
+  EXPECT_THAT(refusal(slow), HasSubstr("a message takes 1e+09 s"));
+}
+
 TEST(Profile, what_does_not_fit_is_said_with_its_place) {
   const auto in = [](const std::string& rest) {
     return R"({"schema":"ripeline.profile/1","unit":"us",)" + rest + "}";
   };
   const std::pair<std::string, const char*> cases[] = {
       {"", "it is not JSON, from byte 1 on"},
-      {"[]", "there is no 'schema'"},
+      {"[]", "it is not an object"},
       {"{}", "there is no 'schema'"},
       {R"({"schema":"ripeline.profile/1","unit":"h"})", "unit is none of ns, us, ms and s"},
       {R"({"schema":"ripeline.profile/2","unit":"us"})", "its schema is not ripeline.profile/1"},
       {in(R"("tasks":3)"), "tasks is not a list"},
-      {in(R"("tasks":[3])"), "tasks[0]: there is no 'op'"},
+      {in(R"("tasks":[3])"), "tasks[0]: it is not an object"},
+      {in(R"("tasks":[{}])"), "tasks[0]: there is no 'op'"},
+      {in(R"("links":[3])"), "links[0]: it is not an object"},
+      {in(R"("tasks":[{"op":"F","mean":1e999}])"), "a number in it is too large"},
+      {in(R"("tasks":[{"op":"F","stage":1.5,"mean":1}])"),
+       "tasks[0]: stage is not a whole number from 0"},
+      {in(R"("tasks":[{"op":"F","stage":1.0,"mean":1}])"), ""},
       {in(R"("tasks":[{"op":"F","mean":1},{"op":"F"}])"), "tasks[1]: there is no 'mean'"},
       {in(R"("tasks":[{"op":2,"mean":1}])"), "tasks[0]: op is not a text"},
       {in(R"("tasks":[{"op":"F","mean":-1}])"), "tasks[0]: mean is not a number from 0 to 1e15"},

@@ -235,8 +235,24 @@ TEST(Tune, says_what_it_cannot_compare_with) {
   Tuning tuning;
   const core::Status none = tune(testing_support::compiled("bf"), 8, times_of(""), 5, tuning);
   EXPECT_FALSE(none.ok());
-  EXPECT_NE(none.message().find("no order, and no hint but its own"), std::string::npos)
+  EXPECT_NE(none.message().find("nothing but its own dispatch can be tried"), std::string::npos)
       << none.message();
+  const core::Status meets = tune(testing_support::compiled(R"(
+pipeline meets {
+  microbatches 1..8;
+  stages 2;
+  place s on s;
+  op F forward  { needs F at prev via rendezvous; }
+  op B backward { needs F at here, B at next via rendezvous; }
+  order o on r { F * microbatches; B * microbatches; }
+  hint h { follow o; }
+  dispatch in order o;
+}
+)"),
+                                  8, times_of(""), 5, tuning);
+  EXPECT_EQ(meets.message(),
+            "meets: nothing but its own dispatch can be tried: no hint is tried: its links meet "
+            "(rendezvous)");
   TimingOptions nothing;
   nothing.profile.emplace();
   nothing.profile->unit = plain_unit();
