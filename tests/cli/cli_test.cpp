@@ -155,7 +155,9 @@ TEST_F(Cli, verify_exits_by_verdict_and_takes_the_worst_of_several) {
 TEST_F(Cli, verify_takes_any_number_of_ranks) {
   const Outcome outcome = ripeline("verify bf bfw_v -D ranks=any --format json", "2>/dev/null");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const auto& json : nlohmann::json::parse(outcome.out).at("programs")) {
+  const auto report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report.at("programs").size(), 2u);
+  for (const auto& json : report.at("programs")) {
     EXPECT_EQ(json.at("verdict"), "proved");
     EXPECT_EQ(json.at("params").at("ranks"), "any");
     EXPECT_EQ(json.at("least_ranks"), 1);

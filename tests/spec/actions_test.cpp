@@ -111,7 +111,8 @@ TEST(Actions, mistakes_are_all_counted_and_the_first_are_kept) {
 
 TEST(Actions, any_bytes_are_read) {
   std::mt19937 random(7);
-  const std::string alphabet("0123456789FBIWSEND_RECV(;)OVERLAP,\n\r\"\0\xff ", 42);
+  using namespace std::string_literals;
+  const std::string alphabet = "0123456789FBIWSEND_RECV(;)OVERLAP,\n\r\"\0\xff "s;
   for (int i = 0; i < 20'000; ++i) {
     std::string text(random() % 60, ' ');
     for (char& c : text) c = alphabet[random() % alphabet.size()];
