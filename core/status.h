@@ -33,8 +33,8 @@ class [[nodiscard]] Status {
   [[nodiscard]] StatusCode code() const { return ok() ? StatusCode::ok : failure_->code; }
   // Empty when ok.
   [[nodiscard]] const std::string& message() const {
-    static const std::string kNone;
-    return ok() ? kNone : failure_->message;
+    static const std::string none;
+    return ok() ? none : failure_->message;
   }
 
  private:

@@ -20,7 +20,7 @@ struct Wait {
 };
 
 const std::vector<Wait>& waits() {
-  static const std::vector<Wait> kWaits = {
+  static const std::vector<Wait> all = {
       {"rn", "notices; learns;", {.learns = true}},
       {"fc", "forecasts; learns;", {.forecasts = true, .learns = true}},
       {"rn_fill", "notices; learns;", {.learns = true}, true},
@@ -30,7 +30,7 @@ const std::vector<Wait>& waits() {
       {"rn_short", "notices; patience 0.5;", {.patience = {1, 2}}},
       {"rn_long", "notices; patience 4;", {.patience = {4, 1}}},
       {"fc_long", "forecasts; patience 4;", {.patience = {4, 1}, .forecasts = true}}};
-  return kWaits;
+  return all;
 }
 
 Program dispatched(Program program, spec::Dispatch dispatch) {
