@@ -50,38 +50,39 @@ const Trial kTrials[] = {
 
 struct Change {
   const char* what;
-  void (*of)(const spec::Program&, spec::Hint&);
+  void (*of)(spec::Program&);
   std::optional<double> notice = {};
 };
-void fill_weights(const spec::Program& program, spec::Hint& hint) {
+
+void fill_weights(spec::Program& program) {
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (program.ops[op].kind == spec::OpKind::backward_weight) {
-      hint.fill.push_back(static_cast<int>(op));
+      program.dispatch.hint.fill.push_back(static_cast<int>(op));
     }
   }
 }
 
 const Change kChanges[] = {
     {"declared", nullptr},
-    {"plain", [](const spec::Program&, spec::Hint& hint) { hint.patience.reset(); }},
+    {"plain", [](spec::Program& program) { program.dispatch.hint.patience.reset(); }},
     {"fill W", fill_weights},
-    {"FC", [](const spec::Program&, spec::Hint& hint) { hint.patience->forecasts = true; }},
-    {"unlearned", [](const spec::Program&, spec::Hint& hint) { hint.patience->learns = false; }},
+    {"FC", [](spec::Program& program) { program.dispatch.hint.patience->forecasts = true; }},
+    {"unlearned", [](spec::Program& program) { program.dispatch.hint.patience->learns = false; }},
     {"patience .5",
-     [](const spec::Program&, spec::Hint& hint) {
-       hint.patience->patience = {1, 2};
+     [](spec::Program& program) {
+       program.dispatch.hint.patience->patience = {1, 2};
      }},
     {"patience 3",
-     [](const spec::Program&, spec::Hint& hint) {
-       hint.patience->patience = {3, 1};
+     [](spec::Program& program) {
+       program.dispatch.hint.patience->patience = {3, 1};
      }},
     {"yield .5",
-     [](const spec::Program&, spec::Hint& hint) {
-       hint.patience->yield = {1, 2};
+     [](spec::Program& program) {
+       program.dispatch.hint.patience->yield = {1, 2};
      }},
     {"yield 2",
-     [](const spec::Program&, spec::Hint& hint) {
-       hint.patience->yield = {2, 1};
+     [](spec::Program& program) {
+       program.dispatch.hint.patience->yield = {2, 1};
      }},
     {"notice 0", nullptr, 0.0},
     {"notice .2", nullptr, 0.2},
@@ -95,11 +96,7 @@ void trial(const Trial& trial, const Options& options, Cells& cells) {
     if (change.notice) field.set_notice(*change.notice);
     Racer racer = trial.racer;
     racer.variant = change.what;
-    if (change.of != nullptr) {
-      racer.change = [&change](spec::Program& program) {
-        change.of(program, program.dispatch.hint);
-      };
-    }
+    if (change.of != nullptr) racer.change = change.of;
     const Result result = field.race(racer, trial.jitter, seeds_or(options, trial.seeds));
     cells.add("causes", trial.size, racer, {trial.what, trial.jitter}, result);
     fmt::print(" {:>11.3f}", result.gain.ratio);

@@ -112,14 +112,20 @@ spec::Program program_of(const std::string& schedule, const std::string& dispatc
   return testing_support::compiled(schedule, options);
 }
 
-TEST(Allocations, it_counts) {
-  if (!kCounts) GTEST_SKIP() << "a sanitizer has its own operator new";
+class Allocations : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kCounts) GTEST_SKIP() << "a sanitizer has its own operator new: nothing is counted";
+  }
+};
+
+TEST_F(Allocations, it_counts) {
   const std::int64_t before = taken.load();
   ::operator delete(::operator new(8));
   EXPECT_EQ(taken.load() - before, 1);
 }
 
-TEST(Allocations, generated_arbiters_take_none_within_a_step) {
+TEST_F(Allocations, generated_arbiters_take_none_within_a_step) {
   for (const char* jitter : {"", "uniform=0.3", "tails=2:20"}) {
     SCOPED_TRACE(jitter);
     const Span fixed =
@@ -131,7 +137,7 @@ TEST(Allocations, generated_arbiters_take_none_within_a_step) {
   }
 }
 
-TEST(Allocations, arbiters_made_at_run_time_take_none_within_a_step) {
+TEST_F(Allocations, arbiters_made_at_run_time_take_none_within_a_step) {
   const std::pair<const char*, const char*> dispatches[] = {
       {"1f1b", ""}, {"bf", ""}, {"zb_h2", "ready by fc"}, {"zb_v", "ready by zb_v keeping zb_v"}};
   for (const auto& [schedule, dispatch] : dispatches) {
