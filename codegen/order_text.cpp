@@ -431,7 +431,7 @@ for (int place = kBegin_$order$[rows_.rank()]; place < end; ++place) {
   if (used.contains("microbatches")) arguments += "microbatches, ";
   const std::string indent(sizeof "order_" + name.size(), ' ');
   if (!text.order.streams.empty()) {
-    const char* left = outline.once
+    const char* left = outline.uneven
                            ? "const core::LaneId lane = rows_.lane(op, chunk);\n"
                              "return lane >= 0 && "
                              "order_.has_left(lane, facts().tasks_of(lane, microbatches));"

@@ -106,7 +106,7 @@ Outline outline_of(const Program& program) {
   Outline outline{.program = program,
                   .chunks = 1,
                   .gaps = false,
-                  .once = false,
+                  .uneven = false,
                   .rendezvous = false,
                   .engines = false,
                   .bounded = {},
@@ -123,7 +123,7 @@ Outline outline_of(const Program& program) {
   }
   outline.engines = outline.rendezvous;
   for (const spec::Lane& lane : program.lanes) {
-    outline.once = outline.once || lane.once;
+    outline.uneven = outline.uneven || lane.once || !lane.share.is_all();
     outline.engines = outline.engines || lane.engine != spec::Engine::compute;
   }
   outline.bounded = bounded_of(program);

@@ -39,9 +39,9 @@ struct Bounded {
 // What the program uses, so that nothing else is written.
 struct Outline {
   const spec::Program& program;
-  int chunks = 1;     // the most stages on one rank
-  bool gaps = false;  // some rank lacks an op at some chunk
-  bool once = false;  // some op has one task
+  int chunks = 1;       // the most stages on one rank
+  bool gaps = false;    // some rank lacks an op at some chunk
+  bool uneven = false;  // some lane has not one task for each microbatch
   bool rendezvous = false;
   bool engines = false;  // core::Engines is needed: for a copy engine, or a rendezvous
   std::vector<Bounded> bounded;

@@ -91,6 +91,13 @@ $constants$
          array("core::OpFacts", "kOps", "Name, kind.", wrap(rows, kWidth));
 }
 
+// Of a lane that has not one task for each microbatch.
+std::string tasks_text(const spec::Lane& lane) {
+  if (lane.once) return ", true";
+  if (lane.share.is_all()) return "";
+  return fmt::format(", false, {{{}, {:#x}}}", lane.share.period, lane.share.remainders);
+}
+
 std::string lane_table(const Program& program) {
   std::vector<std::string> ranks;
   for (int rank = 0; rank < program.ranks; ++rank) {
@@ -104,27 +111,31 @@ std::string lane_table(const Program& program) {
       names += " " + program.lane_name(lane);
       rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}{}}}",
                                  op_constant(program, l.op), l.stage, l.rank, l.chunk,
-                                 name_of(l.engine), l.once ? ", true" : ""));
+                                 name_of(l.engine), tasks_text(l)));
     }
     ranks.push_back(names + "\n" + wrap(rows, kWidth));
   }
   const bool once = std::any_of(program.lanes.begin(), program.lanes.end(),
                                 [](const spec::Lane& lane) { return lane.once; });
-  return array(
-      "core::LaneFacts", "kLanes",
-      once ? "Op, stage, rank, chunk, engine, once (if so)." : "Op, stage, rank, chunk, engine.",
-      lines(ranks));
+  const bool shares = std::any_of(program.lanes.begin(), program.lanes.end(),
+                                  [](const spec::Lane& lane) { return !lane.share.is_all(); });
+  std::string comment = "Op, stage, rank, chunk, engine";
+  if (once || shares) comment += ", once (if so)";
+  if (shares) comment += ", its share: a period, and a bit for each remainder";
+  return array("core::LaneFacts", "kLanes", comment + ".", lines(ranks));
 }
 
 // {0, 6}, and what the edge has beyond that.
-std::string edge_row(const spec::Edge& e) {
+std::string edge_row(const Program& program, const spec::Edge& e) {
   const char* of = e.of == spec::Of::same ? "same" : e.of == spec::Of::all ? "all" : "before";
   std::string text = fmt::format("{{{}, {}", e.producer, e.consumer);
-  const bool ordered = e.fifo || e.rendezvous;
+  const bool crosses = program.crosses_shares(e);
+  const bool ordered = e.fifo || e.rendezvous || crosses;
   if (ordered || e.inbox >= 0 || e.of != spec::Of::same) text += fmt::format(", core::Of::{}", of);
   if (ordered || e.inbox >= 0) text += fmt::format(", {}", e.inbox);
   if (ordered) text += e.fifo ? ", true" : ", false";
-  if (e.rendezvous) text += ", true";
+  if (e.rendezvous || crosses) text += e.rendezvous ? ", true" : ", false";
+  if (crosses) text += ", true";
   return text + "}";
 }
 
@@ -132,16 +143,21 @@ std::string edge_table(const Program& program) {
   std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
   for (const spec::Edge& e : program.edges) {
     ranks[static_cast<std::size_t>(Program::at(program.lanes, e.consumer).rank)].push_back(
-        edge_row(e));
+        edge_row(program, e));
   }
+  const bool crosses = std::any_of(program.edges.begin(), program.edges.end(),
+                                   [&](const spec::Edge& e) { return program.crosses_shares(e); });
   const bool plain =
-      std::all_of(program.edges.begin(), program.edges.end(), [](const spec::Edge& e) {
+      !crosses && std::all_of(program.edges.begin(), program.edges.end(), [](const spec::Edge& e) {
         return e.of == spec::Of::same && e.inbox < 0 && !e.fifo && !e.rendezvous;
       });
   return array("core::EdgeFacts", "kEdges",
-               plain ? "The producer's lane, the consumer's; by the consumer's rank."
-                     : "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
-                       "rendezvous);\n// by the consumer's rank.",
+               plain     ? "The producer's lane, the consumer's; by the consumer's rank."
+               : crosses ? "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
+                           "rendezvous,\n// whether they have different shares); by the consumer's "
+                           "rank."
+                         : "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
+                           "rendezvous);\n// by the consumer's rank.",
                grouped(ranks));
 }
 

@@ -34,6 +34,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
   }
   starts_.reserve(engines_.size());
   holds_.reserve(engines_.size());
+  tasks_.assign(at(lanes_), 0);
   first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
@@ -83,8 +84,9 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   microbatches_ = microbatches;
   finished_ = 0;
   expected_ = 0;
-  for (LaneId lane = first_lane_; lane < first_lane_ + lanes_; ++lane) {
-    expected_ += facts_.tasks_of(lane, microbatches);
+  for (int i = 0; i < lanes_; ++i) {
+    tasks_[at(i)] = facts_.tasks_of(first_lane_ + i, microbatches);
+    expected_ += tasks_[at(i)];
   }
   progress_.assign(at(lanes_) * at(microbatches), Progress::waiting);
   links_.begin_step(microbatches);
@@ -130,7 +132,9 @@ Status Executor::unexpected(const Early& incoming) const {
   const EdgeFacts& e = facts_.edges[at(message.edge)];
   const int wanted = facts_.needed_by(message.edge, message.microbatch, microbatches_);
   const std::string name = task_name(facts_, {e.producer, message.microbatch});
-  const std::string whole = name + " at " + task_name(facts_, {e.consumer, wanted}) + what;
+  const std::string taker =
+      wanted < 0 ? lane_name(facts_, e.consumer) : task_name(facts_, {e.consumer, wanted});
+  const std::string whole = name + " at " + taker + what;
   if (incoming.step != step_) {
     return invalid(whole + " for step " + std::to_string(incoming.step));
   }
@@ -331,7 +335,7 @@ std::string Executor::counters() const {
   for (int i = 0; i < std::min(lanes_, kMost); ++i) {
     const auto first =
         progress_.begin() + static_cast<std::ptrdiff_t>(index(Task{first_lane_ + i, 0}));
-    const int tasks = facts_.tasks_of(first_lane_ + i, microbatches_);
+    const int tasks = tasks_[at(i)];
     const auto waiting = std::count(first, first + tasks, Progress::waiting);
     const auto ended = std::count(first, first + tasks, Progress::done);
     text += (i == 0 ? " " : ", ") + lane_name(facts_, first_lane_ + i) + " started " +
@@ -350,7 +354,7 @@ std::string Executor::counters() const {
 
 bool Executor::is_ours(Task task) const {
   return task.lane >= first_lane_ && task.lane < first_lane_ + lanes_ && task.microbatch >= 0 &&
-         task.microbatch < facts_.tasks_of(task.lane, microbatches_);
+         task.microbatch < tasks_[at(task.lane - first_lane_)];
 }
 
 std::size_t Executor::index(Task task) const {

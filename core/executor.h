@@ -123,6 +123,7 @@ class Executor {
   EdgeId first_edge_ = 0;
   Status failure_;
   Links links_;
+  std::vector<int> tasks_;                // per own lane: how many, this step
   std::vector<Progress> progress_;        // per own lane and microbatch
   std::vector<EdgeId> first_need_;        // per own lane, and one past the last
   std::vector<LaneId> local_;             // per own edge: its producer, -1 if of another rank

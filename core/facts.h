@@ -11,12 +11,13 @@
 #include <span>
 #include <string_view>
 
+#include "core/share.h"
 #include "core/task.h"
 
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 3;
+inline constexpr int kCoreVersion = 4;
 
 struct OpFacts {
   std::string_view name;
@@ -30,6 +31,7 @@ struct LaneFacts {
   int chunk;  // the stage's position among its rank's stages
   Engine engine;
   bool once = false;  // one task, of microbatch 0, whatever the number of microbatches
+  Share share = {};   // which microbatches it has
 };
 
 // Which tasks of the producer a task needs: that of its microbatch, that of the one before
@@ -45,7 +47,16 @@ struct EdgeFacts {
   int inbox = -1;           // index into inboxes; -1: a slot for each message
   bool fifo = false;        // handed over in the order in which the producer ended
   bool rendezvous = false;  // taken when its consumer is the next in its rank's order
+  // Its lanes number the tasks that belong together differently, by their shares.
+  bool crosses_shares = false;
 };
+
+// What that is of an edge between such lanes.
+[[nodiscard]] constexpr bool cross_shares(const LaneFacts& producer, const LaneFacts& consumer,
+                                          Of of) {
+  if (of == Of::all) return false;
+  return producer.share != consumer.share || (of == Of::before && !producer.share.is_all());
+}
 
 // Slots at a receiver: of one edge (then `channel` is empty), or of a channel's instance, which
 // edges share.
@@ -122,12 +133,22 @@ struct ProgramFacts {
   }
   // How many tasks a lane has.
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {
-    return lanes[static_cast<std::size_t>(lane)].once ? 1 : microbatches;
+    const LaneFacts& l = lanes[static_cast<std::size_t>(lane)];
+    if (!l.share.is_all()) [[unlikely]]
+      return tasks_of_share(l, microbatches);
+    return l.once ? 1 : microbatches;
+  }
+  // Which microbatch of the step the task is of; a lane's tasks are numbered 0, 1, ….
+  [[nodiscard]] constexpr int microbatch_of(Task task) const {
+    const Share& share = lanes[static_cast<std::size_t>(task.lane)].share;
+    return share.is_all() ? task.microbatch : share.microbatch(task.microbatch);
   }
   // The producer's microbatches that the consumer's task of `microbatch` needs.
   [[nodiscard]] constexpr MicrobatchSpan needed(EdgeId edge, int microbatch,
                                                 int microbatches) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
+    if (e.crosses_shares) [[unlikely]]
+      return needed_across(e, microbatch);
     if (e.of == Of::all) return {0, tasks_of(e.producer, microbatches)};
     if (e.of == Of::same) return {microbatch, microbatch + 1};
     return {microbatch > 0 ? microbatch - 1 : 0, microbatch};
@@ -135,7 +156,9 @@ struct ProgramFacts {
   // The first microbatch of the consumer that needs the producer's task of `microbatch`; -1: none.
   [[nodiscard]] constexpr int needed_by(EdgeId edge, int microbatch, int microbatches) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
-    if (e.of == Of::all) return 0;
+    if (e.crosses_shares) [[unlikely]]
+      return needed_by_across(e, microbatch, microbatches);
+    if (e.of == Of::all) return tasks_of(e.consumer, microbatches) > 0 ? 0 : -1;
     if (e.of == Of::same) return microbatch;
     return microbatch + 1 < microbatches ? microbatch + 1 : -1;
   }
@@ -149,6 +172,12 @@ struct ProgramFacts {
     return microbatches >= min_microbatches &&
            (max_microbatches == 0 || microbatches <= max_microbatches);
   }
+
+ private:
+  // Of shares: apart, so that the others stay short.
+  [[nodiscard]] static int tasks_of_share(const LaneFacts& lane, int microbatches);
+  [[nodiscard]] MicrobatchSpan needed_across(const EdgeFacts& e, int microbatch) const;
+  [[nodiscard]] int needed_by_across(const EdgeFacts& e, int microbatch, int microbatches) const;
 };
 
 }  // namespace ripeline::core

@@ -37,6 +37,9 @@ Patience::Patience(const ProgramFacts& facts, int rank, const PatienceRules& rul
   std::int32_t rows = 0;
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const EdgeFacts& e = facts.edges[i];
+    // Between lanes that number microbatches differently nothing is said: what is said is of the
+    // consumer's next ones.
+    if (e.crosses_shares) continue;
     const bool crosses = facts.crosses_ranks(static_cast<EdgeId>(i));
     if (is_own(e.consumer) && crosses) {
       lane(e.consumer).in.push_back(static_cast<EdgeId>(i));
@@ -87,6 +90,7 @@ void Patience::settle(Lane& lane, std::int32_t microbatch) {
 
 void Patience::arrived(Message message, Time now) {
   rows_.arrived(message);
+  if (place_[at(message.edge)] < 0) return;
   Lane& l = lane(facts_.edges[at(message.edge)].consumer);
   const Time said = due(message);
   if (rules_.learns && said != kUnknown && said != kArrived) l.late.add(now - said);
@@ -100,6 +104,7 @@ void Patience::noticed(const Notice& notice, Time now) {
     taken_[at(edge)] = std::max(taken_[at(edge)], notice.count);
     return;
   }
+  if (place_[at(edge)] < 0) return;
   Time& time = due(notice.message);
   if (time == kArrived) return;
   if (notice.kind == Notice::Kind::withdrawn || notice.in > kLongest) {

@@ -8,7 +8,7 @@ std::string lane_name(const ProgramFacts& facts, LaneId lane) {
 }
 
 std::string task_name(const ProgramFacts& facts, Task task) {
-  return lane_name(facts, task.lane) + std::to_string(task.microbatch);
+  return lane_name(facts, task.lane) + std::to_string(facts.microbatch_of(task));
 }
 
 std::string pool_name(const ProgramFacts& facts, int pool) {

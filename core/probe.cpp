@@ -182,11 +182,12 @@ std::string facts_text(const ProgramFacts& facts) {
     text += "op " + std::string(o.name) + line("", static_cast<int>(o.kind));
   }
   for (const LaneFacts& l : facts.lanes) {
-    text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine), l.once);
+    text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine), l.once,
+                 l.share.period, l.share.remainders);
   }
   for (const EdgeFacts& e : facts.edges) {
-    text +=
-        line("edge", e.producer, e.consumer, static_cast<int>(e.of), e.inbox, e.fifo, e.rendezvous);
+    text += line("edge", e.producer, e.consumer, static_cast<int>(e.of), e.inbox, e.fifo,
+                 e.rendezvous, e.crosses_shares);
   }
   for (const InboxFacts& i : facts.inboxes) {
     text += "inbox '" + std::string(i.channel) + "'" + line("", i.rank, i.stage, i.slots);

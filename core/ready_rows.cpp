@@ -33,7 +33,7 @@ ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::span<const int> s
     if (e.consumer < first_lane_ || e.consumer >= end_lane_) continue;
     const auto edge = static_cast<EdgeId>(i);
     Needs& needs = needs_[at(e.consumer - first_lane_)];
-    if (e.of == Of::same) {
+    if (e.of == Of::same && !e.crosses_shares) {
       ++needs.same;
     } else {
       needs.other.push_back(edge);
@@ -78,7 +78,13 @@ void ReadyRows::finished(Task task) {
 
 void ReadyRows::here(EdgeId edge, int microbatch) {
   const EdgeFacts& e = facts_.edges[at(edge)];
-  if (e.of == Of::same) return meet(e.consumer, microbatch);
+  if (e.of == Of::same && !e.crosses_shares) [[likely]]
+    return meet(e.consumer, microbatch);
+  here_otherwise(edge, microbatch);
+}
+
+void ReadyRows::here_otherwise(EdgeId edge, int microbatch) {
+  const EdgeFacts& e = facts_.edges[at(edge)];
   const int first = facts_.needed_by(edge, microbatch, microbatches_);
   if (first < 0) return;
   const int last = e.of == Of::all ? facts_.tasks_of(e.consumer, microbatches_) : first + 1;

@@ -65,6 +65,7 @@ class ReadyRows {
 
   // The task of the edge's producer is here.
   void here(EdgeId edge, int microbatch);
+  void here_otherwise(EdgeId edge, int microbatch);
   void meet(LaneId lane, int microbatch);
   [[nodiscard]] bool is_sequential(LaneId lane) const {
     return sequential_[static_cast<std::size_t>(lane - first_lane_)] != 0;

@@ -17,14 +17,16 @@ using LaneId = std::int32_t;
 // A need of one lane on another; an index into ProgramFacts::edges.
 using EdgeId = std::int32_t;
 
-// One execution of a lane. Written as PyTorch does: stage, op, microbatch, `2F0`.
+// One execution of a lane. Written as PyTorch does: stage, op, microbatch, `2F0`. Of a lane that
+// has some microbatches only, `microbatch` counts those: ProgramFacts::microbatch_of says which it
+// is.
 struct Task {
   LaneId lane = -1;
   std::int32_t microbatch = -1;
   bool operator==(const Task&) const = default;
 };
 
-// What a finished task sends over an edge that crosses ranks.
+// What a finished task sends over an edge that crosses ranks. Its microbatch is its producer's.
 struct Message {
   EdgeId edge = -1;
   std::int32_t microbatch = -1;

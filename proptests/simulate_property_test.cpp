@@ -24,7 +24,7 @@ using core::Time;
 spec::Program random_program(std::uint64_t seed, int most_ranks = 3) {
   testing_support::RandomProgramOptions options;
   options.max_ranks = most_ranks;
-  options.links = options.once = options.before = options.engines = true;
+  options.links = options.once = options.before = options.engines = options.shares = true;
   options.keeping = true;
   const std::string text = testing_support::random_program_text(seed, options);
   RC_LOG(text);

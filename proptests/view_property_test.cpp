@@ -28,7 +28,7 @@ struct Ran {
 Ran random_run() {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 3;
-  options.links = options.once = options.before = options.engines = true;
+  options.links = options.once = options.before = options.engines = options.shares = true;
   options.keeping = true;
   const std::string text = testing_support::random_program_text(any_seed(), options);
   RC_LOG(text);

@@ -178,7 +178,8 @@ Time DelayPlan::compute(const core::ProgramFacts& facts, std::int64_t step, core
   const auto found = compute_.find(facts.ops[static_cast<std::size_t>(lane.op)].name);
   if (found == compute_.end()) return Time{0};
   // By stage and op, not by lane: lanes are numbered differently in programs that are compared.
-  const double u = uniform(seed_, Draw::jitter, step, lane.stage * 64 + lane.op, task.microbatch);
+  const double u =
+      uniform(seed_, Draw::jitter, step, lane.stage * 64 + lane.op, facts.microbatch_of(task));
   return Time(static_cast<Time::rep>(static_cast<double>(found->second.count()) *
                                      (1 + jitter_ * (2 * u - 1))));
 }
@@ -190,7 +191,8 @@ Time DelayPlan::message(const core::ProgramFacts& facts, std::int64_t step,
   const core::LaneFacts& to = facts.lanes[static_cast<std::size_t>(edge.consumer)];
   const std::int64_t what =
       ((static_cast<std::int64_t>(from.stage) * 64 + from.op) << 32) + to.stage * 64 + to.op;
-  const bool is_rare = uniform(seed_, Draw::rare, step, what, message.microbatch) < rare_share_;
+  const int microbatch = facts.microbatch_of({edge.producer, message.microbatch});
+  const bool is_rare = uniform(seed_, Draw::rare, step, what, microbatch) < rare_share_;
   return message_ + (is_rare ? rare_ : Time{0});
 }
 

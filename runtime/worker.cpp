@@ -191,8 +191,11 @@ void Worker::take_inputs(core::Task task) {
     const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(from.op)];
     const core::MicrobatchSpan needed = facts_.needed(id, task.microbatch, microbatches_);
     for (int m = needed.first; m < needed.last; ++m) {
-      Input input{
-          .op = op.name, .kind = op.kind, .stage = from.stage, .microbatch = m, .payload = {}};
+      Input input{.op = op.name,
+                  .kind = op.kind,
+                  .stage = from.stage,
+                  .microbatch = facts_.microbatch_of({edge.producer, m}),
+                  .payload = {}};
       const auto found = mailbox_.find({executor_.step(), id, m});
       if (found != mailbox_.end()) {
         // What all tasks of a lane need stays for the last of them.
@@ -219,7 +222,7 @@ Status Worker::run_task(core::Task task, StepReport& report) {
                       .kind = op.kind,
                       .stage = lane.stage,
                       .stages = facts_.stages,
-                      .microbatch = task.microbatch,
+                      .microbatch = facts_.microbatch_of(task),
                       .microbatches = microbatches_,
                       .step = executor_.step(),
                       .task = task,

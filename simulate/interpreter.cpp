@@ -79,14 +79,21 @@ core::OwnedFacts facts_of(const spec::Program& program,
   std::vector<core::UseFacts> uses;
   for (std::size_t i = 0; i < program.lanes.size(); ++i) {
     const spec::Lane& l = program.lanes[i];
-    lanes.push_back({l.op, l.stage, l.rank, l.chunk, to_core(l.engine), l.once});
+    lanes.push_back({l.op,
+                     l.stage,
+                     l.rank,
+                     l.chunk,
+                     to_core(l.engine),
+                     l.once,
+                     {l.share.period, l.share.remainders}});
     for (const spec::Use& use : spec::uses_of(l)) {
       uses.push_back({static_cast<int>(i), use.pool, use.acquires, use.releases, use.leaving});
     }
   }
   std::vector<core::EdgeFacts> edges;
   for (const spec::Edge& e : program.edges) {
-    edges.push_back({e.producer, e.consumer, to_core(e.of), e.inbox, e.fifo, e.rendezvous});
+    edges.push_back({e.producer, e.consumer, to_core(e.of), e.inbox, e.fifo, e.rendezvous,
+                     program.crosses_shares(e)});
   }
   std::vector<core::InboxFacts> inboxes;
   for (const spec::Inbox& inbox : program.inboxes) {

@@ -229,7 +229,7 @@ std::string tasks_csv(const Reported& r) {
     const core::LaneFacts& lane = r.facts.lanes[at(e.task.lane)];
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n",
                    core::task_name(r.facts, e.task), r.facts.ops[at(lane.op)].name, lane.stage,
-                   e.task.microbatch, lane.rank, static_cast<int>(lane.engine),
+                   r.facts.microbatch_of(e.task), lane.rank, static_cast<int>(lane.engine),
                    in_units(r, e.start), in_units(r, e.end));
   }
   return text;

@@ -134,8 +134,9 @@ void Timing::set_order(const Program& program, int microbatches) {
   std::vector<std::int64_t> costs(at(microbatches));
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
     if (Program::at(program.lanes, lane).once) continue;
-    for (int m = 0; m < microbatches; ++m) {
-      const auto known = static_cast<double>(mean({lane, m}).count()) * known_[at(m)];
+    for (int k = 0; k < program.tasks_of(lane, microbatches); ++k) {
+      const int m = program.microbatch_of(lane, k);
+      const auto known = static_cast<double>(mean({lane, k}).count()) * known_[at(m)];
       costs[at(m)] += std::llround(known);
     }
   }
@@ -150,7 +151,7 @@ void Timing::set_costs(int microbatches) {
     if (!has_inputs_ && lane.means.empty()) continue;
     costs_.varying.resize(lanes_.size());
     std::vector<core::Time>& means = costs_.varying[at(id)];
-    const int tasks = lane.means.empty() ? microbatches : static_cast<int>(lane.means.size());
+    const int tasks = lane.once ? 1 : lane.share.below(microbatches);
     for (int m = 0; m < tasks; ++m) {
       const auto exact = static_cast<double>(mean({id, m}).count());
       means.push_back(core::Time{std::llround(exact * known_[input_of({id, m})])});
@@ -168,10 +169,11 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
   lane.what = task_key(program, id);
   lane.mean = value_of(l.cost);
   lane.once = l.once;
+  lane.share = l.share;
   if (const auto slow = options_.jitter.slow.find(l.rank); slow != options_.jitter.slow.end()) {
     lane.slow = slow->second;
   }
-  const int tasks = program.tasks_of(id, microbatches);
+  const int inputs = l.once ? 1 : microbatches;
   if (options_.profile) {
     int best = -1;
     const std::string& op = Program::at(program.ops, l.op).name;
@@ -179,8 +181,8 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
       if (task.op != op || task.stage.value_or(l.stage) != l.stage) continue;
       const int says = task.stage ? 1 : 0;
       if (task.microbatch) {
-        if (*task.microbatch >= tasks) continue;
-        if (lane.means.empty()) lane.means.assign(at(tasks), -1);
+        if (*task.microbatch >= inputs) continue;
+        if (lane.means.empty()) lane.means.assign(at(inputs), -1);
         lane.means[at(*task.microbatch)] = task.mean;
       } else if (says >= best) {
         best = says;
@@ -200,6 +202,7 @@ void Timing::set_edge(const Program& program, int id) {
   const spec::Edge& e = Program::at(program.edges, id);
   if (!program.crosses_ranks(e)) return;
   Edge& edge = edges_[at(id)];
+  edge.producer = e.producer;
   edge.what = core::draw_bits(task_key(program, e.producer), {task_key(program, e.consumer)});
   double rate = 0;
   double bytes = 0;
@@ -235,6 +238,11 @@ void Timing::set_edge(const Program& program, int id) {
   draws_ = draws_ || edge.cv > 0;
 }
 
+std::size_t Timing::input_of(core::Task task) const {
+  const Lane& lane = lanes_[at(task.lane)];
+  return lane.once ? 0 : at(input(lane.share.microbatch(task.microbatch)));
+}
+
 core::Time Timing::mean(core::Task task) const {
   const Lane& lane = lanes_[at(task.lane)];
   if (lane.means.empty() && !has_inputs_) return lane.fixed;
@@ -258,7 +266,7 @@ core::Time Timing::task(core::Task task) const {
 core::Time Timing::latency(core::Message message) const {
   const Edge& edge = edges_[at(message.edge)];
   if (!draws_) return edge.fixed;
-  const auto input = static_cast<std::uint64_t>(this->input(message.microbatch));
+  const auto input = static_cast<std::uint64_t>(input_of({edge.producer, message.microbatch}));
   const Drawn drawn{options_.seed, edge.what, input};
   return time(edge.latency * spread_factor(edge.cv, drawn) + message_delay(options_.jitter, drawn));
 }

@@ -79,11 +79,13 @@ class Timing {
     double cv = 0;
     double slow = 1;  // of its rank
     bool once = false;
+    spec::Share share;
     std::uint64_t what = 0;
     std::vector<double> means;  // per input; empty: all the same
     core::Time fixed{0};        // without anything drawn
   };
   struct Edge {
+    core::LaneId producer = -1;
     double latency = 0;
     double cv = 0;
     core::Time transfer{0};
@@ -97,11 +99,7 @@ class Timing {
   void set_edge(const spec::Program& program, int edge);
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
-  [[nodiscard]] std::size_t input_of(core::Task task) const {
-    return lanes_[static_cast<std::size_t>(task.lane)].once
-               ? 0
-               : static_cast<std::size_t>(input(task.microbatch));
-  }
+  [[nodiscard]] std::size_t input_of(core::Task task) const;
   [[nodiscard]] core::Time time(double units) const;
 
   TimingOptions options_;

@@ -139,7 +139,7 @@ class RankWalk {
     if (state.messages[at] == Machine::MessageState::arrived) return false;
     return std::all_of(incoming.behind.begin(), incoming.behind.end(), [&](int lane) {
       const int last = program_.tasks_of(lane, microbatches_) - 1;
-      return task(state, lane, std::min(m, last)) == Machine::TaskState::ended;
+      return last < 0 || task(state, lane, std::min(m, last)) == Machine::TaskState::ended;
     });
   }
 

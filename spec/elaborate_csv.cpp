@@ -57,7 +57,16 @@ class CsvOrder {
       return;
     }
     const int lane = lane_of(action, cell, rank);
-    if (lane >= 0) order_.rows.back().push_back({lane, action.microbatch});
+    if (lane < 0) return;
+    const Share& share = Program::at(work_.program.lanes, lane).share;
+    if (!share.has(action.microbatch)) {
+      error("csv-not-its-share",
+            placed(cell.row, cell.column,
+                   fmt::format("stage {} has no {}", action.stage, to_string(action))),
+            "its `on m where` leaves this microbatch out");
+      return;
+    }
+    order_.rows.back().push_back({lane, share.below(action.microbatch)});
   }
 
   int lane_of(const Action& action, const ActionCell& cell, int rank) {
@@ -100,10 +109,12 @@ class CsvOrder {
   void check_count() {
     int count = 0;
     for (const auto& row : order_.rows) {
-      for (const OrderTask& task : row) count = std::max(count, task.microbatch + 1);
+      for (const OrderTask& task : row) {
+        count = std::max(count, work_.program.microbatch_of(task.lane, task.microbatch) + 1);
+      }
     }
     const MicrobatchRange& range = work_.program.microbatches;
-    if (range.min == count && range.max == count) return;
+    if (range.min == range.max && count > 0 && is_alike(count, range.min)) return;
     error("csv-other-count",
           count == 0 ? fmt::format("'{}' lists no task", *order_.file)
                      : fmt::format("'{}' is for {} microbatch{}, and the program is not for this "
@@ -112,6 +123,15 @@ class CsvOrder {
           count == 0
               ? "a file lists every task of each rank"
               : fmt::format("write `microbatches {};` or give -D microbatches={}", count, count));
+  }
+
+  // Whether each lane has the same tasks with either number of microbatches.
+  bool is_alike(int count, int other) const {
+    const int lanes = static_cast<int>(work_.program.lanes.size());
+    for (int lane = 0; lane < lanes; ++lane) {
+      if (work_.program.tasks_of(lane, count) != work_.program.tasks_of(lane, other)) return false;
+    }
+    return true;
   }
 
   std::string placed(int row, int column, const std::string& message) const {

@@ -75,6 +75,8 @@ struct Work {
 
   // Known once the stages are placed.
   std::vector<std::vector<int>> rank_stages = {};  // of each rank, its stages by chunk
+  // Known once there are lanes: after so many microbatches all shares repeat together.
+  int share_period = 1;
   // Known once there are pools: per resource, the first of its pools, which stand in order of stage
   // or rank.
   std::vector<int> first_pool = {};
@@ -127,6 +129,9 @@ void check_names(Work& work);
 void place_stages(Work& work);
 // elaborate_ops.cpp: ops, lanes and edges; no cycle among needs.
 void make_lanes(Work& work);
+// elaborate_share.cpp: what microbatches an op's lane has; nothing: none, perhaps after an error.
+[[nodiscard]] std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& values,
+                                            const std::string& where);
 // elaborate_pools.cpp: resources, what lanes acquire and release.
 void make_pools(Work& work);
 // elaborate_orders.cpp: orders, hints, dispatch, assertions.

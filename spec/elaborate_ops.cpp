@@ -148,7 +148,6 @@ void make_ops(Work& work) {
   for (const auto& item : work.ops) {
     const ast::Op& op = *item.node;
     const OpKind kind = kind_of(op);
-    if (op.microbatch_filter) work.unsupported("on m where", op.microbatch_filter->span);
     work.program.ops.push_back(
         {op.name.text, kind, op.sequential, op.once, engine_of(work, op), op.name.span});
     check_clauses(work, op);
@@ -196,6 +195,8 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
     const auto present = value_of(work, *written.when, values, where);
     if (!present || present->numerator == 0) return;
   }
+  const auto share = share_of(work, written, values, where);
+  if (!share) return;
   const Stage& placed = Program::at(work.program.stages, stage);
   const Op& known = Program::at(work.program.ops, op);
   Lane lane;
@@ -205,6 +206,7 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
   lane.chunk = placed.chunk;
   lane.sequential = known.sequential;
   lane.once = known.once;
+  lane.share = *share;
   lane.collectives = collectives_of(work, written, values, where);
   lane.engine = known.engine;
   lane.cost = cost_of(work, written, values, where);
@@ -227,8 +229,8 @@ bool add_lanes(Work& work) {
     }
   }
   if (work.program.lanes.empty() && !work.failed()) {
-    work.error("no-tasks", "no op exists at any stage", "every op's `when` is false everywhere",
-               work.pipeline.name.span);
+    work.error("no-tasks", "no op exists at any stage",
+               "every op's `when`, or `on m where`, is false everywhere", work.pipeline.name.span);
   }
   return !work.failed();
 }
@@ -309,7 +311,7 @@ void add_edges(Work& work, Inboxes& inboxes, int consumer, const ast::NeededOp& 
       work.error("need-no-such-lane",
                  fmt::format("{} needs {}, but stage {} has no {}", program.lane_name(consumer),
                              need.op.text, target, need.op.text),
-                 "its `when` is false there", need.span);
+                 "its `when`, or `on m where`, is false there", need.span);
       continue;
     }
     const int edge = static_cast<int>(program.edges.size());
@@ -450,13 +452,22 @@ void check_cycles(Work& work) {
     if (best.empty() || cycle.size() < best.size()) best = cycle;
   }
   if (best.empty()) return;
+  // Where lanes have different microbatches, no task need be on the cycle.
+  const bool crosses = std::any_of(best.begin(), best.end(), [&](int edge) {
+    return program.crosses_shares(Program::at(program.edges, edge));
+  });
+  const auto name = [&](int lane) {
+    return crosses ? program.lane_name(lane) : program.task_name(lane, 0);
+  };
   Names names;
   for (const int edge : best) {
     const Edge& e = Program::at(program.edges, edge);
-    if (names.empty()) names.push_back(program.task_name(e.consumer, 0));
-    names.push_back(program.task_name(e.producer, 0));
+    if (names.empty()) names.push_back(name(e.consumer));
+    names.push_back(name(e.producer));
   }
-  work.error("needs-cycle", fmt::format("tasks need each other: {}", fmt::join(names, " needs ")),
+  work.error("needs-cycle",
+             fmt::format("{} need each other: {}", crosses ? "ops at stages" : "tasks",
+                         fmt::join(names, " needs ")),
              "one of these needs must go", Program::at(program.edges, best.front()).span);
 }
 

@@ -134,12 +134,22 @@ std::int64_t released(const Lane& lane, int pool) {
 // Which lanes of a stage must end before another of its lanes.
 class StageOrder {
  public:
-  explicit StageOrder(const Program& program)
-      : program_(program), depth_(depths(program)), seen_(program.lanes.size(), 0) {}
+  StageOrder(const Program& program, int share_period)
+      : program_(program),
+        share_period_(share_period),
+        depth_(depths(program)),
+        seen_(program.lanes.size(), 0) {}
 
-  // Those of `wanted` that `lane` needs, and itself. The search goes breadth first and stops when
-  // all that can be found are: they are near, as a rule.
-  std::vector<int> needed(int lane, const std::vector<int>& wanted) {
+  // Microbatches from here on are as those before: what lanes have of them repeats.
+  [[nodiscard]] int share_period() const { return share_period_; }
+  [[nodiscard]] bool has(int lane, int microbatch) const {
+    const Lane& l = Program::at(program_.lanes, lane);
+    return l.once || l.share.has(microbatch);
+  }
+
+  // Those of `wanted` that `lane` needs for the microbatch, and itself. The search goes breadth
+  // first and stops when all that can be found are: they are near, as a rule.
+  std::vector<int> needed(int lane, int microbatch, const std::vector<int>& wanted) {
     ++search_;
     const auto most = 1 + std::count_if(wanted.begin(), wanted.end(), [&](int other) {
                         return Program::at(depth_, other) < Program::at(depth_, lane);
@@ -150,7 +160,7 @@ class StageOrder {
       for (const int edge : Program::at(program_.lanes, queue[i]).edges) {
         const Edge& e = Program::at(program_.edges, edge);
         const int producer = e.producer;
-        if (e.of == Of::before) continue;
+        if (e.of == Of::before || !has(producer, microbatch)) continue;
         int& seen = seen_[static_cast<std::size_t>(producer)];
         if (seen == search_) continue;
         seen = search_;
@@ -190,6 +200,7 @@ class StageOrder {
   }
 
   const Program& program_;
+  int share_period_;
   std::vector<int> depth_;  // a lane needs only lanes of less depth
   std::vector<int> seen_;   // per lane: the last search that came by
   int search_ = 0;
@@ -201,12 +212,14 @@ struct StageUse {
   std::vector<int> releasing;  // of these, those that release
 };
 
-// Whether some of the releasing lanes can all have ended when less was acquired than they release.
-bool may_release_too_much(const Program& program, StageOrder& order, const StageUse& use,
-                          int pool) {
+// Whether some of the releasing lanes can all have ended when less was acquired for the microbatch
+// than they release.
+bool may_release_too_much(const Program& program, StageOrder& order, const StageUse& use, int pool,
+                          int microbatch) {
   std::vector<std::vector<int>> needed;
   for (const int lane : use.releasing) {
-    needed.push_back(order.needed(lane, use.all));
+    if (!order.has(lane, microbatch)) continue;
+    needed.push_back(order.needed(lane, microbatch, use.all));
     // What was acquired once is not there for each microbatch.
     if (Program::at(program.lanes, lane).once) continue;
     std::erase_if(needed.back(), [&](int other) {
@@ -214,9 +227,9 @@ bool may_release_too_much(const Program& program, StageOrder& order, const Stage
       return l.once && acquired(l, pool) > 0;
     });
   }
-  for (std::size_t subset = 1; subset < std::size_t{1} << use.releasing.size(); ++subset) {
+  for (std::size_t subset = 1; subset < std::size_t{1} << needed.size(); ++subset) {
     std::vector<int> ended;
-    for (std::size_t i = 0; i < use.releasing.size(); ++i) {
+    for (std::size_t i = 0; i < needed.size(); ++i) {
       if ((subset >> i & 1U) != 0) ended.insert(ended.end(), needed[i].begin(), needed[i].end());
     }
     std::sort(ended.begin(), ended.end());
@@ -254,18 +267,26 @@ void check_use(Work& work, StageOrder& order, const StageUse& use, int pool) {
         "too-many-releases",
         fmt::format("more than {} ops release '{}' at stage {}", kMostReleasing, name, last.stage),
         "release it in fewer ops", span);
-  } else if (may_release_too_much(program, order, use, pool)) {
+    return;
+  }
+  for (int m = 0; m < order.share_period(); ++m) {
+    if (!may_release_too_much(program, order, use, pool, m)) continue;
+    const int named = *std::find_if(use.releasing.rbegin(), use.releasing.rend(),
+                                    [&](int lane) { return order.has(lane, m); });
+    const bool once = Program::at(program.lanes, named).once;
     work.error(
         "release-not-acquired",
-        fmt::format("{} may release '{}' before stage {} has acquired that much for the microbatch",
-                    program.task_name(use.releasing.back(), 0), name, last.stage),
+        fmt::format(
+            "{}{} may release '{}' before stage {} has acquired that much for the microbatch",
+            program.lane_name(named), once ? 0 : m, name, last.stage),
         "an op may release what it, or an op that it needs, acquires at the same stage", span);
+    return;
   }
 }
 
 void check_releases(Work& work) {
   const std::vector<Lane>& lanes = work.program.lanes;
-  StageOrder order(work.program);
+  StageOrder order(work.program, work.share_period);
   for (std::size_t begin = 0, end = 0; begin < lanes.size(); begin = end) {
     std::map<int, StageUse> uses;  // by pool; lanes of one stage are neighbours
     for (end = begin; end < lanes.size() && lanes[end].stage == lanes[begin].stage; ++end) {

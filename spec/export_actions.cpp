@@ -63,6 +63,12 @@ Diagnostics problems(const Program& program, int microbatches) {
                             "PyTorch's schedules have one engine", op.span));
       return found;
     }
+    if (!lane.share.is_all()) {
+      found.push_back(wrong("export-where",
+                            fmt::format("op {} runs for some microbatches only", op.name),
+                            "PyTorch's schedules run each op for every microbatch", op.span));
+      return found;
+    }
     if (!there.insert({lane.stage, *kind}).second) {
       found.push_back(wrong("export-op",
                             fmt::format("stage {} has a second {}", lane.stage, name_of(*kind)),

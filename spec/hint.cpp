@@ -58,7 +58,9 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
   if (order.file) {
     bound_ = std::move(tasks).value();
     // A hint may be bad: what is beyond the last microbatch never starts.
-    std::erase_if(bound_, [&](const OrderTask& t) { return t.microbatch >= microbatches; });
+    std::erase_if(bound_, [&](const OrderTask& t) {
+      return t.microbatch >= program.tasks_of(t.lane, microbatches);
+    });
     return;
   }
   for (int i = 0; i < static_cast<int>(tasks.value().size()); ++i) {

@@ -286,7 +286,8 @@ class Expansion {
       return Diagnostic{"order-no-such-lane",
                         fmt::format("stage {} has no {} ({})", stage,
                                     Program::at(program_.ops, step.op).name, where()),
-                        "its `when` is false there; give it a count of 0", step.span};
+                        "its `when`, or `on m where`, is false there; give it a count of 0",
+                        step.span};
     }
     return lane;
   }

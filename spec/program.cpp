@@ -42,6 +42,9 @@ std::string canonical(const Lane& lane) {
                                  lane.chunk, lane.sequential, static_cast<int>(lane.engine),
                                  fmt::join(lane.edges, " "), fmt::join(lane.feeds, " "));
   if (lane.once) text += " once";
+  if (!lane.share.is_all()) {
+    text += fmt::format(" where {}:{:x}", lane.share.period, lane.share.remainders);
+  }
   if (lane.collectives > 0) text += fmt::format(" collectives {}", lane.collectives);
   for (const Acquire& a : lane.acquires) {
     text += fmt::format(" +{}:{},{}", a.pool, a.amount, a.leaving);
@@ -174,7 +177,20 @@ int Program::chunks(int rank) const {
                                         [rank](const Stage& stage) { return stage.rank == rank; }));
 }
 
+bool Program::crosses_shares(const Edge& e) const {
+  const Share& from = at(lanes, e.producer).share;
+  const Share& to = at(lanes, e.consumer).share;
+  if (e.of == Of::all) return false;
+  return from != to || (e.of == Of::before && !from.is_all());
+}
+
 std::pair<int, int> Program::needed(const Edge& e, int microbatch, int count) const {
+  if (crosses_shares(e)) {
+    const int wanted = microbatch_of(e.consumer, microbatch) - (e.of == Of::before ? 1 : 0);
+    const Share& from = at(lanes, e.producer).share;
+    if (wanted < 0) return {0, 0};
+    return {from.below(wanted), from.below(wanted + 1)};
+  }
   switch (e.of) {
     case Of::same:
       return {microbatch, microbatch + 1};
@@ -187,6 +203,11 @@ std::pair<int, int> Program::needed(const Edge& e, int microbatch, int count) co
 }
 
 int Program::needed_by(const Edge& e, int microbatch, int count) const {
+  if (crosses_shares(e)) {
+    const int taker = microbatch_of(e.producer, microbatch) + (e.of == Of::before ? 1 : 0);
+    const Share& to = at(lanes, e.consumer).share;
+    return taker < count && to.has(taker) ? to.below(taker) : -1;
+  }
   switch (e.of) {
     case Of::same:
       return microbatch;
@@ -195,7 +216,7 @@ int Program::needed_by(const Edge& e, int microbatch, int count) const {
     case Of::all:
       break;
   }
-  return 0;
+  return tasks_of(e.consumer, count) > 0 ? 0 : -1;
 }
 
 std::string Program::lane_name(int lane) const {
@@ -204,7 +225,7 @@ std::string Program::lane_name(int lane) const {
 }
 
 std::string Program::task_name(int lane, int microbatch) const {
-  return fmt::format("{}{}", lane_name(lane), microbatch);
+  return fmt::format("{}{}", lane_name(lane), microbatch_of(lane, microbatch));
 }
 
 std::string Program::pool_name(int pool) const {
@@ -255,6 +276,9 @@ std::vector<int> ancestors(const Program& program, int lane) {
       const Edge& e = Program::at(program.edges, edge);
       const int producer = e.producer;
       if (e.of == Of::before || seen[static_cast<std::size_t>(producer)]) continue;
+      // Between shares a task may need nothing, and numbers differ.
+      const Share& share = Program::at(program.lanes, consumer).share;
+      if (Program::at(program.lanes, producer).share != share) continue;
       seen[static_cast<std::size_t>(producer)] = true;
       found.push_back(producer);
       open.push_back(producer);
@@ -276,6 +300,7 @@ std::vector<Unsupported> features_of(const Program& program) {
   for (const Lane& lane : program.lanes) {
     const Op& op = Program::at(program.ops, lane.op);
     add(lane.once, "once", op.span);
+    add(!lane.share.is_all(), "on m where", op.span);
     add(lane.engine == Engine::copy_out, "engine copy_out", op.span);
     add(lane.engine == Engine::copy_in, "engine copy_in", op.span);
   }

@@ -6,9 +6,13 @@
 //
 // The rules, in full:
 //  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
-//    every task of every lane runs exactly once. The lane of a `once` op has one task, 2G0.
+//    every task of every lane runs exactly once. The lane of a `once` op has one task, 2G0; one
+//    `on m where` has those of its share of the microbatches (spec/share.h). Everywhere a lane's
+//    tasks are numbered 0, 1, … in the order of their microbatches, and that number is what is
+//    called a microbatch; only names, costs and data look at which one it is.
 //  * An edge says what a task needs of its producer: the task of the same microbatch, of the one
-//    before (nothing, for the first) or all of them (Of).
+//    before (nothing, for the first) or all of them (Of). What the producer's share leaves out is
+//    not needed.
 //  * A task *may start* when all of these guards hold:
 //      - each edge of its lane is met: what it needs of the producer has ended and, if the edge
 //        crosses ranks, the messages have arrived;
@@ -53,6 +57,7 @@
 #include <vector>
 
 #include "spec/expr.h"
+#include "spec/share.h"
 
 namespace ripeline::spec {
 
@@ -111,6 +116,7 @@ struct Lane {
   int chunk = 0;
   bool sequential = false;
   bool once = false;
+  Share share = {};
   int collectives = 0;  // of its tensor-parallel group, issued by each of its tasks
   Engine engine = Engine::compute;
   Rational cost{1, 1};     // mean, in the program's unit; never part of a verdict or of the hash
@@ -313,8 +319,17 @@ struct Program {
   [[nodiscard]] bool crosses_ranks(const Edge& e) const {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }
+  // Whether the two lanes number the tasks that belong together differently: by their shares.
+  [[nodiscard]] bool crosses_shares(const Edge& e) const;
   // How many tasks a lane has.
-  [[nodiscard]] int tasks_of(int lane, int count) const { return at(lanes, lane).once ? 1 : count; }
+  [[nodiscard]] int tasks_of(int lane, int count) const {
+    const Lane& l = at(lanes, lane);
+    return l.once ? 1 : l.share.below(count);
+  }
+  // Which microbatch the task of that number is of.
+  [[nodiscard]] int microbatch_of(int lane, int task) const {
+    return at(lanes, lane).share.microbatch(task);
+  }
   // The producer's microbatches [first, last) that the consumer's task of `microbatch` needs.
   [[nodiscard]] std::pair<int, int> needed(const Edge& e, int microbatch, int count) const;
   // The first microbatch of the consumer that needs the producer's task of `microbatch`, or -1.
@@ -345,8 +360,8 @@ struct Use {
 // One for each pool that it takes from or gives to; those it takes from come first, as written.
 [[nodiscard]] std::vector<Use> uses_of(const Lane& lane);
 
-// The lanes whose task of the same microbatch must end before a task of `lane` can start,
-// transitively; without `lane`. Sorted.
+// The lanes of the same share whose task of the same number must end before a task of `lane` can
+// start, by way of such lanes; without `lane`. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
 
 // What the program uses beyond tasks of one microbatch on one engine, with a slot for each message:

@@ -42,6 +42,27 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
 }
 
+// The period, then the remainders.
+json share_of(const core::Share& share) {
+  json row = {share.period};
+  for (int m = 0; m < share.period; ++m) {
+    if (share.has(m)) row.push_back(m);
+  }
+  return row;
+}
+
+core::Share share_of(const json& row) {
+  core::Share share{row.at(0), 0};
+  require(share.period >= 1 && share.period <= core::Share::kLongestPeriod && row.size() > 1,
+          "a lane has no such share");
+  for (std::size_t i = 1; i < row.size(); ++i) {
+    const int m = row[i];
+    require(m >= 0 && m < share.period, "a lane has no such share");
+    share.remainders |= std::uint64_t{1} << m;
+  }
+  return share;
+}
+
 template <class Container>
 void require_index(std::int64_t i, const Container& of, const char* what) {
   require(i >= 0 && static_cast<std::size_t>(i) < of.size(), what);
@@ -100,8 +121,9 @@ std::string About::to_json() const {
     about["ops"].push_back({std::string(op.name), word(kKindWords, op.kind)});
   }
   for (const core::LaneFacts& l : f.lanes) {
-    about["lanes"].push_back(
-        {l.op, l.stage, l.rank, l.chunk, word(kEngineWords, l.engine), l.once});
+    json row = {l.op, l.stage, l.rank, l.chunk, word(kEngineWords, l.engine), l.once};
+    if (!l.share.is_all()) row.push_back(share_of(l.share));
+    about["lanes"].push_back(std::move(row));
   }
   for (const core::EdgeFacts& e : f.edges) {
     about["edges"].push_back(
@@ -131,7 +153,8 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
   }
   for (const json& row : about.at("lanes")) {
     lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),
-                     value_of<core::Engine>(kEngineWords, row.at(4)), row.at(5)});
+                     value_of<core::Engine>(kEngineWords, row.at(4)), row.at(5),
+                     row.size() > 6 ? share_of(row[6]) : core::Share{}});
   }
   for (const json& row : about.at("edges")) {
     edges.push_back({row.at(0), row.at(1), value_of<core::Of>(kOfWords, row.at(2)), row.at(3),
@@ -196,6 +219,10 @@ core::Status About::from_json(const std::string& text, About& about) {
     f.pools = pools;
     f.inboxes = inboxes;
     check(f);
+    for (core::EdgeFacts& e : edges) {
+      e.crosses_shares = core::cross_shares(lanes[static_cast<std::size_t>(e.producer)],
+                                            lanes[static_cast<std::size_t>(e.consumer)], e.of);
+    }
     about = About(f, run_of(j));  // copies what the views point to
     return {};
   } catch (const std::exception& e) {

@@ -71,21 +71,37 @@ void keep(const Fields& f, Record& record) {
   }
 }
 
+// From the microbatch to the number that the lane gives it; false: the lane has no such task.
+bool number(const File& file, core::LaneId lane, std::int32_t& microbatch) {
+  const core::ProgramFacts& facts = file.about.facts();
+  if (microbatch >= file.about.run.microbatches) return false;
+  const core::Share& share = facts.lanes[static_cast<std::size_t>(lane)].share;
+  if (!share.has(microbatch)) return false;
+  microbatch = share.below(microbatch);
+  return true;
+}
+
 // Ids within the program's, so that users may index.
-Status check(const File& file) {
+Status check(File& file) {
   const core::ProgramFacts& facts = file.about.facts();
   const auto lanes = static_cast<core::LaneId>(facts.lanes.size());
   const auto edges = static_cast<core::EdgeId>(facts.edges.size());
-  for (const TaskEvent& e : file.record.tasks) {
-    if (e.task.lane < lanes && e.task.microbatch < file.about.run.microbatches) continue;
+  for (TaskEvent& e : file.record.tasks) {
+    if (e.task.lane < lanes && number(file, e.task.lane, e.task.microbatch)) continue;
     return {StatusCode::invalid, "a task is not of its program"};
   }
-  for (const MessageEvent& e : file.record.messages) {
-    if (e.message.edge < edges && e.message.microbatch < file.about.run.microbatches) continue;
+  for (MessageEvent& e : file.record.messages) {
+    const bool known = e.message.edge < edges;
+    if (known && number(file, facts.edges[static_cast<std::size_t>(e.message.edge)].producer,
+                        e.message.microbatch)) {
+      continue;
+    }
     return {StatusCode::invalid, "a message is not of its program"};
   }
-  for (const IdleEvent& e : file.record.idle) {
-    if (e.rank >= 0 && e.rank < facts.ranks && e.next.lane < lanes) continue;
+  for (IdleEvent& e : file.record.idle) {
+    const bool known = e.rank >= 0 && e.rank < facts.ranks && e.next.lane < lanes;
+    const bool has_next = e.next.lane >= 0 && e.next.microbatch >= 0;
+    if (known && (!has_next || number(file, e.next.lane, e.next.microbatch))) continue;
     return {StatusCode::invalid, "an idle interval is not of its program"};
   }
   return {};

@@ -61,7 +61,7 @@ class Text {
 Text& put_task(Text& text, const core::ProgramFacts& facts, core::Task task) {
   const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(task.lane)];
   return text << std::int64_t{lane.stage} << facts.ops[static_cast<std::size_t>(lane.op)].name
-              << std::int64_t{task.microbatch};
+              << std::int64_t{facts.microbatch_of(task)};
 }
 
 void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& e) {
@@ -75,7 +75,8 @@ void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& 
                                 << static_cast<std::int64_t>(lane.engine) << R"(,"ts":)" << e.start
                                 << R"(,"dur":)" << e.end - e.start << R"(,"args":{"step":)"
                                 << e.step << R"(,"lane":)" << std::int64_t{e.task.lane}
-                                << R"(,"microbatch":)" << std::int64_t{e.task.microbatch} << "}}";
+                                << R"(,"microbatch":)" << std::int64_t{facts.microbatch_of(e.task)}
+                                << "}}";
 }
 
 void append(std::string& out, const core::ProgramFacts& facts, const MessageEvent& e) {
@@ -84,11 +85,13 @@ void append(std::string& out, const core::ProgramFacts& facts, const MessageEven
   Text text(out);
   text.next();
   text << R"({"ph":"i","s":"t","name":")";
-  put_task(text, facts, {edge.producer, e.message.microbatch})
-      << R"( arrives","cat":"message","pid":)" << std::int64_t{to} << R"(,"tid":)"
-      << std::int64_t{kMessages} << R"(,"ts":)" << e.arrived << R"(,"args":{"step":)" << e.step
-      << R"(,"edge":)" << std::int64_t{e.message.edge} << R"(,"microbatch":)"
-      << std::int64_t{e.message.microbatch} << R"(,"sent":)" << e.sent << "}}";
+  const core::Task producer{edge.producer, e.message.microbatch};
+  put_task(text, facts, producer) << R"( arrives","cat":"message","pid":)" << std::int64_t{to}
+                                  << R"(,"tid":)" << std::int64_t{kMessages} << R"(,"ts":)"
+                                  << e.arrived << R"(,"args":{"step":)" << e.step << R"(,"edge":)"
+                                  << std::int64_t{e.message.edge} << R"(,"microbatch":)"
+                                  << std::int64_t{facts.microbatch_of(producer)} << R"(,"sent":)"
+                                  << e.sent << "}}";
 }
 
 void append(std::string& out, const core::ProgramFacts& facts, const IdleEvent& e) {
@@ -102,7 +105,7 @@ void append(std::string& out, const core::ProgramFacts& facts, const IdleEvent& 
        << "\"";
   if (e.next.lane >= 0) {
     text << R"(,"lane":)" << std::int64_t{e.next.lane} << R"(,"microbatch":)"
-         << std::int64_t{e.next.microbatch};
+         << std::int64_t{facts.microbatch_of(e.next)};
   }
   text << "}}";
 }

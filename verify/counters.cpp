@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "verify/shares.h"
+
 namespace ripeline::verify {
 
 using spec::Program;
@@ -36,7 +38,9 @@ Term CounterQueries::term(const Linear& linear) {
         lane < size_of(done_) ? at(done_, lane) : at(arrived_, lane - size_of(done_));
     parts.push_back(factor == 1 ? count : factor * count);
   }
-  if (linear.microbatches != 0) parts.push_back(linear.microbatches * microbatches_);
+  for (const auto& [share, factor] : linear.microbatches) {
+    if (factor != 0) parts.push_back(factor * below(solver_, share, microbatches_));
+  }
   if (linear.constant != 0) parts.push_back(solver_.number(linear.constant));
   return solver_.sum(parts);
 }
@@ -49,8 +53,13 @@ Term CounterQueries::may_start(int lane) {
 
 bool CounterQueries::invariant_is_inductive() {
   for (const Linear& fact : counters_.invariant) {
-    // Before the first task all counts are 0, and the microbatches are at least 1.
-    if (fact.microbatches < 0 || fact.constant + fact.microbatches < 0) return false;
+    // Before the first task all counts are 0, and the microbatches are at least 1; of a share, 0.
+    std::int64_t least = fact.constant;
+    for (const auto& [share, factor] : fact.microbatches) {
+      if (factor < 0) return false;
+      least += factor * share.below(1);
+    }
+    if (least < 0) return false;
   }
   // Only facts that a start can break are asked about. Each lane is a query of its own: together
   // they are slower.
@@ -118,9 +127,7 @@ Term CounterQueries::stuck() {
   return solver_.all_of(parts);
 }
 
-Term CounterQueries::total_of(int lane) {
-  return at(program_.lanes, lane).once ? solver_.number(1) : microbatches_;
-}
+Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
 
 void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   for (const SharedSlots& shared : counters_.shared) {

@@ -64,6 +64,10 @@ struct Counters {
 
 [[nodiscard]] Counters count(const spec::Program& program, Fault fault);
 
+// Why counts say nothing of the program: lanes that have different microbatches need each other of
+// the one before, or over a link with slots. Empty: they do.
+[[nodiscard]] std::string beyond_counters(const spec::Program& program);
+
 // The counters as terms of a solver, with the invariant and the range required.
 class CounterQueries {
  public:

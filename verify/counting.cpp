@@ -2,24 +2,44 @@
 #include "verify/counters.h"
 
 #include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "verify/shares.h"
 
 namespace ripeline::verify {
 
 using spec::Program;
 
-Linear& Linear::add(int lane, std::int64_t factor) {
-  for (auto& [known, sum] : lanes) {
-    if (known != lane) continue;
+namespace {
+
+template <class What>
+void add_to(std::vector<std::pair<What, std::int64_t>>& sums, const What& what,
+            std::int64_t factor) {
+  for (auto& [known, sum] : sums) {
+    if (known != what) continue;
     sum += factor;
-    return *this;
+    return;
   }
-  lanes.emplace_back(lane, factor);
+  sums.emplace_back(what, factor);
+}
+
+}  // namespace
+
+Linear& Linear::add(int lane, std::int64_t factor) {
+  add_to(lanes, lane, factor);
+  return *this;
+}
+
+Linear& Linear::add(const spec::Share& share, std::int64_t factor) {
+  add_to(microbatches, share, factor);
   return *this;
 }
 
 Linear& Linear::add(const Linear& other, std::int64_t factor) {
   for (const auto& [lane, f] : other.lanes) add(lane, f * factor);
-  microbatches += other.microbatches * factor;
+  for (const auto& [share, f] : other.microbatches) add(share, f * factor);
   constant += other.constant * factor;
   return *this;
 }
@@ -33,9 +53,23 @@ std::int64_t Linear::factor_of(int lane) const {
 
 std::int64_t Linear::at(const std::vector<std::int64_t>& done,
                         std::int64_t microbatches_now) const {
-  std::int64_t sum = constant + microbatches * microbatches_now;
+  std::int64_t sum = constant;
+  for (const auto& [share, factor] : microbatches) {
+    sum += factor * share.below(static_cast<int>(microbatches_now));
+  }
   for (const auto& [lane, factor] : lanes) sum += factor * verify::at(done, lane);
   return sum;
+}
+
+Linear tasks_of(const Program& program, int lane) {
+  const spec::Lane& l = at(program.lanes, lane);
+  Linear all;
+  if (l.once) {
+    all.constant = 1;
+  } else {
+    all.add(l.share, 1);
+  }
+  return all;
 }
 
 namespace {
@@ -120,11 +154,7 @@ class Counting {
     return left;
   }
 
-  Linear tasks_of(int lane) const {
-    Linear all;
-    (at(program_.lanes, lane).once ? all.constant : all.microbatches) = 1;
-    return all;
-  }
+  Linear tasks_of(int lane) const { return verify::tasks_of(program_, lane); }
 
   // done[producer] - done[lane] - 1.
   Linear behind(int lane, int producer) const {
@@ -227,6 +257,12 @@ class Counting {
   Offer offer_of(int e) const {
     Offer offer{e, {}, is_prefix(edge(e).producer)};
     offer.size.add(edge(e).producer, 1);
+    if (is_partial(e)) {
+      offer.prefix = false;
+      add_unneeded(offer.size, e);
+      const spec::Share useless = without(share_of(edge(e).producer), share_of(edge(e).consumer));
+      if (useless.remainders != 0) offer.size.add(useless, -1);
+    }
     if (edge(e).of == spec::Of::before && offer.prefix) offer.size.constant = 1;
     return offer;
   }
@@ -267,6 +303,7 @@ class Counting {
       offers.push_back(offer_of(e));
       Linear ahead = behind(lane, edge(e).producer);
       if (edge(e).of == spec::Of::before) ++ahead.constant;
+      if (is_partial(e)) add_unneeded(ahead, e);
       guards.may.push_back(ahead);
     }
     if (fault_ == Fault::reversed_need && !offers.empty()) {
@@ -278,7 +315,73 @@ class Counting {
     add_links(lane, kept, guards);
   }
 
+  // --- needs between lanes that have different microbatches ---
+
+  bool is_partial(int e) const { return program_.crosses_shares(edge(e)); }
+  const spec::Share& share_of(int lane) const { return at(program_.lanes, lane).share; }
+
+  // The consumer's tasks that need nothing of the producer.
+  void add_unneeded(Linear& sum, int e) const {
+    const spec::Share free = without(share_of(edge(e).consumer), share_of(edge(e).producer));
+    if (free.remainders != 0) sum.add(free, 1);
+  }
+
+  // Each offer has its size at least, and one of the microbatch before as many as its producer has
+  // ended.
+  void add_partial_offers(int lane, const std::vector<Offer>& kept, Guards& guards) {
+    add_once(counters_.inexact, lane);
+    const bool prefixes = std::all_of(kept.begin(), kept.end(), [&](const Offer& offer) {
+      return is_prefix(edge(offer.edge).producer) && edge(offer.edge).of == spec::Of::same;
+    });
+    if (!in_sequence(lane) && !prefixes) {
+      Linear common;
+      for (const Offer& offer : kept) {
+        if (is_partial(offer.edge)) {
+          common.add(offer.size, 1);
+        } else {
+          common.add(edge(offer.edge).producer, 1);
+        }
+      }
+      common.add(tasks_of(lane), 1 - static_cast<std::int64_t>(kept.size()));
+      common.add(lane, -1).constant -= 1;
+      return guards.suffices({{common}});
+    }
+    for (const Offer& offer : kept) {
+      if (!is_partial(offer.edge)) {
+        add_next(lane, offer, guards);
+        continue;
+      }
+      const int producer = edge(offer.edge).producer;
+      Linear whole;
+      whole.add(producer, 1).add(tasks_of(producer), -1);
+      std::vector<Facts> ways{{whole}};
+      if (is_prefix(producer)) ways.push_back({next_has_ended(lane, producer)});
+      guards.suffices(ways);
+    }
+  }
+
+  // All that a prefix needs to go on to the lane's next microbatch. How many that are repeats with
+  // the shares; between, the most that it is above a line counts.
+  Linear next_has_ended(int lane, int producer) const {
+    const spec::Share& from = share_of(producer);
+    const spec::Share& to = share_of(lane);
+    const std::int64_t period = std::lcm(from.period, to.period);
+    const std::int64_t tasks = period / to.period * to.size();
+    const std::int64_t needed = period / from.period * from.size();
+    std::int64_t most = 0;
+    for (int k = 0; k < tasks; ++k) {
+      most = std::max(most, tasks * from.below(to.microbatch(k) + 1) - needed * k);
+    }
+    Linear ahead;
+    ahead.add(producer, tasks).add(lane, -needed).constant = -most;
+    return ahead;
+  }
+
   void add_offers(int lane, const std::vector<Offer>& kept, Guards& guards) {
+    if (std::any_of(kept.begin(), kept.end(),
+                    [this](const Offer& offer) { return is_partial(offer.edge); })) {
+      return add_partial_offers(lane, kept, guards);
+    }
     const bool overtaking =
         std::any_of(kept.begin(), kept.end(), [](const Offer& offer) { return !offer.prefix; });
     // What overtakes may lack the last microbatch of its producer, which nobody needs.
@@ -334,6 +437,9 @@ class Counting {
     const bool mixed = std::any_of(offers.begin(), offers.end(), is_shifted) &&
                        !std::all_of(offers.begin(), offers.end(), is_shifted);
     std::vector<int> holders;
+    const bool partial = std::any_of(offers.begin(), offers.end(),
+                                     [this](const Offer& o) { return is_partial(o.edge); });
+    if (partial) return {tasks_of(edge(offers.front().edge).consumer)};
     for (const int lane : ancestors_of(edge(offers.front().edge).producer)) {
       if (at(program_.lanes, lane).once) continue;  // its one task is no set of microbatches
       const bool holds = std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
@@ -348,7 +454,7 @@ class Counting {
         sizes.emplace_back().add(lane, 1);
       }
     }
-    if (sizes.empty()) sizes.emplace_back().microbatches = 1;
+    if (sizes.empty()) sizes.push_back(tasks_of(edge(offers.front().edge).consumer));
     return sizes;
   }
 
@@ -466,8 +572,7 @@ class Counting {
     const auto mine = offer_over(e, kept);
     for (const Offer& other : kept) {
       if (other.edge == mine->edge) continue;
-      Linear all;
-      all.microbatches = 1;
+      const Linear all = tasks_of(edge(e).consumer);
       Linear whole = other.size;
       whole.add(edge(e).of == spec::Of::same ? holding({*mine, other}).back() : all, -1);
       facts.push_back(whole);
@@ -502,11 +607,11 @@ class Counting {
     inexact_by_slots(lane);
   }
   void inexact_by_slots(int lane) {
-    const auto add = [lane](std::vector<int>& lanes) {
-      if (lanes.empty() || lanes.back() != lane) lanes.push_back(lane);
-    };
-    add(counters_.inexact);
-    add(counters_.by_slots);
+    add_once(counters_.inexact, lane);
+    add_once(counters_.by_slots, lane);
+  }
+  static void add_once(std::vector<int>& lanes, int lane) {
+    if (lanes.empty() || lanes.back() != lane) lanes.push_back(lane);
   }
 
   std::int64_t capacity_of(const spec::Pool& pool) const {
@@ -539,6 +644,7 @@ class Counting {
         if (edge(e).of == spec::Of::all) continue;  // no sum says it
         Linear ordered = behind(lane, edge(e).producer);
         ordered.constant += edge(e).of == spec::Of::before ? 2 : 1;
+        if (is_partial(e)) add_unneeded(ordered, e);
         counters_.invariant.push_back(ordered);
       }
     }
@@ -606,5 +712,15 @@ std::vector<Room> rooms_of(const Program& program, int lane, Fault fault) {
 }
 
 Counters count(const Program& program, Fault fault) { return Counting(program, fault).run(); }
+
+std::string beyond_counters(const Program& program) {
+  for (const spec::Edge& e : program.edges) {
+    if (!program.crosses_shares(e) || (e.of == spec::Of::same && e.inbox < 0)) continue;
+    return fmt::format("{} needs {}, which has other microbatches, {}",
+                       program.lane_name(e.consumer), program.lane_name(e.producer),
+                       e.inbox < 0 ? "of the one before" : "over a bounded link");
+  }
+  return {};
+}
 
 }  // namespace ripeline::verify

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "verify/order.h"
+#include "verify/shares.h"
 
 namespace ripeline::verify {
 
@@ -21,7 +22,11 @@ std::string beyond_cuts(const Program& program) {
   const bool other =
       std::any_of(program.edges.begin(), program.edges.end(),
                   [](const spec::Edge& e) { return e.rendezvous && e.of != spec::Of::same; });
-  return other ? "a rendezvous is with a task of another microbatch" : "";
+  if (other) return "a rendezvous is with a task of another microbatch";
+  const bool partial =
+      std::any_of(program.edges.begin(), program.edges.end(),
+                  [&](const spec::Edge& e) { return e.rendezvous && program.crosses_shares(e); });
+  return partial ? "a rendezvous is between lanes that have different microbatches" : "";
 }
 
 CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault)
@@ -265,7 +270,8 @@ Term CutQueries::no_room() {
 }
 
 Term CutQueries::total_of(int lane) {
-  return at(program_.lanes, lane).once ? solver_.number(1) : microbatches_;
+  const spec::Lane& l = at(program_.lanes, lane);
+  return l.once ? solver_.number(1) : below(solver_, l.share, microbatches_);
 }
 
 const std::vector<CutQueries::Place>& CutQueries::places_of(const spec::Lane& lane) const {
@@ -293,6 +299,14 @@ Term CutQueries::is_last(int lane) {
 // What its consumer's next task needs of the producer has not ended.
 Term CutQueries::needs_missing(const spec::Edge& edge) {
   const Term produced = at(done_, edge.producer);
+  if (program_.crosses_shares(edge)) {
+    const spec::Share& from = at(program_.lanes, edge.producer).share;
+    const spec::Share& to = at(program_.lanes, edge.consumer).share;
+    const Term wanted = microbatch(solver_, to, at(done_, edge.consumer)) - shift_of(edge);
+    const Term earlier = below(solver_, from, wanted);
+    return solver_.all_of(
+        {earlier < below(solver_, from, wanted + solver_.number(1)), produced <= earlier});
+  }
   switch (edge.of) {
     case spec::Of::same:
       return produced <= at(done_, edge.consumer);
@@ -311,12 +325,36 @@ Term CutQueries::accepted(const spec::Edge& edge, Term count) {
                                                          is_next(edge.consumer)})});
 }
 
+Term CutQueries::shift_of(const spec::Edge& edge) {
+  return solver_.number(edge.of == spec::Of::before ? 1 : 0);
+}
+
+// Of the microbatches that one lane has and the other needs: how many the consumer's tasks so far
+// have taken.
+Term CutQueries::taken_of(const spec::Edge& edge, const spec::Share& needed) {
+  const spec::Share& to = at(program_.lanes, edge.consumer).share;
+  return below(solver_, needed, reach(solver_, to, at(done_, edge.consumer)) - shift_of(edge));
+}
+
+// What the consumer has taken, of a producer that has other microbatches, has ended.
+Term CutQueries::none_ahead(const spec::Edge& edge) {
+  const spec::Share needed = needed_share(program_, edge);
+  if (needed.remainders == 0) return solver_.all_of({});
+  const spec::Share& from = at(program_.lanes, edge.producer).share;
+  const Term last = reach(solver_, needed, taken_of(edge, needed));
+  return below(solver_, from, last) <= at(done_, edge.producer);
+}
+
 Term CutQueries::consistent() {
   std::vector<Term> facts;
   const Term zero = solver_.number(0);
   for (const spec::Edge& e : program_.edges) {
     const Term produced = at(done_, e.producer);
     const Term taken = at(done_, e.consumer);
+    if (program_.crosses_shares(e)) {
+      facts.push_back(none_ahead(e));
+      continue;
+    }
     if (e.of == spec::Of::same) facts.push_back(taken <= produced);
     if (e.of == spec::Of::before) facts.push_back(taken <= produced + solver_.number(1));
     if (e.of == spec::Of::all) {
@@ -385,6 +423,14 @@ Term CutQueries::pending(const spec::Edge& edge) {
   const Term taken = at(done_, edge.consumer);
   const Term zero = solver_.number(0);
   const Term one = solver_.number(1);
+  if (program_.crosses_shares(edge)) {
+    const spec::Share needed = needed_share(program_, edge);
+    const Term ended = reach(solver_, at(program_.lanes, edge.producer).share, produced);
+    const Term last = microbatches_ - shift_of(edge);
+    const Term took = taken_of(edge, needed);
+    return below(solver_, needed, if_then_else(ended < last, ended, last)) -
+           if_then_else(took < zero, zero, took);
+  }
   switch (edge.of) {
     case spec::Of::same:
       return produced - taken;
@@ -394,7 +440,9 @@ Term CutQueries::pending(const spec::Edge& edge) {
     case spec::Of::all:
       break;
   }
-  return if_then_else(zero < taken, zero, produced);
+  // A lane without a task is sent nothing.
+  const Term takes = solver_.all_of({taken <= zero, zero < total_of(edge.consumer)});
+  return if_then_else(takes, produced, zero);
 }
 
 Term CutQueries::overfull() {

@@ -165,9 +165,9 @@ class Explanation {
                        [pool](const auto& r) { return r.pool == pool; })) {
         continue;
       }
-      for (int m = 0; m < machine_.microbatches(); ++m) {
+      for (int m = 0; m < program_.tasks_of(lane, machine_.microbatches()); ++m) {
         if (task_state({lane, m}) == Machine::TaskState::waiting &&
-            has_acquired(at(program_.lanes, lane).stage, pool, m)) {
+            has_acquired(at(program_.lanes, lane).stage, pool, program_.microbatch_of(lane, m))) {
           found.push_back({lane, m});
         }
       }
@@ -178,9 +178,8 @@ class Explanation {
   bool has_acquired(int stage, int pool, int microbatch) const {
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       const spec::Lane& l = at(program_.lanes, lane);
-      if (l.stage != stage || task_state({lane, microbatch}) == Machine::TaskState::waiting) {
-        continue;
-      }
+      if (l.stage != stage || !l.share.has(microbatch)) continue;
+      if (task_state({lane, l.share.below(microbatch)}) == Machine::TaskState::waiting) continue;
       for (const auto& a : l.acquires) {
         if (a.pool == pool) return true;
       }

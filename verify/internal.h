@@ -69,19 +69,24 @@ struct Task {
 // Tasks in the order in which they start; each ends before the next starts.
 using Run = std::vector<Task>;
 
-// A sum of counts of ended tasks, with a multiple of the number of microbatches and a constant.
+// A sum of counts of ended tasks, with multiples of how many microbatches there are, of all or of a
+// share, and a constant.
 struct Linear {
   // Each lane, or variable after those of the lanes, at most once, with its factor.
   std::vector<std::pair<int, std::int64_t>> lanes;
-  std::int64_t microbatches = 0;
+  std::vector<std::pair<spec::Share, std::int64_t>> microbatches;  // each share at most once
   std::int64_t constant = 0;
 
   Linear& add(int lane, std::int64_t factor);
+  Linear& add(const spec::Share& share, std::int64_t factor);
   Linear& add(const Linear& other, std::int64_t factor);
   [[nodiscard]] std::int64_t factor_of(int lane) const;
   [[nodiscard]] std::int64_t at(const std::vector<std::int64_t>& done,
                                 std::int64_t microbatches_now) const;
 };
+
+// How many tasks the lane has.
+[[nodiscard]] Linear tasks_of(const spec::Program& program, int lane);
 
 // verify() without the ProvedProgram, with a fault for tests.
 [[nodiscard]] Verdict judge(const spec::Program& program, const VerifyOptions& options,

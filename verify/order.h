@@ -53,7 +53,8 @@ struct Overflow {
 
 // --- every microbatch count: cuts.cpp ---
 
-// Why cuts cannot follow the program, or empty: a rendezvous whose taker is of another microbatch.
+// Why cuts cannot follow the program, or empty: a rendezvous whose taker is of another microbatch,
+// or has others.
 [[nodiscard]] std::string beyond_cuts(const spec::Program& program);
 
 // The order as places (repeat, turn, step) whose counts are linear in the turn and the
@@ -114,6 +115,9 @@ class CutQueries {
   [[nodiscard]] Term accepted(const spec::Edge& edge, Term count);
   [[nodiscard]] Term not_handed_over(const Place& place);
   [[nodiscard]] Term pending(const spec::Edge& edge);
+  [[nodiscard]] Term shift_of(const spec::Edge& edge);
+  [[nodiscard]] Term taken_of(const spec::Edge& edge, const spec::Share& needed);
+  [[nodiscard]] Term none_ahead(const spec::Edge& edge);
   [[nodiscard]] std::int64_t acquired(int lane, int pool) const;
   [[nodiscard]] Term held_by_running(std::size_t engine, int pool, std::vector<Term>& facts);
 

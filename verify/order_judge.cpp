@@ -52,13 +52,13 @@ Run needed_by_last(const Program& program, const Run& run) {
     rank_needed[static_cast<std::size_t>(lane.rank)] = true;
     for (const int edge : lane.edges) {
       const spec::Edge& e = at(program.edges, edge);
-      // One of the microbatch before, or of all, may be any that has run.
-      const auto last = e.of == spec::Of::all ? run.size() : m + 1;
+      // Of all, it may be any that has run.
+      const auto [first, last] = e.of == spec::Of::all
+                                     ? std::pair{0, size_of(run)}
+                                     : program.needed(e, task.microbatch, size_of(run));
       auto& producer = at(task_needed, e.producer);
-      if (producer.size() < last) producer.resize(last, false);
-      for (std::size_t k = e.of == spec::Of::all ? 0 : m; k < last; ++k) {
-        producer[e.of == spec::Of::before && k > 0 ? k - 1 : k] = true;
-      }
+      if (size_of(producer) < last) producer.resize(static_cast<std::size_t>(last), false);
+      for (int k = first; k < last; ++k) producer[static_cast<std::size_t>(k)] = true;
     }
   }
   std::reverse(kept.begin(), kept.end());

@@ -145,7 +145,13 @@ class RankReader {
   }
 
   Value tasks_of(int lane) const {
-    return at(program_.lanes, lane).once ? Value{0, 1, 1} : microbatches_;
+    const spec::Lane& l = at(program_.lanes, lane);
+    if (l.once) return {0, 1, 1};
+    const std::int64_t missing =
+        l.share.period / std::gcd<std::int64_t>(l.share.period, microbatches_.slope);
+    if (missing > 1) throw Trouble{"a lane has some microbatches only", missing};
+    return {microbatches_.slope / l.share.period * l.share.size(),
+            l.share.below(static_cast<int>(microbatches_.base)), 1};
   }
 
   void spend(std::size_t lanes) {

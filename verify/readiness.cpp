@@ -25,7 +25,7 @@ ReadinessJudge::ReadinessJudge(const Program& program, const VerifyOptions& opti
       find_runs_(options.find_runs),
       budget_{options.search_states},
       queries_(program, count(program, fault), options.solver_steps, fault),
-      inductive_(queries_.invariant_is_inductive()) {}
+      inductive_(beyond_counters(program).empty() && queries_.invariant_is_inductive()) {}
 
 Finding ReadinessJudge::deadlock() {
   const Question question{"deadlock: a stuck state", queries_.stuck(), [](int) { return Goal{}; }};
@@ -49,9 +49,14 @@ MemoryFinding ReadinessJudge::memory() {
   const Question question{
       "memory: an assertion broken", solver.any_of(ways),
       [&](int microbatches) { return goal_of_assertions(program_, microbatches); }};
-  if (asserted.bounds.empty() && inductive_) {
-    found.finding = {.outcome = Outcome::proved,
-                     .method = "counters"};  // the guards keep to the capacities
+  // The guards keep to the capacities.
+  if (asserted.bounds.empty() && !inductive_) {
+    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
+    found.finding = by_structure();
+    return found;
+  }
+  if (asserted.bounds.empty()) {
+    found.finding = {.outcome = Outcome::proved, .method = "counters"};
   } else {
     found.finding = settle(question);
   }
@@ -203,6 +208,18 @@ std::string ReadinessJudge::open_reason(const std::vector<int>& open) const {
 }
 
 std::string ReadinessJudge::inexact_reason() const {
+  if (const std::string beyond = beyond_counters(program_); !beyond.empty()) {
+    return beyond + "; counts cannot follow that.";
+  }
+  const int partial = queries_.counters().inexact.front();
+  for (const int edge : at(program_.lanes, partial).edges) {
+    const spec::Edge& e = at(program_.edges, edge);
+    if (!program_.crosses_shares(e)) continue;
+    return fmt::format(
+        "{} needs {}, which has other microbatches; counts say too little of that. `sequential` on "
+        "both would help.",
+        program_.lane_name(partial), program_.lane_name(e.producer));
+  }
   const int lane = queries_.counters().inexact.front();
   std::vector<std::string> producers;
   for (const int edge : at(program_.lanes, lane).edges) {

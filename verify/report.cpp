@@ -297,7 +297,11 @@ class RunReader {
       const bool digits = rest.size() < 9 && std::all_of(rest.begin(), rest.end(), [](char c) {
                             return c >= '0' && c <= '9';
                           });
-      if (digits) return Task{lane, std::stoi(rest)};
+      if (!digits) continue;
+      const spec::Share& share = at(program_.lanes, lane).share;
+      const int microbatch = std::stoi(rest);
+      if (!share.has(microbatch)) return std::nullopt;
+      return Task{lane, share.below(microbatch)};
     }
     return std::nullopt;
   }

@@ -79,6 +79,8 @@ Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goa
     if (e.rendezvous) rendezvous_.push_back(edge);
     // The lowest microbatch may be behind others then.
     if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
+    // Microbatches that some lanes leave out differ from the others.
+    if (program_.crosses_shares(e)) lowest_only_ = false;
   }
 }
 

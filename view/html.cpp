@@ -116,7 +116,9 @@ class PanelData {
     int chunks = 1;
     for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
       const core::LaneFacts& lane = facts.lanes[i];
-      lanes.push_back({lane.op, lane.stage, lane.chunk, lane.once});
+      Json of = {lane.op, lane.stage, lane.chunk, lane.once};
+      if (!lane.share.is_all()) of.push_back(microbatches_of(lane.share));
+      lanes.push_back(std::move(of));
       chunks = std::max(chunks, lane.chunk + 1);
       Json of_lane = Json::array();
       for (const core::UseFacts& use : timeline_.uses_of(static_cast<core::LaneId>(i))) {
@@ -140,6 +142,14 @@ class PanelData {
     json["chunks"] = chunks;
     json["resources"] = std::move(resources);
     json["pools"] = std::move(pools);
+  }
+
+  // In each period, and then the period.
+  static Json microbatches_of(const core::Share& share) {
+    Json list = Json::array();
+    for (int k = 0; k < share.size(); ++k) list.push_back(share.microbatch(k));
+    list.push_back(share.period);
+    return list;
   }
 
   // Divides every time of a task, and when what it waited for came.

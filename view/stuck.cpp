@@ -139,8 +139,10 @@ class Ended {
     for (const core::UseFacts& gives : facts_.uses) {
       if (gives.pool != pool || gives.releases == 0) continue;
       for (int m = 0; m < tasks_of(gives.lane); ++m) {
-        if (!ran({gives.lane, m}) && has_acquired(pool, lane(gives.lane).stage, m)) {
-          found.push_back({gives.lane, m});
+        const Task task{gives.lane, m};
+        if (ran(task)) continue;
+        if (has_acquired(pool, lane(gives.lane).stage, facts_.microbatch_of(task))) {
+          found.push_back(task);
         }
       }
     }
@@ -150,8 +152,15 @@ class Ended {
   bool has_acquired(int pool, int stage, int microbatch) const {
     return std::any_of(facts_.uses.begin(), facts_.uses.end(), [&](const core::UseFacts& use) {
       return use.pool == pool && use.acquires > 0 && lane(use.lane).stage == stage &&
-             microbatch < tasks_of(use.lane) && ran({use.lane, microbatch});
+             has_run(use.lane, microbatch);
     });
+  }
+
+  // Of the microbatch itself, not of the lane's number.
+  bool has_run(LaneId id, int microbatch) const {
+    const core::Share& share = lane(id).share;
+    if (!share.has(microbatch) || (lane(id).once && microbatch > 0)) return false;
+    return ran({id, share.below(microbatch)});
   }
 
   bool same_engine(LaneId a, LaneId b) const {

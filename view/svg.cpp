@@ -206,7 +206,7 @@ class PanelSvg {
       boxes += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\"/>\n",
                            x, y, width, kRowHeight);
     }
-    const std::string number = std::to_string(b.task.microbatch);
+    const std::string number = std::to_string(timeline_.facts().microbatch_of(b.task));
     if (!lane.once && width >= 6.5 * static_cast<double>(number.size()) + 2) {
       numbers +=
           fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\">{}</text>\n", x + width / 2, y + 14, number);

@@ -103,7 +103,7 @@ class Lines {
       const auto end = static_cast<std::size_t>(
           std::clamp(std::lround(column(b.end)), 0L, static_cast<long>(columns_)));
       const int op = op_of(b);
-      std::string label = std::to_string(b.task.microbatch);
+      std::string label = std::to_string(timeline_.facts().microbatch_of(b.task));
       if (!options_.colour) label = letter(op) + label;
       if (label.size() + (options_.colour ? 1 : 0) > end - first) {
         label = options_.colour ? "" : std::string(1, letter(op));

@@ -289,10 +289,10 @@ std::optional<Task> task_named(const Timeline& timeline, std::string_view text) 
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), microbatch);
     if (error != std::errc{} || end != digits.data() + digits.size() || microbatch < 0) continue;
-    if (microbatch >= facts.tasks_of(static_cast<LaneId>(i), timeline.run().microbatches)) {
-      return std::nullopt;
-    }
-    return Task{static_cast<LaneId>(i), microbatch};
+    const core::LaneFacts& l = facts.lanes[i];
+    const int last = l.once ? 1 : timeline.run().microbatches;
+    if (microbatch >= last || !l.share.has(microbatch)) return std::nullopt;
+    return Task{static_cast<LaneId>(i), l.share.below(microbatch)};
   }
   return std::nullopt;
 }

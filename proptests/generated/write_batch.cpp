@@ -32,6 +32,7 @@ testing_support::RandomProgramOptions shape(int i) {
   options.max_ranks = 2 + i % 3;
   options.max_chunks = 1 + i % 4;
   options.links = options.once = options.before = options.engines = i % 2 == 1;
+  options.shares = i % 3 == 1;
   options.keeping = i % 2 == 1;
   return options;
 }

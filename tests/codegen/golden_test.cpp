@@ -23,6 +23,7 @@
 #include "tests/codegen/goldens/kept.h"
 #include "tests/codegen/goldens/one_f_one_b.h"
 #include "tests/codegen/goldens/prefer.h"
+#include "tests/codegen/goldens/two_ways.h"
 #include "tests/codegen/goldens/uneven.h"
 #include "tests/codegen/goldens/zbv.h"
 #include "tests/support/arbiter_walk.h"
@@ -44,6 +45,7 @@ const Golden kGoldens[] = {
     {"bf", &bf::facts, bf::make_arbiter},
     {"zbv", &zbv::facts, zbv::make_arbiter},
     {"prefer", &prefer::facts, prefer::make_arbiter},
+    {"two_ways", &two_ways::facts, two_ways::make_arbiter},
     {"uneven", &uneven::facts, uneven::make_arbiter},
     {"interleaved", &interleaved::facts, interleaved::make_arbiter},
     {"kept", &kept::facts, kept::make_arbiter},

@@ -208,7 +208,8 @@ TEST(Emulate, does_what_the_virtual_clock_says) {
                                                                          .once = true,
                                                                          .before = true,
                                                                          .engines = true,
-                                                                         .keeping = true});
+                                                                         .keeping = true,
+                                                                         .shares = true});
     SCOPED_TRACE(text);
     const auto compiling = spec::compile({"random.ripe", text});
     ASSERT_TRUE(compiling.ok());

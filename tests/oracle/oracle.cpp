@@ -24,6 +24,11 @@ std::optional<spec::Rational> value_of(const spec::Expr& expr,
   return value.value();
 }
 
+int tasks_of(const Program& program, int lane, int microbatches) {
+  const auto& l = program.lanes.at(static_cast<std::size_t>(lane));
+  return static_cast<int>(microbatches_of(l, microbatches).size());
+}
+
 // What the rank is to run, one task after the other.
 class Reader {
  public:
@@ -114,7 +119,7 @@ class Reader {
   void take(std::size_t stream) {
     const std::vector<int>& items = streams_[stream];
     std::size_t& at = taken_[stream];
-    while (times(items.at(at)) >= m_) ++at;
+    while (times(items.at(at)) >= tasks_of(program_, items.at(at), m_)) ++at;
     add(items.at(at));
     ++at;
   }
@@ -235,15 +240,16 @@ Answer explore(const Program& program, int microbatches, Choices choices, std::s
 bool lists_each_task_once(const Program& program, int microbatches) {
   for (int rank = 0; rank < program.ranks; ++rank) {
     std::map<std::pair<int, int>, int> listed;
-    std::size_t tasks = 0;
+    int tasks = 0;
     for (const auto& task : order_of(program, program.dispatch.order, rank, microbatches)) {
-      const bool once = program.lanes[static_cast<std::size_t>(task.first)].once;
-      if (++listed[task] > 1 || task.second >= (once ? 1 : microbatches)) return false;
+      const bool has = task.second < tasks_of(program, task.first, microbatches);
+      if (++listed[task] > 1 || !has) return false;
     }
-    for (const auto& lane : program.lanes) {
-      if (lane.rank == rank) tasks += static_cast<std::size_t>(lane.once ? 1 : microbatches);
+    for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
+      const bool own = program.lanes[static_cast<std::size_t>(lane)].rank == rank;
+      if (own) tasks += tasks_of(program, lane, microbatches);
     }
-    if (listed.size() != tasks) return false;
+    if (static_cast<int>(listed.size()) != tasks) return false;
   }
   return true;
 }

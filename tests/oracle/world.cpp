@@ -20,6 +20,14 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
+std::vector<int> microbatches_of(const spec::Lane& lane, int microbatches) {
+  std::vector<int> found;
+  for (int m = 0; m < (lane.once ? 1 : microbatches); ++m) {
+    if ((lane.share.remainders >> m % lane.share.period) % 2 == 1) found.push_back(m);
+  }
+  return found;
+}
+
 World::World(const Program& program, int microbatches, Choices choices, std::vector<Listed> orders)
     : program_(program), m_(microbatches), choices_(choices), orders_(std::move(orders)) {
   spell_out_tasks();
@@ -34,7 +42,7 @@ World::World(const Program& program, int microbatches, Choices choices, std::vec
 }
 
 bool World::has_task(int lane, int microbatch) const {
-  return microbatch < (program_.lanes[at(lane)].once ? 1 : m_);
+  return at(microbatch) < microbatches_of(program_.lanes[at(lane)], m_).size();
 }
 
 int World::task(int lane, int microbatch) const { return first_task_[at(lane)] + microbatch; }
@@ -45,8 +53,9 @@ void World::spell_out_tasks() {
   for (int lane = 0; lane < static_cast<int>(program_.lanes.size()); ++lane) {
     const spec::Lane& l = program_.lanes[at(lane)];
     first_task_.push_back(static_cast<int>(tasks_.size()));
-    for (int i = 0; has_task(lane, i); ++i) {
-      tasks_.push_back({lane, i, l.rank * kEngines + static_cast<int>(l.engine)});
+    int number = 0;
+    for (const int m : microbatches_of(l, m_)) {
+      tasks_.push_back({lane, number++, m, l.rank * kEngines + static_cast<int>(l.engine)});
     }
   }
   fits_ = tasks_.size() <= 64 && program_.ranks <= 16;
@@ -59,12 +68,12 @@ void World::spell_out_tasks() {
 
 // Whether the consumer's task needs this task of the producer.
 bool World::needs(const spec::Edge& edge, const Task& consumer, int producer) const {
-  const int of = tasks_[at(producer)].microbatch;
+  const int of = tasks_[at(producer)].of;
   switch (edge.of) {
     case spec::Of::same:
-      return of == consumer.microbatch;
+      return of == consumer.of;
     case spec::Of::before:
-      return of == consumer.microbatch - 1;
+      return of == consumer.of - 1;
     case spec::Of::all:
       break;
   }

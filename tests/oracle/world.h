@@ -46,10 +46,11 @@ struct Move {
 
 struct Task {
   int lane = 0;
-  int microbatch = 0;
-  int engine = 0;     // numbered over all ranks
-  Bits ended = 0;     // tasks that must have ended before it starts
-  Bits messages = 0;  // messages that must have arrived
+  int microbatch = 0;  // as the lane numbers them
+  int of = 0;          // the microbatch
+  int engine = 0;      // numbered over all ranks
+  Bits ended = 0;      // tasks that must have ended before it starts
+  Bits messages = 0;   // messages that must have arrived
 };
 
 struct Message {
@@ -60,6 +61,9 @@ struct Message {
   int queue = -1;  // fifo
   bool rendezvous = false;
 };
+
+// The microbatches that a lane has tasks for, in order.
+[[nodiscard]] std::vector<int> microbatches_of(const spec::Lane& lane, int microbatches);
 
 class World {
  public:

@@ -79,6 +79,13 @@ pipeline join {
            "  op L reload on copy_in { needs O at here, B at next; acquires a; }\n"
            "  op B backward { needs L at here; releases a; }\n"
            "  resource a per stage { capacity 2; }\n")},
+    {"some_microbatches", 4, 8,
+     chain("  op F forward sequential { needs F at prev; acquires a; }\n"
+           "  op B backward { needs F at here, B at next; releases a; }\n"
+           "  op P on m where m % 3 == 2 { needs B at here, P at prev; }\n"
+           "  op Q on m where m % 2 == 0 { needs F at here, P at next; }\n"
+           "  op G once { needs Q at prev of all; }\n",
+           kWindow)},
     {"rendezvous", 4, 9,
      chain("  op F forward { needs F at prev via rendezvous; acquires a; }\n"
            "  op B backward { needs F at here, B at next via rendezvous; releases a; }\n",
@@ -114,6 +121,11 @@ class Names final : public Work {
   }
 
  private:
+  static bool is_needed(const spec::Edge& e, const TaskInfo& task, int microbatch) {
+    if (e.of == spec::Of::all) return true;
+    return microbatch == task.microbatch - (e.of == spec::Of::before ? 1 : 0);
+  }
+
   [[nodiscard]] std::vector<std::string> needed(const TaskInfo& task) const {
     std::vector<std::string> names;
     for (const spec::Edge& e : program_.edges) {
@@ -121,8 +133,8 @@ class Names final : public Work {
       const spec::Lane& producer = spec::Program::at(program_.lanes, e.producer);
       const std::string& op = spec::Program::at(program_.ops, consumer.op).name;
       if (consumer.stage != task.stage || op != task.op || producer.stage == task.stage) continue;
-      const auto [first, last] = program_.needed(e, task.microbatch, task.microbatches);
-      for (int m = first; m < last; ++m) {
+      for (int m = 0; m < task.microbatches; ++m) {
+        if (!producer.share.has(m) || !is_needed(e, task, m)) continue;
         names.push_back(name_of(task.step, spec::Program::at(program_.ops, producer.op).name,
                                 producer.stage, m));
       }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -99,6 +101,73 @@ TEST(Worker, of_a_hint_that_waits_makes_the_references_gradients) {
       run.run(3, 8);
       run.expect_reference(3, 8);
     }
+  }
+}
+
+// Chimera's two copies of a model: stages p .. 2p-1 are those of the one that goes up.
+class TwoCopies final : public Work {
+ public:
+  explicit TwoCopies(const ToyModel& model) : stages_(model.stages), down_(model), up_(model) {}
+
+  Status begin_step(std::int64_t step, int microbatches) override {
+    if (Status s = down_.begin_step(step, microbatches); !s.ok()) return s;
+    return up_.begin_step(step, microbatches);
+  }
+  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override {
+    TaskInfo of_copy = task;
+    of_copy.stage = task.stage % stages_;
+    of_copy.stages = stages_;
+    const bool is_down = task.stage < stages_;
+    microbatches_of_[is_down ? 0 : 1].insert(task.microbatch);
+    return (is_down ? down_ : up_).run(of_copy, inputs, wanted, output);
+  }
+
+  const ToyWork& down() const { return down_; }
+  const ToyWork& up() const { return up_; }
+  const std::set<int>& microbatches_of(int copy) const { return microbatches_of_[copy]; }
+
+ private:
+  int stages_;
+  ToyWork down_;
+  ToyWork up_;
+  std::set<int> microbatches_of_[2];
+};
+
+// Even microbatches go down the ranks and odd ones up; each is trained once.
+TEST(Worker, of_two_copies_of_a_model_makes_the_references_gradients) {
+  constexpr int kStages = 4;
+  constexpr int kMicrobatches = 7;
+  const ToyModel model{.stages = kStages, .width = 4, .seed = 12};
+  const ProvedText proved("chimera", kStages);
+  ToyRun run(proved, model);
+  std::vector<std::unique_ptr<TwoCopies>> copies;
+  for (int r = 0; r < kStages; ++r) {
+    copies.push_back(std::make_unique<TwoCopies>(model));
+    run.rank(r).work = copies.back().get();
+  }
+  run.run(1, kMicrobatches);
+  std::map<int, std::vector<double>> sum;  // by stage
+  double loss = 0;
+  for (int r = 0; r < kStages; ++r) {
+    ASSERT_TRUE(run.rank(r).status.ok()) << run.rank(r).status.message();
+    const TwoCopies& both = *copies[static_cast<std::size_t>(r)];
+    EXPECT_THAT(both.microbatches_of(0), testing::ElementsAre(0, 2, 4, 6));
+    EXPECT_THAT(both.microbatches_of(1), testing::ElementsAre(1, 3, 5));
+    for (const ToyWork* copy : {&both.down(), &both.up()}) {
+      loss += copy->loss();
+      for (const auto& [stage, gradient] : copy->gradients()) {
+        std::vector<double>& total = sum[stage];
+        total.resize(gradient.size());
+        for (std::size_t i = 0; i < gradient.size(); ++i) total[i] += gradient[i];
+      }
+    }
+  }
+  const ToyResult reference = reference_gradients(model, 0, kMicrobatches);
+  EXPECT_NEAR(loss, reference.loss, 1e-12);
+  ASSERT_EQ(sum.size(), reference.gradients.size());
+  for (int s = 0; s < kStages; ++s) {
+    const std::vector<double>& expected = reference.gradients[static_cast<std::size_t>(s)];
+    EXPECT_THAT(sum[s], testing::Pointwise(testing::DoubleNear(1e-12), expected)) << s;
   }
 }
 

@@ -323,6 +323,35 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
                           "link slots", "needs of", "needs of all", "link fifo"));
 }
 
+std::vector<std::string> shares_in(const std::string& filter) {
+  const Program program =
+      compiled("pipeline p { microbatches any; stages 4; place s on s; op F on m where " + filter +
+               " { } op G { } dispatch ready; }");
+  std::vector<std::string> shares;
+  for (const Lane& lane : program.lanes) {
+    if (lane.op != 0) continue;
+    std::string text = std::to_string(lane.stage) + ":";
+    for (int k = 0; k < lane.share.size(); ++k) {
+      text += (k == 0 ? "" : " ") + std::to_string(lane.share.microbatch(k));
+    }
+    shares.push_back(text + "/" + std::to_string(lane.share.period));
+  }
+  return shares;
+}
+
+TEST(Elaborate, a_share_of_the_microbatches) {
+  EXPECT_THAT(shares_in("s == 0 and m % 2 == 0"), ElementsAre("0:0/2"));
+  EXPECT_THAT(shares_in("s == 0 and m % 3 != 1 and m % 2 == 1"), ElementsAre("0:3 5/6"));
+  // As short as it can be said; nothing is left to say of all.
+  EXPECT_THAT(shares_in("s == 0 and (m % 4 == 1 or m % 4 == 3)"), ElementsAre("0:1/2"));
+  EXPECT_THAT(shares_in("s == 0 and m % 2 < 2"), ElementsAre("0:0/1"));
+  EXPECT_THAT(shares_in("s == 0 and m % 64 == 63"), ElementsAre("0:63/64"));
+  // By stage; where no microbatch is left, the op is not.
+  EXPECT_THAT(shares_in("m % 2 == s"), ElementsAre("0:0/2", "1:1/2"));
+  EXPECT_THAT(shares_in("s > 1"), ElementsAre("2:0/1", "3:0/1"));
+  EXPECT_THAT(shares_in("m % (s + 1) == 0"), ElementsAre("0:0/1", "1:0/2", "2:0/3", "3:0/4"));
+}
+
 // Of a file, tasks are followed, and no lane is next.
 TEST(Elaborate, a_hint_that_waits_follows_no_file) {
   ElaborateOptions options;

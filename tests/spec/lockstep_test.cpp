@@ -52,7 +52,8 @@ TEST_F(LockstepTest, random_programs_of_every_feature) {
                                                                          .once = true,
                                                                          .before = true,
                                                                          .engines = true,
-                                                                         .keeping = true});
+                                                                         .keeping = true,
+                                                                         .shares = true});
     SCOPED_TRACE(std::to_string(seed) + "\n" + text);
     const auto program = spec::compile({"random.ripe", text});
     ASSERT_TRUE(program.ok()) << spec::render({"random.ripe", text}, program.errors());
@@ -66,7 +67,7 @@ TEST_F(LockstepTest, random_programs_of_every_feature) {
   }
   for (const char* feature :
        {"none", "once", "engine copy_out", "engine copy_in", "needs of", "needs of all",
-        "link rendezvous", "link fifo", "link slots", "channel", "keeping"}) {
+        "link rendezvous", "link fifo", "link slots", "channel", "keeping", "on m where"}) {
     EXPECT_GE(seen_[feature].walks, 50) << feature;
     EXPECT_GE(seen_[feature].sticking, 5) << feature;
     std::cout << feature << ": " << seen_[feature].walks << " walks, " << seen_[feature].sticking

@@ -142,18 +142,18 @@ TEST(Schedules, v_placements_have_their_bubbles_and_peaks_at_equal_costs) {
   }
 }
 
-// Chimera (Li and Hoefler, 2021), §3: D ranks, N microbatches, half of them on each model.
+// Chimera (Li and Hoefler, 2021), §3: D ranks, N microbatches, half of them on each copy.
 TEST(Schedules, chimera_has_its_bubble_and_peaks) {
   for (const int p : {2, 4, 6, 8, 16, 32}) {
     for (const int units : {1, 2, 5}) {
-      const Makespan even = time_of("chimera", {{"ranks", p}}, {2, 1, 1, 0}, units * p / 2);
+      const Makespan even = time_of("chimera", {{"ranks", p}}, {2, 1, 1, 0}, units * p);
       EXPECT_EQ(even.wall - even.work, 2 * (p - 2)) << p << " x " << units;
       for (int r = 0; r < p; ++r) {
         const int peak = std::min(p, p / 2 + 1 + std::min(r, p - 1 - r));
         EXPECT_EQ(even.peaks[static_cast<std::size_t>(r)], peak) << p << " x " << units;
       }
     }
-    const Makespan twice = time_of("chimera", {{"ranks", p}}, {1, 1, 1, 0}, p / 2);
+    const Makespan twice = time_of("chimera", {{"ranks", p}}, {1, 1, 1, 0}, p);
     EXPECT_EQ(twice.wall - twice.work, 2 * (p - 2)) << p;
   }
 }

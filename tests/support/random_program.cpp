@@ -85,6 +85,7 @@ class Writer {
     if (options_.engines) asked.emplace_back("engines");
     if (options_.groups) asked.emplace_back("groups");
     if (options_.keeping) asked.insert(asked.end(), 2, "keeping");  // not of every dispatch
+    if (options_.shares) asked.insert(asked.end(), 2, "shares");    // in several ways
     if (asked.empty() || one_in(2)) return;
     bool once = false;
     const int most = one_in(2) ? 1 : between(2, 3);
@@ -96,11 +97,44 @@ class Writer {
       engines_ = engines_ || (feature == "engines" && !forward_only_);
       groups_ = groups_ || feature == "groups";
       keeping_ = keeping_ || feature == "keeping";
+      shares_ = shares_ || feature == "shares";
     }
+    if (shares_) choose_shares();
     if (engines_) split_ = false;
     // Whether ops run once, or a barrier stands between forwards and backwards, or both.
     reduce_ = once && (forward_only_ || !one_in(4));
     barrier_ = once && (!reduce_ || (!forward_only_ && one_in(6)));
+  }
+
+  // Of all ops, of an op beside them, or both. Where stages have different ones there is no order:
+  // it would have to list as many of each.
+  void choose_shares() {
+    struct Filter {
+      const char* text;
+      const char* count;
+    };
+    static constexpr Filter kFilters[] = {
+        {"m % 2 == 0", "ceil(microbatches / 2)"},
+        {"m % 2 == 1", "(microbatches div 2)"},
+        {"m % 3 != 1", "(microbatches - (microbatches + 1) div 3)"},
+        {"m % 3 == 2", "(microbatches div 3)"},
+    };
+    const int kind = below(4);
+    if (kind > 0) {
+      const Filter& filter = kFilters[below(4)];
+      extra_ = filter.text;
+      extra_count_ = filter.count;
+    }
+    gate_ = !extra_.empty() && !in_order_ && !engines_ && one_in(2);
+    if (kind == 1) return;
+    if (!in_order_ && one_in(4)) {
+      where_ = " on m where m % 2 == s % 2";
+      no_orders_ = true;
+      return;
+    }
+    const Filter& filter = kFilters[below(4)];
+    where_ = std::string(" on m where ") + filter.text;
+    count_ = filter.count;
   }
 
   int lanes() const {
@@ -148,8 +182,7 @@ class Writer {
   // Another need of some op: of the microbatch before.
   std::string of_before() {
     if (!before_ || one_in(3)) return "";
-    std::vector<std::string> ops = op_names();
-    if (reduce_) ops.pop_back();
+    std::vector<std::string> ops = op_names_of_microbatches();
     if (barrier_) ops = {"F"};  // a forward that needs a backward could not be needed by all
     const std::string place = pick({" at here", " at here", " at prev", " at next"});
     const std::string need = pick(ops) + place;
@@ -160,14 +193,13 @@ class Writer {
   std::string collectives() { return groups_ && !one_in(3) ? " collectives 1;" : ""; }
 
   void write_op(const std::string& head, const std::string& needs, const std::string& does) {
-    line("op " + head + sequential() + " { needs " + needs + of_before() + ";" + does +
+    line("op " + head + sequential() + where_ + " { needs " + needs + of_before() + ";" + does +
          collectives() + " }");
   }
 
   void write_reduce() {
     if (!reduce_) return;
-    std::vector<std::string> ops = op_names();
-    const std::string& last = ops[ops.size() - 2];
+    const std::string last = op_names_of_microbatches().back();
     std::string needs = last + " at here of all";
     if (one_in(3)) needs += ", " + message("G at " + pick({"next", "prev"}));
     if (one_in(3)) needs += ", " + message(last + " at " + pick({"next", "prev"}), " of all");
@@ -178,13 +210,35 @@ class Writer {
   // Amounts of the activation: acquired by F, released by the backwards in one go or two.
   void write_ops() {
     write_ops_of_microbatches();
+    write_extra();
     write_reduce();
+  }
+
+  void write_extra() {
+    if (extra_.empty()) return;
+    std::string needs = pick(op_names_of_microbatches()) + " at here" + of_which();
+    if (one_in(3)) needs += ", " + message("P at " + pick({"next", "prev"}));
+    const std::string uses = gate_ ? " acquires gate; releases gate;" : "";
+    line("op P" + sequential() + " on m where " + extra_ + " { needs " + needs + ";" + uses + " }");
+    if (!gate_) return;
+    // K takes what P has to pass, and L, which needs both, gives it back.
+    line("op K" + sequential() + where_ + " { " + (one_in(2) ? "needs F at here; " : "") +
+         "acquires gate; }");
+    std::string joined = "K at here, P at here" + of_which();
+    if (one_in(2)) joined += ", " + pick(op_names_of_microbatches()) + " at here" + of_which();
+    line("op L" + sequential() + where_ + " { needs " + joined + "; releases gate; }");
+    line("resource gate per stage { capacity " + number(between(1, 2)) + "; }");
+  }
+
+  std::string of_which() {
+    if (!one_in(3)) return "";
+    return one_in(2) ? " of m - 1" : " of all";
   }
 
   // What F took is given back while the other engine has it.
   void write_offload(const std::string& taken, const std::string& freed) {
-    line("op O offload on copy_out { needs F at here;" + freed + " }");
-    line("op L reload on copy_in { needs O at here" +
+    line("op O offload on copy_out" + where_ + " { needs F at here;" + freed + " }");
+    line("op L reload on copy_in" + where_ + " { needs O at here" +
          (one_in(2) ? ", " + message("B at next") : std::string()) + ";" + taken + " }");
     write_op("B backward", "L at here, " + message("B at next"), freed);
   }
@@ -253,11 +307,18 @@ class Writer {
   }
 
   std::vector<std::string> op_names() const {
+    std::vector<std::string> ops = op_names_of_microbatches();
+    if (!extra_.empty()) ops.emplace_back("P");
+    if (gate_) ops.insert(ops.end(), {"K", "L"});
+    if (reduce_) ops.emplace_back("G");
+    return ops;
+  }
+
+  std::vector<std::string> op_names_of_microbatches() const {
     std::vector<std::string> ops = {"F"};
     if (engines_) ops.insert(ops.end(), {"O", "L"});
     if (split_ && !forward_only_) ops.insert(ops.end(), {"I", "W"});
     if (!split_ && !forward_only_) ops.emplace_back("B");
-    if (reduce_) ops.emplace_back("G");
     return ops;
   }
 
@@ -267,11 +328,11 @@ class Writer {
       line("dispatch in order listed;");
       return;
     }
-    const bool keeps = keeping_ && !join_ && !engines_ && (!links_ || one_in(4));
+    const bool keeps = keeping_ && !no_orders_ && !join_ && !engines_ && (!links_ || one_in(4));
     const std::string keeping = keeps ? " keeping listed" : "";
     // An order that is wrong says nothing of counts that are too large to visit.
     if (keeps) write_order(options_.broken_orders && microbatches_ != "any");
-    const int kind = below(join_ ? 4 : 5);
+    const int kind = below(join_ || no_orders_ ? 4 : 5);
     if (kind == 0) {
       line("dispatch ready" + keeping + ";");
       return;
@@ -304,9 +365,7 @@ class Writer {
   // works for one microbatch.
   std::vector<std::string> working_steps() const {
     std::vector<std::string> steps;
-    for (const std::string& op : op_names()) {
-      if (op != "G") add_steps(op, steps);
-    }
+    for (const std::string& op : op_names_of_microbatches()) add_steps(op, steps);
     return steps;
   }
 
@@ -315,6 +374,13 @@ class Writer {
       const int chunk = op == "F" ? c : chunks_ - 1 - c;
       steps.push_back(chunks_ == 1 ? op : op + "@" + number(chunk));
     }
+  }
+
+  void write_extra_step() {
+    if (extra_.empty()) return;
+    std::vector<std::string> steps;
+    add_steps("P", steps);
+    line("  (" + joined(steps, " ") + ") * " + extra_count_ + ";");
   }
 
   // At the end, as a rule; where else, nothing of the rank can come before.
@@ -328,7 +394,7 @@ class Writer {
   // A stream of the op over the chunks, in groups of microbatches that may leave a short last one.
   std::string stream(const std::string& name, const std::string& op, int group) {
     const std::string chunk = op == "F" ? "c" : "chunks - 1 - c";
-    return "  stream " + name + " = for g in 0 ..< ceil(microbatches / " + number(group) +
+    return "  stream " + name + " = for g in 0 ..< ceil(" + count_ + " / " + number(group) +
            "), c in 0 ..< chunks : " + op + "@(" + chunk + ") * " + number(group) + ";";
   }
 
@@ -342,17 +408,22 @@ class Writer {
     line("order listed on r {");
     line(stream("f", "F", group));
     if (!forward_only_) line(stream("b", split_ ? "I" : "B", other));
-    line("  let all = microbatches * chunks;");
+    line("  let all = " + count_ + " * chunks;");
     line("  let warm = min(" + ahead + ", all);");
     line("  f * warm;");
     line(forward_only_ ? "  f * (all - warm);" : "  (f b) * (all - warm);");
     if (!forward_only_) line("  b * warm;");
     if (split_ && !forward_only_) {
       line(stream("w", "W", between(1, 3)));
-      line(broken && one_in(4) ? "  w * (all - 1);" : "  w * all;");
+      line(broken && one_in(4) ? "  w * max(all - 1, 0);" : "  w * all;");
     }
+    write_extra_step();
     write_reduce_step(!(broken && one_in(12)));
     line("}");
+  }
+
+  std::string one_less() const {
+    return where_.empty() ? "(" + count_ + " - 1)" : "max(" + count_ + " - 1, 0)";
   }
 
   void write_order(bool broken) {
@@ -368,29 +439,28 @@ class Writer {
     if (kind == 0 && chunks_ == 1 && steps.size() > 1) {
       // One forward, one backward, as deep as the rank is early.
       const std::string rest = joined({steps.begin() + 1, steps.end()}, " ");
-      line("  let warm = min(ranks - 1 - r, microbatches);");
+      line("  let warm = min(ranks - 1 - r, " + count_ + ");");
       line("  F * warm;");
-      line("  (F " + rest + ") * (microbatches - warm);");
+      line("  (F " + rest + ") * (" + count_ + " - warm);");
       line("  (" + rest + ") * warm;");
     } else if (kind <= 1) {
-      for (const std::string& step : steps) line("  " + step + " * microbatches;");
+      for (const std::string& step : steps) line("  " + step + " * " + count_ + ";");
     } else if (kind == 2) {
-      line("  (" + joined(steps, " ") + ") * microbatches;");
+      line("  (" + joined(steps, " ") + ") * " + count_ + ";");
     } else if (kind == 3) {
       shuffle(steps);
-      for (const std::string& step : steps) line("  " + step + " * microbatches;");
+      for (const std::string& step : steps) line("  " + step + " * " + count_ + ";");
     } else if (kind == 4) {
       shuffle(steps);
-      line("  (" + joined(steps, " ") + ") * microbatches;");
+      line("  (" + joined(steps, " ") + ") * " + count_ + ";");
     } else {
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const bool short_one = i + 1 == steps.size();
-        line(
-            "  " + steps[i] + " * " +
-            (short_one ? pick({"(microbatches - 1)", "1", "(microbatches + 1)"}) : "microbatches") +
-            ";");
+        line("  " + steps[i] + " * " +
+             (short_one ? pick({one_less(), "1", "(" + count_ + " + 1)"}) : count_) + ";");
       }
     }
+    write_extra_step();
     write_reduce_step(!reduce_first && !(broken && one_in(12)));
     line("}");
   }
@@ -415,6 +485,13 @@ class Writer {
   bool groups_ = false;
   bool channel_ = false;
   bool keeping_ = false;
+  bool shares_ = false;
+  std::string where_;                   // of all ops of microbatches
+  std::string count_ = "microbatches";  // that they have
+  bool no_orders_ = false;
+  bool gate_ = false;  // the ops K and L, which P stands between
+  std::string extra_;  // of the op P, if there is one
+  std::string extra_count_;
   std::string place_;
   std::string microbatches_;
 };

@@ -88,6 +88,40 @@ TEST(TraceFile, is_read_back_as_it_was_written) {
   EXPECT_TRUE(nlohmann::json::accept(text));
 }
 
+// A file has the microbatches, and a record their numbers.
+TEST(TraceFile, of_lanes_that_have_some_microbatches_names_those) {
+  const spec::Program program = program_of(R"(
+pipeline p { microbatches any; stages 2; place s on s;
+  op F forward { needs F at prev; }
+  op P on m where m % 3 == 2 { needs F at prev; }
+  dispatch ready; })");
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 9});
+  Record record;
+  record.task(0, {1, 1}, Time{0}, Time{1});     // 0P5
+  record.message(0, {1, 8}, Time{0}, Time{1});  // 0F8 to 1P
+  record.idle.push_back({.rank = 1, .next = {3, 2}, .start = Time{0}, .end = Time{1}});  // 1P8
+  const std::string text = written(about, record);
+  EXPECT_THAT(text, HasSubstr(R"("name":"0P5","cat":"P","pid":0,"tid":0)"));
+  EXPECT_THAT(text, HasSubstr(R"("lane":1,"microbatch":5)"));
+  EXPECT_THAT(text, HasSubstr(R"("lane":3,"microbatch":8)"));
+  File file;
+  ASSERT_EQ(read_text(text, file).message(), "");
+  EXPECT_EQ(file.record, record);
+  EXPECT_EQ(file.about.to_json(), about.to_json());
+  EXPECT_TRUE(file.about.facts().edges[1].crosses_shares);
+  EXPECT_EQ(core::task_name(file.about.facts(), {1, 1}), "0P5");
+
+  auto json = nlohmann::json::parse(text);
+  for (auto& event : json["traceEvents"]) {
+    if (event["name"] == "0P5") event["args"]["microbatch"] = 4;
+  }
+  EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("a task is not of its program"));
+  json = nlohmann::json::parse(text);
+  json["otherData"]["lanes"][1][6] = {65, 0};
+  EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("a lane has no such share"));
+}
+
 TEST(TraceFile, outlives_the_facts_that_it_was_made_of) {
   File file;
   {

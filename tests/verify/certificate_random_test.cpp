@@ -27,6 +27,7 @@ testing_support::RandomProgramOptions small() {
           .before = true,
           .engines = true,
           .keeping = true,
+          .shares = true,
           .groups = true};
 }
 
@@ -51,7 +52,7 @@ std::string text_of(const RecheckReport& report) {
 
 TEST(CertificateRandom, what_is_proved_or_refuted_is_accepted) {
   std::map<std::string, int> seen;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 360; ++seed) {
     const spec::Source source{"random.ripe", testing_support::random_program_text(seed, small())};
     const auto program = spec::compile(source);
     ASSERT_TRUE(program.ok()) << source.text;

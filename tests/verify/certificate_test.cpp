@@ -418,7 +418,7 @@ TEST(Certificate, a_false_invariant_is_broken_at_the_start_or_by_a_start) {
                         SolverUse::writing(), Fault::assumed_room);
   EXPECT_EQ(broken_by_any(greedy), 2);  // each stage's F
   Counters early = count(program.value(), Fault::none);
-  early.invariant.push_back({{{0, 1}}, 0, -1});  // 0F has run
+  early.invariant.push_back({{{0, 1}}, {}, -1});  // 0F has run
   CounterQueries begun(program.value(), early, SolverUse::writing(), Fault::none);
   EXPECT_EQ(at_start(begun), Answer::sat);
 }

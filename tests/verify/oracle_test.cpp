@@ -31,11 +31,10 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-TEST(Oracle, agrees_on_random_programs) {
+void expect_agreement(const compare::Options& options, std::uint64_t programs) {
   const bool one = std::getenv("RIPELINE_SEED") != nullptr;
   const std::uint64_t first = from_environment("RIPELINE_SEED", 1);
-  const std::uint64_t count = from_environment("RIPELINE_PROGRAMS", one ? 1 : kPrograms);
-  const compare::Options options;
+  const std::uint64_t count = from_environment("RIPELINE_PROGRAMS", one ? 1 : programs);
   compare::Tally tally;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const compare::Comparison comparison = compare::compare(seed, options);
@@ -43,7 +42,7 @@ TEST(Oracle, agrees_on_random_programs) {
     for (const std::string& wrong : comparison.wrong) {
       ADD_FAILURE() << "RIPELINE_SEED=" << seed << "\n" << wrong << "\n" << comparison.text;
     }
-    if (HasFailure()) break;
+    if (testing::Test::HasFailure()) break;
   }
   std::cout << tally.table();
   // What the oracle can tell of programs without any of the features, verify can.
@@ -56,6 +55,20 @@ TEST(Oracle, agrees_on_random_programs) {
     EXPECT_GE(row.proved * 10, row.judged());
     EXPECT_GE((row.refuted + row.through_hint) * 25, row.judged());
   }
+}
+
+TEST(Oracle, agrees_on_random_programs) {
+  compare::Options options;
+  options.programs.shares = false;
+  expect_agreement(options, kPrograms);
+}
+
+// Half of the programs have lanes that have some microbatches only, and nothing else new.
+TEST(Oracle, agrees_on_lanes_that_have_some_microbatches) {
+  compare::Options options;
+  options.programs = {
+      .max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 16, .shares = true};
+  expect_agreement(options, kPrograms / 4);
 }
 
 }  // namespace

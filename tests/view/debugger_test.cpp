@@ -113,6 +113,20 @@ TEST(Stuck, names_the_circle_first) {
   EXPECT_EQ(circle, 2U);
 }
 
+// What would free the room are tasks of the microbatch that took it, whatever number they have.
+TEST(Stuck, names_who_frees_what_a_share_has_taken) {
+  const Drawn run(
+      "\npipeline p { microbatches 2; stages 1; place s on s; op A { acquires a; }\n"
+      "op X once { needs A at here of all; }\n"
+      "op E on m where m % 2 == 0 { needs A at here, X at here of all; releases a; }\n"
+      "op O on m where m % 2 == 1 { needs A at here; releases a; }\n"
+      "resource a per stage { capacity 1; } hint h { prefer A; } dispatch ready by h; }",
+      2);
+  std::size_t circle = 0;
+  waits(run, circle);
+  EXPECT_EQ(circle, 3U);  // 0A1 for 0E0, for 0X0, for 0A1; 0O1 would free nothing
+}
+
 TEST(Stuck, a_run_that_ended_is_not) { EXPECT_FALSE(stuck_at_end(Drawn("bf", 4).timeline).any()); }
 
 TEST(Timelines, refuse_what_cannot_be) {

@@ -32,6 +32,17 @@ TEST(Terminal, shows_each_task_and_its_microbatch) {
             "activation, most at once per rank: 2 1\n");
 }
 
+TEST(Terminal, shows_the_microbatches_of_lanes_that_have_some) {
+  const Drawn run("chimera", 5, {}, ranks(2));
+  EXPECT_THAT(terminal(run.timeline, {.width = 60}),
+              HasSubstr("\nrank 0  F0F1B1--B0--F2F3B3--B2--F4......B4--  83%\n"
+                        "rank 1  F1F0B0--B1--F3F2B2--B3--..F4B4--....  83%\n"));
+  EXPECT_FALSE(task_named(run.timeline, "0F1"));
+  EXPECT_FALSE(task_named(run.timeline, "2F5"));
+  ASSERT_TRUE(task_named(run.timeline, "2F3"));
+  EXPECT_EQ(run.timeline.facts().microbatch_of(*task_named(run.timeline, "2F3")), 3);
+}
+
 TEST(Terminal, keeps_to_its_width) {
   for (const int width : {40, 80, 200}) {
     const Drawn run("1f1b", 64);

@@ -90,8 +90,11 @@ class Comparison {
   }
 
   Term term(const Linear& linear) {
-    std::vector<Term> parts = {number(linear.constant),
-                               linear.microbatches * terms_.microbatches()};
+    std::vector<Term> parts = {number(linear.constant)};
+    for (const auto& [share, factor] : linear.microbatches) {
+      if (!share.is_all()) differ(solver_.all_of({}));  // no shape has one
+      parts.push_back(factor * terms_.microbatches());
+    }
     for (const auto& [lane, factor] : linear.lanes) {
       if (lane < 0 || lane >= size_of(done_)) {
         differ(solver_.all_of({}));  // it counts something else

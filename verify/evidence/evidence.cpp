@@ -25,7 +25,11 @@ std::string linear_text(const Program& program, const Linear& linear) {
     text += name;
   };
   for (const auto& [lane, factor] : linear.lanes) add(factor, program.lane_name(lane));
-  add(linear.microbatches, "microbatches");
+  for (const auto& [share, factor] : linear.microbatches) {
+    add(factor, share.is_all() ? "microbatches"
+                               : fmt::format("microbatches of every {} ({:#x})", share.period,
+                                             share.remainders));
+  }
   add(linear.constant, "");
   return text.empty() ? "0" : text;
 }
@@ -238,6 +242,8 @@ class Gathering {
   }
 
   void ask(const std::string& name, std::vector<Term> terms) {
+    const std::string beyond = beyond_counters(program_);
+    if (!beyond.empty()) return gap("Counts cannot follow the program: " + beyond + ".");
     counters_needed_ = true;
     asked_.push_back({name, std::move(terms)});
   }

@@ -59,15 +59,18 @@ class CycleSearch {
   [[nodiscard]] std::pair<int, std::size_t> waits_for(int rank) const {
     if (at(rest_, rank).empty()) return {-1, 0};
     const Task task = at(rest_, rank).front();
-    if (task.microbatch >= microbatches_) return {-1, 0};  // beyond the last: it never starts
+    // Beyond the last: it never starts.
+    if (task.microbatch >= program_.tasks_of(task.lane, microbatches_)) return {-1, 0};
     for (const int edge : at(program_.lanes, task.lane).edges) {
-      const int producer = at(program_.edges, edge).producer;
+      const spec::Edge& e = at(program_.edges, edge);
+      const int producer = e.producer;
       // Cycles by way of other microbatches and engines are not looked for.
-      if (at(program_.edges, edge).of != spec::Of::same) continue;
-      if (at(done_, producer) > task.microbatch) continue;
+      if (e.of != spec::Of::same) continue;
+      const auto [first, last] = program_.needed(e, task.microbatch, microbatches_);
+      if (first == last || at(done_, producer) > first) continue;
       const int other = at(program_.lanes, producer).rank;
       const auto& tasks = at(rest_, other);
-      const auto found = std::find(tasks.begin(), tasks.end(), Task{producer, task.microbatch});
+      const auto found = std::find(tasks.begin(), tasks.end(), Task{producer, first});
       if (found != tasks.end()) return {other, static_cast<std::size_t>(found - tasks.begin())};
     }
     return {-1, 0};

@@ -125,12 +125,12 @@ Term some_choice(const Program& program, CounterQueries& queries) {
     if (lane.sequential || lane.once) continue;
     // Two microbatches of it: two are left, and two have come from each producer.
     std::vector<Term> two = {may(a)};
-    Linear left;
-    left.add(a, -1).microbatches = 1;
-    left.constant = -2;
+    Linear left = tasks_of(program, a);
+    left.add(a, -1).constant -= 2;
     two.push_back(queries.not_negative(left));
     for (const int e : lane.edges) {
       if (at(program.edges, e).of != spec::Of::same) continue;
+      if (program.crosses_shares(at(program.edges, e))) continue;
       Linear ahead;
       ahead.add(at(program.edges, e).producer, 1).add(a, -1).constant = -2;
       two.push_back(queries.not_negative(ahead));

@@ -33,7 +33,7 @@ GroupJudge::GroupJudge(const Program& program, const VerifyOptions& options, Fau
 CounterQueries& GroupJudge::queries() {
   if (!queries_) {
     queries_.emplace(program_, count(program_, fault_), options_.solver_steps, fault_);
-    inductive_ = queries_->invariant_is_inductive();
+    inductive_ = beyond_counters(program_).empty() && queries_->invariant_is_inductive();
   }
   return *queries_;
 }
