@@ -7,9 +7,9 @@
 // The rules, in full:
 //  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
 //    every task of every lane runs exactly once. The lane of a `once` op has one task, 2G0; one
-//    `on m where` has those of its share of the microbatches (spec/share.h). Everywhere a lane's
-//    tasks are numbered 0, 1, … in the order of their microbatches, and that number is what is
-//    called a microbatch; only names, costs and data look at which one it is.
+//    `on m where` has those of its share of the microbatches (spec/share.h). A lane's tasks are
+//    numbered 0, 1, … in the order of their microbatches, and below `microbatch` is that number;
+//    only edges between different shares, names, costs and data look at which one it is.
 //  * An edge says what a task needs of its producer: the task of the same microbatch, of the one
 //    before (nothing, for the first) or all of them (Of). What the producer's share leaves out is
 //    not needed.
