@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kPrograms = 4'000;
 
-// Of a hundred programs with the feature, how many may be left open. One, but for what verify does
-// not follow as far as that.
+// Of a hundred programs with the feature and without a join, how many may be left open. One, but
+// for what verify does not follow as far as that.
 using MostOpen = std::map<std::string, std::int64_t>;
 const MostOpen kMostOpen = {{"link fifo", 2}, {"keeping", 4}};
 // Between different shares `of m - 1` is not counted, and joins lose what each need may leave out.
