@@ -71,7 +71,7 @@ std::vector<std::string> offers(const Outline& outline) {
   std::vector<std::string> texts;
   std::vector<std::string> checks;
   if (outline.gaps && (guarded || outline.engines)) checks.push_back("lane >= 0");
-  if (outline.engines) checks.push_back("kLanes[lane].engine == engine");
+  if (outline.engines) checks.push_back("engines_.takes(engine, lane)");
   if (guarded) checks.push_back(room_check(outline));
   const std::string lane_offer =
       checks.empty()
@@ -141,14 +141,14 @@ void take_notices(core::Time now, std::vector<core::Notice>& out) override {
 })";
 
 const char* is_busy(const Outline& outline) {
-  return outline.engines ? "!engines_.idle(engine)"
+  return outline.engines ? "!engines_.may_take(engine)"
                          : "engine != core::Engine::compute || !step_.idle";
 }
 
 // ready() and choose() of readiness-first dispatch.
 std::string free_dispatch(const Outline& outline) {
   std::vector<std::string> checks;
-  if (outline.engines) checks.push_back("kLanes[lane].engine == engine");
+  if (outline.engines) checks.push_back("engines_.takes(engine, lane)");
   if (has_guards(outline)) checks.push_back(room_check(outline));
   const std::string ready =
       checks.empty()
@@ -261,7 +261,7 @@ std::string next_may_start(const Outline& outline) {
   }
   return fill(R"([[nodiscard]] bool next_may_start(core::Engine engine) const {
   const core::Task next = order_.next(engine);
-  return engines_.idle(engine) && rows_.contains(next)$room$;
+  return rows_.contains(next) && engines_.takes(engine, next.lane)$room$;
 })",
               {{"room", guarded ? " && has_room(next.lane, step_.held)" : ""}});
 }

@@ -21,7 +21,7 @@ $includes$
 namespace $name$ {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 4,
+static_assert(core::kCoreVersion == 5,
               "this file is for another version of Ripeline: generate it again");
 
 $tables$$numbers$$guards$$order$$arbiter$

@@ -121,7 +121,7 @@ Outline outline_of(const Program& program) {
   for (const spec::Edge& edge : program.edges) {
     outline.rendezvous = outline.rendezvous || edge.rendezvous;
   }
-  outline.engines = outline.rendezvous;
+  outline.engines = outline.rendezvous || !program.pairs.empty();
   for (const spec::Lane& lane : program.lanes) {
     outline.uneven = outline.uneven || lane.once || !lane.share.is_all();
     outline.engines = outline.engines || lane.engine != spec::Engine::compute;

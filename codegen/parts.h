@@ -43,7 +43,7 @@ struct Outline {
   bool gaps = false;    // some rank lacks an op at some chunk
   bool uneven = false;  // some lane has not one task for each microbatch
   bool rendezvous = false;
-  bool engines = false;  // core::Engines is needed: for a copy engine, or a rendezvous
+  bool engines = false;  // core::Engines is needed: for a copy engine, a rendezvous or a pair
   std::vector<Bounded> bounded;
   std::vector<std::vector<Room>> rooms;      // per op
   std::vector<std::vector<Giving>> givings;  // per op

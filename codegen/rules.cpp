@@ -129,7 +129,7 @@ std::vector<std::string> waiting(const Outline& outline) {
   if (!hint.patience) return texts;
   std::vector<std::string> room;
   if (!hint.fill.empty()) room.push_back("is_listed(lane)");
-  if (outline.engines) room.push_back("kLanes[lane].engine == engine");
+  if (outline.engines) room.push_back("engines_.takes(engine, lane)");
   if (has_guards(outline)) room.push_back("has_room(lane, step_.held)");
   if (room.empty()) room.push_back("true");
   std::vector<std::string> fillers;
@@ -175,7 +175,7 @@ std::string hint_choice(const Outline& outline) {
     }
   }
   if (hint.rule == spec::Hint::Rule::order && Program::at(program.orders, hint.order).file) {
-    const char* engine = outline.engines ? " || kLanes[task.lane].engine != engine" : "";
+    const char* engine = outline.engines ? " || !engines_.takes(engine, task.lane)" : "";
     const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane, step_.held)";
     return fill(kFollowFile, {{"room", room}, {"engine", engine}}) + "\n" +
            lines(chain(outline, present, false));

@@ -172,6 +172,16 @@ std::string inbox_table(const Program& program) {
                wrap(rows, kWidth));
 }
 
+std::string pair_table(const Program& program) {
+  std::vector<std::string> rows;
+  for (const spec::Pair& pair : program.pairs) {
+    rows.push_back(fmt::format("{{{}, {}}}", op_constant(program, pair.first),
+                               op_constant(program, pair.second)));
+  }
+  return array("core::PairFacts", "kPairs", "Ops whose tasks run beside each other.",
+               wrap(rows, kWidth));
+}
+
 std::string pool_table(const Program& program, const Peaks* peaks) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < program.pools.size(); ++i) {
@@ -222,7 +232,9 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
   const std::string uses = use_table(program);
   if (!uses.empty()) text += uses + "\n";
   if (!program.inboxes.empty()) text += inbox_table(program) + "\n";
-  text += fill(R"(inline constexpr core::ProgramFacts facts = {
+  if (!program.pairs.empty()) text += pair_table(program) + "\n";
+  text += fill(
+      R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = $name$,
     .hash = 0x$hash$U,
@@ -238,23 +250,24 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
     .uses = $uses$,
     $inboxes$
     $inputs$
+    $pairs$
 };
 )",
-               {{"name", quoted(program.name)},
-                {"hash", spec::hash_text(program.hash)},
-                {"proved", peaks != nullptr ? "true" : "false"},
-                {"ranks", std::to_string(program.ranks)},
-                {"stages", std::to_string(program.stages.size())},
-                {"min", std::to_string(program.microbatches.min)},
-                {"max", std::to_string(program.microbatches.max.value_or(0))},
-                {"no_limit", program.microbatches.max ? "" : "  // no limit"},
-                {"edges", program.edges.empty() ? "{}" : "kEdges"},
-                {"pools", program.pools.empty() ? "{}" : "kPools"},
-                {"uses", uses.empty() ? "{}" : "kUses"},
-                {"inboxes", program.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
-                {"inputs", program.inputs == spec::InputOrder::pyramid
-                               ? ".inputs = core::InputOrder::pyramid,"
-                               : ""}});
+      {{"name", quoted(program.name)},
+       {"hash", spec::hash_text(program.hash)},
+       {"proved", peaks != nullptr ? "true" : "false"},
+       {"ranks", std::to_string(program.ranks)},
+       {"stages", std::to_string(program.stages.size())},
+       {"min", std::to_string(program.microbatches.min)},
+       {"max", std::to_string(program.microbatches.max.value_or(0))},
+       {"no_limit", program.microbatches.max ? "" : "  // no limit"},
+       {"edges", program.edges.empty() ? "{}" : "kEdges"},
+       {"pools", program.pools.empty() ? "{}" : "kPools"},
+       {"uses", uses.empty() ? "{}" : "kUses"},
+       {"inboxes", program.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
+       {"inputs",
+        program.inputs == spec::InputOrder::pyramid ? ".inputs = core::InputOrder::pyramid," : ""},
+       {"pairs", program.pairs.empty() ? "" : ".pairs = kPairs,"}});
   return text;
 }
 

@@ -63,8 +63,9 @@ class Arbiter {
   // hands it over, is not idle.
   virtual void on_taken(Message /*message*/, Time /*now*/) {}
 
-  // Replaces `out` by the tasks that may start on `engine` now: needs met and arrived, engine idle,
-  // room in every resource, and its turn under a committed order.
+  // Replaces `out` by the tasks that may start on `engine` now: needs met and arrived, the
+  // engine idle or running a pair of theirs alone, room in every resource, and its turn under a
+  // committed order.
   virtual void ready(Engine engine, TaskSet& out) const = 0;
 
   // The hint's choice among ready(engine), or among those of it that are in `allowed` if that is

@@ -18,17 +18,26 @@ void Engines::begin_step(int microbatches) {
   busy_ = {};
 }
 
+void Engines::started(Task task) {
+  Busy& busy = of(task.lane);
+  busy.other = busy.lane;
+  busy.lane = task.lane;
+  ++busy.runs;
+}
+
 void Engines::finished(Task task) {
-  --busy(task.lane);
+  Busy& busy = of(task.lane);
+  if (busy.lane == task.lane) busy.lane = busy.other;
+  --busy.runs;
   for (const EdgeId edge : rendezvous_) {
     const bool sends = facts_.edges[static_cast<std::size_t>(edge)].producer == task.lane &&
                        facts_.needed_by(edge, task.microbatch, microbatches_) >= 0;
-    if (sends) ++busy(task.lane);
+    if (sends) ++busy.handing;
   }
 }
 
 void Engines::taken(Message message) {
-  --busy(facts_.edges[static_cast<std::size_t>(message.edge)].producer);
+  --of(facts_.edges[static_cast<std::size_t>(message.edge)].producer).handing;
 }
 
 }  // namespace ripeline::core

@@ -1,8 +1,8 @@
-// Engines: which of a rank's engines are idle, where there are several or some link is a
-// rendezvous.
+// Engines: what a rank's engines may take now.
 //
-// An engine is idle when it runs no task and hands no message over. For generated arbiters; memory
-// is taken by the constructor only; one thread.
+// An engine takes a task when it hands no message over, and runs nothing or one task alone that is
+// a pair with it. For arbiters of ranks with several engines, a rendezvous or pairs; memory is
+// taken by the constructor only; one thread.
 #pragma once
 
 #include <array>
@@ -18,23 +18,42 @@ class Engines {
   Engines(const ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches);
-  void started(Task task) { ++busy(task.lane); }
+  void started(Task task);
   void finished(Task task);
   void taken(Message message);
 
-  [[nodiscard]] bool idle(Engine engine) const {
-    return busy_[static_cast<std::size_t>(engine)] == 0;
+  // Whether it might take a task; false settles it for all of them.
+  [[nodiscard]] bool may_take(Engine engine) const {
+    const Busy& busy = of(engine);
+    return busy.handing == 0 && (busy.runs == 0 || (busy.runs == 1 && !facts_.pairs.empty()));
+  }
+  // Whether the lane is on it, and it takes a task of it.
+  [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
+    const Busy& busy = of(engine);
+    if (facts_.lanes[static_cast<std::size_t>(lane)].engine != engine || !may_take(engine)) {
+      return false;
+    }
+    return busy.runs == 0 || facts_.are_pair(lane, busy.lane);
   }
 
  private:
-  [[nodiscard]] int& busy(LaneId lane) {
+  struct Busy {
+    int runs = 0;      // tasks
+    LaneId lane = -1;  // of the one that runs alone
+    LaneId other = -1;
+    int handing = 0;  // messages
+  };
+  [[nodiscard]] const Busy& of(Engine engine) const {
+    return busy_[static_cast<std::size_t>(engine)];
+  }
+  [[nodiscard]] Busy& of(LaneId lane) {
     return busy_[static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(lane)].engine)];
   }
 
   const ProgramFacts& facts_;
   std::vector<EdgeId> rendezvous_;  // those that leave this rank, by edge
   int microbatches_ = 0;
-  std::array<int, kEngines> busy_{};  // per engine: the task that runs, and messages handed over
+  std::array<Busy, kEngines> busy_{};
 };
 
 }  // namespace ripeline::core

@@ -32,7 +32,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       engines_.push_back(lane.engine);
     }
   }
-  starts_.reserve(engines_.size());
+  starts_.reserve(2 * engines_.size());
   holds_.reserve(engines_.size());
   tasks_.assign(at(lanes_), 0);
   first_need_.assign(at(lanes_ + 1), 0);
@@ -214,7 +214,8 @@ Status Executor::finished(Task task, Time now) {
     return invalid(task_name(facts_, task) + " has finished, but it does not run");
   }
   progress_[index(task)] = Progress::done;
-  running_[engine_of(task.lane)] = false;
+  Running& running = running_[engine_of(task.lane)];
+  running = {.lane = running.lane == task.lane ? running.other : running.lane};
   ++finished_;
   links_.ended(task);
   arbiter_.on_finished(task, now);
@@ -234,8 +235,11 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   holds_.clear();
   for (const Engine engine : engines_) {
     if (finished_ == expected_) break;
-    if (is_busy(engine)) continue;
-    if (failure_ = poll_engine(engine, now); !failure_.ok()) break;
+    // What starts may have another one beside it.
+    for (bool started = true; started && failure_.ok() && may_take(engine);) {
+      failure_ = poll_engine(engine, now, started);
+    }
+    if (!failure_.ok()) break;
   }
   // What is sent and granted first: a start may keep the caller for as long as the task runs.
   links_.poll(arbiter_, commands);
@@ -270,11 +274,14 @@ void Executor::poll_links(std::vector<Command>& commands) {
   if (failure_.ok()) links_.poll(arbiter_, commands);
 }
 
-bool Executor::is_busy(Engine engine) const {
-  return running_[static_cast<std::size_t>(engine)] || links_.hands_over(engine);
+bool Executor::may_take(Engine engine) const {
+  const Running& running = running_[static_cast<std::size_t>(engine)];
+  if (running.lane >= 0 && (facts_.pairs.empty() || running.other >= 0)) return false;
+  return !links_.hands_over(engine);
 }
 
-Status Executor::poll_engine(Engine engine, Time now) {
+Status Executor::poll_engine(Engine engine, Time now, bool& started) {
+  started = false;
   const Agreement::Permission permission = agreement_.permit(arbiter_, engine, now);
   if (!permission.decided) return {};
   const Choice choice = arbiter_.choose(engine, permission.tasks, now);
@@ -289,14 +296,21 @@ Status Executor::poll_engine(Engine engine, Time now) {
     return breach("the arbiter chose " + task_name(facts_, choice.task) + ", which needs " +
                   missing_needs(choice.task));
   }
+  const LaneId beside = running_[static_cast<std::size_t>(engine)].lane;
+  if (beside >= 0 && !facts_.are_pair(choice.task.lane, beside)) {
+    return breach("the arbiter chose " + task_name(facts_, choice.task) + ", and its engine runs " +
+                  lane_name(facts_, beside));
+  }
   if (Status status = start(choice.task, now); !status.ok()) return status;
   starts_.push_back(choice.task);
+  started = true;
   return {};
 }
 
 Status Executor::start(Task task, Time now) {
   progress_[index(task)] = Progress::running;
-  running_[engine_of(task.lane)] = true;
+  Running& running = running_[engine_of(task.lane)];
+  running = {.lane = task.lane, .other = running.lane};
   links_.started(task);
   arbiter_.started(task, now);
   agreement_.started(task);

@@ -94,11 +94,12 @@ class Executor {
   [[nodiscard]] Status keep_early(const Early& early);
   Status accept(const Early& incoming, Time now);
   Status start(Task task, Time now);
-  Status poll_engine(Engine engine, Time now);
+  // Whether it started something, too.
+  Status poll_engine(Engine engine, Time now, bool& started);
   void notify(Time now, std::vector<Command>& commands);
 
   [[nodiscard]] bool is_ours(Task task) const;
-  [[nodiscard]] bool is_busy(Engine engine) const;
+  [[nodiscard]] bool may_take(Engine engine) const;
   [[nodiscard]] std::size_t index(Task task) const;
   [[nodiscard]] std::size_t engine_of(LaneId lane) const;
   // Of those of the producer that the task needs, the first that is missing; -1: none.
@@ -123,17 +124,22 @@ class Executor {
   EdgeId first_edge_ = 0;
   Status failure_;
   Links links_;
-  std::vector<int> tasks_;                // per own lane: how many, this step
-  std::vector<Progress> progress_;        // per own lane and microbatch
-  std::vector<EdgeId> first_need_;        // per own lane, and one past the last
-  std::vector<LaneId> local_;             // per own edge: its producer, -1 if of another rank
-  std::vector<Early> early_;              // of the next step
-  std::vector<Message> handed_over_;      // by one arrival
-  std::vector<Task> starts_;              // of one poll
-  std::vector<Time> holds_;               // of one poll
-  std::vector<Notice> notices_;           // of one poll
-  std::vector<Engine> engines_;           // those that the rank's lanes use
-  std::array<bool, kEngines> running_{};  // per engine
+  std::vector<int> tasks_;            // per own lane: how many, this step
+  std::vector<Progress> progress_;    // per own lane and microbatch
+  std::vector<EdgeId> first_need_;    // per own lane, and one past the last
+  std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
+  std::vector<Early> early_;          // of the next step
+  std::vector<Message> handed_over_;  // by one arrival
+  std::vector<Task> starts_;          // of one poll
+  std::vector<Time> holds_;           // of one poll
+  std::vector<Notice> notices_;       // of one poll
+  std::vector<Engine> engines_;       // those that the rank's lanes use
+  // Per engine: the lanes of what it runs, at most two and then a pair; -1: none.
+  struct Running {
+    LaneId lane = -1;
+    LaneId other = -1;
+  };
+  std::array<Running, kEngines> running_{};
 };
 
 }  // namespace ripeline::core

@@ -17,7 +17,7 @@
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 4;
+inline constexpr int kCoreVersion = 5;
 
 struct OpFacts {
   std::string_view name;
@@ -93,6 +93,12 @@ struct UseFacts {
   std::int64_t leaving = 0;
 };
 
+// Two ops: a task of each may run beside the other on an engine of a rank.
+struct PairFacts {
+  int first;
+  int second;
+};
+
 // Lanes first .. end - 1.
 struct LaneSpan {
   LaneId first = 0;
@@ -118,6 +124,7 @@ struct ProgramFacts {
   std::span<const UseFacts> uses;  // by lane
   std::span<const InboxFacts> inboxes = {};
   InputOrder inputs = InputOrder::natural;
+  std::span<const PairFacts> pairs = {};
 
   [[nodiscard]] constexpr bool crosses_ranks(EdgeId edge) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
@@ -130,6 +137,14 @@ struct ProgramFacts {
     const auto first = std::lower_bound(lanes.begin(), lanes.end(), rank, before);
     const auto end = std::lower_bound(first, lanes.end(), rank + 1, before);
     return {static_cast<LaneId>(first - lanes.begin()), static_cast<LaneId>(end - lanes.begin())};
+  }
+  // Whether tasks of the two may run beside each other on one engine; both are of one rank.
+  [[nodiscard]] constexpr bool are_pair(LaneId lane, LaneId other) const {
+    const LaneFacts& a = lanes[static_cast<std::size_t>(lane)];
+    const LaneFacts& b = lanes[static_cast<std::size_t>(other)];
+    return a.engine == b.engine && std::any_of(pairs.begin(), pairs.end(), [&](const PairFacts& p) {
+             return (p.first == a.op && p.second == b.op) || (p.first == b.op && p.second == a.op);
+           });
   }
   // How many tasks a lane has.
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {

@@ -9,6 +9,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
       pools_(facts.pools.begin(), facts.pools.end()),
       uses_(facts.uses.begin(), facts.uses.end()),
       inboxes_(facts.inboxes.begin(), facts.inboxes.end()),
+      pairs_(facts.pairs.begin(), facts.pairs.end()),
       facts_(facts) {
   // Room for all names first: the views into them must not move.
   names_.reserve(1 + ops_.size() + 2 * pools_.size() + inboxes_.size());
@@ -26,6 +27,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
   facts_.pools = pools_;
   facts_.uses = uses_;
   facts_.inboxes = inboxes_;
+  facts_.pairs = pairs_;
 }
 
 }  // namespace ripeline::core

@@ -32,6 +32,7 @@ class OwnedFacts {
   std::vector<PoolFacts> pools_;
   std::vector<UseFacts> uses_;
   std::vector<InboxFacts> inboxes_;
+  std::vector<PairFacts> pairs_;
   ProgramFacts facts_{};
 };
 

@@ -130,8 +130,8 @@ void Patience::started(Task task, Time now) {
   rows_.started(task);
   if (costs_.tasks.empty()) return;
   const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
-  running_[engine] = true;
-  idle_[engine] = now + duration(task);
+  const Time end = now + duration(task);
+  idle_[engine] = running_[engine]++ > 0 ? std::max(idle_[engine], end) : end;
   for (const EdgeId edge : l.out) {
     if (said_[at(edge)].microbatch == task.microbatch) said_[at(edge)] = {};
   }
@@ -152,8 +152,7 @@ void Patience::finished(Task task, Time now) {
   ++lane(task.lane).finished;
   rows_.finished(task);
   const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
-  running_[engine] = false;
-  idle_[engine] = now;
+  if (--running_[engine] == 0) idle_[engine] = now;
 }
 
 Time Patience::expected(const Lane& lane, std::int32_t microbatch) const {
@@ -266,7 +265,7 @@ void Patience::forecast(Time now) {
   }
   std::array<Time, kEngines> free{};
   for (std::size_t e = 0; e < free.size(); ++e)
-    free[e] = running_[e] ? std::max(idle_[e], now) : now;
+    free[e] = running_[e] > 0 ? std::max(idle_[e], now) : now;
   while (left > 0) {
     const LaneId id = next_to_forecast();
     if (id < 0) break;

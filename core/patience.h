@@ -15,6 +15,9 @@
 // duration(y) in half of the cases or more; beyond the latest that was seen it waits for patience *
 // duration(y). What was learned stays from step to step.
 //
+// Beside a task that runs, the same is asked of those that are a pair with it; what is noticed and
+// forecast is of tasks that run alone.
+//
 // Without costs it never waits. One rank's; one thread. Memory is taken by begin_step().
 #pragma once
 
@@ -127,13 +130,13 @@ class Patience {
   LaneId first_lane_ = 0;
   Costs costs_;
   int microbatches_ = 0;
-  std::vector<Lane> lanes_;            // own
-  std::vector<std::int32_t> place_;    // per edge that comes from another rank: its row; else -1
-  std::vector<Time> due_;              // per row and microbatch
-  std::vector<std::uint8_t> put_off_;  // how often
-  std::vector<std::int32_t> taken_;    // per edge: of its consumer, as last noticed
-  std::array<Time, kEngines> idle_{};  // per engine: since when, or until when it runs
-  std::array<bool, kEngines> running_{};
+  std::vector<Lane> lanes_;              // own
+  std::vector<std::int32_t> place_;      // per edge that comes from another rank: its row; else -1
+  std::vector<Time> due_;                // per row and microbatch
+  std::vector<std::uint8_t> put_off_;    // how often
+  std::vector<std::int32_t> taken_;      // per edge: of its consumer, as last noticed
+  std::array<Time, kEngines> idle_{};    // per engine: since when, or until when it runs
+  std::array<int, kEngines> running_{};  // per engine: tasks
   ReadyRows rows_;
   const FollowedOrder* order_ = nullptr;
   std::vector<Said> said_;  // per edge

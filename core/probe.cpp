@@ -198,6 +198,7 @@ std::string facts_text(const ProgramFacts& facts) {
   }
   for (const UseFacts& u : facts.uses)
     text += line("use", u.lane, u.pool, u.acquires, u.releases, u.leaving);
+  for (const PairFacts& p : facts.pairs) text += line("pair", p.first, p.second);
   return text;
 }
 

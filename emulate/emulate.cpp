@@ -1,6 +1,7 @@
 #include "emulate/emulate.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "emulate/latency.h"
 #include "runtime/transport/local.h"
+#include "simulate/overlap.h"
 
 namespace ripeline::emulate {
 namespace {
@@ -26,9 +28,9 @@ constexpr int kWaitingLines = 12;  // of a rank that does not end
 class TimedWork final : public runtime::Work {
  public:
   // All are borrowed.
-  TimedWork(const simulate::Timing& timing, runtime::Transport& transport, RankClock& clock,
-            Time limit)
-      : timing_(timing), transport_(transport), clock_(clock), limit_(limit) {}
+  TimedWork(const core::ProgramFacts& facts, const simulate::Timing& timing,
+            runtime::Transport& transport, RankClock& clock, Time limit)
+      : facts_(facts), timing_(timing), transport_(transport), clock_(clock), limit_(limit) {}
 
   // Returns at the start that all ranks agree on.
   Status begin_step(std::int64_t /*step*/, int /*microbatches*/) override {
@@ -50,19 +52,33 @@ class TimedWork final : public runtime::Work {
 
   Status run(const runtime::TaskInfo& task, std::span<runtime::Input> /*inputs*/, bool /*wanted*/,
              runtime::Payload& /*output*/) override {
-    ends_ = task.start + timing_.task(task.task);
+    simulate::Overlap& overlap = overlaps_[engine_of(task.task)];
+    for (const simulate::Overlap::Running running : overlap.running()) {
+      if (running.task.lane >= 0 && running.end <= task.start) overlap.finish(running.task);
+    }
+    overlap.start(task.task, timing_.task(task.task), task.start, timing_);
     return {};
   }
-  [[nodiscard]] std::optional<Time> ends() const override { return ends_; }
+  [[nodiscard]] std::optional<Time> ends(core::Task task) const override {
+    for (const simulate::Overlap::Running& running : overlaps_[engine_of(task)].running()) {
+      if (running.task == task) return running.end;
+    }
+    return std::nullopt;
+  }
   [[nodiscard]] Time start() const { return start_; }
 
  private:
+  [[nodiscard]] std::size_t engine_of(core::Task task) const {
+    return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
+  }
+
+  const core::ProgramFacts& facts_;
   const simulate::Timing& timing_;
   runtime::Transport& transport_;
   RankClock& clock_;
   Time limit_;
   Time start_{0};
-  Time ends_{0};
+  std::array<simulate::Overlap, core::kEngines> overlaps_;
 };
 
 }  // namespace
@@ -73,7 +89,7 @@ RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& inner, int micr
   RankRun run;
   RankClock clock;
   LatencyTransport transport(inner, facts, timing, clock);
-  TimedWork work(timing, inner, clock, silence);
+  TimedWork work(facts, timing, inner, clock, silence);
   Recorder recorder(arbiter, clock, transport, run);
   runtime::Worker worker(arbiter, transport, work,
                          {.silence = silence,

@@ -69,6 +69,14 @@ class Together {
     simulate::IdleWatch watch(facts_, rank, options_.sequential_ops);
     watch.begin_step(microbatches_);
     std::map<Key, Time> started;
+    struct Busy {
+      int tasks = 0;
+      Time since{0};
+    };
+    std::array<Busy, core::kEngines> busy_engines;
+    const auto busy_engine = [&](core::LaneId lane) -> Busy& {
+      return busy_engines[static_cast<std::size_t>(facts_.lanes[at(lane)].engine)];
+    };
     Time last{0};  // event; what came late is seen after others
     for (const Entry& entry : ranks_[at(rank)].entries) {
       const Time when = entry.at - zero_;
@@ -89,6 +97,8 @@ class Together {
           EngineReport& engine = report(rank, task.lane);
           if (engine.tasks++ == 0) engine.first = when;
           started[{task.lane, task.microbatch}] = when;
+          Busy& busy = busy_engine(task.lane);
+          if (busy.tasks++ == 0) busy.since = when;
           watch.started(task, when, 0, engine, options_.causes ? &all_.record : nullptr);
           break;
         }
@@ -97,7 +107,8 @@ class Together {
           EngineReport& engine = report(rank, task.lane);
           const Time begin = started[{task.lane, task.microbatch}];
           engine.last = when;
-          engine.busy += when - begin;
+          Busy& busy = busy_engine(task.lane);
+          if (--busy.tasks == 0) engine.busy += when - busy.since;
           all_.record.task(0, task, begin, when);
           watch.finished(task, when);
           break;

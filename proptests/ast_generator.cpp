@@ -309,7 +309,7 @@ Item item() {
       item.value = Assert{name(), value()};
       break;
     case 12:
-      item.value = Pair{names()};
+      item.value = Pair{name(), name(), maybe() ? std::optional(value()) : std::nullopt};
       break;
     case 13:
       item.value = Inputs{{maybe() ? "natural" : "pyramid", {}}};

@@ -222,6 +222,7 @@ TEST(Links, executors_do_what_the_machine_may_do) {
     const std::uint64_t seed = kSeed + static_cast<std::uint64_t>(i);
     testing_support::RandomProgramOptions options;
     options.links = options.once = options.before = options.engines = options.shares = true;
+    options.pairs = true;
     options.broken_orders = i % 2 == 0;
     const std::string text = testing_support::random_program_text(seed, options);
     const spec::Result<spec::Program> program = spec::compile({"random.ripe", text});

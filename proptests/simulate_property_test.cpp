@@ -25,6 +25,7 @@ spec::Program random_program(std::uint64_t seed, int most_ranks = 3) {
   testing_support::RandomProgramOptions options;
   options.max_ranks = most_ranks;
   options.links = options.once = options.before = options.engines = options.shares = true;
+  options.pairs = true;
   options.keeping = true;
   const std::string text = testing_support::random_program_text(seed, options);
   RC_LOG(text);
@@ -88,21 +89,23 @@ RC_GTEST_PROP(Simulate, a_proved_program_ends_under_every_timing_within_its_prov
   }
 }
 
-// Whatever the program: engines run one task at a time, needs are met before starts, every idle
-// interval has a cause, and the file of the run is the run.
+// Whatever the program: engines run one task at a time or a pair, needs are met before starts,
+// every idle interval has a cause, and the file of the run is the run.
 RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
   const spec::Program program = random_program(any_seed());
   const simulate::FactsStorage storage(program, {});
   const int microbatches = some_count(program);
   const Ran ran = run(program, storage.facts(), microbatches, some_timing());
   RC_PRE(ran.report.status.ok());  // an order may have no meaning for this count
-  std::map<std::pair<int, int>, Time> engine_free;
+  std::map<std::pair<int, int>, std::vector<trace::TaskEvent>> running;
   std::map<std::pair<int, int>, Time> ended;
   for (const trace::TaskEvent& e : ran.record.tasks) {  // by start
     const spec::Lane& lane = spec::Program::at(program.lanes, e.task.lane);
-    Time& free = engine_free[{lane.rank, static_cast<int>(lane.engine)}];
-    RC_ASSERT(e.start >= free);
-    free = e.end;
+    auto& beside = running[{lane.rank, static_cast<int>(lane.engine)}];
+    std::erase_if(beside, [&](const trace::TaskEvent& other) { return other.end <= e.start; });
+    RC_ASSERT(beside.empty() ||
+              (beside.size() == 1 && program.pair_of(e.task.lane, beside[0].task.lane)));
+    beside.push_back(e);
     RC_ASSERT(ended.emplace(std::pair{e.task.lane, e.task.microbatch}, e.end).second);
     for (const int id : lane.edges) {
       const spec::Edge& edge = spec::Program::at(program.edges, id);

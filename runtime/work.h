@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/facts.h"
 #include "core/status.h"
@@ -39,6 +40,14 @@ struct Input {
   Payload payload;
 };
 
+// A task to run, with what it gets and what it gives: the arguments of Work::run().
+struct Call {
+  TaskInfo task;
+  std::vector<Input> inputs;
+  bool wanted = false;
+  Payload output;
+};
+
 class Work {
  public:
   virtual ~Work() = default;
@@ -48,10 +57,22 @@ class Work {
   // is left alone when `wanted` is false.
   virtual core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
                            Payload& output) = 0;
-  // For work that goes on by itself when run() has returned, as a kernel on a GPU does: asked after
-  // each run(), it says when on the worker's clock the task ends. Until then its engine is busy and
-  // the worker does other things. Nothing: the task has ended.
-  [[nodiscard]] virtual std::optional<core::Time> ends() const { return std::nullopt; }
+  // Of two tasks of a `pair` that start at once: whether the work has something for both that is
+  // faster than one after the other. Then run_pair() runs them to their ends, else run() each.
+  [[nodiscard]] virtual bool runs_together(const TaskInfo& /*first*/,
+                                           const TaskInfo& /*second*/) const {
+    return false;
+  }
+  virtual core::Status run_pair(Call& /*first*/, Call& /*second*/) {
+    return {core::StatusCode::invalid, "this work runs no two tasks together"};
+  }
+  // For work that goes on by itself when run() has returned, as a kernel on a GPU does: it says
+  // when on the worker's clock the task ends. Until then its engine is busy and the worker does
+  // other things. Nothing: the task has ended. Asked after each run() for every task that goes on,
+  // since one that starts beside another may move the other's end; a time that is over counts.
+  [[nodiscard]] virtual std::optional<core::Time> ends(core::Task /*task*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace ripeline::runtime

@@ -14,6 +14,22 @@ using core::Command;
 using core::Status;
 using core::StatusCode;
 
+namespace {
+
+// What user code says, or throws.
+template <class Run>
+Status guarded(const Run& run) {
+  try {
+    return run();
+  } catch (const std::exception& e) {
+    return {StatusCode::failed, e.what()};
+  } catch (...) {
+    return {StatusCode::failed, "an exception that is no std::exception"};
+  }
+}
+
+}  // namespace
+
 Worker::Worker(core::Arbiter& arbiter, Transport& transport, Work& work, WorkerOptions options)
     : arbiter_(arbiter),
       facts_(arbiter.facts()),
@@ -100,11 +116,23 @@ Status Worker::take_turn(Turn& turn, StepReport& report) {
   commands_.clear();
   const core::Time asked = now();
   if (Status s = executor_.poll(asked, commands_); !s.ok()) return s;
-  for (const Command& command : commands_) {
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    const Command& command = commands_[i];
     Status s;
     if (command.kind == Command::Kind::start) {
       const std::size_t before = running_.size();
-      s = run_task(command.task, report);
+      auto& [first, second] = calls_;
+      prepare(command.task, first);
+      const bool pair = is_pair(i);
+      if (pair) prepare(commands_[++i].task, second);
+      if (pair && work_.runs_together(first.task, second.task)) {
+        s = run_pair(first, second, report);
+      } else {
+        s = run(first, report);
+        // What the first sends does not wait for the second.
+        if (pair && s.ok() && running_.size() == before) s = send_due();
+        if (pair && s.ok()) s = run(second, report);
+      }
       turn.ran = turn.ran || running_.size() == before;
     } else if (command.kind == Command::Kind::hold_until) {
       turn.hold = std::min(turn.hold, command.until);
@@ -115,6 +143,23 @@ Status Worker::take_turn(Turn& turn, StepReport& report) {
   }
   if (options_.observer != nullptr) options_.observer->polled(asked, executor_, commands_);
   return {};
+}
+
+Status Worker::send_due() {
+  due_.clear();
+  executor_.poll_links(due_);
+  for (const Command& command : due_) {
+    if (Status s = send(command); !s.ok()) return s;
+  }
+  return {};
+}
+
+// It starts, and so does the one after it, beside it.
+bool Worker::is_pair(std::size_t command) const {
+  if (facts_.pairs.empty() || command + 1 == commands_.size()) return false;
+  const Command& next = commands_[command + 1];
+  return next.kind == Command::Kind::start &&
+         facts_.are_pair(commands_[command].task.lane, next.task.lane);
 }
 
 Status Worker::receive(std::chrono::nanoseconds wait, bool& received) {
@@ -181,10 +226,10 @@ Status Worker::send(const Command& command) {
                          std::move(payload));
 }
 
-void Worker::take_inputs(core::Task task) {
+void Worker::take_inputs(core::Task task, std::vector<Input>& inputs) {
   const auto lane = static_cast<std::size_t>(task.lane);
   const bool is_last = --tasks_left_[lane] == 0;
-  inputs_.clear();
+  inputs.clear();
   for (const core::EdgeId id : inputs_of_[lane]) {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(id)];
     const core::LaneFacts& from = facts_.lanes[static_cast<std::size_t>(edge.producer)];
@@ -206,48 +251,79 @@ void Worker::take_inputs(core::Task task) {
           mailbox_.erase(found);
         }
       }
-      inputs_.push_back(std::move(input));
+      inputs.push_back(std::move(input));
     }
   }
 }
 
-Status Worker::run_task(core::Task task, StepReport& report) {
+void Worker::prepare(core::Task task, Call& call) {
   const auto lane_index = static_cast<std::size_t>(task.lane);
   const core::LaneFacts& lane = facts_.lanes[lane_index];
   const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(lane.op)];
-  started_.push_back(task);
-  take_inputs(task);
-  const core::Time begin = now();
-  const TaskInfo info{.op = op.name,
-                      .kind = op.kind,
-                      .stage = lane.stage,
-                      .stages = facts_.stages,
-                      .microbatch = facts_.microbatch_of(task),
-                      .microbatches = microbatches_,
-                      .step = executor_.step(),
-                      .task = task,
-                      .start = begin};
-  if (options_.observer != nullptr) options_.observer->started(task, begin);
-  Running run{.task = task, .begin = begin, .end = begin, .output = {}};
-  Status status;
-  try {
-    if (options_.before_task) options_.before_task(task, info);
-    status = work_.run(info, inputs_, !outputs_of_[lane_index].empty(), run.output);
-  } catch (const std::exception& e) {
-    status = {StatusCode::failed, e.what()};
-  } catch (...) {
-    status = {StatusCode::failed, "an exception that is no std::exception"};
-  }
+  call.task = {.op = op.name,
+               .kind = op.kind,
+               .stage = lane.stage,
+               .stages = facts_.stages,
+               .microbatch = facts_.microbatch_of(task),
+               .microbatches = microbatches_,
+               .step = executor_.step(),
+               .task = task};
+  take_inputs(task, call.inputs);
+  call.wanted = !outputs_of_[lane_index].empty();
+  call.output = {};
+}
+
+void Worker::begin(Call& call) {
+  call.task.start = now();
+  started_.push_back(call.task.task);
+  if (options_.observer != nullptr) options_.observer->started(call.task.task, call.task.start);
+  if (options_.before_task) options_.before_task(call.task.task, call.task);
+}
+
+Status Worker::run(Call& call, StepReport& report) {
+  const core::Task task = call.task.task;
+  const Status status = guarded([&] {
+    begin(call);
+    return work_.run(call.task, call.inputs, call.wanted, call.output);
+  });
   if (!status.ok()) {
     return {status.code(), core::task_name(facts_, task) + " failed: " + status.message()};
   }
-  if (const auto end = work_.ends()) {
+  Running run{.task = task,
+              .begin = call.task.start,
+              .end = call.task.start,
+              .output = std::move(call.output)};
+  for (Running& other : running_) other.end = work_.ends(other.task).value_or(other.end);
+  if (const auto end = work_.ends(task)) {
     run.end = *end;
     running_.push_back(std::move(run));
     return {};
   }
   run.end = now();
   return ended(std::move(run), report);
+}
+
+Status Worker::run_pair(Call& first, Call& second, StepReport& report) {
+  const Status status = guarded([&] {
+    begin(first);
+    begin(second);
+    return work_.run_pair(first, second);
+  });
+  if (!status.ok()) {
+    return {status.code(), core::task_name(facts_, first.task.task) + " and " +
+                               core::task_name(facts_, second.task.task) +
+                               " failed: " + status.message()};
+  }
+  const core::Time end = now();
+  for (Call* call : {&first, &second}) {
+    Status s = ended({.task = call->task.task,
+                      .begin = call->task.start,
+                      .end = end,
+                      .output = std::move(call->output)},
+                     report);
+    if (!s.ok()) return s;
+  }
+  return {};
 }
 
 core::Time Worker::next_end() const {

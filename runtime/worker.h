@@ -3,15 +3,17 @@
 // Single-threaded: a task runs to its end in the caller's thread; between tasks the transport is
 // progressed, and the worker blocks in it when nothing may start. Hence the engines of a rank take
 // turns: tasks of copy engines run when the executor starts them, between those of compute, and
-// none runs beside another. What is granted to others leaves before a task, not during it. Of a
-// Work whose tasks go on by themselves (Work::ends) none of this holds: engines run beside each
-// other, and messages move meanwhile. No wait is longer than `silence`: then step() fails and names
-// what waits for whom.
+// none runs beside another; but of a pair that starts at once the work may make one
+// (Work::run_pair). What is granted to others leaves before a task, not during it. Of a Work whose
+// tasks go on by themselves (Work::ends) none of this holds: engines run beside each other, and
+// messages move meanwhile. No wait is longer than `silence`: then step() fails and names what waits
+// for whom.
 //
 // A hint that waits is told what tasks take, exchanges notices with its neighbours as messages
 // without a payload of the work's, and is asked again when the time has come until which it holds.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -98,7 +100,14 @@ class Worker {
 
   // Asks the executor once, and carries out what it commands.
   core::Status take_turn(Turn& turn, StepReport& report);
-  core::Status run_task(core::Task task, StepReport& report);
+  // A task that starts: runs, or goes on by itself.
+  core::Status run(Call& call, StepReport& report);
+  // Two that start at once, as one.
+  core::Status run_pair(Call& first, Call& second, StepReport& report);
+  core::Status send_due();  // messages alone
+  [[nodiscard]] bool is_pair(std::size_t command) const;
+  void prepare(core::Task task, Call& call);
+  void begin(Call& call);
   core::Status ended(Running run, StepReport& report);
   // Of the tasks that go on by themselves, those whose time has come.
   core::Status end_tasks(StepReport& report);
@@ -106,7 +115,7 @@ class Worker {
   void tell_costs();
   core::Status send(const core::Command& command);
   // The payloads that a task that starts gets.
-  void take_inputs(core::Task task);
+  void take_inputs(core::Task task, std::vector<Input>& inputs);
   core::Status receive(std::chrono::nanoseconds wait, bool& received);
   core::Status accept(Delivery& delivery);
   core::Status begin_step(std::int64_t step, int microbatches);
@@ -131,11 +140,12 @@ class Worker {
   std::vector<core::Task> started_;
   std::vector<int> tasks_left_;          // per lane, to start
   std::vector<core::Command> commands_;  // of the last poll
+  std::vector<core::Command> due_;       // between two tasks of it
   std::vector<Delivery> deliveries_;
   std::vector<Delivery>
       later_;  // of steps beyond the next: a rank that needs nothing from this one may be far ahead
-  std::vector<Input> inputs_;
-  std::vector<Running> running_;     // at most one of each engine
+  std::array<Call, 2> calls_;        // of those that start
+  std::vector<Running> running_;     // of each engine one, or a pair
   std::vector<core::Time> took_;     // per lane: its tasks of this step, together
   std::vector<std::int64_t> ended_;  // per lane: in this step
 };

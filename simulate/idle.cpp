@@ -45,7 +45,7 @@ void IdleWatch::finished(core::Task task, Time now) {
   rows_.finished(task);
   static_cast<void>(ledger_.finished(task));
   const core::Engine engine = engine_of(task.lane);
-  busy_[static_cast<std::size_t>(engine)] = false;
+  if (--busy_[static_cast<std::size_t>(engine)] > 0) return;
   of(engine).idle = true;
   of(engine).cause = Cause::host;
   of(engine).since = now;
@@ -61,7 +61,7 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
   rows_.started(task);
   static_cast<void>(ledger_.started(task));
   const core::Engine engine = engine_of(task.lane);
-  busy_[static_cast<std::size_t>(engine)] = true;
+  ++busy_[static_cast<std::size_t>(engine)];
   Watched& watched = of(engine);
   --watched.left;
   if (!watched.idle) return;
@@ -114,7 +114,7 @@ Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
   }
   if (waits_for_room) return Cause::room;
   for (std::size_t from = 0; from < at(core::kEngines); ++from) {
-    if (from != to && busy_[from] && feeds_[from][to]) return Cause::engine;
+    if (from != to && busy_[from] > 0 && feeds_[from][to]) return Cause::engine;
   }
   return Cause::input;
 }

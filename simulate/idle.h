@@ -66,7 +66,7 @@ class IdleWatch {
   core::ReadyRows rows_;
   core::Ledger ledger_;
   std::array<Watched, core::kEngines> engines_;
-  std::array<bool, core::kEngines> busy_{};
+  std::array<int, core::kEngines> busy_{};  // tasks that run
   std::array<std::array<bool, core::kEngines>, core::kEngines>
       feeds_{};  // from, to: within the rank
   // The message that arrived last, if it waited at its sender, and since the last look().

@@ -95,6 +95,8 @@ core::OwnedFacts facts_of(const spec::Program& program,
     edges.push_back({e.producer, e.consumer, to_core(e.of), e.inbox, e.fifo, e.rendezvous,
                      program.crosses_shares(e)});
   }
+  std::vector<core::PairFacts> pairs;
+  for (const spec::Pair& pair : program.pairs) pairs.push_back({pair.first, pair.second});
   std::vector<core::InboxFacts> inboxes;
   for (const spec::Inbox& inbox : program.inboxes) {
     inboxes.push_back({inbox.channel, inbox.rank, inbox.stage, inbox.slots});
@@ -123,7 +125,8 @@ core::OwnedFacts facts_of(const spec::Program& program,
                            .inboxes = inboxes,
                            .inputs = program.inputs == spec::InputOrder::pyramid
                                          ? core::InputOrder::pyramid
-                                         : core::InputOrder::natural});
+                                         : core::InputOrder::natural,
+                           .pairs = pairs});
 }
 
 }  // namespace

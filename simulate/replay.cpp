@@ -16,23 +16,31 @@ using spec::Event;
 using spec::Machine;
 using spec::Program;
 
-// Permits everything, one engine or one task alone, or nothing.
+// Permits everything, one task of one engine, or nothing.
 class Restricted final : public core::Agreement {
  public:
   Permission permit(const core::Arbiter& /*arbiter*/, core::Engine engine,
                     core::Time /*now*/) override {
-    return {.decided = open_ && (!engine_ || *engine_ == engine),
+    return {.decided = open_ && (!engine_ || (*engine_ == engine && !spent_)),
             .tasks = only_ ? &*only_ : nullptr};
   }
-  void started(core::Task /*task*/) override { ++round_; }
+  void started(core::Task /*task*/) override {
+    spent_ = true;
+    ++round_;
+  }
   [[nodiscard]] std::int64_t round() const override { return round_; }
   void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
-  void allow_engine(std::optional<core::Engine> engine) { engine_ = engine; }
+  // One task of it; nothing: everything.
+  void allow_engine(std::optional<core::Engine> engine) {
+    engine_ = engine;
+    spent_ = false;
+  }
   void open(bool value) { open_ = value; }
 
  private:
   bool open_ = true;
   std::optional<core::Engine> engine_;
+  bool spent_ = false;  // what is allowed of the engine has started
   std::optional<core::TaskSet> only_;
   std::int64_t round_ = 0;
 };

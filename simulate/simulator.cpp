@@ -7,6 +7,7 @@
 #include "core/executor.h"
 #include "simulate/agenda.h"
 #include "simulate/idle.h"
+#include "simulate/overlap.h"
 
 namespace ripeline::simulate {
 namespace {
@@ -30,8 +31,9 @@ struct Rank {
   core::OneMember alone;
   core::Executor executor;
   std::unique_ptr<IdleWatch> watch;
-  std::uint8_t engines = 0;  // bits: those that its lanes use
-  bool touched = false;      // something happened to it at this instant
+  std::array<Overlap, core::kEngines> overlaps;  // of a program with pairs
+  std::uint8_t engines = 0;                      // bits: those that its lanes use
+  bool touched = false;                          // something happened to it at this instant
 };
 
 }  // namespace
@@ -96,9 +98,11 @@ class Simulator::Impl {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       Rank& rank = *ranks_[r];
       rank.touched = false;
+      rank.overlaps = {};
       if (Status s = rank.executor.begin_step(step_, microbatches_, now_); !s.ok()) return s;
       touch(static_cast<int>(r));
     }
+    if (!facts_.pairs.empty()) ends_.assign(facts_.lanes.size(), {});
     if (!options_->causes) return {};
     ended_.assign(facts_.lanes.size() * at(microbatches_), Time{0});
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -129,7 +133,7 @@ class Simulator::Impl {
   Status happen(const Happening& h) {
     switch (h.kind) {
       case Happening::Kind::finished:
-        return finished({h.what, h.microbatch});
+        return has_moved(h) ? Status{} : finished({h.what, h.microbatch});
       case Happening::Kind::arrived:
         return arrived(h);
       case Happening::Kind::announced: {
@@ -151,9 +155,15 @@ class Simulator::Impl {
     return {};
   }
 
+  // It is the end of a task that has another end by now.
+  [[nodiscard]] bool has_moved(const Happening& h) const {
+    return !facts_.pairs.empty() && ends_[at(h.what)].number != h.ordinal;
+  }
+
   Status finished(core::Task task) {
     const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
     Rank& rank = *ranks_[at(lane.rank)];
+    if (!facts_.pairs.empty()) rank.overlaps[static_cast<std::size_t>(lane.engine)].finish(task);
     engine_report(lane).last = now_;
     if (rank.watch) {
       rank.watch->finished(task, now_);
@@ -263,10 +273,35 @@ class Simulator::Impl {
     EngineReport& engine = engine_report(lane);
     const Time duration = timing_->task(task);
     if (engine.tasks++ == 0) engine.first = now_;
-    engine.busy += duration;
     if (rank.watch) rank.watch->started(task, now_, step_, engine, options_->record);
     if (options_->record != nullptr) options_->record->task(step_, task, now_, now_ + duration);
+    if (!facts_.pairs.empty()) return start_beside(rank, task, duration, engine);
+    engine.busy += duration;
     agenda_.put(now_, duration, Happening::Kind::finished, task.lane, task.microbatch);
+  }
+
+  // Where it may run beside another: the other's end moves, too.
+  void start_beside(Rank& rank, core::Task task, Time duration, EngineReport& engine) {
+    Overlap& overlap = rank.overlaps[static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine)];
+    const Time busy_from = std::max(now_, overlap.busy_until());
+    overlap.start(task, duration, now_, *timing_);
+    engine.busy += overlap.busy_until() - busy_from;
+    End& end = ends_[at(task.lane)];
+    end.at = Time{-1};
+    if (options_->record != nullptr) end.recorded = options_->record->tasks.size() - 1;
+    for (const Overlap::Running& running : overlap.running()) {
+      if (running.task.lane >= 0) set_end(running);
+    }
+  }
+
+  void set_end(const Overlap::Running& running) {
+    const auto [lane, microbatch] = running.task;
+    End& end = ends_[at(lane)];
+    if (end.at == running.end) return;
+    end.at = running.end;
+    if (options_->record != nullptr) options_->record->tasks[end.recorded].end = running.end;
+    agenda_.put(now_, running.end - now_, Happening::Kind::finished, lane, microbatch,
+                ++end.number);
   }
 
   void send(const Command& command) {
@@ -307,12 +342,20 @@ class Simulator::Impl {
     return report_.ranks[at(lane.rank)][static_cast<std::size_t>(lane.engine)];
   }
 
+  // Of the task that a lane runs; of a program with pairs.
+  struct End {
+    std::int32_t number = 0;  // of its ends in the agenda, the one that counts
+    Time at{0};
+    std::size_t recorded = 0;  // its place in the record
+  };
+
   const core::ProgramFacts& facts_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<int> way_of_;  // per edge: the way from its rank to the other's
   std::vector<Time> free_;   // per way: from when on it is
   std::vector<Time> last_;   // per edge: the last arrival, if links are fifo
   std::vector<Time> ended_;  // per lane and microbatch, for the causes
+  std::vector<End> ends_;    // per lane
   std::int64_t step_ = 0;
 
   const Timing* timing_ = nullptr;  // of the current run, as are all that follow

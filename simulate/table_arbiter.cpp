@@ -81,26 +81,26 @@ bool TableArbiter::has_room(core::LaneId lane) const {
 
 bool TableArbiter::may_start(core::Task task, core::Engine engine,
                              const core::TaskSet* allowed) const {
-  return task.lane >= 0 && is_on(task.lane, engine) && rows_.contains(task) &&
+  return task.lane >= 0 && engines_.takes(engine, task.lane) && rows_.contains(task) &&
          has_room(task.lane) && (allowed == nullptr || allowed->contains(task));
 }
 
 void TableArbiter::ready(core::Engine engine, core::TaskSet& out) const {
   rows_.reset(out);
-  if (!engines_.idle(engine)) return;
+  if (!engines_.may_take(engine)) return;
   if (program_.dispatch.in_order) {
     const core::Task next = order_.next(engine);
     if (may_start(next, engine, nullptr)) out.add(next);
     return;
   }
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-    if (is_on(lane, engine) && has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
+    if (engines_.takes(engine, lane) && has_room(lane)) out.row(lane) = rows_.tasks().row(lane);
   }
 }
 
 core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allowed,
                                   core::Time now) const {
-  if (!engines_.idle(engine)) return {};
+  if (!engines_.may_take(engine)) return {};
   core::Choice choice{.kind = core::Choice::Kind::start, .task = {}, .until = core::Time{0}};
   if (program_.dispatch.in_order) {
     choice.task = order_.next(engine);
@@ -120,7 +120,7 @@ core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allo
     return choice;
   }
   const int lane = hint_->choose(hint_state_, [&asked](int l) {
-    return asked.self.is_on(l, asked.engine) && asked.self.has_room(l) &&
+    return asked.self.engines_.takes(asked.engine, l) && asked.self.has_room(l) &&
            asked.self.rows_.offer(l, asked.allowed).starts();
   });
   choice = rows_.offer(lane, allowed);
@@ -133,10 +133,10 @@ core::LaneId TableArbiter::awaited(core::Engine engine) const {
     core::Engine engine;
   } asked{*this, engine};
   const auto has_room = [&asked](int l) {
-    return asked.self.is_on(l, asked.engine) && asked.self.ledger_.has_room(l);
+    return asked.self.engines_.takes(asked.engine, l) && asked.self.ledger_.has_room(l);
   };
   return hint_->next(hint_state_, has_room, [&asked](int l) {
-    return asked.self.is_on(l, asked.engine) && asked.self.has_room(l) &&
+    return asked.self.engines_.takes(asked.engine, l) && asked.self.has_room(l) &&
            asked.self.rows_.offer(l, nullptr).starts();
   });
 }

@@ -46,9 +46,6 @@ class TableArbiter final : public core::Arbiter {
   void started(core::Task task, core::Time now) override;
 
  private:
-  [[nodiscard]] bool is_on(core::LaneId lane, core::Engine engine) const {
-    return facts_.lanes[static_cast<std::size_t>(lane)].engine == engine;
-  }
   [[nodiscard]] bool may_start(core::Task task, core::Engine engine,
                                const core::TaskSet* allowed) const;
   [[nodiscard]] bool has_room(core::LaneId lane) const;

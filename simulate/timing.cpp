@@ -84,6 +84,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
     if (Status s = t.set_lane(program, static_cast<int>(lane), microbatches); !s.ok()) return s;
   }
+  t.set_slowdowns(program);
   t.edges_.resize(program.edges.size());
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
     t.set_edge(program, static_cast<int>(edge));
@@ -109,10 +110,14 @@ Status Timing::check_lengths(const Program& program, int microbatches) const {
   const double input =
       std::max(1.0, inputs_.empty() ? 1 : *std::max_element(inputs_.begin(), inputs_.end()));
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-    const double mean = lanes_[lane].mean * lanes_[lane].slow * input;
+    double most = input;
+    for (const auto& [lanes, slowdown] : slowdowns_) {
+      if (at(lanes.first) == lane) most = std::max(most, input * slowdown);
+    }
+    const double mean = lanes_[lane].mean * lanes_[lane].slow * most;
     if (!fits(mean)) return refuse(program.lane_name(static_cast<int>(lane)), mean);
     for (const double one : lanes_[lane].means) {
-      if (!fits(one * input)) return refuse(program.lane_name(static_cast<int>(lane)), one * input);
+      if (!fits(one * most)) return refuse(program.lane_name(static_cast<int>(lane)), one * most);
     }
   }
   for (const Edge& edge : edges_) {
@@ -125,6 +130,18 @@ Status Timing::check_lengths(const Program& program, int microbatches) const {
     if (units && !fits(*units)) return refuse(what, *units);
   }
   return {};
+}
+
+void Timing::set_slowdowns(const Program& program) {
+  for (int rank = 0; rank < program.ranks && !program.pairs.empty(); ++rank) {
+    const int end = program.first_lane(rank + 1);
+    for (int lane = program.first_lane(rank); lane < end; ++lane) {
+      for (int other = program.first_lane(rank); other < end; ++other) {
+        if (program.pair_of(lane, other) == nullptr) continue;
+        slowdowns_[{lane, other}] = program.slowdown(lane, other);
+      }
+    }
+  }
 }
 
 // By what an input takes in all, as far as it is known.

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/costs.h"
@@ -57,6 +59,10 @@ class Timing {
 
   [[nodiscard]] core::Time mean(core::Task task) const;
   [[nodiscard]] core::Time task(core::Task task) const;
+  // How many times as long a task of `lane` takes while it runs beside one of `other`, a pair.
+  [[nodiscard]] double slowdown(core::LaneId lane, core::LaneId other) const {
+    return slowdowns_.at({lane, other});
+  }
   // From the moment at which a message leaves until it arrives, transfer() aside.
   [[nodiscard]] core::Time latency(core::Message message) const;
   // How long the message keeps the way from its rank to the other's to itself.
@@ -97,6 +103,7 @@ class Timing {
   [[nodiscard]] core::Status check_lengths(const spec::Program& program, int microbatches) const;
   core::Status set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
+  void set_slowdowns(const spec::Program& program);
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
   [[nodiscard]] std::size_t input_of(core::Task task) const;
@@ -112,6 +119,7 @@ class Timing {
   std::vector<double> known_;        // per input: what it is thought to be, over that
   std::vector<std::int32_t> order_;  // per microbatch: its input
   std::vector<Lane> lanes_;
+  std::map<std::pair<core::LaneId, core::LaneId>, double> slowdowns_;
   std::vector<Edge> edges_;
   core::Costs costs_;
 };

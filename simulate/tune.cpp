@@ -113,7 +113,7 @@ void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
   const auto is_later = [](const spec::Stage& s) { return s.chunk > 0; };
   const auto is_copy = [](const spec::Lane& l) { return l.engine != spec::Engine::compute; };
   if (std::none_of(program.stages.begin(), program.stages.end(), is_later) ||
-      program.tensor_parallel.members > 1 ||
+      program.tensor_parallel.members > 1 || !program.pairs.empty() ||
       std::any_of(program.lanes.begin(), program.lanes.end(), is_copy)) {
     return;
   }

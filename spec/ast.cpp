@@ -44,7 +44,7 @@ auto fields(const Hint& x) { return std::tie(x.name, x.clauses); }
 auto fields(const Dispatch& x) { return std::tie(x.in_order, x.by, x.keeps); }
 auto fields(const Assert& x) { return std::tie(x.resource, x.bound); }
 auto fields(const Inputs& x) { return std::tie(x.order); }
-auto fields(const Pair& x) { return std::tie(x.ops); }
+auto fields(const Pair& x) { return std::tie(x.first, x.second, x.cost); }
 auto fields(const Item& x) { return std::tie(x.value); }
 auto fields(const Comment& x) { return std::tie(x.text); }
 auto fields(const Pipeline& x) { return std::tie(x.name, x.items, x.comments); }

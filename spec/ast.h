@@ -193,9 +193,11 @@ struct Assert {  // assert peak NAME <= EXPR;
   Expr bound;
 };
 
-struct Pair {
-  std::vector<Name> ops;
-};  // pair F, B;
+struct Pair {  // pair F, B { cost EXPR; }   pair F, B;
+  Name first;
+  Name second;
+  std::optional<Expr> cost;
+};
 
 struct Item {
   std::variant<Param, Microbatches, Stages, Edges, Place, TensorParallel, Op, Resource, Channel,

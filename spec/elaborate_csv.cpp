@@ -47,17 +47,40 @@ class CsvOrder {
 
  private:
   void read_cell(const ActionCell& cell, int rank) {
-    if (cell.actions.empty()) return;
-    const Action& action = cell.actions.front();
-    if (cell.overlap || !is_compute(action.kind)) {
-      error("csv-action",
-            placed(cell.row, cell.column,
-                   fmt::format("{} is not one task of an op", to_string(cell))),
+    std::vector<int> lanes;
+    for (const Action& action : cell.actions) {
+      if (!is_compute(action.kind)) {
+        error(
+            "csv-action",
+            placed(cell.row, cell.column, fmt::format("{} is no task of an op", to_string(action))),
             "an order lists F, I, W and B alone; communication follows from what the ops need");
+        return;
+      }
+      lanes.push_back(lane_of(action, cell, rank));
+      if (lanes.back() < 0) return;
+    }
+    if (cell.overlap && !is_pair(lanes)) {
+      const bool could = lanes.size() == 2 && op_name(lanes[0]) != op_name(lanes[1]);
+      error("csv-no-pair",
+            placed(cell.row, cell.column,
+                   fmt::format("{} overlaps tasks that exclude each other", to_string(cell))),
+            could ? fmt::format("write `pair {}, {};`", op_name(lanes[0]), op_name(lanes[1]))
+                  : "a cell overlaps two tasks, of two ops that are a pair");
       return;
     }
-    const int lane = lane_of(action, cell, rank);
-    if (lane < 0) return;
+    for (std::size_t i = 0; i < lanes.size(); ++i) read_task(cell.actions[i], lanes[i], cell);
+  }
+
+  bool is_pair(const std::vector<int>& lanes) const {
+    return lanes.size() == 2 && work_.program.pair_of(lanes[0], lanes[1]) != nullptr;
+  }
+
+  const std::string& op_name(int lane) const {
+    const Program& program = work_.program;
+    return Program::at(program.ops, Program::at(program.lanes, lane).op).name;
+  }
+
+  void read_task(const Action& action, int lane, const ActionCell& cell) {
     const Share& share = Program::at(work_.program.lanes, lane).share;
     if (!share.has(action.microbatch)) {
       error("csv-not-its-share",

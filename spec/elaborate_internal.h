@@ -132,6 +132,8 @@ void make_lanes(Work& work);
 // elaborate_share.cpp: what microbatches an op's lane has; nothing: none, perhaps after an error.
 [[nodiscard]] std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& values,
                                             const std::string& where);
+// elaborate_pairs.cpp: which ops' tasks run beside each other. Needs lanes.
+void make_pairs(Work& work);
 // elaborate_pools.cpp: resources, what lanes acquire and release.
 void make_pools(Work& work);
 // elaborate_orders.cpp: orders, hints, dispatch, assertions.

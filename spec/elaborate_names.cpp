@@ -35,7 +35,9 @@ class NameCheck {
     for (const auto& hint : work_.hints) check_hint(*hint.node);
     for (const auto& assertion : work_.assertions) check_assertion(*assertion.node);
     for (const auto& pair : work_.pairs) {
-      for (const ast::Name& op : pair.node->ops) op_exists(op, "pair-unknown-op");
+      op_exists(pair.node->first, "pair-unknown-op");
+      op_exists(pair.node->second, "pair-unknown-op");
+      if (pair.node->cost) expr(*pair.node->cost, instance(ast::Per::rank));
     }
   }
 

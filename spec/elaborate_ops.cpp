@@ -498,7 +498,6 @@ void check_tensor_parallel(Work& work) {
 
 void make_lanes(Work& work) {
   check_tensor_parallel(work);
-  for (const auto& pair : work.pairs) work.unsupported("pair", pair.span);
   for (const auto& channel : work.channels) {
     check_positive(work, channel.node->slots, "channel-capacity", "the channel's capacity");
   }
@@ -507,6 +506,7 @@ void make_lanes(Work& work) {
   add_edges(work);
   if (!work.failed()) check_cycles(work);
   if (!work.failed()) check_all_needs(work);
+  if (!work.failed()) make_pairs(work);
 }
 
 }  // namespace ripeline::spec::elaboration

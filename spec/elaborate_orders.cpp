@@ -275,6 +275,11 @@ void make_kept_order(Work& work, const ast::Name& keeps) {
                "remove it, or let every op run on compute", keeps.span);
     return;
   }
+  if (!program.pairs.empty()) {
+    work.error("keeping-pairs", "`keeping` is for ranks that run one task at a time",
+               "remove it, or the pairs", keeps.span);
+    return;
+  }
   dispatch.keeps = order;
 }
 

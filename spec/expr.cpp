@@ -60,10 +60,6 @@ Rational ceil_of(const Rational& a) {
   return {quotient, 1};
 }
 
-bool less(const Rational& a, const Rational& b) {
-  return Wide{a.numerator} * b.denominator < Wide{b.numerator} * a.denominator;
-}
-
 Rational truth(bool value) { return {value ? 1 : 0, 1}; }
 bool is_true(const Rational& value) { return value.numerator != 0; }
 
@@ -231,6 +227,10 @@ bool same(const Expr& a, const Expr& b) {
   return a.kind == b.kind && a.text == b.text && a.value == b.value &&
          std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(),
                     [](const Expr& x, const Expr& y) { return same(x, y); });
+}
+
+bool less(const Rational& a, const Rational& b) {
+  return Wide{a.numerator} * b.denominator < Wide{b.numerator} * a.denominator;
 }
 
 Result<Rational> evaluate(const Expr& expr, const Lookup& lookup) {

@@ -24,6 +24,8 @@ struct Rational {
   [[nodiscard]] bool is_integer() const { return denominator == 1; }
 };
 
+[[nodiscard]] bool less(const Rational& a, const Rational& b);
+
 struct Expr {
   enum class Kind : std::uint8_t {
     number,       // text is the literal as written, value its value

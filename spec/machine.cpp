@@ -1,5 +1,6 @@
 #include "spec/machine.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -44,7 +45,7 @@ Machine::State Machine::initial() const {
   state.held.assign(program_->pools.size(), 0);
   state.taken.assign(program_->inboxes.size(), 0);
   state.queues.resize(program_->edges.size());
-  state.running.assign(ranks * kEngines, -1);
+  state.running.assign(ranks * kEngines, {});
   state.handing.assign(ranks * kEngines, 0);
   state.position.assign(ranks * kEngines, 0);
   for (const HintPolicy& hint : hints_) state.hints.push_back(hint.initial());
@@ -80,6 +81,15 @@ bool Machine::fits(const State& state, const Acquire& a) const {
   return has_room(*program_, state.held, a);
 }
 
+bool Machine::engine_takes(const State& state, int lane) const {
+  const Lane& l = Program::at(program_->lanes, lane);
+  const std::size_t engine = engine_index(l.rank, l.engine);
+  if (state.handing[engine] > 0) return false;
+  const Running& running = state.running[engine];
+  if (running.lane < 0) return true;
+  return running.other < 0 && program_->pair_of(lane, running.lane) != nullptr;
+}
+
 Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
   const Lane& own = Program::at(program_->lanes, lane);
   std::vector<std::int64_t> held = state.held;
@@ -105,7 +115,6 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
   std::vector<Block> found;
   const Lane& l = Program::at(program_->lanes, lane);
-  const std::size_t engine = engine_index(l.rank, l.engine);
   if (state.tasks[index(lane, microbatch)] != TaskState::waiting) {
     return {{.why = Block::Why::started}};
   }
@@ -120,9 +129,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
       state.tasks[index(lane, microbatch - 1)] != TaskState::ended) {
     found.push_back({.why = Block::Why::sequence});
   }
-  if (state.running[engine] >= 0 || state.handing[engine] > 0) {
-    found.push_back({.why = Block::Why::engine});
-  }
+  if (!engine_takes(state, lane)) found.push_back({.why = Block::Why::engine});
   for (const Acquire& a : l.acquires) {
     if (!fits(state, a)) found.push_back({.why = Block::Why::room, .pool = a.pool});
   }
@@ -176,8 +183,9 @@ int Machine::awaited(const State& state, int rank, Engine engine) const {
   };
   const auto has_room = [&](int lane) {
     const auto& acquires = Program::at(program_->lanes, lane).acquires;
-    return on_engine(lane) && std::all_of(acquires.begin(), acquires.end(),
-                                          [&](const Acquire& a) { return fits(state, a); });
+    return on_engine(lane) && engine_takes(state, lane) &&
+           std::all_of(acquires.begin(), acquires.end(),
+                       [&](const Acquire& a) { return fits(state, a); });
   };
   return Program::at(hints_, rank).next(Program::at(state.hints, rank), has_room, [&](int lane) {
     return on_engine(lane) && lowest_startable(state, lane) >= 0;
@@ -286,7 +294,8 @@ void Machine::start(State& state, int lane, int microbatch) const {
     state.taken[static_cast<std::size_t>(e.inbox)] -= last - first;
   }
   state.tasks[index(lane, microbatch)] = TaskState::running;
-  state.running[engine] = lane;
+  Running& running = state.running[engine];
+  running = {.lane = std::max(lane, running.lane), .other = std::min(lane, running.lane)};
   for (const Acquire& a : l.acquires) state.held[static_cast<std::size_t>(a.pool)] += a.amount;
   ++started;
   ++state.position[engine];
@@ -297,7 +306,8 @@ void Machine::end(State& state, int lane, int microbatch) const {
   const Lane& l = Program::at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   state.tasks[index(lane, microbatch)] = TaskState::ended;
-  state.running[engine] = -1;
+  Running& running = state.running[engine];
+  running = {.lane = running.lane == lane ? running.other : running.lane};
   for (const Release& r : l.releases) state.held[static_cast<std::size_t>(r.pool)] -= r.amount;
   for (const int edge : l.feeds) {
     const Edge& e = Program::at(program_->edges, edge);
@@ -381,9 +391,10 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
     case Block::Why::sequence:
       return program_->task_name(lane, microbatch - 1) + ", the one before it";
     case Block::Why::engine: {
-      const int running = state.running[engine_index(l.rank, l.engine)];
-      return running < 0 ? "the engine, which hands over what it has ended"
-                         : "the engine, which runs " + program_->lane_name(running);
+      const auto [running, other] = state.running[engine_index(l.rank, l.engine)];
+      if (running < 0) return "the engine, which hands over what it has ended";
+      return "the engine, which runs " + program_->lane_name(running) +
+             (other < 0 ? "" : " and " + program_->lane_name(other));
     }
     case Block::Why::room: {
       const Pool& pool = Program::at(program_->pools, block.pool);

@@ -32,7 +32,7 @@ struct Block {
     started,   // it has started already
     need,      // `edge` is not met
     sequence,  // its lane's microbatch before has not ended
-    engine,    // its engine runs another task, or hands one over
+    engine,    // its engine runs what it may not run beside, or hands a message over
     room,      // `pool` has too little room
     order,     // it is not the next of its engine in its rank's order
     kept,      // a task before it in the order that is kept would find no room in `pool`
@@ -53,6 +53,13 @@ class Machine {
   enum class TaskState : std::uint8_t { waiting, running, ended };
   enum class MessageState : std::uint8_t { none, sent, arrived };
 
+  // The lanes that an engine runs; -1: none. Two are a pair, the higher one first.
+  struct Running {
+    int lane = -1;
+    int other = -1;
+    bool operator==(const Running&) const = default;
+  };
+
   struct State {
     std::vector<TaskState> tasks;  // lane * microbatches + microbatch
     std::vector<MessageState>
@@ -60,7 +67,7 @@ class Machine {
     std::vector<std::int64_t> held;        // per pool
     std::vector<std::int64_t> taken;       // per inbox: slots
     std::vector<std::vector<int>> queues;  // per edge, if fifo: messages sent, not yet arrived
-    std::vector<int> running;              // per rank and engine: the lane that runs there, or -1
+    std::vector<Running> running;          // per rank and engine
     std::vector<int> handing;   // per rank and engine: rendezvous messages that it hands over
     std::vector<int> position;  // per rank and engine: tasks of its order that have started
     std::vector<HintPolicy::State> hints;  // per rank
@@ -96,6 +103,8 @@ class Machine {
   // dispatch that follows an order (HintPolicy::next).
   [[nodiscard]] int awaited(const State& state, int rank, Engine engine) const;
 
+  // The lane's engine hands nothing over, and runs nothing or what the lane may run beside.
+  [[nodiscard]] bool engine_takes(const State& state, int lane) const;
   // The next task of the engine in its rank's committed order, or (-1, -1) at its end.
   [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank,
                                                   Engine engine) const;

@@ -641,7 +641,9 @@ const auto assertion_def = "assert"_t > "peak"_t > kName[set<&Assert::resource>]
                            expr[set<&Assert::bound>] > kEnd;
 
 const x3::rule<class PairRule, Pair> pair = "pair";
-const auto pair_def = "pair"_t > (kName[push<&Pair::ops>] % ","_t) > Token(";", "',' or ';'");
+const auto pair_cost = "{"_t > "cost"_t > expr[set<&Pair::cost>] > kEnd > "}"_t;
+const auto pair_def = "pair"_t > kName[set<&Pair::first>] > ","_t > kName[set<&Pair::second>] >
+                      (pair_cost | Token(";", "'{' or ';'"));
 
 const x3::rule<class InputsRule, Inputs> inputs = "inputs";
 const auto inputs_def = "inputs"_t > one_of("natural", "pyramid")[set<&Inputs::order>] > kEnd;

@@ -107,8 +107,6 @@ std::string text_of(const Assert& x) {
 
 std::string text_of(const ast::Inputs& x) { return "inputs " + x.order.text; }
 
-std::string text_of(const Pair& x) { return "pair " + names(x.ops); }
-
 // ---- Clauses of ops.
 
 std::string text_of(const NeededOp& x) {
@@ -248,6 +246,11 @@ class Printer {
   }
   void print_item(const Channel& x) {
     block("channel " + x.name.text + per(x.per), {{"slots " + print(x.slots), x.slots.span.begin}});
+  }
+  void print_item(const Pair& x) {
+    const std::string pair = "pair " + x.first.text + ", " + x.second.text;
+    if (x.cost) return block(pair, {{"cost " + print(*x.cost), x.cost->span.begin}});
+    add({kIndent, pair + ";", item_->span.begin, item_->blank_before});
   }
   void print_item(const Order& x) {
     if (!x.csv) return print_order(x);

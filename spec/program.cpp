@@ -143,6 +143,9 @@ std::string canonical(const Program& program) {
   text += fmt::format("dispatch {} {} ", program.dispatch.in_order, program.dispatch.order) +
           canonical(program.dispatch.hint);
   if (program.dispatch.keeps >= 0) text += fmt::format("keeping {}\n", program.dispatch.keeps);
+  for (const Pair& pair : program.pairs) {
+    text += fmt::format("pair {} {}\n", pair.first, pair.second);
+  }
   for (const PeakAssertion& assertion : program.assertions) {
     text += fmt::format("assert {} {}\n", assertion.resource, print(assertion.bound));
   }
@@ -248,6 +251,31 @@ std::string Program::inbox_name(int inbox) const {
   return {};
 }
 
+const Pair* Program::pair_of(int lane, int other) const {
+  if (pairs.empty()) return nullptr;
+  const Lane& a = at(lanes, lane);
+  const Lane& b = at(lanes, other);
+  if (a.rank != b.rank || a.engine != b.engine) return nullptr;
+  const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const Pair& pair) {
+    return (pair.first == a.op && pair.second == b.op) ||
+           (pair.first == b.op && pair.second == a.op);
+  });
+  return found == pairs.end() ? nullptr : &*found;
+}
+
+double Program::slowdown(int lane, int other) const {
+  const auto value = [](const Rational& r) {
+    return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
+  };
+  const Lane& own = at(lanes, lane);
+  const double alone = value(own.cost);
+  if (alone == 0) return 1;
+  const Pair& pair = *pair_of(lane, other);
+  const double both =
+      pair.costs.empty() ? alone + value(at(lanes, other).cost) : value(at(pair.costs, own.rank));
+  return both / alone;
+}
+
 std::vector<Use> uses_of(const Lane& lane) {
   std::vector<Use> uses;
   for (const Acquire& a : lane.acquires) {
@@ -297,6 +325,7 @@ std::vector<Unsupported> features_of(const Program& program) {
   };
   add(program.tensor_parallel.members > 1, "tensor_parallel", program.tensor_parallel.span);
   add(program.dispatch.keeps >= 0, "keeping", program.dispatch.span);
+  for (const Pair& pair : program.pairs) add(true, "pair", pair.span);
   for (const Lane& lane : program.lanes) {
     const Op& op = Program::at(program.ops, lane.op);
     add(lane.once, "once", op.span);

@@ -17,7 +17,8 @@
 //      - each edge of its lane is met: what it needs of the producer has ended and, if the edge
 //        crosses ranks, the messages have arrived;
 //      - if its lane is sequential, the task of the microbatch before (if any) has ended;
-//      - its engine is idle: it runs nothing and hands nothing over;
+//      - its engine takes it: it hands nothing over, and runs nothing, or one task alone whose op
+//        is a pair with its own;
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
 //      - with `dispatch in order`: it is the next task of its engine in its rank's order, each
 //        occurrence of a lane standing for the lane's next microbatch, or for the one that a
@@ -268,6 +269,17 @@ struct Dispatch {
   Span span;
 };
 
+// Tasks of the two ops run beside each other on an engine of a rank: at most one of each. While
+// they do, each takes slowdown() times as long as alone.
+struct Pair {
+  int first = 0;
+  int second = 0;
+  // Per rank: how long both take if they start together, which is also when both end; empty: as
+  // long as one after the other. Never part of a verdict or of the hash, as any cost.
+  std::vector<Rational> costs = {};
+  Span span = {};
+};
+
 struct PeakAssertion {
   int resource = 0;
   Expr bound;  // params folded; free names are s or r (the instance), chunks, microbatches
@@ -311,6 +323,7 @@ struct Program {
   std::vector<Pool> pools;
   std::vector<Order> orders;
   std::vector<Hint> hints;
+  std::vector<Pair> pairs;
   Dispatch dispatch;
   std::vector<PeakAssertion> assertions;
   std::vector<Unsupported> unsupported;  // that no reader supports yet
@@ -321,6 +334,10 @@ struct Program {
   }
   // Whether the two lanes number the tasks that belong together differently: by their shares.
   [[nodiscard]] bool crosses_shares(const Edge& e) const;
+  // The pair of the lanes' ops, on one engine; nullptr: their tasks exclude each other.
+  [[nodiscard]] const Pair* pair_of(int lane, int other) const;
+  // How many times as long as alone a task of `lane` takes beside one of `other`; they are a pair.
+  [[nodiscard]] double slowdown(int lane, int other) const;
   // How many tasks a lane has.
   [[nodiscard]] int tasks_of(int lane, int count) const {
     const Lane& l = at(lanes, lane);

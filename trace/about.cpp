@@ -83,6 +83,10 @@ void check(const core::ProgramFacts& f) {
     require_index(edge.consumer, f.lanes, "an edge has no such consumer");
     if (edge.inbox != -1) require_index(edge.inbox, f.inboxes, "an edge has no such inbox");
   }
+  for (const core::PairFacts& pair : f.pairs) {
+    require_index(pair.first, f.ops, "a pair has no such op");
+    require_index(pair.second, f.ops, "a pair has no such op");
+  }
   for (const core::PoolFacts& pool : f.pools) {
     require(pool.rank >= 0 && pool.rank < f.ranks, "a pool has no such rank");
   }
@@ -139,6 +143,7 @@ std::string About::to_json() const {
   for (const core::InboxFacts& i : f.inboxes) {
     about["inboxes"].push_back({std::string(i.channel), i.rank, i.stage, i.slots});
   }
+  for (const core::PairFacts& pair : f.pairs) about["pairs"].push_back({pair.first, pair.second});
   return about.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -218,6 +223,11 @@ core::Status About::from_json(const std::string& text, About& about) {
     }
     f.pools = pools;
     f.inboxes = inboxes;
+    std::vector<core::PairFacts> pairs;
+    for (const json& row : j.value("pairs", json::array())) {
+      pairs.push_back({row.at(0), row.at(1)});
+    }
+    f.pairs = pairs;
     check(f);
     for (core::EdgeFacts& e : edges) {
       e.crosses_shares = core::cross_shares(lanes[static_cast<std::size_t>(e.producer)],

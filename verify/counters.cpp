@@ -149,28 +149,37 @@ void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   }
 }
 
-// What lanes on the other engines of the rank may still hold while they run, though they count as
-// ended: for each way in which others run, how much.
+// What others on the rank may still hold while they run, though they count as ended: for each way
+// in which others run, how much. On another engine those are one lane or a pair, on its own its
+// pair.
 std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   const spec::Lane& l = at(program_.lanes, lane);
   std::vector<Term> sums = {solver_.number(0)};
-  for (const spec::Engine engine :
-       {spec::Engine::compute, spec::Engine::copy_out, spec::Engine::copy_in}) {
-    if (engine == l.engine) continue;
-    std::vector<Term> with = sums;
+  for (const spec::Engine engine : spec::kAllEngines) {
+    std::vector<int> others;  // that release something
+    std::vector<Term> held;
     for (int other = program_.first_lane(l.rank); other < program_.first_lane(l.rank + 1);
          ++other) {
       const spec::Lane& o = at(program_.lanes, other);
-      if (o.engine != engine) continue;
+      const bool runs = engine == l.engine ? program_.pair_of(lane, other) != nullptr : true;
+      if (o.engine != engine || !runs) continue;
       for (const auto& r : o.releases) {
         if (r.pool != pool) continue;
-        for (const Term& sum : sums) {
-          with.push_back(sum + if_then_else(solver_.number(1) <= at(done_, other),
-                                            solver_.number(r.amount), solver_.number(0)));
-        }
+        others.push_back(other);
+        held.push_back(if_then_else(solver_.number(1) <= at(done_, other), solver_.number(r.amount),
+                                    solver_.number(0)));
       }
     }
-    sums = std::move(with);
+    std::vector<Term> ways = held;
+    for (std::size_t i = 0; i < others.size() && engine != l.engine; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (program_.pair_of(others[i], others[j]) != nullptr) ways.push_back(held[i] + held[j]);
+      }
+    }
+    const std::size_t before = sums.size();
+    for (const Term& way : ways) {
+      for (std::size_t i = 0; i < before; ++i) sums.push_back(sums[i] + way);
+    }
   }
   return sums;
 }

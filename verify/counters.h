@@ -3,8 +3,8 @@
 // The state is how many tasks of each lane have ended, and the number of microbatches; tasks run
 // atomically. That is enough: executed in the order of their starts, each ending before the next
 // starts and each message arriving at once, the tasks of any run reach the same quiescent states,
-// since ends and arrivals only ever enable, and a rank runs one task at a time. Held amounts just
-// after a start are the same too.
+// since ends and arrivals only ever enable. Held amounts just after a start are the same too where
+// a rank runs one task at a time; else what others on it have not released yet comes on top.
 //
 // What counts alone can say of `may start` is exact when, for each lane, the sets of microbatches
 // that its producers have ended are nested: then the smallest count decides. Sets are nested when

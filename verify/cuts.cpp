@@ -473,26 +473,72 @@ Term CutQueries::above(int pool, Term bound) {
     });
     if (!starts) continue;
     std::vector<Term> beside;  // facts about what the other engines run
-    Term now = held(pool);
+    std::vector<Term> held_then = {held(pool)};
     for (const spec::Engine other : spec::kAllEngines) {
       if (other == engine) continue;
-      now = now + held_by_running(spec::engine_index(rank, other), pool, beside);
+      const Term runs = held_by_running(spec::engine_index(rank, other), pool, beside);
+      for (Term& now : held_then) now = now + runs;
+      add_each(held_then, unreleased_on(rank, other, pool));
     }
     if (has_other_engines(program_)) beside.push_back(consistent());
     for (const Place& place : places) {
       if (place.lane < 0) continue;
       for (const auto& a : at(program_.lanes, place.lane).acquires) {
         if (a.pool != pool) continue;
-        std::vector<Term> facts = {place.here, bound < now + solver_.number(a.amount)};
-        // A place without room is never passed.
-        const auto& capacity = at(program_.pools, pool).capacity;
-        if (capacity) facts.push_back(now <= solver_.number(*capacity - a.amount - a.leaving));
-        facts.insert(facts.end(), beside.begin(), beside.end());
-        ways.push_back(solver_.all_of(facts));
+        std::vector<Term> held_before = held_then;
+        add_each(held_before, unreleased_beside(place.lane, pool));
+        for (const Term& before : held_before) {
+          std::vector<Term> facts = {place.here, bound < before + solver_.number(a.amount)};
+          // A place without room is never passed.
+          const auto& capacity = at(program_.pools, pool).capacity;
+          if (capacity) facts.push_back(before <= solver_.number(*capacity - a.amount - a.leaving));
+          facts.insert(facts.end(), beside.begin(), beside.end());
+          ways.push_back(solver_.all_of(facts));
+        }
       }
     }
   }
   return solver_.any_of(ways);
+}
+
+// What a pair of the lane may still hold that runs beside it, though it counts as ended: what it
+// releases, of a lane that has begun.
+std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
+  std::vector<Term> ways;
+  const int rank = at(program_.lanes, lane).rank;
+  for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
+    if (program_.pair_of(lane, other) != nullptr) add_unreleased(other, pool, ways);
+  }
+  return ways;
+}
+
+// The same of another engine, beside what that runs or will run next.
+std::vector<Term> CutQueries::unreleased_on(int rank, spec::Engine engine, int pool) {
+  std::vector<Term> ways;
+  for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
+    const spec::Lane& l = at(program_.lanes, lane);
+    const bool pairs = std::any_of(
+        program_.pairs.begin(), program_.pairs.end(),
+        [&](const spec::Pair& pair) { return pair.first == l.op || pair.second == l.op; });
+    if (l.engine == engine && pairs) add_unreleased(lane, pool, ways);
+  }
+  return ways;
+}
+
+void CutQueries::add_unreleased(int lane, int pool, std::vector<Term>& ways) {
+  for (const auto& r : at(program_.lanes, lane).releases) {
+    if (r.pool != pool) continue;
+    ways.push_back(if_then_else(solver_.number(1) <= at(done_, lane), solver_.number(r.amount),
+                                solver_.number(0)));
+  }
+}
+
+// Each sum once without and once with each of the ways.
+void CutQueries::add_each(std::vector<Term>& sums, const std::vector<Term>& ways) {
+  const std::size_t before = sums.size();
+  for (const Term& way : ways) {
+    for (std::size_t i = 0; i < before; ++i) sums.push_back(sums[i] + way);
+  }
 }
 
 std::int64_t CutQueries::acquired(int lane, int pool) const {

@@ -241,9 +241,10 @@ class OrderGraph {
     const spec::Lane& l = at(program_.lanes, lane);
     for (const auto& a : l.acquires) {
       std::int64_t& held = at(held_, a.pool);
+      const std::int64_t most = held + a.amount + unreleased_beside(task.lane, a, held);
       held += a.amount;
-      if (held > at(result_.peaks, a.pool)) {
-        at(result_.peaks, a.pool) = held;
+      if (most > at(result_.peaks, a.pool)) {
+        at(result_.peaks, a.pool) = most;
         at(result_.peak_at, a.pool) = size_of(result_.run);
       }
     }
@@ -254,6 +255,24 @@ class OrderGraph {
     begun_[static_cast<std::size_t>(lane)] = true;
     wake(at(waiting_, lane));
     if (!l.releases.empty()) wake(waiting_for_room_[static_cast<std::size_t>(l.rank)]);
+  }
+
+  // The most that a pair of the lane may still hold that runs beside it, though it counts as ended;
+  // with room for the lane's own.
+  std::int64_t unreleased_beside(int lane, const spec::Acquire& own, std::int64_t held) const {
+    std::int64_t most = 0;
+    if (program_.pairs.empty()) return most;
+    const int rank = at(program_.lanes, lane).rank;
+    const auto& capacity = at(program_.pools, own.pool).capacity;
+    for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
+      const bool may_run = begun_[static_cast<std::size_t>(other)];
+      if (!may_run || program_.pair_of(lane, other) == nullptr) continue;
+      for (const auto& r : at(program_.lanes, other).releases) {
+        const bool fits = !capacity || held + r.amount + own.amount + own.leaving <= *capacity;
+        if (r.pool == own.pool && fits) most = std::max(most, r.amount);
+      }
+    }
+    return most;
   }
 
   // Takes those that it needs from their inboxes and puts its own where they are to wait.

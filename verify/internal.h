@@ -121,8 +121,10 @@ void settle(Verdict& verdict, const std::string& name, const std::function<Findi
 void settle_messages(Verdict& verdict);
 
 [[nodiscard]] std::vector<std::string> assumptions_of(const spec::Program& program);
-// Without, each rank runs one task at a time and counters, graph and search can follow it.
+// Without, what a rank starts is one sequence, and a place without room is passed by nobody.
 [[nodiscard]] bool has_other_engines(const spec::Program& program);
+// Some rank may run two tasks at once: on several engines, or a pair.
+[[nodiscard]] bool runs_side_by_side(const spec::Program& program);
 
 template <class T>
 [[nodiscard]] const T& at(const std::vector<T>& v, int i) {

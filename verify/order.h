@@ -26,8 +26,9 @@ namespace ripeline::verify {
 struct OrderRunResult {
   std::optional<spec::Diagnostics> invalid;  // the order has no meaning for this count
   bool finished = false;                     // every task has ended
-  Run run;                          // all tasks that can run, in an order in which they can
-  std::vector<std::int64_t> peaks;  // per pool
+  Run run;  // all tasks that can run, in an order in which they can
+  // Per pool; of pairs the most that may be held while the first has not released, if it runs on.
+  std::vector<std::int64_t> peaks;
   std::vector<int> peak_at;  // per pool: the index in `run` of the task that starts it, or -1
   // A rank's list is not each task exactly once: what is wrong, or empty.
   std::string not_once;
@@ -119,6 +120,10 @@ class CutQueries {
   [[nodiscard]] Term taken_of(const spec::Edge& edge, const spec::Share& needed);
   [[nodiscard]] Term none_ahead(const spec::Edge& edge);
   [[nodiscard]] std::int64_t acquired(int lane, int pool) const;
+  [[nodiscard]] std::vector<Term> unreleased_beside(int lane, int pool);
+  [[nodiscard]] std::vector<Term> unreleased_on(int rank, spec::Engine engine, int pool);
+  void add_unreleased(int lane, int pool, std::vector<Term>& ways);
+  static void add_each(std::vector<Term>& sums, const std::vector<Term>& ways);
   [[nodiscard]] Term held_by_running(std::size_t engine, int pool, std::vector<Term>& facts);
 
   const spec::Program& program_;

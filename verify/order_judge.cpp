@@ -367,6 +367,9 @@ MemoryFinding OrderJudge::memory() {
   }
   if (has_other_engines(program_)) return memory_of_engines();
   found.finding = asserted_peaks();
+  // What pairs hold beside each other was bounded from above.
+  const bool undecided = found.finding.outcome == Outcome::unknown && found.finding.reason.empty();
+  if (!program_.pairs.empty() && undecided) found.finding = asserted_peaks_by_states();
   if (found.finding.outcome != Outcome::proved) return found;
   std::vector<std::int64_t> known(program_.pools.size(), 0);
   for (const auto& [m, graph] : graphs_) {
@@ -421,11 +424,11 @@ MemoryFinding OrderJudge::memory_of_engines() {
   return found;
 }
 
-// On ranks with several engines.
+// Of tasks side by side.
 Finding OrderJudge::asserted_peaks_by_states() {
   const Finding open{.reason =
-                         "Peaks on ranks with several engines are followed under an order for a "
-                         "few microbatches only."};
+                         "Peaks of tasks side by side are followed under an order for a few "
+                         "microbatches only."};
   const auto& range = program_.microbatches;
   Budget budget{options_.search_states};
   for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
@@ -450,6 +453,10 @@ Finding OrderJudge::asserted_peaks() {
   for (const auto& [m, graph] : graphs_) {
     const Finding broken = bound_broken(m, graph, true);
     if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+    const Goal goal = goal_of_assertions(program_, m);
+    for (std::size_t p = 0; p < graph.peaks.size() && !program_.pairs.empty(); ++p) {
+      if (goal.bounds[p] && graph.peaks[p] > *goal.bounds[p]) return {};
+    }
   }
   if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
   for (CutQueries& cuts : cuts_) {
@@ -471,6 +478,7 @@ Finding OrderJudge::asserted_peaks() {
   if (has_other_engines(program_)) return {};
   Finding broken = bound_broken(m, run_order(program_, m), true);
   broken.method = "cuts";
+  if (broken.outcome != Outcome::refuted && !program_.pairs.empty()) return {};
   if (broken.outcome != Outcome::refuted && is_short(program_)) {
     // The order sticks before that place: each count has an answer of its own.
     for (int each = program_.microbatches.min; each <= *program_.microbatches.max; ++each) {

@@ -71,7 +71,7 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
       return {Hunted::What::refuted, *events, false};
     }
   }
-  if (!goal.is_stuck() && has_other_engines(program)) {
+  if (!goal.is_stuck() && runs_side_by_side(program)) {
     return hunt_interleaved(machine, goal, budget);
   }
   if (!others && !counts_decide) {
@@ -88,7 +88,7 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
       return {Hunted::What::refuted, *events, false};
     }
   }
-  const bool dispatch_is_safe = explored.complete && !has_other_engines(program);
+  const bool dispatch_is_safe = explored.complete && !runs_side_by_side(program);
   if (others) return {Hunted::What::others, *others, dispatch_is_safe};
   return {Hunted::What::open, {}, dispatch_is_safe};
 }

@@ -186,9 +186,9 @@ std::vector<std::string> assumptions_of(const Program& program) {
       "Every task that starts ends.",
       "Links are reliable: a message that is sent arrives, whole and once.",
       assumption_of_sends(program),
-      has_other_engines(program)
-          ? "An engine runs one task at a time, and none waits inside for a message."
-          : "A rank runs one task at a time, and none waits inside for a message.",
+      std::string(has_other_engines(program) ? "An engine" : "A rank") +
+          " runs one task at a time" + (program.pairs.empty() ? "" : ", or a pair") +
+          ", and none waits inside for a message.",
       "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
   };
   if (program.tensor_parallel.members > 1) {
@@ -202,6 +202,10 @@ std::vector<std::string> assumptions_of(const Program& program) {
 bool has_other_engines(const Program& program) {
   return std::any_of(program.lanes.begin(), program.lanes.end(),
                      [](const spec::Lane& lane) { return lane.engine != spec::Engine::compute; });
+}
+
+bool runs_side_by_side(const Program& program) {
+  return has_other_engines(program) || !program.pairs.empty();
 }
 
 std::string name_of(Outcome outcome) {

@@ -34,6 +34,7 @@ testing_support::RandomProgramOptions shape(int i) {
   options.links = options.once = options.before = options.engines = i % 2 == 1;
   options.shares = i % 3 == 1;
   options.keeping = i % 2 == 1;
+  options.pairs = i % 4 == 2;
   return options;
 }
 

@@ -85,6 +85,7 @@ constexpr const char* kUnknown = R"(pipeline waits {
   op B backward { needs F at here, B at next; releases activation; }
   resource activation per stage { capacity ranks; }
   pair F, B;
+  tensor_parallel 2 { agree by intersection; }
   dispatch ready;
 }
 )";
@@ -172,7 +173,8 @@ TEST_F(Cli, verify_takes_any_number_of_ranks) {
 TEST_F(Cli, unknown_names_the_construct) {
   write("unknown.ripe", kUnknown);
   const Outcome outcome = ripeline("verify unknown.ripe");
-  EXPECT_NE(outcome.out.find("`pair` is not supported"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("`pair with tensor_parallel` is not supported"), std::string::npos)
+      << outcome.out;
   EXPECT_EQ(outcome.out.find("proved: deadlock"), std::string::npos) << outcome.out;
 }
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "beside.h"
 #include "codegen/generate.h"
 #include "core/probe.h"
 #include "engines.h"
@@ -29,6 +30,7 @@ void PrintTo(const Feature& feature, std::ostream* out) { *out << feature.name; 
 
 const Feature kFeatures[] = {
     {"engines", &engines::facts, engines::make_arbiter},
+    {"beside", &beside::facts, beside::make_arbiter},
     {"meet", &meet::facts, meet::make_arbiter},
     {"followed", &followed::facts, followed::make_arbiter},
 };

@@ -28,7 +28,8 @@ struct Options {
                                                     .before = true,
                                                     .engines = true,
                                                     .keeping = true,
-                                                    .shares = true};
+                                                    .shares = true,
+                                                    .pairs = true};
   // Enough for nearly all; what is left open is judged again.
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
   std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // the product's limits

@@ -241,5 +241,53 @@ TEST(Executor, says_who_waits_for_whom) {
   EXPECT_EQ(first.executor.waiting(), "rank 0: 0B0 waits for 1B0 from rank 1\n");
 }
 
+// Of a program where F and B are a pair, rank 1.
+struct PairRank {
+  static constexpr PairFacts kPairs[] = {{0, 1}};
+  static ProgramFacts with_pairs() {
+    ProgramFacts facts = fake::kFacts;
+    facts.pairs = kPairs;
+    return facts;
+  }
+  ProgramFacts facts = with_pairs();
+  fake::FakeArbiter arbiter{1, facts};
+  OneMember agreement;
+  Ledger ledger{facts};
+  Executor executor{{0, 1, 0}, arbiter, agreement, ledger};
+};
+
+TEST(Executor, starts_a_pair_beside_what_runs_and_nothing_else) {
+  PairRank rank;
+  ASSERT_TRUE(rank.executor.begin_step(0, 2, kNow).ok());
+  for (const int m : {0, 1}) ASSERT_TRUE(rank.executor.arrived(0, {kToF, m}, kNow).ok());
+  std::vector<Command> commands;
+  const auto poll = [&](Choice next) {
+    commands.clear();
+    rank.arbiter.next = next;
+    return rank.executor.poll(kNow, commands);
+  };
+  ASSERT_TRUE(poll(fake::start(2, 0)).ok());
+  ASSERT_TRUE(rank.executor.finished({2, 0}, kNow).ok());
+  ASSERT_TRUE(poll(fake::start(3, 0)).ok());
+  EXPECT_EQ(commands.back(), start_of(3, 0));
+  const Status beyond = poll(fake::start(2, 1));
+  EXPECT_EQ(beyond.code(), StatusCode::breach) << "its room is not free before 1B0 ends";
+}
+
+TEST(Executor, stops_a_start_beside_what_is_no_pair_with_it) {
+  PairRank rank;
+  ASSERT_TRUE(rank.executor.begin_step(0, 2, kNow).ok());
+  for (const int m : {0, 1}) ASSERT_TRUE(rank.executor.arrived(0, {kToF, m}, kNow).ok());
+  std::vector<Command> commands;
+  rank.arbiter.next = fake::start(2, 0);
+  ASSERT_TRUE(rank.executor.poll(kNow, commands).ok());
+  rank.arbiter.next = fake::start(2, 1);
+  const Status breach = rank.executor.poll(kNow, commands);
+  EXPECT_EQ(breach.code(), StatusCode::breach);
+  EXPECT_NE(breach.message().find("the arbiter chose 1F1, and its engine runs 1F"),
+            std::string::npos)
+      << breach.message();
+}
+
 }  // namespace
 }  // namespace ripeline::core

@@ -14,6 +14,7 @@
 #include <random>
 #include <thread>
 
+#include "company.h"
 #include "followed.h"
 #include "forecasting.h"
 #include "patient.h"
@@ -209,7 +210,8 @@ TEST(Emulate, does_what_the_virtual_clock_says) {
                                                                          .before = true,
                                                                          .engines = true,
                                                                          .keeping = true,
-                                                                         .shares = true});
+                                                                         .shares = true,
+                                                                         .pairs = true});
     SCOPED_TRACE(text);
     const auto compiling = spec::compile({"random.ripe", text});
     ASSERT_TRUE(compiling.ok());
@@ -266,7 +268,8 @@ TEST(Emulate, of_generated_arbiters_is_the_same) {
   };
   const Case kCases[] = {{"patient", patient::make_arbiter},
                          {"forecasting", forecasting::make_arbiter},
-                         {"followed", followed::make_arbiter}};
+                         {"followed", followed::make_arbiter},
+                         {"company", company::make_arbiter}};
   constexpr int kWanted = 3;
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);

@@ -203,7 +203,7 @@ bool World::may_start(const State& s, int task) const {
   const Task& t = tasks_[at(task)];
   if (in(s.started, task)) return false;
   if ((t.ended & ~s.ended) != 0 || (t.messages & ~s.here) != 0) return false;
-  if ((of_engine_[at(t.engine)] & s.started & ~s.ended) != 0) return false;
+  if (!runs_beside(s, task)) return false;
   const Bits handed_over = handed_over_[at(t.engine)];
   if (handed_over != 0 && (handed_over & on_the_way(s)) != 0) return false;
   for (const spec::Acquire& a : program_.lanes[at(t.lane)].acquires) {
@@ -212,6 +212,18 @@ bool World::may_start(const State& s, int task) const {
   }
   if (program_.dispatch.in_order) return next_of(s, t.engine) == task;
   return program_.dispatch.keeps < 0 || leaves_room(s, task);
+}
+
+// Whatever its engine runs: nothing, or one task, if the ops of the two are a pair.
+bool World::runs_beside(const State& s, int task) const {
+  const Bits running = of_engine_[at(tasks_[at(task)].engine)] & s.started & ~s.ended;
+  if (running == 0) return true;
+  if (std::popcount(running) > 1) return false;
+  const int op = program_.lanes[at(tasks_[at(task)].lane)].op;
+  const int other = program_.lanes[at(tasks_[at(std::countr_zero(running))].lane)].op;
+  return std::any_of(program_.pairs.begin(), program_.pairs.end(), [&](const spec::Pair& pair) {
+    return std::minmax(pair.first, pair.second) == std::minmax(op, other);
+  });
 }
 
 // For what stands before the task in the order that is kept, and has not started: were the task

@@ -104,6 +104,7 @@ class World {
   [[nodiscard]] bool needs(const spec::Edge& edge, const Task& consumer, int producer) const;
 
   [[nodiscard]] bool may_start(const State& s, int task) const;
+  [[nodiscard]] bool runs_beside(const State& s, int task) const;
   [[nodiscard]] bool may_arrive(const State& s, int message) const;
   [[nodiscard]] Bits on_the_way(const State& s) const;          // messages
   [[nodiscard]] int next_of(const State& s, int engine) const;  // task, or -1

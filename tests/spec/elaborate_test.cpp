@@ -315,12 +315,12 @@ TEST(Elaborate, lists_what_no_reader_supports_and_goes_on) {
     order fb on r { stream f = for g in 0 ..< microbatches : F; f; }
     pair F, B;
     dispatch ready;)");
-  EXPECT_THAT(unsupported_in(text), ElementsAre("pair"));
+  EXPECT_THAT(unsupported_in(text), ElementsAre("pair with tensor_parallel"));
   std::vector<std::string> features;
   for (const Unsupported& u : features_of(compiled(text))) features.push_back(u.construct);
   EXPECT_THAT(features,
-              ElementsAre("tensor_parallel", "engine copy_out", "engine copy_in", "once", "channel",
-                          "link slots", "needs of", "needs of all", "link fifo"));
+              ElementsAre("tensor_parallel", "pair", "engine copy_out", "engine copy_in", "once",
+                          "channel", "link slots", "needs of", "needs of all", "link fifo"));
 }
 
 std::vector<std::string> shares_in(const std::string& filter) {

@@ -44,7 +44,7 @@ class LockstepTest : public ::testing::Test {
 };
 
 TEST_F(LockstepTest, random_programs_of_every_feature) {
-  constexpr std::uint64_t kPrograms = 1'500;
+  constexpr std::uint64_t kPrograms = 2'500;
   for (std::uint64_t seed = 1; seed <= kPrograms && !HasFailure(); ++seed) {
     const std::string text = testing_support::random_program_text(seed, {.max_microbatches = 3,
                                                                          .max_tasks = 12,
@@ -53,7 +53,8 @@ TEST_F(LockstepTest, random_programs_of_every_feature) {
                                                                          .before = true,
                                                                          .engines = true,
                                                                          .keeping = true,
-                                                                         .shares = true});
+                                                                         .shares = true,
+                                                                         .pairs = true});
     SCOPED_TRACE(std::to_string(seed) + "\n" + text);
     const auto program = spec::compile({"random.ripe", text});
     ASSERT_TRUE(program.ok()) << spec::render({"random.ripe", text}, program.errors());
@@ -67,7 +68,7 @@ TEST_F(LockstepTest, random_programs_of_every_feature) {
   }
   for (const char* feature :
        {"none", "once", "engine copy_out", "engine copy_in", "needs of", "needs of all",
-        "link rendezvous", "link fifo", "link slots", "channel", "keeping", "on m where"}) {
+        "link rendezvous", "link fifo", "link slots", "channel", "keeping", "on m where", "pair"}) {
     EXPECT_GE(seen_[feature].walks, 50) << feature;
     EXPECT_GE(seen_[feature].sticking, 5) << feature;
     std::cout << feature << ": " << seen_[feature].walks << " walks, " << seen_[feature].sticking

@@ -182,7 +182,7 @@ TEST(Print, tells_trees_apart_by_more_than_spans) {
   EXPECT_FALSE(ast::same(tree("op F { cost 1; }"), tree("op F { collectives 1; }")));
   EXPECT_FALSE(ast::same(tree("op F { }"), tree("op F once { }")));
   EXPECT_FALSE(ast::same(tree("dispatch ready;"), tree("dispatch ready by a;")));
-  EXPECT_FALSE(ast::same(tree("pair F, B;"), tree("pair F;")));
+  EXPECT_FALSE(ast::same(tree("pair F, B;"), tree("pair F, B { cost 2; }")));
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class Writer {
            "; }");
     }
     write_ops();
+    write_pairs();
     write_resources();
     write_channel();
     write_dispatch();
@@ -86,6 +87,7 @@ class Writer {
     if (options_.groups) asked.emplace_back("groups");
     if (options_.keeping) asked.insert(asked.end(), 2, "keeping");  // not of every dispatch
     if (options_.shares) asked.insert(asked.end(), 2, "shares");    // in several ways
+    if (options_.pairs) asked.insert(asked.end(), 2, "pairs");
     if (asked.empty() || one_in(2)) return;
     bool once = false;
     const int most = one_in(2) ? 1 : between(2, 3);
@@ -98,7 +100,9 @@ class Writer {
       groups_ = groups_ || feature == "groups";
       keeping_ = keeping_ || feature == "keeping";
       shares_ = shares_ || feature == "shares";
+      pairs_ = pairs_ || feature == "pairs";
     }
+    if (pairs_) groups_ = keeping_ = false;
     if (shares_) choose_shares();
     if (engines_) split_ = false;
     // Whether ops run once, or a barrier stands between forwards and backwards, or both.
@@ -270,6 +274,22 @@ class Writer {
     }
     write_op("I backward input", forward_here() + ", " + message("I at next"), input);
     write_op("W backward weight", "I at here", weight);
+  }
+
+  // One or two, of ops on compute.
+  void write_pairs() {
+    std::vector<std::string> ops;
+    for (const std::string& op : op_names()) {
+      if (!engines_ || (op != "O" && op != "L")) ops.push_back(op);
+    }
+    if (!pairs_ || ops.size() < 2) return;
+    shuffle(ops);
+    const int most = ops.size() > 2 ? between(1, 2) : 1;
+    for (int i = 0; i < most; ++i) {
+      const std::string cost = one_in(3) ? ";" : " { cost " + pick({"1", "1.5", "2", "3"}) + "; }";
+      line("pair " + ops[static_cast<std::size_t>(i)] + ", " +
+           ops[static_cast<std::size_t>(i + 1)] + cost);
+    }
   }
 
   void write_channel() {
@@ -486,6 +506,7 @@ class Writer {
   bool channel_ = false;
   bool keeping_ = false;
   bool shares_ = false;
+  bool pairs_ = false;
   std::string where_;                   // of all ops of microbatches
   std::string count_ = "microbatches";  // that they have
   bool no_orders_ = false;

@@ -30,6 +30,7 @@ struct RandomProgramOptions {
   bool engines = false;  // offload and reload on engines of their own
   bool keeping = false;  // room that is kept for the rest of an order, on chains
   bool shares = false;   // ops that run for some microbatches only
+  bool pairs = false;    // tasks beside each other
   bool groups = false;   // two members to a rank, each way to agree
 };
 

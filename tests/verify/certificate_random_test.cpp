@@ -28,6 +28,7 @@ testing_support::RandomProgramOptions small() {
           .engines = true,
           .keeping = true,
           .shares = true,
+          .pairs = true,
           .groups = true};
 }
 

@@ -58,7 +58,7 @@ void expect_agreement(const compare::Options& options, std::uint64_t programs,
 
 TEST(Oracle, agrees_on_random_programs) {
   compare::Options options;
-  options.programs.shares = false;
+  options.programs.shares = options.programs.pairs = false;
   expect_agreement(options, kPrograms, kMostOpen);
 }
 
@@ -68,6 +68,19 @@ TEST(Oracle, agrees_on_lanes_that_have_some_microbatches) {
   options.programs = {
       .max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 16, .shares = true};
   expect_agreement(options, kPrograms / 4, kMostOpenOfShares);
+}
+
+// Half of the programs have pairs; engines of their own run beside them.
+TEST(Oracle, agrees_on_tasks_beside_each_other) {
+  compare::Options options;
+  options.programs = {.max_ranks = 3,
+                      .max_chunks = 2,
+                      .max_microbatches = 3,
+                      .max_tasks = 16,
+                      .links = true,
+                      .engines = true,
+                      .pairs = true};
+  expect_agreement(options, kPrograms / 4, kMostOpen);
 }
 
 }  // namespace

@@ -221,7 +221,8 @@ TEST(Verify, a_run_of_more_microbatches_than_are_counted_is_not_searched_for) {
 TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
   std::string text = chain_text(2, "ready by bf");
   const std::string hint = "hint bf {";
-  text.replace(text.find(hint), hint.size(), "pair F, B; hint bf {");
+  text.replace(text.find(hint), hint.size(),
+               "pair F, B; tensor_parallel 2 { agree by intersection; } hint bf {");
   const Program program = compiled(text);
   const Verdict verdict = verify(program);
   EXPECT_EQ(verdict.outcome, Outcome::unknown);

@@ -42,6 +42,7 @@ class ShapeReader {
     }
     if (shape_.in_order) read_order();
     if (sample_.dispatch.keeps >= 0) not_handled("keeping", sample_.dispatch.span);
+    for (const spec::Pair& pair : sample_.pairs) not_handled("pair", pair.span);
     if (problem_) return *problem_;
     return std::move(shape_);
   }

@@ -24,7 +24,8 @@ namespace ripeline::verify {
 
 // Tasks of a committed order, one after another, as far as any can go: to the end where `finishes`,
 // else as if links had no bounds.
-// With `peaks` no start breaks an assertion or, where there is a value for the pool, exceeds it.
+// With `peaks` no start breaks an assertion or, where there is a value for the pool, exceeds it;
+// neither with what a task beside it may hold that is a pair with it.
 [[nodiscard]] std::string replay_order(const spec::Program& program, int microbatches,
                                        const std::vector<std::string>& tasks, bool finishes,
                                        const std::vector<std::optional<std::int64_t>>* peaks);

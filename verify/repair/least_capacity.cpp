@@ -185,11 +185,13 @@ class LeastSearch {
   }
 
   // What a rank holds under a committed order depends on that order alone: its peaks are what it
-  // takes.
+  // takes. Pairs hold more where there is room, and need none.
   bool find_peaks() {
     if (!program_.dispatch.in_order || !bounds_.of_pools()) return false;
     ++found_.judged;
-    const Verdict verdict = judge(bounds_.without(), options_, Fault::none);
+    Program measured = bounds_.without();
+    measured.pairs.clear();
+    const Verdict verdict = judge(measured, options_, Fault::none);
     if (verdict.outcome != Outcome::proved) return false;
     const auto& peaks = verdict.obligations[3].peak.at(name_);
     Choice each;

@@ -70,9 +70,11 @@ class Repairer {
     return best;
   }
 
-  // What a committed order holds is known without the capacity, and with less it sticks.
+  // What a committed order holds is known without the capacity, and with less it sticks. Pairs hold
+  // more where there is room, and need none.
   std::optional<ProvedRepair> by_peaks(const Candidate& candidate) {
     Program measured = program_;
+    measured.pairs.clear();
     for (spec::Pool& pool : measured.pools) {
       if (pool.resource == candidate.resource) pool.capacity.reset();
     }
