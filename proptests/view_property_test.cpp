@@ -22,14 +22,14 @@ using core::Time;
 
 struct Ran {
   view::Timeline timeline;
-  bool stuck = false;
+  simulate::RunReport report;
 };
 
 Ran random_run() {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 3;
   options.links = options.once = options.before = options.engines = options.shares = true;
-  options.keeping = true;
+  options.keeping = options.pairs = true;
   const std::string text = testing_support::random_program_text(any_seed(), options);
   RC_LOG(text);
   auto program = spec::compile({"random.ripe", text});
@@ -57,7 +57,7 @@ Ran random_run() {
                      .sequential_ops = simulate::sequential_ops(program.value())});
   RC_PRE(report.status.ok());
   Ran ran;
-  ran.stuck = report.stuck;
+  ran.report = report;
   RC_ASSERT(view::Timeline::make(std::move(file), ran.timeline).message() == "");
   return ran;
 }
@@ -87,7 +87,19 @@ RC_GTEST_PROP(View, chains_reach_from_the_start_to_their_task_without_a_gap, ())
 
 RC_GTEST_PROP(View, who_waits_is_said_of_stuck_runs_and_of_no_other, ()) {
   const Ran ran = random_run();
-  RC_ASSERT(view::stuck_at_end(ran.timeline).any() == ran.stuck);
+  RC_ASSERT(view::stuck_at_end(ran.timeline).any() == ran.report.stuck);
+}
+
+// Two at once on an engine count once.
+RC_GTEST_PROP(View, engines_are_as_busy_as_the_simulator_says, ()) {
+  const Ran ran = random_run();
+  const view::Timeline& timeline = ran.timeline;
+  for (const view::Row& row : timeline.rows()) {
+    if (row.second) continue;
+    const auto& engines = ran.report.ranks[static_cast<std::size_t>(row.rank)];
+    const simulate::EngineReport& engine = engines[static_cast<std::size_t>(row.engine)];
+    RC_ASSERT(timeline.busy(row, timeline.begin(), timeline.end()) == engine.busy);
+  }
 }
 
 RC_GTEST_PROP(View, pictures_of_any_run_are_the_same_each_time, ()) {

@@ -1,5 +1,6 @@
 #include "trace/write.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -8,12 +9,17 @@
 #include <string_view>
 #include <utility>
 
+#include "trace/beside.h"
+
 namespace ripeline::trace {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 20;
-constexpr std::array<std::string_view, 4> kThreads = {"compute", "copy_out", "copy_in", "messages"};
 constexpr int kMessages = 3;
+constexpr int kBeside = 4;  // plus the engine: tasks that started beside another there
+constexpr std::array<std::string_view, 7> kThreads = {
+    "compute",        "copy_out",        "copy_in",       "messages",
+    "compute beside", "copy_out beside", "copy_in beside"};
 
 // Appends text to a buffer, without a stream's or a printf's cost.
 class Text {
@@ -64,7 +70,7 @@ Text& put_task(Text& text, const core::ProgramFacts& facts, core::Task task) {
               << std::int64_t{facts.microbatch_of(task)};
 }
 
-void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& e) {
+void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& e, bool beside) {
   const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
   Text text(out);
   text.next();
@@ -72,11 +78,11 @@ void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& 
   put_task(text, facts, e.task) << R"(","cat":")"
                                 << facts.ops[static_cast<std::size_t>(lane.op)].name
                                 << R"(","pid":)" << std::int64_t{lane.rank} << R"(,"tid":)"
-                                << static_cast<std::int64_t>(lane.engine) << R"(,"ts":)" << e.start
-                                << R"(,"dur":)" << e.end - e.start << R"(,"args":{"step":)"
-                                << e.step << R"(,"lane":)" << std::int64_t{e.task.lane}
-                                << R"(,"microbatch":)" << std::int64_t{facts.microbatch_of(e.task)}
-                                << "}}";
+                                << static_cast<std::int64_t>(lane.engine) + (beside ? kBeside : 0)
+                                << R"(,"ts":)" << e.start << R"(,"dur":)" << e.end - e.start
+                                << R"(,"args":{"step":)" << e.step << R"(,"lane":)"
+                                << std::int64_t{e.task.lane} << R"(,"microbatch":)"
+                                << std::int64_t{facts.microbatch_of(e.task)} << "}}";
 }
 
 void append(std::string& out, const core::ProgramFacts& facts, const MessageEvent& e) {
@@ -110,12 +116,21 @@ void append(std::string& out, const core::ProgramFacts& facts, const IdleEvent& 
   text << "}}";
 }
 
+bool may_pair(const core::ProgramFacts& facts, const core::LaneFacts& lane) {
+  return std::any_of(facts.pairs.begin(), facts.pairs.end(), [&](const core::PairFacts& pair) {
+    return pair.first == lane.op || pair.second == lane.op;
+  });
+}
+
 // Names of the processes and threads.
 void append_names(std::string& out, const core::ProgramFacts& facts) {
   std::set<std::pair<int, int>> threads;
   for (const core::LaneFacts& lane : facts.lanes) {
     threads.insert({lane.rank, static_cast<int>(lane.engine)});
     threads.insert({lane.rank, kMessages});
+    if (may_pair(facts, lane)) {
+      threads.insert({lane.rank, kBeside + static_cast<int>(lane.engine)});
+    }
   }
   Text text(out);
   for (int rank = 0; rank < facts.ranks; ++rank) {
@@ -135,7 +150,10 @@ void append_names(std::string& out, const core::ProgramFacts& facts) {
 
 std::string events_text(const core::ProgramFacts& facts, const Record& record) {
   std::string text;
-  for (const TaskEvent& e : record.tasks) append(text, facts, e);
+  const std::vector<bool> beside = started_beside(facts, record.tasks);
+  for (std::size_t i = 0; i < record.tasks.size(); ++i) {
+    append(text, facts, record.tasks[i], !beside.empty() && beside[i]);
+  }
   for (const MessageEvent& e : record.messages) append(text, facts, e);
   for (const IdleEvent& e : record.idle) append(text, facts, e);
   return text;
@@ -156,16 +174,20 @@ void Writer::flush() {
 }
 
 void Writer::add(const Record& record) {
-  const auto add_all = [&](const auto& events) {
-    for (const auto& e : events) {
-      append(buffer_, about_.facts(), e);
-      if (buffer_.size() < kBuffer) continue;
-      flush();
-      // Keeps the next object's comma: there is always something before it.
-      buffer_ += '\n';
-    }
+  const auto add_one = [&](const auto& e, auto... how) {
+    append(buffer_, about_.facts(), e, how...);
+    if (buffer_.size() < kBuffer) return;
+    flush();
+    // Keeps the next object's comma: there is always something before it.
+    buffer_ += '\n';
   };
-  add_all(record.tasks);
+  const auto add_all = [&](const auto& events) {
+    for (const auto& e : events) add_one(e);
+  };
+  const std::vector<bool> beside = started_beside(about_.facts(), record.tasks);
+  for (std::size_t i = 0; i < record.tasks.size(); ++i) {
+    add_one(record.tasks[i], !beside.empty() && beside[i]);
+  }
   add_all(record.messages);
   add_all(record.idle);
 }

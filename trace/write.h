@@ -4,11 +4,12 @@
 //
 //   const About about(facts, run);
 //   Writer writer("run.json", about);
-//   writer.add(record);                  // any number of times, of any ranks
+//   writer.add(record);                  // any number of times, of any ranks and whole steps
 //   const core::Status status = writer.finish();
 //
-// events_text() is a record's events as text, for ranks of other processes: their texts go to
-// add_text() of one Writer. Failures are kept until finish(). One thread.
+// Of two tasks at once on an engine one is on a thread of its own, since events of a thread must
+// not overlap. events_text() is a record's events as text, for ranks of other processes: their
+// texts go to add_text() of one Writer. Failures are kept until finish(). One thread.
 #pragma once
 
 #include <fstream>

@@ -111,7 +111,9 @@ Figures figures(const Timeline& timeline) {
     for (const Box& b : timeline.boxes_of(row)) {
       rank.first = std::min(rank.first.value_or(b.start), b.start);
       rank.last = std::max(rank.last, b.end);
-      if (row.engine == core::Engine::compute) rank.work += b.end - b.start;
+    }
+    if (row.engine == core::Engine::compute && !row.second) {
+      rank.work += timeline.busy(row, timeline.begin(), timeline.end());
     }
   }
   Time span{0};

@@ -191,18 +191,35 @@ std::string Debugger::lacks(Task task) const {
   return {};
 }
 
+std::vector<int> Debugger::running_on(const Row& row) const {
+  std::vector<int> running;
+  for (const Row& one : timeline_.rows_of_engine(row)) {
+    for (int id = one.first; id < one.end; ++id) {
+      const auto i = static_cast<std::size_t>(id);
+      if (before_now(start_of_[i]) && !before_now(end_of_[i])) running.push_back(id);
+    }
+  }
+  return running;
+}
+
+bool Debugger::may_take(const std::vector<int>& running) const {
+  if (running.size() != 1) return running.empty();
+  const core::ProgramFacts& facts = timeline_.facts();
+  const LaneId lane = timeline_.box(running.front()).task.lane;
+  const core::LaneSpan lanes = facts.lanes_of(facts.lanes[static_cast<std::size_t>(lane)].rank);
+  for (LaneId other = lanes.first; other < lanes.end; ++other) {
+    if (facts.are_pair(lane, other)) return true;
+  }
+  return false;
+}
+
 std::string Debugger::show_row(const Row& row) const {
   const core::ProgramFacts& facts = timeline_.facts();
   std::string text = name_of(row);
-  bool idle = true;
-  for (int id = row.first; id < row.end; ++id) {
-    const auto i = static_cast<std::size_t>(id);
-    if (timeline_.box(id).step != timeline_.last_step() || !before_now(start_of_[i]) ||
-        before_now(end_of_[i])) {
-      continue;
-    }
-    idle = false;
-    text += fmt::format(" runs {} since {}", core::task_name(facts, timeline_.box(id).task),
+  const std::vector<int> running = running_on(row);
+  for (const int id : running) {
+    text += fmt::format(" {} {} since {}", id == running.front() ? "runs" : "and",
+                        core::task_name(facts, timeline_.box(id).task),
                         text_of(timeline_, timeline_.box(id).start - timeline_.begin()));
   }
   std::vector<std::string> ready;
@@ -225,10 +242,10 @@ std::string Debugger::show_row(const Row& row) const {
       ready.push_back(core::task_name(facts, {lane, m}));
     }
   }
-  if (idle) text += " is idle";
+  if (running.empty()) text += " is idle";
   text += ready.empty() ? "; nothing is ready" : "; ready: " + listed(ready);
   text += room;
-  if (idle && adviser_) {
+  if (adviser_ && may_take(running)) {
     const std::string advice = adviser_(row.rank, row.engine, seen_by(row.rank));
     if (!advice.empty()) text += "\n    " + advice;
   }
@@ -275,7 +292,7 @@ std::string Debugger::flights() const {
 std::string Debugger::show_rank(int rank) const {
   std::string text;
   for (const Row& row : timeline_.rows()) {
-    if (row.rank == rank) text += show_row(row);
+    if (row.rank == rank && !row.second) text += show_row(row);
   }
   return text + held(rank);
 }

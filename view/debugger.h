@@ -7,7 +7,7 @@
 // Every answer ends with a newline and says what is wrong with a command that it does not know.
 //
 // A trace does not hold a hint. Who has the program gives an Adviser, which says what the hint
-// takes on an idle engine and why. One thread.
+// takes on an engine that may take a task, and why. One thread.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Happened {
   core::Time at{0};
 };
 
-// What an idle engine of `rank` takes next and why, after what it has seen: one line without its
+// What an engine of `rank` takes next and why, after what it has seen: one line without its
 // end, or empty.
 using Adviser =
     std::function<std::string(int rank, core::Engine engine, const std::vector<Happened>& seen)>;
@@ -63,7 +63,10 @@ class Debugger {
   void list_events();
   [[nodiscard]] std::string show() const;
   [[nodiscard]] std::string show_rank(int rank) const;
-  [[nodiscard]] std::string show_row(const Row& row) const;
+  [[nodiscard]] std::string show_row(const Row& row) const;  // both rows of its engine
+  [[nodiscard]] std::vector<int> running_on(const Row& row) const;
+  // Whether an engine that runs these could take another.
+  [[nodiscard]] bool may_take(const std::vector<int>& running) const;
   [[nodiscard]] std::string held(int rank) const;
   [[nodiscard]] std::string flights() const;
   [[nodiscard]] std::string describe(const Event& event) const;

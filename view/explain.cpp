@@ -78,6 +78,8 @@ struct Entry {
   std::string why;
 };
 
+bool is_one_engine(const Row& a, const Row& b) { return a.rank == b.rank && a.engine == b.engine; }
+
 // Tasks that ran one after the other on an engine are one entry.
 std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>& chain) {
   std::vector<Entry> entries;
@@ -86,9 +88,10 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
     Entry entry{link.start, link.end, rank_of(timeline, link.box), what_of(timeline, link), {}};
     std::size_t next = i + 1;
     if (link.kind == Link::Kind::ran) {
-      while (next < chain.size() && chain[next].kind == Link::Kind::ran &&
-             chain[next].reason.box == chain[next - 1].box &&
-             &timeline.row_of(chain[next].box) == &timeline.row_of(chain[next - 1].box)) {
+      while (
+          next < chain.size() && chain[next].kind == Link::Kind::ran &&
+          chain[next].reason.box == chain[next - 1].box && chain[next].reason.why != Why::turn &&
+          is_one_engine(timeline.row_of(chain[next].box), timeline.row_of(chain[next - 1].box))) {
         ++next;
       }
       entry.end = chain[next - 1].end;
@@ -142,6 +145,8 @@ std::string text_of(const Timeline& timeline, const Reason& reason) {
       return fmt::format("waited for room in {}, which {} gave back",
                          core::pool_name(timeline.facts(), reason.pool),
                          name(timeline, reason.box));
+    case Why::turn:
+      return "waited for the start of " + name(timeline, reason.box);
   }
   return {};
 }
@@ -150,14 +155,16 @@ std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
   const Box& b = timeline.box(box);
   const Reason& reason = reasons.of(box);
   std::string text =
-      fmt::format("{} on rank {} starts at {} and ends at {}\n", name(timeline, box),
+      fmt::format("{} on rank {} starts at {} and ends at {}", name(timeline, box),
                   rank_of(timeline, box), at(timeline, b.start), at(timeline, b.end));
+  if (const std::string others = names_beside(timeline, box); !others.empty()) {
+    text += ", beside " + others;
+  }
+  text += '\n';
   text += "it " + text_of(timeline, reason);
   if (reason.why != Why::nothing) text += " until " + at(timeline, reason.at);
-  const int before = timeline.before(box);
-  if (before >= 0 && timeline.box(before).end < b.start) {
-    text += fmt::format("; its engine was idle for {}",
-                        text_of(timeline, b.start - timeline.box(before).end));
+  if (const Time idle = timeline.idle_before(box); idle > Time{0}) {
+    text += fmt::format("; its engine was idle for {}", text_of(timeline, idle));
     const Time held = held_before(timeline, box);
     if (held > Time{0}) {
       text += fmt::format(", of these held by its hint {}", text_of(timeline, held));

@@ -2,13 +2,15 @@
 //
 // The data are one JSON object: title, panels. Of a panel tables as rows (ops, lanes, uses, pools,
 // resources), and for each row of the timeline its tasks in base64, so that millions of them need
-// about ten bytes each. A task is a list of numbers (LEB128; signed ones zigzag), times in ticks of
-// `tick` nanoseconds, the greatest that divides them all:
+// about ten bytes each; the two rows of an engine have a `half`, 0 and 1. A task is a list of
+// numbers (LEB128; signed ones zigzag), times in ticks of `tick` nanoseconds, the greatest that
+// divides them all:
 //   time since the end of the task before it; its duration; its lane, from the row's first;
 //   its microbatch, less the one after the lane's last (signed); its step, less the last's
-//   (signed); why it waited: Reason::why, plus 6 * (the pool + 1) if it is room; unless that is
-//   `nothing` or `engine`: the other task's lane, and its microbatch less its own (signed); unless
-//   it is `nothing`: how long before its start that came.
+//   (signed); why it waited: Reason::why, plus 7 * (the pool + 1) if it is room; unless that is
+//   `nothing`, or `engine` and it is the task before it in its row, of an engine that has but one:
+//   the other task's lane, and its microbatch less its own (signed); unless it is `nothing`: how
+//   long before its start that came.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -96,6 +98,7 @@ class PanelData {
                       {"count", row.end - row.first},
                       {"firstLane", facts.lanes_of(row.rank).first},
                       {"data", data_of(row)}});
+      if (is_half(row)) rows.back()["half"] = row.second ? 1 : 0;
     }
     json["rows"] = std::move(rows);
     json["stuck"] = stuck();
@@ -152,6 +155,10 @@ class PanelData {
     return list;
   }
 
+  [[nodiscard]] bool is_half(const Row& row) const {
+    return timeline_.rows_of_engine(row).size() > 1;
+  }
+
   // Divides every time of a task, and when what it waited for came.
   std::int64_t tick() {
     std::int64_t all = 0;
@@ -183,7 +190,7 @@ class PanelData {
       int& before = last.try_emplace(b.task.lane, -1).first->second;
       bytes.signed_number(b.task.microbatch - before - 1);
       bytes.signed_number(b.step - step);
-      add_reason(b, reasons_.of(id), bytes);
+      add_reason(b, reasons_.of(id), is_half(row), bytes);
       before = b.task.microbatch;
       step = b.step;
       time = b.end;
@@ -191,10 +198,10 @@ class PanelData {
     return bytes.base64();
   }
 
-  void add_reason(const Box& b, const Reason& reason, Bytes& bytes) const {
+  void add_reason(const Box& b, const Reason& reason, bool half, Bytes& bytes) const {
     const int pool = reason.why == Why::room ? reason.pool + 1 : 0;
-    bytes.number(static_cast<std::uint64_t>(static_cast<int>(reason.why) + 6 * pool));
-    if (reason.why != Why::nothing && reason.why != Why::engine) {
+    bytes.number(static_cast<std::uint64_t>(static_cast<int>(reason.why) + 7 * pool));
+    if (reason.why != Why::nothing && (half || reason.why != Why::engine)) {
       const core::Task other = timeline_.box(reason.box).task;
       bytes.number(static_cast<std::uint64_t>(other.lane));
       bytes.signed_number(other.microbatch - b.task.microbatch);

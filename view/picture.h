@@ -1,9 +1,10 @@
 // Picture: one or several timelines on one time axis, as SVG or as a page of HTML.
 //
-// Each panel's time counts from its own first start, all to one scale, which is the longest's. The
-// page needs nothing beside it: zoom, and hover for what a task waited for. Where tasks are
-// narrower than can be seen, both draw how busy each engine is, op by op, instead: any number of
-// tasks makes a picture. The same timelines give the same bytes. Pure functions.
+// Two tasks that run at once on an engine share the height of its row. Each panel's time counts
+// from its own first start, all to one scale, which is the longest's. The page needs nothing beside
+// it: zoom, and hover for what a task waited for. Where tasks are narrower than can be seen, both
+// draw how busy each engine is, op by op, instead: any number of tasks makes a picture. The same
+// timelines give the same bytes. Pure functions.
 #pragma once
 
 #include <string>

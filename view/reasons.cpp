@@ -81,18 +81,26 @@ Reasons::Reasons(const Timeline& timeline)
   }
 }
 
-// The engine's task before, and what that handed over.
+// The task that the engine ran, and what the last ones there handed over: meanwhile it took none.
 void Reasons::offer_engine(int box, Last& last) const {
   const int before = timeline_.before(box);
-  if (before < 0) return;
-  const Box& b = timeline_.box(before);
-  last.offer({.why = Why::engine, .box = before, .at = b.end});
+  if (before >= 0) {
+    last.offer({.why = Why::engine, .box = before, .at = timeline_.box(before).end});
+  }
+  for (const Row& row : timeline_.rows_of_engine(timeline_.row_of(box))) {
+    const int ended = timeline_.last_ended(box, row);
+    if (ended >= 0) offer_handovers(box, ended, last);
+  }
+}
+
+void Reasons::offer_handovers(int box, int ended, Last& last) const {
+  const Box& b = timeline_.box(ended);
   for (const EdgeId edge : rendezvous_[static_cast<std::size_t>(b.task.lane)]) {
     const auto* message = timeline_.find(b.step, core::Message{edge, b.task.microbatch});
     // It leaves when it is taken.
     if (message == nullptr || message->sent <= b.end) continue;
     if (message->sent > timeline_.box(box).start) continue;
-    last.offer({.why = Why::handover, .box = before, .edge = edge, .at = message->sent});
+    last.offer({.why = Why::handover, .box = ended, .edge = edge, .at = message->sent});
   }
 }
 
@@ -122,10 +130,9 @@ std::vector<std::vector<Reasons::Change>> Reasons::changes_of(int rank) const {
   return changes;
 }
 
-Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes) const {
+void Reasons::offer_room(int box, const std::vector<std::vector<Change>>& changes,
+                         Last& last) const {
   const Box& b = timeline_.box(box);
-  Last last;
-  offer_needs(timeline_, b, last);
   for (const core::UseFacts& use : timeline_.uses_of(b.task.lane)) {
     const std::int64_t capacity =
         timeline_.facts().pools[static_cast<std::size_t>(use.pool)].capacity;
@@ -143,7 +150,31 @@ Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes)
       break;
     }
   }
+}
+
+Last Reasons::last_of(int box, const std::vector<std::vector<Change>>& changes) const {
+  Last last;
+  offer_needs(timeline_, timeline_.box(box), last);
+  offer_room(box, changes, last);
   offer_engine(box, last);
+  return last;
+}
+
+Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes) const {
+  const Box& b = timeline_.box(box);
+  Last last = last_of(box, changes);
+  const BoxSpan others = timeline_.beside(box);
+  if (!others.empty()) {
+    const Box& other = timeline_.box(others.first);
+    const Time rest = last.best().why == Why::nothing ? timeline_.begin() : last.best().at;
+    // Of two that start at once, the one that something else kept until then was first.
+    const bool is_first =
+        other.start < b.start || (other.start == b.start && rest < b.start &&
+                                  last_of(others.first, changes).best().at == other.start);
+    if (is_first && other.start > rest) {
+      last.offer({.why = Why::turn, .box = others.first, .at = other.start});
+    }
+  }
   Reason found = last.best();
   if (found.why == Why::nothing) found.at = b.start;
   return found;
@@ -237,8 +268,8 @@ Front follow_message(const Timeline& timeline, std::int64_t step, const Reason& 
 }  // namespace
 
 Time held_before(const Timeline& timeline, int box) {
-  const int before = timeline.before(box);
-  const Time from = before < 0 ? timeline.begin() : timeline.box(before).end;
+  const int last = timeline.last_ended(box);
+  const Time from = last < 0 ? timeline.begin() : timeline.box(last).end;
   Time held{0};
   for (const trace::IdleEvent& idle : timeline.idle_of(timeline.row_of(box))) {
     if (idle.cause != trace::Cause::hold) continue;

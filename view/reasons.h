@@ -1,10 +1,12 @@
 // Reasons: what each task of a run waited for, and the chain of that back to the start.
 //
-// A task starts once its needs are there, its engine is idle and its pools have room. The last of
-// these to come is its reason; of several that came at once the engine, then a need, then room: a
+// A task starts once its needs are there, its engine takes it and its pools have room. An engine
+// takes it when it is idle, or runs one task that it is a pair with. The last of these to come is
+// its reason; of several that came at once the engine, then a need, then room: a
 // task that starts as the one before it ends did not keep its engine idle. But where the task
 // before it also gave what it needed, or the room, that is its reason. Removing the reason's cause
-// lets the task start earlier, if no other came at the same time.
+// lets the task start earlier, if no other came at the same time. One that starts later still,
+// beside a task that had just started, waited for that: an order has both, that one first.
 //
 // A need is the end of a task or the arrival of a message. A message that left after its producer's
 // end waited for a slot, which the start of another task freed.
@@ -22,11 +24,12 @@ namespace ripeline::view {
 struct Reason {
   enum class Why : std::uint8_t {
     nothing,   // it needs nothing and was the first
-    engine,    // its engine ran `box`
+    engine,    // its engine ran `box`, beside which it could not run
     handover,  // its engine handed the message of `box` over, which was taken at `at`
     need,      // `box` ended, on the same rank
     message,   // the message of `box` over `edge` arrived
     room,      // `box` released of `pool`
+    turn,      // `box`, beside which it runs, started
   };
   Why why = Why::nothing;
   int box = -1;
@@ -62,6 +65,9 @@ class Reasons {
   [[nodiscard]] Reason reason(int box, const std::vector<std::vector<Change>>& changes) const;
 
   void offer_engine(int box, Last& last) const;
+  void offer_handovers(int box, int ended, Last& last) const;
+  void offer_room(int box, const std::vector<std::vector<Change>>& changes, Last& last) const;
+  [[nodiscard]] Last last_of(int box, const std::vector<std::vector<Change>>& changes) const;
 
   const Timeline& timeline_;
   std::vector<std::vector<core::EdgeId>> rendezvous_;  // per lane: those that it hands over
@@ -90,7 +96,7 @@ struct Link {
 // From the start of the run to the end of `box`.
 [[nodiscard]] std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box);
 
-// How long the row of `box` was held idle by its hint between the task before it and its start.
+// How long the engine of `box` was held idle by its hint between the last end there and its start.
 [[nodiscard]] core::Time held_before(const Timeline& timeline, int box);
 
 // A sentence without its end: `waited for the message of 1F0, which arrived at 3`.

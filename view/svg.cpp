@@ -13,10 +13,12 @@
 namespace ripeline::view {
 namespace {
 
+using core::LaneId;
 using core::Time;
 
 constexpr double kLeft = 120;  // of the plot
 constexpr double kRowHeight = 22;
+constexpr double kSharedHeight = 32;  // of an engine that runs two tasks at once
 constexpr double kCurveHeight = 18;
 constexpr double kGap = 5;     // below a rank
 constexpr double kNarrow = 3;  // mean width of a row's tasks from which they are drawn one by one
@@ -88,6 +90,10 @@ class PanelSvg {
     }
     std::string numbers = "numbers are microbatches";
     if (chunks() > 1) numbers += "; the mark below is the chunk, from left to right";
+    if (std::any_of(timeline_.rows().begin(), timeline_.rows().end(),
+                    [](const Row& row) { return row.second; })) {
+      numbers += "; two tasks at once share the height";
+    }
     text(out_, x + 6, y, numbers, "class=\"small\"");
     x += 6.1 * static_cast<double>(numbers.size()) + 20;
     if (!timeline_.resources().empty()) {
@@ -139,19 +145,21 @@ class PanelSvg {
 
   double draw_rank(int rank, double y) {
     for (const Row& row : timeline_.rows()) {
-      if (row.rank != rank) continue;
+      if (row.rank != rank || row.second) continue;
+      const std::span<const Row> rows = timeline_.rows_of_engine(row);
+      const double height = rows.size() > 1 ? kSharedHeight : kRowHeight;
       text(out_, 8, y + 15, name_of(row));
-      rect(out_, left_, y, x_of(timeline_.end()) - left_, kRowHeight, "class=\"idle\"");
-      const int count = row.end - row.first;
+      rect(out_, left_, y, x_of(timeline_.end()) - left_, height, "class=\"idle\"");
+      const int count = rows.back().end - row.first;
       const double width = x_of(timeline_.end()) - left_;
       if (count > 0 && width / count < kNarrow) {
-        draw_shares(row, y);
+        draw_shares(row, y, height);
       } else {
-        draw_idle(row, y);
-        draw_boxes(row, y);
+        draw_idle(row, y, height);
+        draw_boxes(row, y, height);
       }
       draw_stuck(row, y);
-      y += kRowHeight + 2;
+      y += height + 2;
     }
     for (const std::string_view resource : timeline_.resources()) {
       y = draw_curve(resource, rank, y);
@@ -159,29 +167,29 @@ class PanelSvg {
     return y + kGap;
   }
 
-  void draw_idle(const Row& row, double y) {
+  void draw_idle(const Row& row, double y, double height) {
     for (const trace::IdleEvent& idle : timeline_.idle_of(row)) {
       const double x = x_of(idle.start);
       fmt::format_to(std::back_inserter(out_),
                      "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\" "
                      "fill=\"{}\"><title>idle {} - {}: {}</title></rect>\n",
-                     x, y, x_of(idle.end) - x, kRowHeight, hex(colour_of(idle.cause)),
+                     x, y, x_of(idle.end) - x, height, hex(colour_of(idle.cause)),
                      text_of(timeline_, idle.start - timeline_.begin()),
                      text_of(timeline_, idle.end - timeline_.begin()), trace::text_of(idle.cause));
     }
   }
 
   // By op, so that a colour is written once.
-  void draw_boxes(const Row& row, double y) {
+  void draw_boxes(const Row& row, double y, double height) {
     const core::ProgramFacts& facts = timeline_.facts();
     const bool titles = timeline_.boxes().size() <= kMostTitles;
     for (std::size_t op = 0; op < facts.ops.size(); ++op) {
       std::string boxes;
       std::string numbers;
-      for (const Box& b : timeline_.boxes_of(row)) {
-        const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(b.task.lane)];
-        if (lane.op != static_cast<int>(op)) continue;
-        draw_box(b, lane, y, titles, boxes, numbers);
+      for (int id = row.first; id < timeline_.rows_of_engine(row).back().end; ++id) {
+        const LaneId lane = timeline_.box(id).task.lane;
+        if (facts.lanes[static_cast<std::size_t>(lane)].op != static_cast<int>(op)) continue;
+        draw_box(id, y, height, titles, boxes, numbers);
       }
       if (boxes.empty()) continue;
       out_ += fmt::format("<g class=\"box\" fill=\"{}\">\n{}</g>\n", hex(colours_[op]), boxes);
@@ -191,47 +199,91 @@ class PanelSvg {
     }
   }
 
-  void draw_box(const Box& b, const core::LaneFacts& lane, double y, bool titles,
-                std::string& boxes, std::string& numbers) const {
+  void draw_box(int id, double y, double height, bool titles, std::string& boxes,
+                std::string& numbers) const {
+    const Box& b = timeline_.box(id);
+    const core::LaneFacts& lane = timeline_.facts().lanes[static_cast<std::size_t>(b.task.lane)];
     const double x = x_of(b.start);
     const double width = x_of(b.end) - x;
+    const std::string others = names_beside(timeline_, id);
+    const char* const name = others.empty() ? "rect" : "path";
+    const std::string shape =
+        others.empty()
+            ? fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\"", x,
+                          y, width, height)
+            : fmt::format("<path stroke=\"#fff\" stroke-width=\".6\" d=\"{}\"",
+                          outline(id, y, height));
     if (titles) {
-      boxes += fmt::format(
-          "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\"><title>{} {} - "
-          "{}</title></rect>\n",
-          x, y, width, kRowHeight, core::task_name(timeline_.facts(), b.task),
-          text_of(timeline_, b.start - timeline_.begin()),
-          text_of(timeline_, b.end - timeline_.begin()));
+      boxes += fmt::format("{}><title>{} {} - {}{}{}</title></{}>\n", shape,
+                           core::task_name(timeline_.facts(), b.task),
+                           text_of(timeline_, b.start - timeline_.begin()),
+                           text_of(timeline_, b.end - timeline_.begin()),
+                           others.empty() ? "" : ", beside ", others, name);
     } else {
-      boxes += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\"/>\n",
-                           x, y, width, kRowHeight);
+      boxes += shape + "/>\n";
+    }
+    // In the half that it has throughout.
+    if (!others.empty()) {
+      height /= 2;
+      if (timeline_.row_of(id).second) y += height;
     }
     const std::string number = std::to_string(timeline_.facts().microbatch_of(b.task));
     if (!lane.once && width >= 6.5 * static_cast<double>(number.size()) + 2) {
-      numbers +=
-          fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\">{}</text>\n", x + width / 2, y + 14, number);
+      numbers += fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\">{}</text>\n", x + width / 2,
+                             y + height / 2 + 3, number);
     }
     if (const int all = chunks(); all > 1 && width > 4) {
       const double part = (width - 2) / all;
       numbers += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"2.5\"/>\n",
-                             x + 1 + part * lane.chunk, y + kRowHeight - 3.5, part);
+                             x + 1 + part * lane.chunk, y + height - 3.5, part);
     }
   }
 
-  // How busy the engine is in each bin, op by op from the bottom.
-  void draw_shares(const Row& row, double y) {
+  // Of a task that ran beside others: half the height while it did, the upper half in the first
+  // row.
+  [[nodiscard]] std::string outline(int id, double y, double height) const {
+    const Box& b = timeline_.box(id);
+    const bool second = timeline_.row_of(id).second;
+    const double edge = second ? y + height : y;
+    const double whole = second ? y : y + height;
+    const BoxSpan others = timeline_.beside(id);
+    std::string path = fmt::format("M{:.6g} {:.6g}H{:.6g}", x_of(b.start), edge, x_of(b.end));
+    Time at = b.end;
+    for (int other = others.end; other-- > others.first;) {
+      const Time from = std::max(b.start, timeline_.box(other).start);
+      const Time to = std::min(b.end, timeline_.box(other).end);
+      if (to < at) path += fmt::format("V{:.6g}H{:.6g}", whole, x_of(to));
+      path += fmt::format("V{:.6g}H{:.6g}", y + height / 2, x_of(from));
+      at = from;
+    }
+    if (b.start < at) path += fmt::format("V{:.6g}H{:.6g}", whole, x_of(b.start));
+    return path + "z";
+  }
+
+  // How busy the engine is in each bin, op by op from the bottom. Of two tasks at once each counts
+  // half.
+  void draw_shares(const Row& row, double y, double height) {
     const core::ProgramFacts& facts = timeline_.facts();
     const double width = x_of(timeline_.end()) - left_;
     const auto bins = static_cast<std::size_t>(std::ceil(width / kBin)) + 1;
     std::vector<std::vector<double>> busy(facts.ops.size(), std::vector<double>(bins, 0));
-    for (const Box& b : timeline_.boxes_of(row)) {
+    const auto add = [&](std::size_t op, Time start, Time end, double part) {
+      const double from = (x_of(start) - left_) / kBin;
+      const double to = (x_of(end) - left_) / kBin;
+      for (auto i = static_cast<std::size_t>(from); i < bins && static_cast<double>(i) < to; ++i) {
+        busy[op][i] += part * (std::min(to, static_cast<double>(i + 1)) -
+                               std::max(from, static_cast<double>(i)));
+      }
+    };
+    for (int id = row.first; id < timeline_.rows_of_engine(row).back().end; ++id) {
+      const Box& b = timeline_.box(id);
       const auto op =
           static_cast<std::size_t>(facts.lanes[static_cast<std::size_t>(b.task.lane)].op);
-      const double from = (x_of(b.start) - left_) / kBin;
-      const double to = (x_of(b.end) - left_) / kBin;
-      for (auto i = static_cast<std::size_t>(from); i < bins && static_cast<double>(i) < to; ++i) {
-        busy[op][i] +=
-            std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
+      add(op, b.start, b.end, 1);
+      const BoxSpan others = timeline_.beside(id);
+      for (int other = others.first; other < others.end; ++other) {
+        const Box& beside = timeline_.box(other);
+        add(op, std::max(b.start, beside.start), std::min(b.end, beside.end), -0.5);
       }
     }
     std::vector<double> below(bins, 0);
@@ -240,8 +292,8 @@ class PanelSvg {
       for (std::size_t i = 0; i < bins; ++i) {
         if (busy[op][i] < 0.005) continue;
         path += fmt::format("M{:.5g} {:.5g}h{:.2g}v-{:.3g}h-{:.2g}z",
-                            left_ + kBin * static_cast<double>(i), y + kRowHeight * (1 - below[i]),
-                            kBin, kRowHeight * busy[op][i], kBin);
+                            left_ + kBin * static_cast<double>(i), y + height * (1 - below[i]),
+                            kBin, height * busy[op][i], kBin);
         below[i] += busy[op][i];
       }
       if (!path.empty())

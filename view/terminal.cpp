@@ -45,7 +45,10 @@ class Lines {
         text += fmt::format("and {} rows more\n", timeline_.rows().size() - kMostRows);
         break;
       }
-      text += fmt::format("{:<{}}  {} {:>3}%\n", name_of(row), label_, draw(row), percent(row));
+      text += fmt::format("{:<{}}  {}", name_of(row), label_, draw(row));
+      if (!row.second) text += fmt::format(" {:>3}%", percent(row));
+      text.erase(text.find_last_not_of(' ') + 1);
+      text += '\n';
     }
     return text + legend();
   }
@@ -82,8 +85,7 @@ class Lines {
   }
 
   std::string draw(const Row& row) const {
-    std::vector<Cell> cells(static_cast<std::size_t>(columns_));
-    narrow_ ? fill_shares(row, cells) : fill_boxes(row, cells);
+    const std::vector<Cell> cells = cells_of_engine(row);
     std::string text;
     int last = -1;
     for (const Cell& cell : cells) {
@@ -93,6 +95,25 @@ class Lines {
     }
     if (options_.colour && last >= 0) text += "\x1b[0m";
     return text;
+  }
+
+  [[nodiscard]] std::vector<Cell> cells_of(const Row& row) const {
+    std::vector<Cell> cells(static_cast<std::size_t>(columns_));
+    narrow_ ? fill_shares(row, cells) : fill_boxes(row, cells);
+    return cells;
+  }
+
+  // A gap beside a task is not idle.
+  [[nodiscard]] std::vector<Cell> cells_of_engine(const Row& row) const {
+    std::vector<Cell> cells = cells_of(row);
+    for (const Row& other : timeline_.rows_of_engine(row)) {
+      if (&other == &row) continue;
+      const std::vector<Cell> beside = cells_of(other);
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (cells[i].op < 0 && (row.second || beside[i].op >= 0)) cells[i].letter = ' ';
+      }
+    }
+    return cells;
   }
 
   void fill_boxes(const Row& row, std::vector<Cell>& cells) const {
@@ -149,11 +170,7 @@ class Lines {
 
   // Of what is shown.
   [[nodiscard]] int percent(const Row& row) const {
-    Time busy{0};
-    for (const Box& b : timeline_.boxes_of(row)) {
-      const Time part = std::min(b.end, to_) - std::max(b.start, from_);
-      if (part > Time{0}) busy += part;
-    }
+    const Time busy = timeline_.busy(row, from_, to_);
     return static_cast<int>(std::lround(100.0 * static_cast<double>(busy.count()) /
                                         static_cast<double>((to_ - from_).count())));
   }

@@ -13,7 +13,6 @@
 namespace ripeline::view {
 namespace {
 
-using core::Engine;
 using core::LaneId;
 using core::Status;
 using core::StatusCode;
@@ -22,10 +21,6 @@ using core::Time;
 
 // More than any picture is made of; a trace whose ids ask for more is not read.
 constexpr std::int64_t kMostSlots = std::int64_t{1} << 29;
-
-const core::LaneFacts& lane_of(const core::ProgramFacts& facts, LaneId lane) {
-  return facts.lanes[static_cast<std::size_t>(lane)];
-}
 
 Status invalid(std::string what) { return {StatusCode::invalid, std::move(what)}; }
 
@@ -43,39 +38,6 @@ Status Timeline::make(trace::File file, Timeline& timeline) {
   made.index_uses();
   made.sort_idle();
   timeline = std::move(made);
-  return {};
-}
-
-Status Timeline::sort_boxes() {
-  const core::ProgramFacts& f = facts();
-  const auto key = [&](const Box& b) {
-    const core::LaneFacts& lane = lane_of(f, b.task.lane);
-    return std::tuple(lane.rank, lane.engine, b.start, b.end);
-  };
-  const auto by_key = [&](const Box& a, const Box& b) { return key(a) < key(b); };
-  if (!std::is_sorted(boxes_.begin(), boxes_.end(), by_key)) {
-    std::stable_sort(boxes_.begin(), boxes_.end(), by_key);
-  }
-  // Rows for every engine that a lane uses, also if nothing ran there.
-  std::vector<std::pair<int, Engine>> used;
-  for (const core::LaneFacts& lane : f.lanes) used.emplace_back(lane.rank, lane.engine);
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  int at = 0;
-  for (const auto& [rank, engine] : used) {
-    Row row{.rank = rank, .engine = engine, .first = at, .end = at};
-    for (; at < static_cast<int>(boxes_.size()); ++at) {
-      const Box& b = box(at);
-      const core::LaneFacts& lane = lane_of(f, b.task.lane);
-      if (lane.rank != rank || lane.engine != engine) break;
-      if (at > row.first && b.start < box(at - 1).end) {
-        return invalid(core::task_name(f, b.task) + " starts before " +
-                       core::task_name(f, box(at - 1).task) + " ends, on one engine");
-      }
-    }
-    row.end = at;
-    rows_.push_back(row);
-  }
   return {};
 }
 
@@ -139,15 +101,16 @@ void Timeline::index_uses() {
 void Timeline::sort_idle() {
   if (record_.idle.empty()) {
     for (const Row& row : rows_) {
-      for (int i = row.first + 1; i < row.end; ++i) {
-        const Box& last = box(i - 1);
+      // What ends an idle interval is in the first row.
+      for (int i = row.first + 1; !row.second && i < row.end; ++i) {
         const Box& b = box(i);
-        if (b.start == last.end || b.step != last.step) continue;
+        const Time idle = idle_before(i);
+        if (idle == Time{0} || b.step != box(last_ended(i)).step) continue;
         record_.idle.push_back({.rank = row.rank,
                                 .engine = row.engine,
                                 .cause = trace::Cause::unknown,
                                 .next = b.task,
-                                .start = last.end,
+                                .start = b.start - idle,
                                 .end = b.start,
                                 .step = b.step});
       }
@@ -159,6 +122,10 @@ void Timeline::sort_idle() {
                    [&](const auto& a, const auto& b) { return key(a) < key(b); });
   std::size_t at = 0;
   for (const Row& row : rows_) {
+    if (row.second) {
+      first_idle_.push_back(first_idle_.back());
+      continue;
+    }
     while (at < idle_.size() &&
            std::tuple(idle_[at].rank, idle_[at].engine) < std::tuple(row.rank, row.engine)) {
       ++at;
@@ -177,12 +144,6 @@ std::span<const trace::IdleEvent> Timeline::idle_of(const Row& row) const {
     ++end;
   }
   return std::span(idle_).subspan(first, end - first);
-}
-
-const Row& Timeline::row_of(int box) const {
-  const auto after = std::upper_bound(rows_.begin(), rows_.end(), box,
-                                      [](int id, const Row& row) { return id < row.end; });
-  return *after;
 }
 
 std::size_t Timeline::task_slot(std::int64_t step, Task task) const {
@@ -295,11 +256,6 @@ std::optional<Task> task_named(const Timeline& timeline, std::string_view text) 
     return Task{static_cast<LaneId>(i), l.share.below(microbatch)};
   }
   return std::nullopt;
-}
-
-std::string name_of(const Row& row) {
-  static constexpr const char* kEngines[] = {"", " copy out", " copy in"};
-  return fmt::format("rank {}{}", row.rank, kEngines[static_cast<std::size_t>(row.engine)]);
 }
 
 std::string text_of(const Timeline& timeline, Time duration) {

@@ -1,15 +1,17 @@
 // Timeline: a trace as what ran where and when, in the order in which it is drawn.
 //
-// A row is an engine of a rank that the program uses; its boxes are its tasks by start. Ids of
-// boxes and rows are indices. Everything else in view/ reads this, and nothing but this: pictures
-// of a simulated, an emulated and a trained run are made by the same code.
+// A row is an engine of a rank that the program uses; its boxes are its tasks by start. Where tasks
+// ran at once, a second row of the engine comes after it, of those that started while another ran:
+// the boxes of a row do not overlap. Ids of boxes and rows are indices. Everything else in view/
+// reads this, and nothing but this: pictures of a simulated, an emulated and a trained run are made
+// by the same code.
 //
 //   trace::File file;  trace::read("run.json", file);
 //   Timeline timeline;
 //   const core::Status status = Timeline::make(std::move(file), timeline);
 //
-// Fails by status: tasks that run twice, or two at once on an engine. Immutable once made; shared
-// freely.
+// Fails by status: tasks that run twice, or at once on an engine and are no pair. Immutable once
+// made; shared freely.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +34,14 @@ struct Row {
   core::Engine engine = core::Engine::compute;
   int first = 0;  // of its boxes
   int end = 0;
+  bool second = false;
+};
+
+// Boxes first .. end - 1.
+struct BoxSpan {
+  int first = 0;
+  int end = 0;
+  [[nodiscard]] bool empty() const { return first >= end; }
 };
 
 // What a rank holds of a resource from `at` on.
@@ -56,8 +66,20 @@ class Timeline {
                                      static_cast<std::size_t>(row.end - row.first));
   }
   [[nodiscard]] const Row& row_of(int box) const;
-  // The box before it in its row; -1: it is the first.
-  [[nodiscard]] int before(int box) const { return row_of(box).first == box ? -1 : box - 1; }
+  // The rows of its engine: one or two.
+  [[nodiscard]] std::span<const Row> rows_of_engine(const Row& row) const;
+  // Those of its engine's other row that ran while it ran.
+  [[nodiscard]] BoxSpan beside(int box) const;
+  // What kept its engine from it last, and ended before it starts: a task that it is no pair with,
+  // or one of two at once. -1: nothing did.
+  [[nodiscard]] int before(int box) const;
+  // The last on its engine, or in a row of that, to end before it starts; -1: none did.
+  [[nodiscard]] int last_ended(int box) const;
+  [[nodiscard]] int last_ended(int box, const Row& row) const;
+  // How long its engine had run nothing when it starts; 0 for the first.
+  [[nodiscard]] core::Time idle_before(int box) const;
+  // Of from .. to, how long the row's engine ran something, be it one task or two.
+  [[nodiscard]] core::Time busy(const Row& row, core::Time from, core::Time to) const;
 
   // -1: it did not run.
   [[nodiscard]] int find(std::int64_t step, core::Task task) const;
@@ -66,8 +88,8 @@ class Timeline {
   [[nodiscard]] const std::vector<trace::MessageEvent>& messages() const {
     return record_.messages;
   }
-  // By row and start; as recorded, or else every gap between two tasks of one step, its cause
-  // unknown.
+  // Of the row's engine, by start; as recorded, or else all the time that it runs nothing between
+  // two tasks of one step, its cause unknown.
   [[nodiscard]] std::span<const trace::IdleEvent> idle_of(const Row& row) const;
 
   // Of the first start and the last end; both 0 if nothing ran.
@@ -92,10 +114,13 @@ class Timeline {
 
  private:
   core::Status sort_boxes();
+  void add_rows(int rank, core::Engine engine, BoxSpan boxes, const std::vector<bool>& beside);
+  [[nodiscard]] core::Status check_rows() const;
   core::Status index_boxes();
   core::Status index_messages();
   void sort_idle();
   void index_uses();
+  [[nodiscard]] const Row* other_row(const Row& row) const;
   [[nodiscard]] std::size_t task_slot(std::int64_t step, core::Task task) const;
 
   trace::About about_;
@@ -115,8 +140,10 @@ class Timeline {
 
 // 2F0; nothing if the text is no task of the program.
 [[nodiscard]] std::optional<core::Task> task_named(const Timeline& timeline, std::string_view text);
-// `rank 2`, `rank 2 copy out`.
+// `rank 2`, `rank 2 copy out`, `rank 2 beside`: its second row.
 [[nodiscard]] std::string name_of(const Row& row);
+// `1B0 1B1`, those that ran while it ran; empty: none did.
+[[nodiscard]] std::string names_beside(const Timeline& timeline, int box);
 // In the trace's unit, with as many digits as it has: 12, 0.25.
 [[nodiscard]] std::string text_of(const Timeline& timeline, core::Time duration);
 

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string>
 
+#include "core/print.h"
 #include "tests/view/timelines.h"
 
 namespace {
@@ -58,6 +59,31 @@ TEST(StepCommand, the_hint_takes_what_the_run_took) {
       at = found;
     }
   }
+}
+
+// So does the order, where a task starts beside another or together with one.
+TEST(StepCommand, the_order_has_next_what_the_run_took) {
+  const fs::path folder = fs::temp_directory_path() / "ripeline_view_pairs_test";
+  fs::create_directories(folder);
+  const std::string file = (folder / "pairs.ripe").string();
+  std::ofstream(file) << ripeline::testing_support::kPairs;
+  const ripeline::testing_support::Drawn run(ripeline::testing_support::kPairs, 6);
+  std::string commands;
+  std::vector<std::string> expected;
+  for (const auto& box : run.timeline.boxes()) {
+    const std::string name = ripeline::core::task_name(run.timeline.facts(), box.task);
+    commands += "to " + name + "\\n";
+    expected.push_back("its order has " + name + " next, which may start");
+  }
+  const std::string answers = say("--version > /dev/null; printf '" + commands + "' | " +
+                                  RIPELINE_PROGRAM + " step " + file + " -m 6");
+  std::size_t at = 0;
+  for (const std::string& line : expected) {
+    const std::size_t found = answers.find(line, at);
+    ASSERT_NE(found, std::string::npos) << line;
+    at = found;
+  }
+  fs::remove_all(folder);
 }
 
 TEST(Pictures, are_written_of_programs_traces_and_refutations) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -120,6 +121,39 @@ pipeline p { microbatches any; stages 2; place s on s;
   json = nlohmann::json::parse(text);
   json["otherData"]["lanes"][1][6] = {65, 0};
   EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("a lane has no such share"));
+}
+
+// Chrome draws events of a thread that overlap as if one were within the other.
+TEST(TraceFile, of_two_tasks_at_once_one_has_a_thread_of_its_own) {
+  const spec::Program program = program_of(R"(
+pipeline p { microbatches any; stages 1; place s on s;
+  op F forward { } op B backward { needs F at here; } op O offload on copy_out { needs F at here; }
+  pair F, B; dispatch ready; })");
+  const simulate::FactsStorage storage(program, {});
+  const About about(storage.facts(), {.microbatches = 4});
+  Record record;  // as the ends come
+  record.task(0, {0, 0}, Time{0}, Time{2});
+  record.task(0, {2, 0}, Time{2}, Time{3});  // of another engine
+  record.task(0, {0, 1}, Time{4}, Time{5});
+  record.task(0, {1, 0}, Time{2}, Time{6});
+  record.task(0, {0, 2}, Time{5}, Time{8});
+  record.task(0, {1, 1}, Time{8}, Time{9});
+  const std::string text = written(about, record);
+  std::map<std::string, int> thread;
+  std::vector<int> named;
+  const auto json = nlohmann::json::parse(text);
+  for (const auto& event : json["traceEvents"]) {
+    if (event["ph"] == "X") thread[event["name"]] = event["tid"];
+    if (event["name"] == "thread_name") named.push_back(event["tid"]);
+  }
+  const std::map<std::string, int> expected = {{"0F0", 0}, {"0B0", 0}, {"0F1", 4},
+                                               {"0F2", 4}, {"0B1", 0}, {"0O0", 1}};
+  EXPECT_EQ(thread, expected);
+  EXPECT_EQ(named, (std::vector<int>{0, 1, 3, 4}));
+  EXPECT_THAT(text, HasSubstr(events_text(storage.facts(), record)));
+  File file;
+  ASSERT_EQ(read_text(text, file).message(), "");
+  EXPECT_EQ(file.record, record);
 }
 
 TEST(TraceFile, outlives_the_facts_that_it_was_made_of) {

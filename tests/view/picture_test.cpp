@@ -64,15 +64,42 @@ TEST(Svg, draws_each_task_with_its_microbatch) {
 }
 
 // The same bytes as last time; RIPELINE_ACCEPT=1 writes them instead.
-TEST(Svg, is_the_golden_one) {
+void expect_golden(const std::string& name, const std::string& schedule) {
   spec::ElaborateOptions options;
   options.defines = {{"ranks", 2}};
-  const Drawn run("1f1b", 3, {}, options);
-  const std::string text = svg({{"1f1b", &run.timeline}}, {.width = 600});
-  const std::string path = RIPELINE_SOURCE_DIR "/tests/view/goldens/1f1b.svg";
+  const Drawn run(schedule, 3, {}, options);
+  const std::string text = svg({{name, &run.timeline}}, {.width = 600});
+  const std::string path = RIPELINE_SOURCE_DIR "/tests/view/goldens/" + name + ".svg";
   if (std::getenv("RIPELINE_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   std::ifstream file(path, std::ios::binary);
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+TEST(Svg, is_the_golden_one) { expect_golden("1f1b", "1f1b"); }
+TEST(Svg, of_tasks_at_once_is_the_golden_one) { expect_golden("pairs", testing_support::kPairs); }
+
+TEST(Svg, two_tasks_at_once_share_the_height) {
+  const Drawn run(testing_support::kPairs, 8);
+  const std::string text = svg({{"pairs", &run.timeline}});
+  EXPECT_TRUE(well_formed(text));
+  EXPECT_THAT(text, HasSubstr("; two tasks at once share the height"));
+  EXPECT_THAT(text, HasSubstr("<title>1B2 14.25 - 16.6562, beside 1F4 1F5</title></path>"));
+  EXPECT_THAT(text, Not(HasSubstr("rank 1 beside")));
+  // What is drawn of many is no higher than the engine.
+  const Drawn many(testing_support::kPairs, 3000);
+  const std::string shares = svg({{"pairs", &many.timeline}});
+  EXPECT_EQ(count_of(shares, "<title>"), 0U);
+  const std::regex bin(R"(M([0-9.]+) ([0-9.]+)h2v-([0-9.e-]+)h)");
+  std::map<std::string, double> heights;
+  double highest = 0;
+  for (auto it = std::sregex_iterator(shares.begin(), shares.end(), bin);
+       it != std::sregex_iterator(); ++it) {
+    // The last rank's: it has no other below it.
+    if (std::stod((*it)[2]) < 230) continue;
+    highest = std::max(highest, heights[(*it)[1]] += std::stod((*it)[3]));
+  }
+  EXPECT_GT(highest, 25);
+  EXPECT_LT(highest, 32.2);
 }
 
 TEST(Svg, panels_share_one_axis) {
@@ -175,15 +202,15 @@ void expect_row(const Drawn& run, const Json& panel, const Row& row, const Json&
     EXPECT_EQ(last[lane] = m, b.task.microbatch);
     EXPECT_EQ(reader.signed_number(), 0);
     const std::int64_t why = reader.number();
-    EXPECT_EQ(why % 6, static_cast<int>(reason.why));
+    EXPECT_EQ(why % 7, static_cast<int>(reason.why));
     if (reason.why == Reason::Why::room) {
-      EXPECT_EQ(why / 6, reason.pool + 1);
+      EXPECT_EQ(why / 7, reason.pool + 1);
     }
-    if (why % 6 > 1) {
+    if (why % 7 > (data.contains("half") ? 0 : 1)) {
       EXPECT_EQ(reader.number(), run.timeline.box(reason.box).task.lane);
       EXPECT_EQ(m + reader.signed_number(), run.timeline.box(reason.box).task.microbatch);
     }
-    if (why % 6 > 0) {
+    if (why % 7 > 0) {
       EXPECT_EQ(b.start.count() - reader.number() * tick, reason.at.count());
     }
   }
@@ -194,14 +221,20 @@ TEST(Page, holds_every_task_and_what_it_waited_for) {
   simulate::TimingOptions options;
   options.latency = 0.5;
   ASSERT_TRUE(simulate::Jitter::parse("lognormal=0.3", options.jitter).ok());
-  for (const char* schedule : {"bf", "interleaved_1f1b", "bfw"}) {
+  for (const char* schedule : {"bf", "interleaved_1f1b", "bfw", testing_support::kPairs}) {
     SCOPED_TRACE(schedule);
     const Drawn run(schedule, 8, options);
     ASSERT_TRUE(run.status.ok());
     const Json panel = data_of(html({{schedule, &run.timeline}})).at("panels").at(0);
     ASSERT_EQ(panel.at("rows").size(), run.timeline.rows().size());
     for (std::size_t i = 0; i < run.timeline.rows().size(); ++i) {
-      expect_row(run, panel, run.timeline.rows()[i], panel.at("rows").at(i));
+      const Row& row = run.timeline.rows()[i];
+      const Json& data = panel.at("rows").at(i);
+      expect_row(run, panel, row, data);
+      ASSERT_EQ(data.contains("half"), run.timeline.rows_of_engine(row).size() > 1);
+      if (data.contains("half")) {
+        EXPECT_EQ(data.at("half"), row.second ? 1 : 0);
+      }
     }
   }
 }

@@ -17,6 +17,16 @@ inline constexpr const char* kStuckChain =
     "  op B backward { needs F at here of all, B at next; releases activation; }\n"
     "  resource activation per stage { capacity 2; } dispatch ready; }\n";
 
+// A forward and a backward run beside each other, each at a part of its speed.
+inline constexpr const char* kPairs =
+    "\npipeline pairs { param ranks = 4; microbatches any; stages ranks; place s on s;\n"
+    "  op F forward { cost 1; needs F at prev; acquires activation; }\n"
+    "  op B backward { cost 2; needs F at here, B at next; releases activation; }\n"
+    "  resource activation per stage { capacity ranks - s + 1; }\n"
+    "  order one_f_one_b on r { let warm = min(ranks - 1 - r, microbatches);\n"
+    "    F * warm; (F B) * (microbatches - warm); B * warm; }\n"
+    "  pair F, B { cost 2.5; } dispatch in order one_f_one_b; }\n";
+
 struct Drawn {
   // Of what compiled() takes.
   Drawn(const std::string& what, int microbatches, const simulate::TimingOptions& options = {},
@@ -39,8 +49,7 @@ struct Drawn {
   }
   // How long its engine stood idle before it.
   [[nodiscard]] core::Time idle_before(const std::string& task) const {
-    const int before = timeline.before(box(task));
-    return before < 0 ? core::Time{0} : start(task) - timeline.box(before).end;
+    return timeline.idle_before(box(task));
   }
 
   spec::Program program;
