@@ -75,6 +75,109 @@ TEST(Worker, runs_a_v_with_a_backward_in_two_halves) {
   run.expect_reference(3, 6);
 }
 
+// A work whose tasks end in run() has them one after the other, also those that may run at once.
+TEST(Worker, of_pairs_makes_the_references_gradients) {
+  std::string text = kV;
+  text.replace(text.find("hint bfw"), 0, "pair F, I;  pair F, W;\n  ");
+  const ProvedText proved(text, 2);
+  ToyRun run(proved, {.stages = 4, .width = 3, .seed = 13});
+  run.run(3, 6);
+  run.expect_reference(3, 6);
+}
+
+// The second of two that start at once does not keep what the first has made.
+TEST(Worker, of_pairs_sends_what_the_first_has_made_before_the_second_runs) {
+  const ProvedText proved("dualpipe_v", 2);
+  ToyRun run(proved, {.stages = 4, .width = 3, .seed = 16});
+  trace::Record records[2];
+  for (int r = 0; r < 2; ++r) {
+    run.rank(r).options.trace = &records[r];
+    run.rank(r).options.before_task = [](core::Task, const TaskInfo&) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    };
+  }
+  run.run(1, 8);
+  run.expect_reference(1, 8);
+  const core::ProgramFacts& facts = proved.facts();
+  int checked = 0;
+  for (const trace::MessageEvent& message : records[0].messages) {  // that rank 1 has sent
+    const core::LaneId producer =
+        facts.edges[static_cast<std::size_t>(message.message.edge)].producer;
+    const auto is_producer = [&](const trace::TaskEvent& e) {
+      return e.task == core::Task{producer, message.message.microbatch};
+    };
+    const auto& tasks = records[1].tasks;
+    const auto ended = std::find_if(tasks.begin(), tasks.end(), is_producer);
+    ASSERT_NE(ended, tasks.end());
+    const auto next = ended + 1;
+    if (next == tasks.end()) continue;
+    ++checked;
+    EXPECT_LE(message.sent, next->end - std::chrono::microseconds(300));
+  }
+  EXPECT_GT(checked, 8);
+}
+
+// Has something for a forward with the input gradient of another microbatch.
+class Paired final : public Work {
+ public:
+  explicit Paired(Work& inner) : inner_(inner) {}
+
+  Status begin_step(std::int64_t step, int microbatches) override {
+    return inner_.begin_step(step, microbatches);
+  }
+  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override {
+    return inner_.run(task, inputs, wanted, output);
+  }
+  [[nodiscard]] bool runs_together(const TaskInfo& first, const TaskInfo& second) const override {
+    EXPECT_NE(first.op, second.op);
+    return first.op != "W" && second.op != "W";
+  }
+  Status run_pair(Call& first, Call& second) override {
+    ++pairs;
+    if (pairs == fails_at) return {StatusCode::failed, "no stream is free"};
+    Status other = run(second.task, second.inputs, second.wanted, second.output);
+    return other.ok() ? run(first.task, first.inputs, first.wanted, first.output) : other;
+  }
+
+  int pairs = 0;
+  int fails_at = -1;
+
+ private:
+  Work& inner_;
+};
+
+TEST(Worker, of_pairs_that_the_work_makes_one_makes_the_references_gradients) {
+  const ProvedText proved("dualpipe_v", 2);
+  ToyRun run(proved, {.stages = 4, .width = 3, .seed = 14});
+  Paired first(run.rank(0).toy);
+  Paired second(run.rank(1).toy);
+  run.rank(0).work = &first;
+  run.rank(1).work = &second;
+  trace::Record record;
+  run.rank(1).options.trace = &record;
+  run.run(2, 8);
+  run.expect_reference(2, 8);
+  // Where the last stages are, what stands beside a forward has been there for long.
+  EXPECT_GT(second.pairs, 2);
+  int together = 0;
+  for (std::size_t i = 1; i < record.tasks.size(); ++i) {
+    if (record.tasks[i - 1].end == record.tasks[i].end) ++together;
+  }
+  EXPECT_EQ(together, second.pairs);
+}
+
+TEST(Worker, names_both_of_a_pair_that_fails) {
+  const ProvedText proved("dualpipe_v", 2);
+  ToyRun run(proved, {.stages = 4, .width = 3, .seed = 15});
+  Paired pairs(run.rank(1).toy);
+  pairs.fails_at = 1;
+  run.rank(1).work = &pairs;
+  run.run(1, 8);
+  EXPECT_EQ(run.rank(1).status.code(), StatusCode::failed);
+  EXPECT_THAT(run.rank(1).status.message(),
+              testing::ContainsRegex("[12]F[0-9] and [12]I[0-9] failed: no stream is free"));
+}
+
 // A hint that waits: from the second step on it knows what tasks take.
 TEST(Worker, of_a_hint_that_waits_makes_the_references_gradients) {
   for (const char* clauses : {"notices;", "forecasts;"}) {

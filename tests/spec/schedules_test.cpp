@@ -158,14 +158,32 @@ TEST(Schedules, chimera_has_its_bubble_and_peaks) {
   }
 }
 
-TEST(Schedules, dualpipe_v_has_its_bubble_and_peak_where_forwards_cost_what_input_gradients_do) {
+TEST(Schedules, dualpipe_v_has_its_bubble_and_peak_where_all_tasks_cost_the_same) {
   for (const int p : kRanks) {
     for (const int m : counts(p)) {
-      for (const Costs& x : {Costs{1, 1, 1, 0}, Costs{4, 4, 3, 0}, Costs{18, 18, 9, 0}}) {
+      for (const Costs& x : {Costs{1, 1, 1, 0}, Costs{4, 4, 4, 0}}) {
         const Makespan found = time_of("dualpipe_v", {{"ranks", p}}, x, m);
         EXPECT_EQ(found.wall - found.work, (p - 1) * (2 * x.i - x.w)) << p << " " << m;
         EXPECT_EQ(*std::min_element(found.peaks.begin(), found.peaks.end()), 2 * p + 1);
         EXPECT_EQ(largest(found), 2 * p + 1) << p << " " << m;
+      }
+    }
+  }
+}
+
+// Work is what the ranks do alone; of a pair, 2(M - p) times what it saves is not done.
+TEST(Schedules, dualpipe_v_takes_less_by_what_its_pairs_hide) {
+  for (const int p : kRanks) {
+    for (const int m : counts(p)) {
+      for (const Costs& x : {Costs{2, 2, 2, 0}, Costs{4, 4, 3, 0}, Costs{18, 18, 9, 0}}) {
+        for (const std::int64_t together : {x.f, 3 * x.f / 2}) {
+          const Makespan found =
+              time_of("dualpipe_v", {{"ranks", p}, {"together", together}}, x, m);
+          const std::int64_t hidden = 2 * (m - p) * (x.f + x.i - together);
+          EXPECT_EQ(found.wall, 2 * m * (x.f + x.i + x.w) - hidden + (p - 1) * (2 * x.i - x.w))
+              << p << " " << m << " " << together;
+          EXPECT_EQ(largest(found), 2 * p + 1) << p << " " << m;
+        }
       }
     }
   }
