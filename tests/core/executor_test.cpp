@@ -241,7 +241,7 @@ TEST(Executor, says_who_waits_for_whom) {
   EXPECT_EQ(first.executor.waiting(), "rank 0: 0B0 waits for 1B0 from rank 1\n");
 }
 
-// Of a program where F and B are a pair, rank 1.
+// Of a program where F and B are a pair.
 struct PairRank {
   static constexpr PairFacts kPairs[] = {{0, 1}};
   static ProgramFacts with_pairs() {
@@ -249,40 +249,58 @@ struct PairRank {
     facts.pairs = kPairs;
     return facts;
   }
+  explicit PairRank(int rank)
+      : arbiter(rank, facts), executor({0, rank, 0}, arbiter, agreement, ledger) {}
+
+  Status poll(Choice next) {
+    commands.clear();
+    arbiter.next = next;
+    return executor.poll(kNow, commands);
+  }
+
   ProgramFacts facts = with_pairs();
-  fake::FakeArbiter arbiter{1, facts};
+  fake::FakeArbiter arbiter;
   OneMember agreement;
   Ledger ledger{facts};
-  Executor executor{{0, 1, 0}, arbiter, agreement, ledger};
+  Executor executor;
+  std::vector<Command> commands;
 };
 
-TEST(Executor, starts_a_pair_beside_what_runs_and_nothing_else) {
-  PairRank rank;
+TEST(Executor, starts_a_pair_beside_what_runs_and_no_third) {
+  PairRank rank(0);
+  ASSERT_TRUE(rank.executor.begin_step(0, 2, kNow).ok());
+  ASSERT_TRUE(rank.executor.arrived(0, {kToB, 0}, kNow).ok());
+  ASSERT_TRUE(rank.poll(fake::start(0, 0)).ok());
+  ASSERT_TRUE(rank.executor.finished({0, 0}, kNow).ok());
+  ASSERT_TRUE(rank.poll(fake::start(1, 0)).ok());
+  ASSERT_TRUE(rank.poll(fake::start(0, 1)).ok());
+  EXPECT_EQ(rank.commands, std::vector{start_of(0, 1)}) << "beside 0B0";
+  ASSERT_TRUE(rank.poll(fake::start(1, 1)).ok());
+  EXPECT_EQ(rank.commands, std::vector<Command>{}) << "its engine runs two";
+  ASSERT_TRUE(rank.executor.finished({1, 0}, kNow).ok());
+  ASSERT_TRUE(rank.executor.finished({0, 1}, kNow).ok());
+}
+
+// The arbiter admits, and the executor checks: 1B0 has not released yet.
+TEST(Executor, stops_a_pair_without_room_for_both) {
+  PairRank rank(1);
   ASSERT_TRUE(rank.executor.begin_step(0, 2, kNow).ok());
   for (const int m : {0, 1}) ASSERT_TRUE(rank.executor.arrived(0, {kToF, m}, kNow).ok());
-  std::vector<Command> commands;
-  const auto poll = [&](Choice next) {
-    commands.clear();
-    rank.arbiter.next = next;
-    return rank.executor.poll(kNow, commands);
-  };
-  ASSERT_TRUE(poll(fake::start(2, 0)).ok());
+  ASSERT_TRUE(rank.poll(fake::start(2, 0)).ok());
   ASSERT_TRUE(rank.executor.finished({2, 0}, kNow).ok());
-  ASSERT_TRUE(poll(fake::start(3, 0)).ok());
-  EXPECT_EQ(commands.back(), start_of(3, 0));
-  const Status beyond = poll(fake::start(2, 1));
-  EXPECT_EQ(beyond.code(), StatusCode::breach) << "its room is not free before 1B0 ends";
+  ASSERT_TRUE(rank.poll(fake::start(3, 0)).ok());
+  const Status breach = rank.poll(fake::start(2, 1));
+  EXPECT_EQ(breach.code(), StatusCode::breach);
+  EXPECT_NE(breach.message().find("starting 1F1 makes activation of stage 1 2"), std::string::npos)
+      << breach.message();
 }
 
 TEST(Executor, stops_a_start_beside_what_is_no_pair_with_it) {
-  PairRank rank;
+  PairRank rank(1);
   ASSERT_TRUE(rank.executor.begin_step(0, 2, kNow).ok());
   for (const int m : {0, 1}) ASSERT_TRUE(rank.executor.arrived(0, {kToF, m}, kNow).ok());
-  std::vector<Command> commands;
-  rank.arbiter.next = fake::start(2, 0);
-  ASSERT_TRUE(rank.executor.poll(kNow, commands).ok());
-  rank.arbiter.next = fake::start(2, 1);
-  const Status breach = rank.executor.poll(kNow, commands);
+  ASSERT_TRUE(rank.poll(fake::start(2, 0)).ok());
+  const Status breach = rank.poll(fake::start(2, 1));
   EXPECT_EQ(breach.code(), StatusCode::breach);
   EXPECT_NE(breach.message().find("the arbiter chose 1F1, and its engine runs 1F"),
             std::string::npos)

@@ -235,6 +235,20 @@ TEST(Certificate, every_library_schedule_is_accepted) {
   }
 }
 
+// Of a pair without room for what it leaves free, the second starts alone.
+TEST(Certificate, of_a_pair_that_leaves_room_is_accepted) {
+  const Made made = make(R"(pipeline p { microbatches 4; stages 1; place s on s;
+    op F forward { acquires a leaving 1; }
+    op B backward { needs F at here; releases a; }
+    resource a per stage { capacity 2; }
+    pair F, B;
+    order o on r { (F B) * microbatches; }
+    dispatch in order o; })");
+  EXPECT_EQ(made.verdict.outcome, Outcome::proved);
+  const RecheckReport report = recheck(files_of(made), ask_cvc5);
+  EXPECT_EQ(report.result, RecheckResult::accepted) << text_of(report);
+}
+
 TEST(Certificate, the_same_verdict_gives_the_same_bytes_wherever_the_program_lies) {
   for (const std::string& text :
        {v_text(2, false), chain_text(2, "in order one_f_one_b", "3"), chain_text(2, "ready")}) {

@@ -82,7 +82,8 @@ class OrderReplay {
         if (at(state_.started, lane) == 0 || program_.pair_of(newest_, lane) == nullptr) continue;
         for (const spec::Release& r : at(program_.lanes, lane).releases) {
           const std::int64_t both = at(state_.held, a.pool) + r.amount;
-          if (r.pool == a.pool && (!capacity || both <= *capacity)) held = std::max(held, both);
+          const bool fits = !capacity || both + a.leaving <= *capacity;
+          if (r.pool == a.pool && fits) held = std::max(held, both);
         }
       }
     }
