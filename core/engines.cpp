@@ -22,13 +22,12 @@ void Engines::started(Task task) {
   Busy& busy = of(task.lane);
   busy.other = busy.lane;
   busy.lane = task.lane;
-  ++busy.runs;
 }
 
 void Engines::finished(Task task) {
   Busy& busy = of(task.lane);
   if (busy.lane == task.lane) busy.lane = busy.other;
-  --busy.runs;
+  busy.other = -1;
   for (const EdgeId edge : rendezvous_) {
     const bool sends = facts_.edges[static_cast<std::size_t>(edge)].producer == task.lane &&
                        facts_.needed_by(edge, task.microbatch, microbatches_) >= 0;

@@ -25,7 +25,7 @@ class Engines {
   // Whether it might take a task; false settles it for all of them.
   [[nodiscard]] bool may_take(Engine engine) const {
     const Busy& busy = of(engine);
-    return busy.handing == 0 && (busy.runs == 0 || (busy.runs == 1 && !facts_.pairs.empty()));
+    return busy.handing == 0 && (busy.lane < 0 || (busy.other < 0 && !facts_.pairs.empty()));
   }
   // Whether the lane is on it, and it takes a task of it.
   [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
@@ -33,13 +33,12 @@ class Engines {
     if (facts_.lanes[static_cast<std::size_t>(lane)].engine != engine || !may_take(engine)) {
       return false;
     }
-    return busy.runs == 0 || facts_.are_pair(lane, busy.lane);
+    return busy.lane < 0 || facts_.are_pair(lane, busy.lane);
   }
 
  private:
   struct Busy {
-    int runs = 0;      // tasks
-    LaneId lane = -1;  // of the one that runs alone
+    LaneId lane = -1;  // that it runs; two are a pair
     LaneId other = -1;
     int handing = 0;  // messages
   };
