@@ -32,9 +32,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       engines_.push_back(lane.engine);
     }
   }
-  starts_.reserve(2 * engines_.size());
   holds_.reserve(engines_.size());
-  tasks_.assign(at(lanes_), 0);
   first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
@@ -84,10 +82,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   microbatches_ = microbatches;
   finished_ = 0;
   expected_ = 0;
-  for (int i = 0; i < lanes_; ++i) {
-    tasks_[at(i)] = facts_.tasks_of(first_lane_ + i, microbatches);
-    expected_ += tasks_[at(i)];
-  }
+  for (int i = 0; i < lanes_; ++i) expected_ += facts_.tasks_of(first_lane_ + i, microbatches);
   progress_.assign(at(lanes_) * at(microbatches), Progress::waiting);
   links_.begin_step(microbatches);
   for (const Early& early : early_) {
@@ -231,23 +226,21 @@ void Executor::failed(Status status) {
 
 Status Executor::poll(Time now, std::vector<Command>& commands) {
   if (!failure_.ok()) return failure_;
-  starts_.clear();
   holds_.clear();
+  const auto before = std::ssize(commands);
   for (const Engine engine : engines_) {
     if (finished_ == expected_) break;
-    // What starts may have another one beside it.
-    for (bool started = true; started && failure_.ok() && may_take(engine);) {
-      failure_ = poll_engine(engine, now, started);
+    while (may_take(engine) && start_on(engine, now, commands)) {  // another one beside it, too
     }
-    if (!failure_.ok()) break;
   }
-  // What is sent and granted first: a start may keep the caller for as long as the task runs.
+  const auto starts = std::ssize(commands);
   links_.poll(arbiter_, commands);
-  notify(now, commands);
-  for (const Task task : starts_) {
-    Command& command = commands.emplace_back();
-    command.kind = Command::Kind::start;
-    command.task = task;
+  notices_.clear();
+  arbiter_.take_notices(now, notices_);
+  if (!notices_.empty()) notify(commands);
+  // What is sent and granted first: a start may keep the caller for as long as the task runs.
+  if (starts > before && starts < std::ssize(commands)) {
+    std::rotate(commands.begin() + before, commands.begin() + starts, commands.end());
   }
   for (const Time until : holds_) {
     Command& command = commands.emplace_back();
@@ -257,9 +250,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   return failure_;
 }
 
-void Executor::notify(Time now, std::vector<Command>& commands) {
-  notices_.clear();
-  arbiter_.take_notices(now, notices_);
+void Executor::notify(std::vector<Command>& commands) const {
   for (const Notice& notice : notices_) {
     const EdgeFacts& e = facts_.edges[at(notice.message.edge)];
     const LaneId to = notice.kind == Notice::Kind::taken ? e.producer : e.consumer;
@@ -274,57 +265,67 @@ void Executor::poll_links(std::vector<Command>& commands) {
   if (failure_.ok()) links_.poll(arbiter_, commands);
 }
 
-bool Executor::may_take(Engine engine) const {
-  const Running& running = running_[static_cast<std::size_t>(engine)];
-  if (running.lane >= 0 && (facts_.pairs.empty() || running.other >= 0)) return false;
-  return !links_.hands_over(engine);
-}
-
-Status Executor::poll_engine(Engine engine, Time now, bool& started) {
-  started = false;
+bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands) {
+  if (!failure_.ok()) return false;
   const Agreement::Permission permission = agreement_.permit(arbiter_, engine, now);
-  if (!permission.decided) return {};
+  if (!permission.decided) return false;
   const Choice choice = arbiter_.choose(engine, permission.tasks, now);
-  if (choice.kind == Choice::Kind::nothing) return {};
-  if (choice.kind == Choice::Kind::hold) return holds_.push_back(choice.until), Status{};
-  if (!is_ours(choice.task) || engine_of(choice.task.lane) != static_cast<std::size_t>(engine) ||
-      progress_[index(choice.task)] != Progress::waiting) {
-    return breach("the arbiter chose lane " + std::to_string(choice.task.lane) + ", microbatch " +
-                  std::to_string(choice.task.microbatch) + ", which may not start");
+  if (choice.kind == Choice::Kind::hold) holds_.push_back(choice.until);
+  if (!choice.starts()) return false;
+  if (!may_start(choice.task, engine)) {
+    failure_ = breach("the arbiter chose " + why_not(choice.task, engine));
+    return false;
   }
-  if (!needs_met(choice.task)) {
-    return breach("the arbiter chose " + task_name(facts_, choice.task) + ", which needs " +
-                  missing_needs(choice.task));
-  }
-  const LaneId beside = running_[static_cast<std::size_t>(engine)].lane;
-  if (beside >= 0 && !facts_.are_pair(choice.task.lane, beside)) {
-    return breach("the arbiter chose " + task_name(facts_, choice.task) + ", and its engine runs " +
-                  lane_name(facts_, beside));
-  }
-  if (Status status = start(choice.task, now); !status.ok()) return status;
-  starts_.push_back(choice.task);
-  started = true;
-  return {};
+  start(choice.task, now);
+  if (!failure_.ok()) return false;
+  Command& command = commands.emplace_back();
+  command.kind = Command::Kind::start;
+  command.task = choice.task;
+  return true;
 }
 
-Status Executor::start(Task task, Time now) {
+void Executor::start(Task task, Time now) {
   progress_[index(task)] = Progress::running;
   Running& running = running_[engine_of(task.lane)];
   running = {.lane = task.lane, .other = running.lane};
   links_.started(task);
   arbiter_.started(task, now);
   agreement_.started(task);
-  const Status status = ledger_.started(task);
-  return status.ok() ? Status{} : breach(status.message());
+  if (const Status status = ledger_.started(task); !status.ok()) {
+    failure_ = breach(status.message());
+  }
+}
+
+bool Executor::may_start(Task task, Engine engine) const {
+  const LaneId beside = running_[static_cast<std::size_t>(engine)].lane;
+  return is_ours(task) && engine_of(task.lane) == static_cast<std::size_t>(engine) &&
+         progress_[index(task)] == Progress::waiting && needs_met(task) &&
+         (beside < 0 || facts_.are_pair(task.lane, beside));
+}
+
+// The task, and why it may not start.
+std::string Executor::why_not(Task task, Engine engine) const {
+  if (!is_ours(task) || engine_of(task.lane) != static_cast<std::size_t>(engine) ||
+      progress_[index(task)] != Progress::waiting) {
+    return "lane " + std::to_string(task.lane) + ", microbatch " + std::to_string(task.microbatch) +
+           ", which may not start";
+  }
+  const std::string name = task_name(facts_, task);
+  if (!needs_met(task)) return name + ", which needs " + missing_needs(task);
+  return name + ", and its engine runs " +
+         lane_name(facts_, running_[static_cast<std::size_t>(engine)].lane);
+}
+
+bool Executor::is_here(EdgeId edge, int microbatch) const {
+  const LaneId producer = local_[at(edge - first_edge_)];
+  return producer < 0 ? links_.has_arrived({edge, microbatch})
+                      : progress_[index(Task{producer, microbatch})] == Progress::done;
 }
 
 int Executor::first_missing(EdgeId edge, int microbatch) const {
-  const LaneId producer = local_[at(edge - first_edge_)];
   const MicrobatchSpan needed = facts_.needed(edge, microbatch, microbatches_);
   for (int m = needed.first; m < needed.last; ++m) {
-    const bool here = producer < 0 ? links_.has_arrived({edge, m})
-                                   : progress_[index(Task{producer, m})] == Progress::done;
-    if (!here) return m;
+    if (!is_here(edge, m)) return m;
   }
   return -1;
 }
@@ -332,7 +333,10 @@ int Executor::first_missing(EdgeId edge, int microbatch) const {
 bool Executor::needs_met(Task task) const {
   const EdgeId end = first_need_[at(task.lane - first_lane_ + 1)];
   for (EdgeId edge = first_need_[at(task.lane - first_lane_)]; edge < end; ++edge) {
-    if (first_missing(edge, task.microbatch) >= 0) return false;
+    const bool met = facts_.edges[at(edge)].is_one_to_one()
+                         ? is_here(edge, task.microbatch)
+                         : first_missing(edge, task.microbatch) < 0;
+    if (!met) return false;
   }
   return true;
 }
@@ -349,7 +353,7 @@ std::string Executor::counters() const {
   for (int i = 0; i < std::min(lanes_, kMost); ++i) {
     const auto first =
         progress_.begin() + static_cast<std::ptrdiff_t>(index(Task{first_lane_ + i, 0}));
-    const int tasks = tasks_[at(i)];
+    const int tasks = facts_.tasks_of(first_lane_ + i, microbatches_);
     const auto waiting = std::count(first, first + tasks, Progress::waiting);
     const auto ended = std::count(first, first + tasks, Progress::done);
     text += (i == 0 ? " " : ", ") + lane_name(facts_, first_lane_ + i) + " started " +
@@ -364,19 +368,6 @@ std::string Executor::counters() const {
             std::to_string(ledger_.held(id));
   }
   return text;
-}
-
-bool Executor::is_ours(Task task) const {
-  return task.lane >= first_lane_ && task.lane < first_lane_ + lanes_ && task.microbatch >= 0 &&
-         task.microbatch < tasks_[at(task.lane - first_lane_)];
-}
-
-std::size_t Executor::index(Task task) const {
-  return at(task.lane - first_lane_) * at(microbatches_) + at(task.microbatch);
-}
-
-std::size_t Executor::engine_of(LaneId lane) const {
-  return static_cast<std::size_t>(facts_.lanes[at(lane)].engine);
 }
 
 std::string Executor::missing_needs(Task task) const {

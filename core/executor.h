@@ -93,15 +93,34 @@ class Executor {
   [[nodiscard]] Status unexpected(const Early& incoming) const;
   [[nodiscard]] Status keep_early(const Early& early);
   Status accept(const Early& incoming, Time now);
-  Status start(Task task, Time now);
-  // Whether it started something, too.
-  Status poll_engine(Engine engine, Time now, bool& started);
-  void notify(Time now, std::vector<Command>& commands);
+  // Whether something started on it.
+  bool start_on(Engine engine, Time now, std::vector<Command>& commands);
+  void start(Task task, Time now);
+  void notify(std::vector<Command>& commands) const;
 
-  [[nodiscard]] bool is_ours(Task task) const;
-  [[nodiscard]] bool may_take(Engine engine) const;
-  [[nodiscard]] std::size_t index(Task task) const;
-  [[nodiscard]] std::size_t engine_of(LaneId lane) const;
+  // A task of this rank, in this step.
+  [[nodiscard]] bool is_ours(Task task) const {
+    return step_ >= 0 && task.lane >= first_lane_ && task.lane < first_lane_ + lanes_ &&
+           task.microbatch >= 0 && task.microbatch < facts_.tasks_of(task.lane, microbatches_);
+  }
+  [[nodiscard]] std::size_t index(Task task) const {
+    return static_cast<std::size_t>(task.lane - first_lane_) *
+               static_cast<std::size_t>(microbatches_) +
+           static_cast<std::size_t>(task.microbatch);
+  }
+  [[nodiscard]] std::size_t engine_of(LaneId lane) const {
+    return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(lane)].engine);
+  }
+  [[nodiscard]] bool may_take(Engine engine) const {
+    const Running& running = running_[static_cast<std::size_t>(engine)];
+    if (running.lane >= 0 && (facts_.pairs.empty() || running.other >= 0)) return false;
+    return !links_.hands_over(engine);
+  }
+  // Whether the arbiter chose well.
+  [[nodiscard]] bool may_start(Task task, Engine engine) const;
+  [[nodiscard]] std::string why_not(Task task, Engine engine) const;
+  // The producer's task of `microbatch` is done, and what it sends has come.
+  [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const;
   // Of those of the producer that the task needs, the first that is missing; -1: none.
   [[nodiscard]] int first_missing(EdgeId edge, int microbatch) const;
   [[nodiscard]] bool needs_met(Task task) const;
@@ -123,23 +142,21 @@ class Executor {
   int lanes_ = 0;
   EdgeId first_edge_ = 0;
   Status failure_;
-  Links links_;
-  std::vector<int> tasks_;            // per own lane: how many, this step
-  std::vector<Progress> progress_;    // per own lane and microbatch
-  std::vector<EdgeId> first_need_;    // per own lane, and one past the last
-  std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
-  std::vector<Early> early_;          // of the next step
-  std::vector<Message> handed_over_;  // by one arrival
-  std::vector<Task> starts_;          // of one poll
-  std::vector<Time> holds_;           // of one poll
-  std::vector<Notice> notices_;       // of one poll
-  std::vector<Engine> engines_;       // those that the rank's lanes use
   // Per engine: the lanes of what it runs, at most two and then a pair; -1: none.
   struct Running {
     LaneId lane = -1;
     LaneId other = -1;
   };
   std::array<Running, kEngines> running_{};
+  std::vector<Engine> engines_;       // those that the rank's lanes use
+  std::vector<Progress> progress_;    // per own lane and microbatch
+  std::vector<EdgeId> first_need_;    // per own lane, and one past the last
+  std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
+  std::vector<Message> handed_over_;  // by one arrival
+  std::vector<Time> holds_;           // of one poll
+  std::vector<Notice> notices_;       // of one poll
+  Links links_;
+  std::vector<Early> early_;  // of the next step
 };
 
 }  // namespace ripeline::core

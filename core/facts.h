@@ -49,6 +49,9 @@ struct EdgeFacts {
   bool rendezvous = false;  // taken when its consumer is the next in its rank's order
   // Its lanes number the tasks that belong together differently, by their shares.
   bool crosses_shares = false;
+
+  // Task by task: each of the consumer needs that of the producer with the same number.
+  [[nodiscard]] constexpr bool is_one_to_one() const { return of == Of::same && !crosses_shares; }
 };
 
 // What that is of an edge between such lanes.

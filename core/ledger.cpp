@@ -27,6 +27,7 @@ Ledger::Ledger(const ProgramFacts& facts, std::optional<int> rank) : facts_(fact
   const auto first = std::lower_bound(facts.uses.begin(), facts.uses.end(), lanes.first, by_lane);
   const auto end = std::lower_bound(first, facts.uses.end(), lanes.end, by_lane);
   first_use_.assign(row(lanes.end) + 1, 0);
+  uses_.reserve(static_cast<std::size_t>(end - first));
   for (auto use = first; use != end; ++use) {
     const PoolFacts& pool = facts.pools[static_cast<std::size_t>(use->pool)];
     const std::int64_t room = pool.capacity < 0 ? kNoLimit : pool.capacity - use->leaving;
@@ -68,33 +69,18 @@ bool Ledger::has_room(LaneId lane) const {
   });
 }
 
-Status Ledger::started(Task task) {
-  for (std::size_t i = first_use_[row(task.lane)]; i < first_use_[row(task.lane) + 1]; ++i) {
-    const Use& use = uses_[i];
-    Pool& pool = pools_[use.pool];
-    pool.held += use.acquires;
-    pool.peak = std::max(pool.peak, pool.held);
-    if (pool.held > use.most && use.acquires > 0) {
-      return {StatusCode::breach, "starting " + task_name(facts_, task) + " makes " +
-                                      pool_name(facts_, pool.id) + " " + std::to_string(pool.held) +
-                                      ", and at most " + std::to_string(use.most) +
-                                      " was proved or has room"};
-    }
-  }
-  return {};
+Status Ledger::too_much(Task task, const Use& use) const {
+  const Pool& pool = pools_[use.pool];
+  return {StatusCode::breach, "starting " + task_name(facts_, task) + " makes " +
+                                  pool_name(facts_, pool.id) + " " + std::to_string(pool.held) +
+                                  ", and at most " + std::to_string(use.most) +
+                                  " was proved or has room"};
 }
 
-Status Ledger::finished(Task task) {
-  for (std::size_t i = first_use_[row(task.lane)]; i < first_use_[row(task.lane) + 1]; ++i) {
-    Pool& pool = pools_[uses_[i].pool];
-    pool.held -= uses_[i].releases;
-    if (pool.held < 0) {
-      return {StatusCode::breach, "the end of " + task_name(facts_, task) + " releases more of " +
-                                      pool_name(facts_, pool.id) + " than is held, by " +
-                                      std::to_string(-pool.held)};
-    }
-  }
-  return {};
+Status Ledger::not_held(Task task, const Pool& pool) const {
+  return {StatusCode::breach, "the end of " + task_name(facts_, task) + " releases more of " +
+                                  pool_name(facts_, pool.id) + " than is held, by " +
+                                  std::to_string(-pool.held)};
 }
 
 }  // namespace ripeline::core

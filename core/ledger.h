@@ -5,6 +5,7 @@
 // of what is not held. Reported with the numbers. One thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -20,8 +21,26 @@ class Ledger {
   explicit Ledger(const ProgramFacts& facts, std::optional<int> rank = std::nullopt);
 
   void begin_step();
-  Status started(Task task);
-  Status finished(Task task);
+  Status started(Task task) {
+    for (std::size_t i = first_use_[row(task.lane)]; i < first_use_[row(task.lane) + 1]; ++i) {
+      const Use& use = uses_[i];
+      Pool& pool = pools_[use.pool];
+      pool.held += use.acquires;
+      pool.peak = std::max(pool.peak, pool.held);
+      if (pool.held > use.most && use.acquires > 0) [[unlikely]]
+        return too_much(task, use);
+    }
+    return {};
+  }
+  Status finished(Task task) {
+    for (std::size_t i = first_use_[row(task.lane)]; i < first_use_[row(task.lane) + 1]; ++i) {
+      Pool& pool = pools_[uses_[i].pool];
+      pool.held -= uses_[i].releases;
+      if (pool.held < 0) [[unlikely]]
+        return not_held(task, pool);
+    }
+    return {};
+  }
   // Whether each capacity has room for a task of `lane` now, proved peaks aside.
   [[nodiscard]] bool has_room(LaneId lane) const;
 
@@ -44,6 +63,9 @@ class Ledger {
   };
 
   [[nodiscard]] const Pool* find(int pool) const;
+  // Breaches, apart from the calls that look for them.
+  [[nodiscard]] Status too_much(Task task, const Use& use) const;
+  [[nodiscard]] Status not_held(Task task, const Pool& pool) const;
   [[nodiscard]] std::size_t row(LaneId lane) const {
     return static_cast<std::size_t>(lane - first_lane_);
   }

@@ -18,8 +18,8 @@ Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
   const LaneSpan own = facts.lanes_of(rank);
   const int lanes = own.end - own.first;
   first_lane_ = own.first;
-  outgoing_of_.resize(at(lanes));
   first_need_.assign(at(lanes + 1), 0);
+  first_outgoing_.assign(at(lanes + 1), 0);
   const auto is_ours = [own](LaneId lane) { return lane >= own.first && lane < own.end; };
   for (EdgeId id = 0; at(id) < facts.edges.size(); ++id) {
     const EdgeFacts& e = edge(id);
@@ -28,14 +28,20 @@ Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
       end_edge_ = id + 1;
       ++first_need_[at(e.consumer - first_lane_ + 1)];
     } else if (is_ours(e.producer)) {
-      outgoing_of_[at(e.producer - first_lane_)].push_back(outgoing_.size());
+      ++first_outgoing_[at(e.producer - first_lane_ + 1)];
       const bool announced = is_announced(e);
       outgoing_.push_back(
           {.edge = id, .announced = announced, .at_once = !announced && e.inbox < 0});
     }
   }
   first_need_[0] = first_edge_;
-  for (std::size_t i = 1; i < first_need_.size(); ++i) first_need_[i] += first_need_[i - 1];
+  for (std::size_t i = 1; i < first_need_.size(); ++i) {
+    first_need_[i] += first_need_[i - 1];
+    first_outgoing_[i] += first_outgoing_[i - 1];
+  }
+  std::stable_sort(outgoing_.begin(), outgoing_.end(), [this](const auto& a, const auto& b) {
+    return edge(a.edge).producer < edge(b.edge).producer;
+  });
 }
 
 void Links::begin_step(int microbatches) {
@@ -57,7 +63,7 @@ void Links::begin_step(int microbatches) {
   ordered_.assign(fifo ? messages : 0, -1);
   incoming_.assign(edges, {});
   taken_.assign(facts_.inboxes.size(), 0);
-  begun_.assign(outgoing_of_.size(), 0);
+  begun_.assign(first_need_.size() - 1, 0);
   std::size_t bounded = 0;
   for (const Outgoing& out : outgoing_) {
     if (!out.at_once) ++bounded;
@@ -72,6 +78,11 @@ void Links::begin_step(int microbatches) {
 }
 
 void Links::expect(EdgeId id) {
+  if (edge(id).is_one_to_one()) {
+    const int messages = facts_.tasks_of(edge(id).producer, microbatches_);
+    std::fill_n(&state_[index({id, 0})], messages, kExpected);
+    return;
+  }
   for (int m = 0; m < microbatches_; ++m) {
     if (facts_.is_needed(id, m, microbatches_)) state_[index({id, m})] = kExpected;
   }
@@ -86,9 +97,9 @@ bool Links::is_incoming(EdgeId id) const {
 }
 
 Links::Outgoing* Links::outgoing(EdgeId id) {
-  const auto found = std::lower_bound(outgoing_.begin(), outgoing_.end(), id,
-                                      [](const Outgoing& out, EdgeId e) { return out.edge < e; });
-  return found != outgoing_.end() && found->edge == id ? &*found : nullptr;
+  const auto found = std::find_if(outgoing_.begin(), outgoing_.end(),
+                                  [id](const Outgoing& out) { return out.edge == id; });
+  return found != outgoing_.end() ? &*found : nullptr;
 }
 
 std::string Links::name(Message message) const {
@@ -101,7 +112,8 @@ std::string Links::name(Message message) const {
 // ---------------------------------------------------------------- sender
 
 void Links::ended(Task task) {
-  for (const std::size_t i : outgoing_of_[at(task.lane - first_lane_)]) {
+  const auto lane = at(task.lane - first_lane_);
+  for (std::size_t i = first_outgoing_[lane]; i < first_outgoing_[lane + 1]; ++i) {
     Outgoing& out = outgoing_[i];
     if (facts_.needed_by(out.edge, task.microbatch, microbatches_) < 0) continue;
     const Message message{out.edge, task.microbatch};
@@ -187,6 +199,11 @@ Status Links::arrived(Message message, std::int32_t ordinal, std::vector<Message
   const EdgeFacts& e = edge(message.edge);
   std::uint8_t& state = state_[index(message)];
   if ((state & kReceived) != 0) return refused(name(message) + " has arrived twice");
+  if (e.inbox < 0 && !e.fifo && !e.rendezvous) [[likely]] {
+    state |= kReceived | kHandedOver;
+    handed_over.push_back(message);
+    return {};
+  }
   if (is_announced(e)) {
     if ((state & kGranted) == 0)
       return refused(name(message) + " has arrived without being granted");

@@ -137,28 +137,28 @@ class Links {
   void free_slots(EdgeId id, MicrobatchSpan messages);
   void find_due(const Arbiter& arbiter);
 
+  // What most calls read comes first.
   const ProgramFacts& facts_;
   int rank_;
   int microbatches_ = 0;
   LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
   EdgeId first_edge_ = 0;
   EdgeId end_edge_ = 0;
-  std::vector<std::vector<std::size_t>> outgoing_of_;  // per own lane
-  std::vector<EdgeId> first_need_;                     // per own lane, and one past the last
-
-  std::vector<Outgoing> outgoing_;       // by edge
-  std::vector<Waiting> waiting_;         // to leave, in the order of ends
-  std::vector<Due> due_;                 // send, announce and grant
-  std::int64_t lent_ = 0;                // credits that are not back
-  bool held_back_ = false;               // what waits for slots of its own link
   std::array<int, kEngines> handing_{};  // per engine: rendezvous messages that are not granted
+  std::int64_t lent_ = 0;                // credits that are not back
+  std::vector<Due> due_;                 // send, announce and grant
+  std::vector<Waiting> waiting_;         // to leave, in the order of ends
+  std::vector<Waiting> announced_;       // not granted, in order
+  std::vector<std::int64_t> taken_;      // per inbox: slots
+  std::vector<std::uint8_t> state_;      // per own edge and microbatch
+  std::vector<std::uint32_t> first_outgoing_;  // per own lane, and one past the last
+  std::vector<Outgoing> outgoing_;             // by lane
 
-  std::vector<std::uint8_t> state_;    // per own edge and microbatch
   std::vector<std::int32_t> ordered_;  // per own edge and ordinal: its microbatch; if any is fifo
   std::vector<Incoming> incoming_;     // per own edge
-  std::vector<Waiting> announced_;     // not granted, in order
-  std::vector<std::int64_t> taken_;    // per inbox: slots
+  std::vector<EdgeId> first_need_;     // per own lane, and one past the last
   std::vector<std::uint8_t> begun_;    // per own lane: one of its tasks has started
+  bool held_back_ = false;             // what waits for slots of its own link
 };
 
 }  // namespace ripeline::core

@@ -11,11 +11,6 @@ void CommittedOrder::reset(LaneId first_lane, LaneId end_lane) {
   place_ = 0;
 }
 
-void CommittedOrder::add(LaneId lane) {
-  if (lane < 0) return;
-  tasks_.push_back({lane, listed_[static_cast<std::size_t>(lane - first_lane_)]++});
-}
-
 void CommittedOrders::reset(const ProgramFacts& facts, LaneId first_lane, LaneId end_lane) {
   facts_ = &facts;
   for (CommittedOrder& order : orders_) order.reset(first_lane, end_lane);

@@ -22,7 +22,9 @@ class CommittedOrder {
  public:
   // Forgets the order before; the rank's lanes are first_lane .. end_lane - 1.
   void reset(LaneId first_lane, LaneId end_lane);
-  void add(LaneId lane);
+  void add(LaneId lane) {
+    if (lane >= 0) add({lane, listed_[static_cast<std::size_t>(lane - first_lane_)]++});
+  }
   void add(Task task) { tasks_.push_back(task); }
   // Whether the lane, if there is one (not -1), has a microbatch that is not listed yet.
   [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {

@@ -33,7 +33,7 @@ ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::span<const int> s
     if (e.consumer < first_lane_ || e.consumer >= end_lane_) continue;
     const auto edge = static_cast<EdgeId>(i);
     Needs& needs = needs_[at(e.consumer - first_lane_)];
-    if (e.of == Of::same && !e.crosses_shares) {
+    if (e.is_one_to_one()) {
       ++needs.same;
     } else {
       needs.other.push_back(edge);
@@ -54,14 +54,19 @@ Status ReadyRows::begin_step(int microbatches) {
   reset(tasks_);
   for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
     const Needs& needs = needs_[at(lane - first_lane_)];
-    for (int m = 0; m < facts_.tasks_of(lane, microbatches); ++m) {
-      int unmet = needs.same + (is_sequential(lane) && m > 0 ? 1 : 0);
-      for (const EdgeId edge : needs.other) {
+    const int tasks = facts_.tasks_of(lane, microbatches);
+    const std::span unmet =
+        std::span(unmet_).subspan(at(lane - first_lane_) * at(microbatches), at(tasks));
+    std::fill(unmet.begin(), unmet.end(), needs.same);
+    for (int m = 1; m < tasks && is_sequential(lane); ++m) ++unmet[at(m)];
+    for (const EdgeId edge : needs.other) {
+      for (int m = 0; m < tasks; ++m) {
         const MicrobatchSpan needed = facts_.needed(edge, m, microbatches);
-        unmet += needed.last - needed.first;
+        unmet[at(m)] += static_cast<std::uint32_t>(needed.last - needed.first);
       }
-      unmet_[at(lane - first_lane_) * at(microbatches) + at(m)] = static_cast<std::uint32_t>(unmet);
-      if (unmet == 0) tasks_.add({lane, m});
+    }
+    for (int m = 0; m < tasks && needs.same == 0; ++m) {
+      if (unmet[at(m)] == 0) tasks_.add({lane, m});
     }
   }
   return {};
@@ -78,7 +83,7 @@ void ReadyRows::finished(Task task) {
 
 void ReadyRows::here(EdgeId edge, int microbatch) {
   const EdgeFacts& e = facts_.edges[at(edge)];
-  if (e.of == Of::same && !e.crosses_shares) [[likely]]
+  if (e.is_one_to_one()) [[likely]]
     return meet(e.consumer, microbatch);
   here_otherwise(edge, microbatch);
 }

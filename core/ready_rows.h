@@ -59,7 +59,7 @@ class ReadyRows {
 
  private:
   struct Needs {
-    int same = 0;               // edges to the producer's task of the same microbatch
+    std::uint32_t same = 0;     // edges to the producer's task of the same microbatch
     std::vector<EdgeId> other;  // the others
   };
 

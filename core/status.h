@@ -1,7 +1,8 @@
 // Status: how a call of the runtime says that it failed.
 //
-// A value; empty, and cheap, when the call succeeded. The message says who,
-// what was expected and what was found, in one line, so that a caller only adds where it was.
+// A value; empty, and one null pointer, when the call succeeded: every event of a run returns
+// several. The message says who, what was expected and what was found, in one line, so that a
+// caller only adds where it was.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,18 @@ class [[nodiscard]] Status {
   // With `ok` the message is dropped.
   Status(StatusCode code, std::string message) {
     if (code == StatusCode::ok) return;
-    failure_ = std::make_shared<const Failure>(Failure{code, std::move(message)});
+    failure_ = std::make_unique<const Failure>(Failure{code, std::move(message)});
   }
+  Status(const Status& other) {
+    if (!other.ok()) copy(other);
+  }
+  Status& operator=(const Status& other) {
+    if (!ok() || !other.ok()) copy(other);
+    return *this;
+  }
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+  ~Status() = default;
 
   [[nodiscard]] bool ok() const { return failure_ == nullptr; }
   [[nodiscard]] StatusCode code() const { return ok() ? StatusCode::ok : failure_->code; }
@@ -42,7 +53,10 @@ class [[nodiscard]] Status {
     StatusCode code;
     std::string message;
   };
-  std::shared_ptr<const Failure> failure_;  // shared by copies, which never change it
+  // Apart, so that what returns the good one stays short.
+  void copy(const Status& other);
+
+  std::unique_ptr<const Failure> failure_;
 };
 
 }  // namespace ripeline::core

@@ -147,6 +147,13 @@ TEST(Executor, refuses_what_does_not_fit_and_goes_on) {
   expect_refused(executor.finished({2, 0}, kNow), who + "1F0 has finished, but it does not run");
 }
 
+TEST(Executor, has_no_tasks_before_the_first_step) {
+  Rank last(1);
+  expect_refused(
+      last.executor.finished({2, 0}, kNow),
+      "rank 1, step -1: a task of lane 2, microbatch 0 has finished, which is not of this rank");
+}
+
 TEST(Executor, refuses_steps_out_of_order_or_out_of_range) {
   Rank first(0);
   expect_refused(first.executor.begin_step(0, 9, kNow),
