@@ -6,6 +6,7 @@
 // Memory grows to the most events that are due at once, then stays. One thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,49 +29,99 @@ struct Happening {
 
 class Agenda {
  public:
-  [[nodiscard]] bool empty() const { return next_time() == core::Time::max(); }
-  // Of the next one; Time::max() if there is none.
-  [[nodiscard]] core::Time next_time() const { return heads_[next_].at; }
+  Agenda() { clear(); }
+
+  [[nodiscard]] bool empty() const { return heads_[next_] == kNever; }
+  // Of the next one; there must be one.
+  [[nodiscard]] core::Time next_time() const {
+    return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
+  }
 
   // At `now` + `delay`; `now` never goes back. Field by field, not as a Happening: they stay in
   // registers, and a value that is written in small parts and read in large ones stalls.
   void put(core::Time now, core::Time delay, Happening::Kind kind, std::int32_t what,
-           std::int32_t microbatch = -1, std::int32_t ordinal = 0);
+           std::int32_t microbatch = -1, std::int32_t ordinal = 0) {
+    const core::Time at = now + delay;
+    const std::uint64_t number = numbers_++;
+    const std::size_t place = queue_for(delay);
+    Happening& h = place == kHeap ? heap_end() : queues_[place].add();
+    h.at = at;
+    h.number = number;
+    h.sent = now;
+    h.what = what;
+    h.microbatch = microbatch;
+    h.ordinal = ordinal;
+    h.kind = kind;
+    if (place == kHeap) sift();
+    const When when = when_of(at, number);
+    if (when >= heads_[place]) return;  // most calls
+    heads_[place] = when;
+    if (when < heads_[next_]) next_ = place;
+  }
   // The next one; there must be one.
-  [[nodiscard]] Happening take();
+  [[nodiscard]] Happening take() {
+    if (next_ == kHeap) return take_from_heap();
+    Queue& queue = queues_[next_];
+    const Happening taken = queue.at(0);
+    ++queue.first;
+    --queue.count;
+    heads_[next_] = queue.count == 0 ? kNever : when_of(queue.at(0).at, queue.at(0).number);
+    find_next();
+    return taken;
+  }
   void clear();
 
  private:
+  // The time, and below it the number: compared at once.
+  __extension__ using When = unsigned __int128;
+  static constexpr When kNever = ~When{0};
   static constexpr std::size_t kQueues = 6;
   static constexpr std::size_t kHeap = kQueues;  // as a place
 
   // A ring; its size is a power of two, or 0.
   struct Queue {
     std::vector<Happening> ring;
-    std::size_t mask = 0;  // the size - 1
+    std::size_t size = 0;
     std::size_t first = 0;
     std::size_t count = 0;
-    [[nodiscard]] Happening& at(std::size_t i) { return ring[(first + i) & mask]; }
+    [[nodiscard]] Happening& at(std::size_t i) { return ring[(first + i) & (size - 1)]; }
+    [[nodiscard]] Happening& add() {
+      if (count == size) grow();
+      return at(count++);
+    }
     void grow();
   };
-  // When the first of a queue or of the heap comes; of none, after everything.
-  struct Head {
-    core::Time at = core::Time::max();
-    std::uint64_t number = ~std::uint64_t{0};
-  };
-  template <class A, class B>
-  [[nodiscard]] static bool before(const A& a, const B& b) {
-    return a.at != b.at ? a.at < b.at : a.number < b.number;
+
+  [[nodiscard]] static When when_of(core::Time at, std::uint64_t number) {
+    return static_cast<When>(at.count()) << 64U | number;
   }
-  [[nodiscard]] static bool after(const Happening& a, const Happening& b) { return before(b, a); }
+  [[nodiscard]] static bool after(const Happening& a, const Happening& b) {
+    return when_of(a.at, a.number) > when_of(b.at, b.number);
+  }
 
-  [[nodiscard]] std::size_t queue_for(core::Time delay);
-  void find_next();
+  // That of the delay, else an empty one, else the heap.
+  [[nodiscard]] std::size_t queue_for(core::Time delay) {
+    for (std::size_t i = 0; i < used_; ++i) {
+      if (delays_[i] == delay) return i;
+    }
+    return empty_queue(delay);
+  }
+  [[nodiscard]] std::size_t empty_queue(core::Time delay);
+  [[nodiscard]] Happening& heap_end();
+  void sift();
+  [[nodiscard]] Happening take_from_heap();
+  void find_next() {
+    When first = heads_[kHeap];
+    next_ = kHeap;
+    for (std::size_t i = 0; i < used_; ++i) {
+      next_ = heads_[i] < first ? i : next_;
+      first = std::min(first, heads_[i]);
+    }
+  }
 
-  std::size_t next_ = kHeap;  // the place that has the next one
-  Head limit_;                // the earliest of the other places
-  std::array<Head, kQueues + 1> heads_;
-  std::size_t used_ = 0;  // queues from here on never had anything
+  std::size_t next_ = kHeap;             // the place that has the next one
+  std::array<When, kQueues + 1> heads_;  // when the first of each place comes
+  std::size_t used_ = 0;                 // queues from here on never had anything
   std::array<core::Time, kQueues> delays_{};
   std::array<Queue, kQueues> queues_;
   std::vector<Happening> heap_;

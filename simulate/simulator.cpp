@@ -22,10 +22,12 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 struct Rank {
   Rank(const core::ProgramFacts& facts, int rank, std::unique_ptr<core::Arbiter> made)
-      : arbiter(std::move(made)),
+      : id(rank),
+        arbiter(std::move(made)),
         ledger(facts, rank),
         executor({.replica = 0, .rank = rank, .member = 0}, *arbiter, alone, ledger) {}
 
+  int id;
   std::unique_ptr<core::Arbiter> arbiter;
   core::Ledger ledger;
   core::OneMember alone;
@@ -100,7 +102,7 @@ class Simulator::Impl {
       rank.touched = false;
       rank.overlaps = {};
       if (Status s = rank.executor.begin_step(step_, microbatches_, now_); !s.ok()) return s;
-      touch(static_cast<int>(r));
+      touch(rank);
     }
     if (!facts_.pairs.empty()) ends_.assign(facts_.lanes.size(), {});
     if (!options_->causes) return {};
@@ -125,9 +127,12 @@ class Simulator::Impl {
     }
   }
 
-  void touch(int rank) {
-    if (std::exchange(ranks_[at(rank)]->touched, true)) return;
-    touched_.push_back(rank);
+  void touch(Rank& rank) {
+    if (!std::exchange(rank.touched, true)) touched_.push_back(&rank);
+  }
+
+  [[nodiscard]] Rank& rank_of(core::LaneId lane) {
+    return *ranks_[at(facts_.lanes[at(lane)].rank)];
   }
 
   Status happen(const Happening& h) {
@@ -137,19 +142,19 @@ class Simulator::Impl {
       case Happening::Kind::arrived:
         return arrived(h);
       case Happening::Kind::announced: {
-        const int rank = facts_.lanes[at(edge(h.what).consumer)].rank;
-        Status s = ranks_[at(rank)]->executor.announced(step_, {h.what, h.microbatch}, h.ordinal);
+        Rank& rank = rank_of(edge(h.what).consumer);
+        Status s = rank.executor.announced(step_, {h.what, h.microbatch}, h.ordinal);
         return s.ok() ? links(rank) : s;
       }
       case Happening::Kind::granted: {
-        const int rank = facts_.lanes[at(edge(h.what).producer)].rank;
-        Status s = ranks_[at(rank)]->executor.granted(step_, {h.what, h.microbatch}, now_);
+        Rank& rank = rank_of(edge(h.what).producer);
+        Status s = rank.executor.granted(step_, {h.what, h.microbatch}, now_);
         return s.ok() ? links(rank) : s;
       }
       case Happening::Kind::noticed:
         return noticed(h);
       case Happening::Kind::wake:
-        touch(h.what);
+        touch(*ranks_[at(h.what)]);
         return {};
     }
     return {};
@@ -170,20 +175,19 @@ class Simulator::Impl {
       ended_[at(task.lane) * at(microbatches_) + at(task.microbatch)] = now_;
     }
     Status s = rank.executor.finished(task, now_);
-    return s.ok() ? links(lane.rank) : s;
+    return s.ok() ? links(rank) : s;
   }
 
   Status arrived(const Happening& h) {
     const core::Message message{h.what, h.microbatch};
-    const int to = facts_.lanes[at(edge(h.what).consumer)].rank;
-    Rank& rank = *ranks_[at(to)];
+    Rank& rank = rank_of(edge(h.what).consumer);
     if (rank.watch) {
       const std::size_t producer = at(edge(h.what).producer) * at(microbatches_);
       rank.watch->arrived(message, ended_[producer + at(h.microbatch)], h.sent);
     }
     if (options_->record != nullptr) options_->record->message(step_, message, h.sent, now_);
     ++report_.messages;
-    touch(to);
+    touch(rank);
     return rank.executor.arrived(step_, message, now_, h.ordinal);
   }
 
@@ -192,28 +196,27 @@ class Simulator::Impl {
     free_notices_.push_back(h.what);
     const core::EdgeFacts& e = edge(notice.message.edge);
     const bool taken = notice.kind == core::Notice::Kind::taken;
-    const int to = facts_.lanes[at(taken ? e.producer : e.consumer)].rank;
-    touch(to);
-    return ranks_[at(to)]->executor.noticed(step_, notice, now_);
+    Rank& rank = rank_of(taken ? e.producer : e.consumer);
+    touch(rank);
+    return rank.executor.noticed(step_, notice, now_);
   }
 
   // What the rank's links have due at once, so that others see it before they start anything.
-  Status links(int rank) {
+  Status links(Rank& rank) {
     touch(rank);
     commands_.clear();
-    ranks_[at(rank)]->executor.poll_links(commands_);
+    rank.executor.poll_links(commands_);
     for (const Command& command : commands_) carry_out(rank, command);
     return {};
   }
 
   Status poll_touched() {
     for (std::size_t i = 0; i < touched_.size(); ++i) {
-      const int id = touched_[i];
-      Rank& rank = *ranks_[at(id)];
+      Rank& rank = *touched_[i];
       rank.touched = false;
       commands_.clear();
       if (Status s = rank.executor.poll(now_, commands_); !s.ok()) return s;
-      for (const Command& command : commands_) carry_out(id, command);
+      for (const Command& command : commands_) carry_out(rank, command);
       if (rank.watch) look(rank);
     }
     touched_.clear();
@@ -234,10 +237,10 @@ class Simulator::Impl {
     }
   }
 
-  void carry_out(int rank, const Command& command) {
+  void carry_out(Rank& rank, const Command& command) {
     switch (command.kind) {
       case Command::Kind::start:
-        return start(*ranks_[at(rank)], command.task);
+        return start(rank, command.task);
       case Command::Kind::send:
         return send(command);
       case Command::Kind::announce:
@@ -252,7 +255,7 @@ class Simulator::Impl {
         return notify(command.notice);
       case Command::Kind::hold_until:
         return agenda_.put(now_, std::max(Time{1}, command.until - now_), Happening::Kind::wake,
-                           rank);
+                           rank.id);
     }
   }
 
@@ -363,7 +366,7 @@ class Simulator::Impl {
   int microbatches_ = 0;
   Time now_{0};
   Agenda agenda_;
-  std::vector<int> touched_;
+  std::vector<Rank*> touched_;
   std::vector<Command> commands_;
   std::vector<core::Notice> notices_;  // on their way
   std::vector<std::int32_t> free_notices_;

@@ -268,7 +268,7 @@ core::Time Timing::mean(core::Task task) const {
   return time(mean * lane.slow * inputs_[input]);
 }
 
-core::Time Timing::task(core::Task task) const {
+core::Time Timing::drawn_task(core::Task task) const {
   if (!draws_) return mean(task);
   const Lane& lane = lanes_[at(task.lane)];
   const std::size_t input = input_of(task);
@@ -280,16 +280,11 @@ core::Time Timing::task(core::Task task) const {
   return time(units);
 }
 
-core::Time Timing::latency(core::Message message) const {
+core::Time Timing::drawn_latency(core::Message message) const {
   const Edge& edge = edges_[at(message.edge)];
-  if (!draws_) return edge.fixed;
   const auto input = static_cast<std::uint64_t>(input_of({edge.producer, message.microbatch}));
   const Drawn drawn{options_.seed, edge.what, input};
   return time(edge.latency * spread_factor(edge.cv, drawn) + message_delay(options_.jitter, drawn));
-}
-
-core::Time Timing::transfer(core::Message message) const {
-  return edges_[at(message.edge)].transfer;
 }
 
 core::Time Timing::control(core::EdgeId edge) const { return edges_[at(edge)].control; }

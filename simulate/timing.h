@@ -58,15 +58,22 @@ class Timing {
   [[nodiscard]] std::string text() const;
 
   [[nodiscard]] core::Time mean(core::Task task) const;
-  [[nodiscard]] core::Time task(core::Task task) const;
+  [[nodiscard]] core::Time task(core::Task task) const {
+    const Lane& lane = lanes_[static_cast<std::size_t>(task.lane)];
+    return is_fixed(lane) ? lane.fixed : drawn_task(task);
+  }
   // How many times as long a task of `lane` takes while it runs beside one of `other`, a pair.
   [[nodiscard]] double slowdown(core::LaneId lane, core::LaneId other) const {
     return slowdowns_.at({lane, other});
   }
   // From the moment at which a message leaves until it arrives, transfer() aside.
-  [[nodiscard]] core::Time latency(core::Message message) const;
+  [[nodiscard]] core::Time latency(core::Message message) const {
+    return draws_ ? drawn_latency(message) : edges_[static_cast<std::size_t>(message.edge)].fixed;
+  }
   // How long the message keeps the way from its rank to the other's to itself.
-  [[nodiscard]] core::Time transfer(core::Message message) const;
+  [[nodiscard]] core::Time transfer(core::Message message) const {
+    return edges_[static_cast<std::size_t>(message.edge)].transfer;
+  }
   // Of an announcement or a grant.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
   [[nodiscard]] core::Time notice(core::EdgeId edge) const;
@@ -107,6 +114,12 @@ class Timing {
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
   [[nodiscard]] std::size_t input_of(core::Task task) const;
+  // Every task of the lane takes as long.
+  [[nodiscard]] bool is_fixed(const Lane& lane) const {
+    return !draws_ && !has_inputs_ && lane.means.empty();
+  }
+  [[nodiscard]] core::Time drawn_task(core::Task task) const;
+  [[nodiscard]] core::Time drawn_latency(core::Message message) const;
   [[nodiscard]] core::Time time(double units) const;
 
   TimingOptions options_;
