@@ -1,19 +1,28 @@
-// Tasks per second of simulated runs, beside a plain simulator in Python, in one process's time.
+// Tasks per second of simulated runs, beside plain simulators in Python: bench_simulate --help
 //
-//   bench_simulate [RANKS MICROBATCHES]
-// 1F1B, 64 ranks and 512 microbatches, latency 0.05: executors under a generated arbiter, under the
-// one that is made at run time, and with jitter; each the best of several runs, none of which
-// records anything. All is one thread, and times are of the CPU, so that a loaded machine does not
-// enter. Then 10,000 ranks and 256 microbatches once, with the memory that the process
-// has taken. Then bench/plain_simulator.py, with PyTorch's own simulator if it is installed.
+// 1F1B: executors under a generated arbiter (at 64 ranks), under the one that is made at run time,
+// and with jitter; each the best of several runs, none of which records anything. All is one
+// thread, and times are of the CPU, so that a loaded machine does not enter. Then many ranks once,
+// with the memory that the process has taken. Beside them bench/plain_simulator.py, with PyTorch's
+// own simulator if it is installed.
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "one_f_one_b_64.h"
 #include "simulate/interpreter.h"
@@ -22,7 +31,7 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 
-namespace ripeline {
+namespace ripeline::bench {
 namespace {
 
 constexpr int kRuns = 7;
@@ -67,60 +76,148 @@ Measured measure(const core::ProgramFacts& facts, const simulate::Simulator::Mak
   return m;
 }
 
-void print(const char* what, const Measured& m) {
-  std::printf(
-      "%-34s %10lld tasks  %8.3f s  %8.2f M tasks/s  (construction %.3f s, makespan %.2f)\n", what,
-      static_cast<long long>(m.report.tasks), m.run,
-      static_cast<double>(m.report.tasks) / m.run / 1e6, m.construct,
-      static_cast<double>(m.report.makespan.count()) / 1e6);
-  std::fflush(stdout);
-}
+struct Options {
+  int ranks = 64;
+  int microbatches = 512;
+  int many_ranks = 10'000;
+  std::string json;
+};
 
-void small(int ranks, int microbatches) {
-  const spec::Program program = one_f_one_b(ranks);
+struct Row {
+  std::string what;
+  std::int64_t tasks = 0;
+  double seconds = 0;
+  [[nodiscard]] double per_second() const { return static_cast<double>(tasks) / seconds; }
+};
+
+Row row(std::string what, const Measured& m) { return {std::move(what), m.report.tasks, m.run}; }
+
+std::vector<Row> few_ranks(const Options& options) {
+  const spec::Program program = one_f_one_b(options.ranks);
   const simulate::FactsStorage storage(program, {});
   const auto table = [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
   };
-  const simulate::Timing plain = timing_of(program, microbatches, "");
-  const simulate::Timing jitter = timing_of(program, microbatches, "uniform=0.3");
-  if (ranks == one_f_one_b_64::facts.ranks) {
-    print("generated arbiter",
-          measure(one_f_one_b_64::facts, one_f_one_b_64::make_arbiter, microbatches, plain, kRuns));
-    print("generated, uniform jitter", measure(one_f_one_b_64::facts, one_f_one_b_64::make_arbiter,
-                                               microbatches, jitter, kRuns));
+  const int m = options.microbatches;
+  const simulate::Timing plain = timing_of(program, m, "");
+  const simulate::Timing jitter = timing_of(program, m, "uniform=0.3");
+  std::vector<Row> rows;
+  if (options.ranks == one_f_one_b_64::facts.ranks) {
+    const auto generated = [&](const simulate::Timing& timing) {
+      return measure(one_f_one_b_64::facts, one_f_one_b_64::make_arbiter, m, timing, kRuns);
+    };
+    rows.push_back(row("generated arbiter", generated(plain)));
+    rows.push_back(row("generated, tasks +-30 %", generated(jitter)));
   }
-  print("interpreted (TableArbiter)", measure(storage.facts(), table, microbatches, plain, kRuns));
+  rows.push_back(row("interpreted", measure(storage.facts(), table, m, plain, kRuns)));
+  return rows;
 }
 
-void large() {
-  const spec::Program program = one_f_one_b(10'000);
+// The lines of plain_simulator.py: a name, tasks and seconds; nothing if it failed.
+std::optional<std::vector<Row>> python(const Options& options) {
+  const std::string command = fmt::format("python3 {}/bench/plain_simulator.py {} {}",
+                                          RIPELINE_SOURCE_DIR, options.ranks, options.microbatches);
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return std::nullopt;
+  std::string text;
+  std::array<char, 256> part{};
+  while (std::fgets(part.data(), static_cast<int>(part.size()), pipe) != nullptr) {
+    text += part.data();
+  }
+  if (pclose(pipe) != 0) return std::nullopt;
+  const std::map<std::string, std::string> names = {{"python", "plain Python"},
+                                                    {"pytorch", "PyTorch's simulator"}};
+  std::vector<Row> rows;
+  std::istringstream lines(text);
+  Row next;
+  for (double makespan = 0; lines >> next.what >> next.tasks >> next.seconds >> makespan;) {
+    rows.push_back({names.at(next.what), next.tasks, next.seconds});
+  }
+  return rows;
+}
+
+struct Many {
+  Row row;
+  double seconds = 0;  // with making everything
+  double gigabytes = 0;
+};
+
+Many many_ranks(const Options& options) {
+  constexpr int kMicrobatches = 256;
   const double start = now();
+  const spec::Program program = one_f_one_b(options.many_ranks);
   const simulate::FactsStorage storage(program, {});
-  const simulate::Timing timing = timing_of(program, 256, "");
-  const Measured m = measure(
-      storage.facts(),
-      [&](int rank) {
-        return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
-      },
-      256, timing, 1);
-  print("10,000 ranks, interpreted", m);
+  const simulate::Timing timing = timing_of(program, kMicrobatches, "");
+  const auto table = [&](int rank) {
+    return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
+  };
+  const Measured m = measure(storage.facts(), table, kMicrobatches, timing, 1);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%-34s %.2f s in all, %.2f GB at most\n", "", now() - start,
-              static_cast<double>(usage.ru_maxrss) / 1e6);
+  return {
+      row(fmt::format("{} ranks, {} microbatches, interpreted", options.many_ranks, kMicrobatches),
+          m),
+      now() - start, static_cast<double>(usage.ru_maxrss) / 1e6};
+}
+
+nlohmann::json json_of(const Row& row) {
+  return {{"what", row.what},
+          {"tasks", row.tasks},
+          {"seconds", row.seconds},
+          {"tasks_per_second", row.per_second()}};
+}
+
+int run(const Options& options) {
+  std::vector<Row> rows = few_ranks(options);
+  const std::optional<std::vector<Row>> others = python(options);
+  if (!others || others->empty()) {
+    fmt::print(stderr, "bench_simulate: bench/plain_simulator.py, run by python3, failed\n");
+    return 1;
+  }
+  rows.insert(rows.end(), others->begin(), others->end());
+  const double plain = others->front().per_second();
+  fmt::print("1F1B, {} ranks, {} microbatches; times of the CPU, each the best of several runs\n",
+             options.ranks, options.microbatches);
+  fmt::print("{:<26} {:>14} {:>16}\n", "", "million tasks/s", "x plain Python");
+  nlohmann::json json = {{"ranks", options.ranks}, {"microbatches", options.microbatches}};
+  for (const Row& row : rows) {
+    if (row.tasks == 0) {
+      fmt::print("{:<26} not installed\n", row.what);
+      continue;
+    }
+    fmt::print("{:<26} {:>15.2f} {:>16.1f}\n", row.what, row.per_second() / 1e6,
+               row.per_second() / plain);
+    json["rows"].push_back(json_of(row));
+  }
   std::fflush(stdout);
+  const Many many = many_ranks(options);
+  fmt::print("{}: {} tasks, {:.2f} million/s; {:.2f} s in all, {:.2f} GB at most\n", many.row.what,
+             many.row.tasks, many.row.per_second() / 1e6, many.seconds, many.gigabytes);
+  json["many"] = json_of(many.row);
+  json["many"]["seconds_in_all"] = many.seconds;
+  json["many"]["gigabytes"] = many.gigabytes;
+  if (options.json.empty()) return 0;
+  std::ofstream file(options.json);
+  file << json.dump(2) << '\n';
+  file.close();
+  if (file) return 0;
+  fmt::print(stderr, "bench_simulate: cannot write {}\n", options.json);
+  return 1;
 }
 
 }  // namespace
-}  // namespace ripeline
+}  // namespace ripeline::bench
 
 int main(int argc, char** argv) {
-  const int ranks = argc > 2 ? std::atoi(argv[1]) : 64;
-  const int microbatches = argc > 2 ? std::atoi(argv[2]) : 512;
-  ripeline::small(ranks, microbatches);
-  if (argc <= 2) ripeline::large();
-  const std::string command = "python3 " RIPELINE_SOURCE_DIR "/bench/plain_simulator.py " +
-                              std::to_string(ranks) + " " + std::to_string(microbatches);
-  return std::system(command.c_str()) == 0 ? 0 : 1;
+  ripeline::bench::Options options;
+  CLI::App app("Tasks per second of simulated 1F1B, beside plain simulators in Python.");
+  app.add_option("--ranks", options.ranks, "at 64 with a generated arbiter, too (64)")
+      ->check(CLI::Range(2, 4096));
+  app.add_option("--microbatches", options.microbatches, "of each run (512)")
+      ->check(CLI::Range(1, 100'000));
+  app.add_option("--many", options.many_ranks, "ranks of the run with many, once (10000)")
+      ->check(CLI::Range(2, 100'000));
+  app.add_option("--json", options.json, "write the rows as well");
+  CLI11_PARSE(app, argc, argv);
+  return ripeline::bench::run(options);
 }
