@@ -18,16 +18,11 @@ void Engines::begin_step(int microbatches) {
   busy_ = {};
 }
 
-void Engines::started(Task task) {
-  Busy& busy = of(task.lane);
-  busy.other = busy.lane;
-  busy.lane = task.lane;
-}
+void Engines::started(Task task) { of(task.lane).running.start(task.lane); }
 
 void Engines::finished(Task task) {
   Busy& busy = of(task.lane);
-  if (busy.lane == task.lane) busy.lane = busy.other;
-  busy.other = -1;
+  busy.running.end(task.lane);
   for (const EdgeId edge : rendezvous_) {
     const bool sends = facts_.edges[static_cast<std::size_t>(edge)].producer == task.lane &&
                        facts_.needed_by(edge, task.microbatch, microbatches_) >= 0;

@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "core/facts.h"
+#include "core/running.h"
 
 namespace ripeline::core {
 
@@ -25,21 +25,18 @@ class Engines {
   // Whether it might take a task; false settles it for all of them.
   [[nodiscard]] bool may_take(Engine engine) const {
     const Busy& busy = of(engine);
-    return busy.handing == 0 && (busy.lane < 0 || (busy.other < 0 && !facts_.pairs.empty()));
+    return busy.handing == 0 && busy.running.may_take(facts_);
   }
   // Whether the lane is on it, and it takes a task of it.
   [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
     const Busy& busy = of(engine);
-    if (facts_.lanes[static_cast<std::size_t>(lane)].engine != engine || !may_take(engine)) {
-      return false;
-    }
-    return busy.lane < 0 || facts_.are_pair(lane, busy.lane);
+    return facts_.lanes[static_cast<std::size_t>(lane)].engine == engine && busy.handing == 0 &&
+           busy.running.takes(lane, facts_);
   }
 
  private:
   struct Busy {
-    LaneId lane = -1;  // that it runs; two are a pair
-    LaneId other = -1;
+    Running running;
     int handing = 0;  // messages
   };
   [[nodiscard]] const Busy& of(Engine engine) const {

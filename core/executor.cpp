@@ -209,8 +209,7 @@ Status Executor::finished(Task task, Time now) {
     return invalid(task_name(facts_, task) + " has finished, but it does not run");
   }
   progress_[index(task)] = Progress::done;
-  Running& running = running_[engine_of(task.lane)];
-  running = {.lane = running.lane == task.lane ? running.other : running.lane};
+  running_[engine_of(task.lane)].end(task.lane);
   ++finished_;
   links_.ended(task);
   arbiter_.on_finished(task, now);
@@ -286,8 +285,7 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
 
 void Executor::start(Task task, Time now) {
   progress_[index(task)] = Progress::running;
-  Running& running = running_[engine_of(task.lane)];
-  running = {.lane = task.lane, .other = running.lane};
+  running_[engine_of(task.lane)].start(task.lane);
   links_.started(task);
   arbiter_.started(task, now);
   agreement_.started(task);
@@ -297,10 +295,9 @@ void Executor::start(Task task, Time now) {
 }
 
 bool Executor::may_start(Task task, Engine engine) const {
-  const LaneId beside = running_[static_cast<std::size_t>(engine)].lane;
   return is_ours(task) && engine_of(task.lane) == static_cast<std::size_t>(engine) &&
          progress_[index(task)] == Progress::waiting && needs_met(task) &&
-         (beside < 0 || facts_.are_pair(task.lane, beside));
+         running_[engine_of(task.lane)].takes(task.lane, facts_);
 }
 
 // The task, and why it may not start.
@@ -313,7 +310,7 @@ std::string Executor::why_not(Task task, Engine engine) const {
   const std::string name = task_name(facts_, task);
   if (!needs_met(task)) return name + ", which needs " + missing_needs(task);
   return name + ", and its engine runs " +
-         lane_name(facts_, running_[static_cast<std::size_t>(engine)].lane);
+         lane_name(facts_, running_[static_cast<std::size_t>(engine)].lane());
 }
 
 bool Executor::is_here(EdgeId edge, int microbatch) const {

@@ -31,6 +31,7 @@
 #include "core/command.h"
 #include "core/ledger.h"
 #include "core/links.h"
+#include "core/running.h"
 
 namespace ripeline::core {
 
@@ -112,9 +113,8 @@ class Executor {
     return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(lane)].engine);
   }
   [[nodiscard]] bool may_take(Engine engine) const {
-    const Running& running = running_[static_cast<std::size_t>(engine)];
-    if (running.lane >= 0 && (facts_.pairs.empty() || running.other >= 0)) return false;
-    return !links_.hands_over(engine);
+    return running_[static_cast<std::size_t>(engine)].may_take(facts_) &&
+           !links_.hands_over(engine);
   }
   // Whether the arbiter chose well.
   [[nodiscard]] bool may_start(Task task, Engine engine) const;
@@ -142,11 +142,6 @@ class Executor {
   int lanes_ = 0;
   EdgeId first_edge_ = 0;
   Status failure_;
-  // Per engine: the lanes of what it runs, at most two and then a pair; -1: none.
-  struct Running {
-    LaneId lane = -1;
-    LaneId other = -1;
-  };
   std::array<Running, kEngines> running_{};
   std::vector<Engine> engines_;       // those that the rank's lanes use
   std::vector<Progress> progress_;    // per own lane and microbatch

@@ -25,10 +25,10 @@ std::size_t Agenda::empty_queue(core::Time delay) {
 
 Happening& Agenda::heap_end() { return heap_.emplace_back(); }
 
-void Agenda::sift() { std::push_heap(heap_.begin(), heap_.end(), after); }
+void Agenda::sift() { std::push_heap(heap_.begin(), heap_.end(), After{}); }
 
 Happening Agenda::take_from_heap() {
-  std::pop_heap(heap_.begin(), heap_.end(), after);
+  std::pop_heap(heap_.begin(), heap_.end(), After{});
   const Happening taken = heap_.back();
   heap_.pop_back();
   heads_[kHeap] = heap_.empty() ? kNever : when_of(heap_.front().at, heap_.front().number);

@@ -95,9 +95,11 @@ class Agenda {
   [[nodiscard]] static When when_of(core::Time at, std::uint64_t number) {
     return static_cast<When>(at.count()) << 64U | number;
   }
-  [[nodiscard]] static bool after(const Happening& a, const Happening& b) {
-    return when_of(a.at, a.number) > when_of(b.at, b.number);
-  }
+  struct After {  // a type of its own, so that the heap's algorithms take it in
+    bool operator()(const Happening& a, const Happening& b) const {
+      return when_of(a.at, a.number) > when_of(b.at, b.number);
+    }
+  };
 
   // That of the delay, else an empty one, else the heap.
   [[nodiscard]] std::size_t queue_for(core::Time delay) {
