@@ -48,6 +48,7 @@ struct Racer {
 struct Result {
   simulate::Gain gain;
   double worst = 1;    // of a single run
+  double fixed = 0;    // what the fixed order takes, as geometric mean
   double notices = 0;  // for each task
   std::vector<std::int64_t> fixed_peaks;
   std::vector<std::int64_t> peaks;
@@ -85,6 +86,7 @@ class Field {
         [&] { return racing_program(racer, size_); }, generated_for(racer));
     Result result;
     std::vector<double> logs;
+    double fixed_logs = 0;
     std::int64_t notices = 0;
     std::int64_t tasks = 0;
     for (int i = 0; i < seeds; ++i) {
@@ -102,11 +104,13 @@ class Field {
       hold(result.peaks, b.peaks);
       result.equal += a.peaks == b.peaks ? 1 : 0;
       logs.push_back(std::log(a.makespan / b.makespan));
+      fixed_logs += std::log(a.makespan);
       result.worst = std::min(result.worst, a.makespan / b.makespan);
       notices += b.notices;
       tasks += b.tasks;
     }
     result.gain = simulate::gain_of(logs);
+    result.fixed = std::exp(fixed_logs / seeds);
     result.notices = static_cast<double>(notices) / static_cast<double>(tasks);
     return result;
   }

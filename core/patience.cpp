@@ -178,10 +178,19 @@ bool Patience::is_covered(const Lane& lane) const {
   });
 }
 
+bool Patience::fills(LaneId instead, LaneId next) const {
+  const int op = facts_.lanes[at(next)].op;
+  if (facts_.lanes[at(instead)].op != op) return false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].started > 0 && facts_.lanes[at(first_lane_) + i].op != op) return false;
+  }
+  return true;
+}
+
 Choice Patience::choose(const Choice& ready, LaneId next, Time now) const {
   if (!ready.starts() || next < 0 || ready.task.lane == next || costs_.tasks.empty()) return ready;
   const Lane& x = lane(next);
-  if (is_covered(x)) return ready;
+  if (!fills(ready.task.lane, next) && is_covered(x)) return ready;
   const Time idle = idle_[static_cast<std::size_t>(facts_.lanes[at(next)].engine)];
   const Time until = wait_until(x, idle, duration(ready.task), now);
   if (now >= until) return ready;

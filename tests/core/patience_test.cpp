@@ -109,6 +109,56 @@ TEST(Patience, does_not_wait_while_its_consumer_has_something_to_do) {
   EXPECT_EQ(choose(), fake::start(kOwnB, 0));
 }
 
+// Two stages of rank 0: 0F, 2F and 0B; 1F is on rank 1 between them, 3F behind the second.
+constexpr OpFacts kTwoStageOps[] = {{"F", OpKind::forward}, {"B", OpKind::backward}};
+constexpr LaneFacts kTwoStageLanes[] = {{0, 0, 0, 0, Engine::compute},
+                                        {0, 2, 0, 1, Engine::compute},
+                                        {1, 0, 0, 0, Engine::compute},
+                                        {0, 1, 1, 0, Engine::compute},
+                                        {0, 3, 1, 1, Engine::compute}};
+constexpr EdgeFacts kTwoStageEdges[] = {{3, 1}, {0, 2}, {0, 3}, {1, 4}};
+
+TEST(Patience, waits_though_its_consumer_has_something_to_do_while_the_pipeline_fills) {
+  const ProgramFacts facts = {.core_version = kCoreVersion,
+                              .name = "two_stages",
+                              .hash = 1,
+                              .proved = true,
+                              .ranks = 2,
+                              .stages = 4,
+                              .min_microbatches = 1,
+                              .max_microbatches = 0,
+                              .ops = kTwoStageOps,
+                              .lanes = kTwoStageLanes,
+                              .edges = kTwoStageEdges,
+                              .pools = {},
+                              .uses = {}};
+  FollowedOrder order;
+  order.reset(0, 3);
+  for (const LaneId lane : {0, 0, 1, 1, 2, 2}) order.add(lane);
+  Patience patience(facts, 0, {});
+  patience.expect({.tasks = std::vector<Time>(5, Time{100}),
+                   .varying = {},
+                   .links = std::vector<Time>(4, Time{10}),
+                   .notices = std::vector<Time>(4, Time{4})});
+  patience.begin_step(3, order);
+  const auto run = [&](Task task, int at) {
+    order.started(task.lane);
+    patience.started(task, Time{at});
+    patience.finished(task, Time{at + 100});
+  };
+  run({0, 0}, 0);
+  run({0, 1}, 100);
+  run({1, 0}, 200);
+  // 2F1 is next and comes soon; 3F has not begun with 2F0.
+  patience.noticed(expected(0, 1, 10), Time{300});
+  EXPECT_EQ(patience.choose(fake::start(0, 2), 1, Time{300}), hold(310 + 150));
+  // Another op's task is worth more than a later 2F1, which delays nobody.
+  EXPECT_EQ(patience.choose(fake::start(2, 0), 1, Time{300}), fake::start(2, 0));
+  run({2, 0}, 300);
+  patience.noticed(expected(0, 1, 10), Time{400});
+  EXPECT_EQ(patience.choose(fake::start(0, 2), 1, Time{400}), fake::start(0, 2));
+}
+
 TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
   // Rank 1: F 0 ended, F 1 expected, B 0 ready; x is F.
   FollowedOrder order;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/overtaking_bound.h"
 #include "bench/race.h"
 #include "simulate/table_arbiter.h"
 #include "verify/verify.h"
@@ -46,6 +47,40 @@ TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
   }
 }
 
+// The library's interleaved 1F1B, four stages on each of 8 ranks. With `held`, its pools have that
+// room and no more, and nothing is left free.
+spec::Program interleaved(const std::string& dispatch, const std::vector<std::int64_t>& held = {}) {
+  spec::ElaborateOptions options;
+  options.defines = {{"ranks", 8}, {"chunks", 4}};
+  options.dispatch = dispatch;
+  spec::Program program =
+      spec::compile({"interleaved_1f1b", *spec::library_text("interleaved_1f1b")}, options).value();
+  for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
+  for (spec::Lane& lane : program.lanes) {
+    for (spec::Acquire& a : lane.acquires) a.leaving = held.empty() ? a.leaving : 0;
+  }
+  return program;
+}
+
+TEST(Hints, are_not_slower_with_several_stages_on_a_rank) {
+  simulate::TimingOptions times;
+  times.latency = kLatency;
+  simulate::Contestant fixed(interleaved(""), 32);
+  const std::vector<std::int64_t> held = fixed.run(times, 1).peaks;
+  for (const char* jitter : {"uniform=0.3", "J1"}) {
+    ASSERT_TRUE(simulate::Jitter::parse(jitter, times.jitter).ok());
+    simulate::Contestant hint(interleaved("ready by rn keeping interleaved", held), 32);
+    std::vector<double> logs;
+    for (std::uint64_t seed = 101; seed <= 110; ++seed) {
+      const simulate::Outcome a = fixed.run(times, seed);
+      const simulate::Outcome b = hint.run(times, seed);
+      ASSERT_EQ(a.failure + b.failure, "");
+      logs.push_back(std::log(a.makespan / b.makespan));
+    }
+    EXPECT_GE(simulate::gain_of(logs).ratio, 0.999) << jitter;
+  }
+}
+
 // Late messages: what the table of docs/hints.md claims of longer runs, in short.
 TEST(Hints, gain_where_messages_are_late) {
   Field field({.microbatches = 192}, kLatency);
@@ -53,6 +88,18 @@ TEST(Hints, gain_where_messages_are_late) {
   const Racer h2{Memory::h2, "H2", "ready by rn"};
   EXPECT_GE(field.race(h2, "tails=2:20,fifo", 8).gain.ratio, 1.2);
   EXPECT_GE(field.race(h1, "tails=2:20", 8).gain.ratio, 1.7);
+}
+
+TEST(Hints, gain_no_more_than_any_rule_could) {
+  // Nothing late: the bound is what the fixed order takes.
+  EXPECT_NEAR(bench::OvertakingBound({.share = 0}, 1).time(1), 7 * 1.05 + 3 * 192, 1e-9);
+  const double bound = bench::OvertakingBound({}, 1).time(2000);
+  Field field({.microbatches = 192}, kLatency);
+  for (const char* dispatch : {"ready by rn", "ready by bfw", "ready by zb_h2"}) {
+    const bench::Result result = field.race({Memory::h2, "H2", dispatch}, "tails=2:20", 20);
+    EXPECT_GE(result.fixed / result.gain.ratio, bound) << dispatch;
+    EXPECT_LE(result.fixed / result.gain.ratio, 1.02 * bound) << dispatch;
+  }
 }
 
 // Of the same program with the same random draws: arbiters made at run time and interpreted ones.

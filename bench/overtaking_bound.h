@@ -1,0 +1,74 @@
+// What no rule can beat where messages are late and overtake, at the memory of ZB-H2.
+//
+// F = I = W = 1, a rank after the other. A message takes `latency`, and `tail` more with the
+// probability `share`, each by itself; nothing that is drawn is known before the message is here. A
+// rank holds at most `held` activations, from the start of an F to the end of its W. Then
+//   - the last rank starts when the first forward is there, the earliest of the `held` that rank 0
+//     can have started, and has three tasks for each microbatch to run;
+//   - before it starts its k-th last I it has run m - k forwards, m - 1 - k I and, to have room for
+//     the forwards, m - k - held W. What it then sends passes every rank, each time late or not,
+//     and a W remains;
+//   - before rank 0 starts its k-th last F it has run m - 1 - k F and, to have room, m - k - held I
+//     and as many W. What it sends passes every rank, and comes back.
+// A run takes as long as the latest of these, at least; a rule may choose which microbatch is k-th
+// last, and knows no more of its messages than of any other's.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/draw.h"
+
+namespace ripeline::bench {
+
+struct Overtaking {
+  int ranks = 8;
+  int microbatches = 192;
+  int held = 15;
+  double latency = 0.05;
+  double share = 0.02;
+  double tail = 20;
+};
+
+class OvertakingBound {
+ public:
+  OvertakingBound(const Overtaking& of, std::uint64_t seed) : of_(of), seed_(seed) {}
+
+  // The geometric mean of that time, over so many runs.
+  [[nodiscard]] double time(int runs) {
+    double logs = 0;
+    for (int i = 0; i < runs; ++i) logs += std::log(one());
+    return std::exp(logs / runs);
+  }
+
+ private:
+  double one() {
+    const int m = of_.microbatches;
+    double first = 1e300;
+    for (int j = 0; j < std::min(m, of_.held); ++j) first = std::min(first, j + pass());
+    double latest = first + 3 * m;
+    for (int k = 0; k < m; ++k) {
+      const int freed = std::max(0, m - k - of_.held);
+      latest = std::max(latest, first + (m - k) + (m - 1 - k) + freed + 1 + pass() + 1);
+      latest = std::max(latest, (m - 1 - k) + 2 * freed + pass() + 2 + hops() + 1.0);
+    }
+    return latest;
+  }
+  // Through all ranks but one, without lateness: a task and a message for each.
+  [[nodiscard]] double hops() const { return (of_.ranks - 1) * (1 + of_.latency); }
+  double pass() {
+    double late = 0;
+    for (int hop = 0; hop + 1 < of_.ranks; ++hop) {
+      const double u = static_cast<double>(core::draw_bits(seed_, {draws_++})) * 0x1.0p-53;
+      if (u < of_.share) late += of_.tail;
+    }
+    return hops() + late;
+  }
+
+  Overtaking of_;
+  std::uint64_t seed_;
+  std::uint64_t draws_ = 0;
+};
+
+}  // namespace ripeline::bench
