@@ -4,7 +4,7 @@
 // and with jitter; each the best of several runs, none of which records anything. All is one
 // thread, and times are of the CPU, so that a loaded machine does not enter. Then many ranks once,
 // with the memory that the process has taken. Beside them bench/plain_simulator.py, with PyTorch's
-// own simulator if it is installed.
+// own simulator where python3, or what RIPELINE_PYTORCH names, has it.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -115,7 +115,9 @@ std::vector<Row> few_ranks(const Options& options) {
 
 // The lines of plain_simulator.py: a name, tasks and seconds; nothing if it failed.
 std::optional<std::vector<Row>> python(const Options& options) {
-  const std::string command = fmt::format("python3 {}/bench/plain_simulator.py {} {}",
+  const char* with_pytorch = std::getenv("RIPELINE_PYTORCH");
+  const std::string command = fmt::format("'{}' {}/bench/plain_simulator.py {} {}",
+                                          with_pytorch == nullptr ? "python3" : with_pytorch,
                                           RIPELINE_SOURCE_DIR, options.ranks, options.microbatches);
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return std::nullopt;
@@ -211,6 +213,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   ripeline::bench::Options options;
   CLI::App app("Tasks per second of simulated 1F1B, beside plain simulators in Python.");
+  app.footer("RIPELINE_PYTORCH names a Python that has PyTorch, to measure its simulator too.");
   app.add_option("--ranks", options.ranks, "at 64 with a generated arbiter, too (64)")
       ->check(CLI::Range(2, 4096));
   app.add_option("--microbatches", options.microbatches, "of each run (512)")
