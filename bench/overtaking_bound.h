@@ -10,8 +10,8 @@
 //     and a W remains;
 //   - before rank 0 starts its k-th last F it has run m - 1 - k F and, to have room, m - k - held I
 //     and as many W. What it sends passes every rank, and comes back.
-// A run takes as long as the latest of these, at least; a rule may choose which microbatch is k-th
-// last, and knows no more of its messages than of any other's.
+// A run takes as long as the latest of these, at least, for each k but those of the first `held`; a
+// rule may choose which microbatch is k-th last, and knows no more of its messages than of others'.
 #pragma once
 
 #include <algorithm>
@@ -48,10 +48,10 @@ class OvertakingBound {
     double first = 1e300;
     for (int j = 0; j < std::min(m, of_.held); ++j) first = std::min(first, j + pass());
     double latest = first + 3 * m;
-    for (int k = 0; k < m; ++k) {
-      const int freed = std::max(0, m - k - of_.held);
+    for (int k = 0; k < m - of_.held; ++k) {
+      const int freed = m - k - of_.held;
       latest = std::max(latest, first + (m - k) + (m - 1 - k) + freed + 1 + pass() + 1);
-      latest = std::max(latest, (m - 1 - k) + 2 * freed + pass() + 2 + hops() + 1.0);
+      latest = std::max(latest, (m - 1 - k) + 2 * freed + pass() + 2 + hops() + 1);
     }
     return latest;
   }

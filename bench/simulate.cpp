@@ -15,7 +15,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -113,20 +112,23 @@ std::vector<Row> few_ranks(const Options& options) {
   return rows;
 }
 
-// The lines of plain_simulator.py: a name, tasks and seconds; nothing if it failed.
-std::optional<std::vector<Row>> python(const Options& options) {
+std::string interpreter() {
   const char* with_pytorch = std::getenv("RIPELINE_PYTORCH");
-  const std::string command = fmt::format("'{}' {}/bench/plain_simulator.py {} {}",
-                                          with_pytorch == nullptr ? "python3" : with_pytorch,
+  return with_pytorch == nullptr ? "python3" : with_pytorch;
+}
+
+// The lines of plain_simulator.py: a name, tasks and seconds; none if it failed.
+std::vector<Row> python(const Options& options) {
+  const std::string command = fmt::format("'{}' '{}/bench/plain_simulator.py' {} {}", interpreter(),
                                           RIPELINE_SOURCE_DIR, options.ranks, options.microbatches);
   FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return std::nullopt;
+  if (pipe == nullptr) return {};
   std::string text;
   std::array<char, 256> part{};
   while (std::fgets(part.data(), static_cast<int>(part.size()), pipe) != nullptr) {
     text += part.data();
   }
-  if (pclose(pipe) != 0) return std::nullopt;
+  if (pclose(pipe) != 0) return {};
   const std::map<std::string, std::string> names = {{"python", "plain Python"},
                                                     {"pytorch", "PyTorch's simulator"}};
   std::vector<Row> rows;
@@ -171,13 +173,8 @@ nlohmann::json json_of(const Row& row) {
 
 int run(const Options& options) {
   std::vector<Row> rows = few_ranks(options);
-  const std::optional<std::vector<Row>> others = python(options);
-  if (!others || others->empty()) {
-    fmt::print(stderr, "bench_simulate: bench/plain_simulator.py, run by python3, failed\n");
-    return 1;
-  }
-  rows.insert(rows.end(), others->begin(), others->end());
-  const double plain = others->front().per_second();
+  const std::vector<Row> others = python(options);
+  rows.insert(rows.end(), others.begin(), others.end());
   fmt::print("1F1B, {} ranks, {} microbatches; times of the CPU, each the best of several runs\n",
              options.ranks, options.microbatches);
   fmt::print("{:<26} {:>14} {:>16}\n", "", "million tasks/s", "x plain Python");
@@ -187,8 +184,9 @@ int run(const Options& options) {
       fmt::print("{:<26} not installed\n", row.what);
       continue;
     }
-    fmt::print("{:<26} {:>15.2f} {:>16.1f}\n", row.what, row.per_second() / 1e6,
-               row.per_second() / plain);
+    fmt::print("{:<26} {:>15.2f}", row.what, row.per_second() / 1e6);
+    if (!others.empty()) fmt::print(" {:>16.1f}", row.per_second() / others.front().per_second());
+    fmt::print("\n");
     json["rows"].push_back(json_of(row));
   }
   std::fflush(stdout);
@@ -198,12 +196,18 @@ int run(const Options& options) {
   json["many"] = json_of(many.row);
   json["many"]["seconds_in_all"] = many.seconds;
   json["many"]["gigabytes"] = many.gigabytes;
-  if (options.json.empty()) return 0;
-  std::ofstream file(options.json);
-  file << json.dump(2) << '\n';
-  file.close();
-  if (file) return 0;
-  fmt::print(stderr, "bench_simulate: cannot write {}\n", options.json);
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    file << json.dump(2) << '\n';
+    file.close();
+    if (!file) {
+      fmt::print(stderr, "bench_simulate: cannot write {}\n", options.json);
+      return 1;
+    }
+  }
+  if (!others.empty()) return 0;
+  fmt::print(stderr, "bench_simulate: bench/plain_simulator.py, run by {}, failed\n",
+             interpreter());
   return 1;
 }
 
@@ -214,13 +218,13 @@ int main(int argc, char** argv) {
   ripeline::bench::Options options;
   CLI::App app("Tasks per second of simulated 1F1B, beside plain simulators in Python.");
   app.footer("RIPELINE_PYTORCH names a Python that has PyTorch, to measure its simulator too.");
-  app.add_option("--ranks", options.ranks, "at 64 with a generated arbiter, too (64)")
+  app.add_option("--ranks", options.ranks, "at 64 a generated arbiter is measured, too (64)")
       ->check(CLI::Range(2, 4096));
   app.add_option("--microbatches", options.microbatches, "of each run (512)")
       ->check(CLI::Range(1, 100'000));
-  app.add_option("--many", options.many_ranks, "ranks of the run with many, once (10000)")
+  app.add_option("--many", options.many_ranks, "ranks of one more run, of 256 microbatches (10000)")
       ->check(CLI::Range(2, 100'000));
-  app.add_option("--json", options.json, "write the rows as well");
+  app.add_option("--json", options.json, "also write the figures to this file");
   CLI11_PARSE(app, argc, argv);
   return ripeline::bench::run(options);
 }

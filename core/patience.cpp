@@ -179,12 +179,16 @@ bool Patience::is_covered(const Lane& lane) const {
 }
 
 bool Patience::fills(LaneId instead, LaneId next) const {
-  const int op = facts_.lanes[at(next)].op;
-  if (facts_.lanes[at(instead)].op != op) return false;
+  const LaneFacts& x = facts_.lanes[at(next)];
+  if (facts_.lanes[at(instead)].op != x.op) return false;
+  bool has_others = false;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (lanes_[i].started > 0 && facts_.lanes[at(first_lane_) + i].op != op) return false;
+    const LaneFacts& other = facts_.lanes[at(first_lane_) + i];
+    if (other.op == x.op || other.engine != x.engine) continue;
+    if (lanes_[i].started > 0) return false;
+    has_others = has_others || (lanes_[i].tasks > 0 && !other.once);
   }
-  return true;
+  return has_others;
 }
 
 Choice Patience::choose(const Choice& ready, LaneId next, Time now) const {

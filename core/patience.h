@@ -7,9 +7,9 @@
 //   - whoever takes what x makes still has something to do: each consumer on another rank has not
 //     yet started on all that we sent it. (Where x sends nothing: if no other lane that the order
 //     lists has a task left and x feeds nothing but fillers.) This does not count while the
-//     pipeline fills, that is, as long as this rank has started tasks of one op alone, where x and
-//     y are of that op, at two stages: there is nothing else to do then, and what the last stage
-//     gets late stays late.
+//     pipeline fills, that is, where x and y are of one op, at two stages, and their engine, which
+//     has other ops for every microbatch, has started none of those: their first task waits for x,
+//     and what comes late then stays late.
 // Else the engine waits, until patience * duration(y) after x was to arrive, or after the engine
 // became idle if that was later; then y runs. So it never waits for ever, whatever is noticed.
 //
@@ -118,7 +118,7 @@ class Patience {
   // Until when it waits for `x` rather than to start what takes `instead`; `now` or less: it does
   // not.
   [[nodiscard]] Time wait_until(const Lane& x, Time idle, Time instead, Time now) const;
-  // Tasks of one op are all that this rank has started, and both are of it: the pipeline fills.
+  // Both are of one op, and of the others of their engine none has started: the pipeline fills.
   [[nodiscard]] bool fills(LaneId instead, LaneId next) const;
   // Whoever takes what the lane makes has something to do without it.
   [[nodiscard]] bool is_covered(const Lane& lane) const;

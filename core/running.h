@@ -18,7 +18,7 @@ class Running {
     other_ = -1;
   }
 
-  // That of the only task; -1: nothing runs.
+  // The last to start of what runs; -1: nothing.
   [[nodiscard]] LaneId lane() const { return lane_; }
   // Whether the engine might take another task; false settles it for all of them.
   [[nodiscard]] bool may_take(const ProgramFacts& facts) const {
@@ -30,8 +30,8 @@ class Running {
   }
 
  private:
-  LaneId lane_ = -1;  // the last to start
-  LaneId other_ = -1;
+  LaneId lane_ = -1;
+  LaneId other_ = -1;  // beside it
 };
 
 }  // namespace ripeline::core

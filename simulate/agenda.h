@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/task.h"
@@ -32,13 +33,14 @@ class Agenda {
   Agenda() { clear(); }
 
   [[nodiscard]] bool empty() const { return heads_[next_] == kNever; }
-  // Of the next one; there must be one.
+  // Of the next one; Time::max() if there is none.
   [[nodiscard]] core::Time next_time() const {
     return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
   }
 
-  // At `now` + `delay`; `now` never goes back. Field by field, not as a Happening: they stay in
-  // registers, and a value that is written in small parts and read in large ones stalls.
+  // At `now` + `delay`, which is 0 or more; `now` never goes back. Field by field, not as a
+  // Happening: they stay in registers, and a value that is written in small parts and read in large
+  // ones stalls.
   void put(core::Time now, core::Time delay, Happening::Kind kind, std::int32_t what,
            std::int32_t microbatch = -1, std::int32_t ordinal = 0) {
     const core::Time at = now + delay;
@@ -74,7 +76,8 @@ class Agenda {
  private:
   // The time, and below it the number: compared at once.
   __extension__ using When = unsigned __int128;
-  static constexpr When kNever = ~When{0};
+  static constexpr When kNever = static_cast<When>(core::Time::max().count()) << 64U |
+                                 std::numeric_limits<std::uint64_t>::max();
   static constexpr std::size_t kQueues = 6;
   static constexpr std::size_t kHeap = kQueues;  // as a place
 

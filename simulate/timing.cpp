@@ -268,7 +268,7 @@ core::Time Timing::mean(core::Task task) const {
   return time(mean * lane.slow * inputs_[input]);
 }
 
-core::Time Timing::drawn_task(core::Task task) const {
+core::Time Timing::varying_task(core::Task task) const {
   if (!draws_) return mean(task);
   const Lane& lane = lanes_[at(task.lane)];
   const std::size_t input = input_of(task);

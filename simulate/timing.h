@@ -60,7 +60,7 @@ class Timing {
   [[nodiscard]] core::Time mean(core::Task task) const;
   [[nodiscard]] core::Time task(core::Task task) const {
     const Lane& lane = lanes_[static_cast<std::size_t>(task.lane)];
-    return is_fixed(lane) ? lane.fixed : drawn_task(task);
+    return is_fixed(lane) ? lane.fixed : varying_task(task);
   }
   // How many times as long a task of `lane` takes while it runs beside one of `other`, a pair.
   [[nodiscard]] double slowdown(core::LaneId lane, core::LaneId other) const {
@@ -118,7 +118,7 @@ class Timing {
   [[nodiscard]] bool is_fixed(const Lane& lane) const {
     return !draws_ && !has_inputs_ && lane.means.empty();
   }
-  [[nodiscard]] core::Time drawn_task(core::Task task) const;
+  [[nodiscard]] core::Time varying_task(core::Task task) const;
   [[nodiscard]] core::Time drawn_latency(core::Message message) const;
   [[nodiscard]] core::Time time(double units) const;
 

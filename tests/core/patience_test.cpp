@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "tests/core/fake_program.h"
 
 namespace ripeline::core {
@@ -118,45 +121,69 @@ constexpr LaneFacts kTwoStageLanes[] = {{0, 0, 0, 0, Engine::compute},
                                         {0, 3, 1, 1, Engine::compute}};
 constexpr EdgeFacts kTwoStageEdges[] = {{3, 1}, {0, 2}, {0, 3}, {1, 4}};
 
-TEST(Patience, waits_though_its_consumer_has_something_to_do_while_the_pipeline_fills) {
-  const ProgramFacts facts = {.core_version = kCoreVersion,
-                              .name = "two_stages",
-                              .hash = 1,
-                              .proved = true,
-                              .ranks = 2,
-                              .stages = 4,
-                              .min_microbatches = 1,
-                              .max_microbatches = 0,
-                              .ops = kTwoStageOps,
-                              .lanes = kTwoStageLanes,
-                              .edges = kTwoStageEdges,
-                              .pools = {},
-                              .uses = {}};
-  FollowedOrder order;
-  order.reset(0, 3);
-  for (const LaneId lane : {0, 0, 1, 1, 2, 2}) order.add(lane);
-  Patience patience(facts, 0, {});
-  patience.expect({.tasks = std::vector<Time>(5, Time{100}),
-                   .varying = {},
-                   .links = std::vector<Time>(4, Time{10}),
-                   .notices = std::vector<Time>(4, Time{4})});
-  patience.begin_step(3, order);
-  const auto run = [&](Task task, int at) {
+// It has run 0F0, 0F1 and 2F0; 2F1 is next and comes soon; 3F has not begun with 2F0.
+struct TwoStages {
+  explicit TwoStages(std::span<const LaneFacts> lanes)
+      : facts{.core_version = kCoreVersion,
+              .name = "two_stages",
+              .hash = 1,
+              .proved = true,
+              .ranks = 2,
+              .stages = 4,
+              .min_microbatches = 1,
+              .max_microbatches = 0,
+              .ops = kTwoStageOps,
+              .lanes = lanes,
+              .edges = kTwoStageEdges,
+              .pools = {},
+              .uses = {}},
+        patience(facts, 0, {}) {
+    order.reset(0, 3);
+    for (const LaneId lane : {0, 0, 1, 1, 2, 2}) order.add(lane);
+    patience.expect({.tasks = std::vector<Time>(5, Time{100}),
+                     .varying = {},
+                     .links = std::vector<Time>(4, Time{10}),
+                     .notices = std::vector<Time>(4, Time{4})});
+    patience.begin_step(3, order);
+    run({0, 0}, 0);
+    run({0, 1}, 100);
+    run({1, 0}, 200);
+    patience.noticed(expected(0, 1, 10), Time{300});
+  }
+  void run(Task task, int at) {
     order.started(task.lane);
     patience.started(task, Time{at});
     patience.finished(task, Time{at + 100});
-  };
-  run({0, 0}, 0);
-  run({0, 1}, 100);
-  run({1, 0}, 200);
-  // 2F1 is next and comes soon; 3F has not begun with 2F0.
-  patience.noticed(expected(0, 1, 10), Time{300});
-  EXPECT_EQ(patience.choose(fake::start(0, 2), 1, Time{300}), hold(310 + 150));
+  }
+  [[nodiscard]] Choice choose(Choice ready, int now) const {
+    return patience.choose(ready, 1, Time{now});
+  }
+
+  ProgramFacts facts;
+  FollowedOrder order;
+  Patience patience;
+};
+
+TEST(Patience, waits_though_its_consumer_has_something_to_do_while_the_pipeline_fills) {
+  TwoStages rank(kTwoStageLanes);
+  EXPECT_EQ(rank.choose(fake::start(0, 2), 300), hold(310 + 150));
   // Another op's task is worth more than a later 2F1, which delays nobody.
-  EXPECT_EQ(patience.choose(fake::start(2, 0), 1, Time{300}), fake::start(2, 0));
-  run({2, 0}, 300);
-  patience.noticed(expected(0, 1, 10), Time{400});
-  EXPECT_EQ(patience.choose(fake::start(0, 2), 1, Time{400}), fake::start(0, 2));
+  EXPECT_EQ(rank.choose(fake::start(2, 0), 300), fake::start(2, 0));
+  rank.run({2, 0}, 300);
+  rank.patience.noticed(expected(0, 1, 10), Time{400});
+  EXPECT_EQ(rank.choose(fake::start(0, 2), 400), fake::start(0, 2));
+}
+
+TEST(Patience, nothing_fills_where_nothing_comes_after_it) {
+  std::vector<LaneFacts> lanes(std::begin(kTwoStageLanes), std::end(kTwoStageLanes));
+  lanes[2].op = 0;  // forwards alone
+  EXPECT_EQ(TwoStages(lanes).choose(fake::start(0, 2), 300), fake::start(0, 2));
+  lanes[2] = kTwoStageLanes[2];
+  lanes[2].once = true;
+  EXPECT_EQ(TwoStages(lanes).choose(fake::start(0, 2), 300), fake::start(0, 2));
+  lanes[2] = kTwoStageLanes[2];
+  lanes[2].engine = Engine::copy_out;
+  EXPECT_EQ(TwoStages(lanes).choose(fake::start(0, 2), 300), fake::start(0, 2));
 }
 
 TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {

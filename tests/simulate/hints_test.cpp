@@ -91,14 +91,18 @@ TEST(Hints, gain_where_messages_are_late) {
 }
 
 TEST(Hints, gain_no_more_than_any_rule_could) {
-  // Nothing late: the bound is what the fixed order takes.
-  EXPECT_NEAR(bench::OvertakingBound({.share = 0}, 1).time(1), 7 * 1.05 + 3 * 192, 1e-9);
-  const double bound = bench::OvertakingBound({}, 1).time(2000);
   Field field({.microbatches = 192}, kLatency);
+  const auto time = [&](const char* dispatch, const char* jitter, int seeds) {
+    const bench::Result result = field.race({Memory::h2, "H2", dispatch}, jitter, seeds);
+    return result.fixed / result.gain.ratio;
+  };
+  // Nothing late: the fixed order takes no longer than the bound.
+  EXPECT_NEAR(bench::OvertakingBound({.share = 0}, 1).time(1), time("ready by rn", "", 2), 1e-6);
+  // It is of the mean over all draws; these hints take 1 % more on these.
+  const double bound = bench::OvertakingBound({}, 1).time(2000);
   for (const char* dispatch : {"ready by rn", "ready by bfw", "ready by zb_h2"}) {
-    const bench::Result result = field.race({Memory::h2, "H2", dispatch}, "tails=2:20", 20);
-    EXPECT_GE(result.fixed / result.gain.ratio, bound) << dispatch;
-    EXPECT_LE(result.fixed / result.gain.ratio, 1.02 * bound) << dispatch;
+    EXPECT_GE(time(dispatch, "tails=2:20", 20), 1.005 * bound) << dispatch;
+    EXPECT_LE(time(dispatch, "tails=2:20", 20), 1.02 * bound) << dispatch;
   }
 }
 
