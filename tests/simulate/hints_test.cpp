@@ -57,6 +57,7 @@ spec::Program interleaved(const std::string& dispatch, const std::vector<std::in
       spec::compile({"interleaved_1f1b", *spec::library_text("interleaved_1f1b")}, options).value();
   for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
   for (spec::Lane& lane : program.lanes) {
+    lane.cost = {lane.cost.numerator, 4 * lane.cost.denominator};  // a rank's four forwards take 1
     for (spec::Acquire& a : lane.acquires) a.leaving = held.empty() ? a.leaving : 0;
   }
   return program;
