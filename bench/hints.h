@@ -19,6 +19,7 @@ struct Size {
   int ranks = 8;
   int microbatches = 32;
   double backward = 2;  // of a forward of 1; of a split backward, each half is half of it
+  int chunks = 1;       // stages on each rank, which share these times; of interleaved_1f1b
 };
 
 enum class Memory { p_minus_s, max, eager, eager_max, h1, h2 };
@@ -69,16 +70,28 @@ struct Condition {
                                                    const std::string& dispatch = {}) {
   spec::ElaborateOptions options;
   options.defines = {{"ranks", size.ranks}};
+  if (size.chunks > 1) options.defines["chunks"] = size.chunks;
   options.dispatch = dispatch;
   spec::Program program =
       spec::compile({std::string(name), *spec::library_text(name)}, options).value();
   for (spec::Lane& lane : program.lanes) {
     const spec::OpKind kind = spec::Program::at(program.ops, lane.op).kind;
-    if (kind == spec::OpKind::forward) continue;
-    const double cost = kind == spec::OpKind::backward ? size.backward : size.backward / 2;
-    lane.cost = {static_cast<std::int64_t>(cost * 1000), 1000};
+    double cost = kind == spec::OpKind::backward ? size.backward : size.backward / 2;
+    if (kind == spec::OpKind::forward) cost = 1;
+    lane.cost = {static_cast<std::int64_t>(cost * 1000), 1000 * size.chunks};
   }
   return program;
+}
+
+// Makes it hold at most `held` of each pool. With `keeps` no start has to leave anything free: what
+// it dispatches by keeps room.
+inline void hold_to(const std::vector<std::int64_t>& held, bool keeps, spec::Program& program) {
+  for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
+  for (spec::Lane& lane : program.lanes) {
+    for (spec::Acquire& a : lane.acquires) a.leaving = keeps ? 0 : a.leaving;
+  }
+  program.assertions.clear();
+  program.hash = spec::hash_of(program);
 }
 
 [[nodiscard]] inline spec::Program fixed_program(Memory memory, const Size& size) {

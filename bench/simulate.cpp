@@ -55,7 +55,6 @@ simulate::Timing timing_of(const spec::Program& program, int microbatches, const
 }
 
 struct Measured {
-  double construct = 0;
   double run = 1e9;  // the best
   simulate::RunReport report;
 };
@@ -63,9 +62,7 @@ struct Measured {
 Measured measure(const core::ProgramFacts& facts, const simulate::Simulator::MakeArbiter& make,
                  int microbatches, const simulate::Timing& timing, int runs) {
   Measured m;
-  const double start = now();
   simulate::Simulator simulator(facts, make);
-  m.construct = now() - start;
   for (int i = 0; i < runs; ++i) {
     const double begin = now();
     m.report = simulator.run(microbatches, timing, {});
@@ -119,8 +116,9 @@ std::string interpreter() {
 
 // The lines of plain_simulator.py: a name, tasks and seconds; none if it failed.
 std::vector<Row> python(const Options& options) {
-  const std::string command = fmt::format("'{}' '{}/bench/plain_simulator.py' {} {}", interpreter(),
-                                          RIPELINE_SOURCE_DIR, options.ranks, options.microbatches);
+  const std::string command =
+      fmt::format("timeout 300 '{}' '{}/bench/plain_simulator.py' {} {}", interpreter(),
+                  RIPELINE_SOURCE_DIR, options.ranks, options.microbatches);
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
   std::string text;

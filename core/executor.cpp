@@ -271,8 +271,8 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   const Choice choice = arbiter_.choose(engine, permission.tasks, now);
   if (choice.kind == Choice::Kind::hold) holds_.push_back(choice.until);
   if (!choice.starts()) return false;
-  if (!may_start(choice.task, engine)) {
-    failure_ = breach("the arbiter chose " + why_not(choice.task, engine));
+  if (const std::string why = why_not(choice.task, engine); !why.empty()) {
+    failure_ = breach("the arbiter chose " + why);
     return false;
   }
   start(choice.task, now);
@@ -294,23 +294,16 @@ void Executor::start(Task task, Time now) {
   }
 }
 
-bool Executor::may_start(Task task, Engine engine) const {
-  return is_ours(task) && engine_of(task.lane) == static_cast<std::size_t>(engine) &&
-         progress_[index(task)] == Progress::waiting && needs_met(task) &&
-         running_[engine_of(task.lane)].takes(task.lane, facts_);
-}
-
-// The task, and why it may not start.
 std::string Executor::why_not(Task task, Engine engine) const {
   if (!is_ours(task) || engine_of(task.lane) != static_cast<std::size_t>(engine) ||
       progress_[index(task)] != Progress::waiting) {
     return "lane " + std::to_string(task.lane) + ", microbatch " + std::to_string(task.microbatch) +
            ", which may not start";
   }
-  const std::string name = task_name(facts_, task);
-  if (!needs_met(task)) return name + ", which needs " + missing_needs(task);
-  return name + ", and its engine runs " +
-         lane_name(facts_, running_[static_cast<std::size_t>(engine)].lane());
+  if (!needs_met(task)) return task_name(facts_, task) + ", which needs " + missing_needs(task);
+  const Running& running = running_[static_cast<std::size_t>(engine)];
+  if (running.takes(task.lane, facts_)) return {};
+  return task_name(facts_, task) + ", and its engine runs " + lane_name(facts_, running.lane());
 }
 
 bool Executor::is_here(EdgeId edge, int microbatch) const {

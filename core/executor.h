@@ -116,8 +116,7 @@ class Executor {
     return running_[static_cast<std::size_t>(engine)].may_take(facts_) &&
            !links_.hands_over(engine);
   }
-  // Whether the arbiter chose well.
-  [[nodiscard]] bool may_start(Task task, Engine engine) const;
+  // The task, and why it may not start; empty if it may.
   [[nodiscard]] std::string why_not(Task task, Engine engine) const;
   // The producer's task of `microbatch` is done, and what it sends has come.
   [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const;

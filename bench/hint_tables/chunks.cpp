@@ -40,32 +40,13 @@ constexpr Entrant kEntrants[] = {
 
 using Peaks = std::vector<std::int64_t>;
 
-spec::Program program_of(int chunks, const Size& size, const std::string& dispatch) {
-  spec::ElaborateOptions elaborate;
-  elaborate.defines = {{"ranks", size.ranks}, {"chunks", chunks}};
-  elaborate.dispatch = dispatch;
-  spec::Source source{"interleaved_1f1b", *spec::library_text("interleaved_1f1b")};
-  spec::Program program = spec::compile(source, elaborate).value();
-  for (spec::Lane& lane : program.lanes) {
-    const bool forward = spec::Program::at(program.ops, lane.op).kind == spec::OpKind::forward;
-    const double cost = forward ? 1 : size.backward;
-    lane.cost = {static_cast<std::int64_t>(cost * 1000), 1000 * chunks};
-  }
-  return program;
-}
-
-spec::Program program_of(int chunks, const Size& size, const Entrant& entrant, const Peaks& held) {
-  spec::Program program = program_of(chunks, size, entrant.dispatch);
+spec::Program program_of(const Size& size, const Entrant& entrant, const Peaks& held) {
+  spec::Program program = library_program("interleaved_1f1b", size, entrant.dispatch);
   if (program.dispatch.hint.patience) program.dispatch.hint.patience->learns = entrant.learns;
   if (entrant.room == Room::declared) return program;
-  for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
-  program.assertions.clear();
   program.microbatches = {size.microbatches, size.microbatches};
+  hold_to(held, entrant.room == Room::kept, program);
   if (entrant.room == Room::equal) return program;
-  for (spec::Lane& lane : program.lanes) {
-    for (spec::Acquire& a : lane.acquires) a.leaving = 0;
-  }
-  program.hash = spec::hash_of(program);
   if (verify::verify(program).outcome != verify::Outcome::proved) {
     throw std::runtime_error(std::string(entrant.name) + ": not proved");
   }
@@ -79,18 +60,18 @@ void hold(Peaks& most, const Peaks& peaks) {
 
 class Rows {
  public:
-  Rows(int chunks, const Options& options)
-      : chunks_(chunks),
+  Rows(const Size& size, const Options& options)
+      : size_(size),
         options_(options),
-        fixed_(program_of(chunks, options.size, ""), options.size.microbatches),
+        fixed_(library_program("interleaved_1f1b", size), size.microbatches),
         peaks_(std::size(kEntrants)) {
     times_.latency = options.latency;
     held_ = fixed_.run(times_, 1).peaks;
   }
 
   void print(Cells& cells) {
-    fmt::print("{} stages on each of {} ranks, {} microbatches\n{:<32}", chunks_,
-               options_.size.ranks, options_.size.microbatches, "condition");
+    fmt::print("{} stages on each of {} ranks, {} microbatches\n{:<32}", size_.chunks, size_.ranks,
+               size_.microbatches, "condition");
     for (const Entrant& entrant : kEntrants) fmt::print(" {:>10}", entrant.name);
     fmt::print("\n");
     for (const Condition& condition : wanted(options_)) row(condition, cells);
@@ -113,9 +94,9 @@ class Rows {
       fmt::print(" {:>10.3f}", gain.ratio);
       std::fflush(stdout);
       cells.json().push_back({{"table", "chunks"},
-                              {"chunks", chunks_},
-                              {"ranks", options_.size.ranks},
-                              {"microbatches", options_.size.microbatches},
+                              {"chunks", size_.chunks},
+                              {"ranks", size_.ranks},
+                              {"microbatches", size_.microbatches},
                               {"hint", kEntrants[i].name},
                               {"condition", condition.name},
                               {"ratio", gain.ratio},
@@ -129,8 +110,7 @@ class Rows {
 
   // What a hint learned is forgotten between conditions.
   simulate::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
-    simulate::Contestant hint(program_of(chunks_, options_.size, entrant, held_),
-                              options_.size.microbatches);
+    simulate::Contestant hint(program_of(size_, entrant, held_), size_.microbatches);
     std::vector<double> logs;
     for (int i = 0; i < seeds_or(options_, 100); ++i) {
       const auto seed = static_cast<std::uint64_t>(options_.first_seed + i);
@@ -145,7 +125,7 @@ class Rows {
     return simulate::gain_of(logs);
   }
 
-  int chunks_;
+  Size size_;
   const Options& options_;
   simulate::TimingOptions times_;
   simulate::Contestant fixed_;
@@ -156,7 +136,8 @@ class Rows {
 }  // namespace
 
 void chunks_table(const Options& options, Cells& cells) {
-  for (const int chunks : {2, 4}) Rows(chunks, options).print(cells);
+  Size size = options.size;
+  for (size.chunks = 2; size.chunks <= 4; size.chunks *= 2) Rows(size, options).print(cells);
 }
 
 }  // namespace ripeline::bench

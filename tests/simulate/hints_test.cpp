@@ -47,30 +47,17 @@ TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
   }
 }
 
-// The library's interleaved 1F1B, four stages on each of 8 ranks. With `held`, its pools have that
-// room and no more, and nothing is left free.
-spec::Program interleaved(const std::string& dispatch, const std::vector<std::int64_t>& held = {}) {
-  spec::ElaborateOptions options;
-  options.defines = {{"ranks", 8}, {"chunks", 4}};
-  options.dispatch = dispatch;
-  spec::Program program =
-      spec::compile({"interleaved_1f1b", *spec::library_text("interleaved_1f1b")}, options).value();
-  for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
-  for (spec::Lane& lane : program.lanes) {
-    lane.cost = {lane.cost.numerator, 4 * lane.cost.denominator};  // a rank's four forwards take 1
-    for (spec::Acquire& a : lane.acquires) a.leaving = held.empty() ? a.leaving : 0;
-  }
-  return program;
-}
-
 TEST(Hints, are_not_slower_with_several_stages_on_a_rank) {
   simulate::TimingOptions times;
   times.latency = kLatency;
-  simulate::Contestant fixed(interleaved(""), 32);
-  const std::vector<std::int64_t> held = fixed.run(times, 1).peaks;
+  const Size size{.chunks = 4};
+  simulate::Contestant fixed(bench::library_program("interleaved_1f1b", size), size.microbatches);
+  spec::Program program =
+      bench::library_program("interleaved_1f1b", size, "ready by rn keeping interleaved");
+  bench::hold_to(fixed.run(times, 1).peaks, true, program);
   for (const char* jitter : {"uniform=0.3", "J1"}) {
     ASSERT_TRUE(simulate::Jitter::parse(jitter, times.jitter).ok());
-    simulate::Contestant hint(interleaved("ready by rn keeping interleaved", held), 32);
+    simulate::Contestant hint(program, size.microbatches);
     std::vector<double> logs;
     for (std::uint64_t seed = 101; seed <= 110; ++seed) {
       const simulate::Outcome a = fixed.run(times, seed);
@@ -97,7 +84,7 @@ TEST(Hints, gain_no_more_than_any_rule_could) {
     const bench::Result result = field.race({Memory::h2, "H2", dispatch}, jitter, seeds);
     return result.fixed / result.gain.ratio;
   };
-  // Nothing late: the fixed order takes no longer than the bound.
+  // Nothing late: RN takes no longer than the bound.
   EXPECT_NEAR(bench::OvertakingBound({.share = 0}, 1).time(1), time("ready by rn", "", 2), 1e-6);
   // It is of the mean over all draws; these hints take 1 % more on these.
   const double bound = bench::OvertakingBound({}, 1).time(2000);
