@@ -75,7 +75,7 @@ struct Condition {
   spec::Program program =
       spec::compile({std::string(name), *spec::library_text(name)}, options).value();
   for (spec::Lane& lane : program.lanes) {
-    const spec::OpKind kind = spec::Program::at(program.ops, lane.op).kind;
+    const spec::OpKind kind = at(program.ops, lane.op).kind;
     double cost = kind == spec::OpKind::backward ? size.backward : size.backward / 2;
     if (kind == spec::OpKind::forward) cost = 1;
     lane.cost = {static_cast<std::int64_t>(cost * 1000), 1000 * size.chunks};

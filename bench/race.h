@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "bench/hints.h"
-#include "simulate/contest.h"
+#include "optimise/contest.h"
 
 namespace ripeline::bench {
 

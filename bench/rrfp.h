@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/hints.h"
-#include "simulate/contest.h"
+#include "optimise/contest.h"
 
 namespace ripeline::bench::rrfp {
 

@@ -15,8 +15,8 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "verify/verify.h"
-#include "verify/wire/layouts.h"
-#include "verify/wire/wire.h"
+#include "wire/layouts.h"
+#include "wire/wire.h"
 
 namespace ripeline {
 namespace {

@@ -16,7 +16,7 @@ using What = view::Happened::What;
 std::string names_of(const spec::Program& program, const std::vector<int>& ops) {
   std::string text;
   for (const int op : ops) {
-    text += (text.empty() ? "" : ", ") + spec::Program::at(program.ops, op).name;
+    text += (text.empty() ? "" : ", ") + at(program.ops, op).name;
   }
   return text;
 }
@@ -35,8 +35,8 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
       text = fmt::format("{} prefers {}", name, names_of(program, hint.ops));
       break;
     case spec::Hint::Rule::order:
-      text = fmt::format("{} takes what is earliest in {}", name,
-                         spec::Program::at(program.orders, hint.order).name);
+      text =
+          fmt::format("{} takes what is earliest in {}", name, at(program.orders, hint.order).name);
       break;
     case spec::Hint::Rule::rounds: {
       const spec::HintPolicy policy(program, rank, microbatches);
@@ -44,9 +44,8 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
       for (const view::Happened& event : seen) {
         if (event.what == What::started) policy.started(state, event.task.lane);
       }
-      text = fmt::format(
-          "{} goes round {} and is at {}", name, names_of(program, hint.ops),
-          spec::Program::at(program.ops, spec::Program::at(hint.ops, state.round)).name);
+      text = fmt::format("{} goes round {} and is at {}", name, names_of(program, hint.ops),
+                         at(program.ops, at(hint.ops, state.round)).name);
       break;
     }
   }
@@ -108,7 +107,7 @@ view::Adviser adviser_of(const Run& run) {
         }
         std::string rule = rule_of(program, rank, microbatches, seen);
         if (const int keeps = program.dispatch.keeps; keeps >= 0) {
-          rule += "; room is kept for order " + spec::Program::at(program.orders, keeps).name;
+          rule += "; room is kept for order " + at(program.orders, keeps).name;
         }
         if (held_at(timeline, rank, engine, now)) {
           return "holds for what it expects next: " + rule;

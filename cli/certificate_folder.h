@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "verify/evidence/certificate.h"
+#include "certificates/certificate.h"
 
 namespace ripeline::cli {
 

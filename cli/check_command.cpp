@@ -13,7 +13,7 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "verify/check/report.h"
+#include "pytorch/check_report.h"
 
 namespace ripeline::cli {
 namespace {

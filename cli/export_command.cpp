@@ -9,8 +9,8 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "spec/export_actions.h"
-#include "verify/check/report.h"
+#include "pytorch/check_report.h"
+#include "pytorch/export.h"
 
 namespace ripeline::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "spec/actions.h"
+#include "optimise/zero_bubble.h"
+#include "pytorch/csv/actions.h"
 #include "spec/library.h"
-#include "spec/zero_bubble.h"
 
 namespace ripeline::cli {
 namespace {

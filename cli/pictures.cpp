@@ -31,13 +31,13 @@ std::vector<core::Task> next_in_orders(const spec::Program& program,
                                        const view::Timeline& timeline) {
   std::vector<core::Task> next;
   if (!program.dispatch.in_order) return next;
-  const spec::Order& order = spec::Program::at(program.orders, program.dispatch.order);
+  const spec::Order& order = at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks; ++rank) {
     const auto tasks = spec::expand(program, order, rank, timeline.run().microbatches);
     if (!tasks.ok()) continue;
     std::vector<spec::Engine> found;
     for (const spec::OrderTask& task : tasks.value()) {
-      const spec::Engine engine = spec::Program::at(program.lanes, task.lane).engine;
+      const spec::Engine engine = at(program.lanes, task.lane).engine;
       if (std::find(found.begin(), found.end(), engine) != found.end()) continue;
       if (timeline.find(timeline.last_step(), core::Task{task.lane, task.microbatch}) >= 0)
         continue;
@@ -197,8 +197,7 @@ class Clocked {
 
   void take(const spec::Event& event) {
     if (event.what == spec::Event::Do::agree) return;
-    core::Time& now =
-        ranks_[static_cast<std::size_t>(spec::Program::at(program_.lanes, event.lane).rank)];
+    core::Time& now = ranks_[static_cast<std::size_t>(at(program_.lanes, event.lane).rank)];
     const Key key{event.lane, event.microbatch};
     if (event.what == spec::Event::Do::start) {
       running_[key] = now;
@@ -210,11 +209,11 @@ class Clocked {
       ended_[key] = now;
       running_.erase(key);
     } else {
-      const int producer = spec::Program::at(program_.edges, event.edge).producer;
+      const int producer = at(program_.edges, event.edge).producer;
       const core::Time sent = ended_[Key{producer, event.microbatch}];
       now = std::max(now, sent);
       // A rendezvous message leaves when it is taken.
-      const bool waits = spec::Program::at(program_.edges, event.edge).rendezvous;
+      const bool waits = at(program_.edges, event.edge).rendezvous;
       record_.message(0, {event.edge, event.microbatch}, waits ? now : sent, now);
     }
   }

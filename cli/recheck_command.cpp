@@ -12,12 +12,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "certificates/recheck.h"
 #include "cli/certificate_folder.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/process.h"
 #include "cli/progress.h"
-#include "verify/evidence/recheck.h"
 
 namespace ripeline::cli {
 namespace {

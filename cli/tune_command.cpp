@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 #include "cli/run_command.h"
 #include "cli/time_flags.h"
-#include "simulate/tune.h"
+#include "optimise/tune.h"
 
 namespace ripeline::cli {
 namespace {

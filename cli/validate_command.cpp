@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
-#include "simulate/validate.h"
+#include "validate/validator.h"
 
 extern char** environ;
 

@@ -13,12 +13,13 @@
 #include "cli/pictures.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
-#include "verify/depth/depth.h"
-#include "verify/repair/least_capacity.h"
-#include "verify/repair/repair.h"
+#include "optimise/least_capacity.h"
+#include "optimise/least_capacity_report.h"
+#include "optimise/repair.h"
+#include "verify/every_depth.h"
 #include "verify/report.h"
 #include "verify/verify.h"
-#include "verify/wire/report.h"
+#include "wire/report.h"
 
 namespace ripeline::cli {
 namespace {

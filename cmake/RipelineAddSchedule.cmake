@@ -53,7 +53,7 @@ function(ripeline_add_schedule target)
   target_include_directories(${target} PRIVATE "${folder}")
   if(arg_VALIDATE)
     add_executable(${probe} EXCLUDE_FROM_ALL ${written})
-    target_link_libraries(${probe} PRIVATE Ripeline::core)
+    target_link_libraries(${probe} PRIVATE Ripeline::probe)
     target_include_directories(${probe} PRIVATE "${folder}")
     set(stamp "${folder}/${arg_NAME}.validated")
     add_custom_command(

@@ -10,6 +10,7 @@ function(ripeline_install_library name export)
 endfunction()
 
 ripeline_install_library(core RipelineTargets)
+ripeline_install_library(probe RipelineTargets)
 ripeline_install_library(trace RipelineTargets)
 ripeline_install_library(runtime RipelineTargets)
 foreach(program IN ITEMS ripeline ripeline-launch)

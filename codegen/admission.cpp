@@ -14,7 +14,7 @@ namespace {
 using spec::Program;
 
 const std::string& resource_name(const Outline& outline, int resource) {
-  return Program::at(outline.program.resources, resource).name;
+  return at(outline.program.resources, resource).name;
 }
 
 // Where a number is not the same at all stages: its table, for the lane in hand.
@@ -24,7 +24,7 @@ std::string from_table(const Outline& outline, const char* what, int op, int res
 
 // held[kPool_activation + lane.stage]
 std::string held(const Outline& outline, int resource) {
-  const spec::Resource& r = Program::at(outline.program.resources, resource);
+  const spec::Resource& r = at(outline.program.resources, resource);
   return fmt::format("held[kPool_{} + lane.{}]", r.name, r.per_rank ? "rank" : "stage");
 }
 
@@ -53,7 +53,7 @@ std::string condition(const Outline& outline, int op, const Room& room, Paramete
   const std::string leaving = add("_leaving", same_at(outline, op, room.leaving),
                                   from_table(outline, "kLeaving", op, room.resource));
   if (!leaving.empty()) text += " + " + leaving;
-  const bool per_rank = Program::at(outline.program.resources, room.resource).per_rank;
+  const bool per_rank = at(outline.program.resources, room.resource).per_rank;
   for (const Bounded& b : outline.bounded) {
     if (b.resource != room.resource) continue;
     text +=
@@ -77,11 +77,11 @@ std::string guard(const Outline& outline, int op) {
   Parameters parameters;
   std::vector<std::string> conditions;
   std::vector<std::string> names;
-  for (const Room& room : Program::at(outline.rooms, op)) {
+  for (const Room& room : at(outline.rooms, op)) {
     names.push_back(resource_name(outline, room.resource));
     conditions.push_back(condition(outline, op, room, parameters));
   }
-  const std::string& name = Program::at(outline.program.ops, op).name;
+  const std::string& name = at(outline.program.ops, op).name;
   return fill(R"(// $op$ may start when there is room for it in $resources$.
 template <class Number>
 $head$ {
@@ -98,18 +98,17 @@ $head$ {
 // admits_F(held[kPool_activation + lane.stage], kCapacity_activation[lane.stage])
 std::string admission(const Outline& outline, int op) {
   Parameters parameters;
-  for (const Room& room : Program::at(outline.rooms, op)) {
+  for (const Room& room : at(outline.rooms, op)) {
     (void)condition(outline, op, room, parameters);
   }
-  return call(fmt::format("admits_{}(", Program::at(outline.program.ops, op).name),
-              parameters.passed, 84);
+  return call(fmt::format("admits_{}(", at(outline.program.ops, op).name), parameters.passed, 84);
 }
 
 std::string has_room(const Outline& outline) {
   const Program& program = outline.program;
   std::vector<int> guarded;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    if (!Program::at(outline.rooms, op).empty()) guarded.push_back(op);
+    if (!at(outline.rooms, op).empty()) guarded.push_back(op);
   }
   std::string body;
   if (guarded.size() == 1) {
@@ -197,24 +196,23 @@ bool has_kept_order(const Outline& outline) {
 std::string by_op(const Program& program, const char* id, const ByOp& statements) {
   std::vector<int> ops;
   for (int op = 0; op < static_cast<int>(statements.size()); ++op) {
-    if (!Program::at(statements, op).empty()) ops.push_back(op);
+    if (!at(statements, op).empty()) ops.push_back(op);
   }
   if (ops.empty()) return "";
   std::string text = fmt::format("const core::LaneFacts& lane = kLanes[{}];\n", id);
-  if (ops.size() == 1 && Program::at(statements, ops[0]).size() == 1) {
+  if (ops.size() == 1 && at(statements, ops[0]).size() == 1) {
     return text + fmt::format("if (lane.op == {}) {}", op_constant(program, ops[0]),
-                              Program::at(statements, ops[0])[0]);
+                              at(statements, ops[0])[0]);
   }
   if (ops.size() == 1) {
     return text + fill("if (lane.op == $op$) {\n  $statements$\n}",
                        {{"op", op_constant(program, ops[0])},
-                        {"statements", lines(Program::at(statements, ops[0]))}});
+                        {"statements", lines(at(statements, ops[0]))}});
   }
   text += "switch (lane.op) {\n";
   for (const int op : ops) {
-    text += fill(
-        "  case $op$:\n    $statements$\n    break;\n",
-        {{"op", op_constant(program, op)}, {"statements", lines(Program::at(statements, op))}});
+    text += fill("  case $op$:\n    $statements$\n    break;\n",
+                 {{"op", op_constant(program, op)}, {"statements", lines(at(statements, op))}});
   }
   if (ops.size() < program.ops.size()) text += "  default:\n    break;\n";
   return text + "}";
@@ -224,7 +222,7 @@ std::string guards(const Outline& outline) {
   if (!has_guards(outline)) return "";
   std::string text;
   for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
-    if (!Program::at(outline.rooms, op).empty()) text += "\n" + guard(outline, op);
+    if (!at(outline.rooms, op).empty()) text += "\n" + guard(outline, op);
   }
   return text + has_room(outline) + acquire(outline) + release(outline);
 }

@@ -47,7 +47,7 @@ std::string step_state(const Outline& outline) {
 std::string sequential_ops(const Program& program) {
   std::vector<std::string> ops;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    if (Program::at(program.ops, op).sequential) ops.push_back(op_constant(program, op));
+    if (at(program.ops, op).sequential) ops.push_back(op_constant(program, op));
   }
   return ops.empty() ? "" : fmt::format(", {{{}}}", fmt::join(ops, ", "));
 }
@@ -127,7 +127,7 @@ std::string is_admitted(const Outline& outline) {
   return has_room(lane, step_.held) &&
          kept_.admits(lane, [this](int pool) { return step_.held[pool]; });
 })",
-      {{"order", Program::at(program.orders, program.dispatch.keeps).name}});
+      {{"order", at(program.orders, program.dispatch.keeps).name}});
 }
 
 constexpr const char* kNotices = R"(
@@ -305,7 +305,7 @@ std::string arbiter(const Outline& outline, const std::string& name) {
     for (std::string& text : waiting(outline)) helpers.push_back(std::move(text));
     if (waits) helpers.push_back(preferred(outline));
   }
-  const bool bound = has_order && Program::at(program.orders, dispatched_order(program)).file;
+  const bool bound = has_order && at(program.orders, dispatched_order(program)).file;
   const std::string order_type = in_order && outline.engines ? "core::CommittedOrders"
                                  : in_order                  ? "core::CommittedOrder"
                                  : bound                     ? "core::FollowedTasks"

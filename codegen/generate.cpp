@@ -32,7 +32,8 @@ inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
 }  // namespace $name$
 )";
 
-constexpr const char* kProbe = R"(// Answers `ripeline validate` for $header$: see core/probe.h.
+constexpr const char* kProbe =
+    R"(// Answers `ripeline validate` for $header$: see validate/probe/probe.h.
 $includes$
 
 int main() {
@@ -156,8 +157,9 @@ std::string probe(const spec::Program& program, const std::string& name,
     }
   }
   const std::vector<std::string> included = {
-      "#include <iostream>",         "#include <iterator>",      "#include <string>", "",
-      "#include \"" + header + "\"", "#include \"core/probe.h\""};
+      "#include <iostream>",         "#include <iterator>",
+      "#include <string>",           "",
+      "#include \"" + header + "\"", "#include \"validate/probe/probe.h\""};
   return fill(kProbe, {{"header", header},
                        {"includes", lines(included)},
                        {"name", name},

@@ -34,7 +34,7 @@ struct GenerateOptions {
                                             const GenerateOptions& options);
 
 // A C++ program that includes the header, of this namespace, and answers `ripeline validate`: its
-// formulas and its arbiter's choices (core/probe.h).
+// formulas and its arbiter's choices (validate/probe/probe.h).
 [[nodiscard]] std::string probe(const spec::Program& program, const std::string& name,
                                 const std::string& header);
 

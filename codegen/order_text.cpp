@@ -172,7 +172,7 @@ struct OrderText {
   // `chunks` is a number where it is the same on all ranks.
   static spec::Order folded(const Outline& outline) {
     const Program& program = outline.program;
-    spec::Order order = Program::at(program.orders, dispatched_order(program));
+    spec::Order order = at(program.orders, dispatched_order(program));
     for (int rank = 0; rank < program.ranks; ++rank) {
       if (program.chunks(rank) != program.chunks(0)) return order;
     }
@@ -300,7 +300,7 @@ struct OrderText {
     std::vector<std::string> steps;
     for (const spec::OrderStep& step : repeat.steps) {
       if (step.stream >= 0) {
-        const std::string& name = Program::at(order.streams, step.stream).name;
+        const std::string& name = at(order.streams, step.stream).name;
         steps.push_back(local(name) + ".take(then, left);");
         continue;
       }
@@ -324,7 +324,7 @@ struct OrderText {
 };
 
 const spec::Order& order_of(const Outline& outline) {
-  return Program::at(outline.program.orders, dispatched_order(outline.program));
+  return at(outline.program.orders, dispatched_order(outline.program));
 }
 
 // The rows of a file, as one table and where each rank's begin in it.

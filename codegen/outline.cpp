@@ -12,15 +12,15 @@ namespace {
 
 using spec::Program;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // A pool's place among its resource's: the tables are by stage or rank.
 void check_pools(const Program& program) {
   for (std::size_t i = 0, first = 0; i < program.pools.size(); ++i) {
     const spec::Pool& pool = program.pools[i];
     if (i > 0 && pool.resource != program.pools[i - 1].resource) first = i;
-    const bool per_rank = Program::at(program.resources, pool.resource).per_rank;
-    if (at(per_rank ? pool.rank : pool.stage) == i - first) continue;
+    const bool per_rank = at(program.resources, pool.resource).per_rank;
+    if (index(per_rank ? pool.rank : pool.stage) == i - first) continue;
     std::fputs("ripeline: a bug: the pools of a resource are not in order\n", stderr);
     std::abort();
   }
@@ -31,7 +31,7 @@ std::vector<Bounded> bounded_of(const Program& program) {
   for (int resource = 0; resource < static_cast<int>(program.resources.size()); ++resource) {
     Bounded b{resource, -1, {}};
     for (int i = 0; i < static_cast<int>(program.pools.size()); ++i) {
-      const spec::Pool& pool = Program::at(program.pools, i);
+      const spec::Pool& pool = at(program.pools, i);
       if (pool.resource != resource || !pool.capacity) continue;
       if (b.capacity.empty()) b.first_pool = i;
       b.capacity.push_back(*pool.capacity);
@@ -39,7 +39,7 @@ std::vector<Bounded> bounded_of(const Program& program) {
     const bool acquired =
         std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
           return std::any_of(lane.acquires.begin(), lane.acquires.end(), [&](const auto& a) {
-            return Program::at(program.pools, a.pool).resource == resource;
+            return at(program.pools, a.pool).resource == resource;
           });
         });
     if (acquired && !b.capacity.empty()) bounded.push_back(std::move(b));
@@ -49,7 +49,7 @@ std::vector<Bounded> bounded_of(const Program& program) {
 
 void add_room(const Program& program, std::vector<Room>& rooms, const spec::Lane& lane,
               const spec::Acquire& acquire) {
-  const spec::Pool& pool = Program::at(program.pools, acquire.pool);
+  const spec::Pool& pool = at(program.pools, acquire.pool);
   if (!pool.capacity) return;
   auto room = std::find_if(rooms.begin(), rooms.end(),
                            [&](const Room& r) { return r.resource == pool.resource; });
@@ -57,14 +57,14 @@ void add_room(const Program& program, std::vector<Room>& rooms, const spec::Lane
     const std::vector<std::int64_t> none(program.stages.size(), 0);
     room = rooms.insert(rooms.end(), {pool.resource, none, none});
   }
-  room->amount[at(lane.stage)] = acquire.amount;
-  room->leaving[at(lane.stage)] = acquire.leaving;
+  room->amount[index(lane.stage)] = acquire.amount;
+  room->leaving[index(lane.stage)] = acquire.leaving;
 }
 
 void add_giving(const Outline& outline, std::vector<Giving>& givings, const spec::Lane& lane,
                 const spec::Release& release) {
   const Program& program = outline.program;
-  const int resource = Program::at(program.pools, release.pool).resource;
+  const int resource = at(program.pools, release.pool).resource;
   const bool counted = std::any_of(outline.bounded.begin(), outline.bounded.end(),
                                    [&](const Bounded& b) { return b.resource == resource; });
   if (!counted) return;
@@ -74,14 +74,14 @@ void add_giving(const Outline& outline, std::vector<Giving>& givings, const spec
     giving = givings.insert(givings.end(),
                             {resource, std::vector<std::int64_t>(program.stages.size(), 0)});
   }
-  giving->amount[at(lane.stage)] = release.amount;
+  giving->amount[index(lane.stage)] = release.amount;
 }
 
 // The two names joined, and where that is some other pair's name too, with a number after it.
 void add_pair_name(Outline& outline, std::set<std::string>& taken, int op, int resource) {
   if (outline.pair_names.contains({op, resource})) return;
-  const std::string joined = Program::at(outline.program.ops, op).name + "_" +
-                             Program::at(outline.program.resources, resource).name;
+  const std::string joined =
+      at(outline.program.ops, op).name + "_" + at(outline.program.resources, resource).name;
   std::string name = joined;
   for (int n = 2; !taken.insert(name).second; ++n) name = joined + "_" + std::to_string(n);
   outline.pair_names[{op, resource}] = name;
@@ -90,10 +90,10 @@ void add_pair_name(Outline& outline, std::set<std::string>& taken, int op, int r
 void add_pair_names(Outline& outline) {
   std::set<std::string> taken;
   for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
-    for (const Room& room : Program::at(outline.rooms, op)) {
+    for (const Room& room : at(outline.rooms, op)) {
       add_pair_name(outline, taken, op, room.resource);
     }
-    for (const Giving& giving : Program::at(outline.givings, op)) {
+    for (const Giving& giving : at(outline.givings, op)) {
       add_pair_name(outline, taken, op, giving.resource);
     }
   }
@@ -116,7 +116,7 @@ Outline outline_of(const Program& program) {
   for (const spec::Stage& stage : program.stages) {
     outline.chunks = std::max(outline.chunks, stage.chunk + 1);
   }
-  const std::size_t places = at(program.ranks) * at(outline.chunks) * program.ops.size();
+  const std::size_t places = index(program.ranks) * index(outline.chunks) * program.ops.size();
   outline.gaps = program.lanes.size() != places;
   for (const spec::Edge& edge : program.edges) {
     outline.rendezvous = outline.rendezvous || edge.rendezvous;
@@ -131,10 +131,10 @@ Outline outline_of(const Program& program) {
   outline.givings.resize(program.ops.size());
   for (const spec::Lane& lane : program.lanes) {
     for (const spec::Acquire& acquire : lane.acquires) {
-      add_room(program, outline.rooms[at(lane.op)], lane, acquire);
+      add_room(program, outline.rooms[index(lane.op)], lane, acquire);
     }
     for (const spec::Release& release : lane.releases) {
-      add_giving(outline, outline.givings[at(lane.op)], lane, release);
+      add_giving(outline, outline.givings[index(lane.op)], lane, release);
     }
   }
   add_pair_names(outline);
@@ -155,7 +155,7 @@ std::optional<std::int64_t> same_at(const Outline& outline, int op,
                                     const std::vector<std::int64_t>& by_stage) {
   std::vector<std::int64_t> there;
   for (int stage = 0; stage < static_cast<int>(by_stage.size()); ++stage) {
-    if (outline.program.lane_of(op, stage) >= 0) there.push_back(by_stage[at(stage)]);
+    if (outline.program.lane_of(op, stage) >= 0) there.push_back(by_stage[index(stage)]);
   }
   return same(there);
 }
@@ -179,7 +179,7 @@ bool has_patience(const Program& program) {
 }
 
 std::string op_constant(const Program& program, int op) {
-  return "ops::k" + Program::at(program.ops, op).name;
+  return "ops::k" + at(program.ops, op).name;
 }
 
 }  // namespace ripeline::codegen

@@ -46,7 +46,7 @@ std::string rounds(const Outline& outline, const std::vector<int>& entries, bool
     const bool last = first + 1 == entries.size();
     text += fill("  $case$:  // $op$ first\n    $body$\n",
                  {{"case", last ? "default" : fmt::format("case {}", first)},
-                  {"op", Program::at(outline.program.ops, entries[first]).name},
+                  {"op", at(outline.program.ops, entries[first]).name},
                   {"body", lines(body)}});
   }
   return text + "}";
@@ -85,7 +85,7 @@ std::string hint_title(const Program& program) {
   const spec::Hint& hint = program.dispatch.hint;
   const auto list = [&](const std::vector<int>& ops) {
     std::vector<std::string> names;
-    for (const int op : ops) names.push_back(Program::at(program.ops, op).name);
+    for (const int op : ops) names.push_back(at(program.ops, op).name);
     return fmt::format("{}", fmt::join(names, ", "));
   };
   std::string rule;
@@ -100,16 +100,16 @@ std::string hint_title(const Program& program) {
       rule = "rounds " + list(hint.ops);
       break;
     case spec::Hint::Rule::order:
-      rule = "follows order " + Program::at(program.orders, hint.order).name;
+      rule = "follows order " + at(program.orders, hint.order).name;
       break;
   }
   if (!hint.fill.empty()) rule += "; fill " + list(hint.fill);
   const std::string title = hint.name.empty() ? "No hint: the ops as they are declared."
                                               : fmt::format("Hint {}: {}.", hint.name, rule);
   const int keeps = program.dispatch.keeps;
-  return keeps < 0 ? title
-                   : title + fmt::format(" Keeps room for order {}.",
-                                         Program::at(program.orders, keeps).name);
+  return keeps < 0
+             ? title
+             : title + fmt::format(" Keeps room for order {}.", at(program.orders, keeps).name);
 }
 
 std::vector<std::string> waiting(const Outline& outline) {
@@ -174,7 +174,7 @@ std::string hint_choice(const Outline& outline) {
       break;
     }
   }
-  if (hint.rule == spec::Hint::Rule::order && Program::at(program.orders, hint.order).file) {
+  if (hint.rule == spec::Hint::Rule::order && at(program.orders, hint.order).file) {
     const char* engine = outline.engines ? " || !engines_.takes(engine, task.lane)" : "";
     const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane, step_.held)";
     return fill(kFollowFile, {{"room", room}, {"engine", engine}}) + "\n" +

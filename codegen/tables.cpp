@@ -78,7 +78,7 @@ std::string op_tables(const Program& program) {
   std::vector<std::string> constants;
   std::vector<std::string> rows;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    const spec::Op& o = Program::at(program.ops, op);
+    const spec::Op& o = at(program.ops, op);
     constants.push_back(fmt::format("inline constexpr int k{} = {};", o.name, op));
     rows.push_back(fmt::format("{{{}, core::OpKind::{}}}", quoted(o.name), name_of(o.kind)));
   }
@@ -107,7 +107,7 @@ std::string lane_table(const Program& program) {
     std::string names = fmt::format("// Rank {}, from lane {}:", rank, first);
     std::vector<std::string> rows;
     for (int lane = first; lane < end; ++lane) {
-      const spec::Lane& l = Program::at(program.lanes, lane);
+      const spec::Lane& l = at(program.lanes, lane);
       names += " " + program.lane_name(lane);
       rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}{}}}",
                                  op_constant(program, l.op), l.stage, l.rank, l.chunk,
@@ -142,7 +142,7 @@ std::string edge_row(const Program& program, const spec::Edge& e) {
 std::string edge_table(const Program& program) {
   std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
   for (const spec::Edge& e : program.edges) {
-    ranks[static_cast<std::size_t>(Program::at(program.lanes, e.consumer).rank)].push_back(
+    ranks[static_cast<std::size_t>(at(program.lanes, e.consumer).rank)].push_back(
         edge_row(program, e));
   }
   const bool crosses = std::any_of(program.edges.begin(), program.edges.end(),
@@ -186,7 +186,7 @@ std::string pool_table(const Program& program, const Peaks* peaks) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < program.pools.size(); ++i) {
     const spec::Pool& p = program.pools[i];
-    const spec::Resource& resource = Program::at(program.resources, p.resource);
+    const spec::Resource& resource = at(program.resources, p.resource);
     const std::int64_t bound = peaks != nullptr ? peaks->at(i).value_or(-1) : -1;
     rows.push_back(fmt::format("{{{}, {}, {}, {}, {}, {}}}", quoted(resource.name),
                                quoted(resource.unit), p.rank, p.stage, bound,
@@ -275,7 +275,7 @@ std::string number_tables(const Outline& outline) {
   const Program& program = outline.program;
   std::string text;
   for (const Bounded& b : outline.bounded) {
-    const spec::Resource& resource = Program::at(program.resources, b.resource);
+    const spec::Resource& resource = at(program.resources, b.resource);
     text += fmt::format(
         "\n// The first pool of {}; the others follow, by {}.\n"
         "inline constexpr int kPool_{} = {};\n",
@@ -287,9 +287,9 @@ std::string number_tables(const Outline& outline) {
                            b.capacity);
   }
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    const std::string& name = Program::at(program.ops, op).name;
-    for (const Room& room : Program::at(outline.rooms, op)) {
-      const std::string& resource = Program::at(program.resources, room.resource).name;
+    const std::string& name = at(program.ops, op).name;
+    for (const Room& room : at(outline.rooms, op)) {
+      const std::string& resource = at(program.resources, room.resource).name;
       if (!same_at(outline, op, room.amount)) {
         text += "\n" + numbers(number_table(outline, "kAmount", op, room.resource),
                                fmt::format("What {} acquires of {}, by stage.", name, resource),
@@ -301,8 +301,8 @@ std::string number_tables(const Outline& outline) {
                                room.leaving);
       }
     }
-    for (const Giving& giving : Program::at(outline.givings, op)) {
-      const std::string& resource = Program::at(program.resources, giving.resource).name;
+    for (const Giving& giving : at(outline.givings, op)) {
+      const std::string& resource = at(program.resources, giving.resource).name;
       if (same_at(outline, op, giving.amount)) continue;
       text += "\n" + numbers(number_table(outline, "kRelease", op, giving.resource),
                              fmt::format("What {} releases of {}, by stage.", name, resource),

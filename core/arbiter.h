@@ -42,8 +42,8 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-// What comparing numbers gives: bool, and of formulas a formula (core/probe.h). Generated guards
-// are templates over their number.
+// What comparing numbers gives: bool, and of formulas a formula (validate/probe/probe.h). Generated
+// guards are templates over their number.
 template <class Number>
 using Truth = decltype(std::declval<Number>() <= std::declval<Number>());
 

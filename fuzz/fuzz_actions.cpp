@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "spec/actions.h"
+#include "pytorch/csv/actions.h"
 
 namespace {
 

@@ -140,7 +140,7 @@ class JointRun {
   }
   void arrive(const Rank& rank, core::Message m) {
     happen(rank.step, {.what = Event::Do::arrive,
-                       .lane = spec::Program::at(program_.edges, m.edge).consumer,
+                       .lane = at(program_.edges, m.edge).consumer,
                        .microbatch = m.microbatch,
                        .edge = m.edge});
   }
@@ -169,7 +169,7 @@ class JointRun {
   }
 
   Rank& rank_of(core::LaneId lane) {
-    return *ranks_[static_cast<std::size_t>(spec::Program::at(program_.lanes, lane).rank)];
+    return *ranks_[static_cast<std::size_t>(at(program_.lanes, lane).rank)];
   }
 
   void carry_out(Pending& chosen) {
@@ -185,7 +185,7 @@ class JointRun {
       return check(rank_of(command.task.lane).executor.finished(command.task, {}));
     }
     const core::Message m = command.message;
-    const spec::Edge& edge = spec::Program::at(program_.edges, m.edge);
+    const spec::Edge& edge = at(program_.edges, m.edge);
     core::Executor& consumer = rank_of(edge.consumer).executor;
     if (command.kind == Command::Kind::send) {
       check(consumer.arrived(pending.step, m, {}, command.ordinal));

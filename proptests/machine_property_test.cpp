@@ -38,7 +38,7 @@ int some_count(const Program& program) {
 bool orders_expand(const Program& program, int microbatches) {
   if (program.dispatch.binding() < 0) return true;
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const auto& order = Program::at(program.orders, program.dispatch.binding());
+    const auto& order = at(program.orders, program.dispatch.binding());
     if (!spec::expand(program, order, rank, microbatches).ok()) return false;
   }
   return true;
@@ -117,7 +117,7 @@ RC_GTEST_PROP(Interpreter, offers_and_chooses_what_the_machine_does_in_every_sta
     if (events.empty()) break;
     const Event event = pick(events);
     machine.step(state, event);
-    const int rank = Program::at(program.lanes, event.lane).rank;
+    const int rank = at(program.lanes, event.lane).rank;
     auto& arbiter = arbiters[static_cast<std::size_t>(rank)];
     switch (event.what) {
       case Event::Do::start:

@@ -100,7 +100,7 @@ RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
   std::map<std::pair<int, int>, std::vector<trace::TaskEvent>> running;
   std::map<std::pair<int, int>, Time> ended;
   for (const trace::TaskEvent& e : ran.record.tasks) {  // by start
-    const spec::Lane& lane = spec::Program::at(program.lanes, e.task.lane);
+    const spec::Lane& lane = at(program.lanes, e.task.lane);
     auto& beside = running[{lane.rank, static_cast<int>(lane.engine)}];
     std::erase_if(beside, [&](const trace::TaskEvent& other) { return other.end <= e.start; });
     RC_ASSERT(beside.empty() ||
@@ -108,7 +108,7 @@ RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
     beside.push_back(e);
     RC_ASSERT(ended.emplace(std::pair{e.task.lane, e.task.microbatch}, e.end).second);
     for (const int id : lane.edges) {
-      const spec::Edge& edge = spec::Program::at(program.edges, id);
+      const spec::Edge& edge = at(program.edges, id);
       const auto [first, last] = program.needed(edge, e.task.microbatch, microbatches);
       for (int m = first; m < last; ++m) {
         const auto producer = ended.find({edge.producer, m});

@@ -104,7 +104,7 @@ core::OwnedFacts facts_of(const spec::Program& program,
   std::vector<core::PoolFacts> pools;
   for (std::size_t i = 0; i < program.pools.size(); ++i) {
     const spec::Pool& p = program.pools[i];
-    const spec::Resource& resource = spec::Program::at(program.resources, p.resource);
+    const spec::Resource& resource = at(program.resources, p.resource);
     const std::int64_t bound = i < peaks.size() ? peaks[i].value_or(-1) : -1;
     pools.push_back(
         {resource.name, resource.unit, p.rank, p.stage, bound, p.capacity.value_or(-1)});
@@ -143,7 +143,7 @@ std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
 core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
   core::FollowedOrder order;
   order.reset(program.first_lane(rank), program.first_lane(rank + 1));
-  const spec::Order& of = spec::Program::at(program.orders, program.dispatch.hint.order);
+  const spec::Order& of = at(program.orders, program.dispatch.hint.order);
   const auto tasks = spec::expand(program, of, rank, microbatches);
   if (!tasks.ok()) return order;  // a hint may be bad: then nothing is next
   for (const spec::OrderTask& task : tasks.value()) order.add(task.lane);
@@ -172,7 +172,7 @@ core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatc
             program_.name + ": " + std::to_string(microbatches) + " microbatches are out of range"};
   }
   if (program_.dispatch.binding() >= 0) {
-    const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.binding());
+    const spec::Order& order = at(program_.orders, program_.dispatch.binding());
     for (int r = 0; r < program_.ranks; ++r) {
       const auto tasks = spec::expand(program_, order, r, microbatches);
       if (!tasks.ok()) {
@@ -212,7 +212,7 @@ void InterpretedArbiter::on_arrived(core::Message message, core::Time now) {
 
 void InterpretedArbiter::arrive(core::Message message) {
   machine_->step(state_, {.what = spec::Event::Do::arrive,
-                          .lane = spec::Program::at(program_.edges, message.edge).consumer,
+                          .lane = at(program_.edges, message.edge).consumer,
                           .microbatch = message.microbatch,
                           .edge = message.edge});
 }
@@ -232,7 +232,7 @@ void InterpretedArbiter::ready(core::Engine engine, core::TaskSet& out) const {
   const int microbatches = machine_ ? machine_->microbatches() : 0;
   out.reset(first, end - first, microbatches);
   for (int lane = first; lane < end; ++lane) {
-    if (spec::Program::at(program_.lanes, lane).engine != to_spec(engine)) continue;
+    if (at(program_.lanes, lane).engine != to_spec(engine)) continue;
     for (int m = 0; m < program_.tasks_of(lane, microbatches); ++m) {
       if (machine_->may_start(state_, lane, m)) out.add({lane, m});
     }

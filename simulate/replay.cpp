@@ -75,7 +75,7 @@ class Replaying {
 
  private:
   Rank& rank_of(int lane) {
-    return *ranks_[static_cast<std::size_t>(Program::at(program_.lanes, lane).rank)];
+    return *ranks_[static_cast<std::size_t>(at(program_.lanes, lane).rank)];
   }
 
   bool differ(std::string what) {
@@ -111,8 +111,8 @@ class Replaying {
 
   // It is announced or let go only now, so that it takes a slot when the run says.
   bool take_slot(Rank& rank, core::Message message) {
-    const spec::Edge& edge = Program::at(program_.edges, message.edge);
-    const bool own = edge.inbox >= 0 && Program::at(program_.inboxes, edge.inbox).channel.empty();
+    const spec::Edge& edge = at(program_.edges, message.edge);
+    const bool own = edge.inbox >= 0 && at(program_.inboxes, edge.inbox).channel.empty();
     if (own) return accepted(rank_of(edge.producer).executor.let_go(message)) && settle();
     const auto announced = std::find_if(announced_.begin(), announced_.end(),
                                         [&](const auto& c) { return c.message == message; });
@@ -168,7 +168,7 @@ class Replaying {
     }
     if (command.kind == core::Command::Kind::grant) {
       ++passed_;
-      core::Executor& to = rank_of(Program::at(program_.edges, message.edge).producer).executor;
+      core::Executor& to = rank_of(at(program_.edges, message.edge).producer).executor;
       return accepted(to.granted(0, message, {}));
     }
     return true;
@@ -204,7 +204,7 @@ class Replaying {
 
   void finish() {
     for (const core::Command& c : announced_) {
-      core::Executor& to = rank_of(Program::at(program_.edges, c.message.edge).consumer).executor;
+      core::Executor& to = rank_of(at(program_.edges, c.message.edge).consumer).executor;
       if (!accepted(to.announced(0, c.message, c.ordinal))) return;
     }
     for (const auto& rank : ranks_) rank->executor.hold_back(false);
@@ -216,7 +216,7 @@ class Replaying {
       out_.state += rank->executor.waiting(static_cast<int>(program_.lanes.size()));
     }
     for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
-      const int rank = Program::at(program_.pools, pool).rank;
+      const int rank = at(program_.pools, pool).rank;
       out_.state += fmt::format("{} held {}\n", program_.pool_name(pool),
                                 ranks_[static_cast<std::size_t>(rank)]->ledger.held(pool));
     }

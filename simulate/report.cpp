@@ -17,7 +17,7 @@ using spec::Program;
 
 constexpr int kMostRows = 40;  // of ranks in the text
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double in_units(const Reported& r, Time time) {
   return static_cast<double>(time.count()) / static_cast<double>(r.timing.unit().nanoseconds);
@@ -46,9 +46,9 @@ double utilisation(const RunReport& run) {
 
 // Pools of the resource on each rank: is any rank's more than one?
 bool is_split(const Program& program, int resource) {
-  std::vector<int> pools(at(program.ranks), 0);
+  std::vector<int> pools(index(program.ranks), 0);
   for (const spec::Pool& pool : program.pools) {
-    if (pool.resource == resource && ++pools[at(pool.rank)] > 1) return true;
+    if (pool.resource == resource && ++pools[index(pool.rank)] > 1) return true;
   }
   return false;
 }
@@ -62,9 +62,9 @@ struct Change {
 std::vector<std::int64_t> peaks_of_split(const Reported& r, int resource) {
   std::vector<Change> changes;
   for (const trace::TaskEvent& e : r.record.tasks) {
-    const spec::Lane& lane = Program::at(r.program.lanes, e.task.lane);
+    const spec::Lane& lane = at(r.program.lanes, e.task.lane);
     for (const spec::Use& use : spec::uses_of(lane)) {
-      if (Program::at(r.program.pools, use.pool).resource != resource) continue;
+      if (at(r.program.pools, use.pool).resource != resource) continue;
       if (use.acquires > 0) changes.push_back({e.start, use.acquires, lane.rank});
       if (use.releases > 0) changes.push_back({e.end, -use.releases, lane.rank});
     }
@@ -72,16 +72,16 @@ std::vector<std::int64_t> peaks_of_split(const Reported& r, int resource) {
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.at != b.at ? a.at < b.at : a.by < b.by;
   });
-  std::vector<std::int64_t> held(at(r.program.ranks), 0);
+  std::vector<std::int64_t> held(index(r.program.ranks), 0);
   std::vector<std::int64_t> peak = held;
   for (const Change& change : changes) {
-    held[at(change.rank)] += change.by;
-    peak[at(change.rank)] = std::max(peak[at(change.rank)], held[at(change.rank)]);
+    held[index(change.rank)] += change.by;
+    peak[index(change.rank)] = std::max(peak[index(change.rank)], held[index(change.rank)]);
   }
   return peak;
 }
 
-Time idle_of(const EngineReport& engine, int cause) { return engine.idle[at(cause)]; }
+Time idle_of(const EngineReport& engine, int cause) { return engine.idle[index(cause)]; }
 
 // The causes that any compute engine met.
 std::vector<int> met_causes(const RunReport& run) {
@@ -106,13 +106,13 @@ std::string rank_table(const Reported& r, const std::vector<std::vector<std::int
   }
   text += "\n";
   for (int rank = 0; rank < std::min(r.program.ranks, kMostRows); ++rank) {
-    const EngineReport& e = r.run.ranks[at(rank)][0];
+    const EngineReport& e = r.run.ranks[index(rank)][0];
     text += fmt::format("  {:>5} {:>7} {:>10.6g} {:>10.6g}", rank, e.tasks, in_units(r, e.busy),
                         in_units(r, e.last - e.first - e.busy));
     for (const int cause : causes) {
       text += fmt::format(" {:>12.6g}", in_units(r, idle_of(e, cause)));
     }
-    for (const auto& peak : peaks) text += fmt::format(" {:>12}", peak[at(rank)]);
+    for (const auto& peak : peaks) text += fmt::format(" {:>12}", peak[index(rank)]);
     text += "\n";
   }
   if (r.program.ranks > kMostRows) {
@@ -129,12 +129,12 @@ std::string copy_text(const Reported& r) {
     std::int64_t tasks = 0;
     Time busy{0};
     for (const auto& rank : r.run.ranks) {
-      tasks += rank[at(engine)].tasks;
-      busy += rank[at(engine)].busy;
+      tasks += rank[index(engine)].tasks;
+      busy += rank[index(engine)].busy;
     }
     if (tasks == 0) continue;
-    text += fmt::format("  {}: {} tasks, busy {:.6g} over all ranks\n", kNames[at(engine)], tasks,
-                        in_units(r, busy));
+    text += fmt::format("  {}: {} tasks, busy {:.6g} over all ranks\n", kNames[index(engine)],
+                        tasks, in_units(r, busy));
   }
   return text;
 }
@@ -148,10 +148,10 @@ std::vector<std::vector<std::int64_t>> peaks_by_rank(const Reported& r) {
       peaks.push_back(peaks_of_split(r, resource));
       continue;
     }
-    std::vector<std::int64_t> of(at(r.program.ranks), 0);
+    std::vector<std::int64_t> of(index(r.program.ranks), 0);
     for (std::size_t pool = 0; pool < r.program.pools.size(); ++pool) {
       const spec::Pool& p = r.program.pools[pool];
-      if (p.resource == resource) of[at(p.rank)] = r.run.peaks[pool];
+      if (p.resource == resource) of[index(p.rank)] = r.run.peaks[pool];
     }
     peaks.push_back(std::move(of));
   }
@@ -215,7 +215,7 @@ std::string report_json(const Reported& r, bool tasks) {
     j["tasks"] = json::array();
     for (const trace::TaskEvent& e : r.record.tasks) {
       j["tasks"].push_back({{"task", core::task_name(r.facts, e.task)},
-                            {"rank", r.facts.lanes[at(e.task.lane)].rank},
+                            {"rank", r.facts.lanes[index(e.task.lane)].rank},
                             {"start", number(r, e.start)},
                             {"end", number(r, e.end)}});
     }
@@ -226,9 +226,9 @@ std::string report_json(const Reported& r, bool tasks) {
 std::string tasks_csv(const Reported& r) {
   std::string text = "task,op,stage,microbatch,rank,engine,start,end\n";
   for (const trace::TaskEvent& e : r.record.tasks) {
-    const core::LaneFacts& lane = r.facts.lanes[at(e.task.lane)];
+    const core::LaneFacts& lane = r.facts.lanes[index(e.task.lane)];
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n",
-                   core::task_name(r.facts, e.task), r.facts.ops[at(lane.op)].name, lane.stage,
+                   core::task_name(r.facts, e.task), r.facts.ops[index(lane.op)].name, lane.stage,
                    r.facts.microbatch_of(e.task), lane.rank, static_cast<int>(lane.engine),
                    in_units(r, e.start), in_units(r, e.end));
   }

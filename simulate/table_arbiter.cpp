@@ -33,7 +33,7 @@ core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
   ledger_.begin_step();
   order_.reset(facts_, rows_.first_lane(), rows_.end_lane());
   if (program_.dispatch.binding() >= 0) {
-    const spec::Order& order = spec::Program::at(program_.orders, program_.dispatch.binding());
+    const spec::Order& order = at(program_.orders, program_.dispatch.binding());
     const auto tasks = spec::expand(program_, order, rank_, microbatches);
     if (!tasks.ok()) {
       return {core::StatusCode::invalid,

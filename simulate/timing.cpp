@@ -15,16 +15,16 @@ using core::Status;
 using core::StatusCode;
 using spec::Program;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double value_of(spec::Rational r) {
   return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
 }
 
 std::uint64_t task_key(const Program& program, int lane) {
-  const spec::Lane& l = Program::at(program.lanes, lane);
+  const spec::Lane& l = at(program.lanes, lane);
   return core::draw_bits(
-      0, {name_key(Program::at(program.ops, l.op).name), static_cast<std::uint64_t>(l.stage)});
+      0, {name_key(at(program.ops, l.op).name), static_cast<std::uint64_t>(l.stage)});
 }
 
 core::Time rounded(double nanoseconds) {
@@ -60,7 +60,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
             fmt::format("jitter 'slow={}:…': the ranks are 0 to {}", rank, program.ranks - 1)};
   }
   if (options.profile && !options.profile->inputs.empty() &&
-      options.profile->inputs.size() < at(microbatches)) {
+      options.profile->inputs.size() < index(microbatches)) {
     return {StatusCode::invalid, fmt::format("the profile has inputs of {} microbatches, not {}",
                                              options.profile->inputs.size(), microbatches)};
   }
@@ -75,7 +75,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   t.has_inputs_ = t.draws_ || (options.profile && !options.profile->inputs.empty());
   for (int m = 0; m < microbatches; ++m) {
     const bool measured = options.profile && !options.profile->inputs.empty();
-    t.inputs_.push_back((measured ? options.profile->inputs[at(m)] : 1) *
+    t.inputs_.push_back((measured ? options.profile->inputs[index(m)] : 1) *
                         input_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
     t.known_.push_back(
         estimate_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
@@ -100,7 +100,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
 Status Timing::check_lengths(const Program& program, int microbatches) const {
   constexpr double kMost = 4e18;
   const double each = kMost / static_cast<double>(unit_.nanoseconds) /
-                      static_cast<double>((lanes_.size() + edges_.size()) * at(microbatches));
+                      static_cast<double>((lanes_.size() + edges_.size()) * index(microbatches));
   const auto refuse = [&](const std::string& what, double units) -> Status {
     return {StatusCode::invalid,
             fmt::format("{} takes {:g} {}, and a run of so many tasks can count to {:g} for each",
@@ -112,7 +112,7 @@ Status Timing::check_lengths(const Program& program, int microbatches) const {
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     double most = input;
     for (const auto& [lanes, slowdown] : slowdowns_) {
-      if (at(lanes.first) == lane) most = std::max(most, input * slowdown);
+      if (index(lanes.first) == lane) most = std::max(most, input * slowdown);
     }
     const double mean = lanes_[lane].mean * lanes_[lane].slow * most;
     if (!fits(mean)) return refuse(program.lane_name(static_cast<int>(lane)), mean);
@@ -148,13 +148,13 @@ void Timing::set_slowdowns(const Program& program) {
 void Timing::set_order(const Program& program, int microbatches) {
   for (int m = 0; m < microbatches; ++m) order_.push_back(m);
   if (program.inputs == spec::InputOrder::natural) return;
-  std::vector<std::int64_t> costs(at(microbatches));
+  std::vector<std::int64_t> costs(index(microbatches));
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
-    if (Program::at(program.lanes, lane).once) continue;
+    if (at(program.lanes, lane).once) continue;
     for (int k = 0; k < program.tasks_of(lane, microbatches); ++k) {
       const int m = program.microbatch_of(lane, k);
-      const auto known = static_cast<double>(mean({lane, k}).count()) * known_[at(m)];
-      costs[at(m)] += std::llround(known);
+      const auto known = static_cast<double>(mean({lane, k}).count()) * known_[index(m)];
+      costs[index(m)] += std::llround(known);
     }
   }
   order_ = core::input_order(core::InputOrder::pyramid, costs);
@@ -167,7 +167,7 @@ void Timing::set_costs(int microbatches) {
     costs_.tasks.push_back(time(lane.mean * lane.slow));
     if (!has_inputs_ && lane.means.empty()) continue;
     costs_.varying.resize(lanes_.size());
-    std::vector<core::Time>& means = costs_.varying[at(id)];
+    std::vector<core::Time>& means = costs_.varying[index(id)];
     const int tasks = lane.once ? 1 : lane.share.below(microbatches);
     for (int m = 0; m < tasks; ++m) {
       const auto exact = static_cast<double>(mean({id, m}).count());
@@ -181,8 +181,8 @@ void Timing::set_costs(int microbatches) {
 }
 
 Status Timing::set_lane(const Program& program, int id, int microbatches) {
-  const spec::Lane& l = Program::at(program.lanes, id);
-  Lane& lane = lanes_[at(id)];
+  const spec::Lane& l = at(program.lanes, id);
+  Lane& lane = lanes_[index(id)];
   lane.what = task_key(program, id);
   lane.mean = value_of(l.cost);
   lane.once = l.once;
@@ -193,14 +193,14 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
   const int inputs = l.once ? 1 : microbatches;
   if (options_.profile) {
     int best = -1;
-    const std::string& op = Program::at(program.ops, l.op).name;
+    const std::string& op = at(program.ops, l.op).name;
     for (const Profile::Task& task : options_.profile->tasks) {
       if (task.op != op || task.stage.value_or(l.stage) != l.stage) continue;
       const int says = task.stage ? 1 : 0;
       if (task.microbatch) {
         if (*task.microbatch >= inputs) continue;
-        if (lane.means.empty()) lane.means.assign(at(inputs), -1);
-        lane.means[at(*task.microbatch)] = task.mean;
+        if (lane.means.empty()) lane.means.assign(index(inputs), -1);
+        lane.means[index(*task.microbatch)] = task.mean;
       } else if (says >= best) {
         best = says;
         lane.mean = task.mean;
@@ -216,17 +216,17 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
 }
 
 void Timing::set_edge(const Program& program, int id) {
-  const spec::Edge& e = Program::at(program.edges, id);
+  const spec::Edge& e = at(program.edges, id);
   if (!program.crosses_ranks(e)) return;
-  Edge& edge = edges_[at(id)];
+  Edge& edge = edges_[index(id)];
   edge.producer = e.producer;
   edge.what = core::draw_bits(task_key(program, e.producer), {task_key(program, e.consumer)});
   double rate = 0;
   double bytes = 0;
   if (options_.profile) {
     int best = -1;
-    const int from = Program::at(program.lanes, e.producer).rank;
-    const int to = Program::at(program.lanes, e.consumer).rank;
+    const int from = at(program.lanes, e.producer).rank;
+    const int to = at(program.lanes, e.consumer).rank;
     for (const Profile::Link& link : options_.profile->links) {
       if (link.from.value_or(from) != from || link.to.value_or(to) != to) continue;
       const int says = (link.from ? 1 : 0) + (link.to ? 1 : 0);
@@ -236,8 +236,7 @@ void Timing::set_edge(const Program& program, int id) {
       edge.cv = link.latency > 0 ? link.spread / link.latency : 0;
       rate = link.bytes_per_second;
     }
-    const std::string& op =
-        Program::at(program.ops, Program::at(program.lanes, e.producer).op).name;
+    const std::string& op = at(program.ops, at(program.lanes, e.producer).op).name;
     for (const Profile::Message& message : options_.profile->messages) {
       if (message.op == op) bytes = message.bytes;
     }
@@ -256,12 +255,12 @@ void Timing::set_edge(const Program& program, int id) {
 }
 
 std::size_t Timing::input_of(core::Task task) const {
-  const Lane& lane = lanes_[at(task.lane)];
-  return lane.once ? 0 : at(input(lane.share.microbatch(task.microbatch)));
+  const Lane& lane = lanes_[index(task.lane)];
+  return lane.once ? 0 : index(input(lane.share.microbatch(task.microbatch)));
 }
 
 core::Time Timing::mean(core::Task task) const {
-  const Lane& lane = lanes_[at(task.lane)];
+  const Lane& lane = lanes_[index(task.lane)];
   if (lane.means.empty() && !has_inputs_) return lane.fixed;
   const std::size_t input = input_of(task);
   const double mean = lane.means.empty() ? lane.mean : lane.means[input];
@@ -270,7 +269,7 @@ core::Time Timing::mean(core::Task task) const {
 
 core::Time Timing::varying_task(core::Task task) const {
   if (!draws_) return mean(task);
-  const Lane& lane = lanes_[at(task.lane)];
+  const Lane& lane = lanes_[index(task.lane)];
   const std::size_t input = input_of(task);
   const Drawn drawn{options_.seed, lane.what, input};
   double units = lane.means.empty() ? lane.mean : lane.means[input];
@@ -281,15 +280,15 @@ core::Time Timing::varying_task(core::Task task) const {
 }
 
 core::Time Timing::drawn_latency(core::Message message) const {
-  const Edge& edge = edges_[at(message.edge)];
+  const Edge& edge = edges_[index(message.edge)];
   const auto input = static_cast<std::uint64_t>(input_of({edge.producer, message.microbatch}));
   const Drawn drawn{options_.seed, edge.what, input};
   return time(edge.latency * spread_factor(edge.cv, drawn) + message_delay(options_.jitter, drawn));
 }
 
-core::Time Timing::control(core::EdgeId edge) const { return edges_[at(edge)].control; }
+core::Time Timing::control(core::EdgeId edge) const { return edges_[index(edge)].control; }
 
-core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[at(edge)]; }
+core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[index(edge)]; }
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";

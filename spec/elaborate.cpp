@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "spec/elaborate_internal.h"
+#include "spec/elaborate/work.h"
 #include "spec/parse.h"
 
 namespace ripeline::spec {
@@ -114,7 +114,7 @@ Values global_values(const Work& work) {
 }
 
 void set_stage(Values& values, const Work& work, int stage) {
-  const Stage& placed = Program::at(work.program.stages, stage);
+  const Stage& placed = at(work.program.stages, stage);
   values.set("s", stage);
   values.set("chunk", placed.chunk);
   set_rank(values, work, placed.rank);
@@ -122,7 +122,7 @@ void set_stage(Values& values, const Work& work, int stage) {
 
 void set_rank(Values& values, const Work& work, int rank) {
   values.set("r", rank);
-  values.set("chunks", static_cast<std::int64_t>(Program::at(work.rank_stages, rank).size()));
+  values.set("chunks", static_cast<std::int64_t>(at(work.rank_stages, rank).size()));
 }
 
 std::optional<Rational> value_of(Work& work, const Expr& expr, const Values& values,

@@ -28,7 +28,7 @@ std::vector<OrderTask> GroupMachine::ready(const Machine::State& state, int rank
                                            Engine engine) const {
   std::vector<OrderTask> found;
   for (int lane = program().first_lane(rank); lane < program().first_lane(rank + 1); ++lane) {
-    if (Program::at(program().lanes, lane).engine != engine) continue;
+    if (at(program().lanes, lane).engine != engine) continue;
     for (int m = 0; m < program().tasks_of(lane, machine_.microbatches()); ++m) {
       if (machine_.may_start(state, lane, m)) found.push_back({lane, m});
     }
@@ -60,12 +60,12 @@ OrderTask GroupMachine::chosen(const State& state, int member, int rank, Engine 
   if (program().tensor_parallel.agree == Agree::intersection) {
     allowed = [&](int lane, int m) { return all_members_have(state, {lane, m}, true); };
   }
-  const auto [lane, m] = machine_.choice(Program::at(state.members, member), rank, engine, allowed);
+  const auto [lane, m] = machine_.choice(at(state.members, member), rank, engine, allowed);
   return {lane, m};
 }
 
 bool GroupMachine::may_agree(const State& state, const OrderTask& task, Chooser chooser) const {
-  const Lane& lane = Program::at(program().lanes, task.lane);
+  const Lane& lane = at(program().lanes, task.lane);
   if (!governs(lane.rank, lane.engine) ||
       !round_is_open(state, engine_index(lane.rank, lane.engine))) {
     return false;
@@ -83,8 +83,8 @@ bool GroupMachine::may_agree(const State& state, const OrderTask& task, Chooser 
 }
 
 bool GroupMachine::member_may(const State& state, const Event& event, Chooser chooser) const {
-  const Machine::State& own = Program::at(state.members, event.member);
-  const Lane& lane = Program::at(program().lanes, event.lane);
+  const Machine::State& own = at(state.members, event.member);
+  const Lane& lane = at(program().lanes, event.lane);
   const std::size_t engine = engine_index(lane.rank, lane.engine);
   const OrderTask task{event.lane, event.microbatch};
   if (event.what == Event::Do::start && governed_[engine]) {
@@ -114,7 +114,7 @@ void GroupMachine::add_agreements(const State& state, Chooser chooser,
 std::vector<Event> GroupMachine::enabled(const State& state, Chooser chooser) const {
   std::vector<Event> events;
   for (int member = 0; member < members_; ++member) {
-    const Machine::State& own = Program::at(state.members, member);
+    const Machine::State& own = at(state.members, member);
     // On a governed engine the log decides, not the member's own choice.
     std::vector<Event> all = machine_.enabled(own, chooser);
     for (std::size_t engine = 0; engine < governed_.size(); ++engine) {
@@ -147,7 +147,7 @@ void GroupMachine::step(State& state, const Event& event) const {
     machine_.step(state.members[static_cast<std::size_t>(event.member)], event);
     return;
   }
-  const Lane& lane = Program::at(program().lanes, event.lane);
+  const Lane& lane = at(program().lanes, event.lane);
   state.agreed[engine_index(lane.rank, lane.engine)].push_back({event.lane, event.microbatch});
 }
 

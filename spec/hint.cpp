@@ -25,9 +25,9 @@ std::vector<int> HintPolicy::op_preference(const Program& program, const Hint& h
 std::vector<int> HintPolicy::tie_order(const Program& program, int rank, int op) {
   std::vector<int> lanes;  // by chunk, since a rank's lanes are numbered so
   for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
-    if (Program::at(program.lanes, lane).op == op) lanes.push_back(lane);
+    if (at(program.lanes, lane).op == op) lanes.push_back(lane);
   }
-  if (Program::at(program.ops, op).kind != OpKind::forward) {
+  if (at(program.ops, op).kind != OpKind::forward) {
     std::reverse(lanes.begin(), lanes.end());
   }
   return lanes;
@@ -52,7 +52,7 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
   }
   const int first = program.first_lane(rank);
   positions_.resize(static_cast<std::size_t>(program.first_lane(rank + 1) - first));
-  const Order& order = Program::at(program.orders, hint.order);
+  const Order& order = at(program.orders, hint.order);
   Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
   if (!tasks.ok()) return;  // a hint may be bad: then only the ties are left
   if (order.file) {
@@ -64,7 +64,7 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
     return;
   }
   for (int i = 0; i < static_cast<int>(tasks.value().size()); ++i) {
-    const int lane = Program::at(tasks.value(), i).lane;
+    const int lane = at(tasks.value(), i).lane;
     positions_[static_cast<std::size_t>(lane - first)].push_back(i);
   }
 }
@@ -128,7 +128,7 @@ void HintPolicy::started(State& state, int lane) const {
   if (hint.rule == Hint::Rule::order) {
     ++state.started[static_cast<std::size_t>(lane - program_->first_lane(rank_))];
   } else if (hint.rule == Hint::Rule::rounds) {
-    const int op = Program::at(program_->lanes, lane).op;
+    const int op = at(program_->lanes, lane).op;
     const auto entry = std::find(hint.ops.begin(), hint.ops.end(), op);
     if (entry == hint.ops.end()) {
       if (contains(hint.fill, op)) state.round = 0;

@@ -8,8 +8,8 @@ namespace ripeline::spec {
 namespace {
 
 bool has_room(const Program& program, const std::vector<std::int64_t>& held, const Acquire& a) {
-  const auto& capacity = Program::at(program.pools, a.pool).capacity;
-  return !capacity || Program::at(held, a.pool) + a.amount + a.leaving <= *capacity;
+  const auto& capacity = at(program.pools, a.pool).capacity;
+  return !capacity || at(held, a.pool) + a.amount + a.leaving <= *capacity;
 }
 
 }  // namespace
@@ -23,14 +23,14 @@ Machine::Machine(const Program& program, int microbatches)
     tasks_ += program.tasks_of(lane, microbatches);
   }
   if (program.dispatch.binding() < 0) return;
-  const Order& order = Program::at(program.orders, program.dispatch.binding());
+  const Order& order = at(program.orders, program.dispatch.binding());
   for (int rank = 0; rank < program.ranks; ++rank) {
     const Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
     assert(tasks.ok());
     const std::size_t first = orders_.size();
     orders_.resize(first + kEngines);
     for (const OrderTask& task : tasks.value()) {
-      const auto engine = static_cast<std::size_t>(Program::at(program.lanes, task.lane).engine);
+      const auto engine = static_cast<std::size_t>(at(program.lanes, task.lane).engine);
       orders_[first + engine].push_back(task);
     }
   }
@@ -54,7 +54,7 @@ Machine::State Machine::initial() const {
 }
 
 int Machine::first_missing(const State& state, int edge, int microbatch) const {
-  const Edge& e = Program::at(program_->edges, edge);
+  const Edge& e = at(program_->edges, edge);
   const bool message = program_->crosses_ranks(e);
   const auto [first, last] = program_->needed(e, microbatch, microbatches_);
   for (int m = first; m < last; ++m) {
@@ -82,7 +82,7 @@ bool Machine::fits(const State& state, const Acquire& a) const {
 }
 
 bool Machine::engine_takes(const State& state, int lane) const {
-  const Lane& l = Program::at(program_->lanes, lane);
+  const Lane& l = at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   if (state.handing[engine] > 0) return false;
   const Running& running = state.running[engine];
@@ -91,7 +91,7 @@ bool Machine::engine_takes(const State& state, int lane) const {
 }
 
 Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
-  const Lane& own = Program::at(program_->lanes, lane);
+  const Lane& own = at(program_->lanes, lane);
   std::vector<std::int64_t> held = state.held;
   const auto run = [&](const Lane& l) {
     for (const Acquire& a : l.acquires) held[static_cast<std::size_t>(a.pool)] += a.amount;
@@ -99,11 +99,11 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
   };
   run(own);
   for (const OrderTask& task : orders_[engine_index(own.rank, Engine::compute)]) {
-    const int started = Program::at(state.started, task.lane);
+    const int started = at(state.started, task.lane);
     if (task.microbatch < started) continue;
     if (task.lane == lane && task.microbatch == started) break;
     if (task.microbatch >= program_->tasks_of(task.lane, microbatches_)) continue;
-    const Lane& before = Program::at(program_->lanes, task.lane);
+    const Lane& before = at(program_->lanes, task.lane);
     for (const Acquire& a : before.acquires) {
       if (!has_room(*program_, held, a)) return {task.lane, a.pool};
     }
@@ -114,7 +114,7 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
 
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
   std::vector<Block> found;
-  const Lane& l = Program::at(program_->lanes, lane);
+  const Lane& l = at(program_->lanes, lane);
   if (state.tasks[index(lane, microbatch)] != TaskState::waiting) {
     return {{.why = Block::Why::started}};
   }
@@ -156,7 +156,7 @@ int Machine::lowest_startable(const State& state, int lane, const Allowed& allow
 std::pair<int, int> Machine::choice(const State& state, int rank, Engine engine,
                                     const Allowed& allowed) const {
   const auto may_start_lane = [&](int lane) {
-    return Program::at(program_->lanes, lane).engine == engine &&
+    return at(program_->lanes, lane).engine == engine &&
            lowest_startable(state, lane, allowed) >= 0;
   };
   int lane = -1;
@@ -164,30 +164,28 @@ std::pair<int, int> Machine::choice(const State& state, int rank, Engine engine,
     lane = next_in_order(state, rank, engine).first;
     if (lane >= 0 && !may_start_lane(lane)) lane = -1;
   } else {
-    const HintPolicy& hint = Program::at(hints_, rank);
+    const HintPolicy& hint = at(hints_, rank);
     const auto may_start_task = [&](const OrderTask& task) {
-      return Program::at(program_->lanes, task.lane).engine == engine &&
+      return at(program_->lanes, task.lane).engine == engine &&
              may_start(state, task.lane, task.microbatch) &&
              (!allowed || allowed(task.lane, task.microbatch));
     };
     const OrderTask bound = hint.bound(may_start_task);
     if (bound.lane >= 0) return {bound.lane, bound.microbatch};
-    lane = hint.choose(Program::at(state.hints, rank), may_start_lane);
+    lane = hint.choose(at(state.hints, rank), may_start_lane);
   }
   return lane < 0 ? std::pair{-1, -1} : std::pair{lane, lowest_startable(state, lane, allowed)};
 }
 
 int Machine::awaited(const State& state, int rank, Engine engine) const {
-  const auto on_engine = [&](int lane) {
-    return Program::at(program_->lanes, lane).engine == engine;
-  };
+  const auto on_engine = [&](int lane) { return at(program_->lanes, lane).engine == engine; };
   const auto has_room = [&](int lane) {
-    const auto& acquires = Program::at(program_->lanes, lane).acquires;
+    const auto& acquires = at(program_->lanes, lane).acquires;
     return on_engine(lane) && engine_takes(state, lane) &&
            std::all_of(acquires.begin(), acquires.end(),
                        [&](const Acquire& a) { return fits(state, a); });
   };
-  return Program::at(hints_, rank).next(Program::at(state.hints, rank), has_room, [&](int lane) {
+  return at(hints_, rank).next(at(state.hints, rank), has_room, [&](int lane) {
     return on_engine(lane) && lowest_startable(state, lane) >= 0;
   });
 }
@@ -207,7 +205,7 @@ std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {
   for (int edge = 0; edge < static_cast<int>(program_->edges.size()); ++edge) {
     for (int m = 0; m < microbatches_; ++m) {
       if (!may_arrive(state, edge, m)) continue;
-      const int consumer = Program::at(program_->edges, edge).consumer;
+      const int consumer = at(program_->edges, edge).consumer;
       events.push_back(
           {.what = Event::Do::arrive, .lane = consumer, .microbatch = m, .edge = edge});
     }
@@ -236,14 +234,14 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
   switch (event.what) {
     case Event::Do::start: {
       if (chooser == Chooser::any) return may_start(state, event.lane, event.microbatch);
-      const Lane& l = Program::at(program_->lanes, event.lane);
+      const Lane& l = at(program_->lanes, event.lane);
       return choice(state, l.rank, l.engine) == std::pair{event.lane, event.microbatch};
     }
     case Event::Do::end:
       return state.tasks[index(event.lane, event.microbatch)] == TaskState::running;
     case Event::Do::arrive:
       return event.edge >= 0 && event.edge < static_cast<int>(program_->edges.size()) &&
-             Program::at(program_->edges, event.edge).consumer == event.lane &&
+             at(program_->edges, event.edge).consumer == event.lane &&
              may_arrive(state, event.edge, event.microbatch);
     case Event::Do::agree:
       break;  // one member has nothing to agree on
@@ -258,9 +256,9 @@ bool Machine::may_arrive(const State& state, int edge, int microbatch) const {
 
 std::string Machine::why_not_arriving(const State& state, int edge, int microbatch) const {
   if (state.messages[index(edge, microbatch)] != MessageState::sent) return {};
-  const Edge& e = Program::at(program_->edges, edge);
+  const Edge& e = at(program_->edges, edge);
   if (e.rendezvous) {
-    const Lane& consumer = Program::at(program_->lanes, e.consumer);
+    const Lane& consumer = at(program_->lanes, e.consumer);
     const auto next = next_in_order(state, consumer.rank, consumer.engine);
     const int wanted = program_->needed_by(e, microbatch, microbatches_);
     // Of a lane whose tasks all need it, the first.
@@ -270,12 +268,12 @@ std::string Machine::why_not_arriving(const State& state, int edge, int microbat
     }
   }
   if (e.fifo) {
-    const int front = Program::at(state.queues, edge).front();
+    const int front = at(state.queues, edge).front();
     if (front != microbatch) return program_->task_name(e.producer, front) + ", sent before it";
   }
   if (e.inbox >= 0) {
-    const std::int64_t slots = Program::at(program_->inboxes, e.inbox).slots;
-    if (Program::at(state.taken, e.inbox) >= slots) {
+    const std::int64_t slots = at(program_->inboxes, e.inbox).slots;
+    if (at(state.taken, e.inbox) >= slots) {
       return "a slot: " + program_->inbox_name(e.inbox) + ", " + std::to_string(slots) + " of " +
              std::to_string(slots) + " taken";
     }
@@ -284,11 +282,11 @@ std::string Machine::why_not_arriving(const State& state, int edge, int microbat
 }
 
 void Machine::start(State& state, int lane, int microbatch) const {
-  const Lane& l = Program::at(program_->lanes, lane);
+  const Lane& l = at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   int& started = state.started[static_cast<std::size_t>(lane)];
   for (const int edge : l.edges) {
-    const Edge& e = Program::at(program_->edges, edge);
+    const Edge& e = at(program_->edges, edge);
     if (e.inbox < 0 || (e.of == Of::all && started > 0)) continue;
     const auto [first, last] = program_->needed(e, microbatch, microbatches_);
     state.taken[static_cast<std::size_t>(e.inbox)] -= last - first;
@@ -299,18 +297,18 @@ void Machine::start(State& state, int lane, int microbatch) const {
   for (const Acquire& a : l.acquires) state.held[static_cast<std::size_t>(a.pool)] += a.amount;
   ++started;
   ++state.position[engine];
-  Program::at(hints_, l.rank).started(state.hints[static_cast<std::size_t>(l.rank)], lane);
+  at(hints_, l.rank).started(state.hints[static_cast<std::size_t>(l.rank)], lane);
 }
 
 void Machine::end(State& state, int lane, int microbatch) const {
-  const Lane& l = Program::at(program_->lanes, lane);
+  const Lane& l = at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   state.tasks[index(lane, microbatch)] = TaskState::ended;
   Running& running = state.running[engine];
   running = {.lane = running.lane == lane ? running.other : running.lane};
   for (const Release& r : l.releases) state.held[static_cast<std::size_t>(r.pool)] -= r.amount;
   for (const int edge : l.feeds) {
-    const Edge& e = Program::at(program_->edges, edge);
+    const Edge& e = at(program_->edges, edge);
     if (!program_->crosses_ranks(e) || program_->needed_by(e, microbatch, microbatches_) < 0) {
       continue;
     }
@@ -322,12 +320,12 @@ void Machine::end(State& state, int lane, int microbatch) const {
 }
 
 void Machine::arrive(State& state, int edge, int microbatch) const {
-  const Edge& e = Program::at(program_->edges, edge);
+  const Edge& e = at(program_->edges, edge);
   MessageState& message = state.messages[index(edge, microbatch)];
   if (e.fifo) std::erase(state.queues[static_cast<std::size_t>(edge)], microbatch);
   if (e.inbox >= 0) ++state.taken[static_cast<std::size_t>(e.inbox)];
   if (e.rendezvous && message == MessageState::sent) {
-    const Lane& producer = Program::at(program_->lanes, e.producer);
+    const Lane& producer = at(program_->lanes, e.producer);
     --state.handing[engine_index(producer.rank, producer.engine)];
   }
   message = MessageState::arrived;
@@ -363,7 +361,7 @@ std::string Machine::describe(const Event& event) const {
     case Event::Do::end:
       return "end " + task;
     case Event::Do::arrive: {
-      const Edge& e = Program::at(program_->edges, event.edge);
+      const Edge& e = at(program_->edges, event.edge);
       return "arrive " + program_->task_name(e.producer, event.microbatch) + " at " +
              program_->task_name(event.lane,
                                  program_->needed_by(e, event.microbatch, microbatches_));
@@ -376,12 +374,12 @@ std::string Machine::describe(const Event& event) const {
 
 std::string Machine::describe(const State& state, int lane, int microbatch,
                               const Block& block) const {
-  const Lane& l = Program::at(program_->lanes, lane);
+  const Lane& l = at(program_->lanes, lane);
   switch (block.why) {
     case Block::Why::started:
       return "it has started already";
     case Block::Why::need: {
-      const Edge& e = Program::at(program_->edges, block.edge);
+      const Edge& e = at(program_->edges, block.edge);
       const int missing = first_missing(state, block.edge, microbatch);
       const std::string task = program_->task_name(e.producer, missing);
       if (!program_->crosses_ranks(e)) return task;
@@ -397,13 +395,13 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
              (other < 0 ? "" : " and " + program_->lane_name(other));
     }
     case Block::Why::room: {
-      const Pool& pool = Program::at(program_->pools, block.pool);
+      const Pool& pool = at(program_->pools, block.pool);
       return "room in " + program_->pool_name(block.pool) + ": " +
-             std::to_string(Program::at(state.held, block.pool)) + " of " +
-             std::to_string(*pool.capacity) + " held";
+             std::to_string(at(state.held, block.pool)) + " of " + std::to_string(*pool.capacity) +
+             " held";
     }
     case Block::Why::kept: {
-      const std::string& order = Program::at(program_->orders, program_->dispatch.keeps).name;
+      const std::string& order = at(program_->orders, program_->dispatch.keeps).name;
       return "room that is kept in " + program_->pool_name(block.pool) + " for " +
              program_->lane_name(block.lane) + ", which order " + order + " puts first";
     }

@@ -1,11 +1,11 @@
 // An order's text to the lanes that a rank runs. elaborate() uses the runs, which stay small for
 // any number of microbatches.
-#include "spec/order_runs.h"
-
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
+
+#include "spec/order_runs.h"
 
 namespace ripeline::spec {
 namespace {
@@ -156,7 +156,7 @@ class Expansion {
 
   // Goes on until the stream has an item whose lane has a microbatch left.
   Diagnostics advance(int stream) {
-    const OrderStream& text = Program::at(order_.streams, stream);
+    const OrderStream& text = at(order_.streams, stream);
     StreamPlace& place = place_of(stream);
     while (place.left == 0 || listed(place.lane()) >= tasks_of(place.lane())) {
       if (place.left > 0 && place.lanes.size() > 1) {
@@ -283,11 +283,10 @@ class Expansion {
     const int stage = stages_[static_cast<std::size_t>(chunk)];
     const int lane = program_.lane_of(step.op, stage);
     if (lane < 0) {
-      return Diagnostic{"order-no-such-lane",
-                        fmt::format("stage {} has no {} ({})", stage,
-                                    Program::at(program_.ops, step.op).name, where()),
-                        "its `when`, or `on m where`, is false there; give it a count of 0",
-                        step.span};
+      return Diagnostic{
+          "order-no-such-lane",
+          fmt::format("stage {} has no {} ({})", stage, at(program_.ops, step.op).name, where()),
+          "its `when`, or `on m where`, is false there; give it a count of 0", step.span};
     }
     return lane;
   }

@@ -14,9 +14,10 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/spirit/home/x3.hpp>
 #include <functional>
 #include <utility>
+
+#include <boost/spirit/home/x3.hpp>
 
 #include "spec/infix.h"
 #include "spec/mistake.h"

@@ -300,13 +300,13 @@ std::vector<int> ancestors(const Program& program, int lane) {
   while (!open.empty()) {
     const int consumer = open.back();
     open.pop_back();
-    for (const int edge : Program::at(program.lanes, consumer).edges) {
-      const Edge& e = Program::at(program.edges, edge);
+    for (const int edge : at(program.lanes, consumer).edges) {
+      const Edge& e = at(program.edges, edge);
       const int producer = e.producer;
       if (e.of == Of::before || seen[static_cast<std::size_t>(producer)]) continue;
       // Between shares a task may need nothing, and numbers differ.
-      const Share& share = Program::at(program.lanes, consumer).share;
-      if (Program::at(program.lanes, producer).share != share) continue;
+      const Share& share = at(program.lanes, consumer).share;
+      if (at(program.lanes, producer).share != share) continue;
       seen[static_cast<std::size_t>(producer)] = true;
       found.push_back(producer);
       open.push_back(producer);
@@ -314,6 +314,15 @@ std::vector<int> ancestors(const Program& program, int lane) {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+bool has_other_engines(const Program& program) {
+  return std::any_of(program.lanes.begin(), program.lanes.end(),
+                     [](const Lane& lane) { return lane.engine != Engine::compute; });
+}
+
+bool runs_side_by_side(const Program& program) {
+  return has_other_engines(program) || !program.pairs.empty();
 }
 
 std::vector<Unsupported> features_of(const Program& program) {
@@ -327,7 +336,7 @@ std::vector<Unsupported> features_of(const Program& program) {
   add(program.dispatch.keeps >= 0, "keeping", program.dispatch.span);
   for (const Pair& pair : program.pairs) add(true, "pair", pair.span);
   for (const Lane& lane : program.lanes) {
-    const Op& op = Program::at(program.ops, lane.op);
+    const Op& op = at(program.ops, lane.op);
     add(lane.once, "once", op.span);
     add(!lane.share.is_all(), "on m where", op.span);
     add(lane.engine == Engine::copy_out, "engine copy_out", op.span);
@@ -339,7 +348,7 @@ std::vector<Unsupported> features_of(const Program& program) {
     add(edge.rendezvous, "link rendezvous", edge.span);
     add(edge.fifo, "link fifo", edge.span);
     if (edge.inbox < 0 || edge.fifo) continue;
-    const bool channel = !Program::at(program.inboxes, edge.inbox).channel.empty();
+    const bool channel = !at(program.inboxes, edge.inbox).channel.empty();
     add(true, channel ? "channel" : "link slots", edge.span);
   }
   return found;

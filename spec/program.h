@@ -58,6 +58,7 @@
 #include <vector>
 
 #include "spec/expr.h"
+#include "spec/indexing.h"
 #include "spec/share.h"
 
 namespace ripeline::spec {
@@ -359,12 +360,6 @@ struct Program {
   [[nodiscard]] std::string task_name(int lane, int microbatch) const;  // 2F0
   [[nodiscard]] std::string pool_name(int pool) const;                  // activation of stage 2
   [[nodiscard]] std::string inbox_name(int inbox) const;  // inbox of stage 2, slots of 1F to 2F
-
-  // Indexing with the ints that everything here uses.
-  template <class T>
-  [[nodiscard]] static const T& at(const std::vector<T>& v, int i) {
-    return v[static_cast<std::size_t>(i)];
-  }
 };
 
 // What a lane's tasks take and give of one pool.
@@ -380,6 +375,11 @@ struct Use {
 // The lanes of the same share whose task of the same number must end before a task of `lane` can
 // start, by way of such lanes; without `lane`. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
+
+// Without, what a rank starts is one sequence, and a place without room is passed by nobody.
+[[nodiscard]] bool has_other_engines(const Program& program);
+// Some rank may run two tasks at once: on several engines, or a pair.
+[[nodiscard]] bool runs_side_by_side(const Program& program);
 
 // What the program uses beyond tasks of one microbatch on one engine, with a slot for each message:
 // readers that lack some of it say so. Without program.unsupported. Each once, as first used.

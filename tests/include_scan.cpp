@@ -12,7 +12,8 @@ using Names = std::vector<std::string_view>;
 // A row: what the files under `path` may include. Of several rows that fit, the longest path
 // decides, alone.
 struct Row {
-  std::string_view path;  // a folder with its slash, or a file without the dot and suffix
+  // A folder with its slash, a file without the dot and suffix, or a whole file.
+  std::string_view path;
   Names project;  // prefixes of the tree's own headers; "" is a header without a folder: generated,
                   // or beside the file
   Names libraries;
@@ -23,9 +24,13 @@ struct Row {
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
-const Names kAllFolders = {
-    "core/",    "spec/",    "verify/", "codegen/", "simulate/",  "view/",  "trace/",    "optimise/",
-    "runtime/", "emulate/", "cli/",    "tests/",   "proptests/", "bench/", "examples/", ""};
+const Names kAllFolders = {"core/",    "spec/",      "verify/",   "certificates/", "wire/",
+                           "pytorch/", "codegen/",   "simulate/", "validate/",     "view/",
+                           "trace/",   "optimise/",  "runtime/",  "emulate/",      "cli/",
+                           "tests/",   "proptests/", "bench/",    "examples/",     ""};
+// What callers of the judge see.
+const Names kRootOfVerify = {"verify/verify.h",      "verify/verdict.h", "verify/proved_program.h",
+                             "verify/every_depth.h", "verify/report.h",  "spec/"};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
 const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
 
@@ -35,24 +40,48 @@ const std::vector<Row>& rows() {
       {"trace/", {"trace/", "core/"}, {"std"}},
       {"trace/about", {"trace/", "core/"}, {"std", "json"}},
       {"trace/read", {"trace/", "core/"}, {"std", "json"}},
-      {"spec/", {"spec/"}, {"std", "fmt"}},
+      {"pytorch/csv/", {"pytorch/csv/"}, {"std", "fmt"}},
+      {"spec/", {"spec/", "pytorch/csv/"}, {"std", "fmt"}},
       {"spec/parse", {"spec/"}, {"std", "fmt", "boost"}},
       {"spec/library", {"spec/", "library_texts.inc"}, {"std"}},
-      {"verify/", {"verify/", "spec/"}, {"std", "fmt"}},
-      {"verify/solver", {"verify/", "spec/"}, {"std", "fmt", "z3"}},
-      {"verify/report", {"verify/", "spec/"}, {"std", "fmt", "json"}},
-      {"verify/check/report", {"verify/", "spec/"}, {"std", "fmt", "json"}},
-      {"verify/wire/report", {"verify/", "spec/"}, {"std", "fmt", "json"}},
-      {"verify/evidence/certificate", {"verify/", "spec/"}, {"std", "fmt", "json"}},
-      {"verify/evidence/recheck", {"verify/", "spec/"}, {"std", "fmt", "json"}},
-      {"verify/evidence/recheck_graph", {"verify/evidence/recheck_graph.h"}, {"std"}},
-      {"verify/evidence/recheck_replay",
-       {"verify/evidence/recheck_replay.h", "verify/evidence/evidence.h", "verify/judges.h",
+      // What callers of the judge see looks into none of its rooms.
+      {"verify/", kRootOfVerify, {"std"}},
+      {"verify/report", kRootOfVerify, {"std", "fmt", "json"}},
+      {"verify/verdict.cpp", {"verify/verdict.h", "verify/solver/solver.h"}, {"std"}},
+      {"verify/verify.cpp", {"verify/", "spec/"}, {"std"}},
+      {"verify/every_depth.cpp", {"verify/every_depth.h", "verify/depth/depth.h"}, {"std"}},
+      {"verify/solver/", {"verify/solver/", "spec/"}, {"std", "fmt"}},
+      {"verify/solver/solver", {"verify/solver/"}, {"std", "z3"}},
+      {"verify/judge/", {"verify/", "spec/"}, {"std", "fmt"}},
+      {"verify/states/", {"verify/states/", "verify/verdict.h", "spec/"}, {"std", "fmt"}},
+      {"verify/ready/", {"verify/", "spec/"}, {"std", "fmt"}},
+      {"verify/order/", {"verify/", "spec/"}, {"std", "fmt"}},
+      {"verify/group/", {"verify/", "spec/"}, {"std", "fmt"}},
+      {"verify/depth/", {"verify/", "spec/"}, {"std", "fmt"}},
+      {"certificates/", {"certificates/", "verify/", "spec/"}, {"std", "fmt"}},
+      {"certificates/certificate", {"certificates/", "verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"certificates/recheck", {"certificates/", "verify/", "spec/"}, {"std", "fmt", "json"}},
+      // What re-checks shares nothing with what it checks.
+      {"certificates/recheck_graph", {"certificates/recheck_graph.h"}, {"std"}},
+      {"certificates/recheck_replay",
+       {"certificates/recheck_replay.h", "certificates/evidence.h", "verify/judge/bounds.h",
         "spec/"},
        {"std", "fmt"}},
-      {"verify/evidence/sha256", {"verify/"}, {"std", "openssl"}},
+      {"certificates/sha256", {"certificates/sha256.h"}, {"std", "openssl"}},
+      {"wire/", {"wire/", "verify/", "spec/"}, {"std", "fmt"}},
+      {"wire/report", {"wire/", "verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"pytorch/", {"pytorch/", "wire/", "verify/", "spec/"}, {"std", "fmt"}},
+      {"pytorch/check_report", {"pytorch/", "wire/", "verify/", "spec/"}, {"std", "fmt", "json"}},
       {"codegen/", {"codegen/", "spec/", "verify/proved_program.h"}, {"std", "fmt"}},
       {"simulate/", {"simulate/", "spec/", "verify/", "core/", "trace/"}, {"std", "fmt", "json"}},
+      {"validate/probe/", {"validate/probe/", "core/"}, {"std"}},
+      {"validate/", {"validate/", "simulate/", "verify/", "spec/", "core/"}, {"std", "fmt"}},
+      {"optimise/",
+       {"optimise/", "simulate/", "pytorch/", "verify/", "spec/", "core/"},
+       {"std", "fmt"}},
+      {"optimise/least_capacity_report",
+       {"optimise/least_capacity_report.h", "optimise/least_capacity.h"},
+       {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt", "json"}},
       {"runtime/", {"runtime/", "core/", "trace/"}, {"std", "posix"}, kTorchSide},
@@ -62,8 +91,8 @@ const std::vector<Row>& rows() {
       {"runtime/torch/", {"runtime/", "core/", "trace/"}, {"std", "posix", "torch"}},
       {"emulate/", {"emulate/", "simulate/", "runtime/", "core/", "trace/"}, {"std"}, kTorchSide},
       {"cli/",
-       {"cli/", "core/", "spec/", "verify/", "codegen/", "simulate/", "view/", "runtime/",
-        "emulate/", "trace/"},
+       {"cli/", "core/", "spec/", "verify/", "certificates/", "wire/", "pytorch/", "codegen/",
+        "simulate/", "validate/", "optimise/", "view/", "runtime/", "emulate/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
       {"cli/launch_main",
@@ -76,7 +105,7 @@ const std::vector<Row>& rows() {
       {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
-      {"fuzz/", {"spec/"}, {"std"}},
+      {"fuzz/", {"spec/", "pytorch/csv/"}, {"std"}},
       {"bench/", kAllFolders, {"std", "posix", "fmt", "json", "benchmark", "cli11"}},
       {"examples/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch", "cli11"}},
       {"docs/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
@@ -129,7 +158,8 @@ bool contains(const Names& names, std::string_view name) {
 // `spec/parse_test.cpp`.
 bool fits(const Row& row, std::string_view file) {
   if (!file.starts_with(row.path)) return false;
-  return row.path.ends_with('/') || file.substr(row.path.size()).starts_with('.');
+  return row.path.ends_with('/') || file == row.path ||
+         file.substr(row.path.size()).starts_with('.');
 }
 
 const Row* row_of(std::string_view file) {

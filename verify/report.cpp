@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "verify/internal.h"
+#include "spec/indexing.h"
+#include "verify/states/run.h"
+#include "verify/verdict.h"
 
 namespace ripeline::verify {
 

@@ -10,9 +10,9 @@
 #include "proptests/generated/batch.h"
 #include "simulate/interpreter.h"
 #include "simulate/replay.h"
-#include "simulate/validate.h"
 #include "spec/elaborate.h"
 #include "tests/support/arbiter_walk.h"
+#include "validate/validator.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 

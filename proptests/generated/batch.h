@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/probe.h"
+#include "validate/probe/probe.h"
 
 namespace ripeline::proptests {
 

@@ -10,13 +10,13 @@
 
 #include "beside.h"
 #include "codegen/generate.h"
-#include "core/probe.h"
 #include "engines.h"
 #include "followed.h"
 #include "meet.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/support/arbiter_walk.h"
+#include "validate/probe/probe.h"
 
 namespace ripeline::codegen {
 namespace {

@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "codegen/generate.h"
-#include "core/probe.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
@@ -27,6 +26,7 @@
 #include "tests/codegen/goldens/uneven.h"
 #include "tests/codegen/goldens/zbv.h"
 #include "tests/support/arbiter_walk.h"
+#include "validate/probe/probe.h"
 #include "verify/verify.h"
 
 namespace ripeline::codegen {

@@ -26,7 +26,7 @@ Event event_of(const Program& program, const World& world, const Move& move) {
     const oracle::Message& message = world.messages()[item];
     const oracle::Task& producer = world.tasks()[static_cast<std::size_t>(message.producer)];
     return {.what = Event::Do::arrive,
-            .lane = Program::at(program.edges, message.edge).consumer,
+            .lane = at(program.edges, message.edge).consumer,
             .microbatch = producer.microbatch,
             .edge = message.edge};
   }

@@ -129,14 +129,13 @@ class Names final : public Work {
   [[nodiscard]] std::vector<std::string> needed(const TaskInfo& task) const {
     std::vector<std::string> names;
     for (const spec::Edge& e : program_.edges) {
-      const spec::Lane& consumer = spec::Program::at(program_.lanes, e.consumer);
-      const spec::Lane& producer = spec::Program::at(program_.lanes, e.producer);
-      const std::string& op = spec::Program::at(program_.ops, consumer.op).name;
+      const spec::Lane& consumer = at(program_.lanes, e.consumer);
+      const spec::Lane& producer = at(program_.lanes, e.producer);
+      const std::string& op = at(program_.ops, consumer.op).name;
       if (consumer.stage != task.stage || op != task.op || producer.stage == task.stage) continue;
       for (int m = 0; m < task.microbatches; ++m) {
         if (!producer.share.has(m) || !is_needed(e, task, m)) continue;
-        names.push_back(name_of(task.step, spec::Program::at(program_.ops, producer.op).name,
-                                producer.stage, m));
+        names.push_back(name_of(task.step, at(program_.ops, producer.op).name, producer.stage, m));
       }
     }
     return names;

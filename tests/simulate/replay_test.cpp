@@ -82,8 +82,8 @@ TEST_P(Replays, to_the_same_stuck_state_everywhere) {
   EXPECT_EQ(fast.state, slow.state);
   EXPECT_NE(fast.state.find(GetParam().waits), std::string::npos) << fast.state;
   for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
-    const std::string held = program_.pool_name(pool) + " held " +
-                             std::to_string(spec::Program::at(state.held, pool)) + "\n";
+    const std::string held =
+        program_.pool_name(pool) + " held " + std::to_string(at(state.held, pool)) + "\n";
     EXPECT_NE(fast.state.find(held), std::string::npos) << held << fast.state;
   }
 }
@@ -144,8 +144,8 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
     EXPECT_TRUE(fast.stuck) << fast.state;
     EXPECT_EQ(fast.state, slow.state);
     for (int pool = 0; pool < static_cast<int>(program.pools.size()); ++pool) {
-      const std::string held = program.pool_name(pool) + " held " +
-                               std::to_string(spec::Program::at(state.held, pool)) + "\n";
+      const std::string held =
+          program.pool_name(pool) + " held " + std::to_string(at(state.held, pool)) + "\n";
       EXPECT_NE(fast.state.find(held), std::string::npos) << held << fast.state;
     }
   }

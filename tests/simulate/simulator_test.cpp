@@ -166,7 +166,7 @@ std::map<std::string, Time> durations(const std::string& what, const TimingOptio
     for (int m = 0; m < 6; ++m) found[program.task_name(lane, m)] = timing.task({lane, m});
   }
   for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
-    const spec::Edge& e = spec::Program::at(program.edges, edge);
+    const spec::Edge& e = at(program.edges, edge);
     if (!program.crosses_ranks(e)) continue;
     for (int m = 0; m < 6; ++m) {
       found[program.task_name(e.producer, m) + " to " + program.lane_name(e.consumer)] =
@@ -423,9 +423,9 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
   EXPECT_EQ(timing.task({2, 2}), Time{9'000});
   EXPECT_EQ(timing.task({1, 0}), Time{2'000});  // 0B0, of the program
   for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
-    const spec::Edge& e = spec::Program::at(program.edges, edge);
+    const spec::Edge& e = at(program.edges, edge);
     if (!program.crosses_ranks(e)) continue;
-    const bool measured = spec::Program::at(program.lanes, e.producer).rank == 0;
+    const bool measured = at(program.lanes, e.producer).rank == 0;
     EXPECT_EQ(timing.latency({edge, 0}), Time{measured ? 3'000 : 2'000});
     EXPECT_EQ(timing.control(edge), Time{500});
   }

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/probe.h"
-#include "simulate/walk.h"
 #include "tests/simulate/runs.h"
 #include "tests/support/arbiter_walk.h"
 #include "tests/support/random_program.h"
+#include "validate/probe/probe.h"
+#include "validate/walk.h"
 
 namespace ripeline::simulate {
 namespace {

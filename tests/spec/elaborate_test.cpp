@@ -72,10 +72,10 @@ std::vector<std::string> error_ids(const std::string& text, const ElaborateOptio
 std::string lanes_of(const Program& program) {
   std::string text;
   for (int i = 0; i < static_cast<int>(program.lanes.size()); ++i) {
-    const Lane& lane = Program::at(program.lanes, i);
+    const Lane& lane = at(program.lanes, i);
     text += fmt::format("{} {}.{}", program.lane_name(i), lane.rank, lane.chunk);
     for (const int edge : lane.edges) {
-      const Edge& e = Program::at(program.edges, edge);
+      const Edge& e = at(program.edges, edge);
       text += fmt::format(" {}{}", program.lane_name(e.producer),
                           program.crosses_ranks(e) ? " by message" : "");
     }
@@ -91,7 +91,7 @@ std::string lanes_of(const Program& program) {
 std::vector<std::string> pools_of(const Program& program) {
   std::vector<std::string> pools;
   for (int i = 0; i < static_cast<int>(program.pools.size()); ++i) {
-    const auto capacity = Program::at(program.pools, i).capacity;
+    const auto capacity = at(program.pools, i).capacity;
     pools.push_back(program.pool_name(i) + (capacity ? fmt::format(": {}", *capacity) : ""));
   }
   return pools;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/evidence/recheck.h"
+#include "certificates/recheck.h"
 
 namespace ripeline::testing_support {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/probe.h"
+#include "validate/probe/probe.h"
 
 namespace ripeline::testing_support {
 

@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "spec/indexing.h"
 #include "tests/compare/comparison.h"
-#include "verify/internal.h"
+#include "verify/judge/fault.h"
+#include "verify/judge/judge_with.h"
+#include "verify/verify.h"
 
 namespace ripeline {
 namespace {
@@ -31,7 +34,7 @@ std::uint64_t first_wrong(Fault fault, std::uint64_t most) {
   options.programs.keeping = fault == Fault::kept_order_trusted;
   options.faulty_judge_for_testing = [fault](const spec::Program& program,
                                              const verify::VerifyOptions& limits) {
-    return verify::judge(program, limits, fault);
+    return verify::judge_with(program, limits, fault);
   };
   for (std::uint64_t seed = 1; seed <= most; ++seed) {
     if (!compare::compare(seed, options).wrong.empty()) return seed;

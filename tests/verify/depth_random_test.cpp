@@ -10,7 +10,7 @@
 #include "spec/parse.h"
 #include "tests/support/random_depth.h"
 #include "tests/support/verdicts.h"
-#include "verify/depth/judge.h"
+#include "verify/depth/depth_judges.h"
 
 namespace ripeline::verify {
 namespace {
@@ -44,11 +44,11 @@ void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counte
     depth::OrderDepth judge(shape, kSteps, Fault::none);
     once = judge.once();
     deadlock = judge.deadlock();
-    memory = judge.memory();
+    memory = judge.memory().finding;
   } else {
     depth::ReadyDepth judge(shape, kSteps, Fault::none);
     deadlock = judge.deadlock();
-    memory = judge.memory();
+    memory = judge.memory().finding;
   }
   ++counted.programs;
   bool safe = true;

@@ -10,7 +10,7 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "spec/parse.h"
-#include "verify/depth/judge.h"
+#include "verify/depth/depth_judges.h"
 
 namespace ripeline::verify {
 namespace {
@@ -41,7 +41,8 @@ std::string verdict_text(const spec::Result<DepthVerdict>& found) {
 
 std::string verdict_text(const std::string& text, Fault fault = Fault::none) {
   const spec::Source source{"test.ripe", text};
-  return verdict_text(judge_every_depth(parsed(text), source, {}, {}, fault));
+  return verdict_text(
+      judge_every_depth(parsed(text), source, {}, VerifyOptions{}.solver_steps, fault));
 }
 
 struct Parts {
@@ -235,10 +236,10 @@ std::string asked(const std::string& text, Fault fault) {
   constexpr std::uint64_t kSteps = 3'000'000;
   if (shape.in_order) {
     depth::OrderDepth judge(shape, kSteps, fault);
-    return said(judge.once()) + said(judge.deadlock()) + said(judge.memory());
+    return said(judge.once()) + said(judge.deadlock()) + said(judge.memory().finding);
   }
   depth::ReadyDepth judge(shape, kSteps, fault);
-  return said(judge.deadlock()) + said(judge.memory());
+  return said(judge.deadlock()) + said(judge.memory().finding);
 }
 
 TEST(EveryDepth, each_mistake_in_the_questions_is_noticed) {

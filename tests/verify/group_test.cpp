@@ -16,7 +16,7 @@
 #include "tests/support/random_program.h"
 #include "tests/support/verdicts.h"
 #include "verify/group/every_size.h"
-#include "verify/group/search.h"
+#include "verify/group/parting.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 
@@ -168,7 +168,7 @@ bool parted(const GroupMachine& group, const GroupMachine::State& state) {
     for (const Engine engine : {Engine::compute, Engine::copy_out, Engine::copy_in}) {
       std::vector<std::vector<spec::OrderTask>> started(state.members.size());
       for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
-        const spec::Lane& l = Program::at(program.lanes, lane);
+        const spec::Lane& l = at(program.lanes, lane);
         if (l.engine != engine || l.collectives == 0) continue;
         for (int m = 0; m < program.tasks_of(lane, group.member().microbatches()); ++m) {
           for (std::size_t i = 0; i < started.size(); ++i) {

@@ -4,8 +4,11 @@
 #include <string>
 
 #include "spec/elaborate.h"
+#include "spec/indexing.h"
 #include "tests/support/programs.h"
-#include "verify/internal.h"
+#include "verify/judge/fault.h"
+#include "verify/judge/judge_with.h"
+#include "verify/verdict.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {
@@ -114,7 +117,7 @@ pipeline join {
   const Obligation deadlock = of(verify(join.value(), {}), "deadlock");
   EXPECT_EQ(deadlock.outcome, Outcome::unknown);
   EXPECT_TRUE(deadlock.other_choices.has_value());
-  const Verdict trusting = judge(join.value(), {}, Fault::kept_order_covers_all);
+  const Verdict trusting = judge_with(join.value(), {}, Fault::kept_order_covers_all);
   EXPECT_EQ(of(trusting, "deadlock").outcome, Outcome::proved) << "else nothing was tested";
 }
 

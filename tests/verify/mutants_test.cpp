@@ -4,8 +4,11 @@
 #include <string>
 
 #include "spec/elaborate.h"
+#include "spec/indexing.h"
 #include "tests/support/programs.h"
-#include "verify/internal.h"
+#include "verify/judge/fault.h"
+#include "verify/judge/judge_with.h"
+#include "verify/verdict.h"
 
 namespace ripeline::verify {
 namespace {
@@ -44,7 +47,7 @@ std::string verdict_text(const Mutant& mutant, Fault fault) {
   const auto program = spec::compile({"mutant.ripe", mutant.text});
   EXPECT_TRUE(program.ok()) << spec::render({"mutant.ripe", mutant.text}, program.errors());
   const Verdict verdict =
-      judge(program.value(), {.solver_steps = 20'000'000, .search_states = 20'000}, fault);
+      judge_with(program.value(), {.solver_steps = 20'000'000, .search_states = 20'000}, fault);
   for (const Obligation& o : verdict.obligations) {
     if (o.name != mutant.obligation) continue;
     std::string text = name_of(o.outcome) + " " + o.method;

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "optimise/least_capacity.h"
 #include "tests/support/verdicts.h"
-#include "verify/repair/least_capacity.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {

@@ -1,6 +1,6 @@
 // Orders with streams for every microbatch count: the runs of each remainder are the order itself,
 // and the verdicts are those of each count by itself.
-#include "verify/periods.h"
+#include "verify/order/periods.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "tests/support/verdicts.h"
-#include "verify/order.h"
+#include "verify/order/order_run.h"
+#include "verify/verdict.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {

@@ -5,14 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "certificates/certificate.h"
+#include "certificates/recheck.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "tests/support/programs.h"
 #include "tests/support/verdicts.h"
-#include "verify/evidence/certificate.h"
-#include "verify/evidence/recheck.h"
 #include "verify/report.h"
-#include "verify/shares.h"
+#include "verify/solver/share_terms.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {

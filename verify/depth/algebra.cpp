@@ -1,6 +1,6 @@
 #include "verify/depth/algebra.h"
 
-#include "verify/terms.h"
+#include "verify/solver/expressions.h"
 
 namespace ripeline::verify::depth {
 

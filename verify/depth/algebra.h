@@ -9,7 +9,7 @@
 #include <string>
 
 #include "spec/expr.h"
-#include "verify/solver.h"
+#include "verify/solver/solver.h"
 
 namespace ripeline::verify::depth {
 

@@ -1,7 +1,7 @@
 // What both judges of every number of ranks ask and say alike.
 #include <fmt/format.h>
 
-#include "verify/depth/judge.h"
+#include "verify/depth/depth_judges.h"
 
 namespace ripeline::verify::depth {
 

@@ -1,11 +1,16 @@
 // Every depth, top to bottom.
 #include "verify/depth/depth.h"
 
+#include <algorithm>
 #include <exception>
+#include <functional>
+#include <memory>
 
 #include <fmt/format.h>
 
-#include "verify/depth/judge.h"
+#include "spec/indexing.h"
+#include "verify/depth/depth_judges.h"
+#include "verify/judge/judge_with.h"
 
 namespace ripeline::verify {
 
@@ -29,9 +34,48 @@ std::uint64_t hash_of_all(const std::vector<Program>& samples) {
   return hash;
 }
 
-class DepthJudge {
+const std::vector<spec::Pool> kSpeaksOfNoPools;
+
+// A judge of every depth, made and asked only where none of a few depths is refuted.
+class AfterSamples final : public Judge {
  public:
-  DepthJudge(const spec::ast::Pipeline& pipeline, const spec::Source& source,
+  AfterSamples(std::function<std::unique_ptr<Judge>()> make,
+               std::function<std::string(const std::string& obligation)> refuted_depth)
+      : make_(std::move(make)), refuted_depth_(std::move(refuted_depth)) {}
+
+  Finding once() override {
+    return asked("once", [this] { return judge().once(); });
+  }
+  Finding deadlock() override {
+    return asked("deadlock", [this] { return judge().deadlock(); });
+  }
+  MemoryFinding memory() override {
+    return {asked("memory", [this] { return judge().memory().finding; })};
+  }
+
+ private:
+  Judge& judge() {
+    if (!judge_) judge_ = make_();
+    return *judge_;
+  }
+
+  template <class Ask>
+  Finding asked(const char* obligation, const Ask& ask) {
+    Finding found{.reason = refuted_depth_(obligation)};
+    if (!found.reason.empty()) return found;
+    found = ask();
+    if (found.outcome != Outcome::proved) found.reason += kOneDepth;
+    return found;
+  }
+
+  std::function<std::unique_ptr<Judge>()> make_;
+  std::function<std::string(const std::string& obligation)> refuted_depth_;
+  std::unique_ptr<Judge> judge_;
+};
+
+class EveryDepth {
+ public:
+  EveryDepth(const spec::ast::Pipeline& pipeline, const spec::Source& source,
              const spec::ElaborateOptions& options, SolverUse use, Fault fault)
       : pipeline_(pipeline),
         source_(source),
@@ -41,38 +85,33 @@ class DepthJudge {
 
   spec::Result<DepthVerdict> run() {
     if (const auto errors = sample_depths()) return *errors;
-    begin();
     if (problem_.reason.empty()) check_constructs();
     if (problem_.reason.empty()) read();
-    problem_.reason.empty() ? prove() : leave_open(problem_);
-    return finished();
+    if (!problem_.reason.empty()) return left_open(problem_);
+    AfterSamples judge([this] { return judge_of_all(); },
+                       [this](const std::string& name) { return refuted_depth(name); });
+    // The last of these has the most constructs.
+    return finished(
+        judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1], kSpeaksOfNoPools));
   }
 
   spec::Result<DepthVerdict> failed(const std::string& what) {
     if (samples_.empty()) samples_.emplace_back();
-    begin();
-    leave_open({fmt::format("The verifier failed: {}.", what)});
-    return finished();
+    return left_open({fmt::format("The verifier failed: {}.", what)});
   }
 
  private:
-  void begin() {
-    verdict_ = {};
-    for (const char* name : {"deadlock", "collectives", "messages", "memory", "once"}) {
-      Obligation o;
-      o.name = name;
-      verdict_.obligations.push_back(std::move(o));
-    }
-    verdict_.solver = Solver::version();
-    verdict_.every_rank_from = samples_.front().ranks;
+  // Assumes nothing, since nothing is said.
+  DepthVerdict left_open(const depth::Problem& problem) {
+    NoJudge none(problem.reason + kOneDepth, problem.span);
+    Verdict verdict = judged_by(none, samples_.front(), kSpeaksOfNoPools);
+    verdict.assumptions.clear();
+    return finished(std::move(verdict));
   }
 
-  DepthVerdict finished() {
-    verdict_.outcome = Outcome::proved;
-    for (const Obligation& o : verdict_.obligations) {
-      if (o.outcome != Outcome::proved) verdict_.outcome = Outcome::unknown;
-    }
-    DepthVerdict found{std::move(verdict_), samples_.front()};
+  DepthVerdict finished(Verdict verdict) {
+    DepthVerdict found{std::move(verdict), samples_.front()};
+    found.verdict.every_rank_from = samples_.front().ranks;
     found.sample.hash = hash_of_all(samples_);
     std::erase_if(found.sample.params, [&](const auto& param) {  // those that vary with the depth
       return std::any_of(samples_.begin(), samples_.end(), [&](const Program& other) {
@@ -130,19 +169,11 @@ class DepthJudge {
 
   // By name, as verify() does at one depth.
   void check_constructs() {
-    std::string constructs;
+    std::vector<spec::Unsupported> constructs;
     for (const Program& sample : samples_) {
-      for (const spec::Unsupported& u : sample.unsupported) {
-        const std::string quoted = "`" + u.construct + "`";
-        if (constructs.find(quoted) != std::string::npos) continue;
-        if (constructs.empty()) problem_.span = u.span;
-        constructs += (constructs.empty() ? "" : ", ") + quoted;
-      }
+      constructs.insert(constructs.end(), sample.unsupported.begin(), sample.unsupported.end());
     }
-    if (constructs.empty()) return;
-    const bool several = constructs.find(',') != std::string::npos;
-    problem_.reason =
-        fmt::format("{} {} not supported by verify yet.", constructs, several ? "are" : "is");
+    if (!constructs.empty()) problem_ = {not_supported(constructs), constructs.front().span};
   }
 
   void read() {
@@ -159,35 +190,9 @@ class DepthJudge {
     }
   }
 
-  void prove() {
-    if (shape_.in_order) {
-      std::optional<depth::OrderDepth> judge;
-      const auto made = [&]() -> depth::OrderDepth& {
-        if (!judge) judge.emplace(shape_, use_, fault_);
-        return *judge;
-      };
-      settle("once", [&] { return made().once(); });
-      settle("deadlock", [&] { return made().deadlock(); });
-      settle("memory", [&] { return made().memory(); });
-    } else {
-      std::optional<depth::ReadyDepth> judge;
-      settle("once", by_structure);
-      const auto made = [&]() -> depth::ReadyDepth& {
-        if (!judge) judge.emplace(shape_, use_, fault_);
-        return *judge;
-      };
-      settle("deadlock", [&] { return made().deadlock(); });
-      settle("memory", [&] { return made().memory(); });
-    }
-    settle("collectives", by_structure);
-    settle_messages(verdict_);
-  }
-
-  void leave_open(const depth::Problem& problem) {
-    for (Obligation& o : verdict_.obligations) {
-      o.reason = problem.reason + kOneDepth;
-      o.span = problem.span;
-    }
+  std::unique_ptr<Judge> judge_of_all() {
+    if (shape_.in_order) return std::make_unique<depth::OrderDepth>(shape_, use_, fault_);
+    return std::make_unique<depth::ReadyDepth>(shape_, use_, fault_);
   }
 
   // A few depths by themselves: what is refuted of one is not asked of all.
@@ -195,7 +200,7 @@ class DepthJudge {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
     if (use_.writes) return {};
     for (std::size_t i = 0; i < std::min(kJudged, samples_.size()); ++i) {
-      if (i == small_.size()) small_.push_back(judge(samples_[i], kShort, fault_));
+      if (i == small_.size()) small_.push_back(judge_with(samples_[i], kShort, fault_));
       for (const Obligation& o : small_[i].obligations) {
         if (o.name != name || o.outcome != Outcome::refuted) continue;
         return fmt::format("It is refuted with {0} rank{1}: `-D ranks={0}` shows the run.",
@@ -203,18 +208,6 @@ class DepthJudge {
       }
     }
     return {};
-  }
-
-  void settle(const std::string& name, const std::function<Finding()>& find) {
-    // The last of these has the most constructs.
-    verdict_.assumptions = assumptions_of(samples_[std::min(kJudged, samples_.size()) - 1]);
-    verify::settle(verdict_, name, [&] {
-      Finding found{.reason = refuted_depth(name)};
-      if (!found.reason.empty()) return found;
-      found = find();
-      if (found.outcome != Outcome::proved) found.reason += kOneDepth;
-      return found;
-    });
   }
 
   const spec::ast::Pipeline& pipeline_;
@@ -226,7 +219,6 @@ class DepthJudge {
   std::vector<Verdict> small_;  // of the samples, as far as they were asked for
   depth::Problem problem_;
   depth::Shape shape_;
-  Verdict verdict_;
 };
 
 }  // namespace
@@ -234,8 +226,8 @@ class DepthJudge {
 spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
                                              const spec::Source& source,
                                              const spec::ElaborateOptions& options,
-                                             const VerifyOptions& limits, Fault fault) {
-  DepthJudge judge(pipeline, source, options, limits.solver_steps, fault);
+                                             const SolverUse& use, Fault fault) {
+  EveryDepth judge(pipeline, source, options, use, fault);
   try {
     return judge.run();
   } catch (const std::exception& error) {
@@ -248,19 +240,7 @@ spec::Result<DepthVerdict> derive_every_depth(const spec::ast::Pipeline& pipelin
                                               const spec::Source& source,
                                               const spec::ElaborateOptions& options,
                                               const SolverUse& use) {
-  DepthJudge judge(pipeline, source, options, use, Fault::none);
-  try {
-    return judge.run();
-  } catch (const std::exception& error) {
-    return judge.failed(error.what());
-  }
-}
-
-spec::Result<DepthVerdict> verify_every_depth(const spec::ast::Pipeline& pipeline,
-                                              const spec::Source& source,
-                                              const spec::ElaborateOptions& options,
-                                              const VerifyOptions& limits) {
-  return judge_every_depth(pipeline, source, options, limits, Fault::none);
+  return judge_every_depth(pipeline, source, options, use, Fault::none);
 }
 
 }  // namespace ripeline::verify

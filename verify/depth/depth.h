@@ -1,32 +1,23 @@
-// Every depth: a proof for every number of ranks, as well as every microbatch count.
-//
-// For programs whose stages look alike: chains, loops and V placements with a fixed number of
-// stages per rank. The obligations are those of verify/verify.h, each said of every number of ranks
-// from `every_rank_from` up; proved or unknown, never refuted: which number of ranks sticks is a
-// question for verify(). What cannot be read or shown is unknown, with where it fails.
-// docs/proofs.md has the argument. Never throws. Thread-safe: no shared state.
+// The judge of every depth: a program's tree is read as a Shape, held to what the elaborator makes
+// of it at a few depths, and proved by questions about extremal stages.
 #pragma once
 
 #include "spec/ast.h"
 #include "spec/elaborate.h"
-#include "verify/solver.h"
-#include "verify/verify.h"
+#include "verify/every_depth.h"
+#include "verify/judge/fault.h"
+#include "verify/solver/solver.h"
 
 namespace ripeline::verify {
 
-struct DepthVerdict {
-  Verdict verdict;       // without a ProvedProgram: there are many
-  spec::Program sample;  // the program with the fewest ranks, under a hash of several
-};
+[[nodiscard]] spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
+                                                           const spec::Source& source,
+                                                           const spec::ElaborateOptions& options,
+                                                           const SolverUse& use, Fault fault);
 
-// `options` does not define `ranks`. Errors: of no small number of ranks is it a program.
-[[nodiscard]] spec::Result<DepthVerdict> verify_every_depth(
-    const spec::ast::Pipeline& pipeline, const spec::Source& source,
-    const spec::ElaborateOptions& options, const VerifyOptions& verify_options = {});
-
-// The same with the answers of `use`, of SolverUse::asking(): what is proved follows from those
-// that are unsat, so that whoever confirms these has confirmed the proof. Small depths are not
-// judged by themselves.
+// verify_every_depth() with the answers of `use`, of SolverUse::asking(): what is proved follows
+// from those that are unsat, so that whoever confirms these has confirmed the proof. Small depths
+// are not judged by themselves.
 [[nodiscard]] spec::Result<DepthVerdict> derive_every_depth(const spec::ast::Pipeline& pipeline,
                                                             const spec::Source& source,
                                                             const spec::ElaborateOptions& options,

@@ -1,10 +1,11 @@
-// Whether counts say which tasks may start: the rule of verify/counters.h, at every stage at once.
+// Whether counts say which tasks may start: the rule of verify/ready/counters.h, at every stage at
+// once.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "spec/indexing.h"
 #include "verify/depth/shape.h"
-#include "verify/internal.h"
 
 namespace ripeline::verify::depth {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/depth/terms.h"
+#include "verify/depth/depth_terms.h"
 
 namespace ripeline::verify::depth {
 

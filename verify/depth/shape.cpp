@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "spec/indexing.h"
 #include "verify/depth/algebra.h"
-#include "verify/internal.h"
+#include "verify/ready/linear.h"
 
 namespace ripeline::verify::depth {
 

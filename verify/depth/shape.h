@@ -17,7 +17,7 @@
 #include "spec/ast.h"
 #include "spec/elaborate.h"
 #include "spec/program.h"
-#include "verify/solver.h"
+#include "verify/solver/solver.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify::depth {
@@ -100,7 +100,7 @@ struct Shape {
                                                       const spec::Program& sample,
                                                       const SolverUse& use);
 
-// Why counts of ended tasks do not say which may start (verify/counters.h); empty if they do.
+// Why counts of ended tasks do not say which may start (verify/ready/counters.h); empty if they do.
 [[nodiscard]] std::string inexact_reason(const Shape& shape);
 
 }  // namespace ripeline::verify::depth

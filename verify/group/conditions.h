@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "verify/counters.h"
-#include "verify/internal.h"
+#include "spec/indexing.h"
+#include "verify/ready/counter_queries.h"
+#include "verify/ready/counters.h"
+#include "verify/solver/solver.h"
 
 namespace ripeline::verify {
 

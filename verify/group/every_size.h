@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "spec/group.h"
-#include "verify/internal.h"
+#include "spec/indexing.h"
+#include "verify/states/budget.h"
 
 namespace ripeline::verify {
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <map>
 
-#include "verify/internal.h"
+#include "spec/indexing.h"
 
 namespace ripeline::verify {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "spec/program.h"
-#include "verify/solver.h"
+#include "verify/solver/solver.h"
 
 namespace ripeline::verify {
 

@@ -1,0 +1,315 @@
+#include "certificates/evidence.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "certificates/order_evidence.h"
+#include "verify/group/conditions.h"
+#include "verify/group/protocol.h"
+#include "verify/judge/bounds.h"
+#include "verify/judge/fault.h"
+#include "verify/ready/counter_queries.h"
+#include "verify/ready/linear.h"
+#include "verify/solver/solver.h"
+#include "verify/verdict.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+namespace {
+
+std::string linear_text(const Program& program, const Linear& linear) {
+  std::string text;
+  const auto add = [&](std::int64_t factor, const std::string& name) {
+    if (factor == 0) return;
+    text += text.empty() ? (factor < 0 ? "-" : "") : (factor < 0 ? " - " : " + ");
+    const std::int64_t size = factor < 0 ? -factor : factor;
+    if (size != 1 || name.empty()) text += std::to_string(size) + (name.empty() ? "" : " ");
+    text += name;
+  };
+  for (const auto& [lane, factor] : linear.lanes) add(factor, program.lane_name(lane));
+  for (const auto& [share, factor] : linear.microbatches) {
+    add(factor, share.is_all() ? "microbatches"
+                               : fmt::format("microbatches of every {} ({:#x})", share.period,
+                                             share.remainders));
+  }
+  add(linear.constant, "");
+  return text.empty() ? "0" : text;
+}
+
+class Gathering {
+ public:
+  Gathering(const Program& program, const std::vector<Claim>& claims)
+      : program_(program), claims_(claims), conditions_(program), order_(program, found_) {}
+
+  Evidence run() {
+    bool claimed = false;
+    for (const Claim& c : claims_) claimed = claimed || c.outcome != Outcome::unknown;
+    if (claimed && !program_.unsupported.empty()) {
+      gap("The program uses what certificates do not cover.");
+      return std::move(found_);
+    }
+    for (const Claim& claim : claims_) {
+      if (claim.outcome == Outcome::proved) proved(claim);
+      if (claim.outcome == Outcome::refuted) refuted(claim);
+    }
+    if (counters_needed_) add_induction();
+    for (const Question& question : agreement_) found_.questions.push_back(question);
+    if (counters_) {
+      const std::size_t all = counters_->solver().required();
+      for (const Asked& a : asked_) {
+        const std::size_t before = counters_->required_before_invariant();
+        found_.questions.push_back(question_of(a.name, counters_->solver(), a.terms,
+                                               a.invariant ? all : before, a.satisfiable));
+      }
+    }
+    order_.finish();
+    return std::move(found_);
+  }
+
+ private:
+  struct Asked {
+    std::string name;
+    std::vector<Term> terms;
+    bool satisfiable = false;
+    bool invariant = true;  // what is required includes the invariant
+  };
+
+  void gap(const std::string& sentence) { found_.gaps.push_back(sentence); }
+
+  const Claim* claim_of(const std::string& obligation) const {
+    for (const Claim& c : claims_) {
+      if (c.obligation == obligation) return &c;
+    }
+    return nullptr;
+  }
+  bool once_is_proved() const {
+    const Claim* once = claim_of("once");
+    return once != nullptr && once->outcome == Outcome::proved;
+  }
+
+  void proved(const Claim& claim) {
+    const std::string& what = claim.obligation;
+    const std::string& how = claim.method;
+    const bool in_order = program_.dispatch.in_order;
+    if (program_.dispatch.keeps >= 0 && (what == "deadlock" || how == "states")) {
+      return gap(fmt::format("`{}` rests on `keeping`, which certificates cannot carry.", what));
+    }
+    // An order's other proofs hold of orders that have each task once.
+    if (in_order && what != "once" && what != "collectives" && !once_is_proved()) {
+      return gap(fmt::format("`{}` rests on `once`, which is not proved.", what));
+    }
+    if (group() && what == "collectives") return agreement(how);
+    if (group() && what == "deadlock" && !of_all_members(claim)) return;
+    if (how == "structure") {
+      // By how programs are made: see Judge in verify.cpp.
+      const bool holds = what == "collectives" || (what == "messages" && once_is_proved()) ||
+                         (what == "once" && !in_order) ||
+                         (what == "memory" && only_capacities(claim));
+      if (holds) return;
+    }
+    if (!in_order && (how == "counters" || how == "states") && what == "deadlock") {
+      return ready(claim, counters().stuck(), "deadlock: a stuck state");
+    }
+    if (!in_order && (how == "counters" || how == "states") && what == "memory") {
+      return ready_memory(claim);
+    }
+    if (in_order && order_.proved(claim)) return;
+    gap(fmt::format("`{}` by `{}` is not what certificates can carry.", what, how));
+  }
+
+  bool group() const { return program_.tensor_parallel.members > 1; }
+
+  // Why the members of a group issue the same collectives: see verify/group/group_judge.h.
+  void agreement(const std::string& how) {
+    const bool none = !conditions_.has_collectives() || program_.dispatch.in_order;
+    if (how == "structure" && none) return;
+    if (how == "counters" && conditions_.alone() && !program_.dispatch.in_order &&
+        conditions_.doubt_of_pools().text.empty()) {
+      return ask("collectives: a choice", {some_choice(program_, counters())});
+    }
+    if (how == "induction" && !conditions_.alone() && conditions_.turns_that_differ().empty()) {
+      Solver solver(SolverUse::writing());
+      const Protocol protocol = right_protocol(program_.tensor_parallel.agree);
+      const Term part = two_members_part(protocol, solver);
+      agreement_.push_back(question_of("collectives: " + protocol.name + ", two members part",
+                                       solver, {part}, solver.required(), false));
+      return;
+    }
+    gap(fmt::format("`collectives` by `{}` is not what certificates can carry.", how));
+  }
+
+  // False: nothing more is to be said of one member.
+  bool of_all_members(const Claim& claim) {
+    if (!conditions_.has_collectives()) return true;
+    const Claim* collectives = claim_of("collectives");
+    if (collectives == nullptr || collectives->outcome != Outcome::proved) {
+      gap("`deadlock` rests on `collectives`, which is not proved.");
+      return false;
+    }
+    if (claim.method == "members") {
+      visit_all(claim.obligation, program_.tensor_parallel.members);
+      return false;
+    }
+    if (const Doubt doubt = conditions_.doubt_of_pools(); !doubt.text.empty()) {
+      gap(doubt.text);
+      return false;
+    }
+    for (const int edge : conditions_.edges_that_must_fit()) {
+      const int inbox = at(program_.edges, edge).inbox;
+      if (program_.dispatch.in_order) {
+        gap(fmt::format("Members may hold different messages of {}.", program_.inbox_name(inbox)));
+        return false;
+      }
+      ask(fmt::format("deadlock: {} is too small", program_.inbox_name(inbox)),
+          {more_than_slots(program_, counters(), inbox)});
+    }
+    return true;
+  }
+
+  void visit_all(const std::string& obligation, int members) {
+    const std::vector<int> counts = counts_in_range(program_);
+    if (counts.empty()) return gap("Too many states would have to be visited.");
+    for (const int m : counts) found_.explorations.push_back({obligation, m, members});
+  }
+
+  // Guards keep to the capacities; nothing else is claimed.
+  bool only_capacities(const Claim& claim) const {
+    return program_.dispatch.in_order && program_.assertions.empty() &&
+           peaks_are_capacities(program_, claim);
+  }
+
+  void refuted(const Claim& claim) {
+    const std::string& what = claim.obligation;
+    const bool group_parts = group() && what == "collectives";
+    if (what != "deadlock" && what != "memory" && what != "once" && !group_parts) {
+      return gap(fmt::format("A refutation of `{}` is not what certificates can carry.", what));
+    }
+    if (!program_.microbatches.contains(claim.microbatches) ||
+        too_many_tasks(program_, {claim.microbatches})) {
+      return gap(fmt::format("{} microbatches are out of range or too many.", claim.microbatches));
+    }
+    if (what == "deadlock" && program_.dispatch.in_order) order_.refuted(claim);
+  }
+
+  // --- readiness-first dispatch ---
+
+  CounterQueries& counters() {
+    if (!counters_) {
+      counters_.emplace(program_, count(program_, Fault::none), SolverUse::writing(), Fault::none);
+    }
+    return *counters_;
+  }
+
+  // For all counts by counters, but for those whose states were all visited.
+  void ready(const Claim& claim, Term bad, const std::string& name) {
+    std::vector<Term> terms = {bad};
+    if (claim.method == "states") {
+      if (too_many_tasks(program_, claim.counts))
+        return gap("Too many states would have to be visited.");
+      for (const int m : claim.counts) {
+        found_.explorations.push_back({claim.obligation, m, 1});
+        terms.push_back(!(counters().microbatches() == counters().solver().number(m)));
+      }
+      if (covers_range(program_, claim.counts)) return;
+    }
+    ask(name, terms);
+  }
+
+  void ready_memory(const Claim& claim) {
+    const AssertedBounds asserted =
+        asserted_bounds(program_, counters().solver(), counters().microbatches(), Fault::none);
+    if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
+    std::vector<Term> beyond;
+    std::vector<Term> broken;
+    std::vector<Term> above;
+    for (int p = 0; p < size_of(program_.pools); ++p) {
+      const auto& capacity = at(program_.pools, p).capacity;
+      if (capacity) {
+        beyond.push_back(counters().start_above(p, counters().solver().number(*capacity)));
+      }
+      const auto& peak = at(claim.peaks, p);
+      if (peak) above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
+    }
+    for (const AssertedBound& b : asserted.bounds) {
+      broken.push_back(counters().start_above(b.pool, b.bound));
+    }
+    // Machine, which the states are visited with, keeps to the capacities itself.
+    if (claim.method == "counters" && !beyond.empty()) {
+      ask("memory: a capacity exceeded", {counters().solver().any_of(beyond)});
+    }
+    if (!broken.empty() || claim.method == "states") {
+      ready(claim, counters().solver().any_of(broken), "memory: an assertion broken");
+    }
+    if (!above.empty()) ask("memory: a peak exceeded", {counters().solver().any_of(above)});
+  }
+
+  void ask(const std::string& name, std::vector<Term> terms) {
+    const std::string beyond = beyond_counters(program_);
+    if (!beyond.empty()) return gap("Counts cannot follow the program: " + beyond + ".");
+    counters_needed_ = true;
+    asked_.push_back({name, std::move(terms)});
+  }
+
+  // First in the certificate: all else rests on it.
+  void add_induction() {
+    std::vector<Asked> first;
+    first.push_back({"invariant: broken at the start",
+                     {counters().at_start(), counters().invariant_broken()},
+                     false,
+                     false});
+    first.push_back({"invariant: some state has it", {counters().at_start()}, true, true});
+    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+      first.push_back(
+          {"invariant: broken by " + program_.lane_name(lane), {counters().broken_by_start(lane)}});
+    }
+    asked_.insert(asked_.begin(), first.begin(), first.end());
+    for (const Linear& fact : counters().counters().invariant) {
+      found_.invariant.push_back("0 <= " + linear_text(program_, fact));
+    }
+    found_.invariant_smtlib =
+        counters().solver().script("The invariant: what each state that is reached satisfies.", {},
+                                   counters().solver().required());
+  }
+
+  const Program& program_;
+  const std::vector<Claim>& claims_;
+  Evidence found_;
+  std::optional<CounterQueries> counters_;
+  std::vector<Asked> asked_;  // of counters_
+  bool counters_needed_ = false;
+  std::vector<Question> agreement_;  // among members of a group
+  GroupConditions conditions_;
+  OrderEvidence order_;
+};
+
+}  // namespace
+
+std::vector<Claim> claims_of(const Program& program, const Verdict& verdict) {
+  std::vector<Claim> claims;
+  for (const Obligation& o : verdict.obligations) {
+    Claim claim{.obligation = o.name, .outcome = o.outcome, .method = o.method};
+    if (o.outcome == Outcome::proved) claim.counts = o.counts;
+    // Said of every number of ranks, no peaks are claimed.
+    if (o.name == "memory" && o.outcome == Outcome::proved && !verdict.every_rank_from) {
+      std::map<int, std::size_t> next;
+      for (const spec::Pool& pool : program.pools) {
+        const auto& peaks = o.peak.at(at(program.resources, pool.resource).name);
+        claim.peaks.push_back(peaks[next[pool.resource]++]);
+      }
+    }
+    if (o.outcome == Outcome::refuted && o.counterexample) {
+      claim.microbatches = o.counterexample->microbatches;
+    }
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Evidence evidence_for(const Program& program, const std::vector<Claim>& claims) {
+  return Gathering(program, claims).run();
+}
+
+}  // namespace ripeline::verify

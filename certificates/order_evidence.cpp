@@ -1,0 +1,247 @@
+#include "certificates/order_evidence.h"
+
+#include <fmt/format.h>
+
+#include "certificates/order_graph.h"
+#include "verify/judge/bounds.h"
+#include "verify/judge/fault.h"
+#include "verify/order/cuts.h"
+#include "verify/order/order_run.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+namespace {
+
+// Beyond this a certificate would list more tasks than anyone wants to read.
+constexpr std::int64_t kMostTasks = 4'000'000;
+// Counts whose states are visited.
+constexpr std::int64_t kMostCounts = 64;
+
+}  // namespace
+
+Question question_of(const std::string& name, const Solver& solver, const std::vector<Term>& terms,
+                     std::size_t required, bool satisfiable) {
+  const std::string title =
+      fmt::format("{}\n; {} when the claim is right", name, satisfiable ? "sat" : "unsat");
+  return {name, solver.script(title, terms, required), satisfiable};
+}
+
+bool covers_range(const Program& program, const std::vector<int>& counts) {
+  if (!program.microbatches.max) return false;
+  for (int m = program.microbatches.min; m <= *program.microbatches.max; ++m) {
+    if (std::find(counts.begin(), counts.end(), m) == counts.end()) return false;
+  }
+  return true;
+}
+
+bool too_many_tasks(const Program& program, const std::vector<int>& counts) {
+  std::int64_t tasks = 0;
+  for (const int m : counts) {
+    tasks += std::int64_t{m} * size_of(program.lanes);
+    if (tasks > kMostTasks) return true;
+  }
+  return false;
+}
+
+std::vector<int> counts_in_range(const Program& program) {
+  const auto& range = program.microbatches;
+  if (!range.max || std::int64_t{*range.max} - range.min >= kMostCounts) return {};
+  std::vector<int> counts;
+  for (int m = range.min; m <= *range.max; ++m) counts.push_back(m);
+  return too_many_tasks(program, counts) ? std::vector<int>() : counts;
+}
+
+bool peaks_are_capacities(const Program& program, const Claim& claim) {
+  for (int p = 0; p < size_of(program.pools); ++p) {
+    if (at(claim.peaks, p) != at(program.pools, p).capacity) return false;
+  }
+  return true;
+}
+
+OrderEvidence::Cuts::Cuts(const Program& program)
+    : queries(program, SolverUse::writing(), Fault::none) {}
+OrderEvidence::Cuts::Cuts(const Program& program, const PeriodicFamily& family,
+                          std::int64_t remainder)
+    : queries(program, SolverUse::writing(), Fault::none, family, remainder),
+      which(fmt::format(", remainder {} of {}", remainder, family.period)) {}
+
+bool OrderEvidence::proved(const Claim& claim) {
+  const bool asked = claim.obligation == "deadlock" || claim.obligation == "memory";
+  if (claim.method == "states" && asked) {
+    by_states(claim);
+  } else if (claim.method == "cuts" && (asked || claim.obligation == "once")) {
+    by_cuts(claim);
+  } else if (claim.method == "graph" && (asked || claim.obligation == "once")) {
+    by_graph(claim);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void OrderEvidence::refuted(const Claim& claim) {
+  if (has_cycle(program_, claim.microbatches)) graphs_[claim.microbatches].cycle = true;
+}
+
+// Whether there is something to ask; a gap otherwise.
+bool OrderEvidence::make_cuts() {
+  if (!cuts_.empty()) return true;
+  if (const std::string why = beyond_cuts(program_); !why.empty()) {
+    gap("Cuts cannot follow the program: " + why + ".");
+    return false;
+  }
+  const spec::Order& order = at(program_.orders, program_.dispatch.order);
+  if (order.streams.empty()) {
+    cuts_.emplace_back(program_);
+    const std::string problem = cuts_.front().queries.problem();
+    if (problem.empty()) {
+      cuts_.front().asked.push_back({"places: some cut", {}, true});
+      return true;
+    }
+    cuts_.clear();
+    gap("The order's counts are not linear: " + problem + ".");
+    return false;
+  }
+  const PeriodicFamily family = periodic_family(program_, order);
+  if (!family.problem.empty()) {
+    gap("The order has no period: " + family.problem + ".");
+    return false;
+  }
+  for (std::int64_t remainder = 0; remainder < family.period; ++remainder) {
+    cuts_.emplace_back(program_, family, remainder);
+  }
+  first_by_cuts_ = family.first_microbatches();
+  return true;
+}
+
+void OrderEvidence::by_cuts(const Claim& claim) {
+  if (!make_cuts()) return;
+  for (Cuts& cuts : cuts_) ask_cuts(claim, cuts);
+  // Of an order with streams, the counts below are judged by themselves.
+  if (first_by_cuts_ > program_.microbatches.min) by_graph_until(claim, first_by_cuts_);
+}
+
+void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
+  const auto ask = [&](const std::string& name, Term bad) {
+    cuts.asked.push_back({name + cuts.which, bad});
+  };
+  if (claim.obligation == "once") {
+    ask("once: an order that is not each task once", cuts.queries.not_once());
+  } else if (claim.obligation == "deadlock") {
+    if (!has_other_engines(program_)) {
+      ask("deadlock: a place without room", cuts.queries.no_room());
+    }
+    ask("deadlock: a stuck cut", cuts.queries.stuck_cut());
+    if (!program_.inboxes.empty()) ask("deadlock: an inbox overfull", cuts.queries.overfull());
+  } else if (claim.obligation == "memory") {
+    Solver& solver = cuts.queries.solver();
+    const AssertedBounds asserted =
+        asserted_bounds(program_, solver, cuts.queries.microbatches(), Fault::none);
+    if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
+    std::vector<Term> broken;
+    std::vector<Term> above;
+    for (const AssertedBound& b : asserted.bounds) {
+      broken.push_back(cuts.queries.above(b.pool, b.bound));
+    }
+    for (int p = 0; p < size_of(program_.pools); ++p) {
+      const auto& peak = at(claim.peaks, p);
+      if (peak) above.push_back(cuts.queries.above(p, solver.number(*peak)));
+    }
+    if (!broken.empty()) ask("memory: an assertion broken", solver.any_of(broken));
+    if (!above.empty()) ask("memory: a peak exceeded", solver.any_of(above));
+  }
+}
+
+// Every state of every count: what Machine does under the order, whatever the timing.
+void OrderEvidence::by_states(const Claim& claim) {
+  if (claim.obligation == "memory" && !peaks_are_capacities(program_, claim)) {
+    return gap("A peak below the capacity is not what visited states show.");
+  }
+  const std::vector<int> counts = counts_in_range(program_);
+  if (counts.empty()) return gap("Too many states would have to be visited.");
+  for (const int m : counts) found_.explorations.push_back({claim.obligation, m, 1});
+}
+
+void OrderEvidence::by_graph(const Claim& claim) {
+  const auto& range = program_.microbatches;
+  if (!range.max) return gap("So many graphs are not what certificates can carry.");
+  by_graph_until(claim, std::int64_t{*range.max} + 1);
+}
+
+// A graph's one run is all there is: of memory where ranks run one task at a time, of deadlock
+// where no timing changes what runs.
+std::string OrderEvidence::beyond_graphs(const Claim& claim) const {
+  if (claim.obligation == "memory" && has_other_engines(program_)) {
+    return "what several engines of a rank hold side by side";
+  }
+  if (claim.obligation != "deadlock") return {};
+  const std::string timing = depends_on_timing(program_);
+  if (!timing.empty()) return timing + " on two engines, which";
+  if (!program_.inboxes.empty() && room_comes_from_elsewhere()) {
+    return "how far a rank runs ahead over bounded links when another engine frees its room";
+  }
+  return {};
+}
+
+bool OrderEvidence::room_comes_from_elsewhere() const {
+  for (const spec::Lane& taker : program_.lanes) {
+    for (const spec::Acquire& a : taker.acquires) {
+      if (!at(program_.pools, a.pool).capacity) continue;
+      for (const spec::Lane& giver : program_.lanes) {
+        if (giver.rank != taker.rank || giver.engine == taker.engine) continue;
+        for (const spec::Release& r : giver.releases) {
+          if (r.pool == a.pool) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+void OrderEvidence::by_graph_until(const Claim& claim, std::int64_t end) {
+  if (const std::string beyond = beyond_graphs(claim); !beyond.empty()) {
+    return gap(fmt::format("A graph does not show {}.", beyond));
+  }
+  const auto& range = program_.microbatches;
+  std::vector<int> counts;
+  if (end - range.min < kMostTasks) {
+    for (std::int64_t m = range.min; m < end && m <= range.max.value_or(m); ++m) {
+      counts.push_back(static_cast<int>(m));
+    }
+  }
+  if (counts.empty() || too_many_tasks(program_, counts)) {
+    return gap("So many graphs are not what certificates can carry.");
+  }
+  for (const int m : counts) {
+    GraphEvidence& graph = graphs_[m];
+    graph.once = graph.once || claim.obligation == "once";
+    graph.order = graph.order || claim.obligation == "deadlock";
+    graph.run = graph.run || claim.obligation == "deadlock" || claim.obligation == "memory";
+  }
+}
+
+void OrderEvidence::finish() {
+  for (Cuts& cuts : cuts_) {
+    Solver& solver = cuts.queries.solver();
+    for (const Asked& a : cuts.asked) {
+      const std::vector<Term> terms = a.satisfiable ? std::vector<Term>() : std::vector{a.bad};
+      found_.questions.push_back(
+          question_of(a.name, solver, terms, solver.required(), a.satisfiable));
+    }
+  }
+  for (auto& [m, graph] : graphs_) {
+    const auto text = graph_text(program_, m);
+    if (!text) {
+      gap(fmt::format("The order has no meaning with {} microbatches.", m));
+      continue;
+    }
+    graph.microbatches = m;
+    graph.text = *text;
+    found_.graphs.push_back(graph);
+  }
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,432 @@
+// The changes, by what a run ends with: full pools, links whose message is missing, joins. All
+// kinds stand here together, since a change of one kind may be paired with one of another.
+#include "optimise/changes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "spec/indexing.h"
+#include "verify/verdict.h"
+
+namespace ripeline::verify {
+
+using spec::Expr;
+using spec::Program;
+namespace ast = spec::ast;
+
+namespace {
+
+constexpr int kCapacityDoublings = 6;
+constexpr int kSlotDoublings = 4;
+
+template <class Node, class Visit>
+void each(const ast::Pipeline& tree, const Visit& visit) {
+  for (const ast::Item& item : tree.items) {
+    if (const auto* node = std::get_if<Node>(&item.value)) visit(*node);
+  }
+}
+template <class Node, class Visit>
+void each(ast::Pipeline& tree, const Visit& visit) {
+  for (ast::Item& item : tree.items) {
+    if (auto* node = std::get_if<Node>(&item.value)) visit(*node);
+  }
+}
+// Clauses of one kind, with their op.
+template <class Clause, class Tree, class Visit>
+void each_clause(Tree& tree, const Visit& visit) {
+  each<ast::Op>(tree, [&](auto& op) {
+    for (auto& clause : op.clauses) {
+      if (auto* found = std::get_if<Clause>(&clause.value)) visit(op, *found);
+    }
+  });
+}
+template <class Tree, class Visit>
+void each_need(Tree& tree, const Visit& visit) {
+  each_clause<ast::Needs>(tree, [&](auto& op, auto& needs) {
+    for (auto& need : needs.items) visit(op, need);
+  });
+}
+
+// As a person would write it: 3 + 1 is 4, and what ends with a number gets a larger one.
+Expr plus(Expr expr, std::int64_t k) {
+  if (expr.kind == Expr::Kind::number && expr.value.is_integer()) {
+    return Expr::number(expr.value.numerator + k);
+  }
+  if (expr.kind == Expr::Kind::binary && expr.text == "+") {
+    expr.args[1] = plus(expr.args[1], k);
+    return expr;
+  }
+  const bool less = expr.kind == Expr::Kind::binary && expr.text == "-" &&
+                    expr.args[1].kind == Expr::Kind::number && expr.args[1].value.is_integer();
+  if (less && expr.args[1].value.numerator <= k) {
+    k -= expr.args[1].value.numerator;
+    Expr left = expr.args[0];
+    return k == 0 ? left : plus(std::move(left), k);
+  }
+  if (less) {
+    expr.args[1] = Expr::number(expr.args[1].value.numerator - k);
+    return expr;
+  }
+  return Expr::binary("+", std::move(expr), Expr::number(k));
+}
+
+std::string text_of(const ast::NeededOp& need) {
+  const char* at = need.at == ast::At::here ? "here" : need.at == ast::At::prev ? "prev" : "next";
+  std::string text = fmt::format("needs {} at {}", need.op.text, at);
+  if (need.via) text += " via " + need.via->text;
+  if (need.via && need.via_capacity) text += " " + print(*need.via_capacity);
+  return text;
+}
+
+std::string text_of(const ast::Acquires& clause) {
+  std::string text = "acquires " + clause.resource.text;
+  if (clause.amount) text += " " + print(*clause.amount);
+  if (clause.leaving) text += " leaving " + print(*clause.leaving);
+  return text;
+}
+
+// `op F forward`
+std::string header_of(const ast::Op& op) {
+  std::string text = "op " + op.name.text;
+  for (const ast::Name& word : op.kind) text += " " + word.text;
+  if (op.user_name) text += " \"" + *op.user_name + "\"";
+  return text;
+}
+
+class Builder {
+ public:
+  Builder(const ast::Pipeline& tree, const Program& program, const Obligation& refuted)
+      : tree_(tree), program_(program), refuted_(refuted) {}
+
+  Candidates run() {
+    if (refuted_.name == "memory") {
+      add_assertions();
+      return std::move(found_);
+    }
+    read_waits();
+    for (const int resource : full_) add_leaving(resource);
+    const std::vector<Candidate> ordered = sequential();
+    const std::vector<Candidate> linked = links();
+    append(found_.first, ordered);
+    append(found_.first, linked);
+    const std::vector<Candidate> roomy = capacities();
+    append(found_.first, roomy);
+    for (const Candidate& a : ordered) pair_up(a, linked);
+    for (const Candidate& a : leaving_) pair_up(a, roomy);
+    return std::move(found_);
+  }
+
+ private:
+  static void append(std::vector<Candidate>& to, const std::vector<Candidate>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  }
+
+  void pair_up(const Candidate& one, const std::vector<Candidate>& others) {
+    for (const Candidate& other : others) {
+      found_.last.push_back(
+          {[one, other](std::int64_t k) { return both(one.change(1), other.change(k)); },
+           other.doublings, one.instead + other.instead, -1, 1, one.only_alone});
+    }
+  }
+
+  // What the run ends with: resources without room, links whose message has not come.
+  void read_waits() {
+    if (!refuted_.counterexample) return;
+    for (const Wait& wait : refuted_.counterexample->waits) {
+      if (wait.block.why == spec::Block::Why::room || wait.block.why == spec::Block::Why::kept) {
+        const int resource = at(program_.pools, wait.block.pool).resource;
+        if (std::find(full_.begin(), full_.end(), resource) == full_.end()) {
+          full_.push_back(resource);
+        }
+      } else if (wait.block.why == spec::Block::Why::need) {
+        add_link(at(program_.edges, wait.block.edge));
+      }
+    }
+    if (!links_.empty()) return;
+    for (const spec::Edge& edge : program_.edges) add_link(edge);
+  }
+
+  void add_link(const spec::Edge& edge) {
+    if (edge.inbox < 0 && !edge.rendezvous) return;
+    const bool known = std::any_of(links_.begin(), links_.end(),
+                                   [&](spec::Span span) { return span == edge.span; });
+    if (!known) links_.push_back(edge.span);
+  }
+
+  // Amounts of the resource are multiples of it.
+  std::int64_t unit_of(int resource) const {
+    std::int64_t unit = 0;
+    for (const spec::Lane& lane : program_.lanes) {
+      for (const spec::Acquire& a : lane.acquires) {
+        if (at(program_.pools, a.pool).resource != resource) continue;
+        unit = std::gcd(unit, std::gcd(a.amount, a.leaving));
+      }
+    }
+    return std::max<std::int64_t>(unit, 1);
+  }
+
+  // An early stage of a rank leaves room for the later ones.
+  void add_leaving(int resource) {
+    const spec::Resource& r = at(program_.resources, resource);
+    const bool chunked = std::any_of(program_.stages.begin(), program_.stages.end(),
+                                     [](const spec::Stage& stage) { return stage.chunk > 0; });
+    if (!r.per_rank || !chunked) return;
+    const std::string all = leaving(tree_, r.name, false).text;
+    for (const bool forwards_only : {true, false}) {
+      const std::string some = leaving(tree_, r.name, forwards_only).text;
+      if (some.empty() || (forwards_only && some == all)) continue;
+      Candidate candidate{[&tree = tree_, name = r.name, forwards_only](std::int64_t) {
+                            return leaving(tree, name, forwards_only);
+                          },
+                          0, "leaving " + r.name};
+      leaving_.push_back(candidate);
+      found_.first.push_back(std::move(candidate));
+    }
+  }
+
+  static bool is_forward(const ast::Op& op) {
+    return !op.kind.empty() && op.kind.front().text == "forward";
+  }
+  static void leave(ast::Acquires& clause) {
+    Expr left = Expr::binary("-", Expr::binary("-", Expr::name("chunks"), Expr::number(1)),
+                             Expr::name("chunk"));
+    clause.leaving = clause.amount ? Expr::binary("*", *clause.amount, std::move(left)) : left;
+  }
+
+  static Change leaving(const ast::Pipeline& from, const std::string& resource,
+                        bool forwards_only) {
+    Change change{"leaving", "", {}, {}};
+    each_clause<ast::Acquires>(from, [&](const ast::Op& op, const ast::Acquires& clause) {
+      if (clause.resource.text != resource || (forwards_only && !is_forward(op))) return;
+      ast::Acquires written = clause;
+      leave(written);
+      if (change.text.empty()) change.span = clause.resource.span;
+      change.text += fmt::format("{}`{}` in op {}", change.text.empty() ? "" : ", ",
+                                 text_of(written), op.name.text);
+    });
+    change.apply = [resource, forwards_only](ast::Pipeline& tree) {
+      each_clause<ast::Acquires>(tree, [&](const ast::Op& op, ast::Acquires& clause) {
+        if (clause.resource.text != resource || (forwards_only && !is_forward(op))) return;
+        leave(clause);
+      });
+    };
+    return change;
+  }
+
+  // Order matters where a task waits for two others, or for the one before.
+  bool order_matters() const {
+    return std::any_of(program_.lanes.begin(), program_.lanes.end(),
+                       [](const spec::Lane& lane) { return lane.sequential; }) ||
+           std::any_of(program_.stages.begin(), program_.stages.end(), [](const auto& stage) {
+             return stage.prev.size() > 1 || stage.next.size() > 1;
+           });
+  }
+
+  std::vector<Candidate> sequential() const {
+    std::vector<Candidate> found;
+    if (program_.dispatch.in_order || !order_matters()) return found;
+    std::set<std::string> all;
+    each<ast::Op>(tree_, [&](const ast::Op& op) {
+      if (op.sequential || op.once) return;
+      all.insert(op.name.text);
+      found.push_back(in_sequence({op.name.text}));
+    });
+    if (all.size() > 1) found.push_back(in_sequence(all));
+    return found;
+  }
+
+  Candidate in_sequence(const std::set<std::string>& names) const {
+    Change change{"sequential", "", {}, {}};
+    each<ast::Op>(tree_, [&](const ast::Op& op) {
+      if (names.count(op.name.text) == 0) return;
+      if (change.text.empty()) change.span = op.name.span;
+      change.text +=
+          fmt::format("{}`{} sequential`", change.text.empty() ? "" : " and ", header_of(op));
+    });
+    change.apply = [names](ast::Pipeline& tree) {
+      each<ast::Op>(tree, [&](ast::Op& op) {
+        if (names.count(op.name.text) > 0) op.sequential = true;
+      });
+    };
+    return {[change](std::int64_t) { return change; }, 0, {}, -1, 1, names.size() > 1};
+  }
+
+  std::vector<Candidate> links() const {
+    std::vector<Candidate> found;
+    std::set<std::string> channels;
+    each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
+      if (!need.via || std::find(links_.begin(), links_.end(), need.span) == links_.end()) return;
+      const std::string& via = need.via->text;
+      if (via == "rendezvous") {
+        found.push_back(link(op, need, "slots", Expr::number(0), true));
+      } else if (via == "slots" || via == "fifo") {
+        if (!need.via_capacity) return;
+        if (via == "slots") {
+          found.push_back(link(op, need, "fifo", need.via_capacity, false));
+        }
+        found.push_back(link(op, need, via, need.via_capacity, true));
+        found.push_back(link(op, need, "slots", std::nullopt, false));
+      } else if (channels.insert(via).second) {
+        found.push_back(larger_channel(via));
+        found.push_back(private_slots(via));
+      }
+    });
+    return found;
+  }
+
+  // The need with another link; `grows`: with k slots more than these.
+  static Candidate link(const ast::Op& op, const ast::NeededOp& need, const std::string& via,
+                        const std::optional<Expr>& slots, bool grows) {
+    const auto change = [op = op.name.text, need, via, slots, grows](std::int64_t k) {
+      ast::NeededOp written = need;
+      written.via->text = via;
+      written.via_capacity = slots;
+      if (grows) written.via_capacity = plus(*slots, k);
+      return Change{via, fmt::format("`{}` in op {}", text_of(written), op), need.span,
+                    [written](ast::Pipeline& tree) {
+                      each_need(tree, [&](const ast::Op&, ast::NeededOp& at) {
+                        if (at.span == written.span) at = written;
+                      });
+                    }};
+    };
+    const std::string instead =
+        grows || via == "slots" ? fmt::format("slots at {}", need.span.begin) : std::string();
+    return {change, grows ? kSlotDoublings : 0, instead};
+  }
+
+  Candidate larger_channel(const std::string& name) const {
+    const ast::Channel* channel = nullptr;
+    each<ast::Channel>(tree_, [&](const ast::Channel& c) {
+      if (c.name.text == name) channel = &c;
+    });
+    const auto change = [channel, name](std::int64_t k) {
+      const Expr slots = plus(channel->slots, k);
+      return Change{"slots", fmt::format("`slots {}` of channel {}", print(slots), name),
+                    channel->name.span, [name, slots](ast::Pipeline& tree) {
+                      each<ast::Channel>(tree, [&](ast::Channel& c) {
+                        if (c.name.text == name) c.slots = slots;
+                      });
+                    }};
+    };
+    return {change, kSlotDoublings, {}};
+  }
+
+  Candidate private_slots(const std::string& channel) const {
+    Change change{"slots", "", {}, {}};
+    std::vector<std::string> ops;
+    each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
+      if (!need.via || need.via->text != channel) return;
+      if (ops.empty()) change.span = need.span;
+      if (ops.empty() || ops.back() != op.name.text) ops.push_back(op.name.text);
+    });
+    change.text =
+        fmt::format("`via slots` instead of `via {}` in op {}", channel, fmt::join(ops, " and "));
+    change.apply = [channel](ast::Pipeline& tree) {
+      each_need(tree, [&](const ast::Op&, ast::NeededOp& need) {
+        if (need.via && need.via->text == channel) need.via->text = "slots";
+      });
+    };
+    return {[change](std::int64_t) { return change; }, 0, {}};
+  }
+
+  // The resource with k units more, or with this capacity.
+  static Change capacity(const ast::Resource& resource, const Expr& value) {
+    return {"capacity", fmt::format("`capacity {}` of {}", print(value), resource.name.text),
+            resource.name.span, [name = resource.name.text, value](ast::Pipeline& tree) {
+              each<ast::Resource>(tree, [&](ast::Resource& r) {
+                if (r.name.text == name) r.capacity = value;
+              });
+            }};
+  }
+
+  std::vector<Candidate> capacities() const {
+    std::vector<Candidate> found;
+    for (const int full : full_) {
+      each<ast::Resource>(tree_, [&](const ast::Resource& resource) {
+        if (resource.name.text != at(program_.resources, full).name || !resource.capacity) return;
+        found.push_back({[&resource, unit = unit_of(full)](std::int64_t k) {
+                           return capacity(resource, plus(*resource.capacity, k * unit));
+                         },
+                         kCapacityDoublings,
+                         {},
+                         full,
+                         unit_of(full)});
+      });
+    }
+    if (found.size() != 2) return found;
+    found.push_back(
+        {[a = found[0], b = found[1]](std::int64_t k) { return both(a.change(k), b.change(k)); },
+         kCapacityDoublings,
+         {}});
+    return found;
+  }
+
+  // An assertion that does not hold: keep to it, or assert what holds.
+  void add_assertions() {
+    for (const spec::PeakAssertion& broken : program_.assertions) {
+      if (broken.span != refuted_.span) continue;
+      for (const ast::Item& item : tree_.items) {
+        const auto* assertion = std::get_if<ast::Assert>(&item.value);
+        if (assertion == nullptr || item.span != broken.span) continue;
+        const ast::Assert& written = *assertion;
+        if (!program_.dispatch.in_order) add_capacity_of(written);
+        found_.first.push_back({[&written, unit = unit_of(broken.resource)](std::int64_t k) {
+                                  return raised(written, k * unit);
+                                },
+                                kCapacityDoublings,
+                                {}});
+      }
+      return;
+    }
+  }
+
+  void add_capacity_of(const ast::Assert& written) {
+    each<ast::Resource>(tree_, [&](const ast::Resource& resource) {
+      if (resource.name.text != written.resource.text) return;
+      const Change change = capacity(resource, written.bound);
+      found_.first.push_back({[change](std::int64_t) { return change; }, 0, {}});
+    });
+  }
+
+  static Change raised(const ast::Assert& written, std::int64_t k) {
+    const Expr bound = plus(written.bound, k);
+    return {"assert", fmt::format("`assert peak {} <= {}`", written.resource.text, print(bound)),
+            written.resource.span, [written, bound](ast::Pipeline& tree) {
+              each<ast::Assert>(tree, [&](ast::Assert& a) {
+                const bool it =
+                    a.resource.text == written.resource.text && same(a.bound, written.bound);
+                if (it) a.bound = bound;
+              });
+            }};
+  }
+
+  const ast::Pipeline& tree_;
+  const Program& program_;
+  const Obligation& refuted_;
+  std::vector<int> full_;          // resources
+  std::vector<spec::Span> links_;  // needs
+  std::vector<Candidate> leaving_;
+  Candidates found_;
+};
+
+}  // namespace
+
+Candidates candidates_for(const ast::Pipeline& tree, const Program& program,
+                          const Obligation& refuted) {
+  return Builder(tree, program, refuted).run();
+}
+
+Change both(const Change& a, const Change& b) {
+  return {a.what + "+" + b.what, a.text + ", and " + b.text, a.span,
+          [first = a.apply, second = b.apply](ast::Pipeline& tree) {
+            first(tree);
+            second(tree);
+          }};
+}
+
+}  // namespace ripeline::verify

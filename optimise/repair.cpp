@@ -1,0 +1,169 @@
+// Judges the changes of repair_changes.cpp, nearest first.
+#include "optimise/repair.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "optimise/changes.h"
+#include "spec/indexing.h"
+#include "spec/parse.h"
+#include "spec/print.h"
+#include "verify/verdict.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+namespace ast = spec::ast;
+
+namespace {
+
+class Repairer {
+ public:
+  Repairer(const spec::Source& source, const spec::ElaborateOptions& options,
+           const ast::Pipeline& tree, const Program& program, const RepairOptions& limits)
+      : source_(source), options_(options), tree_(tree), program_(program), limits_(limits) {}
+
+  void run(const Candidates& candidates, Repairs& found) {
+    for (const Candidate& candidate : candidates.first) try_one(candidate, found.proved);
+    if (found.proved.empty()) {
+      for (const Candidate& candidate : candidates.last) try_one(candidate, found.proved);
+    }
+    if (!found.proved.empty() || judged_ == 0) return;
+    found.note = fmt::format("No repair was proved, of {} change{} tried.", judged_,
+                             judged_ == 1 ? "" : "s");
+  }
+
+ private:
+  void try_one(const Candidate& candidate, std::vector<ProvedRepair>& found) {
+    if (static_cast<int>(found.size()) >= limits_.most_repairs) return;
+    if (candidate.only_alone && !found.empty()) return;
+    if (!candidate.instead.empty() && settled_.count(candidate.instead) > 0) return;
+    const bool peaks_say = program_.dispatch.in_order && candidate.resource >= 0;
+    auto repair = peaks_say ? by_peaks(candidate) : climb(candidate);
+    if (!repair) return;
+    settled_.insert(candidate.instead);
+    found.push_back(std::move(*repair));
+  }
+
+  // The least k that is proved, of those tried.
+  std::optional<ProvedRepair> climb(const Candidate& candidate) {
+    std::int64_t too_few = 0;
+    std::int64_t k = 1;
+    std::optional<ProvedRepair> best = judge_change(candidate.change(k));
+    for (int i = 0; !best && i < candidate.doublings; ++i) {
+      too_few = k;
+      k *= 2;
+      best = judge_change(candidate.change(k));
+    }
+    while (best && k - too_few > 1) {
+      const std::int64_t middle = too_few + (k - too_few) / 2;
+      if (auto better = judge_change(candidate.change(middle))) {
+        best = std::move(better);
+        k = middle;
+      } else {
+        too_few = middle;
+      }
+    }
+    return best;
+  }
+
+  // What a committed order holds is known without the capacity, and with less it sticks. Pairs hold
+  // more where there is room, and need none.
+  std::optional<ProvedRepair> by_peaks(const Candidate& candidate) {
+    Program measured = program_;
+    measured.pairs.clear();
+    for (spec::Pool& pool : measured.pools) {
+      if (pool.resource == candidate.resource) pool.capacity.reset();
+    }
+    if (!may_judge(measured)) return std::nullopt;
+    const Verdict verdict = verify(measured, limits_.judging);
+    if (verdict.outcome != Outcome::proved) return std::nullopt;
+    const auto& peaks =
+        verdict.obligations[3].peak.at(at(program_.resources, candidate.resource).name);
+    std::int64_t most = 0;  // that is missing somewhere
+    std::size_t next = 0;
+    for (const spec::Pool& pool : program_.pools) {
+      if (pool.resource != candidate.resource) continue;
+      const auto& peak = peaks[next++];
+      if (!peak) return std::nullopt;
+      most = std::max(most, *peak - pool.capacity.value_or(*peak));
+    }
+    return judge_change(candidate.change((most + candidate.unit - 1) / candidate.unit));
+  }
+
+  // Counts it.
+  bool may_judge(const Program& program) {
+    if (judged_ >= limits_.most_judged || work_ >= limits_.most_work) return false;
+    ++judged_;
+    const std::int64_t lanes = size_of(program.lanes);
+    work_ += lanes * lanes;
+    return true;
+  }
+
+  std::optional<ProvedRepair> judge_change(const Change& change) {
+    ast::Pipeline changed = tree_;
+    change.apply(changed);
+    const auto program = spec::elaborate(changed, source_, options_);
+    // Not so if, say, an amount is above its capacity.
+    if (!program.ok() || !may_judge(program.value())) return std::nullopt;
+    if (verify(program.value(), limits_.judging).outcome != Outcome::proved) {
+      return std::nullopt;
+    }
+    return ProvedRepair{change.what, change.text, change.span, spec::print(changed)};
+  }
+
+  const spec::Source& source_;
+  const spec::ElaborateOptions& options_;
+  const ast::Pipeline& tree_;
+  const Program& program_;
+  const RepairOptions& limits_;
+  std::set<std::string> settled_;
+  int judged_ = 0;
+  std::int64_t work_ = 0;
+};
+
+const Obligation* to_repair(const Verdict& verdict) {
+  for (const Obligation& o : verdict.obligations) {
+    const bool has_run = o.outcome == Outcome::refuted && o.counterexample;
+    if (has_run && (o.name == "deadlock" || o.name == "memory")) return &o;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& options,
+                     const Program& program, const Verdict& verdict, const RepairOptions& limits) {
+  Repairs found;
+  const Obligation* refuted = to_repair(verdict);
+  if (refuted == nullptr) return found;
+  found.obligation = refuted->name;
+  const bool cuts =
+      program.dispatch.in_order && program.microbatches.max != program.microbatches.min;
+  const int most = cuts ? limits.most_lanes_in_order : limits.most_lanes;
+  if (size_of(program.lanes) > most) {
+    found.note = fmt::format("No repair was searched: the program has {} lanes, more than {}.",
+                             program.lanes.size(), most);
+    return found;
+  }
+  const auto tree = spec::parse(source);
+  if (!tree.ok()) return found;
+  Repairer(source, options, tree.value(), program, limits)
+      .run(candidates_for(tree.value(), program, *refuted), found);
+  return found;
+}
+
+void add_repairs(Verdict& verdict, Repairs repairs) {
+  for (Obligation& o : verdict.obligations) {
+    if (o.name != repairs.obligation) continue;
+    o.repairs = std::move(repairs.proved);
+    o.repairs_note = std::move(repairs.note);
+    return;
+  }
+}
+
+}  // namespace ripeline::verify

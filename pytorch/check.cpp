@@ -1,0 +1,167 @@
+#include "pytorch/check.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pytorch/checking.h"
+
+namespace ripeline::verify {
+namespace {
+
+// A group of rules, and the rules whose findings leave it without a meaning or with nothing new to
+// say. Deadlock is asked of all that can be paired, whatever else is missing.
+struct Group {
+  void (*ask)(Checking&);
+  bool only_comms;
+  const char* rules;
+  std::vector<const char*> not_after;
+};
+
+const std::vector<Group>& groups() {
+  static const std::vector<Group> kGroups = {
+      {check_cells, false, "form, overlap, ranks", {}},
+      {check_places, false, "stage, owner, microbatch", {}},
+      {check_counts, false, "repeated, missing, mixed", {}},
+      {check_order, false, "order", {"cell", "overlap", "stage", "owner"}},
+      {check_messages, true, "message, unpaired", {"cell", "stage", "owner"}},
+      {check_reduce_and_shard,
+       true,
+       "reduce, shard",
+       {"cell", "overlap", "stage", "owner", "repeated", "missing", "mixed", "order"}},
+      {check_deadlock,
+       false,
+       "deadlock, mismatch",
+       {"cell", "form", "overlap", "ranks", "stage", "owner", "message", "repeated"}},
+      {check_memory,
+       false,
+       "memory",
+       {"cell", "form", "overlap", "ranks", "stage", "owner", "microbatch", "repeated", "missing",
+        "mixed", "order"}},
+  };
+  return kGroups;
+}
+
+std::vector<std::string> assumptions_of(const CheckReport& report, const CheckOptions& options) {
+  std::vector<std::string> texts = {
+      "All ranks load this file, and every task that starts ends.",
+      report.shape.form == ActionForm::compute_only
+          ? "Communication is what PyTorch derives on load: each send at once followed by its "
+            "receive, in one order for all ranks."
+          : "Nothing is added on load: sends, receives and reductions are those of the file."};
+  switch (options.layout) {
+    case WireLayout::group:
+      texts.emplace_back(
+          "Layout group: one communicator for all sends and receives of a rank, as "
+          "PyTorch's batched ones use.");
+      break;
+    case WireLayout::pair:
+      texts.emplace_back("Layout pair: a communicator for each pair of ranks, both directions.");
+      break;
+    case WireLayout::edge:
+      texts.emplace_back("Layout edge: a communicator for each pair of ranks and direction.");
+      break;
+  }
+  switch (options.kernels) {
+    case WireKernels::per_stream:
+      texts.emplace_back("Kernels per-stream: all that have been issued can be resident at once.");
+      break;
+    case WireKernels::launch_order:
+      texts.emplace_back("Kernels launch-order: one that waits holds up those issued after it.");
+      break;
+    case WireKernels::serial:
+      texts.emplace_back("Kernels serial: no two are resident together.");
+      break;
+  }
+  texts.emplace_back(
+      "A send is a rendezvous with its receive: buffers may hide a deadlock, not "
+      "make one.");
+  texts.emplace_back("UNSHARD and REDUCE_GRAD have communicators of their own and block nobody.");
+  return texts;
+}
+
+void ask_groups(Checking& checking) {
+  CheckReport& report = checking.report();
+  const bool comms = report.shape.form == ActionForm::compute_comms;
+  for (const Group& group : groups()) {
+    if (group.only_comms && !comms) continue;
+    if (std::any_of(group.not_after.begin(), group.not_after.end(),
+                    [&](const char* rule) { return checking.has_found(rule); })) {
+      report.not_judged.emplace_back(group.rules);
+    } else {
+      group.ask(checking);
+    }
+  }
+}
+
+bool is_first(const CheckFinding& f) { return f.rule == "deadlock" || f.rule == "mismatch"; }
+
+}  // namespace
+
+std::string name_of(ActionForm form) {
+  return form == ActionForm::compute_only ? "compute_only" : "compute_comms";
+}
+
+std::string place_text(CellPlace place) {
+  return fmt::format("row {}, column {}", place.row, place.column);
+}
+
+void Checking::found(std::string rule, CellPlace place, std::string task, std::string message) {
+  ++report_.finding_count;
+  rules_.insert(rule);
+  const bool kept = report_.findings.size() < kMostFindings || rule == "deadlock";
+  if (!kept) return;
+  report_.findings.push_back({.rule = std::move(rule),
+                              .row = place.row,
+                              .column = place.column,
+                              .task = std::move(task),
+                              .message = std::move(message)});
+}
+
+namespace {
+std::uint64_t key_of(const spec::Action& action) {
+  constexpr std::uint64_t kIndices = spec::kMostIndex + 1;
+  return (static_cast<std::uint64_t>(action.kind) * kIndices +
+          static_cast<std::uint64_t>(action.stage)) *
+             kIndices * 2 +
+         static_cast<std::uint64_t>(action.microbatch + 1);
+}
+}  // namespace
+
+bool Checking::has_mistake(CellPlace place) const {
+  return std::any_of(
+      report_.findings.begin(), report_.findings.end(), [place](const CheckFinding& finding) {
+        return finding.rule == "cell" && finding.row == place.row && finding.column == place.column;
+      });
+}
+
+const CellPlace* Checking::find(const spec::Action& action) const {
+  const auto found = places_.find(key_of(action));
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+const CellPlace* Checking::add(const spec::Action& action, CellPlace place) {
+  const auto [at, fresh] = places_.emplace(key_of(action), place);
+  return fresh ? nullptr : &at->second;
+}
+
+spec::Result<CheckReport> check(const spec::ReadActions& read, const CheckOptions& options) {
+  spec::Result<CheckShape> shape = shape_of(read.table, options);
+  if (!shape.ok()) return shape.errors();
+  CheckReport report;
+  report.shape = std::move(shape).value();
+  Checking checking(read.table, options, report);
+  for (const spec::CellMistake& mistake : read.mistakes) {
+    checking.found(mistake.rule, {mistake.row, mistake.column}, mistake.text, mistake.message);
+  }
+  report.finding_count = read.mistake_count;
+  ask_groups(checking);
+  std::stable_partition(report.findings.begin(), report.findings.end(), is_first);
+  report.assumptions = assumptions_of(report, options);
+  report.verdict = report.finding_count > 0 ? Outcome::refuted
+                   : report.reason.empty()  ? Outcome::proved
+                                            : Outcome::unknown;
+  return report;
+}
+
+}  // namespace ripeline::verify

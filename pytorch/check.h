@@ -1,0 +1,113 @@
+// check: a schedule of PyTorch, as a CSV file holds it, judged before a launch.
+//
+// PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules,
+// each with an id; a group is left out where an earlier finding leaves it without a meaning:
+//   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: every
+//   cell
+//                                     an action from its first to its last character
+//   stage owner microbatch            each action is of a stage that there is, in the row of its
+//                                     rank, of a microbatch that there is
+//   repeated missing mixed            per stage and microbatch: F once, and either B once or I and
+//   W
+//                                     once
+//   order                             at each rank: F before B and I, I before W, a stage's result
+//                                     before its neighbour's use; a send after, a receive before
+//                                     its computation
+//   message unpaired reduce shard     compute_comms: each result that another rank needs is sent
+//   once
+//                                     and received once, and nothing else is; REDUCE_GRAD once per
+//                                     stage after its last backward; UNSHARD and RESHARD around use
+//   deadlock mismatch                 every action ends, whatever the timing, on the stated
+//                                     communicators and kernels, each send a rendezvous
+//   memory                            microbatches in flight, from F to B or W, within the limit
+// Refuted: at least one finding. Proved: none, and each rule was asked. Unknown: more than can be
+// judged. Values; thread-safe; any table will do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pytorch/csv/actions.h"
+#include "pytorch/lower.h"
+#include "spec/diagnostics.h"
+#include "verify/verify.h"
+#include "wire/wire.h"
+
+namespace ripeline::verify {
+
+enum class ActionForm : std::uint8_t {
+  compute_only,   // computations and blanks; PyTorch derives the communication
+  compute_comms,  // everything is written; no blanks
+};
+[[nodiscard]] std::string name_of(ActionForm form);
+
+struct CheckOptions {
+  // What is not given is taken from the file.
+  std::optional<int> ranks{};
+  std::optional<int> stages{};
+  std::optional<int> microbatches{};
+  std::optional<spec::Placement> placement{};
+  std::optional<ActionForm> form{};
+  std::optional<std::int64_t> rank_memory{};   // most microbatches in flight, over a rank's stages
+  std::optional<std::int64_t> stage_memory{};  // of one stage
+  WireLayout layout = WireLayout::group;
+  WireKernels kernels = WireKernels::per_stream;
+  bool reduce = true;        // compute_comms: REDUCE_GRAD is wanted; false: PyTorch from before it
+  bool all_layouts = false;  // judge every layout and kernel level for CheckReport::layouts
+};
+
+struct CheckFinding {
+  std::string rule;
+  int row = 0;       // from 1
+  int column = 0;    // from 1; 0: no cell, as of what is missing
+  std::string task;  // the action, or the text of the cell
+  std::string message;
+  bool operator==(const CheckFinding&) const = default;
+};
+
+// What the table is judged as.
+struct CheckShape {
+  ActionForm form = ActionForm::compute_only;
+  spec::Placement placement = spec::Placement::chain;
+  spec::StageMap map;
+  int microbatches = 0;
+  std::vector<std::string> from_file;  // names of those of its parts that no option gave
+};
+
+struct LayoutVerdict {
+  WireLayout layout = WireLayout::group;
+  WireKernels kernels = WireKernels::per_stream;
+  WireVerdict::Kind kind = WireVerdict::Kind::safe;
+};
+
+struct CheckReport {
+  Outcome verdict = Outcome::unknown;
+  CheckShape shape;
+  std::vector<CheckFinding> findings;    // group by group, then by place; the first kMostFindings
+  std::size_t finding_count = 0;         // all that were found
+  std::vector<std::string> not_judged;   // rules that were not asked, since others found something
+  std::string reason;                    // of unknown
+  std::vector<std::int64_t> rank_peak;   // microbatches in flight; empty if not judged
+  std::vector<std::int64_t> stage_peak;  // likewise
+  std::vector<LayoutVerdict> layouts;
+  std::vector<std::string> assumptions;
+};
+inline constexpr std::size_t kMostFindings = 1000;
+inline constexpr int kMostRanks = 4096;
+
+// Errors: check-options, when the options fit no table.
+[[nodiscard]] spec::Result<CheckReport> check(const spec::ReadActions& read,
+                                              const CheckOptions& options = {});
+
+// A table that check() proves under the same options, made from one that it does not.
+struct Repair {
+  std::optional<spec::ActionTable> table{};  // nothing: `why`
+  std::vector<std::string> changes;          // what was done, sentences for people
+  std::string why;
+};
+[[nodiscard]] Repair repair(const spec::ReadActions& read, const CheckReport& report,
+                            const CheckOptions& options);
+
+}  // namespace ripeline::verify

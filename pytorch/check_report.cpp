@@ -1,0 +1,180 @@
+#include "pytorch/check_report.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "spec/indexing.h"
+
+namespace ripeline::verify {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kMostFindingsShown = 20;
+constexpr int kColumnsAround = 6;  // of the first finding, in the grid
+constexpr int kMostRowsShown = 16;
+
+std::string plural(std::size_t n, const std::string& noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : (noun.back() == 'h' ? "es" : "s"));
+}
+
+std::string shape_text(const CheckShape& shape) {
+  return fmt::format("{}, {}, {}, {}, placement {}", name_of(shape.form),
+                     plural(static_cast<std::size_t>(shape.map.ranks), "rank"),
+                     plural(static_cast<std::size_t>(shape.map.stages()), "stage"),
+                     plural(static_cast<std::size_t>(shape.microbatches), "microbatch"),
+                     name_of(shape.placement));
+}
+
+std::string finding_text(const CheckFinding& finding) {
+  std::string where = fmt::format("row {}", finding.row);
+  if (finding.column > 0) where += fmt::format(", column {}", finding.column);
+  const std::string task = finding.task.empty() ? "" : finding.task + ": ";
+  return fmt::format("  {}: [{}] {}{}\n", where, finding.rule, task, finding.message);
+}
+
+// Steps around the first finding that has a cell; cells with findings are marked `>`.
+std::string grid(const spec::ActionTable& table, const CheckReport& report) {
+  const auto first = std::find_if(report.findings.begin(), report.findings.end(),
+                                  [](const CheckFinding& f) { return f.column > 0; });
+  if (first == report.findings.end() || table.rows.empty()) return {};
+  std::set<std::pair<int, int>> marked;
+  for (const CheckFinding& f : report.findings) marked.insert({f.row, f.column});
+  const int begin = std::max(1, first->column - kColumnsAround);
+  const int end = first->column + kColumnsAround;
+  const int rows = size_of(table.rows);
+  const int top =
+      std::clamp(first->row - kMostRowsShown / 2, 1, std::max(1, rows - kMostRowsShown + 1));
+  const int bottom = std::min(rows, top + kMostRowsShown - 1);
+  const auto text_of = [&](int row, int column) -> std::string {
+    const auto& cells = at(table.rows, row - 1);
+    if (column > size_of(cells)) return {};
+    const spec::ActionCell& cell = at(cells, column - 1);
+    std::string text = cell.actions.empty() ? "." : to_string(cell);
+    if (cell.actions.empty()) {
+      for (const CheckFinding& f : report.findings) {
+        if (f.row == row && f.column == column && !f.task.empty()) text = f.task;
+      }
+    }
+    return (marked.contains({row, column}) ? ">" : " ") + text;
+  };
+  std::vector<std::string> lines;
+  for (int row = top; row <= bottom; ++row) {
+    lines.push_back(fmt::format("  {:<8}{}", fmt::format("row {}", row), begin > 1 ? " …" : ""));
+  }
+  for (int column = begin; column <= end; ++column) {
+    std::size_t width = 0;
+    for (int row = top; row <= bottom; ++row) width = std::max(width, text_of(row, column).size());
+    if (width == 0) break;
+    for (int row = top; row <= bottom; ++row) {
+      at(lines, row - top) += fmt::format(" {:<{}}", text_of(row, column), width);
+    }
+  }
+  std::string text;
+  for (int row = top; row <= bottom; ++row) {
+    std::string& line = at(lines, row - top);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + (size_of(at(table.rows, row - 1)) > end ? "  …\n" : "\n");
+  }
+  return "\n" + text + "\n";
+}
+
+std::string peaks_text(const char* name, const std::vector<std::int64_t>& peaks) {
+  return peaks.empty() ? "" : fmt::format("  {}: {}\n", name, fmt::join(peaks, " "));
+}
+
+std::string layouts_text(const CheckReport& report) {
+  std::string text;
+  for (const LayoutVerdict& v : report.layouts) {
+    if (v.kernels == WireKernels::per_stream) {
+      text += fmt::format("  layout {:<6}", name_of(v.layout));
+    }
+    text += fmt::format("  {} {:<9}", name_of(v.kernels), name_of(v.kind));
+    if (v.kernels == WireKernels::serial) {
+      text.erase(text.find_last_not_of(' ') + 1);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string check_text(const std::string& name, const spec::ActionTable& table,
+                       const CheckReport& report, const CheckOptions& options) {
+  std::string text = fmt::format("{}: {}", name, name_of(report.verdict));
+  if (report.finding_count > 0) text += ", " + plural(report.finding_count, "finding");
+  text += fmt::format(" ({})\n", shape_text(report.shape));
+  if (!report.shape.from_file.empty()) {
+    text += fmt::format("  taken from the file: {}\n", fmt::join(report.shape.from_file, ", "));
+  }
+  const std::size_t shown = std::min(report.findings.size(), kMostFindingsShown);
+  for (std::size_t i = 0; i < shown; ++i) text += finding_text(report.findings[i]);
+  if (report.finding_count > shown) {
+    text += fmt::format("  and {} more\n", report.finding_count - shown);
+  }
+  text += grid(table, report);
+  if (!report.reason.empty()) text += "unknown: " + report.reason + "\n";
+  if (!report.not_judged.empty()) {
+    text += fmt::format("  not judged, until these are repaired: {}\n",
+                        fmt::join(report.not_judged, ", "));
+  }
+  text += peaks_text("peak per rank, microbatches in flight", report.rank_peak);
+  if (report.stage_peak.size() != report.rank_peak.size()) {
+    text += peaks_text("peak per stage", report.stage_peak);
+  }
+  if (options.rank_memory) text += fmt::format("  limit per rank: {}\n", *options.rank_memory);
+  if (options.stage_memory) text += fmt::format("  limit per stage: {}\n", *options.stage_memory);
+  text += layouts_text(report) + "\nassuming:\n";
+  for (const std::string& assumption : report.assumptions) text += "  " + assumption + "\n";
+  return text;
+}
+
+namespace {
+
+Json params_json(const CheckReport& report, const CheckOptions& options) {
+  Json params = {
+      {"ranks", report.shape.map.ranks},           {"stages", report.shape.map.stages()},
+      {"microbatches", report.shape.microbatches}, {"placement", name_of(report.shape.placement)},
+      {"form", name_of(report.shape.form)},        {"layout", name_of(options.layout)},
+      {"kernels", name_of(options.kernels)}};
+  if (options.rank_memory) params["memory"] = *options.rank_memory;
+  if (options.stage_memory) params["stage_memory"] = *options.stage_memory;
+  return params;
+}
+
+}  // namespace
+
+Json check_json(const std::string& name, std::string_view bytes, const CheckReport& report,
+                const CheckOptions& options) {
+  Json findings = Json::array();
+  for (const CheckFinding& f : report.findings) {
+    findings.push_back({{"rule", f.rule},
+                        {"row", f.row},
+                        {"column", f.column > 0 ? Json(f.column) : Json(nullptr)},
+                        {"task", f.task},
+                        {"message", f.message}});
+  }
+  Json json = {
+      {"schema", "ripeline.check/1"},           {"program", name},
+      {"params", params_json(report, options)}, {"hash", spec::hash_text(spec::hash_of(bytes))},
+      {"verdict", name_of(report.verdict)},     {"findings", std::move(findings)},
+      {"finding_count", report.finding_count},  {"not_judged", report.not_judged},
+      {"assumptions", report.assumptions}};
+  if (!report.rank_peak.empty()) {
+    json["peak"] = {{"rank", report.rank_peak}, {"stage", report.stage_peak}};
+  }
+  if (!report.reason.empty()) json["reason"] = report.reason;
+  for (const LayoutVerdict& v : report.layouts) {
+    json["layouts"].push_back({{"layout", name_of(v.layout)},
+                               {"kernels", name_of(v.kernels)},
+                               {"verdict", name_of(v.kind)}});
+  }
+  return json;
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,77 @@
+// What the files of check() share; of no use outside them.
+#pragma once
+
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pytorch/check.h"
+#include "spec/indexing.h"
+
+namespace ripeline::verify {
+
+struct CellPlace {
+  int row = 0;  // from 1
+  int column = 0;
+  bool before(const CellPlace& other) const { return row == other.row && column < other.column; }
+};
+
+// One check in progress: the table, what it is judged as, where each action is, what was found.
+class Checking {
+ public:
+  Checking(const spec::ActionTable& table, const CheckOptions& options, CheckReport& report)
+      : table_(table), options_(options), report_(report) {}
+
+  const spec::ActionTable& table() const { return table_; }
+  const CheckOptions& options() const { return options_; }
+  const CheckShape& shape() const { return report_.shape; }
+  const spec::StageMap& map() const { return report_.shape.map; }
+  CheckReport& report() { return report_; }
+  bool has_found(const std::string& rule) const { return rules_.contains(rule); }
+
+  void found(std::string rule, CellPlace place, std::string task, std::string message);
+
+  // The cell was no action.
+  [[nodiscard]] bool has_mistake(CellPlace place) const;
+  // The first place of the action, or null.
+  [[nodiscard]] const CellPlace* find(const spec::Action& action) const;
+  // Remembers the place; the first one if there is one already.
+  const CellPlace* add(const spec::Action& action, CellPlace place);
+
+  template <class Visit>  // (action, cell, place)
+  void each_action(const Visit& visit) const {
+    for (std::size_t r = 0; r < table_.rows.size(); ++r) {
+      for (std::size_t c = 0; c < table_.rows[r].size(); ++c) {
+        for (const spec::Action& action : table_.rows[r][c].actions) {
+          visit(action, table_.rows[r][c],
+                CellPlace{static_cast<int>(r) + 1, static_cast<int>(c) + 1});
+        }
+      }
+    }
+  }
+
+ private:
+  const spec::ActionTable& table_;
+  const CheckOptions& options_;
+  CheckReport& report_;
+  std::set<std::string> rules_;  // that found something
+  std::unordered_map<std::uint64_t, CellPlace> places_;
+};
+
+// The groups of rules, in the order in which they are asked.
+void check_cells(Checking& checking);             // form overlap ranks
+void check_places(Checking& checking);            // stage owner microbatch
+void check_counts(Checking& checking);            // repeated missing mixed
+void check_order(Checking& checking);             // order
+void check_messages(Checking& checking);          // message unpaired, order of sends and receives
+void check_reduce_and_shard(Checking& checking);  // reduce shard
+void check_deadlock(Checking& checking);          // deadlock mismatch
+void check_memory(Checking& checking);            // memory
+
+[[nodiscard]] spec::Result<CheckShape> shape_of(const spec::ActionTable& table,
+                                                const CheckOptions& options);
+[[nodiscard]] std::string place_text(CellPlace place);  // row 2, column 3
+
+}  // namespace ripeline::verify

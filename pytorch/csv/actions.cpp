@@ -1,0 +1,325 @@
+#include "pytorch/csv/actions.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ripeline::spec {
+namespace {
+
+struct Written {
+  std::string_view text;
+  ActionKind kind;
+};
+// A name that begins like another comes after the longer one.
+constexpr std::array<Written, 11> kWritten = {{
+    {"UNSHARD", ActionKind::unshard},
+    {"RESHARD", ActionKind::reshard},
+    {"REDUCE_GRAD", ActionKind::reduce_grad},
+    {"SEND_F", ActionKind::send_forward},
+    {"RECV_F", ActionKind::receive_forward},
+    {"SEND_B", ActionKind::send_backward},
+    {"RECV_B", ActionKind::receive_backward},
+    {"F", ActionKind::forward},
+    {"B", ActionKind::backward},
+    {"I", ActionKind::backward_input},
+    {"W", ActionKind::backward_weight},
+}};
+constexpr std::string_view kOverlap = "OVERLAP_F_B";
+constexpr std::string_view kBlank = " \t\v\f";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::size_t kMostShown = 40;
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// What a person can read of it: other bytes than printable ASCII as \xNN.
+std::string shown(std::string_view text) {
+  std::string result;
+  for (const char c : text.substr(0, kMostShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      result += c;
+    } else {
+      result += fmt::format("\\x{:02x}", byte);
+    }
+  }
+  return text.size() > kMostShown ? result + "..." : result;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The number that `text` begins with, taken from it; nothing if there is none or it is too large.
+std::optional<int> take_number(std::string_view& text) {
+  const auto* end = std::find_if_not(text.begin(), text.end(), is_digit);
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.begin(), end, value);
+  if (end == text.begin() || error != std::errc{} || stop != end || value > kMostIndex) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+  return value;
+}
+
+// Why a text is no action is for people; nothing else depends on it.
+struct Reading {
+  std::optional<Action> action;
+  std::string why;
+  bool older = false;  // written BW
+};
+
+Reading failed(std::string why) { return {.action = {}, .why = std::move(why), .older = false}; }
+
+Reading read_action(std::string_view text) {
+  constexpr const char* kForm =
+      "expected <stage><action><microbatch> and nothing else, as 2F0 or 1SEND_F3";
+  std::string_view rest = text;
+  const std::optional<int> stage = take_number(rest);
+  if (!stage) {
+    return failed(!text.empty() && is_digit(text.front())
+                      ? fmt::format("the stage is above {}", kMostIndex)
+                      : kForm);
+  }
+  Reading reading;
+  if (rest.starts_with("BW")) {
+    reading.older = true;
+    rest.remove_prefix(2);
+    reading.action = {.kind = ActionKind::backward, .stage = *stage};
+  } else {
+    const auto* named = std::find_if(kWritten.begin(), kWritten.end(),
+                                     [rest](const Written& w) { return rest.starts_with(w.text); });
+    if (named == kWritten.end()) return failed(kForm);
+    rest.remove_prefix(named->text.size());
+    reading.action = {.kind = named->kind, .stage = *stage};
+  }
+  const std::string name = name_of(reading.action->kind);
+  if (!has_microbatch(reading.action->kind)) {
+    if (rest.empty()) return reading;
+    return failed(is_digit(rest.front()) ? fmt::format("{} takes no microbatch", name) : kForm);
+  }
+  const bool has_digits = !rest.empty() && is_digit(rest.front());
+  const std::optional<int> microbatch = take_number(rest);
+  if (!microbatch) {
+    return failed(has_digits ? fmt::format("the microbatch is above {}", kMostIndex)
+                             : fmt::format("{} needs a microbatch", name));
+  }
+  if (!rest.empty()) {
+    return failed(fmt::format("'{}' follows the action; PyTorch ignores it", shown(rest)));
+  }
+  reading.action->microbatch = *microbatch;
+  return reading;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  ReadActions read() {
+    if (rest_.starts_with(kByteOrderMark)) {
+      rest_.remove_prefix(kByteOrderMark.size());
+      mistake("cell", 1, 1, "", "the file begins with a byte order mark, which PyTorch refuses");
+    }
+    while (!rest_.empty() && cells_ < kMostCells) read_row();
+    if (!rest_.empty()) {
+      mistake("cell", static_cast<int>(result_.table.rows.size()), 0, "",
+              fmt::format("more than {} cells; the rest is not read", kMostCells));
+    }
+    if (!older_) look_for_older_naming();
+    if (older_) use_older_naming();
+    return std::move(result_);
+  }
+
+ private:
+  // Lines end as Python's csv module ends them: \n, \r\n or \r. A line of blanks alone is a rank
+  // that does nothing.
+  void read_row() {
+    const std::size_t end = std::min(rest_.find_first_of("\r\n"), rest_.size());
+    std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : rest_.empty() ? 0 : 1);
+    result_.table.rows.emplace_back();
+    if (trimmed(line).empty()) return;
+    for (bool more = true; more && cells_ < kMostCells; ++cells_) {
+      const std::size_t comma = line.find(',');
+      more = comma != line.npos;
+      read_cell(line.substr(0, comma));
+      line.remove_prefix(more ? comma + 1 : line.size());
+    }
+  }
+
+  void read_cell(std::string_view raw) {
+    ActionCell cell;
+    cell.row = static_cast<int>(result_.table.rows.size());
+    cell.column = static_cast<int>(result_.table.rows.back().size()) + 1;
+    std::string_view text = trimmed(raw);
+    if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+      text = trimmed(text.substr(1, text.size() - 2));
+      mistake("cell", cell.row, cell.column, raw, "quotes: write the action alone");
+    }
+    if (text.starts_with('(')) {
+      read_overlap(text, cell);
+    } else if (!text.empty()) {
+      add(text, text, cell);
+    }
+    result_.table.rows.back().push_back(std::move(cell));
+  }
+
+  // What the two actions must be is not asked here.
+  void read_overlap(std::string_view text, ActionCell& cell) {
+    const std::size_t close = text.find(')');
+    if (close == text.npos || text.substr(close + 1) != kOverlap) {
+      mistake("cell", cell.row, cell.column, text,
+              "expected (<action>;<action>)OVERLAP_F_B and nothing else, as (4F1;3B0)OVERLAP_F_B");
+      return;
+    }
+    cell.overlap = true;
+    std::string_view inner = text.substr(1, close - 1);
+    for (bool more = true; more && cell.overlap;) {
+      const std::size_t semicolon = inner.find(';');
+      more = semicolon != inner.npos;
+      if (!add(trimmed(inner.substr(0, semicolon)), text, cell)) {
+        cell.overlap = false;
+        cell.actions.clear();
+      }
+      inner.remove_prefix(more ? semicolon + 1 : inner.size());
+    }
+  }
+
+  bool add(std::string_view text, std::string_view whole, ActionCell& cell) {
+    const Reading reading = read_action(text);
+    if (!reading.action) {
+      mistake("cell", cell.row, cell.column, whole, "no action: " + reading.why);
+      return false;
+    }
+    if (reading.older && !older_) {
+      older_ = true;
+      mistake("naming", cell.row, cell.column, whole,
+              "older naming: BW is written B, and B is written I; PyTorch takes BW for a B without "
+              "a microbatch. Every B of the file is taken for I, every BW for B");
+    }
+    cell.actions.push_back(*reading.action);
+    if (reading.older) written_bw_.push_back({cell.row, cell.column, cell.actions.size() - 1});
+    return true;
+  }
+
+  // Each W has a B, and there is no I: files from before the name I.
+  void look_for_older_naming() {
+    std::set<std::pair<int, int>> backwards;
+    std::set<std::pair<int, int>> weights;
+    for (const auto& row : result_.table.rows) {
+      for (const ActionCell& cell : row) {
+        for (const Action& a : cell.actions) {
+          if (a.kind == ActionKind::backward_input) return;
+          if (a.kind == ActionKind::backward) backwards.insert({a.stage, a.microbatch});
+          if (a.kind == ActionKind::backward_weight) weights.insert({a.stage, a.microbatch});
+        }
+      }
+    }
+    if (weights.empty() ||
+        !std::includes(backwards.begin(), backwards.end(), weights.begin(), weights.end())) {
+      return;
+    }
+    older_ = true;
+    for (const auto& row : result_.table.rows) {
+      for (const ActionCell& cell : row) {
+        if (cell.actions.empty() || cell.actions.front().kind != ActionKind::backward) continue;
+        return mistake("naming", cell.row, cell.column, to_string(cell),
+                       "older naming: B and W of the same microbatch, and no I: B is written I. "
+                       "Every B of the file is taken for I");
+      }
+    }
+  }
+
+  void use_older_naming() {
+    auto next = written_bw_.begin();
+    for (auto& row : result_.table.rows) {
+      for (ActionCell& cell : row) {
+        for (std::size_t i = 0; i < cell.actions.size(); ++i) {
+          while (next != written_bw_.end() && *next < Place{cell.row, cell.column, i}) ++next;
+          const bool bw = next != written_bw_.end() && *next == Place{cell.row, cell.column, i};
+          if (!bw && cell.actions[i].kind == ActionKind::backward) {
+            cell.actions[i].kind = ActionKind::backward_input;
+          }
+        }
+      }
+    }
+  }
+
+  void mistake(std::string rule, int row, int column, std::string_view text, std::string message) {
+    ++result_.mistake_count;
+    if (result_.mistakes.size() >= kMostMistakes) return;
+    result_.mistakes.push_back({.rule = std::move(rule),
+                                .row = row,
+                                .column = column,
+                                .text = shown(text),
+                                .message = std::move(message)});
+  }
+
+  struct Place {
+    int row;
+    int column;
+    std::size_t index;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  std::string_view rest_;
+  std::size_t cells_ = 0;
+  bool older_ = false;
+  std::vector<Place> written_bw_;  // sorted
+  ReadActions result_;
+};
+
+}  // namespace
+
+std::string name_of(ActionKind kind) {
+  const auto* found = std::find_if(kWritten.begin(), kWritten.end(),
+                                   [kind](const Written& w) { return w.kind == kind; });
+  return found == kWritten.end() ? std::string() : std::string(found->text);
+}
+
+bool is_compute(ActionKind kind) { return kind <= ActionKind::backward_weight; }
+
+bool is_message(ActionKind kind) {
+  return kind >= ActionKind::send_forward && kind <= ActionKind::receive_backward;
+}
+
+bool has_microbatch(ActionKind kind) { return is_compute(kind) || is_message(kind); }
+
+std::string to_string(const Action& action) {
+  std::string text = std::to_string(action.stage) + name_of(action.kind);
+  if (action.microbatch >= 0) text += std::to_string(action.microbatch);
+  return text;
+}
+
+std::string to_string(const ActionCell& cell) {
+  std::string text;
+  for (const Action& action : cell.actions) {
+    if (!text.empty()) text += ';';
+    text += to_string(action);
+  }
+  return cell.overlap ? fmt::format("({}){}", text, kOverlap) : text;
+}
+
+ReadActions read_actions(std::string_view bytes) { return Reader(bytes).read(); }
+
+std::string write_actions(const ActionTable& table) {
+  std::string text;
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += ',';
+      text += to_string(row[i]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace ripeline::spec

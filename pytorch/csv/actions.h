@@ -1,0 +1,88 @@
+// PyTorch's pipeline schedule as a CSV file, as data.
+//
+// One row per rank, one column per step, no header, rows of any length:
+//   0F0,0F1,,0B0,(0F2;0B1)OVERLAP_F_B
+// An action is <stage>F<mb>, I (backward for the input), W (for the weights), B (both), SEND_F,
+// RECV_F, SEND_B, RECV_B, each with a microbatch; or <stage>UNSHARD, RESHARD, REDUCE_GRAD. An empty
+// cell is idle. Blanks around a cell do not count; there are no quotes.
+//
+// read_actions() takes any bytes and never fails as a whole: a cell that is no action, matched from
+// its first to its last character, becomes a mistake and a cell without actions. What the actions
+// mean together is not its business: pytorch/check.h judges that. Values; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ripeline::spec {
+
+enum class ActionKind : std::uint8_t {
+  forward,           // F
+  backward,          // B
+  backward_input,    // I
+  backward_weight,   // W
+  send_forward,      // SEND_F
+  receive_forward,   // RECV_F
+  send_backward,     // SEND_B
+  receive_backward,  // RECV_B
+  unshard,           // UNSHARD
+  reshard,           // RESHARD
+  reduce_grad,       // REDUCE_GRAD
+};
+[[nodiscard]] std::string name_of(ActionKind kind);  // as it is written in a cell
+[[nodiscard]] bool is_compute(ActionKind kind);      // F, I, W, B
+[[nodiscard]] bool is_message(ActionKind kind);      // the four SEND and RECV
+[[nodiscard]] bool has_microbatch(ActionKind kind);  // those two
+
+struct Action {
+  ActionKind kind = ActionKind::forward;
+  int stage = 0;        // 0 .. kMostIndex
+  int microbatch = -1;  // 0 .. kMostIndex, or -1 where there is none
+  bool operator==(const Action&) const = default;
+};
+[[nodiscard]] std::string to_string(const Action& action);  // 2F0, 1UNSHARD
+
+struct ActionCell {
+  std::vector<Action> actions;  // none: idle, or a mistake; several only of OVERLAP_F_B
+  bool overlap = false;         // (0F1;0B0)OVERLAP_F_B
+  int row = 0;                  // where it was read, from 1; 0: it was made
+  int column = 0;
+  // Where it was read does not count.
+  bool operator==(const ActionCell& other) const {
+    return actions == other.actions && overlap == other.overlap;
+  }
+};
+[[nodiscard]] std::string to_string(const ActionCell& cell);
+
+struct ActionTable {
+  std::vector<std::vector<ActionCell>> rows;  // one per rank
+  bool operator==(const ActionTable&) const = default;
+};
+
+// A cell that is not what a cell may be; the table has what it was taken for, if anything.
+struct CellMistake {
+  std::string rule;  // cell: no action; naming: B for I and BW for B, as older files write
+  int row = 0;       // from 1
+  int column = 0;    // from 1; 0: the whole file
+  std::string text;  // the cell, shortened and printable
+  std::string message;
+  bool operator==(const CellMistake&) const = default;
+};
+struct ReadActions {
+  ActionTable table;
+  std::vector<CellMistake> mistakes;  // in order of rows and columns, the first kMostMistakes
+  std::size_t mistake_count = 0;      // all of them
+};
+
+inline constexpr int kMostIndex = 999'999;             // of a stage or a microbatch
+inline constexpr std::size_t kMostMistakes = 1000;     // kept by read_actions()
+inline constexpr std::size_t kMostCells = 20'000'000;  // beyond them nothing is read; a mistake
+
+[[nodiscard]] ReadActions read_actions(std::string_view bytes);
+
+// As read_actions() reads it without mistakes; lines end in \n.
+[[nodiscard]] std::string write_actions(const ActionTable& table);
+
+}  // namespace ripeline::spec

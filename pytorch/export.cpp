@@ -1,0 +1,221 @@
+#include "pytorch/export.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "spec/machine.h"
+
+namespace ripeline::spec {
+namespace {
+
+std::optional<ActionKind> kind_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::forward:
+      return ActionKind::forward;
+    case OpKind::backward:
+      return ActionKind::backward;
+    case OpKind::backward_input:
+      return ActionKind::backward_input;
+    case OpKind::backward_weight:
+      return ActionKind::backward_weight;
+    default:
+      return std::nullopt;
+  }
+}
+
+Diagnostic wrong(std::string id, std::string message, std::string hint, Span span = {}) {
+  return {
+      .id = std::move(id), .message = std::move(message), .hint = std::move(hint), .span = span};
+}
+
+// What PyTorch cannot say of this program.
+Diagnostics problems(const Program& program, int microbatches) {
+  Diagnostics found;
+  if (!program.microbatches.contains(microbatches)) {
+    found.push_back(
+        wrong("export-microbatches",
+              fmt::format("{} microbatches are not in the program's range", microbatches),
+              "choose a count that `microbatches` allows with -m"));
+  }
+  for (const Unsupported& u : program.unsupported) {
+    found.push_back(wrong(
+        "export-unsupported",
+        fmt::format("{} is not executed, so there is no run to write", u.construct), {}, u.span));
+  }
+  std::set<std::pair<int, ActionKind>> there;
+  for (const Lane& lane : program.lanes) {
+    const Op& op = at(program.ops, lane.op);
+    const auto kind = kind_of(op.kind);
+    if (!kind) {
+      found.push_back(
+          wrong("export-op", fmt::format("PyTorch's schedules have no action for op {}", op.name),
+                "they have forward, backward, backward input and backward weight", op.span));
+      return found;
+    }
+    if (lane.engine != Engine::compute) {
+      found.push_back(wrong("export-engine",
+                            fmt::format("op {} is not on the compute engine", op.name),
+                            "PyTorch's schedules have one engine", op.span));
+      return found;
+    }
+    if (!lane.share.is_all()) {
+      found.push_back(wrong("export-where",
+                            fmt::format("op {} runs for some microbatches only", op.name),
+                            "PyTorch's schedules run each op for every microbatch", op.span));
+      return found;
+    }
+    if (!there.insert({lane.stage, *kind}).second) {
+      found.push_back(wrong("export-op",
+                            fmt::format("stage {} has a second {}", lane.stage, name_of(*kind)),
+                            "PyTorch's schedules have one of each kind", op.span));
+      return found;
+    }
+  }
+  const int stages = static_cast<int>(program.stages.size());
+  for (int s = 0; s < stages; ++s) {
+    const std::vector<int> next = s + 1 < stages ? std::vector<int>{s + 1} : std::vector<int>{};
+    if (at(program.stages, s).next != next) {
+      found.push_back(wrong("export-stages", fmt::format("the stages are no chain at stage {}", s),
+                            "PyTorch's schedules send from each stage to the next"));
+      break;
+    }
+  }
+  return found;
+}
+
+std::optional<Placement> placement_of(const Program& program) {
+  const int stages = static_cast<int>(program.stages.size());
+  for (const Placement placement : {Placement::chain, Placement::loop, Placement::v}) {
+    const auto map = place_stages(placement, program.ranks, stages);
+    if (!map) continue;
+    const auto placed = [&](const Stage& stage) {
+      const auto s = static_cast<int>(&stage - program.stages.data());
+      return stage.rank == map->rank(s);
+    };
+    if (std::all_of(program.stages.begin(), program.stages.end(), placed)) return placement;
+  }
+  return std::nullopt;
+}
+
+// A cost in ticks: fine enough for what a cost is, coarse enough to add up exactly.
+std::int64_t ticks_of(Rational cost) {
+  constexpr long double kTicks = 1e6L;
+  return std::llroundl(kTicks * static_cast<long double>(cost.numerator) /
+                       static_cast<long double>(cost.denominator));
+}
+
+// The run on a virtual clock.
+class Run {
+ public:
+  Run(const Program& program, int microbatches)
+      : program_(program), machine_(program, microbatches), state_(machine_.initial()) {
+    table_.rows.resize(static_cast<std::size_t>(program.ranks));
+    running_.resize(table_.rows.size());
+  }
+
+  // False: it stuck.
+  bool go() {
+    while (!machine_.done(state_)) {
+      deliver();
+      for (int rank = 0; rank < program_.ranks; ++rank) start(rank);
+      if (!end_next()) return false;
+    }
+    return true;
+  }
+
+  ActionTable take() { return std::move(table_); }
+
+ private:
+  struct Running {
+    int lane = -1;
+    int microbatch = -1;
+    std::int64_t end = 0;
+  };
+
+  void deliver() {
+    std::erase_if(on_way_, [this](const Event& event) {
+      if (!machine_.is_enabled(state_, event, Machine::Chooser::dispatch)) return false;
+      machine_.step(state_, event);
+      return true;
+    });
+  }
+
+  void start(int rank) {
+    Running& running = running_[static_cast<std::size_t>(rank)];
+    if (running.lane >= 0) return;
+    const auto [lane, microbatch] = machine_.choice(state_, rank, Engine::compute);
+    if (lane < 0) return;
+    machine_.step(state_, {.what = Event::Do::start, .lane = lane, .microbatch = microbatch});
+    const Lane& l = at(program_.lanes, lane);
+    running = {lane, microbatch, now_ + ticks_of(l.cost)};
+    const auto kind = kind_of(at(program_.ops, l.op).kind);
+    table_.rows[static_cast<std::size_t>(rank)].push_back(
+        {.actions = {{*kind, l.stage, microbatch}}});
+  }
+
+  // All that end at the earliest time.
+  bool end_next() {
+    constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    std::int64_t next = kNever;
+    for (const Running& r : running_) {
+      if (r.lane >= 0) next = std::min(next, r.end);
+    }
+    if (next == kNever) return false;
+    now_ = next;
+    for (Running& r : running_) {
+      if (r.lane < 0 || r.end != next) continue;
+      machine_.step(state_, {.what = Event::Do::end, .lane = r.lane, .microbatch = r.microbatch});
+      for (const int edge : at(program_.lanes, r.lane).feeds) {
+        const Edge& e = at(program_.edges, edge);
+        if (!program_.crosses_ranks(e)) continue;
+        on_way_.push_back({.what = Event::Do::arrive,
+                           .lane = e.consumer,
+                           .microbatch = r.microbatch,
+                           .edge = edge});
+      }
+      r.lane = -1;
+    }
+    return true;
+  }
+
+  const Program& program_;
+  Machine machine_;
+  Machine::State state_;
+  std::int64_t now_ = 0;
+  std::vector<Running> running_;  // per rank
+  std::vector<Event> on_way_;
+  ActionTable table_;
+};
+
+}  // namespace
+
+Result<ExportedActions> export_actions(const Program& program, int microbatches) {
+  Diagnostics found = problems(program, microbatches);
+  if (!found.empty()) return found;
+  const auto placement = placement_of(program);
+  if (!placement) {
+    return wrong("export-placement", "PyTorch has no schedule with this placement of stages",
+                 "it has chain (stage s on rank s), loop (s % ranks) and v (down and back up)");
+  }
+  if (program.dispatch.binding() >= 0) {
+    const Order& order = at(program.orders, program.dispatch.binding());
+    for (int rank = 0; rank < program.ranks; ++rank) {
+      const auto expanded = expand(program, order, rank, microbatches);
+      if (!expanded.ok()) return expanded.errors();
+    }
+  }
+  Run run(program, microbatches);
+  if (!run.go()) {
+    return wrong("export-stuck", "the program sticks before all tasks have run",
+                 "`ripeline verify` says why");
+  }
+  const auto map = place_stages(*placement, program.ranks, static_cast<int>(program.stages.size()));
+  return ExportedActions{.table = run.take(), .placement = *placement, .map = *map};
+}
+
+}  // namespace ripeline::spec

@@ -1,0 +1,259 @@
+// repair(): what of a table can be kept is kept, in its order; the rest is derived again. Tasks are
+// never invented: a table in which one is missing says too little.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "pytorch/checking.h"
+
+namespace ripeline::verify {
+
+using spec::Action;
+using spec::ActionCell;
+using spec::ActionKind;
+using spec::ActionTable;
+
+namespace {
+
+bool has_rule(const CheckReport& report, const std::string& rule) {
+  return std::any_of(report.findings.begin(), report.findings.end(),
+                     [&rule](const CheckFinding& f) { return f.rule == rule; });
+}
+
+std::string plural(std::size_t n, const std::string& noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+class Repairing {
+ public:
+  Repairing(const spec::ReadActions& read, const CheckReport& report, bool reduce)
+      : shape_(report.shape), report_(report), reduce_(reduce), table_(read.table) {}
+
+  Repair run() {
+    if (unreadable()) return std::move(result_);
+    drop_what_is_derived();
+    split_overlaps();
+    drop_repeats();
+    renumber();
+    swap_rows();
+    order_and_communicate();
+    if (result_.why.empty()) result_.table = std::move(table_);
+    return std::move(result_);
+  }
+
+ private:
+  void did(std::string change) { result_.changes.push_back(std::move(change)); }
+
+  // A cell that says nothing: a task would be lost.
+  bool unreadable() {
+    for (const CheckFinding& f : report_.findings) {
+      if (f.rule != "cell") continue;
+      const bool quoted = f.row >= 1 && f.column >= 1 && f.row <= size_of(table_.rows) &&
+                          f.column <= size_of(at(table_.rows, f.row - 1)) &&
+                          !at(at(table_.rows, f.row - 1), f.column - 1).actions.empty();
+      if (!quoted) {
+        result_.why =
+            fmt::format("row {}, column {}: what '{}' means is not known", f.row, f.column, f.task);
+        return true;
+      }
+    }
+    if (has_rule(report_, "cell")) did("quotes and a byte order mark are left out");
+    if (has_rule(report_, "naming")) did("older naming: B is written I, and BW is written B");
+    return false;
+  }
+
+  void drop_what_is_derived() {
+    std::size_t blanks = 0;
+    std::size_t others = 0;
+    for (auto& row : table_.rows) {
+      for (const ActionCell& cell : row) {
+        if (cell.actions.empty()) ++blanks;
+        if (!cell.actions.empty() && !is_compute(cell.actions.front().kind)) ++others;
+        const ActionKind kind =
+            cell.actions.empty() ? ActionKind::forward : cell.actions.front().kind;
+        sharded_ = sharded_ || kind == ActionKind::unshard || kind == ActionKind::reshard;
+      }
+    }
+    table_ = computations_of(table_);
+    if (blanks > 0) did(plural(blanks, "blank") + " left out");
+    if (others > 0 && shape_.form == ActionForm::compute_only) {
+      did(fmt::format("{} that PyTorch derives left out", plural(others, "action")));
+    }
+    while (size_of(table_.rows) > shape_.map.ranks && table_.rows.back().empty()) {
+      table_.rows.pop_back();
+      if (!dropped_rows_) did("empty rows at the end left out");
+      dropped_rows_ = true;
+    }
+  }
+
+  // What cannot overlap is done one after the other, as it is written.
+  void split_overlaps() {
+    if (!has_rule(report_, "overlap")) return;
+    for (auto& row : table_.rows) {
+      std::vector<ActionCell> cells;
+      for (ActionCell& cell : row) {
+        const bool wrong = std::any_of(
+            report_.findings.begin(), report_.findings.end(), [&cell](const CheckFinding& f) {
+              return f.rule == "overlap" && f.row == cell.row && f.column == cell.column;
+            });
+        if (!wrong) {
+          cells.push_back(std::move(cell));
+          continue;
+        }
+        did(fmt::format("row {}, column {}: {} split into its actions", cell.row, cell.column,
+                        to_string(cell)));
+        for (const Action& action : cell.actions) {
+          cells.push_back(
+              {.actions = {action}, .overlap = false, .row = cell.row, .column = cell.column});
+        }
+      }
+      row = std::move(cells);
+    }
+  }
+
+  void drop_repeats() {
+    std::set<std::tuple<ActionKind, int, int>> seen;
+    for (auto& row : table_.rows) {
+      std::erase_if(row, [&](const ActionCell& cell) {
+        bool fresh = false;
+        for (const Action& a : cell.actions) {
+          fresh = seen.insert({a.kind, a.stage, a.microbatch}).second || fresh;
+        }
+        if (!fresh) {
+          did(fmt::format("row {}, column {}: a second {} left out", cell.row, cell.column,
+                          to_string(cell)));
+        }
+        return !fresh;
+      });
+    }
+  }
+
+  // Microbatches 5 and 7 of two become 0 and 1, where every stage runs these two.
+  void renumber() {
+    std::map<int, std::set<int>> ids;
+    std::set<int> all;
+    each([&](Action& a) {
+      ids[a.stage].insert(a.microbatch);
+      all.insert(a.microbatch);
+    });
+    const bool same = std::all_of(ids.begin(), ids.end(),
+                                  [&all](const auto& stage) { return stage.second == all; });
+    if (all.empty() || !same || static_cast<int>(all.size()) != shape_.microbatches ||
+        *all.rbegin() == shape_.microbatches - 1) {
+      return;
+    }
+    std::map<int, int> number;
+    for (const int id : all) number.emplace(id, static_cast<int>(number.size()));
+    each([&](Action& a) { a.microbatch = number.at(a.microbatch); });
+    did(fmt::format("microbatches renumbered 0 to {}", shape_.microbatches - 1));
+  }
+
+  template <class Visit>
+  void each(const Visit& visit) {
+    for (auto& row : table_.rows) {
+      for (ActionCell& cell : row) {
+        for (Action& action : cell.actions) visit(action);
+      }
+    }
+  }
+
+  // Whole rows that stand in the place of another rank.
+  void swap_rows() {
+    if (!has_rule(report_, "owner") || size_of(table_.rows) != shape_.map.ranks) return;
+    std::vector<std::vector<ActionCell>> rows(table_.rows.size());
+    for (std::size_t r = 0; r < table_.rows.size(); ++r) {
+      std::set<int> owners;
+      for (const ActionCell& cell : table_.rows[r]) {
+        for (const Action& a : cell.actions) {
+          owners.insert(a.stage < shape_.map.stages() ? shape_.map.rank(a.stage) : -1);
+        }
+      }
+      if (owners.size() != 1 || *owners.begin() < 0 || !at(rows, *owners.begin()).empty()) return;
+      at(rows, *owners.begin()) = table_.rows[r];
+      if (*owners.begin() != static_cast<int>(r)) {
+        did(fmt::format("row {} moved to row {}, that of its rank", r + 1, *owners.begin() + 1));
+      }
+    }
+    table_.rows = std::move(rows);
+  }
+
+  // Only of a table whose stages all exist, each in its row.
+  bool placed() {
+    if (size_of(table_.rows) != shape_.map.ranks) return false;
+    for (int r = 0; r < shape_.map.ranks; ++r) {
+      for (const ActionCell& cell : at(table_.rows, r)) {
+        for (const Action& a : cell.actions) {
+          if (a.stage >= shape_.map.stages() || shape_.map.rank(a.stage) != r) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  void order_and_communicate() {
+    if (!placed()) {
+      result_.why = "stages are in rows of ranks that do not own them";
+      return;
+    }
+    const spec::Lowered ordered = add_messages(table_, shape_.map, spec::Stall::move);
+    if (!ordered.stuck.empty()) {
+      const spec::StuckRank& stuck = ordered.stuck.front();
+      Action whole = stuck.need;  // a backward may be B or I
+      whole.kind = ActionKind::backward;
+      const bool either = stuck.need.kind == ActionKind::backward_input &&
+                          stuck.action.kind != ActionKind::backward_weight;
+      result_.why =
+          fmt::format("{} needs {}{}, which is nowhere to be had", to_string(stuck.action),
+                      either ? to_string(whole) + " or " : "", to_string(stuck.need));
+      return;
+    }
+    for (const spec::Move& move : ordered.moves) {
+      did(fmt::format("row {}: {} moved from position {} to {}", move.row, to_string(move.cell),
+                      move.from, move.to));
+    }
+    table_ = computations_of(ordered.table);
+    if (shape_.form == ActionForm::compute_only) return;
+    if (sharded_) table_ = add_unshard_reshard(table_);
+    table_ =
+        add_messages(add_reduce_grad(table_, shape_.microbatches), shape_.map, spec::Stall::stop)
+            .table;
+    did(fmt::format("sends, receives, REDUCE_GRAD{} derived again, as PyTorch derives them",
+                    sharded_ ? ", UNSHARD and RESHARD" : ""));
+  }
+
+  const CheckShape& shape_;
+  const CheckReport& report_;
+  bool reduce_;
+  ActionTable table_;
+  bool sharded_ = false;
+  bool dropped_rows_ = false;
+  Repair result_;
+};
+
+}  // namespace
+
+Repair repair(const spec::ReadActions& read, const CheckReport& report,
+              const CheckOptions& options) {
+  Repair result = Repairing(read, report, options.reduce).run();
+  if (!result.table) return result;
+  // As the file was taken, so must the repaired one be.
+  CheckOptions same = options;
+  same.ranks = report.shape.map.ranks;
+  same.stages = report.shape.map.stages();
+  same.microbatches = report.shape.microbatches;
+  same.placement = report.shape.placement;
+  same.form = report.shape.form;
+  const auto again = check(spec::read_actions(spec::write_actions(*result.table)), same);
+  if (again.ok() && again.value().verdict == Outcome::proved) return result;
+  result.table.reset();
+  result.why = !again.ok() ? again.errors().front().message
+               : again.value().findings.empty()
+                   ? again.value().reason
+                   : fmt::format("what would be left: {} {}", again.value().findings.front().task,
+                                 again.value().findings.front().message);
+  return result;
+}
+
+}  // namespace ripeline::verify

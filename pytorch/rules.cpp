@@ -1,0 +1,200 @@
+// The rules that look at each action and each task: what is written, where, how often, in which
+// order at its own rank; and how many microbatches a rank holds.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pytorch/checking.h"
+
+namespace ripeline::verify {
+
+using spec::Action;
+using spec::ActionCell;
+using spec::ActionKind;
+
+namespace {
+
+std::string overlap_problem(const ActionCell& cell) {
+  if (cell.actions.size() != 2) return "it overlaps a forward and a backward, no more, no less";
+  const Action& first = cell.actions[0];
+  const Action& second = cell.actions[1];
+  if (first.kind != ActionKind::forward ||
+      (second.kind != ActionKind::backward && second.kind != ActionKind::backward_input)) {
+    return "it overlaps an F, written first, and a B or an I";
+  }
+  if (first.stage == second.stage && first.microbatch == second.microbatch) {
+    return fmt::format("{} needs {}: they cannot overlap", to_string(second), to_string(first));
+  }
+  return {};
+}
+
+void check_cell(Checking& checking, const ActionCell& cell, CellPlace place) {
+  const bool comms = checking.shape().form == ActionForm::compute_comms;
+  if (cell.overlap) {
+    const std::string problem = overlap_problem(cell);
+    if (!problem.empty()) checking.found("overlap", place, to_string(cell), problem);
+    return;
+  }
+  if (cell.actions.empty()) {
+    // A cell that is no action has been reported already.
+    if (comms && !checking.has_mistake(place)) {
+      checking.found("form", place, "", "compute_comms has no blanks; PyTorch refuses them");
+    }
+    return;
+  }
+  if (!comms && !is_compute(cell.actions.front().kind)) {
+    checking.found("form", place, to_string(cell),
+                   "compute_only has computations alone; PyTorch derives the communication");
+  }
+}
+
+}  // namespace
+
+void check_cells(Checking& checking) {
+  const auto& rows = checking.table().rows;
+  const int ranks = checking.map().ranks;
+  if (size_of(rows) != ranks) {
+    checking.found(
+        "ranks", {std::min(size_of(rows), ranks) + 1, 0}, "",
+        fmt::format("{} row{} for {} rank{}; each rank has one, and an empty line counts",
+                    rows.size(), rows.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t c = 0; c < rows[r].size(); ++c) {
+      check_cell(checking, rows[r][c], {static_cast<int>(r) + 1, static_cast<int>(c) + 1});
+    }
+  }
+}
+
+void check_places(Checking& checking) {
+  const CheckShape& shape = checking.shape();
+  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+    const std::string task = to_string(action);
+    if (action.stage >= shape.map.stages()) {
+      checking.found("stage", place, task,
+                     fmt::format("there is no stage {}: stages are 0 to {}", action.stage,
+                                 shape.map.stages() - 1));
+    } else if (shape.map.rank(action.stage) != place.row - 1) {
+      checking.found("owner", place, task,
+                     fmt::format("stage {} is on rank {} with placement {}; row {} is rank {}",
+                                 action.stage, shape.map.rank(action.stage),
+                                 name_of(shape.placement), place.row, place.row - 1));
+    }
+    if (action.microbatch >= shape.microbatches) {
+      checking.found("microbatch", place, task,
+                     fmt::format("there is no microbatch {}: microbatches are 0 to {}",
+                                 action.microbatch, shape.microbatches - 1));
+    }
+  });
+}
+
+namespace {
+
+void check_backward(Checking& checking, int stage, int microbatch) {
+  const CellPlace nowhere{checking.map().rank(stage) + 1, 0};
+  const auto find = [&](ActionKind kind) { return checking.find({kind, stage, microbatch}); };
+  const auto name = [&](ActionKind kind) { return to_string(Action{kind, stage, microbatch}); };
+  const CellPlace* whole = find(ActionKind::backward);
+  const CellPlace* input = find(ActionKind::backward_input);
+  const CellPlace* weight = find(ActionKind::backward_weight);
+  if (whole != nullptr && (input != nullptr || weight != nullptr)) {
+    const bool has_input = input != nullptr;
+    checking.found("mixed", has_input ? *input : *weight,
+                   name(has_input ? ActionKind::backward_input : ActionKind::backward_weight),
+                   fmt::format("{} at {} does the whole backward already",
+                               name(ActionKind::backward), place_text(*whole)));
+    return;
+  }
+  if (whole != nullptr || (input != nullptr && weight != nullptr)) return;
+  const ActionKind kind = input != nullptr    ? ActionKind::backward_weight
+                          : weight != nullptr ? ActionKind::backward_input
+                                              : ActionKind::backward;
+  checking.found(
+      "missing", nowhere, name(kind),
+      kind == ActionKind::backward
+          ? fmt::format("microbatch {} never runs backward at stage {}", microbatch, stage)
+          : fmt::format("{} is there without it",
+                        name(kind == ActionKind::backward_weight ? ActionKind::backward_input
+                                                                 : ActionKind::backward_weight)));
+}
+
+}  // namespace
+
+void check_counts(Checking& checking) {
+  const CheckShape& shape = checking.shape();
+  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+    // How often a stage is gathered is for `shard` to say.
+    if (action.kind == ActionKind::unshard || action.kind == ActionKind::reshard) return;
+    if (const CellPlace* first = checking.add(action, place)) {
+      checking.found("repeated", place, to_string(action),
+                     fmt::format("it is at {} already", place_text(*first)));
+    }
+  });
+  for (int s = 0; s < shape.map.stages(); ++s) {
+    for (int m = 0; m < shape.microbatches; ++m) {
+      if (checking.report().findings.size() >= kMostFindings) return;
+      if (checking.find({ActionKind::forward, s, m}) == nullptr) {
+        checking.found("missing", {shape.map.rank(s) + 1, 0},
+                       to_string(Action{ActionKind::forward, s, m}),
+                       fmt::format("microbatch {} never runs forward at stage {}", m, s));
+      }
+      check_backward(checking, s, m);
+    }
+  }
+}
+
+void check_order(Checking& checking) {
+  const CheckShape& shape = checking.shape();
+  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+    for (Action need : spec::needs_of(action, shape.map.stages())) {
+      if (shape.map.rank(need.stage) != place.row - 1) continue;
+      if (checking.find(need) == nullptr && need.kind == ActionKind::backward_input) {
+        need.kind = ActionKind::backward;
+      }
+      const CellPlace* where = checking.find(need);
+      if (where == nullptr || where->before(place)) continue;
+      checking.found("order", place, to_string(action),
+                     fmt::format("it needs {}, which the rank does {}", to_string(need),
+                                 where->column == place.column
+                                     ? "in the same cell"
+                                     : fmt::format("later, in column {}", where->column)));
+    }
+  });
+}
+
+void check_memory(Checking& checking) {
+  CheckReport& report = checking.report();
+  const CheckOptions& options = checking.options();
+  const auto stages = static_cast<std::size_t>(checking.map().stages());
+  report.rank_peak.assign(static_cast<std::size_t>(checking.map().ranks), 0);
+  report.stage_peak.assign(stages, 0);
+  std::vector<std::int64_t> rank_held(report.rank_peak.size(), 0);
+  std::vector<std::int64_t> stage_held(stages, 0);
+  const auto exceeds = [&](const auto& limit, std::vector<std::int64_t>& peak, int index,
+                           std::int64_t held) {
+    const bool first = limit && held > *limit && at(peak, index) <= *limit;
+    at(peak, index) = std::max(at(peak, index), held);
+    return first;
+  };
+  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+    const int rank = place.row - 1;
+    if (action.kind == ActionKind::backward || action.kind == ActionKind::backward_weight) {
+      --at(rank_held, rank);
+      --at(stage_held, action.stage);
+    }
+    if (action.kind != ActionKind::forward) return;
+    if (exceeds(options.rank_memory, report.rank_peak, rank, ++at(rank_held, rank))) {
+      checking.found("memory", place, to_string(action),
+                     fmt::format("rank {} then holds {} microbatches, of at most {}", rank,
+                                 at(rank_held, rank), *options.rank_memory));
+    }
+    if (exceeds(options.stage_memory, report.stage_peak, action.stage,
+                ++at(stage_held, action.stage))) {
+      checking.found("memory", place, to_string(action),
+                     fmt::format("stage {} then holds {} microbatches, of at most {}", action.stage,
+                                 at(stage_held, action.stage), *options.stage_memory));
+    }
+  });
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,128 @@
+// What a table is judged as, where no option says it.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "pytorch/checking.h"
+
+namespace ripeline::verify {
+namespace {
+
+using spec::Action;
+using spec::ActionTable;
+using spec::Placement;
+
+template <class Visit>
+void each_computation(const ActionTable& table, const Visit& visit) {
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    for (const auto& cell : table.rows[r]) {
+      for (const Action& action : cell.actions) {
+        if (spec::is_compute(action.kind)) visit(static_cast<int>(r), action);
+      }
+    }
+  }
+}
+
+int ranks_of(const ActionTable& table) {
+  std::size_t rows = table.rows.size();
+  while (rows > 1 && table.rows[rows - 1].empty()) --rows;
+  return std::max(1, static_cast<int>(rows));
+}
+
+// Stages 0, 1, … as far as all of them occur, up to a multiple of the ranks: one odd number in a
+// cell does not change what the others are judged by.
+int stages_of(const ActionTable& table, int ranks) {
+  std::set<int> stages;
+  each_computation(table, [&](int, const Action& action) { stages.insert(action.stage); });
+  int next = 0;
+  while (stages.contains(next)) ++next;
+  return std::max(1, (next + ranks - 1) / ranks) * ranks;
+}
+
+// Microbatches 0, 1, … as far as all of them run forward somewhere; where there is no 0, as many as
+// there are.
+int microbatches_of(const ActionTable& table) {
+  std::set<int> ids;
+  each_computation(table, [&](int, const Action& action) {
+    if (action.kind == spec::ActionKind::forward) ids.insert(action.microbatch);
+  });
+  int next = 0;
+  while (ids.contains(next)) ++next;
+  return next > 0 ? next : std::max(1, static_cast<int>(ids.size()));
+}
+
+int misplaced(const ActionTable& table, const spec::StageMap& map) {
+  int count = 0;
+  each_computation(table, [&](int row, const Action& action) {
+    if (action.stage >= map.stages() || map.rank(action.stage) != row) ++count;
+  });
+  return count;
+}
+
+Placement placement_of(const ActionTable& table, int ranks, int stages) {
+  if (stages == ranks) return Placement::chain;
+  const auto loop = spec::place_stages(Placement::loop, ranks, stages);
+  const auto v = spec::place_stages(Placement::v, ranks, stages);
+  return misplaced(table, *v) < misplaced(table, *loop) ? Placement::v : Placement::loop;
+}
+
+bool has_other_than_computations(const ActionTable& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](const auto& cell) {
+      return std::any_of(cell.actions.begin(), cell.actions.end(),
+                         [](const Action& a) { return !spec::is_compute(a.kind); });
+    });
+  });
+}
+
+spec::Diagnostic wrong(std::string message, std::string hint = {}) {
+  return {
+      .id = "check-options", .message = std::move(message), .hint = std::move(hint), .span = {}};
+}
+
+}  // namespace
+
+spec::Result<CheckShape> shape_of(const ActionTable& table, const CheckOptions& options) {
+  CheckShape shape;
+  const auto given = [&shape](const auto& option, const char* name, auto&& from_file) {
+    if (option) return *option;
+    shape.from_file.emplace_back(name);
+    return from_file();
+  };
+  const int ranks = given(options.ranks, "ranks", [&] { return ranks_of(table); });
+  if (ranks < 1 || ranks > kMostRanks) {
+    return wrong(fmt::format("{} ranks; expected 1 to {}", ranks, kMostRanks));
+  }
+  const bool chain = options.placement == Placement::chain;
+  const int stages = chain && !options.stages
+                         ? ranks
+                         : given(options.stages, "stages", [&] { return stages_of(table, ranks); });
+  if (stages < 1 || stages > spec::kMostIndex + 1) return wrong(fmt::format("{} stages", stages));
+  if (stages % ranks != 0) {
+    return wrong(
+        fmt::format("{} stages on {} ranks: no multiple, so PyTorch has no placement for "
+                    "them",
+                    stages, ranks));
+  }
+  shape.placement =
+      given(options.placement, "placement", [&] { return placement_of(table, ranks, stages); });
+  const auto map = spec::place_stages(shape.placement, ranks, stages);
+  if (!map) {
+    return wrong(fmt::format("{} stages on {} ranks are no chain", stages, ranks),
+                 "--placement loop or v has several stages on a rank");
+  }
+  shape.map = *map;
+  shape.microbatches =
+      given(options.microbatches, "microbatches", [&] { return microbatches_of(table); });
+  if (shape.microbatches < 1 || shape.microbatches > spec::kMostIndex + 1) {
+    return wrong(fmt::format("{} microbatches", shape.microbatches));
+  }
+  shape.form = given(options.form, "form", [&] {
+    return has_other_than_computations(table) ? ActionForm::compute_comms
+                                              : ActionForm::compute_only;
+  });
+  return shape;
+}
+
+}  // namespace ripeline::verify

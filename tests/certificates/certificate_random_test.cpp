@@ -1,0 +1,114 @@
+// Certificates of random programs: what verify found is accepted, and the contrary of what is
+// refuted is not, with all its evidence made anew.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+
+#include "certificates/certificate.h"
+#include "certificates/recheck.h"
+#include "spec/elaborate.h"
+#include "tests/support/cvc5.h"
+#include "tests/support/random_program.h"
+
+namespace ripeline::verify {
+namespace {
+
+// Seeds of forgeries with questions for cvc5, which take the most time.
+constexpr std::uint64_t kAsked = 40;
+
+testing_support::RandomProgramOptions small() {
+  return {.max_ranks = 3,
+          .max_chunks = 1,
+          .max_microbatches = 3,
+          .any_count = false,
+          .links = true,
+          .once = true,
+          .before = true,
+          .engines = true,
+          .keeping = true,
+          .shares = true,
+          .pairs = true,
+          .groups = true};
+}
+
+// Whatever it says of questions is not looked at: they are for cvc5, below.
+std::vector<Reply> as_it_must_be(const std::vector<std::string>& texts) {
+  std::vector<Reply> replies;
+  for (const std::string& text : texts) {
+    const bool sat = text.find("\n; sat when") != std::string::npos;
+    replies.push_back({sat ? Answer::sat : Answer::unsat, {}});
+  }
+  return replies;
+}
+
+std::string text_of(const RecheckReport& report) {
+  const RecheckStep& last = report.steps.back();
+  std::string text = name_of(report.result);
+  for (const RecheckStep& s : report.steps) {
+    if (s.result != RecheckResult::accepted) text += ": " + s.name + " " + s.where + " " + s.detail;
+  }
+  return text + last.name;
+}
+
+TEST(CertificateRandom, what_is_proved_or_refuted_is_accepted) {
+  std::map<std::string, int> seen;
+  for (std::uint64_t seed = 1; seed <= 360; ++seed) {
+    const spec::Source source{"random.ripe", testing_support::random_program_text(seed, small())};
+    const auto program = spec::compile(source);
+    ASSERT_TRUE(program.ok()) << source.text;
+    const Verdict verdict = verify(program.value(), {.solver_steps = 5'000'000});
+    const Files files = certificate_of(source, {}, program.value(), verdict, "0");
+    const RecheckReport report = recheck(files, as_it_must_be, {.states = 20'000});
+    const std::string what = text_of(report);
+    EXPECT_NE(report.result, RecheckResult::rejected) << seed << " " << what << "\n" << source.text;
+    if (verdict.outcome == Outcome::unknown) continue;
+    ++seen[name_of(verdict.outcome) + " " + name_of(report.result)];
+    if (report.result == RecheckResult::undecided) std::cout << seed << " " << what << "\n";
+  }
+  for (const auto& [what, times] : seen) std::cout << what << ": " << times << "\n";
+  EXPECT_GT(seen["proved accepted"], 60);
+  EXPECT_GT(seen["refuted accepted"], 60);
+}
+
+// With each method that certificates know. What cannot be so is rejected or left open.
+TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
+  int forged = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const spec::Source source{"random.ripe", testing_support::random_program_text(seed, small())};
+    const auto program = spec::compile(source);
+    ASSERT_TRUE(program.ok()) << source.text;
+    const Verdict verdict = verify(program.value(), {.solver_steps = 5'000'000});
+    if (verdict.outcome != Outcome::refuted) continue;
+    for (const char* method : {"graph", "cuts", "counters", "states", "members", "structure"}) {
+      const bool asks = method == std::string("cuts") || method == std::string("counters");
+      if (asks && seed > kAsked) continue;
+      Verdict lie = verdict;
+      for (Obligation& o : lie.obligations) {
+        if (o.outcome == Outcome::proved) continue;
+        o.outcome = Outcome::proved;
+        o.method = o.name == "messages" ? "structure" : method;
+        if (o.name == "collectives" && o.method == "graph") o.method = "induction";
+        o.counts = o.method == "states" ? std::vector{program.value().microbatches.min}
+                                        : std::vector<int>();
+        o.counterexample.reset();
+        if (o.name != "memory") continue;
+        for (const spec::Pool& pool : program.value().pools) {
+          o.peak[program.value().resources[static_cast<std::size_t>(pool.resource)].name].push_back(
+              pool.capacity);
+        }
+      }
+      lie.outcome = Outcome::proved;
+      const Files files = certificate_of(source, {}, program.value(), lie, "0");
+      const RecheckReport report = recheck(files, testing_support::ask_cvc5, {.states = 20'000});
+      EXPECT_NE(report.result, RecheckResult::accepted) << seed << " by " << method << "\n"
+                                                        << source.text;
+      forged += report.result == RecheckResult::rejected ? 1 : 0;
+    }
+  }
+  std::cout << forged << " forgeries rejected\n";
+  EXPECT_GT(forged, 50);
+}
+
+}  // namespace
+}  // namespace ripeline::verify

@@ -1,0 +1,440 @@
+// Which dispatch is picked, and what may not be.
+#include "optimise/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tests/simulate/runs.h"
+
+namespace ripeline::simulate {
+namespace {
+
+TEST(Gain, has_the_interval_of_student_s_t) {
+  // Of 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of four degrees 2.776.
+  const std::vector<double> logs = {1, 2, 3, 4, 5};
+  const Gain gain = gain_of(logs);
+  EXPECT_NEAR(std::log(gain.ratio), 3, 1e-12);
+  EXPECT_NEAR(std::log(gain.low), 3 - 2.776 * std::sqrt(0.5), 0.01);
+  EXPECT_NEAR(std::log(gain.high), 3 + 2.776 * std::sqrt(0.5), 0.01);
+  EXPECT_EQ(gain.runs, 5);
+  const Gain one = gain_of(std::vector<double>{0.5});
+  EXPECT_EQ(one.low, 0);
+  EXPECT_EQ(one.high, HUGE_VAL);
+  const Gain sure = gain_of(std::vector<double>{0.5, 0.5, 0.5});
+  EXPECT_EQ(sure.low, sure.high);
+}
+
+TimingOptions times_of(const std::string& jitter) {
+  TimingOptions options;
+  options.latency = 0.05;
+  EXPECT_TRUE(Jitter::parse(jitter, options.jitter).ok());
+  return options;
+}
+
+Tuning tuned(const std::string& schedule, const std::string& jitter, int seeds = 10) {
+  spec::ElaborateOptions elaborate;
+  elaborate.defines = {{"ranks", 4}};
+  Tuning tuning;
+  const core::Status status =
+      tune(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), seeds, tuning);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return tuning;
+}
+
+TEST(Tune, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
+  const Tuning tuning = tuned("zb_h2", "tails=2:20");
+  ASSERT_TRUE(tuning.pick.has_value());
+  const Trial& pick = tuning.trials[*tuning.pick];
+  EXPECT_EQ(tuning.trials.front().candidate.dispatch, "in order zb_h2");
+  EXPECT_EQ(tuning.trials.front().gain.ratio, 1);
+  EXPECT_FALSE(pick.candidate.program.dispatch.in_order);
+  EXPECT_EQ(pick.verdict, verify::Outcome::proved);
+  EXPECT_GT(tuning.measured.low, 1);
+  EXPECT_LE(tuning.measured.low, tuning.measured.ratio);
+  EXPECT_LE(tuning.measured.ratio, tuning.measured.high);
+  EXPECT_EQ(tuning.measured.runs, 10);
+  for (std::size_t i = 0; i < pick.peaks.size(); ++i) {
+    EXPECT_LE(pick.peaks[i], tuning.trials.front().peaks[i]);
+  }
+  // It is measured on the seeds after those that chose.
+  Contestant fixed(tuning.trials.front().candidate.program, 16);
+  Contestant hint(pick.candidate.program, 16);
+  const TimingOptions times = times_of("tails=2:20");
+  std::vector<double> logs;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    logs.push_back(std::log(fixed.run(times, seed).makespan / hint.run(times, seed).makespan));
+  }
+  EXPECT_NEAR(gain_of(std::span(logs).subspan(10)).ratio, tuning.measured.ratio, 1e-9);
+}
+
+// On a V placement the order fills its memory: a hint is safe only where room is kept for it.
+TEST(Tune, keeps_room_for_the_order_with_several_stages_on_a_rank) {
+  const Tuning tuning = tuned("zb_v", "tails=2:20");
+  ASSERT_TRUE(tuning.pick.has_value());
+  const Trial& pick = tuning.trials[*tuning.pick];
+  EXPECT_NE(pick.candidate.dispatch.find(" keeping zb_v"), std::string::npos);
+  EXPECT_GT(tuning.measured.low, 1.1);
+  for (const Trial& trial : tuning.trials) {
+    const spec::Dispatch& dispatch = trial.candidate.program.dispatch;
+    const bool safe = dispatch.in_order || dispatch.keeps >= 0;
+    EXPECT_EQ(trial.verdict == verify::Outcome::proved, safe) << trial.candidate.dispatch;
+    if (!safe) continue;
+    EXPECT_EQ(trial.peaks, tuning.trials.front().peaks) << trial.candidate.dispatch;
+  }
+}
+
+TEST(Tune, keeps_the_order_where_nothing_is_faster) {
+  const Tuning tuning = tuned("1f1b", "");
+  EXPECT_FALSE(tuning.pick.has_value());
+  for (const Trial& trial : tuning.trials) EXPECT_LE(trial.gain.ratio, 1 + 1e-12);
+}
+
+// Known costs: the order of the inputs is worth more than any dispatch.
+TEST(Tune, sorts_inputs_whose_costs_are_known) {
+  const Tuning tuning = tuned("1f1b", "input=0.6");
+  ASSERT_TRUE(tuning.pick.has_value());
+  EXPECT_TRUE(tuning.trials[*tuning.pick].candidate.pyramid);
+  EXPECT_GT(tuning.measured.ratio, 1.2);
+  EXPECT_FALSE(tuned("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
+}
+
+// Two stages share a rank's pool without leaving room: safe in its order, refuted readiness-first.
+constexpr const char* kOnlyInOrder = R"(pipeline p {
+  microbatches any;
+  stages 4;
+  place s on s % 2;
+  op F forward { needs F at prev; acquires a; }
+  op B backward { needs F at here, B at next; releases a; }
+  resource a per rank { capacity 2; }
+  order one on r { (F@0 F@1 B@1 B@0) * microbatches; }
+  hint loose { prefer F, B; }
+  dispatch in order one;
+})";
+// The hint may hold more than the order does, which has no need of the capacity.
+constexpr const char* kHoldsMore = R"(pipeline p {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; acquires a; }
+  op B backward { cost 2; needs F at here, B at next; releases a; }
+  resource a per stage { }
+  order one on r { (F B) * microbatches; }
+  hint greedy { prefer F, B; }
+  dispatch in order one;
+})";
+
+TEST(Tune, picks_nothing_that_is_not_proved_or_holds_more) {
+  for (const auto& [text, why] :
+       {std::pair(kOnlyInOrder, "not proved"), std::pair(kHoldsMore, "holds more")}) {
+    SCOPED_TRACE(text);
+    Tuning tuning;
+    ASSERT_TRUE(
+        tune(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"), 5, tuning).ok());
+    int excluded = 0;
+    for (const Trial& trial : tuning.trials) {
+      const bool hint = trial.candidate.dispatch.starts_with("ready by");
+      if (!trial.excluded.starts_with(why)) continue;
+      EXPECT_TRUE(hint);
+      ++excluded;
+    }
+    EXPECT_GT(excluded, 0);
+    if (!tuning.pick) continue;
+    EXPECT_EQ(tuning.trials[*tuning.pick].excluded, "");
+  }
+}
+
+// Rank 1 waits for all of rank 0's X, which hints leave for later. Now and then a second F reaches
+// it before the first has ended: then greedy holds two.
+constexpr const char* kSlow = R"(pipeline p {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { cost s == 0 ? 1.4 : 1; needs F at prev; acquires a; }
+  op B backward { needs F at here, B at next; releases a; }
+  op X { cost 2; }
+  resource a per stage { }
+  order one on r {
+    X * (r == 0 ? microbatches : 0);
+    F * (r == 0 ? microbatches : 0);
+    B * (r == 0 ? microbatches : 0);
+    (F B) * (r == 1 ? microbatches : 0);
+    X * (r == 1 ? microbatches : 0);
+  }
+  hint greedy { prefer F, B, X; }
+  hint steady { prefer B, F, X; }
+  dispatch in order one;
+})";
+
+Tuning slow_tuned(std::uint64_t seed, int seeds) {
+  TimingOptions times;
+  EXPECT_TRUE(Jitter::parse("uniform=0.3", times.jitter).ok());
+  times.seed = seed;
+  Tuning tuning;
+  EXPECT_TRUE(tune(spec::compile({"p", kSlow}, {}).value(), 2, times, seeds, tuning).ok());
+  return tuning;
+}
+
+TEST(Tune, passes_over_what_is_fastest_but_not_beyond_doubt) {
+  const Tuning tuning = slow_tuned(6, 2);
+  ASSERT_TRUE(tuning.pick.has_value());
+  const Trial& fastest = *std::find_if(tuning.trials.begin() + 1, tuning.trials.end(),
+                                       [](const Trial& t) { return t.excluded.empty(); });
+  EXPECT_LE(fastest.gain.low, 1);
+  const Trial& pick = tuning.trials[*tuning.pick];
+  EXPECT_LT(pick.gain.ratio, fastest.gain.ratio);
+  EXPECT_GT(pick.gain.low, 1);
+  EXPECT_GT(tuning.measured.low, 1);
+}
+
+// What it held on the seeds that chose is not all that it may hold.
+TEST(Tune, passes_over_what_holds_more_on_the_seeds_that_measure) {
+  const Tuning tuning = slow_tuned(11, 3);
+  const Trial& greedy = tuning.trials[1];
+  EXPECT_EQ(greedy.candidate.dispatch, "ready by greedy");
+  EXPECT_EQ(greedy.peaks, tuning.trials.front().peaks);
+  EXPECT_EQ(greedy.excluded, "holds more: 2 of a of stage 1, not 1 on seeds 14 to 16");
+  ASSERT_TRUE(tuning.pick.has_value());
+  EXPECT_EQ(tuning.trials[*tuning.pick].candidate.dispatch, "ready by steady");
+}
+
+// How a trial failed is said beside its verdict.
+TEST(Tune, a_trial_that_fails_keeps_its_verdict_and_says_how) {
+  Tuning tuning;
+  const spec::Program program = spec::compile({"p", kOnlyInOrder}, {}).value();
+  ASSERT_TRUE(tune(program, 6, times_of("uniform=0.3"), 5, tuning).ok());
+  const Trial& loose = tuning.trials.back();  // what failed comes last
+  EXPECT_EQ(loose.end, End::stuck);
+  EXPECT_EQ(loose.verdict, verify::Outcome::refuted);
+  EXPECT_EQ(loose.excluded.find("not proved; does not end: stuck: "), 0U) << loose.excluded;
+  EXPECT_NE(loose.excluded.find("(seed 1)"), std::string::npos) << loose.excluded;
+  EXPECT_EQ(tuning.trials.front().end, End::ended);
+}
+
+TEST(Contestant, says_how_a_run_ended) {
+  const auto end = [](const TimingOptions& times, const char* text) {
+    Contestant contestant(spec::compile({"p", text}, {}).value(), 6);
+    const Outcome outcome = contestant.run(times, 1);
+    EXPECT_EQ(outcome.failure.empty(), outcome.end == End::ended) << outcome.failure;
+    return outcome.end;
+  };
+  EXPECT_EQ(end({}, kOnlyInOrder), End::ended);
+  std::string loose = kOnlyInOrder;
+  loose.replace(loose.rfind("in order one"), 12, "ready by loose");
+  EXPECT_EQ(end({}, loose.c_str()), End::stuck);
+  TimingOptions few;
+  few.profile.emplace();
+  few.profile->unit = plain_unit();
+  few.profile->inputs = {1, 2};
+  EXPECT_EQ(end(few, kOnlyInOrder), End::refused);
+}
+
+TEST(Tune, says_what_it_cannot_compare_with) {
+  Tuning tuning;
+  const core::Status none = tune(testing_support::compiled("bf"), 8, times_of(""), 5, tuning);
+  EXPECT_FALSE(none.ok());
+  EXPECT_NE(none.message().find("nothing but its own dispatch can be tried"), std::string::npos)
+      << none.message();
+  const core::Status meets = tune(testing_support::compiled(R"(
+pipeline meets {
+  microbatches 1..8;
+  stages 2;
+  place s on s;
+  op F forward  { needs F at prev via rendezvous; }
+  op B backward { needs F at here, B at next via rendezvous; }
+  order o on r { F * microbatches; B * microbatches; }
+  hint h { follow o; }
+  dispatch in order o;
+}
+)"),
+                                  8, times_of(""), 5, tuning);
+  EXPECT_EQ(meets.message(),
+            "meets: nothing but its own dispatch can be tried: no hint is tried: its links meet "
+            "(rendezvous)");
+  TimingOptions nothing;
+  nothing.profile.emplace();
+  nothing.profile->unit = plain_unit();
+  nothing.profile->inputs = std::vector<double>(8, 0);
+  const core::Status still = tune(testing_support::compiled("1f1b"), 8, nothing, 5, tuning);
+  EXPECT_FALSE(still.ok());
+  EXPECT_NE(still.message().find("nothing takes time"), std::string::npos) << still.message();
+}
+
+// What the program does stays unless something is faster, whatever kind of dispatch it has.
+TEST(Tune, compares_with_the_program_s_own_dispatch) {
+  for (const spec::LibraryEntry& entry : spec::library()) {
+    SCOPED_TRACE(entry.name);
+    const spec::Program program = testing_support::compiled(std::string(entry.name));
+    std::set<std::pair<std::string, bool>> names;
+    const std::vector<Candidate> candidates = candidates_of(program, true);
+    for (const Candidate& c : candidates) {
+      EXPECT_TRUE(names.emplace(c.dispatch, c.pyramid).second) << c.dispatch;
+    }
+    const Candidate& own = candidates.front();
+    EXPECT_EQ(own.program.hash, program.hash);
+    EXPECT_EQ(own.hint, "");
+    EXPECT_FALSE(own.pyramid);
+    spec::ElaborateOptions options;
+    options.dispatch = own.dispatch;
+    const auto again = testing_support::compiled(std::string(entry.name), options);
+    EXPECT_EQ(again.hash, program.hash) << own.dispatch;
+  }
+  Tuning tuning;
+  ASSERT_TRUE(
+      tune(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), 3, tuning).ok());
+  EXPECT_EQ(tuning.trials.front().candidate.dispatch, "ready by oldest");
+  for (const Trial& trial : tuning.trials) {
+    EXPECT_EQ(trial.excluded, "") << trial.candidate.dispatch;
+    if (trial.candidate.dispatch != "in order oldest") continue;
+    EXPECT_LT(trial.gain.ratio, 0.5);
+  }
+  spec::ElaborateOptions ready;
+  ready.dispatch = "ready";
+  const spec::Program ties = testing_support::compiled("1f1b", ready);
+  EXPECT_EQ(candidates_of(ties, false).front().dispatch, "ready");
+}
+
+TEST(Tune, begins_at_the_seed_given) {
+  TimingOptions times = times_of("tails=2:20");
+  times.seed = 101;
+  spec::ElaborateOptions elaborate;
+  elaborate.defines = {{"ranks", 4}};
+  const spec::Program program = testing_support::compiled("zb_h2", elaborate);
+  Tuning tuning;
+  ASSERT_TRUE(tune(program, 16, times, 10, tuning).ok());
+  EXPECT_EQ(tuning.seed, 101U);
+  ASSERT_TRUE(tuning.pick.has_value());
+  Contestant fixed(program, 16);
+  Contestant hint(tuning.trials[*tuning.pick].candidate.program, 16);
+  std::vector<double> logs;
+  for (std::uint64_t seed = 101; seed <= 120; ++seed) {
+    logs.push_back(std::log(fixed.run(times, seed).makespan / hint.run(times, seed).makespan));
+  }
+  const std::span all(logs);
+  EXPECT_NEAR(gain_of(all.first(10)).ratio, tuning.trials[*tuning.pick].gain.ratio, 1e-9);
+  EXPECT_NEAR(gain_of(all.subspan(10)).ratio, tuning.measured.ratio, 1e-9);
+}
+
+TEST(Tune, asks_once_for_both_orders_of_inputs) {
+  int asked = 0;
+  const Judge judge = [&](const spec::Program& program) {
+    EXPECT_EQ(program.inputs, spec::InputOrder::natural);
+    ++asked;
+    return program.dispatch.in_order ? verify::Outcome::proved : verify::Outcome::unknown;
+  };
+  Tuning tuning;
+  ASSERT_TRUE(
+      tune(testing_support::compiled("1f1b"), 8, times_of("input=0.6"), 3, tuning, judge).ok());
+  EXPECT_EQ(static_cast<std::size_t>(2 * asked), tuning.trials.size());
+  for (const Trial& trial : tuning.trials) {
+    const bool in_order = trial.candidate.program.dispatch.in_order;
+    EXPECT_EQ(trial.verdict, in_order ? verify::Outcome::proved : verify::Outcome::unknown);
+    EXPECT_EQ(trial.excluded.starts_with("not proved"), !in_order);
+  }
+}
+
+// An order from a file is tried where it is read, and never waited for.
+TEST(Tune, follows_an_order_from_a_file_where_it_is_read) {
+  const auto tried = [](const std::string& dispatch, Tuning& tuning) {
+    spec::ElaborateOptions options;
+    options.dispatch = dispatch;
+    options.read_file = [](const std::string&, std::string&) {
+      return std::optional<std::string>("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+    };
+    const std::string text = R"(
+pipeline p {
+  microbatches 2;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  op B backward { needs F at here, B at next; }
+  order file from csv "two.csv";
+  hint waits { follow file; notices; }
+  hint bf { rounds B, F; }
+  dispatch ready by bf;
+})";
+    const spec::Program program = testing_support::compiled(text, options);
+    EXPECT_TRUE(tune(program, 2, times_of("uniform=0.3"), 3, tuning).ok());
+    std::vector<std::string> names;
+    for (const Candidate& c : candidates_of(program, false)) names.push_back(c.dispatch);
+    return names;
+  };
+  Tuning read;
+  EXPECT_EQ(tried("in order file", read),
+            (std::vector<std::string>{"in order file", "ready by bf", "ready by file"}));
+  ASSERT_EQ(read.notes.size(), 1U);
+  EXPECT_EQ(read.notes.front(), "no hint waits for order file, which is from a file");
+  for (const Trial& trial : read.trials) EXPECT_EQ(trial.verdict, verify::Outcome::proved);
+  Tuning unread;
+  EXPECT_EQ(tried("ready", unread), (std::vector<std::string>{"ready", "ready by bf"}));
+  ASSERT_EQ(unread.notes.size(), 1U);
+  EXPECT_EQ(unread.notes.front().find("order file is not tried: "), 0U);
+}
+
+// The hint that it says to write is the one that ran.
+TEST(Tune, what_it_says_to_write_is_the_program_that_ran) {
+  const std::string source = *spec::library_text("1f1b");
+  const auto program = spec::compile({"1f1b", source}, {});
+  int written = 0;
+  for (const Candidate& candidate : candidates_of(program.value(), true)) {
+    std::string text = source;
+    text.insert(text.rfind('}'), candidate.hint + (candidate.pyramid ? " inputs pyramid;" : ""));
+    spec::ElaborateOptions options;
+    options.dispatch = candidate.dispatch;
+    const auto again = spec::compile({"1f1b", text}, options);
+    ASSERT_TRUE(again.ok()) << text;
+    EXPECT_EQ(again.value().inputs, candidate.program.inputs);
+    EXPECT_EQ(again.value().dispatch.in_order, candidate.program.dispatch.in_order);
+    const spec::Hint& a = again.value().dispatch.hint;
+    const spec::Hint& b = candidate.program.dispatch.hint;
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(a.fill, b.fill);
+    EXPECT_EQ(a.order, b.order);
+    EXPECT_EQ(a.patience, b.patience) << candidate.hint;
+    ++written;
+  }
+  EXPECT_GT(written, 10);
+}
+
+// The permuted inputs are what runs: each task takes its input's time.
+TEST(Timing, of_a_pyramid_follows_the_inputs) {
+  spec::Program program = testing_support::compiled("1f1b");
+  TimingOptions options;
+  options.profile.emplace();
+  options.profile->unit = plain_unit();
+  options.profile->inputs = {4, 1, 3, 2};
+  Timing natural;
+  ASSERT_TRUE(Timing::make(program, 4, options, natural).ok());
+  program.inputs = spec::InputOrder::pyramid;
+  Timing pyramid;
+  ASSERT_TRUE(Timing::make(program, 4, options, pyramid).ok());
+  const int inputs[] = {1, 2, 0, 3};  // 1, 3, 4, 2
+  for (int m = 0; m < 4; ++m) {
+    EXPECT_EQ(natural.input(m), m);
+    EXPECT_EQ(pyramid.input(m), inputs[m]);
+    for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
+      EXPECT_EQ(pyramid.task({lane, m}), natural.task({lane, inputs[m]}));
+      EXPECT_EQ(pyramid.costs().of({lane, m}), natural.costs().of({lane, inputs[m]}));
+    }
+  }
+  // What is known may be wrong, and then so is the order; what runs takes what it takes.
+  ASSERT_TRUE(Jitter::parse("estimate=3", options.jitter).ok());
+  bool differs = false;
+  for (options.seed = 1; options.seed <= 20; ++options.seed) {
+    Timing wrong;
+    ASSERT_TRUE(Timing::make(program, 4, options, wrong).ok());
+    std::vector<bool> seen(4);
+    for (int m = 0; m < 4; ++m) {
+      seen[static_cast<std::size_t>(wrong.input(m))] = true;
+      differs = differs || wrong.input(m) != inputs[m];
+      EXPECT_EQ(wrong.task({0, m}), natural.task({0, wrong.input(m)}));
+    }
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 4);
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace ripeline::simulate

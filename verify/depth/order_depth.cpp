@@ -1,0 +1,197 @@
+// A committed order for every number of ranks: places as in verify/order/cuts.cpp, at ranks that
+// are terms.
+#include "verify/depth/depth_judges.h"
+#include "verify/depth/lemmas.h"
+
+namespace ripeline::verify::depth {
+namespace {
+
+// Where each rank stands: the repeat (as many as there are: at the end), how many of its turns are
+// over, the step. How often a lane has run follows.
+class Places {
+ public:
+  Places(DepthTerms& terms, Fault fault) : terms_(terms), solver_(terms.solver()), fault_(fault) {
+    terms.set_counts([this](const Family& lane, Term rank) { return runs(lane, rank); });
+  }
+
+  Term repeat(Term rank) { return solver_.apply("repeat", rank); }
+  Term turn(Term rank) { return solver_.apply("turn", rank); }
+  Term step(Term rank) { return solver_.apply("step", rank); }
+  Term number(std::int64_t value) { return solver_.number(value); }
+  Term end() { return number(size_of(terms_.shape().order)); }
+
+  Term at_end(Term rank) { return repeat(rank) == end(); }
+  Term stands_at(int repeat_index, int step_index, Term rank) {
+    return solver_.all_of({terms_.in_range(rank), repeat(rank) == number(repeat_index),
+                           step(rank) == number(step_index)});
+  }
+
+  // The rank, if in range, stands at a place that there is.
+  Term is_place(Term rank) {
+    std::vector<Term> ways = {!terms_.in_range(rank), at_end(rank)};
+    for (int i = 0; i < size_of(terms_.shape().order); ++i) {
+      const ShapeRepeat& r = at(terms_.shape().order, i);
+      const int steps = size_of(r.steps) - (fault_ == Fault::order_place_forgotten ? 1 : 0);
+      ways.push_back(solver_.all_of({repeat(rank) == number(i), number(0) <= turn(rank),
+                                     turn(rank) < terms_.value(r.count, rank),
+                                     number(0) <= step(rank), step(rank) < number(steps)}));
+    }
+    return solver_.any_of(ways);
+  }
+
+  template <class Visit>
+  void each_place(const Visit& visit) {
+    for (int i = 0; i < size_of(terms_.shape().order); ++i) {
+      const auto& steps = at(terms_.shape().order, i).steps;
+      for (int j = 0; j < size_of(steps); ++j) {
+        visit(i, j, Family{at(steps, j).op, at(steps, j).chunk});
+      }
+    }
+  }
+
+ private:
+  Term runs(const Family& lane, Term rank) {
+    std::vector<Term> parts = {number(0)};
+    for (int i = 0; i < size_of(terms_.shape().order); ++i) {
+      const ShapeRepeat& r = at(terms_.shape().order, i);
+      std::int64_t in_turn = 0;
+      for (int j = 0; j < size_of(r.steps); ++j) {
+        if (!(Family{at(r.steps, j).op, at(r.steps, j).chunk} == lane)) continue;
+        ++in_turn;
+        const Term past =
+            fault_ == Fault::order_counts_ahead ? number(j) <= step(rank) : number(j) < step(rank);
+        const Term passed = solver_.all_of({repeat(rank) == number(i), past});
+        parts.push_back(if_then_else(passed, number(1), number(0)));
+      }
+      if (in_turn == 0) continue;
+      const Term turns = if_then_else(repeat(rank) == number(i), turn(rank), number(0));
+      parts.push_back(in_turn *
+                      if_then_else(number(i) < repeat(rank), terms_.value(r.count, rank), turns));
+    }
+    return solver_.sum(parts);
+  }
+
+  DepthTerms& terms_;
+  Solver& solver_;
+  Fault fault_;
+};
+
+// The place's lane has no room at its rank.
+Term no_room(DepthTerms& terms, const Family& lane, Term rank) {
+  std::vector<Term> ways;
+  for (const Use& use : at(at(terms.shape().ops, lane.op).chunks, lane.chunk).acquires) {
+    ways.push_back(terms.no_room(lane, use, rank));
+  }
+  return terms.solver().any_of(ways);
+}
+
+Finding not_asked() {
+  return {.method = "depth",
+          .reason = "Not asked, since it is not known that the order lists each task once."};
+}
+
+}  // namespace
+
+OrderDepth::OrderDepth(const Shape& shape, const SolverUse& use, Fault fault)
+    : shape_(shape), use_(use), fault_(fault) {
+  DepthTerms terms(shape_, use_, fault_);
+  Solver& solver = terms.solver();
+  const Term rank = solver.integer("rank");
+  const Term zero = solver.number(0);
+  std::vector<Term> wrong;
+  for (const ShapeRepeat& repeat : shape.order) {
+    const Term count = terms.value(repeat.count, rank);
+    wrong.push_back(count < zero);
+    for (const ShapeStep& step : repeat.steps) {
+      wrong.push_back(solver.all_of({zero < count, !terms.exists({step.op, step.chunk}, rank)}));
+    }
+  }
+  for (const Family& lane : terms.families()) {
+    std::vector<Term> total = {zero};
+    for (const ShapeRepeat& repeat : shape.order) {
+      for (const ShapeStep& step : repeat.steps) {
+        if (Family{step.op, step.chunk} == lane) total.push_back(terms.value(repeat.count, rank));
+      }
+    }
+    const Term all = solver.sum(total) == terms.microbatches();
+    wrong.push_back(solver.all_of({terms.exists(lane, rank), !all}));
+  }
+  const Answer answer = solver.check("depth: once", {terms.in_range(rank), solver.any_of(wrong)});
+  once_ = {.method = "depth",
+           .reason =
+               "That the order lists each task once could not be shown for every number of "
+               "ranks."};
+  if (answer == Answer::unsat) once_ = {.outcome = Outcome::proved, .method = "depth"};
+}
+
+Finding OrderDepth::once() { return once_; }
+
+Finding OrderDepth::deadlock() {
+  if (once_.outcome != Outcome::proved) return not_asked();
+  DepthTerms terms(shape_, use_, fault_);
+  Places places(terms, fault_);
+  Solver& solver = terms.solver();
+  const Term left = solver.integer("left");
+  // Room is a matter of the rank's own place.
+  std::vector<Term> full;
+  places.each_place([&](int i, int j, const Family& lane) {
+    full.push_back(solver.all_of({places.stands_at(i, j, left), no_room(terms, lane, left)}));
+  });
+  if (solver.check("depth: no room", {places.is_place(left), solver.any_of(full)}) !=
+      Answer::unsat) {
+    return {.method = "depth",
+            .reason =
+                "That each task of the order has room could not be shown for every number "
+                "of ranks."};
+  }
+  ExtremalStages stages(terms, true);
+  stages.look_at(left);
+  add_backlogs(terms, stages, false);
+  for (int op = 0; op < size_of(shape_.ops); ++op) {
+    stages.add(at(shape_.ops, op).name + " next", [&, op](int chunk, Term rank) {
+      std::vector<Term> ways;
+      places.each_place([&](int i, int j, const Family& next) {
+        if (next == Family{op, chunk}) ways.push_back(places.stands_at(i, j, rank));
+      });
+      return solver.any_of(ways);
+    });
+  }
+  for (const Term t : stages.lemmas()) solver.require(t);
+  solver.require(terms.in_range(left));
+  solver.require(!places.at_end(left));
+  for (const Term rank : stages.ranks()) {
+    solver.require(places.is_place(rank));
+    for (const Family& lane : terms.families()) {
+      for (const Term fact : terms.order_facts(lane, rank)) solver.require(fact);
+    }
+    std::vector<Term> blocked = {!terms.in_range(rank), places.at_end(rank)};
+    places.each_place([&](int i, int j, const Family& lane) {
+      std::vector<Term> why;
+      for (const Input& input : terms.inputs(lane, rank)) {
+        why.push_back(solver.all_of(
+            {input.there, terms.count(input.lane, input.rank) <= terms.count(lane, rank)}));
+      }
+      blocked.push_back(solver.all_of({places.stands_at(i, j, rank), solver.any_of(why)}));
+    });
+    solver.require(solver.any_of(blocked));
+  }
+  if (solver.check("depth: a stuck cut") == Answer::unsat) {
+    return {.outcome = Outcome::proved, .method = "depth"};
+  }
+  return not_excluded("Places at which no rank can go on");
+}
+
+MemoryFinding OrderDepth::memory() {
+  if (once_.outcome != Outcome::proved) return {not_asked()};
+  DepthTerms terms(shape_, use_, fault_);
+  Places places(terms, fault_);
+  Solver& solver = terms.solver();
+  const Term rank = solver.integer("rank");
+  std::vector<Start> starts;
+  places.each_place([&](int i, int j, const Family& lane) {
+    starts.push_back({lane, places.stands_at(i, j, rank)});
+  });
+  return {keeps_assertions(terms, rank, {places.is_place(rank)}, starts, fault_)};
+}
+
+}  // namespace ripeline::verify::depth

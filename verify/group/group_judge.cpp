@@ -1,0 +1,250 @@
+#include "verify/group/group_judge.h"
+
+#include <fmt/format.h>
+
+#include "verify/group/every_size.h"
+#include "verify/group/protocol.h"
+#include "verify/states/hunt.h"
+
+namespace ripeline::verify {
+
+using spec::Agree;
+using spec::Engine;
+using spec::GroupMachine;
+using spec::Program;
+using Chooser = spec::Machine::Chooser;
+
+namespace {
+
+// How many microbatch counts are searched for a run, and of an open range visited.
+constexpr int kCounts = 4;
+// Of the budget, what the visits of one count may take.
+constexpr std::uint64_t kShares = 8;
+
+}  // namespace
+
+GroupJudge::GroupJudge(const Program& program, const VerifyOptions& options, Fault fault,
+                       std::unique_ptr<Judge> of_one)
+    : program_(program),
+      options_(options),
+      fault_(fault),
+      of_one_(std::move(of_one)),
+      budget_{options.search_states},
+      conditions_(program) {}
+
+CounterQueries& GroupJudge::queries() {
+  if (!queries_) {
+    queries_.emplace(program_, count(program_, fault_), options_.solver_steps, fault_);
+    inductive_ = beyond_counters(program_).empty() && queries_->invariant_is_inductive();
+  }
+  return *queries_;
+}
+
+// --- collectives ---
+
+Finding GroupJudge::collectives() {
+  const bool any = conditions_.has_collectives();
+  collectives_ = {.span = program_.tensor_parallel.span};
+  if (!any || program_.dispatch.in_order) {
+    // There are none; or each member issues them as its rank's order lists them.
+    collectives_ = {.outcome = Outcome::proved, .method = "structure"};
+  } else if (conditions_.alone()) {
+    collectives_ = without_agreement();
+  } else if (const std::string lanes = conditions_.turns_that_differ(); !lanes.empty()) {
+    collectives_.reason = lanes;
+  } else if (agrees_for_every_size(right_protocol(program_.tensor_parallel.agree),
+                                   options_.solver_steps) == Answer::unsat) {
+    collectives_ = {.outcome = Outcome::proved, .method = "induction"};
+  } else {
+    collectives_.reason = "The solver gave up within its steps.";
+  }
+  return collectives_;
+}
+
+// Without agreement the members are alike if no timing leaves any engine a choice: then each
+// engine's tasks start in one order only.
+bool GroupJudge::never_a_choice() {
+  CounterQueries& asked = queries();
+  if (!inductive_ || !conditions_.doubt_of_pools().text.empty()) return false;
+  return asked.solver().check("collectives: a choice", {some_choice(program_, asked)}) ==
+         Answer::unsat;
+}
+
+Finding GroupJudge::without_agreement() {
+  if (never_a_choice()) return {.outcome = Outcome::proved, .method = "counters"};
+  if (auto found = searched(true)) return *found;
+  return {.reason = "Members choose for themselves, and no run was found in which they differ.",
+          .span = program_.tensor_parallel.span};
+}
+
+// --- from one member to all ---
+
+// In no state wait more messages than there are slots.
+bool GroupJudge::always_fits(int inbox) {
+  if (program_.dispatch.in_order) return false;
+  CounterQueries& asked = queries();
+  return inductive_ &&
+         asked.solver().check("deadlock: " + program_.inbox_name(inbox) + " is too small",
+                              {more_than_slots(program_, asked, inbox)}) == Answer::unsat;
+}
+
+Doubt GroupJudge::doubt_of_links() {
+  for (const int edge : conditions_.edges_that_must_fit()) {
+    const spec::Edge& e = at(program_.edges, edge);
+    if (always_fits(e.inbox)) continue;
+    return {fmt::format("All messages that wait may be too many for {}, so members may hold "
+                        "different ones.",
+                        program_.inbox_name(e.inbox)),
+            e.span, true, true};
+  }
+  return {};
+}
+
+std::optional<Counterexample> GroupJudge::lifted(const Counterexample& of_one,
+                                                 Chooser chooser) const {
+  const GroupMachine group(program_, of_one.microbatches, program_.tensor_parallel.members);
+  Counterexample run = of_one;
+  run.members = group.members();
+  run.events = in_step(group, of_one.events);
+  for (Wait& wait : run.waits) wait.member = kAllMembers;
+  const auto end = replayed(group, chooser, run.events);
+  if (!end || (!run.waits.empty() && !group.stuck(*end))) return std::nullopt;
+  return run;
+}
+
+Finding GroupJudge::of_each(Finding of_one) const {
+  const bool had_run = of_one.counterexample.has_value();
+  if (had_run) of_one.counterexample = lifted(*of_one.counterexample, Chooser::dispatch);
+  if (of_one.other_choices) of_one.other_choices = lifted(*of_one.other_choices, Chooser::any);
+  if (had_run && !of_one.counterexample) {
+    of_one.outcome = Outcome::unknown;
+    of_one.reason =
+        "One member alone has such a run, and the group was not found to. " + of_one.reason;
+  }
+  return of_one;
+}
+
+MemoryFinding GroupJudge::memory() {
+  MemoryFinding memory = of_one_->memory();
+  memory.finding = of_each(std::move(memory.finding));
+  return memory;
+}
+
+Finding GroupJudge::deadlock_given(const Finding& of_one) {
+  // Members that share nothing are as many programs of one member.
+  if (of_one.outcome == Outcome::refuted || !conditions_.has_collectives()) return of_each(of_one);
+  if (collectives_.outcome == Outcome::refuted) {
+    if (auto found = waiting_for_each_other()) return *found;
+  }
+  Doubt doubt{collectives_.reason, collectives_.span};
+  if (collectives_.outcome == Outcome::proved) doubt = conditions_.doubt_of_pools();
+  if (doubt.text.empty()) doubt = doubt_of_links();
+  if (doubt.text.empty()) return of_each(of_one);
+  Finding open{.method = of_one.method, .span = doubt.span};
+  if (!conditions_.alone() && doubt.is_open) {
+    if (doubt.of_links) {
+      if (auto found = searched(false)) return *found;
+    }
+    Finding found = visited(doubt);
+    if (found.outcome != Outcome::unknown) return found;
+    open.other_choices = std::move(found.other_choices);
+    doubt.text += found.reason;
+  }
+  open.reason = of_one.outcome == Outcome::proved ? "One member alone does not stick. " + doubt.text
+                                                  : of_one.reason + " " + doubt.text;
+  return open;
+}
+
+// Members that have started different collectives on one engine never end them.
+std::optional<Finding> GroupJudge::waiting_for_each_other() const {
+  Finding found = collectives_;
+  Counterexample& run = *found.counterexample;
+  const GroupMachine group(program_, run.microbatches, run.members);
+  auto state = replayed(group, Chooser::dispatch, run.events);
+  if (!state) return std::nullopt;
+  run_out(group, *state, run.events);
+  if (!group.stuck(*state)) return std::nullopt;
+  run.waits = waits_of_group(group, run.events);
+  found.reason += " Each waits for the other.";
+  return found;
+}
+
+std::optional<Finding> GroupJudge::searched(bool parting) {
+  const int least = program_.microbatches.min;
+  for (int m = least; m < least + kCounts && program_.microbatches.contains(m); ++m) {
+    const GroupMachine group(program_, m, program_.tensor_parallel.members);
+    Budget share{budget_.left / 2};
+    const std::uint64_t before = share.left;
+    GroupSearch search(group, share);
+    const auto run = parting ? search.parting() : search.sticking();
+    (void)budget_.spend(before - share.left);
+    if (!run) continue;
+    Finding found{.outcome = Outcome::refuted,
+                  .method = "search",
+                  .reason = run->reason,
+                  .span = program_.tensor_parallel.span};
+    Counterexample example{m, m == least, run->events, {}, group.members()};
+    if (!parting) example.waits = waits_of_group(group, run->events);
+    found.counterexample = std::move(example);
+    return found;
+  }
+  return std::nullopt;
+}
+
+// The run as a finding, if the program's own dispatch makes it.
+std::optional<Finding> GroupJudge::refuted_by(const GroupMachine& group,
+                                              const std::vector<spec::Event>& run) const {
+  const auto end = replayed(group, Chooser::dispatch, run);
+  if (!end || !group.stuck(*end)) return std::nullopt;
+  Finding found{.outcome = Outcome::refuted,
+                .method = "members",
+                .reason = why_stuck(group, *end),
+                .span = program_.tensor_parallel.span};
+  const int m = group.member().microbatches();
+  found.counterexample = {m, m == program_.microbatches.min, run, waits_of_group(group, run),
+                          group.members()};
+  return found;
+}
+
+// Every state, of one microbatch count after another: proved if that is all counts in range.
+Finding GroupJudge::visited(const Doubt& doubt) {
+  const spec::MicrobatchRange& range = program_.microbatches;
+  Finding found{.method = "members", .span = doubt.span};
+  const std::uint64_t share = budget_.left / kShares;
+  int m = range.min;
+  for (; range.max ? m <= *range.max : m < range.min + kCounts; ++m) {
+    const GroupMachine group(program_, m, program_.tensor_parallel.members);
+    Budget own{std::min(share, budget_.left)};
+    const std::uint64_t before = own.left;
+    const EverySize::Result result = EverySize(group, own).visit();
+    (void)budget_.spend(before - own.left);
+    if (!result.run.empty()) {
+      if (auto refuted = refuted_by(group, result.run)) return *refuted;
+      found.reason = fmt::format(
+          " {} members stick with {} microbatch{} if they choose as they do "
+          "in a run that the dispatch was not found to make.",
+          result.fewest, m, m == 1 ? "" : "es");
+      const auto end = replayed(group, Chooser::any, result.run);
+      if (!end || !group.stuck(*end)) return found;
+      found.other_choices = {m, false, result.run, waits_of_group(group, result.run),
+                             group.members()};
+      return found;
+    }
+    if (!result.complete) break;
+  }
+  if (range.max && m > *range.max) return {.outcome = Outcome::proved, .method = "members"};
+  if (m == range.min) {
+    found.reason = fmt::format(" Its states with {} microbatch{} are too many to visit.", m,
+                               m == 1 ? "" : "es");
+    return found;
+  }
+  const int last = m - 1;
+  found.reason =
+      fmt::format(" Every state with {} was visited: no group of {} members sticks there.",
+                  last == range.min ? fmt::format("{} microbatch{}", last, last == 1 ? "" : "es")
+                                    : fmt::format("{} to {} microbatches", range.min, last),
+                  program_.tensor_parallel.members);
+  return found;
+}
+
+}  // namespace ripeline::verify

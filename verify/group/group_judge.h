@@ -1,0 +1,66 @@
+// GroupJudge: what the judges found for one member, for a tensor-parallel group.
+//
+// Asked after the judges of one member. `collectives`: with an agreement, the members' logs are the
+// same for every number of members, by verify/group/protocol.h; without one, proved if no engine
+// ever has two tasks to choose from, refuted by a run in which members choose differently.
+// Everything else: a run of one member is a run of the group in which all are alike, and a proof
+// for one member is one for the group under conditions on links and pools that it checks;
+// docs/proofs.md, Collectives, has the argument. Else it searches for a run, then visits every
+// state of a few microbatch counts, for every number of members, or answers unknown. One thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "spec/group.h"
+#include "verify/group/conditions.h"
+#include "verify/group/parting.h"
+#include "verify/judge/fault.h"
+#include "verify/judge/judge.h"
+#include "verify/ready/counter_queries.h"
+#include "verify/ready/counters.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+class GroupJudge final : public Judge {
+ public:
+  GroupJudge(const spec::Program& program, const VerifyOptions& options, Fault fault,
+             std::unique_ptr<Judge> of_one);
+
+  [[nodiscard]] Finding once() override { return of_one_->once(); }
+  [[nodiscard]] Finding collectives() override;
+  // After collectives().
+  [[nodiscard]] Finding deadlock() override { return deadlock_given(of_one_->deadlock()); }
+  // Each member holds what one alone holds in a run of its own.
+  [[nodiscard]] MemoryFinding memory() override;
+
+ private:
+  [[nodiscard]] Finding deadlock_given(const Finding& of_one);
+  [[nodiscard]] Finding of_each(Finding of_one) const;
+  [[nodiscard]] Doubt doubt_of_links();
+  [[nodiscard]] Finding without_agreement();
+  [[nodiscard]] bool never_a_choice();
+  [[nodiscard]] bool always_fits(int inbox);
+  [[nodiscard]] CounterQueries& queries();
+  [[nodiscard]] std::optional<Counterexample> lifted(const Counterexample& of_one,
+                                                     spec::Machine::Chooser chooser) const;
+  [[nodiscard]] std::optional<Finding> waiting_for_each_other() const;
+  [[nodiscard]] std::optional<Finding> searched(bool parting);
+  [[nodiscard]] Finding visited(const Doubt& doubt);
+  [[nodiscard]] std::optional<Finding> refuted_by(const spec::GroupMachine& group,
+                                                  const std::vector<spec::Event>& run) const;
+
+  const spec::Program& program_;
+  const VerifyOptions& options_;
+  Fault fault_;
+  std::unique_ptr<Judge> of_one_;
+  Budget budget_;
+  GroupConditions conditions_;
+  Finding collectives_;
+  std::optional<CounterQueries> queries_;
+  bool inductive_ = false;
+};
+
+}  // namespace ripeline::verify

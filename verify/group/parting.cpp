@@ -1,0 +1,314 @@
+#include "verify/group/parting.h"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "verify/states/hunt.h"
+
+namespace ripeline::verify {
+
+using spec::Agree;
+using spec::Engine;
+using spec::Event;
+using spec::GroupMachine;
+using spec::Machine;
+using spec::OrderTask;
+using Chooser = spec::Machine::Chooser;
+
+namespace {
+
+// Ways in which one rank's slots may be filled, of one state.
+constexpr std::size_t kMostFills = 64;
+// Members of a rank whose slots are filled differently, and ways to do so that are tried.
+constexpr int kMostApart = 8;
+constexpr std::uint64_t kMostTried = 5'000;
+
+Event start_of(const Task& task) {
+  return {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
+}
+Event end_of(const Task& task) {
+  return {.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch};
+}
+
+void add_at(int member, std::vector<Event> some, std::vector<Event>& events) {
+  for (Event& event : some) {
+    event.member = member;
+    events.push_back(event);
+  }
+}
+
+// What states differ in: tasks that have ended, turns of hints, and what fifo edges have sent.
+std::string key_of(const Machine::State& state) {
+  std::string key;
+  for (const auto task : state.tasks) key.push_back(static_cast<char>(task));
+  for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
+  for (const auto& queue : state.queues) {
+    for (const int m : queue) key.push_back(static_cast<char>(m));
+    key.push_back(-1);
+  }
+  return key;
+}
+
+}  // namespace
+
+GroupSearch::GroupSearch(const GroupMachine& group, Budget& budget)
+    : group_(group), machine_(group.member()), program_(group.program()), budget_(budget) {}
+
+Event GroupSearch::arrival(int edge, int microbatch) const {
+  return {.what = Event::Do::arrive,
+          .lane = at(program_.edges, edge).consumer,
+          .microbatch = microbatch,
+          .edge = edge};
+}
+
+std::optional<std::vector<Event>> GroupSearch::deliveries(const State& state,
+                                                          const Task& task) const {
+  std::vector<Event> events;
+  State after = state;
+  for (const int edge : at(program_.lanes, task.lane).edges) {
+    const spec::Edge& e = at(program_.edges, edge);
+    while (true) {
+      const int missing = machine_.first_missing(after, edge, task.microbatch);
+      if (missing < 0) break;
+      const bool queued = e.fifo && !at(after.queues, edge).empty();
+      const Event event = arrival(edge, queued ? at(after.queues, edge).front() : missing);
+      if (!machine_.is_enabled(after, event, Chooser::any)) return std::nullopt;
+      machine_.step(after, event);
+      events.push_back(event);
+    }
+  }
+  if (!machine_.is_enabled(after, start_of(task), Chooser::dispatch)) return std::nullopt;
+  return events;
+}
+
+std::vector<GroupSearch::Move> GroupSearch::moves(const State& state) const {
+  std::vector<Move> found;
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    for (int m = 0; m < program_.tasks_of(lane, machine_.microbatches()); ++m) {
+      if (machine_.has_started(state, lane, m)) continue;
+      if (auto arrivals = deliveries(state, {lane, m})) {
+        found.push_back({{lane, m}, std::move(*arrivals)});
+      }
+    }
+  }
+  return found;
+}
+
+std::optional<GroupRun> GroupSearch::explore(const Visit& visit) {
+  struct Step {
+    Move move;
+    std::size_t parent = 0;
+  };
+  std::vector<Step> steps(1);
+  std::unordered_set<std::string> seen;
+  std::deque<std::pair<State, std::size_t>> open;
+  open.emplace_back(machine_.initial(), 0);
+  while (!open.empty()) {
+    const auto [state, i] = std::move(open.front());
+    open.pop_front();
+    if (!budget_.spend(1 + state.tasks.size() / 16)) return std::nullopt;
+    const std::vector<Move> next = moves(state);
+    if (auto run = visit(state, next)) {
+      std::vector<Move> before;
+      for (std::size_t s = i; s > 0; s = steps[s].parent) before.push_back(steps[s].move);
+      std::vector<Event> of_one;
+      for (auto move = before.rbegin(); move != before.rend(); ++move) {
+        of_one.insert(of_one.end(), move->arrivals.begin(), move->arrivals.end());
+        of_one.push_back(start_of(move->task));
+        of_one.push_back(end_of(move->task));
+      }
+      std::vector<Event> events = in_step(group_, of_one);
+      events.insert(events.end(), run->events.begin(), run->events.end());
+      run->events = std::move(events);
+      return run;
+    }
+    for (const Move& move : next) {
+      State after = state;
+      for (const Event& event : move.arrivals) machine_.step(after, event);
+      machine_.step(after, start_of(move.task));
+      machine_.step(after, end_of(move.task));
+      if (!seen.insert(key_of(after)).second) continue;
+      steps.push_back({move, i});
+      open.emplace_back(std::move(after), steps.size() - 1);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<GroupRun> GroupSearch::parting() {
+  const auto lane_of = [&](const Move& move) { return at(program_.lanes, move.task.lane); };
+  auto run = explore([&](const State&, const std::vector<Move>& next) -> std::optional<GroupRun> {
+    for (const Move& a : next) {
+      for (const Move& b : next) {
+        const bool differ = lane_of(a).rank == lane_of(b).rank &&
+                            lane_of(a).engine == lane_of(b).engine && !(a.task == b.task);
+        if (!differ || lane_of(a).collectives == 0 || lane_of(b).collectives == 0) continue;
+        GroupRun found;
+        add_at(0, a.arrivals, found.events);
+        add_at(0, {start_of(a.task)}, found.events);
+        add_at(1, b.arrivals, found.events);
+        add_at(1, {start_of(b.task)}, found.events);
+        found.reason = fmt::format(
+            "On rank {}, member 0 issues the collectives of {} where member 1 issues those of {}.",
+            lane_of(a).rank, program_.task_name(a.task.lane, a.task.microbatch),
+            program_.task_name(b.task.lane, b.task.microbatch));
+        return found;
+      }
+    }
+    return std::nullopt;
+  });
+  if (!run || !replayed(group_, Chooser::dispatch, run->events)) return std::nullopt;
+  return run;
+}
+
+// Each set of arrivals once: by edge, and of one that overtakes by microbatch.
+void GroupSearch::fill(const Fill& now, int rank, std::vector<Fill>& found) {
+  const Event last = now.arrivals.empty() ? Event{} : now.arrivals.back();
+  bool full = true;
+  for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+    const spec::Edge& e = at(program_.edges, edge);
+    if (at(program_.lanes, e.consumer).rank != rank || e.inbox < 0) continue;
+    for (int m = 0; m < machine_.microbatches(); ++m) {
+      const Event event = arrival(edge, m);
+      if (!machine_.is_enabled(now.after, event, Chooser::any)) continue;
+      full = false;
+      const bool later = edge > last.edge || (edge == last.edge && (e.fifo || m > last.microbatch));
+      if (!later) continue;
+      if (found.size() >= kMostFills || !budget_.spend(1)) return;
+      Fill more = now;
+      machine_.step(more.after, event);
+      more.arrivals.push_back(event);
+      fill(more, rank, found);
+    }
+  }
+  if (full) found.push_back(now);
+}
+
+std::vector<GroupSearch::Fill> GroupSearch::fills(const State& state, int rank) {
+  std::vector<Event> unbounded;
+  State after = state;
+  for (int edge = 0; edge < size_of(program_.edges); ++edge) {
+    const spec::Edge& e = at(program_.edges, edge);
+    if (at(program_.lanes, e.consumer).rank != rank || e.inbox >= 0) continue;
+    for (int m = 0; m < machine_.microbatches(); ++m) {
+      if (!machine_.is_enabled(after, arrival(edge, m), Chooser::any)) continue;
+      unbounded.push_back(arrival(edge, m));
+      machine_.step(after, unbounded.back());
+    }
+  }
+  std::vector<Fill> found;
+  fill({{}, after}, rank, found);
+  for (Fill& one : found) {
+    one.arrivals.insert(one.arrivals.begin(), unbounded.begin(), unbounded.end());
+  }
+  return found;
+}
+
+// Nothing starts on the rank for good, if these have arrived at members 0, 1, ….
+bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) const {
+  const Agree agree = program_.tensor_parallel.agree;
+  return std::all_of(
+      std::begin(spec::kAllEngines), std::end(spec::kAllEngines), [&](Engine engine) {
+        const auto ready = [&](const Fill* at) { return group_.ready(at->after, rank, engine); };
+        const auto own = [&](const Fill* at) { return machine_.choice(at->after, rank, engine); };
+        const auto has = [&](const Fill* at, const OrderTask& task) {
+          return machine_.may_start(at->after, task.lane, task.microbatch);
+        };
+        const auto all_have = [&](const OrderTask& task) {
+          return std::all_of(members.begin(), members.end(),
+                             [&](const Fill* at) { return has(at, task); });
+        };
+        if (!group_.governs(rank, engine)) {
+          return std::all_of(members.begin(), members.end(),
+                             [&](const Fill* at) { return ready(at).empty(); });
+        }
+        const auto [lane, m] = own(members.front());
+        const OrderTask first{lane, m};
+        if (agree == Agree::intersection) {
+          const std::vector<OrderTask> tasks = ready(members.front());
+          return std::none_of(tasks.begin(), tasks.end(), all_have);
+        }
+        if (lane < 0) return true;
+        if (agree == Agree::leader)
+          return at(program_.lanes, lane).collectives > 0 && !all_have(first);
+        return std::any_of(
+            members.begin(), members.end(),
+            [&, chosen = std::pair{lane, m}](const Fill* at) { return own(at) != chosen; });
+      });
+}
+
+// The fewest members, at most as many as there are and kMostApart, that disagree; none: no such.
+std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill>& ways,
+                                                          int rank) const {
+  const auto most = static_cast<std::size_t>(std::min(group_.members(), kMostApart));
+  std::vector<const Fill*> members;
+  std::uint64_t tried = 0;
+  // Members but the first in the order of the ways: who of them has which makes no difference.
+  const std::function<bool(std::size_t, std::size_t)> choose = [&](std::size_t from,
+                                                                   std::size_t count) {
+    if (members.size() == count) return ++tried < kMostTried && disagree(members, rank);
+    for (std::size_t i = members.empty() ? 0 : from; i < ways.size() && tried < kMostTried; ++i) {
+      members.push_back(&ways[i]);
+      if (choose(members.size() == 1 ? 0 : i + 1, count)) return true;
+      members.pop_back();
+    }
+    return false;
+  };
+  for (std::size_t count = 1; count <= std::min(most, ways.size()); ++count) {
+    if (choose(0, count)) return members;
+  }
+  return {};
+}
+
+// The members beyond those that part have what the last of these has.
+std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
+  GroupRun run;
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    const std::vector<Fill> ways = fills(state, rank);
+    const std::vector<const Fill*> members = parted(ways, rank);
+    if (members.empty()) return std::nullopt;
+    for (int member = 0; member < group_.members(); ++member) {
+      add_at(member, at(members, std::min(member, size_of(members) - 1))->arrivals, run.events);
+    }
+  }
+  return run;
+}
+
+// All members in this state, all logs started to their ends; of a log only its length matters then.
+GroupMachine::State GroupSearch::alike(const State& state) const {
+  GroupMachine::State all = group_.initial();
+  for (State& own : all.members) own = state;
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    for (const Engine engine : spec::kAllEngines) {
+      const std::size_t place = spec::engine_index(rank, engine);
+      if (!group_.governs(rank, engine)) continue;
+      all.agreed[place].resize(static_cast<std::size_t>(state.position[place]));
+    }
+  }
+  return all;
+}
+
+std::optional<GroupRun> GroupSearch::sticking() {
+  auto run = explore([&](const State& state, const std::vector<Move>&) -> std::optional<GroupRun> {
+    if (machine_.done(state)) return std::nullopt;
+    auto found = stuck_after(state);
+    if (!found) return std::nullopt;
+    GroupMachine::State all = alike(state);
+    for (const Event& event : found->events) group_.step(all, event);
+    run_out(group_, all, found->events);
+    if (!group_.stuck(all)) return std::nullopt;
+    found->reason = why_stuck(group_, all);
+    return found;
+  });
+  if (!run) return std::nullopt;
+  const auto end = replayed(group_, Chooser::dispatch, run->events);
+  if (!end || !group_.stuck(*end)) return std::nullopt;
+  return run;
+}
+
+}  // namespace ripeline::verify

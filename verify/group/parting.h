@@ -1,0 +1,69 @@
+// GroupSearch: runs of a tensor-parallel group that its members do not make alike, for one
+// microbatch count.
+//
+// States in which all members are alike are visited breadth first, one task at a time, with as few
+// arrivals as each start needs (see search.h). In each one it is asked whether what has arrived at
+// one member and not at another lets them part: start different collectives, or never agree. What
+// it finds is a run of spec::GroupMachine under the program's own dispatch, shortest first; that it
+// finds nothing says nothing. Deterministic; one thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/indexing.h"
+#include "verify/group/group_runs.h"
+#include "verify/states/budget.h"
+#include "verify/states/run.h"
+
+namespace ripeline::verify {
+
+struct GroupRun {
+  std::vector<spec::Event> events;
+  std::string reason;
+};
+
+class GroupSearch {
+ public:
+  GroupSearch(const spec::GroupMachine& group, Budget& budget);
+
+  // Without agreement: two members start different collectives on one engine.
+  [[nodiscard]] std::optional<GroupRun> parting();
+  // With bounded links: members that hold different messages stick.
+  [[nodiscard]] std::optional<GroupRun> sticking();
+
+ private:
+  using State = spec::Machine::State;
+  struct Move {
+    Task task;
+    std::vector<spec::Event> arrivals;  // those that its start waits for
+  };
+  // Something that members do from a state in which they are alike.
+  using Visit = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
+  // What has arrived at one rank of one member when nothing more arrives there.
+  struct Fill {
+    std::vector<spec::Event> arrivals;
+    State after;
+  };
+
+  [[nodiscard]] std::optional<GroupRun> explore(const Visit& visit);
+  [[nodiscard]] std::vector<Move> moves(const State& state) const;
+  [[nodiscard]] std::optional<std::vector<spec::Event>> deliveries(const State& state,
+                                                                   const Task& task) const;
+  [[nodiscard]] std::vector<Fill> fills(const State& state, int rank);
+  void fill(const Fill& now, int rank, std::vector<Fill>& found);
+  [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
+  [[nodiscard]] spec::GroupMachine::State alike(const State& state) const;
+  [[nodiscard]] bool disagree(const std::vector<const Fill*>& members, int rank) const;
+  [[nodiscard]] std::vector<const Fill*> parted(const std::vector<Fill>& ways, int rank) const;
+  [[nodiscard]] std::optional<GroupRun> stuck_after(const State& state);
+
+  const spec::GroupMachine& group_;
+  const spec::Machine& machine_;
+  const spec::Program& program_;
+  Budget& budget_;
+};
+
+}  // namespace ripeline::verify

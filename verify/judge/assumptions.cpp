@@ -1,0 +1,55 @@
+#include "verify/judge/assumptions.h"
+
+#include <algorithm>
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+namespace {
+
+// What becomes of a message whose receiver is not ready for it.
+std::string assumption_of_sends(const Program& program) {
+  const auto some = [&](const auto& holds) {
+    return std::any_of(program.edges.begin(), program.edges.end(), holds);
+  };
+  const bool bounded = some([](const spec::Edge& e) { return e.inbox >= 0; });
+  const bool rendezvous = some([](const spec::Edge& e) { return e.rendezvous; });
+  if (!bounded && !rendezvous) {
+    return "Each message has a slot of its own at its receiver, so no send waits.";
+  }
+  std::string said;
+  if (bounded) {
+    said =
+        "A message takes a slot of its link when it is sent off, and its sender goes on without "
+        "one; ";
+  }
+  if (rendezvous) {
+    said += std::string(bounded ? "a" : "A") +
+            " rendezvous is accepted when the task that needs it is next on its engine, and its "
+            "sender's engine waits until then; ";
+  }
+  return said + "links without a bound have a slot for each.";
+}
+
+}  // namespace
+
+std::vector<std::string> assumptions_of(const Program& program) {
+  std::vector<std::string> said = {
+      "Every task that starts ends.",
+      "Links are reliable: a message that is sent arrives, whole and once.",
+      assumption_of_sends(program),
+      std::string(has_other_engines(program) ? "An engine" : "A rank") +
+          " runs one task at a time" + (program.pairs.empty() ? "" : ", or a pair") +
+          ", and none waits inside for a message.",
+      "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
+  };
+  if (program.tensor_parallel.members > 1) {
+    said.insert(said.begin() + 1, "A task's collectives end once every member has started it.");
+    said.push_back("Each engine has a communicator of its own for its rank's collectives.");
+    said.push_back("What a member publishes in a round reaches every member.");
+  }
+  return said;
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,171 @@
+// Bounds: what programs assert, and the least that hold.
+#include "verify/judge/bounds.h"
+
+#include <limits>
+#include <numeric>
+
+#include "verify/judge/fault.h"
+#include "verify/solver/expressions.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+namespace {
+
+Names names_of(const Program& program, const spec::Pool& pool) {
+  Names names;
+  names.constants["r"] = {pool.rank, 1};
+  if (pool.stage >= 0) names.constants["s"] = {pool.stage, 1};
+  names.constants["chunks"] = {program.chunks(pool.rank), 1};
+  return names;
+}
+
+std::optional<std::int64_t> bound_at(const Program& program, const spec::PeakAssertion& assertion,
+                                     const spec::Pool& pool, int microbatches) {
+  Names names = names_of(program, pool);
+  names.constants["microbatches"] = {microbatches, 1};
+  const spec::Expr value = folded(assertion.bound, names);
+  if (value.kind != spec::Expr::Kind::number || !value.value.is_integer()) return std::nullopt;
+  return value.value.numerator;
+}
+
+// More than any pool that does not grow with the microbatches can hold, for programs of sensible
+// size; a guess that only costs tightness when it is wrong.
+std::int64_t beyond_growth(const Program& program) {
+  std::int64_t sum = 1'000'000;
+  for (const spec::Pool& pool : program.pools) sum += pool.capacity.value_or(0);
+  return sum;
+}
+
+std::int64_t acquired_per_microbatch(const Program& program, int pool) {
+  std::int64_t sum = 0;
+  for (const spec::Lane& lane : program.lanes) {
+    for (const auto& a : lane.acquires) sum += a.pool == pool ? a.amount : 0;
+  }
+  return sum;
+}
+
+}  // namespace
+
+AssertedBounds asserted_bounds(const Program& program, Solver& solver, Term microbatches,
+                               Fault fault) {
+  AssertedBounds found;
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (int p = 0; p < size_of(program.pools); ++p) {
+      const spec::Pool& pool = at(program.pools, p);
+      if (pool.resource != assertion.resource) continue;
+      Names names = names_of(program, pool);
+      names.terms["microbatches"] = microbatches;
+      const IntegerTerm term = integer_term(solver, assertion.bound, names);
+      if (!term.term) {
+        found.problem = "the bound " + term.problem;
+        found.span = assertion.span;
+        return found;
+      }
+      const Term extra = solver.number(fault == Fault::bound_too_large ? 1 : 0);
+      found.bounds.push_back({p, &assertion, *term.term + extra});
+    }
+  }
+  return found;
+}
+
+Goal goal_of_assertions(const Program& program, int microbatches) {
+  Goal goal;
+  goal.bounds.resize(program.pools.size());
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (int p = 0; p < size_of(program.pools); ++p) {
+      const spec::Pool& pool = at(program.pools, p);
+      if (pool.resource != assertion.resource) continue;
+      const auto bound = bound_at(program, assertion, pool, microbatches);
+      auto& least = at(goal.bounds, p);
+      if (bound && (!least || *bound < *least)) least = bound;
+    }
+  }
+  return goal;
+}
+
+std::optional<spec::Span> bound_without_value(const Program& program, int microbatches) {
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (const spec::Pool& pool : program.pools) {
+      if (pool.resource != assertion.resource) continue;
+      if (!bound_at(program, assertion, pool, microbatches)) return assertion.span;
+    }
+  }
+  return std::nullopt;
+}
+
+spec::Span span_of_broken(const Program& program, const Goal& goal, int microbatches,
+                          int last_lane) {
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (const auto& a : at(program.lanes, last_lane).acquires) {
+      const spec::Pool& pool = at(program.pools, a.pool);
+      if (pool.resource != assertion.resource) continue;
+      if (bound_at(program, assertion, pool, microbatches) == at(goal.bounds, a.pool)) {
+        return assertion.span;
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<std::optional<std::int64_t>> least_bounds(
+    const Program& program, Solver& solver, const std::function<Term(int pool, Term bound)>& above,
+    std::vector<std::int64_t> known) {
+  const int pools = size_of(program.pools);
+  std::vector<std::optional<std::int64_t>> found(program.pools.size());
+  const auto above_value = [&](int pool, std::int64_t bound) {
+    return above(pool, solver.number(bound));
+  };
+  // Most often what some run reaches is the least bound of every pool: one query then settles all.
+  std::vector<Term> more;
+  for (int p = 0; p < pools; ++p) more.push_back(above_value(p, at(known, p)));
+  if (solver.check("peak: as some run", {solver.any_of(more)}) == Answer::unsat) {
+    for (int p = 0; p < pools; ++p) at(found, p) = at(known, p);
+    return found;
+  }
+  // Or all the pools can be full at once.
+  std::vector<Term> full;
+  for (int p = 0; p < pools; ++p) {
+    const auto& capacity = at(program.pools, p).capacity;
+    if (capacity) full.push_back(above_value(p, *capacity - 1));
+  }
+  const bool all_fill = !full.empty() && solver.check("peak: all full", full) == Answer::sat;
+  for (int p = 0; p < pools; ++p) {
+    const auto& capacity = at(program.pools, p).capacity;
+    if (capacity && all_fill) {
+      at(found, p) = *capacity;
+      continue;
+    }
+    std::int64_t low = at(known, p);  // attained
+    std::int64_t high = 0;            // never exceeded
+    if (capacity) {
+      high = *capacity;
+    } else if (program.microbatches.max) {
+      const std::int64_t each = acquired_per_microbatch(program, p);
+      if (each > std::numeric_limits<std::int64_t>::max() / *program.microbatches.max) continue;
+      high = each * *program.microbatches.max;
+    } else {
+      high = beyond_growth(program);
+      const std::string query = "peak: growth of " + program.pool_name(p);
+      if (solver.check(query, {above_value(p, high)}) != Answer::unsat) continue;
+    }
+    while (low < high) {
+      // Most pools fill up: try the top first, then halves.
+      const std::int64_t middle = high == capacity ? high - 1 : std::midpoint(low, high);
+      const Answer answer = solver.check("peak: " + program.pool_name(p), {above_value(p, middle)});
+      if (answer == Answer::sat) {
+        low = middle + 1;
+      } else if (answer == Answer::unsat) {
+        high = middle;
+      } else {
+        break;
+      }
+    }
+    at(found, p) = high;
+  }
+  return found;
+}
+
+}  // namespace ripeline::verify

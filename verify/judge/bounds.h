@@ -1,0 +1,46 @@
+// Bounds of what pools hold: what programs assert, and the least that hold.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/judge/fault.h"
+#include "verify/solver/solver.h"
+#include "verify/states/goal.h"
+
+namespace ripeline::verify {
+
+// The asserted bound of a pool, if there is one: of several, each is a bound.
+struct AssertedBound {
+  int pool = 0;
+  const spec::PeakAssertion* assertion = nullptr;
+  Term bound;
+};
+struct AssertedBounds {
+  std::vector<AssertedBound> bounds;
+  std::string problem;  // a bound is not linear
+  spec::Span span;
+};
+[[nodiscard]] AssertedBounds asserted_bounds(const spec::Program& program, Solver& solver,
+                                             Term microbatches, Fault fault);
+// Per pool the least asserted bound for this count.
+[[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
+// A bound that has no integer value for this count, with its place: it bounds nothing, so nothing
+// is proved of it.
+[[nodiscard]] std::optional<spec::Span> bound_without_value(const spec::Program& program,
+                                                            int microbatches);
+// The assertion that the last start of these events breaks.
+[[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
+                                        int microbatches, int last_lane);
+
+// The least bound of each pool that is never exceeded, or nothing where it grows with the
+// microbatches. `known`: what some run reaches.
+[[nodiscard]] std::vector<std::optional<std::int64_t>> least_bounds(
+    const spec::Program& program, Solver& solver,
+    const std::function<Term(int pool, Term bound)>& above, std::vector<std::int64_t> known);
+
+}  // namespace ripeline::verify

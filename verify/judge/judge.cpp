@@ -1,0 +1,78 @@
+#include "verify/judge/judge.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "spec/indexing.h"
+#include "verify/judge/assumptions.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+namespace {
+
+void settle(Obligation& o, const std::function<Finding()>& find) {
+  const auto start = std::chrono::steady_clock::now();
+  Finding found = find();
+  o.outcome = found.outcome;
+  o.method = std::move(found.method);
+  o.reason = std::move(found.reason);
+  o.span = found.span;
+  o.counterexample = std::move(found.counterexample);
+  o.other_choices = std::move(found.other_choices);
+  o.counts = std::move(found.counts);
+  o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Outcome worst_of(const std::vector<Obligation>& obligations) {
+  Outcome outcome = Outcome::proved;
+  for (const Obligation& o : obligations) {
+    if (o.outcome == Outcome::refuted) return Outcome::refuted;
+    if (o.outcome == Outcome::unknown) outcome = Outcome::unknown;
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Finding by_structure() { return {.outcome = Outcome::proved, .method = "structure"}; }
+
+Finding Judge::messages(Outcome once) {
+  if (once == Outcome::proved) return by_structure();
+  return {.reason = "Not known, since it is not known that each task runs once."};
+}
+
+Verdict judged_by(Judge& judge, const spec::Program& program,
+                  const std::vector<spec::Pool>& pools) {
+  Verdict verdict = open_verdict();
+  verdict.assumptions = assumptions_of(program);
+  const auto of = [&](const char* name) -> Obligation& { return obligation(verdict, name); };
+  settle(of("once"), [&] { return judge.once(); });
+  settle(of("collectives"), [&] { return judge.collectives(); });
+  settle(of("deadlock"), [&] { return judge.deadlock(); });
+  MemoryFinding memory;
+  settle(of("memory"), [&] {
+    memory = judge.memory();
+    return memory.finding;
+  });
+  for (std::size_t p = 0; p < pools.size() && memory.finding.outcome == Outcome::proved; ++p) {
+    const auto& resource = at(program.resources, pools[p].resource);
+    of("memory").peak[resource.name].push_back(memory.peaks[p]);
+  }
+  settle(of("messages"), [&] { return judge.messages(of("once").outcome); });
+  verdict.outcome = worst_of(verdict.obligations);
+  return verdict;
+}
+
+std::string not_supported(const std::vector<spec::Unsupported>& constructs) {
+  std::string names;
+  for (const spec::Unsupported& u : constructs) {
+    const std::string quoted = "`" + u.construct + "`";
+    if (names.find(quoted) != std::string::npos) continue;
+    names += (names.empty() ? "" : ", ") + quoted;
+  }
+  const bool several = names.find(',') != std::string::npos;
+  return names + (several ? " are" : " is") + " not supported by verify yet.";
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,80 @@
+// Judge: one way of judging a program, obligation by obligation.
+//
+// A judge is made for one program and asked once for each obligation, in the order of judged_by().
+// What its answers share, such as an invariant, it establishes when it is first needed. A judge of
+// groups asks the judge of one member. One thread; what it was made of must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/verdict.h"
+
+namespace ripeline::verify {
+
+// What one obligation came to, before it is named and timed.
+struct Finding {
+  Outcome outcome = Outcome::unknown;
+  std::string method{};
+  std::string reason{};
+  spec::Span span{};
+  std::optional<Counterexample> counterexample{};
+  std::optional<Counterexample> other_choices{};
+  std::vector<int> counts{};  // see Obligation
+};
+
+struct MemoryFinding {
+  Finding finding;
+  std::vector<std::optional<std::int64_t>> peaks{};  // per pool; of proved
+};
+
+// By how programs are made.
+[[nodiscard]] Finding by_structure();
+
+class Judge {
+ public:
+  Judge() = default;
+  Judge(const Judge&) = delete;
+  Judge& operator=(const Judge&) = delete;
+  virtual ~Judge() = default;
+
+  // Readiness-first each lane runs each microbatch, or the program sticks.
+  [[nodiscard]] virtual Finding once() { return by_structure(); }
+  // One member has nobody to agree with.
+  [[nodiscard]] virtual Finding collectives() { return by_structure(); }
+  [[nodiscard]] virtual Finding deadlock() = 0;
+  [[nodiscard]] virtual MemoryFinding memory() = 0;
+  // After once(). Each message has one producer and one consumer, waits for a slot or has its own,
+  // and keeps to its link's order, by how programs are made: what remains is that both run once.
+  // Whether messages wait for ever is a matter of deadlock.
+  [[nodiscard]] virtual Finding messages(Outcome once);
+};
+
+// Judges nothing: every obligation is unknown, for one reason.
+class NoJudge final : public Judge {
+ public:
+  NoJudge(std::string reason, spec::Span span) : reason_(std::move(reason)), span_(span) {}
+  [[nodiscard]] Finding once() override { return open(); }
+  [[nodiscard]] Finding collectives() override { return open(); }
+  [[nodiscard]] Finding deadlock() override { return open(); }
+  [[nodiscard]] MemoryFinding memory() override { return {open()}; }
+  [[nodiscard]] Finding messages(Outcome /*once*/) override { return open(); }
+
+ private:
+  [[nodiscard]] Finding open() const { return {.reason = reason_, .span = span_}; }
+  std::string reason_;
+  spec::Span span_;
+};
+
+// Asks for every obligation, times each and draws the verdict. `pools` are those that memory()
+// speaks of, empty if it speaks of none.
+[[nodiscard]] Verdict judged_by(Judge& judge, const spec::Program& program,
+                                const std::vector<spec::Pool>& pools);
+
+// `keeping`, `link fifo` are not supported by verify yet.
+[[nodiscard]] std::string not_supported(const std::vector<spec::Unsupported>& constructs);
+
+}  // namespace ripeline::verify

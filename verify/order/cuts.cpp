@@ -1,0 +1,577 @@
+// Every microbatch count of a committed order.
+//
+// A rank stands at a place: a repeat, how many of its turns are over, and a step in it; or at the
+// end. There, how often each of its lanes has run is linear in the turn and the microbatches.
+// Places of all ranks at which nobody has run ahead of a producer are a consistent cut: what some
+// run could have done. The run that goes as far as it can ends at such a cut, and at a cut where
+// nobody can go on, either a run arrives and sticks, or none arrives because it stuck before; so
+// the query is exact for each microbatch count. Streams are plain repeats for the counts of one
+// remainder (periods.h), and each remainder has queries of its own. Room is asked about apart,
+// since it depends on where its own rank stands and on nothing else: a place without room is never
+// passed.
+#include "verify/order/cuts.h"
+
+#include <fmt/format.h>
+
+#include "verify/judge/fault.h"
+#include "verify/solver/share_terms.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+std::string beyond_cuts(const Program& program) {
+  const bool other =
+      std::any_of(program.edges.begin(), program.edges.end(),
+                  [](const spec::Edge& e) { return e.rendezvous && e.of != spec::Of::same; });
+  if (other) return "a rendezvous is with a task of another microbatch";
+  const bool partial =
+      std::any_of(program.edges.begin(), program.edges.end(),
+                  [&](const spec::Edge& e) { return e.rendezvous && program.crosses_shares(e); });
+  return partial ? "a rendezvous is between lanes that have different microbatches" : "";
+}
+
+CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault)
+    : program_(program), fault_(fault), solver_(use) {
+  microbatches_ = solver_.integer("microbatches");
+  require_range();
+  const spec::Order& order = at(program.orders, program.dispatch.order);
+  for (int rank = 0; rank < program.ranks && problem_.empty(); ++rank) {
+    read_rank(order, rank);
+    if (problem_.empty()) add_places(rank);
+  }
+}
+
+CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault,
+                       const PeriodicFamily& family, std::int64_t remainder)
+    : program_(program), fault_(fault), solver_(use) {
+  const Term turn = solver_.integer("turn of all");
+  microbatches_ = family.period * turn + solver_.number(remainder);
+  require_range();
+  solver_.require(solver_.number(family.first_microbatches()) <= microbatches_);
+  const PeriodicOrder& order = at(family.orders, static_cast<int>(remainder));
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    repeats_.emplace_back();
+    for (const PeriodicRun& run : at(order.ranks, rank)) {
+      Repeat read{run.count.slope * turn + solver_.number(run.count.base), {}};
+      for (const int lane : run.lanes) read.steps.push_back({lane});
+      repeats_.back().push_back(std::move(read));
+    }
+    add_places(rank);
+  }
+}
+
+void CutQueries::require_range() {
+  const int least = fault_ == Fault::range_from_one ? 1 : program_.microbatches.min;
+  solver_.require(solver_.number(least) <= microbatches_);
+  if (program_.microbatches.max) {
+    solver_.require(microbatches_ <= solver_.number(*program_.microbatches.max));
+  }
+  done_.resize(program_.lanes.size());
+}
+
+void CutQueries::read_rank(const spec::Order& order, int rank) {
+  Names names;
+  names.constants["r"] = {rank, 1};
+  names.constants["chunks"] = {program_.chunks(rank), 1};
+  names.terms["microbatches"] = microbatches_;
+  if (program_.microbatches.max == program_.microbatches.min) {
+    names.constants["microbatches"] = {program_.microbatches.min, 1};
+  }
+  for (const spec::OrderLet& let : order.lets) {
+    const spec::Expr value = folded(let.value, names);
+    if (value.kind == spec::Expr::Kind::number) {
+      names.constants[let.name] = value.value;
+      continue;
+    }
+    const IntegerTerm term = integer_term(solver_, value, names);
+    if (!term.term) {
+      problem_ = term.problem;
+      problem_span_ = let.value.span;
+      return;
+    }
+    names.terms[let.name] = *term.term;
+  }
+  repeats_.emplace_back();
+  for (const spec::OrderRepeat& repeat : order.repeats) {
+    if (!read_repeat(repeat, rank, names)) return;
+  }
+}
+
+bool CutQueries::read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names) {
+  const IntegerTerm count = integer_term(solver_, repeat.count, names);
+  if (!count.term) {
+    problem_ = count.problem;
+    problem_span_ = repeat.count.span;
+    return false;
+  }
+  Repeat read{*count.term, {}};
+  for (const spec::OrderStep& step : repeat.steps) {
+    spec::Rational chunk;
+    if (step.chunk) {
+      const spec::Expr value = folded(*step.chunk, names);
+      if (value.kind != spec::Expr::Kind::number || !value.value.is_integer()) {
+        problem_ = fmt::format("the chunk `{}` depends on the microbatches", print(value));
+        problem_span_ = step.chunk->span;
+        return false;
+      }
+      chunk = value.value;
+    }
+    int lane = -1;
+    for (int stage = 0; stage < size_of(program_.stages); ++stage) {
+      const spec::Stage& s = at(program_.stages, stage);
+      if (s.rank == rank && s.chunk == chunk.numerator) lane = program_.lane_of(step.op, stage);
+    }
+    read.steps.push_back({lane});
+  }
+  repeats_.back().push_back(std::move(read));
+  return true;
+}
+
+void CutQueries::add_places(int rank) {
+  for (const spec::Engine engine :
+       {spec::Engine::compute, spec::Engine::copy_out, spec::Engine::copy_in}) {
+    add_places(rank, engine);
+  }
+}
+
+// One variable per engine says how many turns of the present repeat are over; one per lane, how
+// often it has run.
+void CutQueries::add_places(int rank, spec::Engine engine) {
+  const int first = program_.first_lane(rank);
+  const int last = program_.first_lane(rank + 1);
+  const auto is_own = [&](int lane) {
+    return lane >= 0 && at(program_.lanes, lane).engine == engine;
+  };
+  places_.emplace_back();
+  std::vector<int> own;
+  for (int lane = first; lane < last; ++lane) {
+    if (is_own(lane)) own.push_back(lane);
+  }
+  if (own.empty()) return;
+  const std::string who = engine == spec::Engine::compute
+                              ? fmt::format("rank {}", rank)
+                              : fmt::format("engine {} of rank {}", static_cast<int>(engine), rank);
+  const Term turn = solver_.integer("turn of " + who);
+  const Term zero = solver_.number(0);
+  std::vector<Term> before(static_cast<std::size_t>(last - first), zero);  // runs in the repeats
+  for (const int lane : own) {
+    at(done_, lane) = solver_.integer("done " + program_.lane_name(lane));
+  }
+  std::vector<Term> somewhere;
+  std::vector<std::pair<Term, int>> last_before;  // where the repeat's first turn begins
+  const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next,
+                             std::vector<std::pair<Term, int>> last_lanes) {
+    for (const int lane : own) {
+      facts.push_back(at(done_, lane) == at(counts, lane - first));
+    }
+    const Term here = solver_.all_of(facts);
+    places_.back().push_back({here, next, std::move(last_lanes)});
+    somewhere.push_back(here);
+  };
+  for (Repeat repeat : at(repeats_, rank)) {
+    // A lane that is not there is only in a repeat with a count of 0, or else once is refuted.
+    std::erase_if(repeat.steps, [&](const Step& step) { return !is_own(step.lane); });
+    std::vector<std::int64_t> in_turn(before.size(), 0);
+    for (const Step& step : repeat.steps) ++at(in_turn, step.lane - first);
+    std::vector<std::int64_t> so_far(before.size(), 0);
+    for (std::size_t i = 0; i < repeat.steps.size(); ++i) {
+      const int next = repeat.steps[i].lane;
+      if (fault_ == Fault::order_counts_ahead) ++at(so_far, next - first);
+      std::vector<Term> counts;
+      for (std::size_t l = 0; l < before.size(); ++l) {
+        counts.push_back(before[l] + in_turn[l] * turn + solver_.number(so_far[l]));
+      }
+      const bool forgotten = fault_ == Fault::order_place_forgotten && i + 1 == repeat.steps.size();
+      std::vector<std::pair<Term, int>> last_lanes;
+      if (i > 0) {
+        last_lanes = {{zero == zero, repeat.steps[i - 1].lane}};
+      } else {
+        last_lanes = {{zero < turn, repeat.steps.back().lane}};
+        for (const auto& [where, lane] : last_before) {
+          last_lanes.emplace_back(solver_.all_of({turn == zero, where}), lane);
+        }
+      }
+      if (!forgotten) {
+        add_place({zero <= turn, turn < repeat.count}, counts, next, std::move(last_lanes));
+      }
+      if (fault_ != Fault::order_counts_ahead) ++at(so_far, next - first);
+    }
+    for (std::size_t l = 0; l < before.size(); ++l) {
+      if (in_turn[l] > 0) before[l] = before[l] + in_turn[l] * repeat.count;
+    }
+    for (auto& [where, lane] : last_before) {
+      where = solver_.all_of({where, repeat.count <= zero});
+    }
+    if (!repeat.steps.empty()) {
+      last_before.emplace_back(zero < repeat.count, repeat.steps.back().lane);
+    }
+  }
+  add_place({turn == zero}, before, -1, last_before);
+  solver_.require(solver_.any_of(somewhere));
+}
+
+Term CutQueries::not_once() {
+  const Term zero = solver_.number(0);
+  std::vector<Term> wrong;
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    std::vector<Term> total(program_.lanes.size(), zero);
+    for (const Repeat& repeat : at(repeats_, rank)) {
+      wrong.push_back(repeat.count < zero);
+      std::vector<std::int64_t> in_turn(program_.lanes.size(), 0);
+      for (const Step& step : repeat.steps) {
+        if (step.lane < 0) {
+          wrong.push_back(zero < repeat.count);
+        } else {
+          ++at(in_turn, step.lane);
+        }
+      }
+      for (std::size_t l = 0; l < in_turn.size(); ++l) {
+        if (in_turn[l] > 0) total[l] = total[l] + in_turn[l] * repeat.count;
+      }
+    }
+    for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
+      wrong.push_back(!(at(total, lane) == total_of(lane)));
+    }
+  }
+  return solver_.any_of(wrong);
+}
+
+Term CutQueries::held(int pool) {
+  std::vector<Term> parts;
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    const spec::Lane& l = at(program_.lanes, lane);
+    std::int64_t factor = 0;
+    for (const auto& a : l.acquires) factor += a.pool == pool ? a.amount : 0;
+    for (const auto& r : l.releases) factor -= r.pool == pool ? r.amount : 0;
+    if (factor != 0) parts.push_back(factor * at(done_, lane));
+  }
+  return solver_.sum(parts);
+}
+
+Term CutQueries::lacks_room(int lane) {
+  std::vector<Term> ways;
+  if (fault_ == Fault::order_room_forgotten) return solver_.any_of(ways);
+  for (const auto& a : at(program_.lanes, lane).acquires) {
+    const auto& capacity = at(program_.pools, a.pool).capacity;
+    if (!capacity) continue;
+    ways.push_back(solver_.number(*capacity - a.amount - a.leaving) < held(a.pool));
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::no_room() {
+  std::vector<Term> ways;
+  for (const auto& places : places_) {
+    for (const Place& place : places) {
+      if (place.lane < 0 || at(program_.lanes, place.lane).acquires.empty()) continue;
+      ways.push_back(solver_.all_of({place.here, lacks_room(place.lane)}));
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::total_of(int lane) {
+  const spec::Lane& l = at(program_.lanes, lane);
+  return l.once ? solver_.number(1) : below(solver_, l.share, microbatches_);
+}
+
+const std::vector<CutQueries::Place>& CutQueries::places_of(const spec::Lane& lane) const {
+  return places_[spec::engine_index(lane.rank, lane.engine)];
+}
+
+Term CutQueries::is_next(int lane) {
+  std::vector<Term> ways;
+  for (const Place& place : places_of(at(program_.lanes, lane))) {
+    if (place.lane == lane) ways.push_back(place.here);
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::is_last(int lane) {
+  std::vector<Term> ways;
+  for (const Place& place : places_of(at(program_.lanes, lane))) {
+    for (const auto& [where, last] : place.last) {
+      if (last == lane) ways.push_back(solver_.all_of({place.here, where}));
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+// What its consumer's next task needs of the producer has not ended.
+Term CutQueries::needs_missing(const spec::Edge& edge) {
+  const Term produced = at(done_, edge.producer);
+  if (program_.crosses_shares(edge)) {
+    const spec::Share& from = at(program_.lanes, edge.producer).share;
+    const spec::Share& to = at(program_.lanes, edge.consumer).share;
+    const Term wanted = microbatch(solver_, to, at(done_, edge.consumer)) - shift_of(edge);
+    const Term earlier = below(solver_, from, wanted);
+    return solver_.all_of(
+        {earlier < below(solver_, from, wanted + solver_.number(1)), produced <= earlier});
+  }
+  switch (edge.of) {
+    case spec::Of::same:
+      return produced <= at(done_, edge.consumer);
+    case spec::Of::before:
+      return produced < at(done_, edge.consumer);
+    case spec::Of::all:
+      break;
+  }
+  return produced < total_of(edge.producer);
+}
+
+// A rendezvous edge's first `count` messages have been accepted: their consumers have been reached.
+Term CutQueries::accepted(const spec::Edge& edge, Term count) {
+  const Term taken = at(done_, edge.consumer);
+  return solver_.any_of({count <= taken, solver_.all_of({count <= taken + solver_.number(1),
+                                                         is_next(edge.consumer)})});
+}
+
+Term CutQueries::shift_of(const spec::Edge& edge) {
+  return solver_.number(edge.of == spec::Of::before ? 1 : 0);
+}
+
+// Of the microbatches that one lane has and the other needs: how many the consumer's tasks so far
+// have taken.
+Term CutQueries::taken_of(const spec::Edge& edge, const spec::Share& needed) {
+  const spec::Share& to = at(program_.lanes, edge.consumer).share;
+  return below(solver_, needed, reach(solver_, to, at(done_, edge.consumer)) - shift_of(edge));
+}
+
+// What the consumer has taken, of a producer that has other microbatches, has ended.
+Term CutQueries::none_ahead(const spec::Edge& edge) {
+  const spec::Share needed = needed_share(program_, edge);
+  if (needed.remainders == 0) return solver_.all_of({});
+  const spec::Share& from = at(program_.lanes, edge.producer).share;
+  const Term last = reach(solver_, needed, taken_of(edge, needed));
+  return below(solver_, from, last) <= at(done_, edge.producer);
+}
+
+Term CutQueries::consistent() {
+  std::vector<Term> facts;
+  const Term zero = solver_.number(0);
+  for (const spec::Edge& e : program_.edges) {
+    const Term produced = at(done_, e.producer);
+    const Term taken = at(done_, e.consumer);
+    if (program_.crosses_shares(e)) {
+      facts.push_back(none_ahead(e));
+      continue;
+    }
+    if (e.of == spec::Of::same) facts.push_back(taken <= produced);
+    if (e.of == spec::Of::before) facts.push_back(taken <= produced + solver_.number(1));
+    if (e.of == spec::Of::all) {
+      facts.push_back(solver_.any_of({taken <= zero, produced == total_of(e.producer)}));
+    }
+    // Whoever went on has handed over all that came before.
+    if (e.rendezvous) {
+      facts.push_back(accepted(e, produced - solver_.number(1)));
+      facts.push_back(solver_.any_of({is_last(e.producer), accepted(e, produced)}));
+    }
+  }
+  // With several engines a place without room is passed in the end, or not: cuts that no run makes
+  // are left out as far as that goes.
+  for (int pool = 0; pool < size_of(program_.pools) && has_other_engines(program_); ++pool) {
+    const auto& capacity = at(program_.pools, pool).capacity;
+    if (capacity) facts.push_back(held(pool) <= solver_.number(*capacity));
+  }
+  return solver_.all_of(facts);
+}
+
+Term CutQueries::not_handed_over(const Place& place) {
+  std::vector<Term> ways;
+  for (const auto& [where, lane] : place.last) {
+    if (lane < 0) continue;
+    for (const int edge : at(program_.lanes, lane).feeds) {
+      const spec::Edge& e = at(program_.edges, edge);
+      if (e.rendezvous) {
+        ways.push_back(solver_.all_of({where, !accepted(e, at(done_, lane))}));
+      }
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+Term CutQueries::stuck_cut() {
+  std::vector<Term> facts{consistent()};
+  std::vector<Term> unfinished;
+  for (const auto& places : places_) {
+    if (places.empty()) continue;  // no such engine
+    std::vector<Term> blocked;
+    for (const Place& place : places) {
+      if (place.lane < 0) {
+        blocked.push_back(place.here);
+        continue;
+      }
+      std::vector<Term> why{not_handed_over(place)};
+      for (const int edge : at(program_.lanes, place.lane).edges) {
+        why.push_back(needs_missing(at(program_.edges, edge)));
+      }
+      if (has_other_engines(program_)) why.push_back(lacks_room(place.lane));
+      blocked.push_back(solver_.all_of({place.here, solver_.any_of(why)}));
+    }
+    facts.push_back(solver_.any_of(blocked));
+  }
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    unfinished.push_back(at(done_, lane) < total_of(lane));
+  }
+  facts.push_back(solver_.any_of(unfinished));
+  return solver_.all_of(facts);
+}
+
+// Messages sent and not taken: of the microbatch before, the last is not sent and the first takes
+// nothing; of all, the first taker takes them.
+Term CutQueries::pending(const spec::Edge& edge) {
+  const Term produced = at(done_, edge.producer);
+  const Term taken = at(done_, edge.consumer);
+  const Term zero = solver_.number(0);
+  const Term one = solver_.number(1);
+  if (program_.crosses_shares(edge)) {
+    const spec::Share needed = needed_share(program_, edge);
+    const Term ended = reach(solver_, at(program_.lanes, edge.producer).share, produced);
+    const Term last = microbatches_ - shift_of(edge);
+    const Term took = taken_of(edge, needed);
+    return below(solver_, needed, if_then_else(ended < last, ended, last)) -
+           if_then_else(took < zero, zero, took);
+  }
+  switch (edge.of) {
+    case spec::Of::same:
+      return produced - taken;
+    case spec::Of::before:
+      return if_then_else(produced < microbatches_, produced, produced - one) -
+             if_then_else(zero < taken, taken - one, zero);
+    case spec::Of::all:
+      break;
+  }
+  // A lane without a task is sent nothing.
+  const Term takes = solver_.all_of({taken <= zero, zero < total_of(edge.consumer)});
+  return if_then_else(takes, produced, zero);
+}
+
+Term CutQueries::overfull() {
+  std::vector<Term> ways;
+  for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
+    std::vector<Term> waiting;
+    // Over a fifo edge messages arrive as they are taken: each occurrence of a lane is its next
+    // microbatch, at both ends.
+    for (const spec::Edge& e : program_.edges) {
+      const bool in_order = e.fifo && e.of != spec::Of::all;
+      if (e.inbox == inbox && !in_order) waiting.push_back(pending(e));
+    }
+    const Term slots = solver_.number(at(program_.inboxes, inbox).slots +
+                                      (fault_ == Fault::slots_too_many ? 1 : 0));
+    if (!waiting.empty()) ways.push_back(slots < solver_.sum(waiting));
+  }
+  if (ways.empty() || fault_ == Fault::slots_forgotten) return solver_.any_of({});
+  return solver_.all_of({consistent(), solver_.any_of(ways)});
+}
+
+Term CutQueries::above(int pool, Term bound) {
+  std::vector<Term> ways;
+  const int rank = at(program_.pools, pool).rank;
+  for (const spec::Engine engine : spec::kAllEngines) {
+    const auto& places = places_[spec::engine_index(rank, engine)];
+    const bool starts = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+      return place.lane >= 0 && acquired(place.lane, pool) > 0;
+    });
+    if (!starts) continue;
+    std::vector<Term> beside;  // facts about what the other engines run
+    std::vector<Term> held_then = {held(pool)};
+    for (const spec::Engine other : spec::kAllEngines) {
+      if (other == engine) continue;
+      const Term runs = held_by_running(spec::engine_index(rank, other), pool, beside);
+      for (Term& now : held_then) now = now + runs;
+      add_each(held_then, unreleased_on(rank, other, pool));
+    }
+    if (has_other_engines(program_)) beside.push_back(consistent());
+    for (const Place& place : places) {
+      if (place.lane < 0) continue;
+      for (const auto& a : at(program_.lanes, place.lane).acquires) {
+        if (a.pool != pool) continue;
+        std::vector<Term> held_before = held_then;
+        add_each(held_before, unreleased_beside(place.lane, pool));
+        for (const Term& before : held_before) {
+          std::vector<Term> facts = {place.here, bound < before + solver_.number(a.amount)};
+          // A place without room is never passed.
+          const auto& capacity = at(program_.pools, pool).capacity;
+          if (capacity) facts.push_back(before <= solver_.number(*capacity - a.amount - a.leaving));
+          facts.insert(facts.end(), beside.begin(), beside.end());
+          ways.push_back(solver_.all_of(facts));
+        }
+      }
+    }
+  }
+  return solver_.any_of(ways);
+}
+
+// What a pair of the lane may still hold that runs beside it, though it counts as ended: what it
+// releases, of a lane that has begun.
+std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
+  std::vector<Term> ways;
+  const int rank = at(program_.lanes, lane).rank;
+  for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
+    if (program_.pair_of(lane, other) != nullptr) add_unreleased(other, pool, ways);
+  }
+  return ways;
+}
+
+// The same of another engine, beside what that runs or will run next.
+std::vector<Term> CutQueries::unreleased_on(int rank, spec::Engine engine, int pool) {
+  std::vector<Term> ways;
+  for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
+    const spec::Lane& l = at(program_.lanes, lane);
+    const bool pairs = std::any_of(
+        program_.pairs.begin(), program_.pairs.end(),
+        [&](const spec::Pair& pair) { return pair.first == l.op || pair.second == l.op; });
+    if (l.engine == engine && pairs) add_unreleased(lane, pool, ways);
+  }
+  return ways;
+}
+
+void CutQueries::add_unreleased(int lane, int pool, std::vector<Term>& ways) {
+  for (const auto& r : at(program_.lanes, lane).releases) {
+    if (r.pool != pool) continue;
+    ways.push_back(if_then_else(solver_.number(1) <= at(done_, lane), solver_.number(r.amount),
+                                solver_.number(0)));
+  }
+}
+
+// Each sum once without and once with each of the ways.
+void CutQueries::add_each(std::vector<Term>& sums, const std::vector<Term>& ways) {
+  const std::size_t before = sums.size();
+  for (const Term& way : ways) {
+    for (std::size_t i = 0; i < before; ++i) sums.push_back(sums[i] + way);
+  }
+}
+
+std::int64_t CutQueries::acquired(int lane, int pool) const {
+  for (const auto& a : at(program_.lanes, lane).acquires) {
+    if (a.pool == pool) return a.amount;
+  }
+  return 0;
+}
+
+// What an engine's next task has acquired if it runs: it counts as ended only afterwards.
+Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>& facts) {
+  const Term zero = solver_.number(0);
+  const auto& places = places_[engine];
+  const bool acquires = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+    return place.lane >= 0 && acquired(place.lane, pool) > 0;
+  });
+  if (!acquires) return zero;
+  const auto [it, fresh] = running_.try_emplace({engine, pool});
+  if (fresh) it->second = solver_.integer(fmt::format("run by engine {} of pool {}", engine, pool));
+  std::vector<Term> ways = {it->second == zero};
+  for (const Place& place : places) {
+    if (place.lane < 0 || acquired(place.lane, pool) == 0) continue;
+    std::vector<Term> runs = {place.here, it->second == solver_.number(acquired(place.lane, pool))};
+    for (const int edge : at(program_.lanes, place.lane).edges) {
+      runs.push_back(!needs_missing(at(program_.edges, edge)));
+    }
+    ways.push_back(solver_.all_of(runs));
+  }
+  facts.push_back(solver_.any_of(ways));
+  return it->second;
+}
+
+}  // namespace ripeline::verify

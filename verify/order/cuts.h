@@ -1,0 +1,103 @@
+// A committed order with every microbatch count, by queries over consistent cuts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/judge/fault.h"
+#include "verify/order/periods.h"
+#include "verify/solver/expressions.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+
+// Why cuts cannot follow the program, or empty: a rendezvous whose taker is of another microbatch,
+// or has others.
+[[nodiscard]] std::string beyond_cuts(const spec::Program& program);
+
+// The order as places (repeat, turn, step) whose counts are linear in the turn and the
+// microbatches.
+class CutQueries {
+ public:
+  CutQueries(const spec::Program& program, SolverUse use, Fault fault);
+  // Only the counts period * q + remainder, those from `first` on: of an order with streams.
+  CutQueries(const spec::Program& program, SolverUse use, Fault fault, const PeriodicFamily& family,
+             std::int64_t remainder);
+
+  // Why there is nothing to ask: a count is not linear. Then nothing else may be called.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] spec::Span problem_span() const { return problem_span_; }
+
+  // Some rank's list is not each task exactly once, or has a count below 0.
+  [[nodiscard]] Term not_once();
+  // A rank stands before a task for which there is no room.
+  [[nodiscard]] Term no_room();
+  // Ranks stand at places that agree with one another, not all at the end, and none can go on.
+  [[nodiscard]] Term stuck_cut();
+  // More messages wait for an inbox than it has slots, at places that agree with one another.
+  [[nodiscard]] Term overfull();
+  // The pool holds more than the bound just after a start, whatever the other ranks do.
+  [[nodiscard]] Term above(int pool, Term bound);
+
+  [[nodiscard]] Solver& solver() { return solver_; }
+  [[nodiscard]] Term microbatches() const { return microbatches_; }
+
+ private:
+  struct Step {
+    int lane = -1;  // -1: there is no such lane
+  };
+  struct Repeat {
+    Term count;
+    std::vector<Step> steps;
+  };
+  struct Place {
+    Term here;      // the rank stands here
+    int lane = -1;  // next; -1 at the end
+    // Whose task was the last before: one of these lanes, each where its term holds.
+    std::vector<std::pair<Term, int>> last;
+  };
+
+  void require_range();
+  void read_rank(const spec::Order& order, int rank);
+  bool read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names);
+  void add_places(int rank);
+  void add_places(int rank, spec::Engine engine);
+  [[nodiscard]] const std::vector<Place>& places_of(const spec::Lane& lane) const;
+  [[nodiscard]] Term lacks_room(int lane);
+  [[nodiscard]] Term held(int pool);
+  [[nodiscard]] Term total_of(int lane);
+  [[nodiscard]] Term consistent();
+  [[nodiscard]] Term is_next(int lane);
+  [[nodiscard]] Term is_last(int lane);
+  [[nodiscard]] Term needs_missing(const spec::Edge& edge);
+  [[nodiscard]] Term accepted(const spec::Edge& edge, Term count);
+  [[nodiscard]] Term not_handed_over(const Place& place);
+  [[nodiscard]] Term pending(const spec::Edge& edge);
+  [[nodiscard]] Term shift_of(const spec::Edge& edge);
+  [[nodiscard]] Term taken_of(const spec::Edge& edge, const spec::Share& needed);
+  [[nodiscard]] Term none_ahead(const spec::Edge& edge);
+  [[nodiscard]] std::int64_t acquired(int lane, int pool) const;
+  [[nodiscard]] std::vector<Term> unreleased_beside(int lane, int pool);
+  [[nodiscard]] std::vector<Term> unreleased_on(int rank, spec::Engine engine, int pool);
+  void add_unreleased(int lane, int pool, std::vector<Term>& ways);
+  static void add_each(std::vector<Term>& sums, const std::vector<Term>& ways);
+  [[nodiscard]] Term held_by_running(std::size_t engine, int pool, std::vector<Term>& facts);
+
+  const spec::Program& program_;
+  Fault fault_;
+  Solver solver_;
+  Term microbatches_;
+  std::string problem_;
+  spec::Span problem_span_;
+  std::vector<std::vector<Repeat>> repeats_;  // per rank
+  std::vector<std::vector<Place>> places_;    // per rank and engine
+  std::vector<Term> done_;                    // per lane, where its rank stands
+  std::map<std::pair<std::size_t, int>, Term>
+      running_;  // per engine of a rank, and pool: what it holds
+};
+
+}  // namespace ripeline::verify

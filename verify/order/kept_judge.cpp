@@ -1,0 +1,208 @@
+// Readiness-first dispatch that keeps room for the rest of an order: by the order's own proof where
+// that decides, else count by count.
+//
+// Let each rank commit to the order, and let that be proved: each task once, never stuck. Then the
+// other program never sticks either.
+//  * In every state what is left of a rank's order finds room, one task after the other. It does at
+//    the beginning, since the committed run comes to its end and a rank's pools are its own. A
+//    start keeps it: what the order lists before the task finds room by the guard, and what it
+//    lists after it finds what it found.
+//  * Suppose that nothing runs and nothing is on its way. Of the committed run take the first
+//    occurrence, the k-th of its lane, of which k - 1 have started. It is the first that is left of
+//    its rank, so the guard lets it start and it has room. Each producer's occurrences that it
+//    needs come before, so of each producer at least as many have ended as the k-th needs. Where
+//    counts decide what a lane finds (counters.h) one of its tasks may therefore start.
+// Bounded links are left out: the messages that fill their slots may be others than the one that
+// this occurrence needs.
+#include "verify/order/kept_judge.h"
+
+#include <fmt/format.h>
+
+#include "verify/judge/bounds.h"
+#include "verify/judge/fault.h"
+#include "verify/judge/judge.h"
+#include "verify/ready/counters.h"
+#include "verify/ready/ready_judge.h"
+#include "verify/solver/solver.h"
+#include "verify/states/explain.h"
+#include "verify/states/hunt.h"
+#include "verify/verdict.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+using spec::Machine;
+using spec::Program;
+
+namespace {
+
+// Counts whose states are visited.
+constexpr int kFewCounts = 8;
+
+// Without the room that is kept.
+Program freed(const Program& program) {
+  Program free = program;
+  free.dispatch.keeps = -1;
+  return free;
+}
+
+Program committed(const Program& program) {
+  Program order = program;
+  order.dispatch = {
+      .in_order = true, .order = program.dispatch.keeps, .hint = {}, .span = program.dispatch.span};
+  order.assertions.clear();
+  return order;
+}
+
+}  // namespace
+
+KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options, Fault fault)
+    : program_(program),
+      options_(options),
+      fault_(fault),
+      free_(freed(program)),
+      committed_(committed(program)),
+      order_(committed_, options, fault),
+      budget_{options.search_states} {}
+
+// Why the order's proof does not decide; empty if it does.
+std::string KeptJudge::beyond_order() const {
+  if (fault_ == Fault::kept_order_covers_all) return {};
+  if (!program_.inboxes.empty()) return "links with slots";
+  const Counters counters = count(program_, fault_);
+  if (counters.inexact.empty()) return {};
+  return fmt::format(
+      "what {} finds, whose producers may run ahead with different microbatches, which counts "
+      "cannot follow; `sequential` on them may help",
+      program_.lane_name(counters.inexact.front()));
+}
+
+Finding KeptJudge::deadlock() {
+  const std::string& order = at(program_.orders, program_.dispatch.keeps).name;
+  const std::string beyond = beyond_order();
+  Finding of_order = order_.once();
+  if (of_order.outcome == Outcome::proved) of_order = order_.deadlock();
+  const bool trusted = fault_ == Fault::kept_order_trusted;
+  if ((of_order.outcome == Outcome::proved || trusted) && beyond.empty()) {
+    return {.outcome = Outcome::proved, .method = of_order.method};
+  }
+  std::string why = fmt::format("The proof of order {} does not cover {}.", order, beyond);
+  if (of_order.outcome != Outcome::proved) {
+    why = fmt::format("Order {} is not proved itself: {}", order, of_order.reason);
+  }
+  return by_states(why, [](int) { return Goal{}; });
+}
+
+MemoryFinding KeptJudge::memory() {
+  // What holds of more runs holds of these.
+  if (MemoryFinding free = ReadyJudge(free_, options_, fault_).memory();
+      free.finding.outcome == Outcome::proved) {
+    return free;
+  }
+  return by_capacities();
+}
+
+MemoryFinding KeptJudge::by_capacities() {
+  MemoryFinding found;
+  for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
+  Solver solver(options_.solver_steps);
+  const Term microbatches = solver.integer("microbatches");
+  const AssertedBounds asserted = asserted_bounds(program_, solver, microbatches, fault_);
+  if (!asserted.problem.empty()) {
+    found.finding = {.reason = asserted.problem + ".", .span = asserted.span};
+    return found;
+  }
+  std::vector<Term> exceeded;  // by what a capacity allows
+  for (const AssertedBound& b : asserted.bounds) {
+    const auto& capacity = at(program_.pools, b.pool).capacity;
+    exceeded.push_back(capacity ? b.bound < solver.number(*capacity)
+                                : solver.number(0) <= solver.number(0));
+  }
+  const auto& range = program_.microbatches;
+  solver.require(solver.number(range.min) <= microbatches);
+  if (range.max) solver.require(microbatches <= solver.number(*range.max));
+  const Answer answer =
+      asserted.bounds.empty()
+          ? Answer::unsat
+          : solver.check("memory: a capacity above an asserted bound", {solver.any_of(exceeded)});
+  if (answer == Answer::unsat) {
+    found.finding = by_structure();  // the guards keep to the capacities
+    return found;
+  }
+  found.finding = by_states(
+      "An asserted bound is below what the capacities allow, and room that is kept for an order "
+      "says no more.",
+      [this](int m) { return goal_of_assertions(program_, m); });
+  if (found.finding.outcome == Outcome::refuted) {
+    const Goal goal = goal_of_assertions(program_, found.finding.counterexample->microbatches);
+    found.finding.span = span_of_broken(program_, goal, found.finding.counterexample->microbatches,
+                                        found.finding.counterexample->events.back().lane);
+  }
+  return found;
+}
+
+Finding KeptJudge::by_states(const std::string& open,
+                             const std::function<Goal(int microbatches)>& goal_of) {
+  const auto& range = program_.microbatches;
+  const spec::Order& order = at(program_.orders, program_.dispatch.keeps);
+  // Where not every count can be visited, a run that refutes is all that can come of it.
+  constexpr std::uint64_t kShare = 8;
+  bool all = range.max && *range.max < range.min + kFewCounts;
+  if (!all && !options_.find_runs) return {.method = "states", .reason = open};
+  if (!all) budget_.left = std::min(budget_.left, options_.search_states / kShare);
+  bool fewest = true;
+  std::optional<Counterexample> others;
+  for (int m = range.min; m <= range.max.value_or(m); ++m) {
+    if (m >= range.min + kFewCounts || budget_.left == 0) {
+      all = false;
+      break;
+    }
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      const auto tasks = expand(program_, order, rank, m);
+      if (!tasks.ok()) {
+        return {.method = "states",
+                .reason = tasks.errors().front().message + ".",
+                .span = tasks.errors().front().span};
+      }
+    }
+    const Goal goal = goal_of(m);
+    if (!goal.is_stuck() && bound_without_value(program_, m)) {
+      all = false;
+      continue;
+    }
+    const Hunted hunted = hunt(
+        program_, m, goal, false, [] { return std::optional<Target>(); }, budget_);
+    const Machine machine(program_, m);
+    if (hunted.what == Hunted::What::refuted) {
+      Finding found{.outcome = Outcome::refuted, .method = "states"};
+      found.counterexample = Counterexample{m, fewest, hunted.events, {}};
+      if (goal.is_stuck()) {
+        found.counterexample->waits = waits_after(machine, hunted.events);
+        found.reason = explain_stuck(machine, hunted.events);
+        found.span = program_.dispatch.span;
+      } else {
+        found.reason = explain_excess(machine, goal, hunted.events);
+      }
+      return found;
+    }
+    if (hunted.what == Hunted::What::others && !others) {
+      others = Counterexample{m, false, hunted.events, {}};
+      if (goal.is_stuck()) others->waits = waits_after(machine, hunted.events);
+    }
+    if (hunted.what != Hunted::What::safe) all = false;
+    if (!hunted.dispatch_is_safe) fewest = false;
+  }
+  if (all) return {.outcome = Outcome::proved, .method = "states"};
+  if (others) {
+    return {.method = "states",
+            .reason = others->waits.empty()
+                          ? "Kept only through its hint, as far as was searched: other choices "
+                            "among the tasks that may start break an assertion."
+                          : "Safe only through its hint, as far as was searched: other choices "
+                            "among the tasks that may start stick.",
+            .other_choices = std::move(others)};
+  }
+  return {.method = "states", .reason = open};
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,549 @@
+// A committed order: each count by its graph where the range is one count, or short and not linear;
+// else all counts by cuts.
+#include "verify/order/order_judge.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "verify/judge/bounds.h"
+#include "verify/judge/fault.h"
+#include "verify/judge/judge.h"
+#include "verify/order/cuts.h"
+#include "verify/order/order_run.h"
+#include "verify/solver/least.h"
+#include "verify/solver/solver.h"
+#include "verify/states/budget.h"
+#include "verify/states/explain.h"
+#include "verify/states/hunt.h"
+#include "verify/states/run.h"
+#include "verify/states/search.h"
+#include "verify/verdict.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+using spec::Machine;
+using spec::Program;
+
+namespace {
+
+// Tasks, over all counts, for which graphs are built.
+constexpr std::int64_t kMostTasks = 20'000'000;
+// Counts whose states are visited.
+constexpr int kFewCounts = 8;
+// States that filling slots at the end of a run may visit.
+constexpr std::uint64_t kReplayStates = 1'000'000;
+// Counts that are judged by themselves where not all can be: they refute, and are said.
+constexpr int kSampled = 64;
+
+std::string with_microbatches(int n) {
+  return fmt::format("with {} microbatch{}", n, n == 1 ? "" : "es");
+}
+
+// Whether each count in range can be judged by itself.
+bool is_short(const Program& program) {
+  const auto& range = program.microbatches;
+  if (!range.max) return false;
+  const std::int64_t counts = std::int64_t{*range.max} - range.min + 1;
+  return counts * *range.max <= kMostTasks / static_cast<std::int64_t>(program.lanes.size());
+}
+
+// The part of the run that its last task depends on: producers, and all that a rank did before.
+Run needed_by_last(const Program& program, const Run& run) {
+  std::vector<bool> rank_needed(static_cast<std::size_t>(program.ranks), false);
+  std::vector<std::vector<bool>> task_needed(program.lanes.size());
+  Run kept;
+  for (std::size_t i = run.size(); i-- > 0;) {
+    const Task& task = run[i];
+    const spec::Lane& lane = at(program.lanes, task.lane);
+    const auto& marks = at(task_needed, task.lane);
+    const auto m = static_cast<std::size_t>(task.microbatch);
+    const bool marked = m < marks.size() && marks[m];
+    if (i + 1 != run.size() && !rank_needed[static_cast<std::size_t>(lane.rank)] && !marked) {
+      continue;
+    }
+    kept.push_back(task);
+    rank_needed[static_cast<std::size_t>(lane.rank)] = true;
+    for (const int edge : lane.edges) {
+      const spec::Edge& e = at(program.edges, edge);
+      // Of all, it may be any that has run.
+      const auto [first, last] = e.of == spec::Of::all
+                                     ? std::pair{0, size_of(run)}
+                                     : program.needed(e, task.microbatch, size_of(run));
+      auto& producer = at(task_needed, e.producer);
+      if (size_of(producer) < last) producer.resize(static_cast<std::size_t>(last), false);
+      for (int k = first; k < last; ++k) producer[static_cast<std::size_t>(k)] = true;
+    }
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+}  // namespace
+
+OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fault fault)
+    : program_(program), options_(options), fault_(fault) {
+  const auto& range = program.microbatches;
+  const bool streams = !at(program.orders, program.dispatch.order).streams.empty();
+  if (range.max != range.min && !(streams && is_short(program))) {
+    make_cuts(options);
+    if (problem_.empty() && beyond_cuts(program).empty()) return;
+  }
+  if (is_short(program)) {
+    problem_.clear();
+    cuts_.clear();
+    make_graphs(std::int64_t{*range.max} + 1);
+  } else {
+    make_graphs(std::int64_t{range.min} + kSampled);
+  }
+}
+
+void OrderJudge::make_cuts(const VerifyOptions& options) {
+  const spec::Order& order = at(program_.orders, program_.dispatch.order);
+  if (order.streams.empty()) {
+    cuts_.emplace_back(program_, options.solver_steps, fault_);
+    problem_ = cuts_.back().problem();
+    problem_span_ = cuts_.back().problem_span();
+    if (!problem_.empty()) cuts_.clear();
+    return;
+  }
+  const PeriodicFamily family = periodic_family(program_, order);
+  problem_ = family.problem;
+  problem_span_ = family.span;
+  if (!problem_.empty()) return;
+  const std::int64_t first = family.first_microbatches();
+  if (first > program_.microbatches.max.value_or(std::numeric_limits<int>::max()) ||
+      first * first > kMostTasks / static_cast<std::int64_t>(program_.lanes.size())) {
+    problem_ = fmt::format("they are only from {} microbatches on", first);
+    problem_span_ = order.span;
+    return;
+  }
+  make_graphs(first);
+  for (std::int64_t remainder = 0; remainder < family.period; ++remainder) {
+    cuts_.emplace_back(program_, options.solver_steps, fault_, family, remainder);
+  }
+}
+
+// Of the counts in range before `end`.
+void OrderJudge::make_graphs(std::int64_t end) {
+  const auto& range = program_.microbatches;
+  const std::int64_t lanes = size_of(program_.lanes);
+  std::int64_t tasks = 0;
+  for (std::int64_t m = range.min; m < end && m <= range.max.value_or(m); ++m) {
+    tasks += m * lanes;
+    if (tasks > kMostTasks && m > range.min) return;
+    graphs_.emplace(static_cast<int>(m), run_order(program_, static_cast<int>(m)));
+  }
+}
+
+Finding OrderJudge::not_settled(const std::string& problem, spec::Span span) const {
+  std::string reason = fmt::format(
+      "For so many microbatch counts an order's counts must be linear in them: {}.", problem);
+  if (!graphs_.empty()) {
+    reason += fmt::format(" Each count from {} to {}, judged by itself, was found to be safe.",
+                          graphs_.begin()->first, graphs_.rbegin()->first);
+  }
+  return {.reason = reason, .span = span};
+}
+
+Finding OrderJudge::once() {
+  once_ = Finding{.outcome = Outcome::proved, .method = "graph"};
+  for (const auto& [m, graph] : graphs_) {
+    if (!graph.invalid && graph.not_once.empty()) continue;
+    if (graph.invalid) {
+      once_ = Finding{.reason = graph.invalid->front().message + ".",
+                      .span = graph.invalid->front().span};
+    } else {
+      once_ = Finding{.outcome = Outcome::refuted,
+                      .method = "graph",
+                      .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
+                      .span = at(program_.orders, program_.dispatch.order).span,
+                      .counterexample = Counterexample{m, true, {}, {}}};
+    }
+    return *once_;
+  }
+  if (!problem_.empty()) once_ = not_settled(problem_, problem_span_);
+  if (!cuts_.empty()) once_ = once_by_cuts();
+  return *once_;
+}
+
+OrderJudge::Fewest OrderJudge::fewest(const std::string& about,
+                                      const std::function<Term(CutQueries&)>& bad) {
+  Fewest found;
+  for (CutQueries& cuts : cuts_) {
+    std::vector<Term> extra{bad(cuts)};
+    if (found.microbatches) {
+      extra.push_back(cuts.microbatches() <= cuts.solver().number(*found.microbatches));
+    }
+    const Answer answer = cuts.solver().check(about, extra);
+    if (answer == Answer::unsat) continue;
+    const auto count = least(cuts.solver(), about + ": fewest microbatches", cuts.microbatches(),
+                             program_.microbatches.min, extra);
+    if (!count) return {.microbatches = {}, .gave_up = true};
+    found.microbatches = static_cast<int>(*count);
+  }
+  return found;
+}
+
+Finding OrderJudge::once_by_cuts() {
+  const Fewest found = fewest("once", [](CutQueries& cuts) { return cuts.not_once(); });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const int m = *found.microbatches;
+  const OrderRunResult graph = run_order(program_, m);
+  if (graph.invalid) {
+    return {.method = "cuts",
+            .reason = graph.invalid->front().message + ".",
+            .span = graph.invalid->front().span};
+  }
+  if (graph.not_once.empty()) {
+    return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
+  }
+  return {.outcome = Outcome::refuted,
+          .method = "cuts",
+          .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
+          .span = at(program_.orders, program_.dispatch.order).span,
+          .counterexample = Counterexample{m, true, {}, {}}};
+}
+
+Finding OrderJudge::stuck(int microbatches, const OrderRunResult& result, bool fewest) const {
+  const Machine machine(program_, microbatches);
+  const Goal goal;
+  Budget budget{kReplayStates};
+  const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
+  const auto events = search.events_of(result.run);
+  if (!events) return {.reason = "The run that sticks could not be replayed."};
+  return {.outcome = Outcome::refuted,
+          .reason = explain_stuck(machine, *events),
+          .span = at(program_.orders, program_.dispatch.order).span,
+          .counterexample =
+              Counterexample{microbatches, fewest, *events, waits_after(machine, *events)}};
+}
+
+// Whichever is first, no place is one that none can go on from.
+bool OrderJudge::never_stuck_by_cuts() {
+  if (!graphs_.empty() && !at(program_.orders, program_.dispatch.order).streams.empty()) {
+    return false;  // the cuts are not for every count
+  }
+  if (cuts_.empty() || !beyond_cuts(program_).empty()) return false;
+  return std::all_of(cuts_.begin(), cuts_.end(), [](CutQueries& cuts) {
+    Solver& solver = cuts.solver();
+    return solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat &&
+           solver.check("deadlock: an inbox overfull", {cuts.overfull()}) == Answer::unsat;
+  });
+}
+
+// State by state: of two engines, either may be first.
+Finding OrderJudge::deadlock_by_states(const std::string& timing) {
+  Budget budget{options_.search_states};
+  const auto& range = program_.microbatches;
+  bool open = !range.max || *range.max >= range.min + kFewCounts;
+  bool fewest = true;
+  for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
+    const spec::Order& order = at(program_.orders, program_.dispatch.order);
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      if (!expand(program_, order, rank, m).ok()) return {.reason = "Not asked: see once."};
+    }
+    const Hunted hunted = hunt(
+        program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
+    if (hunted.what == Hunted::What::refuted) {
+      const Machine machine(program_, m);
+      return {.outcome = Outcome::refuted,
+              .method = "states",
+              .reason = explain_stuck(machine, hunted.events),
+              .span = at(program_.orders, program_.dispatch.order).span,
+              .counterexample =
+                  Counterexample{m, fewest, hunted.events, waits_after(machine, hunted.events)}};
+    }
+    if (hunted.what == Hunted::What::safe) continue;
+    open = true;
+    fewest = false;
+  }
+  if (!open) return {.outcome = Outcome::proved, .method = "states"};
+  return {.method = "states",
+          .reason = "What runs depends on timing, which is followed for few microbatches only: " +
+                    timing + " on two engines."};
+}
+
+Finding OrderJudge::deadlock() {
+  const std::string timing = depends_on_timing(program_);
+  if (!timing.empty()) {
+    if (once_->outcome == Outcome::proved && never_stuck_by_cuts()) {
+      return {.outcome = Outcome::proved, .method = "cuts"};
+    }
+    return deadlock_by_states(timing);
+  }
+  if (once_->outcome != Outcome::proved) {
+    if (once_->counterexample) {
+      const int m = once_->counterexample->microbatches;
+      const OrderRunResult graph = run_order(program_, m);
+      if (!graph.invalid && !graph.finished) {
+        Finding found = stuck(m, graph, m == program_.microbatches.min);
+        found.method = "graph";
+        found.reason = once_->reason + " " + found.reason;
+        return found;
+      }
+    }
+    for (const auto& [m, graph] : graphs_) {
+      if (once_->counterexample || graph.invalid || graph.finished) continue;
+      Finding found = stuck(m, graph, true);
+      found.method = "graph";
+      return found;
+    }
+    return {.reason = "Not asked, since it is not known that the order has each task once."};
+  }
+  for (const auto& [m, graph] : graphs_) {
+    if (!graph.finished) {
+      Finding found = stuck(m, graph, true);
+      found.method = "graph";
+      return found;
+    }
+    if (program_.inboxes.empty()) continue;
+    const auto overflow = find_overflow(program_, m);
+    if (overflow) return overfull(m, *overflow, "graph");
+  }
+  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
+  const std::string beyond = beyond_cuts(program_);
+  return beyond.empty() ? deadlock_by_cuts() : not_settled(beyond, program_.dispatch.span);
+}
+
+Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
+                             const std::string& method) const {
+  const Machine machine(program_, microbatches);
+  const Goal goal;
+  Budget budget{kReplayStates};
+  const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
+  const auto events = search.overfill(overflow.run, overflow.inbox);
+  if (!events) {
+    return {.method = method,
+            .reason =
+                fmt::format("More messages may wait for {} than it has slots, {}; whether "
+                            "that stops a rank was not found.",
+                            program_.inbox_name(overflow.inbox), with_microbatches(microbatches))};
+  }
+  return {
+      .outcome = Outcome::refuted,
+      .method = method,
+      .reason = explain_stuck(machine, *events),
+      .span = at(program_.orders, program_.dispatch.order).span,
+      .counterexample = Counterexample{microbatches, true, *events, waits_after(machine, *events)}};
+}
+
+Finding OrderJudge::slots_by_cuts() {
+  const Fewest found =
+      fewest("deadlock: an inbox overfull", [](CutQueries& cuts) { return cuts.overfull(); });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const auto overflow = find_overflow(program_, *found.microbatches);
+  if (overflow) return overfull(*found.microbatches, *overflow, "cuts");
+  return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
+}
+
+Finding OrderJudge::deadlock_by_cuts() {
+  // Apart, each is easier.
+  bool safe = true;
+  for (CutQueries& cuts : cuts_) {
+    Solver& solver = cuts.solver();
+    // With several engines room may come; a stuck cut says where it does not.
+    safe = safe &&
+           (has_other_engines(program_) ||
+            solver.check("deadlock: a place without room", {cuts.no_room()}) == Answer::unsat) &&
+           solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat;
+  }
+  if (safe) return slots_by_cuts();
+  const Fewest found = fewest("deadlock", [this](CutQueries& cuts) {
+    if (has_other_engines(program_)) return cuts.stuck_cut();
+    return cuts.solver().any_of({cuts.no_room(), cuts.stuck_cut()});
+  });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return slots_by_cuts();
+  const int m = *found.microbatches;
+  const OrderRunResult graph = run_order(program_, m);
+  if (graph.invalid || graph.finished) {
+    return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
+  }
+  // With fewer microbatches nothing sticks for want of anything but slots.
+  if (!program_.inboxes.empty()) {
+    Finding slots = slots_by_cuts();
+    const auto& run = slots.counterexample;
+    if (slots.outcome == Outcome::refuted && run && run->microbatches < m) return slots;
+  }
+  Finding refuted = stuck(m, graph, true);
+  refuted.method = "cuts";
+  return refuted;
+}
+
+MemoryFinding OrderJudge::memory() {
+  MemoryFinding found;
+  if (once_->outcome != Outcome::proved) {
+    found.finding.reason = "Not asked, since it is not known that the order has each task once.";
+    return found;
+  }
+  if (has_other_engines(program_)) return memory_of_engines();
+  found.finding = asserted_peaks();
+  // What pairs hold beside each other was bounded from above.
+  const bool undecided = found.finding.outcome == Outcome::unknown && found.finding.reason.empty();
+  if (!program_.pairs.empty() && undecided) found.finding = asserted_peaks_by_states();
+  if (found.finding.outcome != Outcome::proved) return found;
+  std::vector<std::int64_t> known(program_.pools.size(), 0);
+  for (const auto& [m, graph] : graphs_) {
+    for (std::size_t p = 0; p < known.size(); ++p) known[p] = std::max(known[p], graph.peaks[p]);
+  }
+  if (cuts_.empty()) {
+    found.peaks.assign(known.begin(), known.end());
+    return found;
+  }
+  // Enough for an order's steady state to be reached; a guess that only saves queries.
+  int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
+  sample = std::min(sample, program_.microbatches.max.value_or(sample));
+  const OrderRunResult graph = run_order(program_, sample);
+  for (std::size_t p = 0; p < known.size() && !graph.invalid; ++p) {
+    known[p] = std::max(known[p], graph.peaks[p]);
+  }
+  found.peaks = peaks_by_cuts(known);
+  return found;
+}
+
+// No pool holds more, whatever the count; nothing where it grows with the count.
+std::vector<std::optional<std::int64_t>> OrderJudge::peaks_by_cuts(
+    std::vector<std::int64_t> known) {
+  std::vector<std::optional<std::int64_t>> peaks(known.begin(), known.end());
+  for (CutQueries& cuts : cuts_) {
+    const auto bounds = least_bounds(
+        program_, cuts.solver(), [&](int pool, Term bound) { return cuts.above(pool, bound); },
+        known);
+    for (std::size_t p = 0; p < known.size(); ++p) {
+      if (!bounds[p]) peaks[p] = std::nullopt;
+      if (bounds[p]) known[p] = std::max(known[p], *bounds[p]);
+      if (peaks[p]) peaks[p] = known[p];
+    }
+  }
+  return peaks;
+}
+
+// What tasks side by side hold is in no graph: by cuts if they are for every count, else by states.
+MemoryFinding OrderJudge::memory_of_engines() {
+  MemoryFinding found;
+  const bool all_counts = graphs_.empty() && !cuts_.empty();
+  found.finding = {.outcome = Outcome::proved, .method = "structure"};  // guards keep to capacities
+  if (all_counts) found.finding = asserted_peaks();
+  const bool by_cuts = all_counts && found.finding.outcome == Outcome::proved;
+  if (!by_cuts && !program_.assertions.empty()) found.finding = asserted_peaks_by_states();
+  if (found.finding.outcome != Outcome::proved) return found;
+  if (by_cuts) {
+    found.peaks = peaks_by_cuts(std::vector<std::int64_t>(program_.pools.size(), 0));
+  } else {
+    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
+  }
+  return found;
+}
+
+// Of tasks side by side.
+Finding OrderJudge::asserted_peaks_by_states() {
+  const Finding open{.reason =
+                         "Peaks of tasks side by side are followed under an order for a few "
+                         "microbatches only."};
+  const auto& range = program_.microbatches;
+  Budget budget{options_.search_states};
+  for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
+    if (bound_without_value(program_, m)) return open;
+    const Machine machine(program_, m);
+    const Goal goal = goal_of_assertions(program_, m);
+    const Interleaved all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
+    if (all.events) {
+      return {.outcome = Outcome::refuted,
+              .method = "states",
+              .reason = explain_excess(machine, goal, *all.events),
+              .span = span_of_broken(program_, goal, m, all.events->back().lane),
+              .counterexample = Counterexample{m, true, *all.events, {}}};
+    }
+    if (!all.complete) return open;
+  }
+  if (!range.max || *range.max - range.min >= kFewCounts) return open;
+  return {.outcome = Outcome::proved, .method = "states"};
+}
+
+Finding OrderJudge::asserted_peaks() {
+  for (const auto& [m, graph] : graphs_) {
+    const Finding broken = bound_broken(m, graph, true);
+    if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+    const Goal goal = goal_of_assertions(program_, m);
+    for (std::size_t p = 0; p < graph.peaks.size() && !program_.pairs.empty(); ++p) {
+      if (goal.bounds[p] && graph.peaks[p] > *goal.bounds[p]) return {};
+    }
+  }
+  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
+  for (CutQueries& cuts : cuts_) {
+    const AssertedBounds asserted =
+        asserted_bounds(program_, cuts.solver(), cuts.microbatches(), fault_);
+    if (!asserted.problem.empty()) return {.reason = asserted.problem + ".", .span = asserted.span};
+  }
+  const Fewest found = fewest("memory: an assertion broken", [&](CutQueries& cuts) {
+    std::vector<Term> ways;
+    for (const AssertedBound& b :
+         asserted_bounds(program_, cuts.solver(), cuts.microbatches(), fault_).bounds) {
+      ways.push_back(cuts.above(b.pool, b.bound));
+    }
+    return cuts.solver().any_of(ways);
+  });
+  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  const int m = *found.microbatches;
+  if (has_other_engines(program_)) return {};
+  Finding broken = bound_broken(m, run_order(program_, m), true);
+  broken.method = "cuts";
+  if (broken.outcome != Outcome::refuted && !program_.pairs.empty()) return {};
+  if (broken.outcome != Outcome::refuted && is_short(program_)) {
+    // The order sticks before that place: each count has an answer of its own.
+    for (int each = program_.microbatches.min; each <= *program_.microbatches.max; ++each) {
+      broken = bound_broken(each, run_order(program_, each), true);
+      if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+    }
+    return {.outcome = Outcome::proved, .method = "graph"};
+  }
+  if (broken.outcome != Outcome::refuted) {
+    broken = {.method = "cuts",
+              .reason = fmt::format("A place in the order breaks an assertion {}, but no run "
+                                    "reaches it; other counts were not searched.",
+                                    with_microbatches(m))};
+  }
+  return broken;
+}
+
+// Refuted, or a reason why that is not known, or neither: the bounds hold.
+Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result, bool fewest) {
+  if (const auto span = bound_without_value(program_, microbatches)) {
+    return {.reason =
+                fmt::format("The bound has no integer value {}.", with_microbatches(microbatches)),
+            .span = *span};
+  }
+  const Goal goal = goal_of_assertions(program_, microbatches);
+  std::vector<std::int64_t> held(program_.pools.size(), 0);
+  for (std::size_t i = 0; i < result.run.size(); ++i) {
+    const spec::Lane& lane = at(program_.lanes, result.run[i].lane);
+    bool broken = false;
+    for (const auto& a : lane.acquires) {
+      const auto& bound = at(goal.bounds, a.pool);
+      at(held, a.pool) += a.amount;
+      broken = broken || (bound && at(held, a.pool) > *bound);
+    }
+    if (broken) {
+      const Machine machine(program_, microbatches);
+      Run run(result.run.begin(), result.run.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      Budget budget{kReplayStates};
+      const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
+      const auto events = search.events_of(needed_by_last(program_, run));
+      if (!events) return {.reason = "The run that breaks an assertion could not be replayed."};
+      return {.outcome = Outcome::refuted,
+              .method = "graph",
+              .reason = explain_excess(machine, goal, *events),
+              .span = span_of_broken(program_, goal, microbatches, result.run[i].lane),
+              .counterexample = Counterexample{microbatches, fewest, *events, {}}};
+    }
+    for (const auto& r : lane.releases) at(held, r.pool) -= r.amount;
+  }
+  return {};
+}
+
+}  // namespace ripeline::verify

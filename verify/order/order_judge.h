@@ -1,0 +1,65 @@
+// OrderJudge: a committed order, each count by its graph where the range is one count, or short and
+// not linear; else all counts by cuts.
+//
+// One thread.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/judge/fault.h"
+#include "verify/judge/judge.h"
+#include "verify/order/cuts.h"
+#include "verify/order/order_run.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+class OrderJudge final : public Judge {
+ public:
+  OrderJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  [[nodiscard]] Finding once() override;
+  [[nodiscard]] Finding deadlock() override;
+  [[nodiscard]] MemoryFinding memory() override;
+
+ private:
+  [[nodiscard]] Finding once_by_cuts();
+  [[nodiscard]] Finding deadlock_by_cuts();
+  [[nodiscard]] Finding slots_by_cuts();
+  [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow,
+                                 const std::string& method) const;
+  [[nodiscard]] bool never_stuck_by_cuts();
+  [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
+  [[nodiscard]] MemoryFinding memory_of_engines();
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_cuts(
+      std::vector<std::int64_t> known);
+  [[nodiscard]] Finding asserted_peaks();
+  [[nodiscard]] Finding asserted_peaks_by_states();
+  [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
+  [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
+  [[nodiscard]] Finding not_settled(const std::string& problem, spec::Span span) const;
+  void make_cuts(const VerifyOptions& options);
+  void make_graphs(std::int64_t end);
+  // The fewest microbatches for which the term holds, over all cuts.
+  struct Fewest {
+    std::optional<int> microbatches;  // nothing: none holds
+    bool gave_up = false;
+  };
+  [[nodiscard]] Fewest fewest(const std::string& about,
+                              const std::function<Term(CutQueries&)>& bad);
+
+  const spec::Program& program_;
+  VerifyOptions options_;
+  Fault fault_;
+  std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves
+  std::list<CutQueries> cuts_;            // the others; of streams, by remainder
+  std::string problem_;                   // neither is possible, or not for all
+  spec::Span problem_span_;
+  std::optional<Finding> once_;
+};
+
+}  // namespace ripeline::verify

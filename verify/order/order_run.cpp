@@ -1,0 +1,352 @@
+// One microbatch count of a committed order: engines go on as far as they can.
+#include "verify/order/order_run.h"
+
+#include <deque>
+
+#include <fmt/format.h>
+
+namespace ripeline::verify {
+namespace {
+
+using spec::Program;
+
+class OrderGraph {
+ public:
+  OrderGraph(const Program& program, int microbatches)
+      : program_(program), microbatches_(microbatches) {}
+
+  OrderRunResult run() {
+    if (!prepare()) return std::move(result_);
+    go();
+    result_.finished = size_of(result_.run) == tasks_;
+    return std::move(result_);
+  }
+
+  // Holds the receiver back before each of its tasks in turn, while all else goes on: then most
+  // messages wait for it.
+  std::optional<Overflow> overflow() {
+    (void)prepare();
+    std::vector<std::vector<int>> inboxes(orders_.size());  // per engine of the receivers
+    for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
+      const int engine = receiver(inbox);
+      if (engine >= 0) at(inboxes, engine).push_back(inbox);
+    }
+    for (int engine = 0; engine < size_of(inboxes); ++engine) {
+      if (at(inboxes, engine).empty()) continue;
+      reset();
+      held_back_ = engine;
+      for (may_begin_ = 0; may_begin_ <= at(orders_, engine).size(); ++may_begin_) {
+        ready_.push_back(engine);
+        go();
+        for (const int inbox : at(inboxes, engine)) {
+          if (at(pending_, inbox) > at(program_.inboxes, inbox).slots) {
+            return Overflow{inbox, result_.run};
+          }
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool prepare() {
+    const spec::Order& order = at(program_.orders, program_.dispatch.order);
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      spec::Result<std::vector<spec::OrderTask>> tasks =
+          expand(program_, order, rank, microbatches_);
+      if (!tasks.ok()) {
+        result_.invalid = tasks.errors();
+        return false;
+      }
+      check_once(rank, tasks.value());
+      by_engine(tasks.value());
+    }
+    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+      tasks_ += program_.tasks_of(lane, microbatches_);
+    }
+    reset();
+    return true;
+  }
+
+  void check_once(int rank, const std::vector<spec::OrderTask>& tasks) {
+    const int first = program_.first_lane(rank);
+    std::vector<std::vector<int>> listed(
+        static_cast<std::size_t>(program_.first_lane(rank + 1) - first));
+    for (const spec::OrderTask& task : tasks) {
+      at(listed, task.lane - first).push_back(task.microbatch);
+    }
+    for (int lane = first; lane < first + size_of(listed) && result_.not_once.empty(); ++lane) {
+      std::vector<int>& its = at(listed, lane - first);
+      const int count = program_.tasks_of(lane, microbatches_);
+      std::sort(its.begin(), its.end());
+      // The first that is not the one after what stands before it.
+      int next = 0;
+      while (next < size_of(its) && its[static_cast<std::size_t>(next)] == next) ++next;
+      if (next == count && next == size_of(its)) continue;
+      const int found = next < size_of(its) ? at(its, next) : count;
+      if (found < next) {
+        result_.not_once = fmt::format("{} is listed twice", program_.task_name(lane, found));
+      } else if (next < count) {
+        result_.not_once = fmt::format("{} is missing", program_.task_name(lane, next));
+      } else {
+        result_.not_once =
+            fmt::format("{} is beyond the last microbatch", program_.task_name(lane, found));
+      }
+    }
+  }
+
+  void by_engine(const std::vector<spec::OrderTask>& tasks) {
+    const std::size_t first = orders_.size();
+    orders_.resize(first + spec::kEngines);
+    place_.resize(program_.lanes.size());
+    for (const spec::OrderTask& task : tasks) {
+      const auto engine = first + static_cast<std::size_t>(at(program_.lanes, task.lane).engine);
+      std::vector<int>& its = at(place_, task.lane);
+      const auto m = static_cast<std::size_t>(task.microbatch);
+      if (its.size() <= m) its.resize(m + 1, -1);
+      if (its[m] < 0) its[m] = size_of(orders_[engine]);
+      orders_[engine].push_back(task);
+    }
+  }
+
+  int engine_of(int lane) const {
+    const spec::Lane& l = at(program_.lanes, lane);
+    return static_cast<int>(spec::engine_index(l.rank, l.engine));
+  }
+
+  // The engine that takes from the inbox, if waiting for its slots can stop anything: not when what
+  // is taken one by one arrives in that order.
+  int receiver(int inbox) const {
+    int engine = -1;
+    for (const spec::Edge& e : program_.edges) {
+      if (e.inbox != inbox) continue;
+      if (e.fifo && e.of != spec::Of::all && taken_as_sent(e)) continue;
+      engine = engine_of(e.consumer);
+    }
+    return engine;
+  }
+
+  bool taken_as_sent(const spec::Edge& e) const {
+    int last = -1;
+    for (const spec::OrderTask& task : at(orders_, engine_of(e.producer))) {
+      if (task.lane != e.producer) continue;
+      const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
+      if (needed_by < 0) continue;
+      const std::vector<int>& places = at(place_, e.consumer);
+      if (needed_by >= size_of(places) || at(places, needed_by) < last) return false;
+      last = at(places, needed_by);
+    }
+    return true;
+  }
+
+  void reset() {
+    result_.run.clear();
+    position_.assign(orders_.size(), 0);
+    done_.assign(program_.lanes.size(), {});
+    for (int lane = 0; lane < size_of(place_); ++lane) {
+      const auto most = static_cast<std::size_t>(program_.tasks_of(lane, microbatches_));
+      at(done_, lane).assign(std::min(at(place_, lane).size(), most), false);
+    }
+    begun_.assign(program_.lanes.size(), false);
+    held_.assign(program_.pools.size(), 0);
+    pending_.assign(program_.inboxes.size(), 0);
+    result_.peaks.assign(program_.pools.size(), 0);
+    result_.peak_at.assign(program_.pools.size(), -1);
+    waiting_.assign(program_.lanes.size(), {});
+    waiting_for_place_.assign(orders_.size(), {});
+    waiting_for_room_.assign(static_cast<std::size_t>(program_.ranks), {});
+    ready_.clear();
+    for (int engine = 0; engine < size_of(orders_); ++engine) ready_.push_back(engine);
+  }
+
+  void go() {
+    while (!ready_.empty()) {
+      const int engine = ready_.front();
+      ready_.pop_front();
+      advance(engine);
+    }
+  }
+
+  // Runs the engine until its next task cannot start, and leaves its name with what it waits for.
+  void advance(int engine) {
+    const std::vector<spec::OrderTask>& order = at(orders_, engine);
+    for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
+      if (engine == held_back_ && next >= may_begin_) return;
+      if (next > 0 && !handed_over(order[next - 1], engine)) return;
+      if (!may_start(order[next], engine)) return;
+      start(order[next]);
+      ++next;
+      wake(at(waiting_for_place_, engine));
+    }
+  }
+
+  bool may_start(const spec::OrderTask& task, int engine) {
+    const auto [lane, microbatch] = task;
+    const spec::Lane& l = at(program_.lanes, lane);
+    // Beyond the last, or listed before: it never starts.
+    if (microbatch >= program_.tasks_of(lane, microbatches_) || is_done(lane, microbatch)) {
+      return false;
+    }
+    for (const int edge : l.edges) {
+      const spec::Edge& e = at(program_.edges, edge);
+      const auto [first, last] = program_.needed(e, microbatch, microbatches_);
+      for (int m = first; m < last; ++m) {
+        if (is_done(e.producer, m)) continue;
+        at(waiting_, e.producer).push_back(engine);
+        return false;
+      }
+    }
+    if (l.sequential && microbatch > 0 && !is_done(lane, microbatch - 1)) return false;
+    if (has_room(lane)) return true;
+    waiting_for_room_[static_cast<std::size_t>(l.rank)].push_back(engine);
+    return false;
+  }
+
+  // What the task before sent by rendezvous has been accepted.
+  bool handed_over(const spec::OrderTask& task, int engine) {
+    for (const int edge : at(program_.lanes, task.lane).feeds) {
+      const spec::Edge& e = at(program_.edges, edge);
+      const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
+      if (!e.rendezvous || needed_by < 0) continue;
+      const std::vector<int>& places = at(place_, e.consumer);
+      const int receiver = engine_of(e.consumer);
+      const bool listed = needed_by < size_of(places) && at(places, needed_by) >= 0;
+      if (listed && size_of_position(receiver) >= at(places, needed_by)) continue;
+      at(waiting_for_place_, receiver).push_back(engine);
+      return false;
+    }
+    return true;
+  }
+
+  int size_of_position(int engine) const {
+    return static_cast<int>(position_[static_cast<std::size_t>(engine)]);
+  }
+
+  bool is_done(int lane, int microbatch) const {
+    const std::vector<bool>& its = at(done_, lane);
+    const auto m = static_cast<std::size_t>(microbatch);
+    return m < its.size() && its[m];
+  }
+
+  bool has_room(int lane) const {
+    const auto& acquires = at(program_.lanes, lane).acquires;
+    return std::all_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
+      const auto& capacity = at(program_.pools, a.pool).capacity;
+      return !capacity || at(held_, a.pool) + a.amount + a.leaving <= *capacity;
+    });
+  }
+
+  void start(const spec::OrderTask& task) {
+    const auto [lane, microbatch] = task;
+    const spec::Lane& l = at(program_.lanes, lane);
+    for (const auto& a : l.acquires) {
+      std::int64_t& held = at(held_, a.pool);
+      const std::int64_t most = held + a.amount + unreleased_beside(task.lane, a, held);
+      held += a.amount;
+      if (most > at(result_.peaks, a.pool)) {
+        at(result_.peaks, a.pool) = most;
+        at(result_.peak_at, a.pool) = size_of(result_.run);
+      }
+    }
+    for (const auto& r : l.releases) at(held_, r.pool) -= r.amount;
+    count_messages(task);
+    result_.run.push_back({lane, microbatch});
+    at(done_, lane)[static_cast<std::size_t>(microbatch)] = true;
+    begun_[static_cast<std::size_t>(lane)] = true;
+    wake(at(waiting_, lane));
+    if (!l.releases.empty()) wake(waiting_for_room_[static_cast<std::size_t>(l.rank)]);
+  }
+
+  // The most that a pair of the lane may still hold that runs beside it, though it counts as ended;
+  // with room for the lane's own.
+  std::int64_t unreleased_beside(int lane, const spec::Acquire& own, std::int64_t held) const {
+    std::int64_t most = 0;
+    if (program_.pairs.empty()) return most;
+    const int rank = at(program_.lanes, lane).rank;
+    const auto& capacity = at(program_.pools, own.pool).capacity;
+    for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
+      const bool may_run = begun_[static_cast<std::size_t>(other)];
+      if (!may_run || program_.pair_of(lane, other) == nullptr) continue;
+      for (const auto& r : at(program_.lanes, other).releases) {
+        const bool fits = !capacity || held + r.amount + own.amount + own.leaving <= *capacity;
+        if (r.pool == own.pool && fits) most = std::max(most, r.amount);
+      }
+    }
+    return most;
+  }
+
+  // Takes those that it needs from their inboxes and puts its own where they are to wait.
+  void count_messages(const spec::OrderTask& task) {
+    const spec::Lane& l = at(program_.lanes, task.lane);
+    for (const int edge : l.edges) {
+      const spec::Edge& e = at(program_.edges, edge);
+      const bool taken = e.of == spec::Of::all && begun_[static_cast<std::size_t>(task.lane)];
+      if (e.inbox < 0 || taken) continue;
+      const auto [first, last] = program_.needed(e, task.microbatch, microbatches_);
+      at(pending_, e.inbox) -= last - first;
+    }
+    for (const int edge : l.feeds) {
+      const spec::Edge& e = at(program_.edges, edge);
+      if (e.inbox >= 0 && program_.needed_by(e, task.microbatch, microbatches_) >= 0) {
+        ++at(pending_, e.inbox);
+      }
+    }
+  }
+
+  void wake(std::vector<int>& engines) {
+    for (const int engine : engines) ready_.push_back(engine);
+    engines.clear();
+  }
+
+  const Program& program_;
+  int microbatches_;
+  int tasks_ = 0;
+  OrderRunResult result_;
+  std::vector<std::vector<spec::OrderTask>> orders_;  // per rank and engine
+  std::vector<std::vector<int>> place_;  // per lane and microbatch: where it stands in those, or -1
+  std::vector<std::size_t> position_;    // per rank and engine
+  std::vector<std::vector<bool>> done_;  // per lane, by microbatch
+  std::vector<bool> begun_;              // per lane: a task of it has started
+  std::vector<std::int64_t> held_;       // per pool
+  std::vector<std::int64_t> pending_;    // per inbox: messages sent and not taken
+  std::vector<std::vector<int>> waiting_;            // per lane: engines that wait for a task of it
+  std::vector<std::vector<int>> waiting_for_place_;  // per engine: those that wait for it to go on
+  std::vector<std::vector<int>> waiting_for_room_;   // per rank
+  std::deque<int> ready_;                            // engines that may be able to go on
+  int held_back_ = -1;                               // an engine that
+  std::size_t may_begin_ = 0;                        // does not go on from here
+};
+
+}  // namespace
+
+OrderRunResult run_order(const Program& program, int microbatches) {
+  return OrderGraph(program, microbatches).run();
+}
+
+std::optional<Overflow> find_overflow(const Program& program, int microbatches) {
+  return OrderGraph(program, microbatches).overflow();
+}
+
+std::string depends_on_timing(const Program& program) {
+  for (int pool = 0; pool < size_of(program.pools); ++pool) {
+    std::optional<spec::Engine> engine;
+    for (const spec::Lane& lane : program.lanes) {
+      for (const auto& a : lane.acquires) {
+        if (a.pool != pool || !at(program.pools, pool).capacity) continue;
+        if (engine && *engine != lane.engine) return program.pool_name(pool) + " is acquired";
+        engine = lane.engine;
+      }
+    }
+  }
+  std::vector<std::optional<spec::Engine>> taken(program.inboxes.size());
+  for (const spec::Edge& e : program.edges) {
+    if (e.inbox < 0) continue;
+    const spec::Engine engine = at(program.lanes, e.consumer).engine;
+    std::optional<spec::Engine>& known = at(taken, e.inbox);
+    if (known && *known != engine) return program.inbox_name(e.inbox) + " is taken from";
+    known = engine;
+  }
+  return {};
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,242 @@
+// The counters as terms of a solver; counting.cpp makes them.
+#include "verify/ready/counter_queries.h"
+
+#include <fmt/format.h>
+
+#include "spec/indexing.h"
+#include "verify/solver/share_terms.h"
+
+namespace ripeline::verify {
+
+using spec::Program;
+
+CounterQueries::CounterQueries(const Program& program, Counters counters, SolverUse use,
+                               Fault fault)
+    : program_(program), counters_(std::move(counters)), fault_(fault), solver_(use) {
+  microbatches_ = solver_.integer("microbatches");
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    done_.push_back(solver_.integer("done " + program.lane_name(lane)));
+  }
+  for (int v = size_of(program.lanes); v < counters_.variables; ++v) {
+    arrived_.push_back(solver_.integer(fmt::format("arrived {}", v - size_of(program.lanes))));
+  }
+  const int least = fault == Fault::range_from_one ? 1 : program.microbatches.min;
+  solver_.require(solver_.number(least) <= microbatches_);
+  if (program.microbatches.max) {
+    solver_.require(microbatches_ <= solver_.number(*program.microbatches.max));
+  }
+  before_invariant_ = use.writes ? solver_.required() : 0;
+  for (const Linear& fact : counters_.invariant) {
+    solver_.require(solver_.number(0) <= term(fact));
+  }
+}
+
+Term CounterQueries::term(const Linear& linear) {
+  std::vector<Term> parts;
+  for (const auto& [lane, factor] : linear.lanes) {
+    if (factor == 0) continue;
+    const Term count =
+        lane < size_of(done_) ? at(done_, lane) : at(arrived_, lane - size_of(done_));
+    parts.push_back(factor == 1 ? count : factor * count);
+  }
+  for (const auto& [share, factor] : linear.microbatches) {
+    if (factor != 0) parts.push_back(factor * below(solver_, share, microbatches_));
+  }
+  if (linear.constant != 0) parts.push_back(solver_.number(linear.constant));
+  return solver_.sum(parts);
+}
+
+Term CounterQueries::may_start(int lane) {
+  std::vector<Term> guards;
+  for (const Linear& g : at(counters_.may, lane)) guards.push_back(solver_.number(0) <= term(g));
+  return solver_.all_of(guards);
+}
+
+bool CounterQueries::invariant_is_inductive() {
+  for (const Linear& fact : counters_.invariant) {
+    // Before the first task all counts are 0, and the microbatches are at least 1; of a share, 0.
+    std::int64_t least = fact.constant;
+    for (const auto& [share, factor] : fact.microbatches) {
+      if (factor < 0) return false;
+      least += factor * share.below(1);
+    }
+    if (least < 0) return false;
+  }
+  // Only facts that a start can break are asked about. Each lane is a query of its own: together
+  // they are slower.
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    std::vector<Term> broken;
+    for (const Linear& fact : counters_.invariant) {
+      const std::int64_t factor = fact.factor_of(lane);
+      if (factor >= 0) continue;
+      Linear after = fact;
+      after.constant += factor;
+      const bool is_guard = std::any_of(
+          at(counters_.may, lane).begin(), at(counters_.may, lane).end(), [&](const Linear& g) {
+            return g.lanes == after.lanes && g.microbatches == after.microbatches &&
+                   g.constant <= after.constant;
+          });
+      if (!is_guard) broken.push_back(term(after) < solver_.number(0));
+    }
+    if (broken.empty()) continue;
+    const Answer kept = solver_.check("invariant: kept by " + program_.lane_name(lane),
+                                      {may_start(lane), solver_.any_of(broken)});
+    if (kept != Answer::unsat) return false;
+  }
+  return true;
+}
+
+Term CounterQueries::at_start() {
+  std::vector<Term> facts;
+  for (const Term& done : done_) facts.push_back(done == solver_.number(0));
+  return solver_.all_of(facts);
+}
+
+Term CounterQueries::invariant_broken() {
+  std::vector<Term> broken;
+  for (const Linear& fact : counters_.invariant) {
+    broken.push_back(term(fact) < solver_.number(0));
+  }
+  return solver_.any_of(broken);
+}
+
+Term CounterQueries::broken_by_start(int lane) {
+  std::vector<Term> broken;
+  for (const Linear& fact : counters_.invariant) {
+    Linear after = fact;
+    after.constant += fact.factor_of(lane);
+    broken.push_back(term(after) < solver_.number(0));
+  }
+  return solver_.all_of({may_start(lane), solver_.any_of(broken)});
+}
+
+Term CounterQueries::stuck() {
+  std::vector<Term> parts;
+  std::vector<Term> unfinished;
+  const int lanes = size_of(program_.lanes) - (fault_ == Fault::one_lane_forgotten ? 1 : 0);
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    unfinished.push_back(at(done_, lane) < total_of(lane));
+    if (lane >= lanes) continue;
+    for (const std::vector<Linear>& way : at(counters_.must, lane)) {
+      std::vector<Term> blocked;
+      for (const Linear& g : way) blocked.push_back(term(g) < solver_.number(0));
+      parts.push_back(solver_.any_of(blocked));
+    }
+  }
+  parts.push_back(solver_.any_of(unfinished));
+  add_quiescence(parts);
+  return solver_.all_of(parts);
+}
+
+Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
+
+void CounterQueries::add_quiescence(std::vector<Term>& parts) {
+  for (const SharedSlots& shared : counters_.shared) {
+    std::vector<Term> arrived;
+    std::vector<Term> all;
+    for (std::size_t i = 0; i < shared.arrived.size(); ++i) {
+      Linear one;
+      one.add(shared.arrived[i], 1);
+      arrived.push_back(term(one));
+      const Term pending = term(shared.pending[i]);
+      parts.push_back(solver_.number(0) <= arrived.back());
+      parts.push_back(arrived.back() <= pending);
+      all.push_back(arrived.back() == pending);
+    }
+    const Term taken = solver_.sum(arrived);
+    const Term slots = solver_.number(shared.slots);
+    parts.push_back(taken <= slots);
+    parts.push_back(solver_.any_of({taken == slots, solver_.all_of(all)}));
+  }
+}
+
+// What others on the rank may still hold while they run, though they count as ended: for each way
+// in which others run, how much. On another engine those are one lane or a pair, on its own its
+// pair.
+std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
+  const spec::Lane& l = at(program_.lanes, lane);
+  std::vector<Term> sums = {solver_.number(0)};
+  for (const spec::Engine engine : spec::kAllEngines) {
+    std::vector<int> others;  // that release something
+    std::vector<Term> held;
+    for (int other = program_.first_lane(l.rank); other < program_.first_lane(l.rank + 1);
+         ++other) {
+      const spec::Lane& o = at(program_.lanes, other);
+      const bool runs = engine == l.engine ? program_.pair_of(lane, other) != nullptr : true;
+      if (o.engine != engine || !runs) continue;
+      for (const auto& r : o.releases) {
+        if (r.pool != pool) continue;
+        others.push_back(other);
+        held.push_back(if_then_else(solver_.number(1) <= at(done_, other), solver_.number(r.amount),
+                                    solver_.number(0)));
+      }
+    }
+    std::vector<Term> ways = held;
+    for (std::size_t i = 0; i < others.size() && engine != l.engine; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (program_.pair_of(others[i], others[j]) != nullptr) ways.push_back(held[i] + held[j]);
+      }
+    }
+    const std::size_t before = sums.size();
+    for (const Term& way : ways) {
+      for (std::size_t i = 0; i < before; ++i) sums.push_back(sums[i] + way);
+    }
+  }
+  return sums;
+}
+
+std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
+  std::vector<Term> ways;
+  const auto& capacity = at(program_.pools, pool).capacity;
+  for (const auto& a : at(program_.lanes, lane).acquires) {
+    if (a.pool != pool) continue;
+    const Term after = term(at(counters_.held, pool)) + solver_.number(a.amount);
+    const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first is nothing
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
+      // What still is held was held when the task was admitted.
+      if (capacity && i > 0) facts.push_back(after + sums[i] <= solver_.number(*capacity));
+      ways.push_back(solver_.all_of(facts));
+    }
+  }
+  return ways;
+}
+
+Term CounterQueries::start_above(int pool, Term bound) {
+  std::vector<Term> starts;
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    for (const Term& way : starts_above(lane, pool, bound)) starts.push_back(way);
+  }
+  return solver_.any_of(starts);
+}
+
+Term CounterQueries::holds_above(int pool, Term bound) {
+  std::vector<Term> ways = {bound < term(at(counters_.held, pool))};
+  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    const spec::Lane& l = at(program_.lanes, lane);
+    // What a task acquires and releases itself is held only while it runs, and what another engine
+    // has not yet released only beside it.
+    const bool returns = std::any_of(l.releases.begin(), l.releases.end(),
+                                     [pool](const auto& r) { return r.pool == pool; });
+    const bool beside = held_elsewhere(lane, pool).size() > 1;
+    if (!returns && !beside) continue;
+    for (const Term& way : starts_above(lane, pool, bound)) ways.push_back(way);
+  }
+  return solver_.any_of(ways);
+}
+
+std::vector<std::int64_t> CounterQueries::counts() const {
+  std::vector<std::int64_t> values;
+  for (const Term& done : done_) values.push_back(solver_.value(done));
+  return values;
+}
+
+Term CounterQueries::differs(const std::vector<std::int64_t>& counts) {
+  std::vector<Term> ways;
+  for (int lane = 0; lane < size_of(done_); ++lane) {
+    ways.push_back(!(at(done_, lane) == solver_.number(at(counts, lane))));
+  }
+  return solver_.any_of(ways);
+}
+
+}  // namespace ripeline::verify

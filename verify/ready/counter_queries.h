@@ -1,0 +1,66 @@
+// CounterQueries: the counters of a program as terms of a solver, with the invariant and the range
+// required.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/judge/fault.h"
+#include "verify/ready/counters.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+
+class CounterQueries {
+ public:
+  CounterQueries(const spec::Program& program, Counters counters, SolverUse use, Fault fault);
+
+  // The invariant holds before the first task, and every task that starts keeps it.
+  [[nodiscard]] bool invariant_is_inductive();
+  // The same as terms, for evidence: everything is asked, what is plain to see as well.
+  [[nodiscard]] Term at_start();                 // no task has ended
+  [[nodiscard]] Term invariant_broken();         // as things are
+  [[nodiscard]] Term broken_by_start(int lane);  // by a task of this lane that may start
+  // How many of a writing solver's required terms come before the invariant.
+  [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
+  [[nodiscard]] bool exact() const { return counters_.inexact.empty(); }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] Term not_negative(const Linear& linear) {
+    return solver_.number(0) <= term(linear);
+  }
+
+  // Not all has ended and no lane may start.
+  [[nodiscard]] Term stuck();
+  // A start, now, after which the pool holds more than the bound.
+  [[nodiscard]] Term start_above(int pool, Term bound);
+  // The pool holds more than the bound, at any time.
+  [[nodiscard]] Term holds_above(int pool, Term bound);
+
+  [[nodiscard]] Solver& solver() { return solver_; }
+  [[nodiscard]] Term microbatches() const { return microbatches_; }
+  [[nodiscard]] Term total() { return solver_.sum(done_); }
+  // Of the last answer `sat`.
+  [[nodiscard]] std::vector<std::int64_t> counts() const;
+  [[nodiscard]] Term differs(const std::vector<std::int64_t>& counts);
+
+ private:
+  [[nodiscard]] Term term(const Linear& linear);
+  [[nodiscard]] Term total_of(int lane);
+  [[nodiscard]] std::vector<Term> held_elsewhere(int lane, int pool);
+  [[nodiscard]] std::vector<Term> starts_above(int lane, int pool, Term bound);
+  void add_quiescence(std::vector<Term>& parts);
+  [[nodiscard]] Term may_start(int lane);
+
+  const spec::Program& program_;
+  Counters counters_;
+  Fault fault_;
+  Solver solver_;
+  Term microbatches_;
+  std::vector<Term> done_;     // per lane
+  std::vector<Term> arrived_;  // of shared slots
+  std::size_t before_invariant_ = 0;
+};
+
+}  // namespace ripeline::verify

@@ -1,0 +1,73 @@
+// Counters: a readiness-first program as one integer per lane, for every microbatch count at once.
+//
+// The state is how many tasks of each lane have ended, and the number of microbatches; tasks run
+// atomically. That is enough: executed in the order of their starts, each ending before the next
+// starts and each message arriving at once, the tasks of any run reach the same quiescent states,
+// since ends and arrivals only ever enable. Held amounts just after a start are the same too where
+// a rank runs one task at a time; else what others on it have not released yet comes on top.
+//
+// What counts alone can say of `may start` is exact when, for each lane, the sets of microbatches
+// that its producers have ended are nested: then the smallest count decides. Sets are nested when
+// one producer is an ancestor of the other, or when both are prefixes: those of a sequential lane,
+// of one whose needs lead back to its own microbatch before, and of those between the start that
+// lets one microbatch in and the end that lets it out, where no two fit in. A consumer that is a
+// prefix needs prefixes. Otherwise `may` is what must at least hold and `must` is what suffices,
+// and only proofs are sound, not the search for states. What suffices is counted within a set that
+// holds all the others: what a common ancestor has ended, or every microbatch.
+//
+// Bounded links. Let the arrivals that no start uses be delayed to the end of the run: nothing
+// that started starts later for it, and slots are freed no later. So the same quiescent states are
+// reached by running tasks one at a time, each taking its messages just before it starts, and by
+// filling the slots at the end, in any way that timing allows; quiescent means that a slot is free
+// only if no message waits for it. With k slots, of what one edge has ready, some k have arrived,
+// whichever timing chose: one at least, which is enough for a lane that takes any microbatch and
+// gets this message last; otherwise counts say only that all have arrived when they are no more
+// than the slots. Over a fifo edge with a sequential producer a prefix arrives, and the next one
+// with it. Of a channel's slots each edge has as many as timing gave it, a variable of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/judge/fault.h"
+#include "verify/ready/linear.h"
+
+namespace ripeline::verify {
+
+// Slots that edges share, when nothing more arrives: all are taken, or all messages have arrived.
+struct SharedSlots {
+  std::int64_t slots = 0;
+  std::vector<int> arrived;     // per edge: the variable that counts what has arrived, not taken
+  std::vector<Linear> pending;  // per edge: what its producer has ended and its consumer not begun
+};
+
+// What a task must find to start: of `pool` at most this much held.
+struct Room {
+  int pool = 0;
+  std::int64_t most_held = 0;
+};
+// Of one lane: the guard that the formulas of a proof and those of generated code are both held to.
+[[nodiscard]] std::vector<Room> rooms_of(const spec::Program& program, int lane,
+                                         Fault fault = Fault::none);
+
+struct Counters {
+  int variables = 0;  // of Linear: a count for each lane, then those of `shared`
+  std::vector<SharedSlots> shared;
+  std::vector<std::vector<Linear>> may;  // per lane: it may start only if all are >= 0
+  // Per lane, ways: it may start if all of one of them are >= 0.
+  std::vector<std::vector<std::vector<Linear>>> must;
+  std::vector<Linear> held;       // per pool
+  std::vector<Linear> invariant;  // all >= 0 in every reachable state
+  std::vector<int> inexact;       // lanes for which `may` and `must` differ
+  std::vector<int> by_slots;      // of these: for the sake of bounded links
+};
+
+[[nodiscard]] Counters count(const spec::Program& program, Fault fault);
+
+// Why counts say nothing of the program: lanes that have different microbatches need each other of
+// the one before, or over a link with slots. Empty: they do.
+[[nodiscard]] std::string beyond_counters(const spec::Program& program);
+
+}  // namespace ripeline::verify

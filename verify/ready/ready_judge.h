@@ -1,0 +1,51 @@
+// ReadyJudge: readiness-first dispatch, proved by counters for every microbatch count, else settled
+// count by count.
+//
+// What its obligations share, the counters' invariant, is established once. One thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/judge/fault.h"
+#include "verify/judge/judge.h"
+#include "verify/ready/counter_queries.h"
+#include "verify/states/hunt.h"
+#include "verify/verify.h"
+
+namespace ripeline::verify {
+
+class ReadyJudge final : public Judge {
+ public:
+  ReadyJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  [[nodiscard]] Finding deadlock() override;
+  [[nodiscard]] MemoryFinding memory() override;
+
+ private:
+  // A question about all microbatch counts: whether a state of this kind is reachable.
+  struct Question {
+    std::string query;
+    Term bad;
+    std::function<Goal(int microbatches)> goal;
+  };
+  [[nodiscard]] Finding settle(const Question& question);
+  [[nodiscard]] Hunted hunt_at(const Question& question, int microbatches);
+  [[nodiscard]] Finding refuted(const Question& question, int microbatches, const Hunted& hunted,
+                                bool fewest) const;
+  [[nodiscard]] std::optional<int> lane_above(const Goal& goal,
+                                              const std::vector<std::int64_t>& counts,
+                                              int microbatches) const;
+  [[nodiscard]] std::string open_reason(const std::vector<int>& open) const;
+  [[nodiscard]] std::string inexact_reason() const;
+
+  const spec::Program& program_;
+  Fault fault_;
+  bool find_runs_;
+  Budget budget_;
+  CounterQueries queries_;
+  bool inductive_ = false;
+};
+
+}  // namespace ripeline::verify

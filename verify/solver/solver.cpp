@@ -1,0 +1,260 @@
+// The only file that sees Z3.
+#include "verify/solver/solver.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <z3++.h>
+
+#include "verify/solver/smtlib.h"
+
+namespace ripeline::verify {
+
+using Op = Script::Op;
+
+struct Solver::State {
+  std::optional<Script>
+      script;  // of a solver that writes: then `ask` alone is used of what follows
+  SolverUse::Ask ask;
+  z3::context context;
+  std::vector<z3::expr> terms;
+  std::vector<z3::expr> required;
+  // Simple: the incremental core, without the tactics that a default solver may put in front of it.
+  z3::solver solver{context, z3::solver::simple()};
+  std::optional<z3::model> model;
+  std::uint64_t steps = 0;
+  bool has_functions = false;
+  bool broken =
+      false;  // an exception left the solver in a state that is not known: it answers no more
+
+  std::uint32_t add(const z3::expr& expr) {
+    terms.push_back(expr);
+    return static_cast<std::uint32_t>(terms.size() - 1);
+  }
+
+  [[nodiscard]] z3::params limits(std::uint64_t limit) {
+    z3::params params(context);
+    const auto most = static_cast<std::uint64_t>(std::numeric_limits<unsigned>::max());
+    params.set("rlimit", static_cast<unsigned>(std::min(limit, most)));
+    return params;
+  }
+
+  void limit_solver(std::uint64_t limit) {
+    z3::params params = limits(limit);
+    // Many times faster on these queries than the newer arithmetic solver, which is the default.
+    params.set("arith.solver", 2U);
+    solver.set(params);
+  }
+
+  Answer answer(z3::solver& asked) {
+    switch (asked.check()) {
+      case z3::sat:
+        model = asked.get_model();
+        return Answer::sat;
+      case z3::unsat:
+        return Answer::unsat;
+      case z3::unknown:
+        break;
+    }
+    return Answer::unknown;
+  }
+
+  // Another strategy for what the first one leaves open: Z3's own choice of tactics and arithmetic.
+  Answer ask_default(const std::vector<z3::expr>& extra) {
+    z3::solver other(context, has_functions ? "QF_UFLIA" : "QF_LIA");
+    other.set(limits(steps));
+    for (const z3::expr& e : required) other.add(e);
+    for (const z3::expr& e : extra) other.add(e);
+    return answer(other);
+  }
+};
+
+Solver::Solver(SolverUse use) : state_(std::make_unique<State>()) {
+  if (use.writes) state_->script.emplace();
+  state_->ask = std::move(use.ask);
+  state_->steps = use.steps;
+  state_->limit_solver(use.steps);
+}
+
+Solver::~Solver() = default;
+
+Term Solver::integer(const std::string& name) {
+  if (state_->script) return {this, state_->script->add(Op::integer, {}, 0, name)};
+  return {this, state_->add(state_->context.int_const(name.c_str()))};
+}
+
+Term Solver::number(std::int64_t value) {
+  if (state_->script) return {this, state_->script->add(Op::number, {}, value)};
+  return {this, state_->add(state_->context.int_val(value))};
+}
+
+std::vector<std::uint32_t> Solver::ids(const std::vector<Term>& terms) {
+  std::vector<std::uint32_t> found;
+  for (const Term& t : terms) found.push_back(t.id_);
+  return found;
+}
+
+Term Solver::apply(const std::string& function, Term argument) {
+  return apply(function, std::vector<Term>{argument});
+}
+
+Term Solver::sum(const std::vector<Term>& terms) {
+  if (terms.empty()) return number(0);
+  if (state_->script) return {this, state_->script->add(Op::sum, ids(terms))};
+  z3::expr_vector parts(state_->context);
+  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
+  return {this, state_->add(z3::sum(parts))};
+}
+
+Term Solver::all_of(const std::vector<Term>& terms) {
+  if (state_->script) return {this, state_->script->add(Op::all_of, ids(terms))};
+  z3::expr_vector parts(state_->context);
+  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
+  return {this, state_->add(z3::mk_and(parts))};
+}
+
+Term Solver::any_of(const std::vector<Term>& terms) {
+  if (state_->script) return {this, state_->script->add(Op::any_of, ids(terms))};
+  z3::expr_vector parts(state_->context);
+  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
+  return {this, state_->add(z3::mk_or(parts))};
+}
+
+Term Solver::apply(const std::string& function, const std::vector<Term>& arguments) {
+  State& s = *state_;
+  if (s.script) return {this, s.script->add(Op::function, ids(arguments), 0, function)};
+  s.has_functions = true;
+  z3::sort_vector sorts(s.context);
+  z3::expr_vector values(s.context);
+  for (const Term& t : arguments) {
+    sorts.push_back(s.context.int_sort());
+    values.push_back(s.terms[t.id_]);
+  }
+  const z3::func_decl f = s.context.function(function.c_str(), sorts, s.context.int_sort());
+  return {this, s.add(f(values))};
+}
+
+void Solver::require(Term truth) {
+  if (state_->script) {
+    state_->script->require(truth.id_);
+    return;
+  }
+  state_->required.push_back(state_->terms[truth.id_]);
+  state_->solver.add(state_->terms[truth.id_]);
+}
+
+Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
+                     std::uint64_t steps) {
+  Answer found = Answer::unknown;
+  if (state_->script && state_->ask) found = state_->ask(query, *this, extra);
+  if (!state_->broken && !state_->script) try {
+      std::vector<z3::expr> parts;
+      for (const Term& t : extra) parts.push_back(state_->terms[t.id_]);
+      if (steps > 0) state_->limit_solver(steps);
+      state_->solver.push();
+      for (const z3::expr& e : parts) state_->solver.add(e);
+      found = state_->answer(state_->solver);
+      state_->solver.pop();
+      if (steps > 0) state_->limit_solver(state_->steps);
+      if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
+    } catch (const z3::exception&) {
+      found = Answer::unknown;
+      state_->broken = true;
+    }
+  queries_.push_back({query, found});
+  return found;
+}
+
+Answer solve(const std::string& smtlib, std::uint64_t steps) {
+  Solver solver(steps);
+  Solver::State& state = *solver.state_;
+  try {
+    state.has_functions = smtlib.find("(set-logic QF_UFLIA)") != std::string::npos;
+    for (const z3::expr& assertion : state.context.parse_string(smtlib.c_str())) {
+      state.required.push_back(assertion);
+      state.solver.add(assertion);
+    }
+    const Answer found = state.answer(state.solver);
+    return found == Answer::unknown ? state.ask_default({}) : found;
+  } catch (const z3::exception&) {
+    return Answer::unknown;
+  }
+}
+
+std::int64_t Solver::value(Term integer) const {
+  return state_->model->eval(state_->terms[integer.id_], true).get_numeral_int64();
+}
+
+bool Solver::truth(Term truth) const {
+  return state_->model->eval(state_->terms[truth.id_], true).is_true();
+}
+
+std::size_t Solver::required() const { return state_->script->required(); }
+
+std::string Solver::script(const std::string& title, const std::vector<Term>& extra,
+                           std::size_t required) const {
+  return state_->script->text(title, ids(extra), required);
+}
+
+std::string Solver::version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned build = 0;
+  unsigned revision = 0;
+  Z3_get_version(&major, &minor, &build, &revision);
+  return "Z3 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
+}
+
+Term operator+(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::sum, {a.id_, b.id_})};
+  return {a.solver_, s.add(s.terms[a.id_] + s.terms[b.id_])};
+}
+Term operator-(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::difference, {a.id_, b.id_})};
+  return {a.solver_, s.add(s.terms[a.id_] - s.terms[b.id_])};
+}
+Term operator*(std::int64_t factor, Term a) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::times, {a.id_}, factor)};
+  return {a.solver_, s.add(s.context.int_val(factor) * s.terms[a.id_])};
+}
+Term operator<=(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::at_most, {a.id_, b.id_})};
+  return {a.solver_, s.add(s.terms[a.id_] <= s.terms[b.id_])};
+}
+Term operator<(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::less, {a.id_, b.id_})};
+  return {a.solver_, s.add(s.terms[a.id_] < s.terms[b.id_])};
+}
+Term operator==(Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::equal, {a.id_, b.id_})};
+  return {a.solver_, s.add(s.terms[a.id_] == s.terms[b.id_])};
+}
+Term operator!(Term a) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::negation, {a.id_})};
+  return {a.solver_, s.add(!s.terms[a.id_])};
+}
+Term floor_div(Term a, std::int64_t divisor) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::floor_div, {a.id_}, divisor)};
+  return {a.solver_, s.add(z3::operator/(s.terms[a.id_], s.context.int_val(divisor)))};
+}
+Term floor_mod(Term a, std::int64_t divisor) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::floor_mod, {a.id_}, divisor)};
+  return {a.solver_, s.add(z3::mod(s.terms[a.id_], s.context.int_val(divisor)))};
+}
+Term if_then_else(Term condition, Term a, Term b) {
+  auto& s = *a.solver_->state_;
+  if (s.script) return {a.solver_, s.script->add(Op::choice, {condition.id_, a.id_, b.id_})};
+  return {a.solver_, s.add(z3::ite(s.terms[condition.id_], s.terms[a.id_], s.terms[b.id_]))};
+}
+
+}  // namespace ripeline::verify

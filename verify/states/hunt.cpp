@@ -1,0 +1,96 @@
+#include "verify/states/hunt.h"
+
+namespace ripeline::verify {
+
+using spec::Machine;
+using Chooser = spec::Machine::Chooser;
+
+namespace {
+
+// Beyond this many tasks no run is searched for: one state alone would take long.
+constexpr std::int64_t kMostTasks = 200'000;
+constexpr int kTargets = 6;
+constexpr std::uint64_t kStatesPerTarget = 5'000;
+constexpr int kWalks = 64;
+// An exhaustive search may use this share of what is left, so that one microbatch count does not
+// use it all.
+constexpr std::uint64_t kShare = 8;
+
+Search::Explored explore_with_share(const Machine& machine, Chooser chooser, const Goal& goal,
+                                    bool counts_decide, Budget& budget) {
+  Budget share{budget.left / kShare};
+  const std::uint64_t before = share.left;
+  const Search::Explored explored = Search(machine, chooser, goal, counts_decide, share).explore();
+  (void)budget.spend(before - share.left);
+  return explored;
+}
+
+// Tasks of one rank overlap, and hold more than one at a time.
+Hunted hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
+  Budget share{budget.left / 2};
+  const Interleaved own = interleave(machine, Chooser::dispatch, goal, share);
+  if (own.events) return {Hunted::What::refuted, *own.events, false};
+  Interleaved any;
+  Budget rest{budget.left / 2};
+  if (own.complete) any = interleave(machine, Chooser::any, goal, rest);
+  budget.left = share.left + rest.left;
+  if (any.complete) return {Hunted::What::safe, {}, true};
+  if (any.events) return {Hunted::What::others, *any.events, own.complete};
+  return {Hunted::What::open, {}, own.complete};
+}
+
+}  // namespace
+
+Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bool counts_decide,
+            const std::function<std::optional<Target>()>& next_target, Budget& budget) {
+  if (static_cast<std::int64_t>(program.lanes.size()) * microbatches > kMostTasks) return {};
+  const Machine machine(program, microbatches);
+  Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
+  Search any(machine, Chooser::any, goal, counts_decide, budget);
+  std::optional<std::vector<spec::Event>> others;
+  // What sticks by counts alone does so whichever microbatches are first.
+  std::vector<Search::Microbatches> ways = {Search::Microbatches::low};
+  if (!counts_decide) ways.push_back(Search::Microbatches::high);
+  for (int i = 0; i < kTargets; ++i) {
+    const std::optional<Target> target = next_target();
+    if (!target) break;
+    for (const Search::Microbatches first : ways) {
+      if (const auto run = dispatch.towards(*target, first, kStatesPerTarget)) {
+        if (auto events = dispatch.events_of(dispatch.shortened(*run))) {
+          return {Hunted::What::refuted, *events, false};
+        }
+      }
+      if (others) continue;
+      if (const auto run = any.towards(*target, first, kStatesPerTarget)) {
+        others = any.events_of(*run);
+      }
+    }
+  }
+  if (const auto run = dispatch.walk(kWalks)) {
+    if (auto events = dispatch.events_of(dispatch.shortened(*run))) {
+      return {Hunted::What::refuted, *events, false};
+    }
+  }
+  if (!goal.is_stuck() && runs_side_by_side(program)) {
+    return hunt_interleaved(machine, goal, budget);
+  }
+  if (!others && !counts_decide) {
+    if (const auto run = any.walk(kWalks)) others = any.events_of(*run);
+  }
+  if (!others) {
+    const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
+    if (explored.complete) return {Hunted::What::safe, {}, true};
+    if (explored.run) others = any.events_of(*explored.run);
+  }
+  const auto explored = explore_with_share(machine, Chooser::dispatch, goal, counts_decide, budget);
+  if (explored.run) {
+    if (auto events = dispatch.events_of(*explored.run)) {
+      return {Hunted::What::refuted, *events, false};
+    }
+  }
+  const bool dispatch_is_safe = explored.complete && !runs_side_by_side(program);
+  if (others) return {Hunted::What::others, *others, dispatch_is_safe};
+  return {Hunted::What::open, {}, dispatch_is_safe};
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,35 @@
+// From a solver's stuck state, or bound broken, to a run that shows it.
+//
+// A model of the counters may be a state that no run reaches, or that the dispatch does not reach.
+// Nothing is refuted before Machine has replayed a run.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/states/search.h"
+
+namespace ripeline::verify {
+
+struct Hunted {
+  enum class What : std::uint8_t {
+    refuted,  // the dispatch makes this run
+    others,   // other choices make this run; the dispatch was not found to
+    safe,     // all states were visited: no choice makes one
+    open,     // nothing was found, and not all states were visited
+  };
+  What what = What::open;
+  std::vector<spec::Event> events;
+  bool dispatch_is_safe =
+      false;  // all states that the dispatch reaches were visited, of others and open
+};
+
+// `next_target` gives states to search for, the most promising first, then nothing.
+[[nodiscard]] Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal,
+                          bool counts_decide,
+                          const std::function<std::optional<Target>()>& next_target,
+                          Budget& budget);
+
+}  // namespace ripeline::verify

@@ -1,0 +1,259 @@
+// Judging: all events can happen, or a cycle of them says why not.
+#include "wire/wire.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "spec/indexing.h"
+#include "wire/graph.h"
+
+namespace ripeline::verify {
+namespace {
+
+using Why = WireWait::Why;
+using Id = std::uint32_t;
+constexpr Id kNone = WireGraph::kNone;
+
+// Of each node, the edges that come in or go out, as numbers of edges.
+struct Adjacency {
+  std::vector<Id> first;  // per node, and the end
+  std::vector<Id> list;
+};
+
+template <class Key, class Value, class Keep>
+Adjacency adjacency(const WireGraph& graph, const Key& key, const Value& value, const Keep& keep) {
+  Adjacency a;
+  a.first.assign(graph.nodes.size() + 1, 0);
+  const auto edges = static_cast<Id>(graph.edges.size());
+  for (Id e = 0; e < edges; ++e) {
+    if (keep(graph.edges[e])) ++a.first[key(graph.edges[e]) + 1];
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) a.first[n + 1] += a.first[n];
+  a.list.resize(a.first.back());
+  std::vector<Id> next(a.first.begin(), a.first.end() - 1);
+  for (Id e = 0; e < edges; ++e) {
+    if (keep(graph.edges[e])) a.list[next[key(graph.edges[e])]++] = value(graph.edges[e], e);
+  }
+  return a;
+}
+
+// Nodes as they can happen; those that are missing cannot.
+std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
+  const Adjacency out = adjacency(
+      graph, [](const auto& e) { return e.from; }, [](const auto& e, Id) { return e.to; },
+      [](const auto&) { return true; });
+  missing.assign(graph.nodes.size(), 0);
+  for (const WireGraph::Edge& e : graph.edges) ++missing[e.to];
+  std::vector<Id> order;
+  std::vector<Id> ready;
+  order.reserve(graph.nodes.size());
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    if (missing[n] == 0) ready.push_back(static_cast<Id>(n));
+  }
+  while (!ready.empty()) {
+    const Id node = ready.back();
+    ready.pop_back();
+    order.push_back(node);
+    for (Id i = out.first[node]; i < out.first[node + 1]; ++i) {
+      if (--missing[out.list[i]] == 0) ready.push_back(out.list[i]);
+    }
+  }
+  return order;
+}
+
+// Edges e0, e1, ... where e0 starts at what e1 ends at, and so on round: among those nodes that
+// cannot happen (missing > 0), the shortest cycle through one of them.
+std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing) {
+  const Adjacency in = adjacency(
+      graph, [](const auto& e) { return e.to; }, [](const auto&, Id e) { return e; },
+      [&](const auto& e) { return missing[e.from] > 0 && missing[e.to] > 0; });
+  // Whatever cannot happen waits for something else that cannot: going back must repeat.
+  std::vector<bool> seen(graph.nodes.size(), false);
+  auto node = static_cast<Id>(
+      std::find_if(missing.begin(), missing.end(), [](Id m) { return m > 0; }) - missing.begin());
+  while (!seen[node]) {
+    seen[node] = true;
+    node = graph.edges[in.list[in.first[node]]].from;
+  }
+  std::vector<Id> by(graph.nodes.size(), kNone);  // the edge that breadth-first search came by
+  std::vector<Id> queue = {node};
+  for (std::size_t i = 0; by[node] == kNone; ++i) {
+    for (Id k = in.first[queue[i]]; k < in.first[queue[i] + 1]; ++k) {
+      const Id from = graph.edges[in.list[k]].from;
+      if (by[from] != kNone) continue;
+      by[from] = in.list[k];
+      queue.push_back(from);
+    }
+  }
+  std::vector<Id> cycle;
+  for (Id n = node; cycle.empty() || n != node; n = graph.edges[by[n]].to) cycle.push_back(by[n]);
+  std::reverse(cycle.begin(), cycle.end());
+  return cycle;
+}
+
+// Edges inside kernels and collectives say no reason: they are drawn together with the one before.
+std::vector<WireWait> waits_of(const WireGraph& graph, const WirePairing& pairing,
+                               std::vector<Id> cycle) {
+  const auto whole = [&](Id e) { return !graph.causes[e].part; };
+  std::rotate(cycle.begin(), std::find_if(cycle.begin(), cycle.end(), whole), cycle.end());
+  struct Step {
+    Id on;
+    Why why;
+  };
+  std::vector<Step> steps;
+  for (const Id e : cycle) {
+    const WireGraph::Cause& cause = graph.causes[e];
+    if (!cause.part) {
+      steps.push_back({cause.actor, cause.why});
+    } else if (cause.actor != kNone) {
+      steps.back().on = cause.actor;
+    }
+  }
+  std::vector<WireWait> waits;
+  Id waiting = steps.back().on;
+  for (const Step& step : steps) {
+    if (step.on != waiting || steps.size() == 1) {
+      waits.push_back({pairing.position(waiting), pairing.position(step.on), step.why});
+    }
+    waiting = step.on;
+  }
+  return waits;
+}
+
+std::string text_of(const WireProgram& program, const WireWait& wait) {
+  const std::string on = text_of(program, wait.on);
+  switch (wait.why) {
+    case Why::after:
+      return fmt::format("{}, which it needs", on);
+    case Why::stream:
+      return fmt::format("{}, before it on its stream", on);
+    case Why::communicator:
+      return fmt::format("{}, before it on its communicator", on);
+    case Why::launch:
+      return fmt::format("{}, issued before it and not resident", on);
+    case Why::resident:
+      return fmt::format("{}, which occupies the device", on);
+    case Why::message:
+      return fmt::format("{}, its send", on);
+    case Why::posted:
+      return fmt::format("{} to be posted", on);
+    case Why::collective:
+      break;
+  }
+  return fmt::format("{} to take part", on);
+}
+
+std::string sentence_of(const WireProgram& program, const std::vector<WireWait>& cycle) {
+  constexpr std::size_t kShown = 12;
+  std::string said = text_of(program, cycle.front().waiting);
+  for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i) {
+    said += fmt::format("{} waits for {}", i == 0 ? "" : "; that", text_of(program, cycle[i]));
+  }
+  if (cycle.size() > kShown) {
+    return said + fmt::format("; and so on, {} waits in a circle.", cycle.size());
+  }
+  return said + ": a circle.";
+}
+
+WireVerdict deadlock(const WireProgram& program, const WirePairing& pairing,
+                     const WireOptions& options) {
+  const WireGraph graph = wire_graph(program, pairing, options, true);
+  std::vector<Id> missing;
+  (void)sorted(graph, missing);
+  WireVerdict verdict;
+  verdict.kind = WireVerdict::Kind::deadlock;
+  verdict.cycle = waits_of(graph, pairing, cycle_of(graph, missing));
+  verdict.sentence = sentence_of(program, verdict.cycle);
+  return verdict;
+}
+
+// Nodes as starts and ends of actions.
+std::vector<WireEvent> events_of(const WireGraph& graph, const WirePairing& pairing,
+                                 const std::vector<Id>& order) {
+  std::vector<WirePosition> where;
+  where.reserve(pairing.all.size());
+  for (int rank = 0; rank + 1 < size_of(pairing.first); ++rank) {
+    const auto count = static_cast<int>(at(pairing.first, rank + 1) - at(pairing.first, rank));
+    for (int i = 0; i < count; ++i) where.push_back({rank, i});
+  }
+  std::vector<WireEvent> events;
+  events.reserve(2 * where.size());
+  for (const Id n : order) {
+    const WireGraph::Node& node = graph.nodes[n];
+    for (Id a = node.action; a != kNone; a = graph.next_in_kernel[a]) {
+      events.push_back({where[a], node.end});
+      if (node.end) break;
+    }
+  }
+  return events;
+}
+
+bool credits_make_sense(const WireProgram& program, const WireOptions& options) {
+  const auto is_rank = [&](int r) { return r >= 0 && r < size_of(program.ranks); };
+  return options.credits >= 0 && std::all_of(options.channel_credits.begin(),
+                                             options.channel_credits.end(), [&](const auto& c) {
+                                               return c.second >= 0 && is_rank(c.first.first) &&
+                                                      is_rank(c.first.second);
+                                             });
+}
+
+}  // namespace
+
+std::string name_of(WireLayout layout) {
+  switch (layout) {
+    case WireLayout::group:
+      return "group";
+    case WireLayout::pair:
+      return "pair";
+    case WireLayout::edge:
+      break;
+  }
+  return "edge";
+}
+
+std::string name_of(WireKernels kernels) {
+  switch (kernels) {
+    case WireKernels::per_stream:
+      return "per-stream";
+    case WireKernels::launch_order:
+      return "launch-order";
+    case WireKernels::serial:
+      break;
+  }
+  return "serial";
+}
+
+std::string name_of(WireVerdict::Kind kind) {
+  switch (kind) {
+    case WireVerdict::Kind::safe:
+      return "safe";
+    case WireVerdict::Kind::deadlock:
+      return "deadlock";
+    case WireVerdict::Kind::mismatch:
+      return "mismatch";
+    case WireVerdict::Kind::unpaired:
+      return "unpaired";
+    case WireVerdict::Kind::invalid:
+      break;
+  }
+  return "invalid";
+}
+
+WireVerdict judge_wire(const WireProgram& program, const WireOptions& options) {
+  if (!credits_make_sense(program, options)) {
+    return {.sentence = "Credits are below 0, or of a channel between ranks that do not exist."};
+  }
+  WirePairing pairing;
+  if (auto wrong = pair_up(program, pairing)) return *std::move(wrong);
+  const WireGraph graph = wire_graph(program, pairing, options, false);
+  std::vector<Id> missing;
+  const std::vector<Id> order = sorted(graph, missing);
+  if (order.size() < graph.nodes.size()) return deadlock(program, pairing, options);
+  WireVerdict verdict;
+  verdict.kind = WireVerdict::Kind::safe;
+  verdict.order = events_of(graph, pairing, order);
+  return verdict;
+}
+
+}  // namespace ripeline::verify
