@@ -1,9 +1,9 @@
 // Emulating: the training runtime with tasks and messages that only take their time.
 //
 // Executors, arbiters, workers and transports are those that train. A task occupies its engine
-// without using the CPU, as a kernel on a GPU does: its rank's thread goes on, and sleeps when there
-// is nothing to do, so that many ranks fit on few cores. Times are those of the simulator: one
-// Timing gives both the same draws.
+// without using the CPU, as a kernel on a GPU does: its rank's thread goes on, and sleeps when
+// there is nothing to do, so that many ranks fit on few cores. Times are those of the simulator:
+// one Timing gives both the same draws.
 //
 // Clocks: each task ends exactly its duration after its start, and a message is due exactly its
 // latency after it left. What a timer or a wake-up is late counts for nothing (runtime/clock.h);
@@ -24,16 +24,17 @@
 namespace ripeline::emulate {
 
 struct EmulateOptions {
-  core::Time silence = std::chrono::seconds(120);  // a run in which nothing happens for so long sticks
-  bool causes = false;                             // of idle intervals
-  std::vector<int> sequential_ops = {};            // of the program, for the causes
+  // A run in which nothing happens for so long sticks.
+  core::Time silence = std::chrono::seconds(120);
+  bool causes = false;                   // of idle intervals
+  std::vector<int> sequential_ops = {};  // of the program, for the causes
 };
 
 struct Emulated {
-  simulate::RunReport run;   // times from the common start of the ranks
-  trace::Record record;      // tasks by their starts, messages by their arrivals
-  core::Time overshot{0};    // the most by which a rank woke late: not counted
-  core::Time behind{0};      // the most by which a rank went on late: counted
+  simulate::RunReport run;  // times from the common start of the ranks
+  trace::Record record;     // tasks by their starts, messages by their arrivals
+  core::Time overshot{0};   // the most by which a rank woke late: not counted
+  core::Time behind{0};     // the most by which a rank went on late: counted
 };
 
 // One step, each rank a thread, over transport/local. Blocks until it has ended.

@@ -41,8 +41,8 @@ Status LatencyTransport::finish(std::chrono::nanoseconds limit) { return inner_.
 
 void LatencyTransport::abandon(const Status& why) { inner_.abandon(why); }
 
-// What one rank sends another comes here in the order in which it left, so that the way between them
-// is given out as the sender would.
+// What one rank sends another comes here in the order in which it left, so that the way between
+// them is given out as the sender would.
 Time LatencyTransport::due(const Envelope& envelope) {
   const core::Message message = envelope.message;
   const auto edge = static_cast<std::size_t>(message.edge);

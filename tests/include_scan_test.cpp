@@ -2,48 +2,30 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "tests/support/source_tree.h"
+
 namespace ripeline::include_scan {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::array kFolders = {
-    "core",    "trace",    "spec",      "verify", "certificates", "wire",     "pytorch",
-    "codegen", "simulate", "validate",  "view",   "optimise",     "runtime",  "emulate",
-    "cli",     "tests",    "proptests", "bench",  "fuzz",         "examples", "docs"};
-
-bool is_source(const fs::path& path) {
-  return path.extension() == ".h" || path.extension() == ".cpp";
-}
-
-std::string read(const fs::path& path) {
+std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 TEST(IncludeScan, the_tree_keeps_the_direction) {
-  const fs::path root = RIPELINE_SOURCE_DIR;
-  int files = 0;
-  for (const char* folder : kFolders) {
-    if (!fs::exists(root / folder)) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
-      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
-      ++files;
-      const std::string file = fs::relative(entry.path(), root).generic_string();
-      for (const Violation& violation : scan(file, read(entry.path()))) {
-        ADD_FAILURE() << to_string(violation);
-      }
+  const std::string root = RIPELINE_SOURCE_DIR;
+  const std::vector<std::string> files = testing_support::source_files(root);
+  EXPECT_GT(files.size(), 20U) << "the scan found too few sources under " << root;
+  for (const std::string& file : files) {
+    for (const Violation& violation : scan(file, read(root + "/" + file))) {
+      ADD_FAILURE() << to_string(violation);
     }
   }
-  EXPECT_GT(files, 20) << "the scan found too few sources under " << root;
 }
 
 struct Case {

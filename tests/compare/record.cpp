@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "spec/parse.h"
-#include "verify/depth/depth.h"
-#include "verify/repair/least_capacity.h"
-#include "verify/repair/repair.h"
+#include "verify/every_depth.h"
+#include "optimise/least_capacity.h"
+#include "optimise/repair.h"
 #include "verify/verify.h"
 
 namespace ripeline::compare {
