@@ -10,7 +10,6 @@
 
 #include "spec/group.h"
 #include "verify/judge/bounds.h"
-#include "verify/states/run.h"
 
 namespace ripeline::verify {
 

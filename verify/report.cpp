@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "spec/indexing.h"
-#include "verify/states/run.h"
 #include "verify/verdict.h"
 
 namespace ripeline::verify {

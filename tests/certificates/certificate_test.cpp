@@ -12,7 +12,7 @@
 #include "spec/library.h"
 #include "tests/support/cvc5.h"
 #include "tests/support/programs.h"
-#include "verify/ready/counters.h"
+#include "verify/ready/counter_queries.h"
 
 namespace ripeline::verify {
 namespace {
