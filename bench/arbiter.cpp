@@ -21,6 +21,7 @@
 
 #include "core/arbiter.h"
 #include "core/executor.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
@@ -141,7 +142,7 @@ void executor(benchmark::State& state) {
 
 void interpreted(benchmark::State& state) {
   const spec::Program program = spec::compile({"bf.ripe", kProgram}).value();
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   simulate::InterpretedArbiter arbiter(program, storage.facts(), kRank);
   run(state, arbiter, 64);
 }

@@ -28,6 +28,7 @@
 
 #include "bf_2.h"
 #include "bf_4.h"
+#include "lower/facts.h"
 #include "runtime/transport/local.h"
 #include "runtime/transport/socket.h"
 #include "runtime/worker.h"
@@ -72,10 +73,10 @@ struct Interpreted {
       : program(spec::compile({"bf.ripe", spec::library_text("bf").value()},
                               {.defines = {{"ranks", ranks}}, .dispatch = {}})
                     .value()),
-        facts(program, {}),
+        facts(lower::facts_of(program)),
         arbiter(program, facts.facts(), rank) {}
   spec::Program program;
-  simulate::FactsStorage facts;
+  core::OwnedFacts facts;
   simulate::InterpretedArbiter arbiter;
 };
 

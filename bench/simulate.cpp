@@ -23,6 +23,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lower/facts.h"
 #include "one_f_one_b_64.h"
 #include "simulate/interpreter.h"
 #include "simulate/simulator.h"
@@ -90,7 +91,7 @@ Row row(std::string what, const Measured& m) { return {std::move(what), m.report
 
 std::vector<Row> few_ranks(const Options& options) {
   const spec::Program program = one_f_one_b(options.ranks);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const auto table = [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
   };
@@ -148,7 +149,7 @@ Many many_ranks(const Options& options) {
   constexpr int kMicrobatches = 256;
   const double start = now();
   const spec::Program program = one_f_one_b(options.many_ranks);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const simulate::Timing timing = timing_of(program, kMicrobatches, "");
   const auto table = [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);

@@ -222,7 +222,7 @@ std::optional<std::string> graph_text(const Program& program, int microbatches) 
         expand(program, at(program.orders, program.dispatch.order), rank, microbatches);
     if (!tasks.ok()) return std::nullopt;
     std::array<Run, spec::kEngines> engines;
-    for (const spec::OrderTask& task : tasks.value()) {
+    for (const spec::Task& task : tasks.value()) {
       const auto engine = static_cast<std::size_t>(at(program.lanes, task.lane).engine);
       engines[engine].push_back({task.lane, task.microbatch});
     }

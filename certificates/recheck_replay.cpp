@@ -17,6 +17,7 @@ using spec::Event;
 using spec::GroupMachine;
 using spec::Machine;
 using spec::Program;
+using spec::Task;
 
 namespace {
 
@@ -173,7 +174,7 @@ std::string key_of(const Program& program, const GroupMachine::State& state) {
   std::string key;
   for (const std::string& member : members) key += member + '|';
   for (std::size_t engine = 0; engine < state.agreed.size(); ++engine) {
-    const std::vector<spec::OrderTask>& log = state.agreed[engine];
+    const std::vector<spec::Task>& log = state.agreed[engine];
     std::size_t everywhere = log.size();  // so many have been started
     for (const Machine::State& own : state.members) {
       everywhere = std::min(everywhere, static_cast<std::size_t>(own.position[engine]));
@@ -246,7 +247,7 @@ std::string confirm_not_once(const Program& program, int microbatches) {
   for (int rank = 0; rank < program.ranks; ++rank) {
     std::set<std::pair<int, int>> listed;
     const auto tasks = expand(program, order, rank, microbatches);
-    for (const spec::OrderTask& task : tasks.value()) {
+    for (const spec::Task& task : tasks.value()) {
       const bool fits = task.microbatch < program.tasks_of(task.lane, microbatches);
       if (!fits || !listed.emplace(task.lane, task.microbatch).second) return {};
     }

@@ -10,6 +10,7 @@
 
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "lower/facts.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
 #include "trace/read.h"
@@ -36,7 +37,7 @@ std::vector<core::Task> next_in_orders(const spec::Program& program,
     const auto tasks = spec::expand(program, order, rank, timeline.run().microbatches);
     if (!tasks.ok()) continue;
     std::vector<spec::Engine> found;
-    for (const spec::OrderTask& task : tasks.value()) {
+    for (const spec::Task& task : tasks.value()) {
       const spec::Engine engine = at(program.lanes, task.lane).engine;
       if (std::find(found.begin(), found.end(), engine) != found.end()) continue;
       if (timeline.find(timeline.last_step(), core::Task{task.lane, task.microbatch}) >= 0)
@@ -78,8 +79,7 @@ bool simulate_run(Run& run, const RunFlags& flags) {
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, microbatches, options, timing);
   if (!made.ok()) return fail(made.message());
-  run.facts =
-      std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
+  run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
   file.about = trace::About(facts, run_of(timing, microbatches));
@@ -239,8 +239,7 @@ std::optional<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun&
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, recorded.microbatches, {}, timing);
   if (!made.ok()) return fail(made.message()), std::nullopt;
-  run.facts =
-      std::make_unique<simulate::FactsStorage>(program, std::vector<std::optional<std::int64_t>>{});
+  run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   trace::File file;
   file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
   file.record = Clocked(program, timing).record(recorded.events);

@@ -10,6 +10,7 @@
 
 #include "cli/input.h"
 #include "cli/time_flags.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
 #include "verify/report.h"
@@ -42,7 +43,7 @@ struct Run {
   view::Timeline timeline;
   view::Stuck stuck;
   std::unique_ptr<Loaded> loaded;  // of a program
-  std::unique_ptr<simulate::FactsStorage> facts;
+  std::unique_ptr<core::OwnedFacts> facts;
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
 };
 // Nothing after it has said why on standard error.

@@ -90,8 +90,7 @@ bool prepare(const RunCommand& command, Prepared& prepared) {
     prepared.verdict = verify::verify(program);
   }
   const bool proved = prepared.verdict && prepared.verdict->proved.has_value();
-  proved ? prepared.facts.emplace(*prepared.verdict->proved)
-         : prepared.facts.emplace(program, std::vector<std::optional<std::int64_t>>{});
+  prepared.facts = proved ? lower::facts_of(*prepared.verdict->proved) : lower::facts_of(program);
   return true;
 }
 

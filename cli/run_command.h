@@ -10,6 +10,7 @@
 
 #include "cli/input.h"
 #include "cli/time_flags.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
 
@@ -37,7 +38,7 @@ int say_failed(const std::string& what);
 struct Prepared {
   std::optional<Loaded> loaded;
   std::optional<verify::Verdict> verdict;
-  std::optional<simulate::FactsStorage> facts;
+  std::optional<core::OwnedFacts> facts;
   simulate::Timing timing;
   [[nodiscard]] const spec::Program& program() const { return loaded->program; }
 };

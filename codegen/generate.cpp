@@ -9,6 +9,7 @@
 
 #include "codegen/parts.h"
 #include "codegen/printer.h"
+#include "lower/facts.h"
 
 namespace ripeline::codegen {
 namespace {
@@ -104,13 +105,13 @@ std::string includes(const Outline& outline, const std::string& order) {
 }
 
 std::string header(const spec::Program& program, const GenerateOptions& options,
-                   const std::string& proof, const Peaks* peaks) {
+                   const std::string& proof, const core::ProgramFacts& facts) {
   const Outline outline = outline_of(program);
   const std::string order = dispatched_order(program) >= 0 ? "\n" + order_function(outline) : "";
   return fill(kFile, {{"banner", banner(program, options) + "\n" + proof},
                       {"includes", includes(outline, order)},
                       {"name", options.name},
-                      {"tables", tables(outline, peaks)},
+                      {"tables", tables(outline, facts)},
                       {"numbers", number_tables(outline)},
                       {"guards", guards(outline)},
                       {"order", order},
@@ -140,12 +141,12 @@ std::vector<std::string> not_generated(const spec::Program& program) {
 }
 
 std::string generate(const verify::ProvedProgram& proved, const GenerateOptions& options) {
-  return header(proved.program(), options, proof_text(proved), &proved.peaks());
+  return header(proved.program(), options, proof_text(proved), lower::facts_of(proved).facts());
 }
 
 std::string generate_unproved(const spec::Program& program, const GenerateOptions& options) {
   return header(program, options, "// NOT PROVED: this program may stick or exceed its memory.",
-                nullptr);
+                lower::facts_of(program).facts());
 }
 
 std::string probe(const spec::Program& program, const std::string& name,

@@ -333,7 +333,7 @@ std::string order_table(const Outline& outline) {
   std::vector<std::string> tasks;
   std::vector<std::string> begins = {"0"};
   for (const auto& row : order.rows) {
-    for (const spec::OrderTask& task : row) {
+    for (const spec::Task& task : row) {
       tasks.push_back(fmt::format("{{{}, {}}}", task.lane, task.microbatch));
     }
     begins.push_back(std::to_string(tasks.size()));

@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/facts.h"
 #include "spec/program.h"
 
 namespace ripeline::codegen {
-
-using Peaks = std::vector<std::optional<std::int64_t>>;
 
 // What an op acquires of a resource that has a capacity. The numbers are by stage; those that are
 // the same wherever the op is are written into the guard, the others into tables.
@@ -58,7 +57,7 @@ struct Outline {
 [[nodiscard]] std::optional<std::int64_t> same(const std::vector<std::int64_t>& values);
 
 // ProgramFacts and its tables, then those of capacities and amounts.
-[[nodiscard]] std::string tables(const Outline& outline, const Peaks* peaks);
+[[nodiscard]] std::string tables(const Outline& outline, const core::ProgramFacts& facts);
 [[nodiscard]] std::string number_tables(const Outline& outline);
 // The table of a number that differs between stages: `what` is kAmount, kLeaving or kRelease.
 [[nodiscard]] std::string number_table(const Outline& outline, const char* what, int op,

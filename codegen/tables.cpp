@@ -13,44 +13,6 @@ using spec::Program;
 
 constexpr std::size_t kWidth = 96;  // of a table's lines, without their indent
 
-const char* name_of(spec::OpKind kind) {
-  switch (kind) {
-    case spec::OpKind::plain:
-      return "plain";
-    case spec::OpKind::forward:
-      return "forward";
-    case spec::OpKind::backward:
-      return "backward";
-    case spec::OpKind::backward_input:
-      return "backward_input";
-    case spec::OpKind::backward_weight:
-      return "backward_weight";
-    case spec::OpKind::reduce:
-      return "reduce";
-    case spec::OpKind::offload:
-      return "offload";
-    case spec::OpKind::reload:
-      return "reload";
-    case spec::OpKind::recompute:
-      return "recompute";
-    case spec::OpKind::user:
-      return "user";
-  }
-  return "plain";
-}
-
-const char* name_of(spec::Engine engine) {
-  switch (engine) {
-    case spec::Engine::compute:
-      return "compute";
-    case spec::Engine::copy_out:
-      return "copy_out";
-    case spec::Engine::copy_in:
-      return "copy_in";
-  }
-  return "compute";
-}
-
 std::string array(const std::string& type, const std::string& name, const std::string& comment,
                   const std::string& rows) {
   if (rows.size() < 40 && rows.find('{') == std::string::npos) {
@@ -74,13 +36,12 @@ std::string grouped(const std::vector<std::vector<std::string>>& groups) {
   return lines(texts);
 }
 
-std::string op_tables(const Program& program) {
+std::string op_tables(const core::ProgramFacts& facts) {
   std::vector<std::string> constants;
   std::vector<std::string> rows;
-  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    const spec::Op& o = at(program.ops, op);
-    constants.push_back(fmt::format("inline constexpr int k{} = {};", o.name, op));
-    rows.push_back(fmt::format("{{{}, core::OpKind::{}}}", quoted(o.name), name_of(o.kind)));
+  for (const core::OpFacts& op : facts.ops) {
+    constants.push_back(fmt::format("inline constexpr int k{} = {};", op.name, constants.size()));
+    rows.push_back(fmt::format("{{{}, core::OpKind::{}}}", quoted(op.name), name_of(op.kind)));
   }
   return fill(R"(namespace ops {
 $constants$
@@ -92,22 +53,21 @@ $constants$
 }
 
 // Of a lane that has not one task for each microbatch.
-std::string tasks_text(const spec::Lane& lane) {
+std::string tasks_text(const core::LaneFacts& lane) {
   if (lane.once) return ", true";
   if (lane.share.is_all()) return "";
   return fmt::format(", false, {{{}, {:#x}}}", lane.share.period, lane.share.remainders);
 }
 
-std::string lane_table(const Program& program) {
+std::string lane_table(const Program& program, const core::ProgramFacts& facts) {
   std::vector<std::string> ranks;
-  for (int rank = 0; rank < program.ranks; ++rank) {
-    const int first = program.first_lane(rank);
-    const int end = program.first_lane(rank + 1);
+  for (int rank = 0; rank < facts.ranks; ++rank) {
+    const auto [first, end] = facts.lanes_of(rank);
     if (first == end) continue;
     std::string names = fmt::format("// Rank {}, from lane {}:", rank, first);
     std::vector<std::string> rows;
-    for (int lane = first; lane < end; ++lane) {
-      const spec::Lane& l = at(program.lanes, lane);
+    for (core::LaneId lane = first; lane < end; ++lane) {
+      const core::LaneFacts& l = facts.lanes[static_cast<std::size_t>(lane)];
       names += " " + program.lane_name(lane);
       rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}{}}}",
                                  op_constant(program, l.op), l.stage, l.rank, l.chunk,
@@ -115,10 +75,10 @@ std::string lane_table(const Program& program) {
     }
     ranks.push_back(names + "\n" + wrap(rows, kWidth));
   }
-  const bool once = std::any_of(program.lanes.begin(), program.lanes.end(),
-                                [](const spec::Lane& lane) { return lane.once; });
-  const bool shares = std::any_of(program.lanes.begin(), program.lanes.end(),
-                                  [](const spec::Lane& lane) { return !lane.share.is_all(); });
+  const bool once = std::any_of(facts.lanes.begin(), facts.lanes.end(),
+                                [](const core::LaneFacts& lane) { return lane.once; });
+  const bool shares = std::any_of(facts.lanes.begin(), facts.lanes.end(),
+                                  [](const core::LaneFacts& lane) { return !lane.share.is_all(); });
   std::string comment = "Op, stage, rank, chunk, engine";
   if (once || shares) comment += ", once (if so)";
   if (shares) comment += ", its share: a period, and a bit for each remainder";
@@ -126,31 +86,35 @@ std::string lane_table(const Program& program) {
 }
 
 // {0, 6}, and what the edge has beyond that.
-std::string edge_row(const Program& program, const spec::Edge& e) {
-  const char* of = e.of == spec::Of::same ? "same" : e.of == spec::Of::all ? "all" : "before";
+std::string edge_row(const core::EdgeFacts& e) {
   std::string text = fmt::format("{{{}, {}", e.producer, e.consumer);
-  const bool crosses = program.crosses_shares(e);
-  const bool ordered = e.fifo || e.rendezvous || crosses;
-  if (ordered || e.inbox >= 0 || e.of != spec::Of::same) text += fmt::format(", core::Of::{}", of);
+  const bool ordered = e.fifo || e.rendezvous || e.crosses_shares;
+  if (ordered || e.inbox >= 0 || e.of != core::Of::same) {
+    text += fmt::format(", core::Of::{}", name_of(e.of));
+  }
   if (ordered || e.inbox >= 0) text += fmt::format(", {}", e.inbox);
   if (ordered) text += e.fifo ? ", true" : ", false";
-  if (e.rendezvous || crosses) text += e.rendezvous ? ", true" : ", false";
-  if (crosses) text += ", true";
+  if (e.rendezvous || e.crosses_shares) text += e.rendezvous ? ", true" : ", false";
+  if (e.crosses_shares) text += ", true";
   return text + "}";
 }
 
-std::string edge_table(const Program& program) {
-  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
-  for (const spec::Edge& e : program.edges) {
-    ranks[static_cast<std::size_t>(at(program.lanes, e.consumer).rank)].push_back(
-        edge_row(program, e));
+// The lane's row of a table that is grouped by rank.
+std::vector<std::string>& row_of(std::vector<std::vector<std::string>>& ranks,
+                                 const core::ProgramFacts& facts, core::LaneId lane) {
+  return at(ranks, facts.lanes[static_cast<std::size_t>(lane)].rank);
+}
+
+std::string edge_table(const core::ProgramFacts& facts) {
+  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(facts.ranks));
+  for (const core::EdgeFacts& e : facts.edges) {
+    row_of(ranks, facts, e.consumer).push_back(edge_row(e));
   }
-  const bool crosses = std::any_of(program.edges.begin(), program.edges.end(),
-                                   [&](const spec::Edge& e) { return program.crosses_shares(e); });
-  const bool plain =
-      !crosses && std::all_of(program.edges.begin(), program.edges.end(), [](const spec::Edge& e) {
-        return e.of == spec::Of::same && e.inbox < 0 && !e.fifo && !e.rendezvous;
-      });
+  const bool crosses = std::any_of(facts.edges.begin(), facts.edges.end(),
+                                   [](const core::EdgeFacts& e) { return e.crosses_shares; });
+  const bool plain = std::all_of(facts.edges.begin(), facts.edges.end(), [](const auto& e) {
+    return e.is_one_to_one() && e.inbox < 0 && !e.fifo && !e.rendezvous;
+  });
   return array("core::EdgeFacts", "kEdges",
                plain     ? "The producer's lane, the consumer's; by the consumer's rank."
                : crosses ? "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
@@ -161,9 +125,9 @@ std::string edge_table(const Program& program) {
                grouped(ranks));
 }
 
-std::string inbox_table(const Program& program) {
+std::string inbox_table(const core::ProgramFacts& facts) {
   std::vector<std::string> rows;
-  for (const spec::Inbox& inbox : program.inboxes) {
+  for (const core::InboxFacts& inbox : facts.inboxes) {
     rows.push_back(fmt::format("{{{}, {}, {}, {}}}", quoted(inbox.channel), inbox.rank, inbox.stage,
                                inbox.slots));
   }
@@ -172,9 +136,9 @@ std::string inbox_table(const Program& program) {
                wrap(rows, kWidth));
 }
 
-std::string pair_table(const Program& program) {
+std::string pair_table(const Program& program, const core::ProgramFacts& facts) {
   std::vector<std::string> rows;
-  for (const spec::Pair& pair : program.pairs) {
+  for (const core::PairFacts& pair : facts.pairs) {
     rows.push_back(fmt::format("{{{}, {}}}", op_constant(program, pair.first),
                                op_constant(program, pair.second)));
   }
@@ -182,37 +146,29 @@ std::string pair_table(const Program& program) {
                wrap(rows, kWidth));
 }
 
-std::string pool_table(const Program& program, const Peaks* peaks) {
+std::string pool_table(const core::ProgramFacts& facts) {
   std::vector<std::string> rows;
-  for (std::size_t i = 0; i < program.pools.size(); ++i) {
-    const spec::Pool& p = program.pools[i];
-    const spec::Resource& resource = at(program.resources, p.resource);
-    const std::int64_t bound = peaks != nullptr ? peaks->at(i).value_or(-1) : -1;
-    rows.push_back(fmt::format("{{{}, {}, {}, {}, {}, {}}}", quoted(resource.name),
-                               quoted(resource.unit), p.rank, p.stage, bound,
-                               p.capacity.value_or(-1)));
+  for (const core::PoolFacts& p : facts.pools) {
+    rows.push_back(fmt::format("{{{}, {}, {}, {}, {}, {}}}", quoted(p.resource), quoted(p.unit),
+                               p.rank, p.stage, p.bound, p.capacity));
   }
   return array("core::PoolFacts", "kPools",
                "Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).",
                wrap(rows, kWidth));
 }
 
-std::string use_table(const Program& program) {
-  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(program.ranks));
-  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
-    const spec::Lane& l = program.lanes[lane];
-    std::vector<std::string>& rows = ranks[static_cast<std::size_t>(l.rank)];
-    for (const spec::Use& use : spec::uses_of(l)) {
-      rows.push_back(fmt::format("{{{}, {}, {}, {}{}}}", lane, use.pool, use.acquires, use.releases,
-                                 use.leaving == 0 ? "" : fmt::format(", {}", use.leaving)));
-    }
+std::string use_table(const core::ProgramFacts& facts) {
+  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(facts.ranks));
+  for (const core::UseFacts& use : facts.uses) {
+    row_of(ranks, facts, use.lane)
+        .push_back(fmt::format("{{{}, {}, {}, {}{}}}", use.lane, use.pool, use.acquires,
+                               use.releases,
+                               use.leaving == 0 ? "" : fmt::format(", {}", use.leaving)));
   }
-  const std::string text = grouped(ranks);
-  if (text.empty()) return text;
   return array(
       "core::UseFacts", "kUses",
       "Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).",
-      text);
+      grouped(ranks));
 }
 
 std::string numbers(const std::string& name, const std::string& comment,
@@ -224,15 +180,14 @@ std::string numbers(const std::string& name, const std::string& comment,
 
 }  // namespace
 
-std::string tables(const Outline& outline, const Peaks* peaks) {
+std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
   const Program& program = outline.program;
-  std::string text = op_tables(program) + "\n" + lane_table(program) + "\n";
-  if (!program.edges.empty()) text += edge_table(program) + "\n";
-  if (!program.pools.empty()) text += pool_table(program, peaks) + "\n";
-  const std::string uses = use_table(program);
-  if (!uses.empty()) text += uses + "\n";
-  if (!program.inboxes.empty()) text += inbox_table(program) + "\n";
-  if (!program.pairs.empty()) text += pair_table(program) + "\n";
+  std::string text = op_tables(facts) + "\n" + lane_table(program, facts) + "\n";
+  if (!facts.edges.empty()) text += edge_table(facts) + "\n";
+  if (!facts.pools.empty()) text += pool_table(facts) + "\n";
+  if (!facts.uses.empty()) text += use_table(facts) + "\n";
+  if (!facts.inboxes.empty()) text += inbox_table(facts) + "\n";
+  if (!facts.pairs.empty()) text += pair_table(program, facts) + "\n";
   text += fill(
       R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
@@ -253,21 +208,21 @@ std::string tables(const Outline& outline, const Peaks* peaks) {
     $pairs$
 };
 )",
-      {{"name", quoted(program.name)},
-       {"hash", spec::hash_text(program.hash)},
-       {"proved", peaks != nullptr ? "true" : "false"},
-       {"ranks", std::to_string(program.ranks)},
-       {"stages", std::to_string(program.stages.size())},
-       {"min", std::to_string(program.microbatches.min)},
-       {"max", std::to_string(program.microbatches.max.value_or(0))},
-       {"no_limit", program.microbatches.max ? "" : "  // no limit"},
-       {"edges", program.edges.empty() ? "{}" : "kEdges"},
-       {"pools", program.pools.empty() ? "{}" : "kPools"},
-       {"uses", uses.empty() ? "{}" : "kUses"},
-       {"inboxes", program.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
+      {{"name", quoted(facts.name)},
+       {"hash", spec::hash_text(facts.hash)},
+       {"proved", facts.proved ? "true" : "false"},
+       {"ranks", std::to_string(facts.ranks)},
+       {"stages", std::to_string(facts.stages)},
+       {"min", std::to_string(facts.min_microbatches)},
+       {"max", std::to_string(facts.max_microbatches)},
+       {"no_limit", facts.max_microbatches > 0 ? "" : "  // no limit"},
+       {"edges", facts.edges.empty() ? "{}" : "kEdges"},
+       {"pools", facts.pools.empty() ? "{}" : "kPools"},
+       {"uses", facts.uses.empty() ? "{}" : "kUses"},
+       {"inboxes", facts.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
        {"inputs",
-        program.inputs == spec::InputOrder::pyramid ? ".inputs = core::InputOrder::pyramid," : ""},
-       {"pairs", program.pairs.empty() ? "" : ".pairs = kPairs,"}});
+        facts.inputs == core::InputOrder::pyramid ? ".inputs = core::InputOrder::pyramid," : ""},
+       {"pairs", facts.pairs.empty() ? "" : ".pairs = kPairs,"}});
   return text;
 }
 

@@ -313,7 +313,7 @@ bool Executor::is_here(EdgeId edge, int microbatch) const {
 }
 
 int Executor::first_missing(EdgeId edge, int microbatch) const {
-  const MicrobatchSpan needed = facts_.needed(edge, microbatch, microbatches_);
+  const TaskSpan needed = facts_.needed(edge, microbatch, microbatches_);
   for (int m = needed.first; m < needed.last; ++m) {
     if (!is_here(edge, m)) return m;
   }

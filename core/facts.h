@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
-#include "core/share.h"
 #include "core/task.h"
+#include "core/vocabulary/need.h"
+#include "core/vocabulary/room.h"
+#include "core/vocabulary/share.h"
 
 namespace ripeline::core {
 
@@ -34,10 +37,6 @@ struct LaneFacts {
   Share share = {};   // which microbatches it has
 };
 
-// Which tasks of the producer a task needs: that of its microbatch, that of the one before
-// (nothing, for the first), or every one.
-enum class Of : std::uint8_t { same, before, all };
-
 // `consumer` needs `producer`. A message when their ranks differ; without payload when their stages
 // are the same. How messages travel is in core/links.h.
 struct EdgeFacts {
@@ -54,13 +53,6 @@ struct EdgeFacts {
   [[nodiscard]] constexpr bool is_one_to_one() const { return of == Of::same && !crosses_shares; }
 };
 
-// What that is of an edge between such lanes.
-[[nodiscard]] constexpr bool cross_shares(const LaneFacts& producer, const LaneFacts& consumer,
-                                          Of of) {
-  if (of == Of::all) return false;
-  return producer.share != consumer.share || (of == Of::before && !producer.share.is_all());
-}
-
 // Slots at a receiver: of one edge (then `channel` is empty), or of a channel's instance, which
 // edges share.
 struct InboxFacts {
@@ -68,12 +60,6 @@ struct InboxFacts {
   int rank;
   int stage;  // -1: of the whole rank
   std::int64_t slots;
-};
-
-// Microbatches first .. last - 1.
-struct MicrobatchSpan {
-  int first = 0;
-  int last = 0;
 };
 
 // One instance of a resource: of a stage (then `stage` is it) or of a rank (then `stage` is -1).
@@ -107,9 +93,6 @@ struct LaneSpan {
   LaneId first = 0;
   LaneId end = 0;
 };
-
-// Which input each microbatch of a step is; core/input_order.h.
-enum class InputOrder : std::uint8_t { natural, pyramid };
 
 struct ProgramFacts {
   int core_version;
@@ -151,34 +134,25 @@ struct ProgramFacts {
   }
   // How many tasks a lane has.
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {
-    const LaneFacts& l = lanes[static_cast<std::size_t>(lane)];
-    if (!l.share.is_all()) [[unlikely]]
-      return tasks_of_share(l, microbatches);
-    return l.once ? 1 : microbatches;
+    return core::tasks_of(lanes[static_cast<std::size_t>(lane)], microbatches);
   }
   // Which microbatch of the step the task is of; a lane's tasks are numbered 0, 1, ….
   [[nodiscard]] constexpr int microbatch_of(Task task) const {
     const Share& share = lanes[static_cast<std::size_t>(task.lane)].share;
     return share.is_all() ? task.microbatch : share.microbatch(task.microbatch);
   }
-  // The producer's microbatches that the consumer's task of `microbatch` needs.
-  [[nodiscard]] constexpr MicrobatchSpan needed(EdgeId edge, int microbatch,
-                                                int microbatches) const {
+  [[nodiscard]] constexpr Need<LaneFacts> need(EdgeId edge) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
-    if (e.crosses_shares) [[unlikely]]
-      return needed_across(e, microbatch);
-    if (e.of == Of::all) return {0, tasks_of(e.producer, microbatches)};
-    if (e.of == Of::same) return {microbatch, microbatch + 1};
-    return {microbatch > 0 ? microbatch - 1 : 0, microbatch};
+    return {lanes[static_cast<std::size_t>(e.producer)],
+            lanes[static_cast<std::size_t>(e.consumer)], e.of, e.crosses_shares};
   }
-  // The first microbatch of the consumer that needs the producer's task of `microbatch`; -1: none.
+  // The producer's tasks that the consumer's task of `microbatch` needs.
+  [[nodiscard]] constexpr TaskSpan needed(EdgeId edge, int microbatch, int microbatches) const {
+    return need(edge).needed(microbatch, microbatches);
+  }
+  // The first task of the consumer that needs the producer's task of `microbatch`; -1: none.
   [[nodiscard]] constexpr int needed_by(EdgeId edge, int microbatch, int microbatches) const {
-    const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
-    if (e.crosses_shares) [[unlikely]]
-      return needed_by_across(e, microbatch, microbatches);
-    if (e.of == Of::all) return tasks_of(e.consumer, microbatches) > 0 ? 0 : -1;
-    if (e.of == Of::same) return microbatch;
-    return microbatch + 1 < microbatches ? microbatch + 1 : -1;
+    return need(edge).needed_by(microbatch, microbatches);
   }
   // Whether the producer has a task of `microbatch`, and some task of the consumer needs it.
   [[nodiscard]] constexpr bool is_needed(EdgeId edge, int microbatch, int microbatches) const {
@@ -190,12 +164,12 @@ struct ProgramFacts {
     return microbatches >= min_microbatches &&
            (max_microbatches == 0 || microbatches <= max_microbatches);
   }
-
- private:
-  // Of shares: apart, so that the others stay short.
-  [[nodiscard]] static int tasks_of_share(const LaneFacts& lane, int microbatches);
-  [[nodiscard]] MicrobatchSpan needed_across(const EdgeFacts& e, int microbatch) const;
-  [[nodiscard]] int needed_by_across(const EdgeFacts& e, int microbatch, int microbatches) const;
+  // What a use must find; nothing: it acquires nothing, or there is no capacity.
+  [[nodiscard]] constexpr std::optional<Room> room(const UseFacts& use) const {
+    const PoolFacts& pool = pools[static_cast<std::size_t>(use.pool)];
+    if (use.acquires == 0 || pool.capacity < 0) return std::nullopt;
+    return Room{pool.capacity, use.acquires, use.leaving};
+  }
 };
 
 }  // namespace ripeline::core

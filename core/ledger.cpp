@@ -29,12 +29,13 @@ Ledger::Ledger(const ProgramFacts& facts, std::optional<int> rank) : facts_(fact
   first_use_.assign(row(lanes.end) + 1, 0);
   uses_.reserve(static_cast<std::size_t>(end - first));
   for (auto use = first; use != end; ++use) {
-    const PoolFacts& pool = facts.pools[static_cast<std::size_t>(use->pool)];
-    const std::int64_t room = pool.capacity < 0 ? kNoLimit : pool.capacity - use->leaving;
+    const std::int64_t bound = facts.pools[static_cast<std::size_t>(use->pool)].bound;
+    const std::optional<Room> rule = facts.room(*use);
+    const std::int64_t room = rule ? rule->most_held_after() : kNoLimit;
     uses_.push_back({.pool = static_cast<std::size_t>(find(use->pool) - pools_.data()),
                      .acquires = use->acquires,
                      .releases = use->releases,
-                     .most = pool.bound < 0 ? room : std::min(room, pool.bound),
+                     .most = bound < 0 ? room : std::min(room, bound),
                      .room = room});
     ++first_use_[row(use->lane) + 1];
   }

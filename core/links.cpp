@@ -250,7 +250,7 @@ void Links::free_slots(Task task) {
   }
 }
 
-void Links::free_slots(EdgeId id, MicrobatchSpan messages) {
+void Links::free_slots(EdgeId id, TaskSpan messages) {
   const EdgeFacts& e = edge(id);
   taken_[at(e.inbox)] -= messages.last - messages.first;
   if (is_announced(e)) return;

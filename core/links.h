@@ -134,7 +134,7 @@ class Links {
   [[nodiscard]] bool may_leave(const Waiting& waiting);
   [[nodiscard]] bool may_grant(const Waiting& announced, const Arbiter& arbiter);
   void free_slots(Task task);
-  void free_slots(EdgeId id, MicrobatchSpan messages);
+  void free_slots(EdgeId id, TaskSpan messages);
   void find_due(const Arbiter& arbiter);
 
   // What most calls read comes first.

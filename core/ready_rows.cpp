@@ -61,7 +61,7 @@ Status ReadyRows::begin_step(int microbatches) {
     for (int m = 1; m < tasks && is_sequential(lane); ++m) ++unmet[at(m)];
     for (const EdgeId edge : needs.other) {
       for (int m = 0; m < tasks; ++m) {
-        const MicrobatchSpan needed = facts_.needed(edge, m, microbatches);
+        const TaskSpan needed = facts_.needed(edge, m, microbatches);
         unmet[at(m)] += static_cast<std::uint32_t>(needed.last - needed.first);
       }
     }

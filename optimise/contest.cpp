@@ -34,7 +34,7 @@ End end_of(const RunReport& report) {
 Contestant::Contestant(spec::Program program, int microbatches)
     : program_(std::move(program)),
       microbatches_(microbatches),
-      storage_(std::in_place, program_, std::vector<std::optional<std::int64_t>>{}),
+      storage_(lower::facts_of(program_)),
       simulator_(storage_->facts(), [this](int rank) {
         return std::make_unique<TableArbiter>(program_, storage_->facts(), rank);
       }) {}

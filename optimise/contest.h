@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/arbiter.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "simulate/simulator.h"
 #include "simulate/timing.h"
@@ -56,7 +57,7 @@ class Contestant {
  private:
   spec::Program program_;
   int microbatches_;
-  std::optional<FactsStorage> storage_;  // nothing: the facts are someone else's
+  std::optional<core::OwnedFacts> storage_;  // nothing: the facts are someone else's
   Simulator simulator_;
 };
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "core/executor.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/machine.h"
@@ -69,7 +70,7 @@ class JointRun {
  public:
   JointRun(const spec::Program& program, int microbatches, std::uint64_t seed)
       : program_(program),
-        storage_(program, {}),
+        storage_(lower::facts_of(program)),
         machine_(program, microbatches),
         microbatches_(microbatches),
         random_(seed),
@@ -203,7 +204,7 @@ class JointRun {
   }
 
   const spec::Program& program_;
-  simulate::FactsStorage storage_;
+  core::OwnedFacts storage_;
   Machine machine_;
   int microbatches_;
   std::mt19937_64 random_;
@@ -229,7 +230,7 @@ TEST(Links, executors_do_what_the_machine_may_do) {
     ASSERT_TRUE(program.ok()) << text;
     const spec::MicrobatchRange& range = program.value().microbatches;
     const int microbatches = std::min(range.min + i % 4, range.max.value_or(range.min + 3));
-    const simulate::FactsStorage storage(program.value(), {});
+    const core::OwnedFacts storage = lower::facts_of(program.value());
     simulate::InterpretedArbiter first(program.value(), storage.facts(), 0);
     if (!first.begin_step(0, microbatches).ok()) continue;  // an order that does not expand
     bounded += program.value().inboxes.empty() ? 0 : 1;

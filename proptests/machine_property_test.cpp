@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/facts.h"
 #include "proptests/seeds.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -90,7 +91,7 @@ RC_GTEST_PROP(Interpreter, offers_and_chooses_what_the_machine_does_in_every_sta
   const int microbatches = some_count(program);
   RC_PRE(program.microbatches.contains(microbatches) && orders_expand(program, microbatches));
   const Machine machine(program, microbatches);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   std::deque<simulate::InterpretedArbiter> arbiters;
   for (int rank = 0; rank < program.ranks; ++rank) {
     RC_ASSERT(

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "lower/facts.h"
 #include "proptests/seeds.h"
 #include "simulate/interpreter.h"
 #include "simulate/simulator.h"
@@ -73,7 +74,7 @@ RC_GTEST_PROP(Simulate, a_proved_program_ends_under_every_timing_within_its_prov
   const spec::Program program = random_program(any_seed(), 2);  // proofs take most of the time
   const verify::Verdict verdict = verify::verify(program, {.find_runs = false});
   RC_PRE(verdict.outcome == verify::Outcome::proved);
-  const simulate::FactsStorage storage(*verdict.proved);
+  const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
   const int microbatches = some_count(program);
   const Ran ran = run(program, storage.facts(), microbatches, some_timing());
   RC_ASSERT(ran.report.status.message() == "");
@@ -93,7 +94,7 @@ RC_GTEST_PROP(Simulate, a_proved_program_ends_under_every_timing_within_its_prov
 // every idle interval has a cause, and the file of the run is the run.
 RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
   const spec::Program program = random_program(any_seed());
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const int microbatches = some_count(program);
   const Ran ran = run(program, storage.facts(), microbatches, some_timing());
   RC_PRE(ran.report.status.ok());  // an order may have no meaning for this count
@@ -134,7 +135,7 @@ RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
 
 RC_GTEST_PROP(Simulate, the_same_seed_gives_the_same_run, ()) {
   const spec::Program program = random_program(any_seed());
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const simulate::TimingOptions options = some_timing();
   const int microbatches = some_count(program);
   RC_ASSERT(run(program, storage.facts(), microbatches, options).record ==

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "lower/facts.h"
 #include "runtime/delay.h"
 #include "runtime/transport/local.h"
 #include "runtime/worker.h"
@@ -55,7 +56,7 @@ std::vector<RankResult> train_one_step(const spec::Program& program,
                                        const std::vector<std::optional<std::int64_t>>& proved_peaks,
                                        const runtime::ToyModel& model, int microbatches,
                                        std::uint64_t delay_seed) {
-  const simulate::FactsStorage storage(program, proved_peaks);
+  const core::OwnedFacts storage = lower::facts_with_bounds_for_testing(program, proved_peaks);
   runtime::DelayPlan delays;
   std::vector<RankResult> results(static_cast<std::size_t>(program.ranks));
   if (core::Status status = runtime::DelayPlan::parse(kDelays, delay_seed, delays); !status.ok()) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "lower/facts.h"
 #include "proptests/seeds.h"
 #include "simulate/interpreter.h"
 #include "simulate/simulator.h"
@@ -44,7 +45,7 @@ Ran random_run() {
   timing_options.latency = *rc::gen::element(0.0, 0.05, 3.0);
   simulate::Timing timing;
   RC_ASSERT(simulate::Timing::make(program.value(), microbatches, timing_options, timing).ok());
-  const simulate::FactsStorage storage(program.value(), {});
+  const core::OwnedFacts storage = lower::facts_of(program.value());
   simulate::Simulator simulator(storage.facts(), [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(program.value(), storage.facts(), rank);
   });

@@ -234,7 +234,7 @@ void Worker::take_inputs(core::Task task, std::vector<Input>& inputs) {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(id)];
     const core::LaneFacts& from = facts_.lanes[static_cast<std::size_t>(edge.producer)];
     const core::OpFacts& op = facts_.ops[static_cast<std::size_t>(from.op)];
-    const core::MicrobatchSpan needed = facts_.needed(id, task.microbatch, microbatches_);
+    const core::TaskSpan needed = facts_.needed(id, task.microbatch, microbatches_);
     for (int m = needed.first; m < needed.last; ++m) {
       Input input{.op = op.name,
                   .kind = op.kind,

@@ -1,22 +1,18 @@
 // InterpretedArbiter: core's arbiter interface, answered by spec/machine.h itself.
 //
 // Slow and plainly right: what the generated arbiter must agree with, and what runs programs that
-// were never compiled. FactsStorage makes a Program's ProgramFacts.
+// were never compiled.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/arbiter.h"
 #include "core/order.h"
-#include "core/owned_facts.h"
 #include "core/patience.h"
 #include "spec/machine.h"
 #include "spec/program.h"
-#include "verify/proved_program.h"
 
 namespace ripeline::simulate {
 
@@ -26,19 +22,6 @@ namespace ripeline::simulate {
 // The order that the dispatch's hint follows, as core's patience reads it.
 [[nodiscard]] core::FollowedOrder followed_order(const spec::Program& program, int rank,
                                                  int microbatches);
-
-// A Program's facts, whatever becomes of the Program; outlives every user of facts().
-class FactsStorage {
- public:
-  // `peaks` per pool, as verify proved them; empty: nothing was proved.
-  FactsStorage(const spec::Program& program, const std::vector<std::optional<std::int64_t>>& peaks);
-  explicit FactsStorage(const verify::ProvedProgram& proved);
-
-  [[nodiscard]] const core::ProgramFacts& facts() const { return owned_.facts(); }
-
- private:
-  core::OwnedFacts owned_;
-};
 
 // Program and facts are borrowed and must outlive it.
 class InterpretedArbiter final : public core::Arbiter {

@@ -123,7 +123,6 @@ std::string rank_table(const Reported& r, const std::vector<std::vector<std::int
 
 // The copy engines, which the table leaves out.
 std::string copy_text(const Reported& r) {
-  constexpr std::array kNames = {"compute", "copy_out", "copy_in"};
   std::string text;
   for (int engine = 1; engine < core::kEngines; ++engine) {
     std::int64_t tasks = 0;
@@ -133,8 +132,8 @@ std::string copy_text(const Reported& r) {
       busy += rank[index(engine)].busy;
     }
     if (tasks == 0) continue;
-    text += fmt::format("  {}: {} tasks, busy {:.6g} over all ranks\n", kNames[index(engine)],
-                        tasks, in_units(r, busy));
+    text += fmt::format("  {}: {} tasks, busy {:.6g} over all ranks\n",
+                        core::kEngineNames[index(engine)], tasks, in_units(r, busy));
   }
   return text;
 }

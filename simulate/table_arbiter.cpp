@@ -40,12 +40,12 @@ core::Status TableArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
               program_.name + ": order " + order.name + ": " + tasks.errors().front().message};
     }
     if (program_.dispatch.in_order) {
-      for (const spec::OrderTask& task : tasks.value()) order_.add({task.lane, task.microbatch});
+      for (const spec::Task& task : tasks.value()) order_.add({task.lane, task.microbatch});
       return {};
     }
     // A hint that follows an order follows this one.
     followed_.reset(rows_.first_lane(), rows_.end_lane());
-    for (const spec::OrderTask& task : tasks.value()) followed_.add(task.lane);
+    for (const spec::Task& task : tasks.value()) followed_.add(task.lane);
   } else if (patience_) {
     followed_ = followed_order(program_, rank_, microbatches);
   }
@@ -112,7 +112,7 @@ core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allo
     core::Engine engine;
     const core::TaskSet* allowed;
   } asked{*this, engine, allowed};
-  const spec::OrderTask bound = hint_->bound([&asked](const spec::OrderTask& task) {
+  const spec::Task bound = hint_->bound([&asked](const spec::Task& task) {
     return asked.self.may_start({task.lane, task.microbatch}, asked.engine, asked.allowed);
   });
   if (bound.lane >= 0) {

@@ -24,9 +24,8 @@ bool GroupMachine::governs(int rank, Engine engine) const {
   return governed_[engine_index(rank, engine)];
 }
 
-std::vector<OrderTask> GroupMachine::ready(const Machine::State& state, int rank,
-                                           Engine engine) const {
-  std::vector<OrderTask> found;
+std::vector<Task> GroupMachine::ready(const Machine::State& state, int rank, Engine engine) const {
+  std::vector<Task> found;
   for (int lane = program().first_lane(rank); lane < program().first_lane(rank + 1); ++lane) {
     if (at(program().lanes, lane).engine != engine) continue;
     for (int m = 0; m < program().tasks_of(lane, machine_.microbatches()); ++m) {
@@ -37,8 +36,7 @@ std::vector<OrderTask> GroupMachine::ready(const Machine::State& state, int rank
 }
 
 // At every member the task may start, or else has started.
-bool GroupMachine::all_members_have(const State& state, const OrderTask& task,
-                                    bool may_start) const {
+bool GroupMachine::all_members_have(const State& state, const Task& task, bool may_start) const {
   return std::all_of(state.members.begin(), state.members.end(), [&](const Machine::State& own) {
     if (may_start) return machine_.may_start(own, task.lane, task.microbatch);
     return machine_.has_started(own, task.lane, task.microbatch);
@@ -55,7 +53,7 @@ bool GroupMachine::round_is_open(const State& state, std::size_t engine) const {
 }
 
 // What the member's hint takes: of its own ready set, or of the common one.
-OrderTask GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
+Task GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
   Machine::Allowed allowed;
   if (program().tensor_parallel.agree == Agree::intersection) {
     allowed = [&](int lane, int m) { return all_members_have(state, {lane, m}, true); };
@@ -64,7 +62,7 @@ OrderTask GroupMachine::chosen(const State& state, int member, int rank, Engine 
   return {lane, m};
 }
 
-bool GroupMachine::may_agree(const State& state, const OrderTask& task, Chooser chooser) const {
+bool GroupMachine::may_agree(const State& state, const Task& task, Chooser chooser) const {
   const Lane& lane = at(program().lanes, task.lane);
   if (!governs(lane.rank, lane.engine) ||
       !round_is_open(state, engine_index(lane.rank, lane.engine))) {
@@ -86,7 +84,7 @@ bool GroupMachine::member_may(const State& state, const Event& event, Chooser ch
   const Machine::State& own = at(state.members, event.member);
   const Lane& lane = at(program().lanes, event.lane);
   const std::size_t engine = engine_index(lane.rank, lane.engine);
-  const OrderTask task{event.lane, event.microbatch};
+  const Task task{event.lane, event.microbatch};
   if (event.what == Event::Do::start && governed_[engine]) {
     const auto next = static_cast<std::size_t>(own.position[engine]);
     return next < state.agreed[engine].size() && state.agreed[engine][next] == task &&
@@ -102,7 +100,7 @@ void GroupMachine::add_agreements(const State& state, Chooser chooser,
   for (int rank = 0; rank < program().ranks; ++rank) {
     for (const Engine engine : kAllEngines) {
       if (!governs(rank, engine)) continue;
-      for (const OrderTask& task : ready(state.members.front(), rank, engine)) {
+      for (const Task& task : ready(state.members.front(), rank, engine)) {
         if (!may_agree(state, task, chooser)) continue;
         events.push_back(
             {.what = Event::Do::agree, .lane = task.lane, .microbatch = task.microbatch});
@@ -120,7 +118,7 @@ std::vector<Event> GroupMachine::enabled(const State& state, Chooser chooser) co
     for (std::size_t engine = 0; engine < governed_.size(); ++engine) {
       const auto next = static_cast<std::size_t>(own.position[engine]);
       if (!governed_[engine] || next >= state.agreed[engine].size()) continue;
-      const OrderTask& task = state.agreed[engine][next];
+      const Task& task = state.agreed[engine][next];
       const Event start{.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
       if (std::find(all.begin(), all.end(), start) == all.end()) all.push_back(start);
     }

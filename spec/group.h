@@ -43,7 +43,7 @@ class GroupMachine {
 
   struct State {
     std::vector<Machine::State> members;
-    std::vector<std::vector<OrderTask>> agreed;  // per rank and engine: the log
+    std::vector<std::vector<Task>> agreed;  // per rank and engine: the log
     bool operator==(const State&) const = default;
   };
 
@@ -57,8 +57,7 @@ class GroupMachine {
   [[nodiscard]] State initial() const;
   [[nodiscard]] bool governs(int rank, Engine engine) const;
   // What may start on the engine at a member, whatever the log says.
-  [[nodiscard]] std::vector<OrderTask> ready(const Machine::State& state, int rank,
-                                             Engine engine) const;
+  [[nodiscard]] std::vector<Task> ready(const Machine::State& state, int rank, Engine engine) const;
 
   // Everything that may happen next. `agree` is an event of no member in particular.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
@@ -74,11 +73,10 @@ class GroupMachine {
   [[nodiscard]] std::string describe(const Event& event) const;  // member 1: start 2F0
 
  private:
-  [[nodiscard]] bool all_members_have(const State& state, const OrderTask& task,
-                                      bool may_start) const;
+  [[nodiscard]] bool all_members_have(const State& state, const Task& task, bool may_start) const;
   [[nodiscard]] bool round_is_open(const State& state, std::size_t engine) const;
-  [[nodiscard]] OrderTask chosen(const State& state, int member, int rank, Engine engine) const;
-  [[nodiscard]] bool may_agree(const State& state, const OrderTask& task, Chooser chooser) const;
+  [[nodiscard]] Task chosen(const State& state, int member, int rank, Engine engine) const;
+  [[nodiscard]] bool may_agree(const State& state, const Task& task, Chooser chooser) const;
   [[nodiscard]] bool member_may(const State& state, const Event& event, Chooser chooser) const;
   void add_agreements(const State& state, Chooser chooser, std::vector<Event>& events) const;
 

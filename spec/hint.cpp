@@ -53,12 +53,12 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
   const int first = program.first_lane(rank);
   positions_.resize(static_cast<std::size_t>(program.first_lane(rank + 1) - first));
   const Order& order = at(program.orders, hint.order);
-  Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
+  Result<std::vector<Task>> tasks = expand(program, order, rank, microbatches);
   if (!tasks.ok()) return;  // a hint may be bad: then only the ties are left
   if (order.file) {
     bound_ = std::move(tasks).value();
     // A hint may be bad: what is beyond the last microbatch never starts.
-    std::erase_if(bound_, [&](const OrderTask& t) {
+    std::erase_if(bound_, [&](const Task& t) {
       return t.microbatch >= program.tasks_of(t.lane, microbatches);
     });
     return;
@@ -69,9 +69,9 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
   }
 }
 
-OrderTask HintPolicy::bound(const std::function<bool(const OrderTask&)>& may_start) const {
+Task HintPolicy::bound(const std::function<bool(const Task&)>& may_start) const {
   const auto it = std::find_if(bound_.begin(), bound_.end(), may_start);
-  return it == bound_.end() ? OrderTask{} : *it;
+  return it == bound_.end() ? Task{} : *it;
 }
 
 HintPolicy::State HintPolicy::initial() const {

@@ -35,7 +35,7 @@ class HintPolicy {
 
   [[nodiscard]] State initial() const;
   // The task to take before anything else, or none (-1): of an order from a file.
-  [[nodiscard]] OrderTask bound(const std::function<bool(const OrderTask&)>& may_start) const;
+  [[nodiscard]] Task bound(const std::function<bool(const Task&)>& may_start) const;
   // The lane to take, or -1. `may_start(lane)` says whether the lane has a task that may start.
   [[nodiscard]] int choose(const State& state, const std::function<bool(int)>& may_start) const;
   // Following an order, not of a file: the lane that a hint with patience waits for, or -1. It is
@@ -61,7 +61,7 @@ class HintPolicy {
   std::vector<int> rest_;                    // unlisted, then fill: lanes in order of preference
   std::vector<int> fill_;                    // order: lanes, in order of preference
   std::vector<std::vector<int>> positions_;  // order: per own lane, where its occurrences stand
-  std::vector<OrderTask> bound_;             // order from a file: its tasks
+  std::vector<Task> bound_;                  // order from a file: its tasks
 };
 
 }  // namespace ripeline::spec

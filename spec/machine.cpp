@@ -8,8 +8,8 @@ namespace ripeline::spec {
 namespace {
 
 bool has_room(const Program& program, const std::vector<std::int64_t>& held, const Acquire& a) {
-  const auto& capacity = at(program.pools, a.pool).capacity;
-  return !capacity || at(held, a.pool) + a.amount + a.leaving <= *capacity;
+  const std::optional<core::Room> room = room_of(program, a);
+  return !room || room->fits(at(held, a.pool));
 }
 
 }  // namespace
@@ -25,11 +25,11 @@ Machine::Machine(const Program& program, int microbatches)
   if (program.dispatch.binding() < 0) return;
   const Order& order = at(program.orders, program.dispatch.binding());
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const Result<std::vector<OrderTask>> tasks = expand(program, order, rank, microbatches);
+    const Result<std::vector<Task>> tasks = expand(program, order, rank, microbatches);
     assert(tasks.ok());
     const std::size_t first = orders_.size();
     orders_.resize(first + kEngines);
-    for (const OrderTask& task : tasks.value()) {
+    for (const Task& task : tasks.value()) {
       const auto engine = static_cast<std::size_t>(at(program.lanes, task.lane).engine);
       orders_[first + engine].push_back(task);
     }
@@ -69,12 +69,11 @@ bool Machine::met(const State& state, int edge, int microbatch) const {
   return first_missing(state, edge, microbatch) < 0;
 }
 
-std::pair<int, int> Machine::next_in_order(const State& state, int rank, Engine engine) const {
+Task Machine::next_in_order(const State& state, int rank, Engine engine) const {
   const std::size_t at = engine_index(rank, engine);
   const auto& tasks = orders_[at];
   const auto position = static_cast<std::size_t>(state.position[at]);
-  if (position >= tasks.size()) return {-1, -1};
-  return {tasks[position].lane, tasks[position].microbatch};
+  return position < tasks.size() ? tasks[position] : Task{};
 }
 
 bool Machine::fits(const State& state, const Acquire& a) const {
@@ -98,7 +97,7 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
     for (const Release& r : l.releases) held[static_cast<std::size_t>(r.pool)] -= r.amount;
   };
   run(own);
-  for (const OrderTask& task : orders_[engine_index(own.rank, Engine::compute)]) {
+  for (const Task& task : orders_[engine_index(own.rank, Engine::compute)]) {
     const int started = at(state.started, task.lane);
     if (task.microbatch < started) continue;
     if (task.lane == lane && task.microbatch == started) break;
@@ -119,7 +118,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
     return {{.why = Block::Why::started}};
   }
   if (program_->dispatch.in_order &&
-      next_in_order(state, l.rank, l.engine) != std::pair{lane, microbatch}) {
+      next_in_order(state, l.rank, l.engine) != Task{lane, microbatch}) {
     found.push_back({.why = Block::Why::order});
   }
   for (const int edge : l.edges) {
@@ -153,28 +152,27 @@ int Machine::lowest_startable(const State& state, int lane, const Allowed& allow
   return -1;
 }
 
-std::pair<int, int> Machine::choice(const State& state, int rank, Engine engine,
-                                    const Allowed& allowed) const {
+Task Machine::choice(const State& state, int rank, Engine engine, const Allowed& allowed) const {
   const auto may_start_lane = [&](int lane) {
     return at(program_->lanes, lane).engine == engine &&
            lowest_startable(state, lane, allowed) >= 0;
   };
   int lane = -1;
   if (program_->dispatch.in_order) {
-    lane = next_in_order(state, rank, engine).first;
+    lane = next_in_order(state, rank, engine).lane;
     if (lane >= 0 && !may_start_lane(lane)) lane = -1;
   } else {
     const HintPolicy& hint = at(hints_, rank);
-    const auto may_start_task = [&](const OrderTask& task) {
+    const auto may_start_task = [&](const Task& task) {
       return at(program_->lanes, task.lane).engine == engine &&
              may_start(state, task.lane, task.microbatch) &&
              (!allowed || allowed(task.lane, task.microbatch));
     };
-    const OrderTask bound = hint.bound(may_start_task);
-    if (bound.lane >= 0) return {bound.lane, bound.microbatch};
+    const Task bound = hint.bound(may_start_task);
+    if (bound.lane >= 0) return bound;
     lane = hint.choose(at(state.hints, rank), may_start_lane);
   }
-  return lane < 0 ? std::pair{-1, -1} : std::pair{lane, lowest_startable(state, lane, allowed)};
+  return lane < 0 ? Task{} : Task{lane, lowest_startable(state, lane, allowed)};
 }
 
 int Machine::awaited(const State& state, int rank, Engine engine) const {
@@ -235,7 +233,7 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
     case Event::Do::start: {
       if (chooser == Chooser::any) return may_start(state, event.lane, event.microbatch);
       const Lane& l = at(program_->lanes, event.lane);
-      return choice(state, l.rank, l.engine) == std::pair{event.lane, event.microbatch};
+      return choice(state, l.rank, l.engine) == Task{event.lane, event.microbatch};
     }
     case Event::Do::end:
       return state.tasks[index(event.lane, event.microbatch)] == TaskState::running;
@@ -262,7 +260,7 @@ std::string Machine::why_not_arriving(const State& state, int edge, int microbat
     const auto next = next_in_order(state, consumer.rank, consumer.engine);
     const int wanted = program_->needed_by(e, microbatch, microbatches_);
     // Of a lane whose tasks all need it, the first.
-    if (next != std::pair{e.consumer, wanted}) {
+    if (next != Task{e.consumer, wanted}) {
       return "its rendezvous: rank " + std::to_string(consumer.rank) + " is before " +
              program_->task_name(e.consumer, wanted) + " in its order";
     }

@@ -94,10 +94,9 @@ class Machine {
   // The lowest microbatch of the lane that may start and is allowed, or -1.
   [[nodiscard]] int lowest_startable(const State& state, int lane,
                                      const Allowed& allowed = {}) const;
-  // The task that the dispatch takes on this engine now, of those allowed: (lane, microbatch), or
-  // (-1, -1).
-  [[nodiscard]] std::pair<int, int> choice(const State& state, int rank, Engine engine,
-                                           const Allowed& allowed = {}) const;
+  // The task that the dispatch takes on this engine now, of those allowed: lane -1 if none.
+  [[nodiscard]] Task choice(const State& state, int rank, Engine engine,
+                            const Allowed& allowed = {}) const;
 
   // The lane that a hint with patience waits for on this engine, or -1; of a readiness-first
   // dispatch that follows an order (HintPolicy::next).
@@ -105,9 +104,8 @@ class Machine {
 
   // The lane's engine hands nothing over, and runs nothing or what the lane may run beside.
   [[nodiscard]] bool engine_takes(const State& state, int lane) const;
-  // The next task of the engine in its rank's committed order, or (-1, -1) at its end.
-  [[nodiscard]] std::pair<int, int> next_in_order(const State& state, int rank,
-                                                  Engine engine) const;
+  // The next task of the engine in its rank's committed order, lane -1 at its end.
+  [[nodiscard]] Task next_in_order(const State& state, int rank, Engine engine) const;
   // The first of the producer's microbatches that the task needs and has not got, or -1.
   [[nodiscard]] int first_missing(const State& state, int edge, int microbatch) const;
 
@@ -154,7 +152,7 @@ class Machine {
   std::vector<HintPolicy> hints_;  // per rank
   std::int64_t tasks_ = 0;         // of all lanes
   // Per rank and engine: tasks, of a committed order or of one that is kept.
-  std::vector<std::vector<OrderTask>> orders_;
+  std::vector<std::vector<Task>> orders_;
 };
 
 }  // namespace ripeline::spec

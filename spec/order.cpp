@@ -383,10 +383,10 @@ Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& o
   return Expansion(program, order, rank, microbatches, stages, work).run();
 }
 
-Result<std::vector<OrderTask>> expand(const Program& program, const Order& order, int rank,
-                                      int microbatches) {
+Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
+                                 int microbatches) {
   const auto r = static_cast<std::size_t>(rank);
-  if (order.file) return r < order.rows.size() ? order.rows[r] : std::vector<OrderTask>{};
+  if (order.file) return r < order.rows.size() ? order.rows[r] : std::vector<Task>{};
   const std::vector<int> stages = stages_by_rank(program)[r];
   ExpansionWork work{kMostTasks, false};
   const Result<std::vector<OrderRun>> runs =
@@ -394,7 +394,7 @@ Result<std::vector<OrderTask>> expand(const Program& program, const Order& order
   if (!runs.ok()) return runs.errors();
   const int first = program.first_lane(rank);
   std::vector<int> next(static_cast<std::size_t>(program.first_lane(rank + 1) - first), 0);
-  std::vector<OrderTask> tasks;
+  std::vector<Task> tasks;
   for (const OrderRun& run : runs.value()) {
     for (std::int64_t i = 0; i < run.count; ++i) {
       for (const int lane : run.lanes) {

@@ -95,9 +95,9 @@ std::string canonical(const Order& order) {
     text += "\n";
   }
   for (const OrderRepeat& repeat : order.repeats) text += "repeat" + canonical(repeat) + "\n";
-  for (const std::vector<OrderTask>& row : order.rows) {
+  for (const std::vector<Task>& row : order.rows) {
     text += "row";
-    for (const OrderTask& task : row) text += fmt::format(" {}.{}", task.lane, task.microbatch);
+    for (const Task& task : row) text += fmt::format(" {}.{}", task.lane, task.microbatch);
     text += "\n";
   }
   return text;
@@ -178,48 +178,6 @@ int Program::lane_of(int op, int stage) const {
 int Program::chunks(int rank) const {
   return static_cast<int>(std::count_if(stages.begin(), stages.end(),
                                         [rank](const Stage& stage) { return stage.rank == rank; }));
-}
-
-bool Program::crosses_shares(const Edge& e) const {
-  const Share& from = at(lanes, e.producer).share;
-  const Share& to = at(lanes, e.consumer).share;
-  if (e.of == Of::all) return false;
-  return from != to || (e.of == Of::before && !from.is_all());
-}
-
-std::pair<int, int> Program::needed(const Edge& e, int microbatch, int count) const {
-  if (crosses_shares(e)) {
-    const int wanted = microbatch_of(e.consumer, microbatch) - (e.of == Of::before ? 1 : 0);
-    const Share& from = at(lanes, e.producer).share;
-    if (wanted < 0) return {0, 0};
-    return {from.below(wanted), from.below(wanted + 1)};
-  }
-  switch (e.of) {
-    case Of::same:
-      return {microbatch, microbatch + 1};
-    case Of::before:
-      return {std::max(microbatch - 1, 0), microbatch};
-    case Of::all:
-      break;
-  }
-  return {0, tasks_of(e.producer, count)};
-}
-
-int Program::needed_by(const Edge& e, int microbatch, int count) const {
-  if (crosses_shares(e)) {
-    const int taker = microbatch_of(e.producer, microbatch) + (e.of == Of::before ? 1 : 0);
-    const Share& to = at(lanes, e.consumer).share;
-    return taker < count && to.has(taker) ? to.below(taker) : -1;
-  }
-  switch (e.of) {
-    case Of::same:
-      return microbatch;
-    case Of::before:
-      return microbatch + 1 < count ? microbatch + 1 : -1;
-    case Of::all:
-      break;
-  }
-  return tasks_of(e.consumer, count) > 0 ? 0 : -1;
 }
 
 std::string Program::lane_name(int lane) const {
@@ -314,6 +272,12 @@ std::vector<int> ancestors(const Program& program, int lane) {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::optional<core::Room> room_of(const Program& program, const Acquire& acquire) {
+  const auto& capacity = at(program.pools, acquire.pool).capacity;
+  if (!capacity) return std::nullopt;
+  return core::Room{*capacity, acquire.amount, acquire.leaving};
 }
 
 bool has_other_engines(const Program& program) {

@@ -7,9 +7,9 @@
 // The rules, in full:
 //  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
 //    every task of every lane runs exactly once. The lane of a `once` op has one task, 2G0; one
-//    `on m where` has those of its share of the microbatches (spec/share.h). A lane's tasks are
-//    numbered 0, 1, … in the order of their microbatches, and below `microbatch` is that number;
-//    only edges between different shares, names, costs and data look at which one it is.
+//    `on m where` has those of its share of the microbatches (core/vocabulary/share.h). A lane's
+//    tasks are numbered 0, 1, … in the order of their microbatches, and below `microbatch` is that
+//    number; only edges between different shares, names, costs and data look at which one it is.
 //  * An edge says what a task needs of its producer: the task of the same microbatch, of the one
 //    before (nothing, for the first) or all of them (Of). What the producer's share leaves out is
 //    not needed.
@@ -57,31 +57,25 @@
 #include <utility>
 #include <vector>
 
+#include "core/vocabulary/need.h"
+#include "core/vocabulary/room.h"
+#include "core/vocabulary/share.h"
+#include "core/vocabulary/task.h"
 #include "spec/expr.h"
 #include "spec/indexing.h"
-#include "spec/share.h"
 
 namespace ripeline::spec {
 
-enum class OpKind : std::uint8_t {
-  plain,
-  forward,
-  backward,
-  backward_input,
-  backward_weight,
-  reduce,
-  offload,
-  reload,
-  recompute,
-  user
-};
-enum class Engine : std::uint8_t { compute, copy_out, copy_in };
-inline constexpr Engine kAllEngines[] = {Engine::compute, Engine::copy_out, Engine::copy_in};
-inline constexpr int kEngines = static_cast<int>(std::size(kAllEngines));
-// Of the lists that have an entry per rank and engine.
-[[nodiscard]] constexpr std::size_t engine_index(int rank, Engine engine) {
-  return static_cast<std::size_t>(rank) * kEngines + static_cast<std::size_t>(engine);
-}
+// The nouns, which executors share.
+using core::Engine;
+using core::engine_index;
+using core::InputOrder;
+using core::kAllEngines;
+using core::kEngines;
+using core::Of;
+using core::OpKind;
+using core::Share;
+using core::Task;
 
 struct Op {
   std::string name;
@@ -128,15 +122,8 @@ struct Lane {
   std::vector<Release> releases;  // at most one per pool
 };
 
-// Which tasks of the producer a task needs. `same` joins lanes that are both once or both not.
-enum class Of : std::uint8_t {
-  same,    // the one of its microbatch
-  before,  // the one of the microbatch before; nothing, for the first
-  all,     // every one
-};
-
-// `consumer` needs `producer`. Numbered by consumer, then as written. Links matter to edges that
-// cross ranks only.
+// `consumer` needs `producer`. Numbered by consumer, then as written. `same` joins lanes that are
+// both once or both not. Links matter to edges that cross ranks only.
 struct Edge {
   int producer = 0;
   int consumer = 0;
@@ -216,11 +203,6 @@ struct OrderStream {
   std::vector<OrderPart> parts;
   Span span;
 };
-struct OrderTask {
-  int lane = -1;
-  int microbatch = -1;
-  bool operator==(const OrderTask&) const = default;
-};
 struct Order {
   std::string name;
   std::vector<OrderLet> lets;  // all come before the streams and repeats that use them
@@ -229,7 +211,7 @@ struct Order {
   // Of an order from a file, as written; then there is no text. It is read only if the dispatch
   // uses the order, and the program's range is then the one count that it is for.
   std::optional<std::string> file;
-  std::vector<std::vector<OrderTask>> rows;  // of a file that was read: per rank, its tasks
+  std::vector<std::vector<Task>> rows;  // of a file that was read: per rank, its tasks
   Span span;
 };
 
@@ -293,13 +275,6 @@ struct Unsupported {
   Span span;
 };
 
-// Which input each microbatch of a step is. Inputs are told apart by their known costs alone, and
-// no rule above looks at them: the order only gives them their numbers (docs/proofs.md).
-enum class InputOrder : std::uint8_t {
-  natural,  // microbatch m is input m
-  pyramid,  // small, large, small: core/input_order.h
-};
-
 struct MicrobatchRange {
   int min = 1;
   std::optional<int> max;  // nothing: any count from min up
@@ -334,24 +309,32 @@ struct Program {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }
   // Whether the two lanes number the tasks that belong together differently: by their shares.
-  [[nodiscard]] bool crosses_shares(const Edge& e) const;
+  [[nodiscard]] bool crosses_shares(const Edge& e) const {
+    return core::cross_shares(at(lanes, e.producer), at(lanes, e.consumer), e.of);
+  }
   // The pair of the lanes' ops, on one engine; nullptr: their tasks exclude each other.
   [[nodiscard]] const Pair* pair_of(int lane, int other) const;
   // How many times as long as alone a task of `lane` takes beside one of `other`; they are a pair.
   [[nodiscard]] double slowdown(int lane, int other) const;
   // How many tasks a lane has.
   [[nodiscard]] int tasks_of(int lane, int count) const {
-    const Lane& l = at(lanes, lane);
-    return l.once ? 1 : l.share.below(count);
+    return core::tasks_of(at(lanes, lane), count);
   }
   // Which microbatch the task of that number is of.
   [[nodiscard]] int microbatch_of(int lane, int task) const {
     return at(lanes, lane).share.microbatch(task);
   }
-  // The producer's microbatches [first, last) that the consumer's task of `microbatch` needs.
-  [[nodiscard]] std::pair<int, int> needed(const Edge& e, int microbatch, int count) const;
-  // The first microbatch of the consumer that needs the producer's task of `microbatch`, or -1.
-  [[nodiscard]] int needed_by(const Edge& e, int microbatch, int count) const;
+  [[nodiscard]] core::Need<Lane> need(const Edge& e) const {
+    return {at(lanes, e.producer), at(lanes, e.consumer), e.of, crosses_shares(e)};
+  }
+  // The producer's tasks that the consumer's task of `microbatch` needs.
+  [[nodiscard]] core::TaskSpan needed(const Edge& e, int microbatch, int count) const {
+    return need(e).needed(microbatch, count);
+  }
+  // The first task of the consumer that needs the producer's task of `microbatch`, or -1.
+  [[nodiscard]] int needed_by(const Edge& e, int microbatch, int count) const {
+    return need(e).needed_by(microbatch, count);
+  }
   [[nodiscard]] int first_lane(
       int rank) const;  // lanes of rank r: first_lane(r) .. first_lane(r+1)-1
   [[nodiscard]] int lane_of(int op, int stage) const;                   // -1: the op is not there
@@ -361,6 +344,9 @@ struct Program {
   [[nodiscard]] std::string pool_name(int pool) const;                  // activation of stage 2
   [[nodiscard]] std::string inbox_name(int inbox) const;  // inbox of stage 2, slots of 1F to 2F
 };
+
+// What the acquisition must find; nothing: its pool has no capacity.
+[[nodiscard]] std::optional<core::Room> room_of(const Program& program, const Acquire& acquire);
 
 // What a lane's tasks take and give of one pool.
 struct Use {
@@ -389,8 +375,8 @@ struct Use {
 // microbatch, also beyond the last one; of a file, the rank's row. Errors: order-negative-count,
 // order-no-such-chunk, order-no-such-lane (the op does not exist at that stage),
 // order-stream-ended, order-too-long (above 10 million tasks, or turns of streams' loops).
-[[nodiscard]] Result<std::vector<OrderTask>> expand(const Program& program, const Order& order,
-                                                    int rank, int microbatches);
+[[nodiscard]] Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
+                                               int microbatches);
 
 // FNV-1a (64 bits) of bytes, or of those that were hashed before and these.
 inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;

@@ -13,11 +13,6 @@ using nlohmann::json;
 
 constexpr const char* kSchema = "ripeline.trace/2";
 constexpr std::array kSourceWords = {"simulated", "emulated", "trained"};
-constexpr std::array kEngineWords = {"compute", "copy_out", "copy_in"};
-constexpr std::array kOfWords = {"same", "before", "all"};
-constexpr std::array kKindWords = {"plain",           "forward", "backward", "backward_input",
-                                   "backward_weight", "reduce",  "offload",  "reload",
-                                   "recompute",       "user"};
 
 template <class Enum, std::size_t n>
 const char* word(const std::array<const char*, n>& words, Enum value) {
@@ -122,16 +117,16 @@ std::string About::to_json() const {
     about[table] = json::array();
   }
   for (const core::OpFacts& op : f.ops) {
-    about["ops"].push_back({std::string(op.name), word(kKindWords, op.kind)});
+    about["ops"].push_back({std::string(op.name), word(core::kOpKindNames, op.kind)});
   }
   for (const core::LaneFacts& l : f.lanes) {
-    json row = {l.op, l.stage, l.rank, l.chunk, word(kEngineWords, l.engine), l.once};
+    json row = {l.op, l.stage, l.rank, l.chunk, word(core::kEngineNames, l.engine), l.once};
     if (!l.share.is_all()) row.push_back(share_of(l.share));
     about["lanes"].push_back(std::move(row));
   }
   for (const core::EdgeFacts& e : f.edges) {
     about["edges"].push_back(
-        {e.producer, e.consumer, word(kOfWords, e.of), e.inbox, e.fifo, e.rendezvous});
+        {e.producer, e.consumer, word(core::kOfNames, e.of), e.inbox, e.fifo, e.rendezvous});
   }
   for (const core::PoolFacts& p : f.pools) {
     about["pools"].push_back(
@@ -153,16 +148,16 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
                  std::vector<core::LaneFacts>& lanes, std::vector<core::EdgeFacts>& edges,
                  std::vector<core::UseFacts>& uses) {
   for (const json& row : about.at("ops")) {
-    ops.push_back(
-        {row.at(0).get_ref<const std::string&>(), value_of<core::OpKind>(kKindWords, row.at(1))});
+    ops.push_back({row.at(0).get_ref<const std::string&>(),
+                   value_of<core::OpKind>(core::kOpKindNames, row.at(1))});
   }
   for (const json& row : about.at("lanes")) {
     lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),
-                     value_of<core::Engine>(kEngineWords, row.at(4)), row.at(5),
+                     value_of<core::Engine>(core::kEngineNames, row.at(4)), row.at(5),
                      row.size() > 6 ? share_of(row[6]) : core::Share{}});
   }
   for (const json& row : about.at("edges")) {
-    edges.push_back({row.at(0), row.at(1), value_of<core::Of>(kOfWords, row.at(2)), row.at(3),
+    edges.push_back({row.at(0), row.at(1), value_of<core::Of>(core::kOfNames, row.at(2)), row.at(3),
                      row.at(4), row.at(5)});
   }
   for (const json& row : about.at("uses")) {

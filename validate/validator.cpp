@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "validate/equivalence.h"
 #include "validate/probe/probe.h"
@@ -80,7 +81,7 @@ Validation Validator::judge(const std::string& text) const {
   Validation result;
   result.sizes = walk_.sizes;
   const Answers answers = take_apart(text, program_.lanes.size());
-  const FactsStorage storage(program_, {});
+  const core::OwnedFacts storage = lower::facts_of(program_);
   const auto facts = facts_difference(core::facts_text(storage.facts()), answers.facts);
   if (facts) result.differences.push_back(*facts);
   const verify::Equivalence formulas = verify::compare_emitted(program_, answers.lanes);

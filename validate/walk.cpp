@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "validate/probe/probe.h"
 
@@ -321,7 +322,7 @@ std::vector<Told> told_to(const Program& program) {
 
 Walk walk_of(const Program& program, const WalkLimits& limits) {
   Walk walk;
-  const FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const int least = program.microbatches.min;
   const int most = program.microbatches.max.value_or(least + limits.counts - 1);
   std::int64_t left = limits.states;

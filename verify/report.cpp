@@ -290,7 +290,7 @@ class RunReader {
   }
 
  private:
-  std::optional<Task> task(const std::string& name) const {
+  std::optional<spec::Task> task(const std::string& name) const {
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       const std::string prefix = program_.lane_name(lane);
       if (name.size() <= prefix.size() || !name.starts_with(prefix)) continue;
@@ -302,7 +302,7 @@ class RunReader {
       const spec::Share& share = at(program_.lanes, lane).share;
       const int microbatch = std::stoi(rest);
       if (!share.has(microbatch)) return std::nullopt;
-      return Task{lane, share.below(microbatch)};
+      return spec::Task{lane, share.below(microbatch)};
     }
     return std::nullopt;
   }

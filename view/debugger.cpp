@@ -177,15 +177,15 @@ std::int64_t held_now(const Timeline& timeline, int pool, const std::function<bo
 std::string Debugger::lacks(Task task) const {
   const core::ProgramFacts& facts = timeline_.facts();
   for (const core::UseFacts& use : timeline_.uses_of(task.lane)) {
-    const core::PoolFacts& pool = facts.pools[static_cast<std::size_t>(use.pool)];
-    if (use.acquires == 0 || pool.capacity < 0) continue;
+    const auto room = facts.room(use);
+    if (!room) continue;
     const std::int64_t now = held_now(
         timeline_, use.pool,
         [&](int box) { return before_now(start_of_[static_cast<std::size_t>(box)]); },
         [&](int box) { return before_now(end_of_[static_cast<std::size_t>(box)]); });
-    if (now + use.acquires + use.leaving > pool.capacity) {
+    if (!room->fits(now)) {
       return fmt::format("{} has too little room, {} of {} held", core::pool_name(facts, use.pool),
-                         now, pool.capacity);
+                         now, room->capacity);
     }
   }
   return {};

@@ -51,7 +51,7 @@ std::pair<EdgeId, EdgeId> edges_into(const Timeline& timeline, core::LaneId lane
 void offer_needs(const Timeline& timeline, const Box& b, Last& last) {
   const auto [first, end] = edges_into(timeline, b.task.lane);
   for (EdgeId edge = first; edge < end; ++edge) {
-    const core::MicrobatchSpan needed =
+    const core::TaskSpan needed =
         timeline.facts().needed(edge, b.task.microbatch, timeline.run().microbatches);
     for (int m = needed.first; m < needed.last; ++m) {
       const int producer = timeline.find(b.step, core::Task{edge_of(timeline, edge).producer, m});
@@ -134,9 +134,8 @@ void Reasons::offer_room(int box, const std::vector<std::vector<Change>>& change
                          Last& last) const {
   const Box& b = timeline_.box(box);
   for (const core::UseFacts& use : timeline_.uses_of(b.task.lane)) {
-    const std::int64_t capacity =
-        timeline_.facts().pools[static_cast<std::size_t>(use.pool)].capacity;
-    if (use.acquires == 0 || capacity < 0) continue;
+    const auto room = timeline_.facts().room(use);
+    if (!room) continue;
     const auto& of_pool = changes[static_cast<std::size_t>(use.pool)];
     // Before the last release that found too little room there was none; after it there was.
     auto it = std::lower_bound(of_pool.begin(), of_pool.end(), b.start,
@@ -145,7 +144,7 @@ void Reasons::offer_room(int box, const std::vector<std::vector<Change>>& change
     while (it != of_pool.begin()) {
       --it;
       if (last.best().why != Why::nothing && it->at < last.best().at) break;
-      if (it->acquires || it->before + use.acquires + use.leaving <= capacity) continue;
+      if (it->acquires || room->fits(it->before)) continue;
       last.offer({.why = Why::room, .box = it->box, .pool = use.pool, .at = it->at});
       break;
     }

@@ -110,12 +110,12 @@ class Ended {
 
   std::optional<Block> missing_room(Task task) const {
     for (const core::UseFacts& use : timeline_.uses_of(task.lane)) {
-      const core::PoolFacts& pool = facts_.pools[static_cast<std::size_t>(use.pool)];
-      if (use.acquires == 0 || pool.capacity < 0) continue;
+      const auto room = facts_.room(use);
+      if (!room) continue;
       const std::int64_t held = held_of(use.pool);
-      if (held + use.acquires + use.leaving <= pool.capacity) continue;
+      if (room->fits(held)) continue;
       std::string text = fmt::format("room in {}: {} of {} held", core::pool_name(facts_, use.pool),
-                                     held, pool.capacity);
+                                     held, room->capacity);
       if (use.leaving > 0) text += fmt::format(", {} to be left", use.leaving);
       return Block{std::move(text), releasers(use.pool)};
     }

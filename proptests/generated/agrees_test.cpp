@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lower/facts.h"
 #include "proptests/generated/batch.h"
 #include "simulate/interpreter.h"
 #include "simulate/replay.h"
@@ -41,7 +42,7 @@ std::int64_t walk(const GeneratedProgram& generated) {
   const spec::Result<spec::Program> program = spec::compile({"random.ripe", generated.text});
   EXPECT_TRUE(program.ok());
   EXPECT_EQ(program.value().hash, generated.probe.facts.hash);
-  const simulate::FactsStorage storage(program.value(), {});
+  const core::OwnedFacts storage = lower::facts_of(program.value());
   std::int64_t states = 0;
   for (int rank = 0; rank < program.value().ranks; ++rank) {
     simulate::InterpretedArbiter interpreted(program.value(), storage.facts(), rank);
@@ -106,7 +107,7 @@ TEST(Generated, arbiters_of_refuted_programs_replay_the_run) {
     if (!deadlock.counterexample || deadlock.counterexample->events.empty()) continue;
     const auto json = verify::report_json(program, source, verdict);
     const verify::RecordedRun run = verify::read_run(program, json.dump()).value();
-    const simulate::FactsStorage storage(program, {});
+    const core::OwnedFacts storage = lower::facts_of(program);
     const simulate::Replay slow =
         simulate::replay(program, run, [&](int rank) -> std::unique_ptr<core::Arbiter> {
           return std::make_unique<simulate::InterpretedArbiter>(program, storage.facts(), rank);

@@ -132,7 +132,7 @@ class CsvOrder {
   void check_count() {
     int count = 0;
     for (const auto& row : order_.rows) {
-      for (const OrderTask& task : row) {
+      for (const Task& task : row) {
         count = std::max(count, work_.program.microbatch_of(task.lane, task.microbatch) + 1);
       }
     }

@@ -143,7 +143,7 @@ TEST_F(Allocations, arbiters_made_at_run_time_take_none_within_a_step) {
   for (const auto& [schedule, dispatch] : dispatches) {
     SCOPED_TRACE(std::string(schedule) + " " + dispatch);
     const spec::Program program = program_of(schedule, dispatch);
-    const FactsStorage storage(program, {});
+    const core::OwnedFacts storage = lower::facts_of(program);
     const Span span = fifth_run(
         program, storage.facts(),
         [&](int rank) { return std::make_unique<TableArbiter>(program, storage.facts(), rank); },

@@ -12,6 +12,7 @@
 #include "codegen/generate.h"
 #include "engines.h"
 #include "followed.h"
+#include "lower/facts.h"
 #include "meet.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -46,7 +47,7 @@ class Features : public testing::TestWithParam<Feature> {};
 TEST_P(Features, agree_with_the_interpreter_in_every_state_met) {
   const spec::Program program = program_of(GetParam().name);
   EXPECT_TRUE(not_generated(program).empty());
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   std::int64_t states = 0;
   for (int rank = 0; rank < program.ranks; ++rank) {
     simulate::InterpretedArbiter interpreted(program, storage.facts(), rank);
@@ -62,7 +63,7 @@ TEST_P(Features, agree_with_the_interpreter_in_every_state_met) {
 
 TEST_P(Features, have_the_facts_of_their_program) {
   const spec::Program program = program_of(GetParam().name);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   EXPECT_EQ(core::facts_text(*GetParam().facts), core::facts_text(storage.facts()));
 }
 

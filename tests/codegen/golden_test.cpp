@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/generate.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
@@ -96,7 +97,7 @@ TEST_P(Goldens, agree_with_the_interpreter_in_every_state_met) {
   const verify::Verdict verdict = verdict_of(GetParam());
   ASSERT_TRUE(verdict.proved.has_value());
   const spec::Program& program = verdict.proved->program();
-  const simulate::FactsStorage storage(*verdict.proved);
+  const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
   std::int64_t states = 0;
   for (int rank = 0; rank < program.ranks; ++rank) {
     simulate::InterpretedArbiter interpreted(program, storage.facts(), rank);
@@ -116,7 +117,7 @@ TEST_P(Goldens, agree_with_the_interpreter_in_every_state_met) {
 TEST_P(Goldens, have_the_facts_of_their_program) {
   const verify::Verdict verdict = verdict_of(GetParam());
   ASSERT_TRUE(verdict.proved.has_value());
-  const simulate::FactsStorage storage(*verdict.proved);
+  const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
   const core::ProgramFacts& expected = storage.facts();
   const core::ProgramFacts& facts = *GetParam().facts;
   EXPECT_EQ(facts.name, expected.name);

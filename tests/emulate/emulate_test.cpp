@@ -67,7 +67,7 @@ class Drivers {
   // `make`: of emulated runs; made at run time if there is none.
   Drivers(const spec::Program& program, int microbatches, MakeArbiter make = {})
       : program_(program),
-        storage_(program, {}),
+        storage_(lower::facts_of(program)),
         microbatches_(microbatches),
         make_(std::move(make)) {}
 
@@ -186,7 +186,7 @@ class Drivers {
   }
 
   const spec::Program& program_;
-  simulate::FactsStorage storage_;
+  core::OwnedFacts storage_;
   int microbatches_;
   MakeArbiter make_;
 };
@@ -328,7 +328,7 @@ TEST(Emulate, of_a_program_that_sticks_says_who_waits) {
 pipeline stuck { microbatches 2; stages 2; place s on s;
   op F { needs F at prev; acquires a; }  op B { needs F at here of all, B at next; releases a; }
   resource a per stage { capacity 1; }  dispatch ready; })");
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   TimingOptions options;
   options.clock = 1'000'000;
   Timing timing;

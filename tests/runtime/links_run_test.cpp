@@ -213,7 +213,7 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
       "  op B backward { needs F at here, B at next via inbox; releases a; }\n",
       kWindow + "  channel inbox per stage { slots 1; }\n");
   const spec::Program program = spec::compile({"test.ripe", text}).value();
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   auto group = make_local_group(program.ranks);
   std::vector<Status> status(static_cast<std::size_t>(program.ranks));
   // The last rank is slow: forwards fill the inbox of the rank before it.

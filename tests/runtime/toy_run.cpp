@@ -17,7 +17,7 @@ ProvedText::ProvedText(const std::string& text, int ranks) {
   if (!program.ok()) ADD_FAILURE() << text << ": does not compile";
   verdict_ = verify::verify(program.value());
   if (!verdict_.proved) ADD_FAILURE() << text << ": " << verify::name_of(verdict_.outcome);
-  facts_ = std::make_unique<simulate::FactsStorage>(*verdict_.proved);
+  facts_ = std::make_unique<core::OwnedFacts>(lower::facts_of(*verdict_.proved));
 }
 
 ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(proved), model_(model) {

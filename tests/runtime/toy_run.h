@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/facts.h"
 #include "runtime/toy_work.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
@@ -23,7 +24,7 @@ class ProvedText {
 
  private:
   verify::Verdict verdict_;
-  std::unique_ptr<simulate::FactsStorage> facts_;
+  std::unique_ptr<core::OwnedFacts> facts_;
 };
 
 // What one rank of a run has and returns.

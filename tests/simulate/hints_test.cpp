@@ -8,6 +8,7 @@
 
 #include "bench/overtaking_bound.h"
 #include "bench/race.h"
+#include "lower/facts.h"
 #include "simulate/table_arbiter.h"
 #include "verify/verify.h"
 
@@ -100,7 +101,7 @@ TEST(Hints, wait_alike_in_both_arbiters) {
     SCOPED_TRACE(racer.name);
     const Size size{.ranks = 3, .microbatches = 6};
     Contestant table(bench::racing_program(racer, size), size.microbatches);
-    const FactsStorage storage(table.program(), {});
+    const core::OwnedFacts storage = lower::facts_of(table.program());
     Simulator interpreted(storage.facts(), [&](int rank) {
       return std::make_unique<InterpretedArbiter>(table.program(), storage.facts(), rank);
     });
@@ -180,7 +181,7 @@ TEST(Hints, whatever_they_are_told_a_run_ends) {
     SCOPED_TRACE(racer.name);
     const Size size{.ranks = 4, .microbatches = 12};
     const spec::Program program = bench::racing_program(racer, size);
-    const FactsStorage storage(program, {});
+    const core::OwnedFacts storage = lower::facts_of(program);
     for (std::uint64_t seed = 1; seed <= 25; ++seed) {
       Simulator simulator(storage.facts(), [&](int rank) {
         return std::make_unique<Liar>(

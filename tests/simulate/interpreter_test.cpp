@@ -1,4 +1,5 @@
 #include "simulate/interpreter.h"
+#include "lower/facts.h"
 
 #include <gtest/gtest.h>
 
@@ -27,9 +28,9 @@ core::Choice start(core::LaneId lane, int m) {
   return {.kind = core::Choice::Kind::start, .task = {lane, m}, .until = core::Time{0}};
 }
 
-TEST(FactsStorage, says_what_the_program_has) {
+TEST(FactsOf, says_what_the_program_has) {
   const spec::Program program = bf();
-  const FactsStorage storage(program, {2, std::nullopt});
+  const core::OwnedFacts storage = lower::facts_with_bounds_for_testing(program, {2, std::nullopt});
   const core::ProgramFacts& facts = storage.facts();
   EXPECT_EQ(facts.name, "bf");
   EXPECT_EQ(facts.hash, program.hash);
@@ -51,12 +52,12 @@ TEST(FactsStorage, says_what_the_program_has) {
   EXPECT_EQ(facts.pools[1].bound, -1);
   ASSERT_EQ(facts.uses.size(), 4U);
   EXPECT_EQ(facts.uses[1].releases, 1);
-  EXPECT_FALSE(FactsStorage(program, {}).facts().proved);
+  EXPECT_FALSE(lower::facts_of(program).facts().proved);
 }
 
 TEST(InterpretedArbiter, offers_and_chooses_by_the_program) {
   const spec::Program program = bf();
-  const FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   InterpretedArbiter arbiter(program, storage.facts(), 0);
   EXPECT_FALSE(arbiter.choose(core::Engine::compute, nullptr, {}).starts()) << "no step yet";
   EXPECT_EQ(arbiter.begin_step(0, 9).code(), core::StatusCode::invalid);
@@ -100,7 +101,7 @@ pipeline o {
 }
 )"})
                                     .value();
-  const FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   InterpretedArbiter arbiter(program, storage.facts(), 0);
   ASSERT_TRUE(arbiter.begin_step(0, 2).ok());
   for (const core::Task task : {core::Task{0, 0}, {0, 1}, {1, 0}, {1, 1}}) {

@@ -1,6 +1,7 @@
 // A refutation ends the same for the machine, for executors with the interpreter and for executors
 // with the generated arbiter, all from the JSON that `ripeline verify` writes.
 #include "simulate/replay.h"
+#include "lower/facts.h"
 
 #include <fstream>
 #include <sstream>
@@ -51,7 +52,7 @@ class Replays : public testing::TestWithParam<Refuted> {
 
   verify::RecordedRun run() { return verify::read_run(program_, json_.dump()).value(); }
   Replay interpreted(const verify::RecordedRun& run) {
-    const FactsStorage storage(program_, {});
+    const core::OwnedFacts storage = lower::facts_of(program_);
     return replay(program_, run, [&](int rank) -> std::unique_ptr<core::Arbiter> {
       return std::make_unique<InterpretedArbiter>(program_, storage.facts(), rank);
     });
@@ -132,7 +133,7 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
       machine.step(state, event);
     }
     EXPECT_TRUE(machine.stuck(state));
-    const FactsStorage storage(program, {});
+    const core::OwnedFacts storage = lower::facts_of(program);
     const auto interpreter = [&](int rank) -> std::unique_ptr<core::Arbiter> {
       return std::make_unique<InterpretedArbiter>(program, storage.facts(), rank);
     };
@@ -163,7 +164,7 @@ pipeline two {
 }
 )"})
                                     .value();
-  const FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const MakeArbiter make = [&](int rank) -> std::unique_ptr<core::Arbiter> {
     return std::make_unique<InterpretedArbiter>(program, storage.facts(), rank);
   };

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
@@ -19,7 +20,7 @@ inline spec::Program compiled(const std::string& what, const spec::ElaborateOpti
 
 // Under arbiters made at run time.
 struct TableRun {
-  explicit TableRun(const spec::Program& of) : program(of), storage(of, {}) {}
+  explicit TableRun(const spec::Program& of) : program(of), storage(lower::facts_of(of)) {}
 
   simulate::RunReport run(int microbatches, const simulate::TimingOptions& options = {},
                           trace::Record* record = nullptr, bool causes = false) {
@@ -39,7 +40,7 @@ struct TableRun {
   }
 
   const spec::Program& program;
-  simulate::FactsStorage storage;
+  core::OwnedFacts storage;
 };
 
 }  // namespace ripeline::testing_support

@@ -1,5 +1,6 @@
 // The arbiter that is made at run time offers and chooses what the machine itself does.
 #include "simulate/table_arbiter.h"
+#include "lower/facts.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 
 // Both through the same random events, at several counts of microbatches.
 std::int64_t walk_both(const spec::Program& program, std::uint64_t seed) {
-  const FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   std::int64_t states = 0;
   const int least = program.microbatches.min;
   const int most = std::min(program.microbatches.max.value_or(5), 5);
@@ -62,7 +63,7 @@ TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
   for (const char* name : {"bf", "1f1b_hint", "bfw", "bfw_v"}) {
     const spec::Program program = testing_support::compiled(name);
     const Walk walk = walk_of(program, {});
-    const FactsStorage storage(program, {});
+    const core::OwnedFacts storage = lower::facts_of(program);
     const std::string found = core::play(
         [&](int rank) { return std::make_unique<TableArbiter>(program, storage.facts(), rank); },
         walk.script);

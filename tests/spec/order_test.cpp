@@ -30,7 +30,7 @@ std::string tasks(const Program& program, int rank, int microbatches) {
   const auto listed = expand(program, program.orders.at(0), rank, microbatches);
   if (!listed.ok()) return listed.errors().at(0).id;
   std::string text;
-  for (const OrderTask& task : listed.value()) {
+  for (const Task& task : listed.value()) {
     text += (text.empty() ? "" : " ") + program.task_name(task.lane, task.microbatch);
   }
   return text;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "lower/facts.h"
 #include "runtime/transport/local.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -27,9 +28,10 @@ spec::Program compiled(const std::string& text) {
 }  // namespace
 
 struct Pipeline::Parts {
-  explicit Parts(const std::string& text) : program(compiled(text)), storage(program, {}) {}
+  explicit Parts(const std::string& text)
+      : program(compiled(text)), storage(lower::facts_of(program)) {}
   spec::Program program;
-  simulate::FactsStorage storage;
+  core::OwnedFacts storage;
 };
 
 Pipeline::Pipeline(const std::string& text) : parts_(std::make_unique<Parts>(text)) {}

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/print.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -69,7 +70,7 @@ std::string written(const About& about, const Record& record) {
 
 TEST(TraceFile, is_read_back_as_it_was_written) {
   const spec::Program program = program_of(kText);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 9,
                                       .source = Source::simulated,
                                       .seed = 18'446'744'073'709'551'615U,
@@ -96,7 +97,7 @@ pipeline p { microbatches any; stages 2; place s on s;
   op F forward { needs F at prev; }
   op P on m where m % 3 == 2 { needs F at prev; }
   dispatch ready; })");
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 9});
   Record record;
   record.task(0, {1, 1}, Time{0}, Time{1});     // 0P5
@@ -129,7 +130,7 @@ TEST(TraceFile, of_two_tasks_at_once_one_has_a_thread_of_its_own) {
 pipeline p { microbatches any; stages 1; place s on s;
   op F forward { } op B backward { needs F at here; } op O offload on copy_out { needs F at here; }
   pair F, B; dispatch ready; })");
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 4});
   Record record;  // as the ends come
   record.task(0, {0, 0}, Time{0}, Time{2});
@@ -160,7 +161,7 @@ TEST(TraceFile, outlives_the_facts_that_it_was_made_of) {
   File file;
   {
     const spec::Program program = program_of(kText);
-    const simulate::FactsStorage storage(program, {});
+    const core::OwnedFacts storage = lower::facts_of(program);
     const About about(storage.facts(), {.microbatches = 9});
     ASSERT_TRUE(read_text(written(about, some_events()), file).ok());
   }
@@ -171,7 +172,7 @@ TEST(TraceFile, outlives_the_facts_that_it_was_made_of) {
 
 TEST(TraceFile, of_many_blocks_and_of_texts_of_ranks_is_whole) {
   const spec::Program program = program_of(kText);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 9});
   Record record;
   for (int i = 0; i < 40'000; ++i) record.task(i, {i % 3, i % 9}, Time{i}, Time{2 * i});
@@ -193,7 +194,7 @@ TEST(TraceFile, of_many_blocks_and_of_texts_of_ranks_is_whole) {
 // What another program made of it: pretty-printed, fields in another order, more events.
 TEST(TraceFile, may_be_rewritten_by_another_program) {
   const spec::Program program = program_of(kText);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 9});
   auto json = nlohmann::json::parse(written(about, some_events()));
   json["traceEvents"].push_back(
@@ -210,7 +211,7 @@ TEST(TraceFile, may_be_rewritten_by_another_program) {
 
 TEST(TraceFile, that_does_not_fit_is_refused) {
   const spec::Program program = program_of(kText);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 9});
   const std::string good = written(about, some_events());
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -252,7 +253,7 @@ TEST(TraceFile, that_does_not_fit_is_refused) {
 
 TEST(TraceFile, has_microseconds_of_any_form_and_they_are_read_as_nanoseconds) {
   const spec::Program program = program_of(kText);
-  const simulate::FactsStorage storage(program, {});
+  const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 9});
   const std::string good = written(about, some_events());
   const auto with_start = [&](const std::string& start) {

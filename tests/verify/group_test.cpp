@@ -166,7 +166,7 @@ bool parted(const GroupMachine& group, const GroupMachine::State& state) {
   const Program& program = group.program();
   for (int rank = 0; rank < program.ranks; ++rank) {
     for (const Engine engine : {Engine::compute, Engine::copy_out, Engine::copy_in}) {
-      std::vector<std::vector<spec::OrderTask>> started(state.members.size());
+      std::vector<std::vector<spec::Task>> started(state.members.size());
       for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
         const spec::Lane& l = at(program.lanes, lane);
         if (l.engine != engine || l.collectives == 0) continue;

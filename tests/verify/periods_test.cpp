@@ -71,7 +71,7 @@ void expect_same(const Program& program, int most) {
       const auto tasks = spec::expand(program, order, rank, m);
       ASSERT_TRUE(tasks.ok());
       std::vector<int> expected;
-      for (const spec::OrderTask& task : tasks.value()) expected.push_back(task.lane);
+      for (const spec::Task& task : tasks.value()) expected.push_back(task.lane);
       EXPECT_EQ(lanes, expected) << m << " microbatches, rank " << rank;
     }
   }

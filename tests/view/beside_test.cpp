@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/print.h"
+#include "lower/facts.h"
 #include "tests/view/timelines.h"
 #include "view/compare.h"
 #include "view/debugger.h"
@@ -38,7 +39,7 @@ struct Made {
             "\npipeline p { microbatches any; stages 1; place s on s;\n"
             "  op F forward { } op B backward { needs F at here; } op W { } op D { }\n"
             "  pair F, B; pair F, W; pair D, F; pair B, D; dispatch ready; }\n")),
-        storage(program, {}) {
+        storage(lower::facts_of(program)) {
     const trace::Run run{.microbatches = 4, .unit = {"ns", 1}};
     Timeline names;
     trace::File file;
@@ -64,7 +65,7 @@ struct Made {
   }
 
   spec::Program program;
-  simulate::FactsStorage storage;
+  core::OwnedFacts storage;
   Timeline timeline;
   core::Status status;
 };

@@ -169,8 +169,8 @@ class Comparison {
     return {};
   }
 
-  std::vector<spec::OrderTask> listed(int rank, int microbatches) const {
-    std::vector<spec::OrderTask> found;
+  std::vector<spec::Task> listed(int rank, int microbatches) const {
+    std::vector<spec::Task> found;
     std::map<int, int> next;  // per lane
     for (const ShapeRepeat& repeat : shape_.order) {
       const auto count = evaluate(repeat.count, [&](std::string_view name) {

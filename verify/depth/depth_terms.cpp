@@ -119,10 +119,12 @@ Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   const ShapeResource& resource = at(shape_.resources, use.resource);
   const auto& capacity = at(resource.capacity, resource.per_rank ? 0 : lane.chunk);
   if (!capacity || fault_ == Fault::dropped_room) return solver_.any_of({});
-  Term needed = held(use.resource, lane.chunk, rank) + solver_.number(use.amount);
-  if (fault_ != Fault::ignored_leaving) needed = needed + value(use.leaving, rank);
   const std::int64_t more = fault_ == Fault::capacity_too_large ? 1 : 0;
-  return value(*capacity, rank) + solver_.number(more) < needed;
+  const core::RoomOf<Term> room{
+      .capacity = value(*capacity, rank) + solver_.number(more),
+      .amount = solver_.number(use.amount),
+      .leaving = fault_ == Fault::ignored_leaving ? solver_.number(0) : value(use.leaving, rank)};
+  return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
 Term DepthTerms::may_start(const Family& lane, Term rank) {

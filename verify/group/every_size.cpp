@@ -9,7 +9,7 @@ namespace ripeline::verify {
 using spec::Agree;
 using spec::Event;
 using spec::GroupMachine;
-using spec::OrderTask;
+using spec::Task;
 using Chooser = spec::Machine::Chooser;
 
 namespace {
@@ -39,7 +39,7 @@ std::string EverySize::key_of(const Local& local) const {
     for (const int m : queue) add_number(key, m);
     key += ',';
   }
-  for (const OrderTask& task : local.due) {
+  for (const Task& task : local.due) {
     add_number(key, task.lane);
     add_number(key, task.microbatch);
   }
@@ -50,7 +50,7 @@ std::string EverySize::key_of(const Local& local) const {
 
 // Something that was agreed on is still to start on the lane's engine.
 bool EverySize::is_due(const Local& local, const spec::Lane& lane) const {
-  return std::any_of(local.due.begin(), local.due.end(), [&](const OrderTask& task) {
+  return std::any_of(local.due.begin(), local.due.end(), [&](const Task& task) {
     const spec::Lane& other = at(program_.lanes, task.lane);
     return other.rank == lane.rank && other.engine == lane.engine;
   });
@@ -76,12 +76,11 @@ std::vector<Event> EverySize::moves(const Local& local) const {
     const spec::Lane& lane = at(program_.lanes, event.lane);
     if (event.what == Event::Do::end && lane.collectives > 0) continue;
     if (event.what == Event::Do::start && group_.governs(lane.rank, lane.engine)) {
-      const auto first =
-          std::find_if(local.due.begin(), local.due.end(), [&](const OrderTask& task) {
-            const spec::Lane& other = at(program_.lanes, task.lane);
-            return other.rank == lane.rank && other.engine == lane.engine;
-          });
-      if (first == local.due.end() || *first != OrderTask{event.lane, event.microbatch}) continue;
+      const auto first = std::find_if(local.due.begin(), local.due.end(), [&](const Task& task) {
+        const spec::Lane& other = at(program_.lanes, task.lane);
+        return other.rank == lane.rank && other.engine == lane.engine;
+      });
+      if (first == local.due.end() || *first != Task{event.lane, event.microbatch}) continue;
     }
     if (goes_first(event)) return {event};
     found.push_back(event);
@@ -91,8 +90,7 @@ std::vector<Event> EverySize::moves(const Local& local) const {
 
 void EverySize::do_locally(Local& local, const Event& event) const {
   machine_.step(local.state, event);
-  if (event.what == Event::Do::start)
-    std::erase(local.due, OrderTask{event.lane, event.microbatch});
+  if (event.what == Event::Do::start) std::erase(local.due, Task{event.lane, event.microbatch});
 }
 
 // Adds what each may come to by itself; keeps those in which nothing goes first.
@@ -143,8 +141,7 @@ EverySize::Actions EverySize::last_actions(const Local& local, bool agrees) cons
   std::erase_if(found, [&](const Action& action) {
     const spec::Lane& lane = at(program_.lanes, action.task.lane);
     return action.what == Action::Do::agree &&
-           machine_.choice(local.state, lane.rank, lane.engine) !=
-               std::pair{action.task.lane, action.task.microbatch};
+           machine_.choice(local.state, lane.rank, lane.engine) != action.task;
   });
   return found;
 }

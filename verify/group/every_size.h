@@ -41,7 +41,7 @@ class EverySize {
   using State = spec::Machine::State;
   struct Local {
     State state;
-    std::vector<spec::OrderTask> due;  // agreed on and not started, in order
+    std::vector<spec::Task> due;  // agreed on and not started, in order
   };
   // What all members do together.
   struct Action {
@@ -51,7 +51,7 @@ class EverySize {
       rest,   // nothing, for all have done everything
     };
     Do what = Do::agree;
-    spec::OrderTask task = {};
+    spec::Task task = {};
     [[nodiscard]] auto key() const { return std::tuple{what, task.lane, task.microbatch}; }
     bool operator<(const Action& other) const { return key() < other.key(); }
     bool operator==(const Action& other) const { return key() == other.key(); }

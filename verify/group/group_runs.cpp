@@ -15,7 +15,7 @@ using spec::Engine;
 using spec::Event;
 using spec::GroupMachine;
 using spec::Machine;
-using spec::OrderTask;
+using spec::Task;
 using Chooser = spec::Machine::Chooser;
 
 std::vector<Event> in_step(const GroupMachine& group, const std::vector<Event>& of_one) {
@@ -61,7 +61,7 @@ std::vector<Wait> waits_of_group(const GroupMachine& group, const std::vector<Ev
     const Machine::State& own = at(state->members, member);
     for (int rank = 0; rank < group.program().ranks; ++rank) {
       for (const Engine engine : spec::kAllEngines) {
-        for (const OrderTask& task : group.ready(own, rank, engine)) {
+        for (const Task& task : group.ready(own, rank, engine)) {
           found.push_back({task.lane, task.microbatch, {}, "all members to agree on it", member});
         }
       }
@@ -82,7 +82,7 @@ std::vector<Wait> waits_of_group(const GroupMachine& group, const std::vector<Ev
 
 namespace {
 
-std::string names(const spec::Program& program, const std::vector<OrderTask>& tasks) {
+std::string names(const spec::Program& program, const std::vector<Task>& tasks) {
   if (tasks.empty()) return "nothing";
   std::string text = program.task_name(tasks.front().lane, tasks.front().microbatch);
   for (std::size_t i = 1; i < tasks.size(); ++i) {
@@ -95,11 +95,11 @@ std::string names(const spec::Program& program, const std::vector<OrderTask>& ta
 // What members may start on the engine, each set of tasks at one member; empty: nobody anything.
 std::string differences(const GroupMachine& group, const GroupMachine::State& state, int rank,
                         Engine engine) {
-  std::vector<std::vector<OrderTask>> seen;
+  std::vector<std::vector<Task>> seen;
   std::string text;
   bool any = false;
   for (int member = group.members(); member-- > 0;) {
-    std::vector<OrderTask> own = group.ready(at(state.members, member), rank, engine);
+    std::vector<Task> own = group.ready(at(state.members, member), rank, engine);
     const bool alike = member > 0 && std::find(seen.begin(), seen.end(), own) != seen.end();
     if (alike) continue;
     any = any || !own.empty();

@@ -17,7 +17,6 @@ using spec::Engine;
 using spec::Event;
 using spec::GroupMachine;
 using spec::Machine;
-using spec::OrderTask;
 using Chooser = spec::Machine::Chooser;
 
 namespace {
@@ -216,10 +215,10 @@ bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) co
       std::begin(spec::kAllEngines), std::end(spec::kAllEngines), [&](Engine engine) {
         const auto ready = [&](const Fill* at) { return group_.ready(at->after, rank, engine); };
         const auto own = [&](const Fill* at) { return machine_.choice(at->after, rank, engine); };
-        const auto has = [&](const Fill* at, const OrderTask& task) {
+        const auto has = [&](const Fill* at, const Task& task) {
           return machine_.may_start(at->after, task.lane, task.microbatch);
         };
-        const auto all_have = [&](const OrderTask& task) {
+        const auto all_have = [&](const Task& task) {
           return std::all_of(members.begin(), members.end(),
                              [&](const Fill* at) { return has(at, task); });
         };
@@ -228,9 +227,9 @@ bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) co
                              [&](const Fill* at) { return ready(at).empty(); });
         }
         const auto [lane, m] = own(members.front());
-        const OrderTask first{lane, m};
+        const Task first{lane, m};
         if (agree == Agree::intersection) {
-          const std::vector<OrderTask> tasks = ready(members.front());
+          const std::vector<Task> tasks = ready(members.front());
           return std::none_of(tasks.begin(), tasks.end(), all_have);
         }
         if (lane < 0) return true;
@@ -238,7 +237,7 @@ bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) co
           return at(program_.lanes, lane).collectives > 0 && !all_have(first);
         return std::any_of(
             members.begin(), members.end(),
-            [&, chosen = std::pair{lane, m}](const Fill* at) { return own(at) != chosen; });
+            [&, chosen = Task{lane, m}](const Fill* at) { return own(at) != chosen; });
       });
 }
 

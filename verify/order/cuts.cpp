@@ -254,9 +254,8 @@ Term CutQueries::lacks_room(int lane) {
   std::vector<Term> ways;
   if (fault_ == Fault::order_room_forgotten) return solver_.any_of(ways);
   for (const auto& a : at(program_.lanes, lane).acquires) {
-    const auto& capacity = at(program_.pools, a.pool).capacity;
-    if (!capacity) continue;
-    ways.push_back(solver_.number(*capacity - a.amount - a.leaving) < held(a.pool));
+    const auto room = room_of(program_, a);
+    if (room) ways.push_back(solver_.number(room->most_held()) < held(a.pool));
   }
   return solver_.any_of(ways);
 }
@@ -493,8 +492,8 @@ Term CutQueries::above(int pool, Term bound) {
         for (const Term& before : held_before) {
           std::vector<Term> facts = {place.here, bound < before + solver_.number(a.amount)};
           // A place without room is never passed.
-          const auto& capacity = at(program_.pools, pool).capacity;
-          if (capacity) facts.push_back(before <= solver_.number(*capacity - a.amount - a.leaving));
+          const auto room = room_of(program_, a);
+          if (room) facts.push_back(before <= solver_.number(room->most_held()));
           facts.insert(facts.end(), beside.begin(), beside.end());
           ways.push_back(solver_.all_of(facts));
         }

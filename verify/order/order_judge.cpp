@@ -69,7 +69,7 @@ Run needed_by_last(const Program& program, const Run& run) {
       const spec::Edge& e = at(program.edges, edge);
       // Of all, it may be any that has run.
       const auto [first, last] = e.of == spec::Of::all
-                                     ? std::pair{0, size_of(run)}
+                                     ? core::TaskSpan{0, size_of(run)}
                                      : program.needed(e, task.microbatch, size_of(run));
       auto& producer = at(task_needed, e.producer);
       if (size_of(producer) < last) producer.resize(static_cast<std::size_t>(last), false);

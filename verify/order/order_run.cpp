@@ -52,8 +52,7 @@ class OrderGraph {
   bool prepare() {
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      spec::Result<std::vector<spec::OrderTask>> tasks =
-          expand(program_, order, rank, microbatches_);
+      spec::Result<std::vector<spec::Task>> tasks = expand(program_, order, rank, microbatches_);
       if (!tasks.ok()) {
         result_.invalid = tasks.errors();
         return false;
@@ -68,11 +67,11 @@ class OrderGraph {
     return true;
   }
 
-  void check_once(int rank, const std::vector<spec::OrderTask>& tasks) {
+  void check_once(int rank, const std::vector<spec::Task>& tasks) {
     const int first = program_.first_lane(rank);
     std::vector<std::vector<int>> listed(
         static_cast<std::size_t>(program_.first_lane(rank + 1) - first));
-    for (const spec::OrderTask& task : tasks) {
+    for (const spec::Task& task : tasks) {
       at(listed, task.lane - first).push_back(task.microbatch);
     }
     for (int lane = first; lane < first + size_of(listed) && result_.not_once.empty(); ++lane) {
@@ -95,11 +94,11 @@ class OrderGraph {
     }
   }
 
-  void by_engine(const std::vector<spec::OrderTask>& tasks) {
+  void by_engine(const std::vector<spec::Task>& tasks) {
     const std::size_t first = orders_.size();
     orders_.resize(first + spec::kEngines);
     place_.resize(program_.lanes.size());
-    for (const spec::OrderTask& task : tasks) {
+    for (const spec::Task& task : tasks) {
       const auto engine = first + static_cast<std::size_t>(at(program_.lanes, task.lane).engine);
       std::vector<int>& its = at(place_, task.lane);
       const auto m = static_cast<std::size_t>(task.microbatch);
@@ -128,7 +127,7 @@ class OrderGraph {
 
   bool taken_as_sent(const spec::Edge& e) const {
     int last = -1;
-    for (const spec::OrderTask& task : at(orders_, engine_of(e.producer))) {
+    for (const spec::Task& task : at(orders_, engine_of(e.producer))) {
       if (task.lane != e.producer) continue;
       const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
       if (needed_by < 0) continue;
@@ -169,7 +168,7 @@ class OrderGraph {
 
   // Runs the engine until its next task cannot start, and leaves its name with what it waits for.
   void advance(int engine) {
-    const std::vector<spec::OrderTask>& order = at(orders_, engine);
+    const std::vector<spec::Task>& order = at(orders_, engine);
     for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
       if (engine == held_back_ && next >= may_begin_) return;
       if (next > 0 && !handed_over(order[next - 1], engine)) return;
@@ -180,7 +179,7 @@ class OrderGraph {
     }
   }
 
-  bool may_start(const spec::OrderTask& task, int engine) {
+  bool may_start(const spec::Task& task, int engine) {
     const auto [lane, microbatch] = task;
     const spec::Lane& l = at(program_.lanes, lane);
     // Beyond the last, or listed before: it never starts.
@@ -203,7 +202,7 @@ class OrderGraph {
   }
 
   // What the task before sent by rendezvous has been accepted.
-  bool handed_over(const spec::OrderTask& task, int engine) {
+  bool handed_over(const spec::Task& task, int engine) {
     for (const int edge : at(program_.lanes, task.lane).feeds) {
       const spec::Edge& e = at(program_.edges, edge);
       const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
@@ -231,12 +230,12 @@ class OrderGraph {
   bool has_room(int lane) const {
     const auto& acquires = at(program_.lanes, lane).acquires;
     return std::all_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
-      const auto& capacity = at(program_.pools, a.pool).capacity;
-      return !capacity || at(held_, a.pool) + a.amount + a.leaving <= *capacity;
+      const auto room = room_of(program_, a);
+      return !room || room->fits(at(held_, a.pool));
     });
   }
 
-  void start(const spec::OrderTask& task) {
+  void start(const spec::Task& task) {
     const auto [lane, microbatch] = task;
     const spec::Lane& l = at(program_.lanes, lane);
     for (const auto& a : l.acquires) {
@@ -263,12 +262,12 @@ class OrderGraph {
     std::int64_t most = 0;
     if (program_.pairs.empty()) return most;
     const int rank = at(program_.lanes, lane).rank;
-    const auto& capacity = at(program_.pools, own.pool).capacity;
+    const auto room = room_of(program_, own);
     for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
       const bool may_run = begun_[static_cast<std::size_t>(other)];
       if (!may_run || program_.pair_of(lane, other) == nullptr) continue;
       for (const auto& r : at(program_.lanes, other).releases) {
-        const bool fits = !capacity || held + r.amount + own.amount + own.leaving <= *capacity;
+        const bool fits = !room || room->fits(held + r.amount);
         if (r.pool == own.pool && fits) most = std::max(most, r.amount);
       }
     }
@@ -276,7 +275,7 @@ class OrderGraph {
   }
 
   // Takes those that it needs from their inboxes and puts its own where they are to wait.
-  void count_messages(const spec::OrderTask& task) {
+  void count_messages(const spec::Task& task) {
     const spec::Lane& l = at(program_.lanes, task.lane);
     for (const int edge : l.edges) {
       const spec::Edge& e = at(program_.edges, edge);
@@ -302,7 +301,7 @@ class OrderGraph {
   int microbatches_;
   int tasks_ = 0;
   OrderRunResult result_;
-  std::vector<std::vector<spec::OrderTask>> orders_;  // per rank and engine
+  std::vector<std::vector<spec::Task>> orders_;  // per rank and engine
   std::vector<std::vector<int>> place_;  // per lane and microbatch: where it stands in those, or -1
   std::vector<std::size_t> position_;    // per rank and engine
   std::vector<std::vector<bool>> done_;  // per lane, by microbatch

@@ -642,10 +642,12 @@ std::vector<Room> rooms_of(const Program& program, int lane, Fault fault) {
   std::vector<Room> rooms;
   if (fault == Fault::dropped_room) return rooms;
   for (const auto& a : at(program.lanes, lane).acquires) {
-    const spec::Pool& pool = at(program.pools, a.pool);
-    if (!pool.capacity) continue;
-    const std::int64_t leaving = fault == Fault::ignored_leaving ? 0 : a.leaving;
-    rooms.push_back({a.pool, capacity_of(pool, fault) - amount_of(a.amount, fault) - leaving});
+    std::optional<core::Room> room = room_of(program, a);
+    if (!room) continue;
+    room->capacity = capacity_of(at(program.pools, a.pool), fault);
+    room->amount = amount_of(a.amount, fault);
+    if (fault == Fault::ignored_leaving) room->leaving = 0;
+    rooms.push_back({a.pool, room->most_held()});
   }
   return rooms;
 }

@@ -1,6 +1,7 @@
 // Shares of the microbatches: as sets, and counted by a solver.
 //
-// A share is spec/share.h's; one without a microbatch has no remainders, and is only counted.
+// A share is core/vocabulary/share.h's; one without a microbatch has no remainders, and is only
+// counted.
 #pragma once
 
 #include "spec/program.h"

@@ -124,7 +124,7 @@ class Explanation {
 
   bool order_ended(int lane) const {
     const spec::Lane& l = at(program_.lanes, lane);
-    return machine_.next_in_order(state_, l.rank, l.engine).first < 0;
+    return machine_.next_in_order(state_, l.rank, l.engine).lane < 0;
   }
 
   std::string full(const Wait& wait) const {

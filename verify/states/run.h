@@ -3,13 +3,11 @@
 
 #include <vector>
 
+#include "core/vocabulary/task.h"
+
 namespace ripeline::verify {
 
-struct Task {
-  int lane = -1;
-  int microbatch = -1;
-  bool operator==(const Task&) const = default;
-};
+using core::Task;
 using Run = std::vector<Task>;
 
 }  // namespace ripeline::verify

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "lower/facts.h"
 #include "runtime/environment.h"
 #include "runtime/toy_work.h"
 #include "runtime/transport/socket.h"
@@ -56,7 +57,7 @@ Status run(const Arguments& arguments) {
   if (Status s = runtime::read_rank_environment(environment); !s.ok()) return s;
   verify::Verdict verdict;
   if (Status s = prove(arguments.schedule, environment.ranks, verdict); !s.ok()) return s;
-  const simulate::FactsStorage storage(*verdict.proved);
+  const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
   const core::ProgramFacts& facts = storage.facts();
 
   runtime::SocketOptions options;

@@ -1,8 +1,7 @@
 // Share: which microbatches a lane has.
 //
 // `on m where m % 2 == 0` gives a lane every other one. A share repeats with a period, so that it
-// is known for every count of microbatches. spec/share.h has the same for those who read a program.
-// A plain value.
+// is known for every count of microbatches. A plain value.
 #pragma once
 
 #include <bit>

@@ -1,17 +1,15 @@
-#include "spec/share.h"
+#include "core/vocabulary/share.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "core/share.h"
-
-namespace ripeline {
+namespace ripeline::core {
 namespace {
 
 // Those below `end`, one by one.
-std::vector<int> listed(const spec::Share& share, int end) {
+std::vector<int> listed(const Share& share, int end) {
   std::vector<int> found;
   for (int m = 0; m < end; ++m) {
     if ((share.remainders >> m % share.period & 1U) != 0) found.push_back(m);
@@ -19,8 +17,7 @@ std::vector<int> listed(const spec::Share& share, int end) {
   return found;
 }
 
-// Both statements of the arithmetic, held to the list.
-template <class Share>
+// The arithmetic, held to the list.
 void expect_lists(const Share& share, const std::vector<int>& all, int end) {
   for (int m = 0, k = 0; m < end; ++m) {
     EXPECT_EQ(share.below(m), k) << m;
@@ -35,24 +32,23 @@ void expect_lists(const Share& share, const std::vector<int>& all, int end) {
 
 TEST(Share, counts_what_it_lists) {
   std::mt19937_64 random(1);
-  for (int period = 1; period <= spec::Share::kLongestPeriod; ++period) {
+  for (int period = 1; period <= Share::kLongestPeriod; ++period) {
     const std::uint64_t whole = period == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << period) - 1;
     for (const std::uint64_t some : {random() & whole, std::uint64_t{1} << (period - 1), whole}) {
       SCOPED_TRACE(std::to_string(period) + ": " + std::to_string(some));
       if (some == 0) continue;
       const int end = 3 * period + 2;
-      const spec::Share share{period, some};
+      const Share share{period, some};
       expect_lists(share, listed(share, end), end);
-      expect_lists(core::Share{period, some}, listed(share, end), end);
     }
   }
 }
 
 TEST(Share, without_any_counts_none) {
-  const spec::Share none{6, 0};
+  const Share none{6, 0};
   EXPECT_EQ(none.below(100), 0);
   EXPECT_FALSE(none.has(5));
 }
 
 }  // namespace
-}  // namespace ripeline
+}  // namespace ripeline::core

@@ -1,0 +1,90 @@
+// The nouns of a schedule, for whoever describes, judges, generates or runs one: lanes, tasks,
+// messages, engines, kinds of ops.
+//
+// Lanes are numbered rank by rank, so that the lanes of one rank are contiguous; edges are numbered
+// by their consumer's lane. All are plain values. core/vocabulary/ includes the standard library
+// alone, and everybody may include it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ripeline::core {
+
+// A lane is an op at a stage; an index into a program's lanes.
+using LaneId = std::int32_t;
+// A need of one lane on another; an index into a program's edges.
+using EdgeId = std::int32_t;
+
+// One execution of a lane. Written as PyTorch does: stage, op, microbatch, `2F0`. A lane's tasks
+// are numbered 0, 1, … in the order of their microbatches, and `microbatch` is that number: of a
+// lane that has some microbatches only, its share says which one it is.
+struct Task {
+  LaneId lane = -1;
+  std::int32_t microbatch = -1;
+  bool operator==(const Task&) const = default;
+};
+
+// What a finished task sends over an edge that crosses ranks. Its microbatch is its producer's.
+struct Message {
+  EdgeId edge = -1;
+  std::int32_t microbatch = -1;
+  bool operator==(const Message&) const = default;
+};
+
+// What a task occupies while it runs; each rank has one of each.
+enum class Engine : std::uint8_t { compute, copy_out, copy_in };
+inline constexpr std::array kAllEngines = {Engine::compute, Engine::copy_out, Engine::copy_in};
+inline constexpr int kEngines = static_cast<int>(kAllEngines.size());
+// Of the lists that have an entry per rank and engine.
+[[nodiscard]] constexpr std::size_t engine_index(int rank, Engine engine) {
+  return static_cast<std::size_t>(rank) * kAllEngines.size() + static_cast<std::size_t>(engine);
+}
+
+// What a task does to the model; the runtime's stages act on it.
+enum class OpKind : std::uint8_t {
+  plain,            // no meaning beyond the schedule
+  forward,          // F
+  backward,         // B, gradients for input and weights
+  backward_input,   // I, gradient for the input
+  backward_weight,  // W, gradient for the weights
+  reduce,           // gradients across replicas
+  offload,          // activations to the host
+  reload,           // and back
+  recompute,        // the forward again, for its activations
+  user,             // a function that the training program registers
+};
+
+// Which tasks of the producer a task needs (core/vocabulary/need.h).
+enum class Of : std::uint8_t {
+  same,    // the one of its microbatch
+  before,  // the one of the microbatch before; nothing, for the first
+  all,     // every one
+};
+
+// Which input each microbatch of a step is; core/input_order.h. Inputs are told apart by their
+// known costs alone, and no rule looks at them: the order only gives them their numbers
+// (docs/proofs.md).
+enum class InputOrder : std::uint8_t {
+  natural,  // microbatch m is input m
+  pyramid,  // small, large, small
+};
+
+// The values' names, as files and generated code write them, in the order of the values.
+inline constexpr std::array kEngineNames = {"compute", "copy_out", "copy_in"};
+inline constexpr std::array kOpKindNames = {
+    "plain",  "forward", "backward", "backward_input", "backward_weight",
+    "reduce", "offload", "reload",   "recompute",      "user"};
+inline constexpr std::array kOfNames = {"same", "before", "all"};
+[[nodiscard]] constexpr const char* name_of(Engine engine) {
+  return kEngineNames[static_cast<std::size_t>(engine)];
+}
+[[nodiscard]] constexpr const char* name_of(OpKind kind) {
+  return kOpKindNames[static_cast<std::size_t>(kind)];
+}
+[[nodiscard]] constexpr const char* name_of(Of of) {
+  return kOfNames[static_cast<std::size_t>(of)];
+}
+
+}  // namespace ripeline::core
