@@ -104,7 +104,7 @@ class Gathering {
     if (group() && what == "collectives") return agreement(how);
     if (group() && what == "deadlock" && !of_all_members(claim)) return;
     if (how == "structure") {
-      // By how programs are made: see Judge in verify.cpp.
+      // By how programs are made: see Judge in verify/judge/judge.h.
       const bool holds = what == "collectives" || (what == "messages" && once_is_proved()) ||
                          (what == "once" && !in_order) ||
                          (what == "memory" && only_capacities(claim));

@@ -1,4 +1,4 @@
-// Which changes may repair a refuted program. Private to repair*.cpp.
+// Which changes may repair a refuted program. Private to optimise/.
 //
 // A Change is made in a copy of the tree that the program was made of. Nothing here says that one
 // helps: find_repairs() judges each. Plain values; the tree outlives them.

@@ -1,4 +1,4 @@
-// Judges the changes of repair_changes.cpp, nearest first.
+// Judges the changes of optimise/changes.h, nearest first.
 #include "optimise/repair.h"
 
 #include <algorithm>

@@ -2,21 +2,19 @@
 //
 // PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules,
 // each with an id; a group is left out where an earlier finding leaves it without a meaning:
-//   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: every
-//   cell
+//   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: each cell
 //                                     an action from its first to its last character
 //   stage owner microbatch            each action is of a stage that there is, in the row of its
 //                                     rank, of a microbatch that there is
-//   repeated missing mixed            per stage and microbatch: F once, and either B once or I and
-//   W
-//                                     once
+//   repeated missing mixed            per stage and microbatch: F once, and either B once, or I and
+//                                     W once
 //   order                             at each rank: F before B and I, I before W, a stage's result
 //                                     before its neighbour's use; a send after, a receive before
 //                                     its computation
 //   message unpaired reduce shard     compute_comms: each result that another rank needs is sent
-//   once
-//                                     and received once, and nothing else is; REDUCE_GRAD once per
-//                                     stage after its last backward; UNSHARD and RESHARD around use
+//                                     once and received once, and nothing else is; REDUCE_GRAD once
+//                                     per stage after its last backward; UNSHARD and RESHARD around
+//                                     use
 //   deadlock mismatch                 every action ends, whatever the timing, on the stated
 //                                     communicators and kernels, each send a rendezvous
 //   memory                            microbatches in flight, from F to B or W, within the limit

@@ -8,13 +8,11 @@
 //    `ready`: every start there needs an agreement. On other engines each member starts what its
 //    own dispatch chooses.
 //  * A governed engine has a log: tasks agreed on, one per round. A member starts the log's tasks
-//  in
-//    the log's order, each when it may. What the next entry is:
+//    in the log's order, each when it may. What the next entry is:
 //      - intersection: once every member has started all entries, a task that may start at every
 //        member; which of them is the hint's choice;
 //      - vote: once every member has started all entries, what the hint chooses at every member
-//      from
-//        what may start there, if that is one and the same task;
+//        from what may start there, if that is one and the same task;
 //      - leader: what the hint chooses at member 0 from what may start there, once member 0 has
 //        started all entries;
 //      - none: there is no log, and no engine is governed.

@@ -73,7 +73,8 @@ struct Verdict {
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version
   std::optional<ProvedProgram> proved;  // exactly when outcome is proved of one program
-  std::optional<int> every_rank_from;   // said of every number of ranks from this up (depth.h)
+  // Of verify_every_depth(): said of every number of ranks from this up.
+  std::optional<int> every_rank_from;
 };
 
 // With five obligations of which nothing is known, in their order.

@@ -1,4 +1,5 @@
-// The working state of elaborate() and its steps. Private to spec/elaborate*.cpp.
+// The working state of elaborate() and its steps. Private to spec/elaborate.cpp and
+// spec/elaborate/.
 //
 // The steps run in the order in which they are declared here. Each adds to `program` and to
 // `errors`; elaborate() stops after a step that leaves errors behind which the next could trip
@@ -119,29 +120,29 @@ void set_rank(Values& values, const Work& work, int rank);    // r chunks
                                                      const Values& values,
                                                      const std::string& where = "");
 
-// elaborate_collect.cpp: items by kind; duplicates and what is missing.
+// collect.cpp: items by kind; duplicates and what is missing.
 void collect(Work& work);
-// elaborate_params.cpp: params with -D, and the microbatch range.
+// params.cpp: params with -D, and the microbatch range.
 void evaluate_params(Work& work);
-// elaborate_names.cpp: every name stands for something where it stands.
+// names.cpp: every name stands for something where it stands.
 void check_names(Work& work);
-// elaborate_stages.cpp: stages, their graph, their ranks.
+// stages.cpp: stages, their graph, their ranks.
 void place_stages(Work& work);
-// elaborate_ops.cpp: ops, lanes and edges; no cycle among needs.
+// ops.cpp: ops, lanes and edges; no cycle among needs.
 void make_lanes(Work& work);
-// elaborate_share.cpp: what microbatches an op's lane has; nothing: none, perhaps after an error.
+// share.cpp: what microbatches an op's lane has; nothing: none, perhaps after an error.
 [[nodiscard]] std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& values,
                                             const std::string& where);
-// elaborate_pairs.cpp: which ops' tasks run beside each other. Needs lanes.
+// pairs.cpp: which ops' tasks run beside each other. Needs lanes.
 void make_pairs(Work& work);
-// elaborate_pools.cpp: resources, what lanes acquire and release.
+// pools.cpp: resources, what lanes acquire and release.
 void make_pools(Work& work);
-// elaborate_orders.cpp: orders, hints, dispatch, assertions.
+// orders.cpp: orders, hints, dispatch, assertions.
 void make_orders(Work& work);
 void make_hints(Work& work);
-// elaborate_csv.cpp: the file of the order that the dispatch uses.
+// csv.cpp: the file of the order that the dispatch uses.
 void read_orders(Work& work);
-// elaborate_orders.cpp
+// orders.cpp: `assert peak`.
 void make_assertions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

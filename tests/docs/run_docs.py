@@ -206,16 +206,16 @@ class Page:
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
                 if not (here / target).exists():
                     self.failures.append(f"{self.name}:{number}: the link leads nowhere: {target}")
-            folders = "bench|cli|cmake|codegen|core|docs|examples|fuzz|proptests|runtime|setup|simulate|spec|tests|verify"
+            folders = "|".join(sorted(p.name for p in self.root.iterdir() if p.is_dir() and not p.name.startswith(".") and p.name != "build"))
             for path in re.findall(rf"`((?:{folders})/[\w/.-]*)`", line):
                 if not (self.root / path).exists():
                     self.failures.append(f"{self.name}:{number}: there is no {path}")
 
 
 def error_ids(root):
-    """The ids in spec/: whole ones, and patterns with a hole for a word."""
+    """The ids in spec/ and of the export in pytorch/: whole ones, and patterns with a hole for a word."""
     whole, patterns = set(), set()
-    for file in sorted((root / "spec").glob("*.cpp")):
+    for file in sorted([*(root / "spec").rglob("*.cpp"), root / "pytorch" / "export.cpp"]):
         for literal in re.findall(r'"((?:[a-z]+|\{\})(?:-(?:[a-z]+|\{\}))+)"', file.read_text()):
             (patterns if "{" in literal else whole).add(literal)
     return whole, patterns

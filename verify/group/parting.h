@@ -2,10 +2,10 @@
 // microbatch count.
 //
 // States in which all members are alike are visited breadth first, one task at a time, with as few
-// arrivals as each start needs (see search.h). In each one it is asked whether what has arrived at
-// one member and not at another lets them part: start different collectives, or never agree. What
-// it finds is a run of spec::GroupMachine under the program's own dispatch, shortest first; that it
-// finds nothing says nothing. Deterministic; one thread.
+// arrivals as each start needs (see verify/states/search.h). In each one it is asked whether what
+// has arrived at one member and not at another lets them part: start different collectives, or
+// never agree. What it finds is a run of spec::GroupMachine under the program's own dispatch,
+// shortest first; that it finds nothing says nothing. Deterministic; one thread.
 #pragma once
 
 #include <functional>

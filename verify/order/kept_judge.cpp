@@ -11,7 +11,8 @@
 //    occurrence, the k-th of its lane, of which k - 1 have started. It is the first that is left of
 //    its rank, so the guard lets it start and it has room. Each producer's occurrences that it
 //    needs come before, so of each producer at least as many have ended as the k-th needs. Where
-//    counts decide what a lane finds (counters.h) one of its tasks may therefore start.
+//    counts decide what a lane finds (verify/ready/counters.h) one of its tasks may therefore
+//    start.
 // Bounded links are left out: the messages that fill their slots may be others than the one that
 // this occurrence needs.
 #include "verify/order/kept_judge.h"

@@ -1,12 +1,21 @@
 // Search: finds runs with spec/machine.h, for one microbatch count.
 //
+// Five explorers, from the most directed to the most thorough:
+//   towards()     depth first, to a state that the solver named
+//   walk()        a few random runs
+//   overfill()    one run, continued until more messages wait for an inbox than it has slots
+//   explore()     every state between two tasks, breadth first
+//   interleave()  every state at all, also those in which tasks of one rank run side by side
+// The first three only find: when they find nothing, nothing is known. The last two also prove:
+// when they are complete and found nothing, this microbatch count is safe under their chooser.
+//
 // A move runs one task to its end, right after those of its messages that are still on their way
 // have arrived, over a fifo edge with those before them. Nothing is lost by that. Delaying all
 // other messages leaves the hint the fewest tasks to choose from, and a hint never turns to a lane
 // because another lane has become ready as well; so the sequences of lanes that dispatch can be
 // brought to run by timing are those found here, on ranks with one engine. Bounded slots are filled
-// at the end, in whatever way lets no task start. See counters.h for why running tasks one at a
-// time reaches every state in which nothing runs.
+// at the end, in whatever way lets no task start. See verify/ready/counters.h for why running tasks
+// one at a time reaches every state in which nothing runs.
 #pragma once
 
 #include <cstdint>
@@ -31,28 +40,31 @@ struct Target {
 class Search {
  public:
   // `lowest_only`: of a lane, the lowest microbatch whose producers have ended is the only one to
-  // consider. Right where counts decide (counters.h), and a restriction elsewhere.
+  // consider. Right where counts decide (verify/ready/counters.h), and a restriction elsewhere.
   Search(const spec::Machine& machine, spec::Machine::Chooser chooser, const Goal& goal,
          bool lowest_only, Budget& budget);
 
-  // Depth first, never beyond the target's counts, with consumers before producers, and of a lane
-  // with these microbatches before the others.
+  // Depth first to the target, never beyond its counts. Consumers are tried before producers, and
+  // of a lane the microbatches at this end before the others. For a state that the solver named:
+  // it need not be one that a run reaches.
   enum class Microbatches : std::uint8_t { low, high };
   [[nodiscard]] std::optional<Run> towards(const Target& target, Microbatches first,
                                            std::uint64_t most_states);
-  // Random runs, the same ones every time; most prefer some lanes to others, and of a lane the
-  // first or the last microbatch, since lanes that go different ways are what sticks at a join.
+  // So many random runs to the end, the same ones every time. Most prefer some lanes to others, and
+  // of a lane the first or the last microbatch, since lanes that go different ways are what sticks
+  // at a join. For what the solver's states did not lead to.
   [[nodiscard]] std::optional<Run> walk(int walks);
 
-  // Of a committed order: after the run more messages wait for the inbox than it has slots. Leaves
-  // out the one that lets everything come to an end too soon, and goes on as far as possible.
+  // Of a committed order, after whose run more messages wait for the inbox than it has slots. One
+  // of them is left out, as many of the others arrive as fit, and the run goes on as far as it can;
+  // so with one after the other left out, until the run sticks.
   [[nodiscard]] std::optional<std::vector<spec::Event>> overfill(const Run& run, int inbox) const;
 
   struct Explored {
     std::optional<Run> run;  // with the fewest tasks
     bool complete = false;   // there is no other state
   };
-  // Breadth first.
+  // Every state that moves reach, breadth first, so that the first run found has the fewest tasks.
   [[nodiscard]] Explored explore();
 
   // Leaves out tasks without which the run still is one and still shows the goal.
@@ -102,8 +114,9 @@ class Search {
   std::vector<int> depth_;       // per lane: the longest way from a lane without needs
 };
 
-// All states, with tasks of a rank's engines side by side: what is held may then be more than when
-// they run one at a time.
+// Every state of spec/machine.h, event by event and breadth first. For programs in which tasks of
+// one rank run side by side, on several engines or as a pair: more may be held then than when tasks
+// run one at a time, which explore() does not see.
 struct Interleaved {
   std::optional<std::vector<spec::Event>>
       events;             // to a start that breaks a bound, or a stuck state
