@@ -67,10 +67,6 @@ spec::Engine to_spec(core::Engine engine) {
   return spec::Engine::compute;
 }
 
-double value_of(spec::Rational r) {
-  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
-}
-
 core::OwnedFacts facts_of(const spec::Program& program,
                           const std::vector<std::optional<std::int64_t>>& peaks, bool proved) {
   std::vector<core::OpFacts> ops;
@@ -134,8 +130,8 @@ core::OwnedFacts facts_of(const spec::Program& program,
 std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
   const std::optional<spec::Patience>& written = program.dispatch.hint.patience;
   if (program.dispatch.in_order || !written) return std::nullopt;
-  return core::PatienceRules{.patience = value_of(written->patience),
-                             .yield = value_of(written->yield),
+  return core::PatienceRules{.patience = written->patience.value(),
+                             .yield = written->yield.value(),
                              .forecasts = written->forecasts,
                              .learns = written->learns};
 }
