@@ -176,9 +176,7 @@ class Sent final : public WorkerObserver {
     if (notice_ && data_ && !told_.exchange(true)) both_.set_value();
   }
   // Waits until both have left.
-  [[nodiscard]] bool wait() {
-    return both_.get_future().wait_for(60s) == std::future_status::ready;
-  }
+  [[nodiscard]] bool wait() { return both_left_.wait_for(60s) == std::future_status::ready; }
 
  private:
   core::Message message_;
@@ -186,6 +184,7 @@ class Sent final : public WorkerObserver {
   std::atomic<bool> data_ = false;
   std::atomic<bool> told_ = false;
   std::promise<void> both_;
+  std::future<void> both_left_ = both_.get_future();
 };
 
 // Rank 1 is busy when the notice and a message come, and looks at them only afterwards.
@@ -196,12 +195,13 @@ TEST(WorkerNotices, count_from_when_they_came) {
     TwoRanks two;
     Sent sent({two.edge_to[1], 1});
     two.options.observer = &sent;
-    std::promise<void> busy;  // rank 1 is
-    Time came{0};             // all have, at the latest; of rank 1's thread
+    std::promise<void> busy;
+    std::future<void> rank_1_is_busy = busy.get_future();
+    Time came{0};  // all have, at the latest; of rank 1's thread
     two.options.before_task = [&](core::Task task, const TaskInfo& info) {
       if (info.op != "F") return;
       if (info.stage == 0 && task.microbatch == 1) {
-        EXPECT_EQ(busy.get_future().wait_for(60s), std::future_status::ready);
+        EXPECT_EQ(rank_1_is_busy.wait_for(60s), std::future_status::ready);
         two.arbiters[0]->to_say = {{.message = {two.edge_to[1], 2}, .in = 5ms}};
       }
       if (info.stage == 1 && task.microbatch == 0) {

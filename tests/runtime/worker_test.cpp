@@ -400,6 +400,7 @@ class TellingTransport final : public Transport {
 // Rank 1 is busy until one of the others has had enough.
 TEST_F(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
   std::promise<void> first;
+  std::future<void> gave_up = first.get_future();
   std::once_flag once;
   run_.wrap = [&](Transport& inner) {
     return std::make_unique<TellingTransport>(
@@ -407,7 +408,7 @@ TEST_F(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
   };
   run(
       [&] {
-        EXPECT_EQ(first.get_future().wait_for(60s), std::future_status::ready) << "nobody gave up";
+        EXPECT_EQ(gave_up.wait_for(60s), std::future_status::ready) << "nobody gave up";
         return Status();
       },
       300ms);
