@@ -2,10 +2,15 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# ripeline_test_program(target LABEL label [TIMEOUT seconds] SOURCES f… [LINK lib…] [ENVIRONMENT name=value…])
-#   A GoogleTest program whose cases become ctest tests. Its code knows where the sources and the built programs are.
+# ripeline_test_program(target LABEL label [TIMEOUT seconds] SOURCES f… [LINK lib…] [ENVIRONMENT name=value] [FIRST cases THEN cases]
+#                       [SHARDED cases SHARDS n SHARD_ENVIRONMENT name=value])
+#   A GoogleTest program whose cases become ctest tests. Its code knows where the sources and the built programs are. Each test has at
+#   least five times the seconds that it takes on an idle machine, so that a busy one does not fail it: what would take more than a minute
+#   is made of shards. Cases are given as a filter of GoogleTest.
+#     FIRST, THEN  the latter use what the former leave behind, and run after all of them have passed
+#     SHARDED      each becomes n tests, which differ in what they draw and have an environment of their own
 function(ripeline_test_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;LINK;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT;FIRST;THEN;SHARDED;SHARDS;ENVIRONMENT;SHARD_ENVIRONMENT" "SOURCES;LINK")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -25,6 +30,26 @@ function(ripeline_test_program target)
     add_dependencies(${target} ripeline-launch)
   endif()
   ripeline_warnings(${target})
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
+  set(rest ${arg_FIRST} ${arg_THEN} ${arg_SHARDED})
+  list(JOIN rest ":" rest)
+  set(properties LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT})
+  if(arg_SHARDED)
+    foreach(shard RANGE 1 ${arg_SHARDS})
+      ripeline_discover_tests(${target} "${arg_SHARDED}" "/shard_${shard}" ${properties} ENVIRONMENT "${arg_SHARD_ENVIRONMENT}")
+    endforeach()
+  endif()
+  if(arg_ENVIRONMENT)
+    list(APPEND properties ENVIRONMENT "${arg_ENVIRONMENT}")
+  endif()
+  if(arg_FIRST)
+    ripeline_discover_tests(${target} "${arg_FIRST}" "" ${properties} FIXTURES_SETUP ${target}_first)
+    ripeline_discover_tests(${target} "${arg_THEN}" "" ${properties} FIXTURES_REQUIRED ${target}_first)
+  endif()
+  ripeline_discover_tests(${target} "-${rest}" "" ${properties})
+endfunction()
+
+# ripeline_discover_tests(target filter suffix property value …)
+function(ripeline_discover_tests target filter suffix)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_FILTER "${filter}" TEST_SUFFIX "${suffix}"
+                       PROPERTIES ${ARGN})
 endfunction()

@@ -193,10 +193,6 @@ std::string preferred(const Outline& outline) {
                {"choice", hint_choice(outline)}});
 }
 
-double value_of(spec::Rational r) {
-  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
-}
-
 // , patience_(…)
 std::string patience_member(const Outline& outline, const std::string& name) {
   if (!has_patience(outline.program)) return "";
@@ -206,9 +202,8 @@ std::string patience_member(const Outline& outline, const std::string& name) {
   return fmt::format(
       ",\n        patience_({}::facts, rank, {{.patience = {}, .yield = {}, .forecasts = {}{}}}, "
       "{{{}}})",
-      name, value_of(hint.patience->patience), value_of(hint.patience->yield),
-      hint.patience->forecasts, hint.patience->learns ? ", .learns = true" : "",
-      fmt::join(fillers, ", "));
+      name, hint.patience->patience.value(), hint.patience->yield.value(), hint.patience->forecasts,
+      hint.patience->learns ? ", .learns = true" : "", fmt::join(fillers, ", "));
 }
 
 constexpr const char* kOneEngine =

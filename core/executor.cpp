@@ -61,11 +61,11 @@ Status Executor::check_begin(std::int64_t step, int microbatches) const {
   if (!facts_.admits(microbatches)) {
     return invalid(std::to_string(microbatches) + " microbatches are outside the program's range");
   }
-  for (const Early& early : early_) {
-    const Message message = early.message;
-    if (early.step != step || facts_.is_needed(message.edge, message.microbatch, microbatches)) {
-      continue;
-    }
+  const auto early = early_.find(step);
+  if (early == early_.end()) return {};
+  for (const Incoming& incoming : early->second) {
+    const Message message = incoming.message;
+    if (facts_.is_needed(message.edge, message.microbatch, microbatches)) continue;
     return invalid("a message of microbatch " + std::to_string(message.microbatch) +
                    " has arrived for step " + std::to_string(step) + ", which has " +
                    std::to_string(microbatches) + ", and no task needs it");
@@ -85,36 +85,37 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (int i = 0; i < lanes_; ++i) expected_ += facts_.tasks_of(first_lane_ + i, microbatches);
   progress_.assign(at(lanes_) * at(microbatches), Progress::waiting);
   links_.begin_step(microbatches);
-  for (const Early& early : early_) {
-    if (early.step != step) continue;
-    if (failure_ = accept(early, now); !failure_.ok()) return failure_;
+  if (const auto kept = early_.find(step); kept != early_.end()) {
+    for (const Incoming& early : kept->second) {
+      if (failure_ = accept(early, now); !failure_.ok()) return failure_;
+    }
   }
-  // Before the first step messages of several steps may have come; the next one's stay.
-  std::erase_if(early_, [step](const Early& early) { return early.step != step + 1; });
+  // Of steps before the first one, too: those never begin here.
+  early_.erase(early_.begin(), early_.upper_bound(step));
   return {};
 }
 
 Status Executor::arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal) {
   if (!failure_.ok()) return failure_;
-  return receive({step, message, ordinal, false}, now);
+  return receive(step, {message, ordinal, false}, now);
 }
 
 Status Executor::announced(std::int64_t step, Message message, std::int32_t ordinal) {
   if (!failure_.ok()) return failure_;
-  return receive({step, message, ordinal, true}, {});
+  return receive(step, {message, ordinal, true}, {});
 }
 
-Status Executor::receive(const Early& incoming, Time now) {
-  if (incoming.step == step_ && links_.expects(incoming.message)) return accept(incoming, now);
-  const bool is_early = step_ < 0 || incoming.step == step_ + 1;
+Status Executor::receive(std::int64_t step, const Incoming& incoming, Time now) {
+  if (step == step_ && links_.expects(incoming.message)) return accept(incoming, now);
+  const bool is_early = step_ < 0 || step > step_;
   if (!is_early || !links_.is_incoming(incoming.message.edge) || incoming.message.microbatch < 0) {
-    return unexpected(incoming);
+    return unexpected(step, incoming);
   }
-  return keep_early(incoming);
+  return keep_early(step, incoming);
 }
 
 // Why it is refused. Names take memory: only here.
-Status Executor::unexpected(const Early& incoming) const {
+Status Executor::unexpected(std::int64_t step, const Incoming& incoming) const {
   const Message message = incoming.message;
   const std::string what = std::string(" ") + verb(incoming.announced);
   if (!links_.is_incoming(message.edge)) {
@@ -130,9 +131,7 @@ Status Executor::unexpected(const Early& incoming) const {
   const std::string taker =
       wanted < 0 ? lane_name(facts_, e.consumer) : task_name(facts_, {e.consumer, wanted});
   const std::string whole = name + " at " + taker + what;
-  if (incoming.step != step_) {
-    return invalid(whole + " for step " + std::to_string(incoming.step));
-  }
+  if (step != step_) return invalid(whole + " for step " + std::to_string(step));
   if (message.microbatch >= facts_.tasks_of(e.producer, microbatches_)) {
     return invalid(whole + "; there are " + std::to_string(microbatches_) + " microbatches");
   }
@@ -171,25 +170,26 @@ Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
                  std::to_string(message.microbatch) + " came, which concerns nothing here");
 }
 
-Status Executor::keep_early(const Early& early) {
+Status Executor::keep_early(std::int64_t step, const Incoming& early) {
   const char* what = verb(early.announced);
-  if (early.step < 0) {
-    return invalid(std::string("a message ") + what + " for step " + std::to_string(early.step));
+  if (step < 0) {
+    return invalid(std::string("a message ") + what + " for step " + std::to_string(step));
   }
-  const auto is_same = [&](const Early& e) {
-    return e.step == early.step && e.message == early.message && e.announced == early.announced;
+  std::vector<Incoming>& kept = early_[step];
+  const auto is_same = [&](const Incoming& e) {
+    return e.message == early.message && e.announced == early.announced;
   };
-  if (std::find_if(early_.begin(), early_.end(), is_same) != early_.end()) {
+  if (std::find_if(kept.begin(), kept.end(), is_same) != kept.end()) {
     const Task producer{facts_.edges[at(early.message.edge)].producer, early.message.microbatch};
     return invalid(task_name(facts_, producer) + " " + what + " twice for step " +
-                   std::to_string(early.step));
+                   std::to_string(step));
   }
-  early_.push_back(early);
+  kept.push_back(early);
   return {};
 }
 
 // Of this step.
-Status Executor::accept(const Early& incoming, Time now) {
+Status Executor::accept(const Incoming& incoming, Time now) {
   handed_over_.clear();
   const Status status = incoming.announced
                             ? links_.announced(incoming.message, incoming.ordinal)

@@ -14,15 +14,17 @@
 // Events that do not fit (another step, another rank, twice the same) are refused by status and
 // change nothing. At each start what was proved is checked (needs met, room in every pool) and a
 // breach stops the run, before the task starts, with the rank's counters. Bounded links are kept as
-// core/links.h says; a message beyond its slots is refused. What comes of the next step is kept
-// until that step begins; before the first step, which may have any number, messages of any step
-// are kept. After the first failure (reported by failed(), or a breach) every call
-// returns that failure. Memory is taken by begin_step() only, but for messages of the next step and
-// until lists of what is due at once have their size. One thread.
+// core/links.h says; a message beyond its slots is refused. Messages and announcements of a later
+// step are kept until that step begins, however far ahead it is: a rank that needs nothing from
+// this one may be many steps further. Nobody else need keep them. After the first failure (reported
+// by failed(), or a breach) every call returns that failure. Memory is taken by begin_step() only,
+// but for messages of later steps and until lists of what is due at once have their size. One
+// thread.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -80,8 +82,8 @@ class Executor {
   [[nodiscard]] std::string waiting(int lines = 8) const;
 
  private:
-  struct Early {
-    std::int64_t step;
+  // What comes from another rank.
+  struct Incoming {
     Message message;
     std::int32_t ordinal;
     bool announced;  // else arrived
@@ -90,10 +92,10 @@ class Executor {
 
   [[nodiscard]] Status invalid(const std::string& what) const;
   [[nodiscard]] Status check_begin(std::int64_t step, int microbatches) const;
-  Status receive(const Early& incoming, Time now);
-  [[nodiscard]] Status unexpected(const Early& incoming) const;
-  [[nodiscard]] Status keep_early(const Early& early);
-  Status accept(const Early& incoming, Time now);
+  Status receive(std::int64_t step, const Incoming& incoming, Time now);
+  [[nodiscard]] Status unexpected(std::int64_t step, const Incoming& incoming) const;
+  [[nodiscard]] Status keep_early(std::int64_t step, const Incoming& early);
+  Status accept(const Incoming& incoming, Time now);
   // Whether something started on it.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
@@ -150,7 +152,7 @@ class Executor {
   std::vector<Time> holds_;           // of one poll
   std::vector<Notice> notices_;       // of one poll
   Links links_;
-  std::vector<Early> early_;  // of the next step
+  std::map<std::int64_t, std::vector<Incoming>> early_;  // of later steps, as they came
 };
 
 }  // namespace ripeline::core

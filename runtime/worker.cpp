@@ -70,11 +70,6 @@ void Worker::tell_costs() {
 Status Worker::begin_step(std::int64_t step, int microbatches) {
   tell_costs();
   if (Status s = executor_.begin_step(step, microbatches, now()); !s.ok()) return s;
-  std::vector<Delivery> kept = std::move(later_);
-  later_.clear();
-  for (Delivery& delivery : kept) {
-    if (Status s = accept(delivery); !s.ok()) return s;
-  }
   return work_.begin_step(step, microbatches);
 }
 
@@ -180,10 +175,6 @@ Status Worker::accept(Delivery& delivery) {
     if (Status s = decode_notice(delivery, notice); !s.ok()) return s;
     // What it says counts from when it came.
     return executor_.noticed(step, notice, std::min(delivery.at, now()));
-  }
-  if (step > executor_.step() + 1) {
-    later_.push_back(std::move(delivery));
-    return {};
   }
   const core::Time at = now();
   if (signal == Signal::announce) return executor_.announced(step, message, ordinal);

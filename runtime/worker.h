@@ -142,8 +142,6 @@ class Worker {
   std::vector<core::Command> commands_;  // of the last poll
   std::vector<core::Command> due_;       // between two tasks of it
   std::vector<Delivery> deliveries_;
-  std::vector<Delivery>
-      later_;  // of steps beyond the next: a rank that needs nothing from this one may be far ahead
   std::array<Call, 2> calls_;        // of those that start
   std::vector<Running> running_;     // of each engine one, or a pair
   std::vector<core::Time> took_;     // per lane: its tasks of this step, together

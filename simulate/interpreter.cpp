@@ -3,19 +3,11 @@
 #include <algorithm>
 
 namespace ripeline::simulate {
-namespace {
-
-double value_of(spec::Rational r) {
-  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
-}
-
-}  // namespace
-
 std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
   const std::optional<spec::Patience>& written = program.dispatch.hint.patience;
   if (program.dispatch.in_order || !written) return std::nullopt;
-  return core::PatienceRules{.patience = value_of(written->patience),
-                             .yield = value_of(written->yield),
+  return core::PatienceRules{.patience = written->patience.value(),
+                             .yield = written->yield.value(),
                              .forecasts = written->forecasts,
                              .learns = written->learns};
 }

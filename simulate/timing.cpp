@@ -17,10 +17,6 @@ using spec::Program;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-double value_of(spec::Rational r) {
-  return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
-}
-
 std::uint64_t task_key(const Program& program, int lane) {
   const spec::Lane& l = at(program.lanes, lane);
   return core::draw_bits(
@@ -184,7 +180,7 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
   const spec::Lane& l = at(program.lanes, id);
   Lane& lane = lanes_[index(id)];
   lane.what = task_key(program, id);
-  lane.mean = value_of(l.cost);
+  lane.mean = l.cost.value();
   lane.once = l.once;
   lane.share = l.share;
   if (const auto slow = options_.jitter.slow.find(l.rank); slow != options_.jitter.slow.end()) {

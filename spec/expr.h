@@ -22,6 +22,10 @@ struct Rational {
   std::int64_t denominator = 1;
   bool operator==(const Rational&) const = default;
   [[nodiscard]] bool is_integer() const { return denominator == 1; }
+  // The nearest double, but for rounding: for times and settings, never for a verdict.
+  [[nodiscard]] double value() const {
+    return static_cast<double>(numerator) / static_cast<double>(denominator);
+  }
 };
 
 [[nodiscard]] bool less(const Rational& a, const Rational& b);

@@ -222,15 +222,12 @@ const Pair* Program::pair_of(int lane, int other) const {
 }
 
 double Program::slowdown(int lane, int other) const {
-  const auto value = [](const Rational& r) {
-    return static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
-  };
   const Lane& own = at(lanes, lane);
-  const double alone = value(own.cost);
+  const double alone = own.cost.value();
   if (alone == 0) return 1;
   const Pair& pair = *pair_of(lane, other);
   const double both =
-      pair.costs.empty() ? alone + value(at(lanes, other).cost) : value(at(pair.costs, own.rank));
+      pair.costs.empty() ? alone + at(lanes, other).cost.value() : at(pair.costs, own.rank).value();
   return both / alone;
 }
 

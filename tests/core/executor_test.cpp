@@ -120,6 +120,39 @@ TEST(Executor, keeps_messages_of_the_next_step) {
                  "rank 1, step 1: 0F1 at 1F1 has arrived twice");
 }
 
+// Of any later step, in any order: each is handed over once, when its step begins.
+TEST(Executor, keeps_messages_of_all_later_steps) {
+  Rank last(1);
+  Executor& executor = last.executor;
+  using Messages = std::vector<Message>;
+  ASSERT_TRUE(executor.arrived(4, {kToF, 1}, kNow).ok()) << "before the first step";
+  ASSERT_TRUE(executor.begin_step(2, 1, kNow).ok());
+  ASSERT_TRUE(executor.arrived(4, {kToF, 0}, kNow).ok());
+  ASSERT_TRUE(executor.arrived(5, {kToF, 0}, kNow).ok());
+  ASSERT_TRUE(executor.arrived(2, {kToF, 0}, kNow).ok());
+  expect_refused(executor.arrived(4, {kToF, 1}, kNow),
+                 "rank 1, step 2: 0F1 has arrived twice for step 4");
+  EXPECT_EQ(last.arbiter.arrived_messages, (Messages{{kToF, 0}}));
+  const auto end_and_begin = [&](int ends, int begins) {
+    for (int m = 0; m < ends; ++m) {
+      last.run(2, m);
+      last.run(3, m);
+    }
+    last.arbiter.arrived_messages.clear();
+    const Status status = executor.begin_step(executor.step() + 1, begins, kNow);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return last.arbiter.arrived_messages;
+  };
+  EXPECT_EQ(end_and_begin(1, 1), Messages{});
+  ASSERT_TRUE(executor.arrived(3, {kToF, 0}, kNow).ok());
+  EXPECT_EQ(end_and_begin(1, 2), (Messages{{kToF, 1}, {kToF, 0}})) << "in the order they came";
+  EXPECT_EQ(end_and_begin(2, 1), (Messages{{kToF, 0}}));
+  expect_refused(executor.arrived(5, {kToF, 0}, kNow),
+                 "rank 1, step 5: 0F0 at 1F0 has arrived twice");
+  expect_refused(executor.arrived(4, {kToF, 0}, kNow),
+                 "rank 1, step 5: 0F0 at 1F0 has arrived for step 4");
+}
+
 TEST(Executor, refuses_what_does_not_fit_and_goes_on) {
   Rank last(1);
   Executor& executor = last.executor;
@@ -133,7 +166,6 @@ TEST(Executor, refuses_what_does_not_fit_and_goes_on) {
   expect_refused(executor.arrived(4, {kToF, -1}, kNow),
                  who + "a message of microbatch -1 has arrived");
   expect_refused(executor.arrived(3, {kToF, 0}, kNow), who + "0F0 at 1F0 has arrived for step 3");
-  expect_refused(executor.arrived(6, {kToF, 0}, kNow), who + "0F0 at 1F0 has arrived for step 6");
   expect_refused(executor.arrived(4, {kToF, 2}, kNow),
                  who + "0F2 at 1F2 has arrived; there are 2 microbatches");
   ASSERT_TRUE(executor.arrived(4, {kToF, 0}, kNow).ok());

@@ -165,7 +165,7 @@ class DelayedTransportTest : public DelayPlanTest {
     }
     const auto transport = make_delayed_transport(inner, facts(), late);
     std::vector<Delivery> got;
-    const Clock::time_point limit = Clock::now() + 5s;
+    const Clock::time_point limit = Clock::now() + 60s;
     while (got.size() < 2 && Clock::now() < limit) EXPECT_TRUE(transport->poll(1s, got).ok());
     EXPECT_GE(Clock::now().time_since_epoch() - now, 60ms) << "the late one came too early";
     std::vector<int> result;
@@ -188,14 +188,14 @@ TEST_F(DelayedTransportTest, returns_when_its_wait_is_over) {
   inner.inbox.push_back(
       {.envelope = {.step = 0, .message = {kEdge, 0}, .sent = Clock::now().time_since_epoch()},
        .payload = {}});
-  const auto transport = make_delayed_transport(inner, facts(), plan("message=10000"));
+  const auto transport = make_delayed_transport(inner, facts(), plan("message=100000"));
   std::vector<Delivery> got;
   const Clock::time_point start = Clock::now();
   EXPECT_TRUE(transport->poll(30ms, got).ok());
   EXPECT_TRUE(transport->poll(0ns, got).ok());
   EXPECT_TRUE(got.empty());
   EXPECT_GE(Clock::now() - start, 30ms);
-  EXPECT_LT(Clock::now() - start, 2s);
+  EXPECT_LT(Clock::now() - start, 60s);
 }
 
 TEST_F(DelayedTransportTest, delays_a_whole_run_that_ends_well) {

@@ -221,7 +221,7 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
     simulate::InterpretedArbiter arbiter(program, storage.facts(), r);
     Names names(program);
     WorkerOptions options;
-    options.silence = std::chrono::milliseconds(1500);
+    options.silence = std::chrono::seconds(5);
     if (r == program.ranks - 1) {
       options.before_task = [](core::Task, const TaskInfo&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));

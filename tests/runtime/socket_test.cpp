@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "runtime/duration.h"
 #include "runtime/transport/frame.h"
 #include "tests/runtime/ranks.h"
 
@@ -36,7 +37,7 @@ class Stranger {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const Clock::time_point limit = Clock::now() + 5s;
+    const Clock::time_point limit = Clock::now() + 60s;
     while (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
       if (Clock::now() >= limit) {
         ADD_FAILURE() << path << ": " << std::strerror(errno);
@@ -58,7 +59,7 @@ class Stranger {
   }
   // The other side has closed; skips what it said before.
   [[nodiscard]] bool is_dropped() const {
-    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    const timeval limit{.tv_sec = 60, .tv_usec = 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     char buffer[256];
     ssize_t n = 0;
@@ -170,19 +171,34 @@ TEST(Socket, makes_its_folder_and_removes_it) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
+// On a busy machine the other may be missing, too, when the time is over: then they get more of it.
 TEST(Socket, names_a_rank_that_does_not_come) {
-  const TemporaryFolder folder;
-  std::vector<Status> status(2);
-  in_threads(2, [&](int rank) {
-    SocketOptions options = socket_options(rank, 3, folder.path());
-    options.connect_limit = 200ms;
-    status[static_cast<std::size_t>(rank)] = connect_alone(options);
-  });
-  EXPECT_THAT(status[0].message(), testing::AnyOf(HasSubstr("rank 0 waited 0.2 s for rank 2 to"),
-                                                  HasSubstr("rank 1 was lost")));
-  EXPECT_THAT(status[1].message(), testing::AnyOf(HasSubstr("rank 1 waited 0.2 s for rank 2 to"),
-                                                  HasSubstr("rank 0 was lost")));
-  EXPECT_TRUE(status[0].code() == StatusCode::timeout || status[1].code() == StatusCode::timeout);
+  std::string said;
+  for (const auto limit : {200ms, 2000ms, 20000ms}) {
+    const TemporaryFolder folder;
+    std::vector<Status> status(2);
+    in_threads(2, [&](int rank) {
+      SocketOptions options = socket_options(rank, 3, folder.path());
+      options.connect_limit = limit;
+      status[static_cast<std::size_t>(rank)] = connect_alone(options);
+    });
+    // The one whose time is over first may leave the other with a loss.
+    int late = 0;
+    int lost = 0;
+    for (const int rank : {0, 1}) {
+      const std::string who = "rank " + std::to_string(rank);
+      const std::string other = "rank " + std::to_string(1 - rank);
+      const Status& s = status[static_cast<std::size_t>(rank)];
+      if (s.message().starts_with(who + " waited " + seconds_text(limit) + " for rank 2 to")) {
+        EXPECT_EQ(s.code(), StatusCode::timeout);
+        ++late;
+      }
+      lost += s.message().find(other + " was lost") != std::string::npos ? 1 : 0;
+      said += s.message() + "\n";
+    }
+    if (late > 0 && late + lost == 2) return;
+  }
+  ADD_FAILURE() << said;
 }
 
 TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
@@ -259,7 +275,7 @@ TEST_P(SocketStrangerTest, is_dropped_and_the_ranks_connect) {
   ASSERT_TRUE(group[0] && group[1]);
   EXPECT_TRUE(stranger->is_dropped());
   in_threads(
-      2, [&](int rank) { EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(5s).ok()); });
+      2, [&](int rank) { EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(60s).ok()); });
 }
 
 // Rank 0 of 2 connected with a stranger that plays rank 1 until it breaks the format.
@@ -284,7 +300,7 @@ class SocketPeerTest : public testing::Test {
   void expect_loss(const std::string& why) {
     std::vector<Delivery> deliveries;
     Status status;
-    for (int i = 0; i < 50 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
+    for (int i = 0; i < 600 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
     EXPECT_EQ(status.code(), StatusCode::lost);
     EXPECT_EQ(status.message(), "rank 1 was lost (" + why + ")");
     EXPECT_TRUE(peer_->is_dropped());
@@ -333,7 +349,7 @@ TEST_F(SocketPeerTest, is_lost_in_the_middle_of_a_frame) {
   peer_.reset();
   std::vector<Delivery> deliveries;
   Status status;
-  for (int i = 0; i < 50 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
+  for (int i = 0; i < 600 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
   EXPECT_EQ(status.message(), "rank 1 was lost (connection closed)");
   EXPECT_TRUE(deliveries.empty());
 }

@@ -44,7 +44,7 @@ Status receive(Transport& transport, std::size_t count, std::vector<Delivery>& d
 // Polls until the transport fails.
 Status failure(Transport& transport) {
   std::vector<Delivery> deliveries;
-  const Clock::time_point limit = Clock::now() + 5s;
+  const Clock::time_point limit = Clock::now() + 60s;
   while (Clock::now() < limit) {
     if (Status s = transport.poll(100ms, deliveries); !s.ok()) return s;
   }
@@ -95,7 +95,7 @@ TEST_P(TransportTest, carries_small_messages_whole_and_in_order) {
       EXPECT_EQ(delivery.envelope.sent, core::Time{m});
       EXPECT_EQ(delivery.payload, bytes(std::string(static_cast<std::size_t>(m % 9), 'x')));
     }
-    expect_ok(of(rank).finish(10s));
+    expect_ok(of(rank).finish(60s));
   });
 }
 
@@ -112,7 +112,7 @@ TEST_P(TransportTest, carries_big_payloads_both_ways_at_once) {
     expected.back() = std::byte{255};
     ASSERT_EQ(got.size(), 1U);
     EXPECT_TRUE(got[0].payload == expected);
-    expect_ok(of(rank).finish(10s));
+    expect_ok(of(rank).finish(60s));
   });
 }
 
@@ -121,7 +121,7 @@ TEST_P(TransportTest, keeps_messages_until_they_are_polled) {
   expect_ok(of(0).send(1, envelope(1, 1), bytes("early")));
   std::vector<std::vector<Payload>> all(2);
   in_threads(2, [&](int rank) {
-    expect_ok(of(rank).all_gather({}, 5s, all[static_cast<std::size_t>(rank)]));
+    expect_ok(of(rank).all_gather({}, 60s, all[static_cast<std::size_t>(rank)]));
   });
   std::vector<Delivery> got;
   expect_ok(of(1).poll(0ns, got));
@@ -136,7 +136,7 @@ TEST_P(TransportTest, returns_with_nothing_when_nothing_comes) {
   expect_ok(of(0).poll(30ms, got));
   EXPECT_TRUE(got.empty());
   EXPECT_GE(Clock::now() - start, 29ms);
-  EXPECT_LT(Clock::now() - start, 2s);
+  EXPECT_LT(Clock::now() - start, 20s);
 }
 
 TEST_P(TransportTest, gathers_by_rank_again_and_again) {
@@ -145,10 +145,10 @@ TEST_P(TransportTest, gathers_by_rank_again_and_again) {
     for (int call = 0; call < 50; ++call) {
       std::vector<Payload> all;
       const std::string suffix = "/" + std::to_string(call);
-      expect_ok(of(rank).all_gather(bytes(std::to_string(rank) + suffix), 10s, all));
+      expect_ok(of(rank).all_gather(bytes(std::to_string(rank) + suffix), 60s, all));
       EXPECT_EQ(all, (std::vector{bytes("0" + suffix), bytes("1" + suffix), bytes("2" + suffix)}));
     }
-    expect_ok(of(rank).finish(10s));
+    expect_ok(of(rank).finish(60s));
   });
 }
 
@@ -163,7 +163,7 @@ TEST_P(TransportTest, of_one_rank_gathers_and_finishes) {
 TEST_P(TransportTest, is_no_loss_after_finish) {
   make(3);
   in_threads(3, [&](int rank) {
-    expect_ok(of(rank).finish(10s));
+    expect_ok(of(rank).finish(60s));
     drop(rank);
   });
 }
@@ -178,7 +178,7 @@ TEST_P(TransportTest, names_a_rank_that_was_lost_and_fails_ever_after) {
   EXPECT_EQ(of(0).all_gather({}, 1s, all).message(), status.message());
   EXPECT_EQ(of(0).send(2, envelope(0, 0), {}).message(), status.message());
   EXPECT_EQ(of(0).finish(1s).message(), status.message());
-  EXPECT_THAT(of(2).all_gather({}, 5s, all).message(), HasSubstr("rank 1 was lost"));
+  EXPECT_THAT(of(2).all_gather({}, 60s, all).message(), HasSubstr("rank 1 was lost"));
 }
 
 TEST_P(TransportTest, delivers_what_a_lost_rank_sent_before) {
@@ -234,9 +234,9 @@ TEST_P(TransportTest, wakes_when_a_message_comes) {
     } else {
       std::vector<Delivery> got;
       const Clock::time_point start = Clock::now();
-      expect_ok(of(1).poll(10s, got));
+      expect_ok(of(1).poll(100s, got));
       EXPECT_EQ(got.size(), 1U);
-      EXPECT_LT(Clock::now() - start, 5s);
+      EXPECT_LT(Clock::now() - start, 60s);
     }
   });
 }

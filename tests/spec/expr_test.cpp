@@ -82,6 +82,13 @@ TEST(Expr, evaluates) {
   }
 }
 
+TEST(Expr, has_a_value_as_a_double) {
+  EXPECT_EQ((Rational{3, 2}.value()), 1.5);
+  EXPECT_EQ((Rational{-1, 10}.value()), -0.1);
+  EXPECT_EQ((Rational{std::numeric_limits<std::int64_t>::max(), 1}.value()), 0x1p63);
+  EXPECT_EQ(Rational{}.value(), 0);
+}
+
 TEST(Expr, reports_overflow_of_numbers_that_no_text_gives) {
   const auto smallest = [](std::string_view) -> std::optional<Rational> {
     return Rational{std::numeric_limits<std::int64_t>::min(), 1};

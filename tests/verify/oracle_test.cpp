@@ -1,11 +1,19 @@
 // Random small programs of every feature: the verdicts agree with visiting every state.
 // compare_oracle (docs/testing.md) does the same by the million.
+//
+// A kind of programs is compared in shards, each a test of its own that takes some seconds and
+// leaves its tally in a file; when all have passed, another test adds them up and looks at what was
+// left open.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/compare/comparison.h"
 #include "tests/compare/tally.h"
@@ -13,75 +21,141 @@
 namespace ripeline {
 namespace {
 
-constexpr std::uint64_t kPrograms = 4'000;
-
 // Of a hundred programs with the feature and without a join, how many may be left open. One, but
 // for what verify does not follow as far as that.
 using MostOpen = std::map<std::string, std::int64_t>;
-const MostOpen kMostOpen = {{"link fifo", 2}, {"keeping", 4}};
-// Between different shares `of m - 1` is not counted, and joins lose what each need may leave out.
-const MostOpen kMostOpenOfShares = {
-    {"on m where", 4}, {"needs of", 10}, {"needs of all", 4}, {"join", 5}};
+
+struct Kind {
+  std::string name;
+  testing_support::RandomProgramOptions programs;
+  std::uint64_t count = 0;
+  std::uint64_t shards = 0;
+  MostOpen most_open;
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
+testing_support::RandomProgramOptions usual() {
+  testing_support::RandomProgramOptions programs = compare::Options().programs;
+  programs.shares = programs.pairs = false;
+  return programs;
+}
+
+const Kind kKinds[] = {
+    {.name = "usual",
+     .programs = usual(),
+     .count = 4'000,
+     .shards = 8,
+     .most_open = {{"link fifo", 2}, {"keeping", 4}}},
+    // Half of the programs have lanes that have some microbatches only, and nothing else new.
+    // Between different shares `of m - 1` is not counted, and joins lose what each need may leave
+    // out.
+    {.name = "some_microbatches",
+     .programs =
+         {.max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 16, .shares = true},
+     .count = 1'000,
+     .shards = 8,
+     .most_open = {{"on m where", 4}, {"needs of", 10}, {"needs of all", 4}, {"join", 5}}},
+    // Half of the programs have pairs; engines of their own run beside them.
+    {.name = "beside_each_other",
+     .programs = {.max_ranks = 3,
+                  .max_chunks = 2,
+                  .max_microbatches = 3,
+                  .max_tasks = 16,
+                  .links = true,
+                  .engines = true,
+                  .pairs = true},
+     .count = 1'000,
+     .shards = 2,
+     .most_open = {{"link fifo", 2}, {"keeping", 4}}},
+};
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-void expect_agreement(const compare::Options& options, std::uint64_t programs,
-                      const MostOpen& most_open) {
+std::uint64_t first_seed() { return from_environment("RIPELINE_SEED", 1); }
+std::uint64_t count_of(const Kind& kind) {
   const bool one = std::getenv("RIPELINE_SEED") != nullptr;
-  const std::uint64_t first = from_environment("RIPELINE_SEED", 1);
-  const std::uint64_t count = from_environment("RIPELINE_PROGRAMS", one ? 1 : programs);
+  return from_environment("RIPELINE_PROGRAMS", one ? 1 : kind.count);
+}
+
+std::string tally_of(const Kind& kind, std::uint64_t shard) {
+  return std::string(RIPELINE_TALLIES) + "/" + kind.name + "." + std::to_string(shard) + ".json";
+}
+
+struct Shard {
+  Kind kind;
+  std::uint64_t number = 0;  // takes each seed that leaves it when divided by the shards
+};
+
+void PrintTo(const Shard& shard, std::ostream* out) {
+  *out << shard.kind.name << ", shard " << shard.number << " of " << shard.kind.shards;
+}
+
+std::vector<Shard> all_shards() {
+  std::vector<Shard> shards;
+  for (const Kind& kind : kKinds) {
+    for (std::uint64_t n = 0; n < kind.shards; ++n) shards.push_back({kind, n});
+  }
+  return shards;
+}
+
+class Oracle : public testing::TestWithParam<Shard> {};
+
+TEST_P(Oracle, agrees_on_random_programs) {
+  const auto& [kind, number] = GetParam();
+  const std::string file = tally_of(kind, number);
+  std::filesystem::create_directories(RIPELINE_TALLIES);
+  std::filesystem::remove(file);
+  compare::Options options;
+  options.programs = kind.programs;
   compare::Tally tally;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  const std::uint64_t end = first_seed() + count_of(kind);
+  for (std::uint64_t seed = first_seed() + number; seed < end; seed += kind.shards) {
     const compare::Comparison comparison = compare::compare(seed, options);
     tally.add(seed, comparison);
     for (const std::string& wrong : comparison.wrong) {
       ADD_FAILURE() << "RIPELINE_SEED=" << seed << "\n" << wrong << "\n" << comparison.text;
     }
-    if (testing::Test::HasFailure()) break;
+    if (HasFailure()) return;
   }
-  std::cout << tally.table();
   // What the oracle can tell of programs without any of the features, verify can.
   EXPECT_EQ(tally.rows["none"].missed, 0);
+  std::ofstream(file) << nlohmann::json(tally);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, Oracle, testing::ValuesIn(all_shards()), [](const auto& test) {
+  return test.param.kind.name + "_" + std::to_string(test.param.number);
+});
+
+class OracleTally : public testing::TestWithParam<Kind> {};
+
+TEST_P(OracleTally, leaves_few_open) {
+  const Kind& kind = GetParam();
+  compare::Tally tally;
+  for (std::uint64_t shard = 0; shard < kind.shards; ++shard) {
+    std::ifstream file(tally_of(kind, shard));
+    ASSERT_TRUE(file) << "shard " << shard << " has not passed";
+    tally.add(nlohmann::json::parse(file).get<compare::Tally>());
+  }
+  std::cout << tally.table();
+  ASSERT_EQ(tally.rows["all"].programs, static_cast<std::int64_t>(count_of(kind)))
+      << "of another run";
   for (const auto& [name, row] : tally.rows) {
     constexpr std::int64_t kEnough = 50;
     if (name == "all" || row.judged() < kEnough) continue;
     SCOPED_TRACE(name);
-    const auto more = most_open.find(name);
-    EXPECT_LE(row.open * 100, row.judged() * (more == most_open.end() ? 1 : more->second));
+    const auto more = kind.most_open.find(name);
+    EXPECT_LE(row.open * 100, row.judged() * (more == kind.most_open.end() ? 1 : more->second));
     EXPECT_GE(row.proved * 10, row.judged());
     EXPECT_GE((row.refuted + row.through_hint) * 25, row.judged());
   }
 }
 
-TEST(Oracle, agrees_on_random_programs) {
-  compare::Options options;
-  options.programs.shares = options.programs.pairs = false;
-  expect_agreement(options, kPrograms, kMostOpen);
-}
-
-// Half of the programs have lanes that have some microbatches only, and nothing else new.
-TEST(Oracle, agrees_on_lanes_that_have_some_microbatches) {
-  compare::Options options;
-  options.programs = {
-      .max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 16, .shares = true};
-  expect_agreement(options, kPrograms / 4, kMostOpenOfShares);
-}
-
-// Half of the programs have pairs; engines of their own run beside them.
-TEST(Oracle, agrees_on_tasks_beside_each_other) {
-  compare::Options options;
-  options.programs = {.max_ranks = 3,
-                      .max_chunks = 2,
-                      .max_microbatches = 3,
-                      .max_tasks = 16,
-                      .links = true,
-                      .engines = true,
-                      .pairs = true};
-  expect_agreement(options, kPrograms / 4, kMostOpen);
-}
+INSTANTIATE_TEST_SUITE_P(Kinds, OracleTally, testing::ValuesIn(kKinds),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace ripeline

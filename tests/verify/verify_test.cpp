@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -51,7 +50,10 @@ struct Proved {
   std::string method;  // of deadlock
 };
 
-TEST(Verify, proves_the_usual_schedules_for_every_count_within_a_second_at_8_ranks) {
+// The limits are a hundredth of the usual ones for a query, about half a second of Z3's time, and
+// no state at all: what a machine does beside it changes neither.
+TEST(Verify, proves_the_usual_schedules_for_every_count_in_few_steps_at_8_ranks) {
+  constexpr VerifyOptions kFew = {.solver_steps = 500'000, .search_states = 0};
   const std::vector<Proved> rows = {
       {"1f1b", chain_text(8, "in order one_f_one_b"), "cuts"},
       {"gpipe", chain_text(8, "in order gpipe", "any", ""), "cuts"},
@@ -66,13 +68,10 @@ TEST(Verify, proves_the_usual_schedules_for_every_count_within_a_second_at_8_ran
   };
   for (const Proved& row : rows) {
     const Program program = compiled(row.text);
-    const auto start = std::chrono::steady_clock::now();
-    const Verdict verdict = verify(program);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const Verdict verdict = verify(program, kFew);
     EXPECT_EQ(verdict.outcome, Outcome::proved) << row.name << "\n" << summary(verdict);
     ASSERT_TRUE(verdict.proved) << row.name;
     EXPECT_EQ(find(verdict, "deadlock").method, row.method) << row.name;
-    EXPECT_LT(took.count(), 1.0) << row.name;
     EXPECT_FALSE(verdict.assumptions.empty());
     EXPECT_EQ(verdict.proved->program().hash, program.hash);
     EXPECT_EQ(verdict.proved->peaks().size(), program.pools.size());
