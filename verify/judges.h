@@ -58,11 +58,13 @@ class ReadinessJudge {
 class OrderJudge {
  public:
   OrderJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
-  [[nodiscard]] Finding once();
+  // What the others rest on: found when it is first asked for, by whoever asks.
+  [[nodiscard]] const Finding& once();
   [[nodiscard]] Finding deadlock();
   [[nodiscard]] MemoryFinding memory();
 
  private:
+  [[nodiscard]] Finding find_once();
   [[nodiscard]] Finding once_by_cuts();
   [[nodiscard]] Finding deadlock_by_cuts();
   [[nodiscard]] Finding slots_by_cuts();
@@ -95,7 +97,7 @@ class OrderJudge {
   std::list<CutQueries> cuts_;            // the others; of streams, by remainder
   std::string problem_;                   // neither is possible, or not for all
   spec::Span problem_span_;
-  std::optional<Finding> once_;
+  std::optional<Finding> once_;  // for once() alone
 };
 
 class KeptJudge {

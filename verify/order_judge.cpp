@@ -132,25 +132,27 @@ Finding OrderJudge::not_settled(const std::string& problem, spec::Span span) con
   return {.reason = reason, .span = span};
 }
 
-Finding OrderJudge::once() {
-  once_ = Finding{.outcome = Outcome::proved, .method = "graph"};
-  for (const auto& [m, graph] : graphs_) {
-    if (!graph.invalid && graph.not_once.empty()) continue;
-    if (graph.invalid) {
-      once_ = Finding{.reason = graph.invalid->front().message + ".",
-                      .span = graph.invalid->front().span};
-    } else {
-      once_ = Finding{.outcome = Outcome::refuted,
-                      .method = "graph",
-                      .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
-                      .span = at(program_.orders, program_.dispatch.order).span,
-                      .counterexample = Counterexample{m, true, {}, {}}};
-    }
-    return *once_;
-  }
-  if (!problem_.empty()) once_ = not_settled(problem_, problem_span_);
-  if (!cuts_.empty()) once_ = once_by_cuts();
+const Finding& OrderJudge::once() {
+  if (!once_) once_ = find_once();
   return *once_;
+}
+
+Finding OrderJudge::find_once() {
+  for (const auto& [m, graph] : graphs_) {
+    if (graph.invalid) {
+      return {.reason = graph.invalid->front().message + ".", .span = graph.invalid->front().span};
+    }
+    if (!graph.not_once.empty()) {
+      return {.outcome = Outcome::refuted,
+              .method = "graph",
+              .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
+              .span = at(program_.orders, program_.dispatch.order).span,
+              .counterexample = Counterexample{m, true, {}, {}}};
+    }
+  }
+  if (!cuts_.empty()) return once_by_cuts();
+  if (!problem_.empty()) return not_settled(problem_, problem_span_);
+  return {.outcome = Outcome::proved, .method = "graph"};
 }
 
 OrderJudge::Fewest OrderJudge::fewest(const std::string& about,
@@ -254,24 +256,24 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 Finding OrderJudge::deadlock() {
   const std::string timing = depends_on_timing(program_);
   if (!timing.empty()) {
-    if (once_->outcome == Outcome::proved && never_stuck_by_cuts()) {
+    if (once().outcome == Outcome::proved && never_stuck_by_cuts()) {
       return {.outcome = Outcome::proved, .method = "cuts"};
     }
     return deadlock_by_states(timing);
   }
-  if (once_->outcome != Outcome::proved) {
-    if (once_->counterexample) {
-      const int m = once_->counterexample->microbatches;
+  if (once().outcome != Outcome::proved) {
+    if (once().counterexample) {
+      const int m = once().counterexample->microbatches;
       const OrderRunResult graph = run_order(program_, m);
       if (!graph.invalid && !graph.finished) {
         Finding found = stuck(m, graph, m == program_.microbatches.min);
         found.method = "graph";
-        found.reason = once_->reason + " " + found.reason;
+        found.reason = once().reason + " " + found.reason;
         return found;
       }
     }
     for (const auto& [m, graph] : graphs_) {
-      if (once_->counterexample || graph.invalid || graph.finished) continue;
+      if (once().counterexample || graph.invalid || graph.finished) continue;
       Finding found = stuck(m, graph, true);
       found.method = "graph";
       return found;
@@ -361,7 +363,7 @@ Finding OrderJudge::deadlock_by_cuts() {
 
 MemoryFinding OrderJudge::memory() {
   MemoryFinding found;
-  if (once_->outcome != Outcome::proved) {
+  if (once().outcome != Outcome::proved) {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";
     return found;
   }
