@@ -21,6 +21,14 @@ namespace {
 // A state's cost grows with its tasks, so that a budget is a measure of work.
 constexpr std::uint64_t kTasksPerState = 64;
 
+// What starts next follows an order from a file, which lists microbatches in any order.
+bool binds_microbatches(const Program& program, Machine::Chooser chooser) {
+  const spec::Dispatch& dispatch = program.dispatch;
+  if (dispatch.in_order) return at(program.orders, dispatch.order).file.has_value();
+  return chooser == Machine::Chooser::dispatch && dispatch.hint.rule == spec::Hint::Rule::order &&
+         at(program.orders, dispatch.hint.order).file.has_value();
+}
+
 std::vector<int> depths(const Program& program) {
   std::vector<int> depth(program.lanes.size(), 0);
   for (std::size_t round = 0; round < program.lanes.size(); ++round) {
@@ -68,7 +76,7 @@ Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goa
       program_(machine.program()),
       chooser_(chooser),
       goal_(goal),
-      lowest_only_(lowest_only),
+      lowest_only_(lowest_only && !binds_microbatches(machine.program(), chooser)),
       budget_(budget),
       depth_(depths(program_)) {
   const auto tasks = program_.lanes.size() * static_cast<std::size_t>(machine.microbatches());

@@ -189,6 +189,28 @@ TEST(OrderJudge, a_fifo_that_is_taken_in_another_order_needs_just_the_slots_that
   }
 }
 
+// If 1B1 gets the slot, 0B0 never has its message. The order has 1B3 before 1B2.
+TEST(OrderJudge, a_file_whose_inbox_timing_may_fill_is_refuted) {
+  spec::ElaborateOptions options;
+  options.read_file = [](const std::string&, std::string&) {
+    return std::string("0F0,0F1,0F2,0F3,0B0,0B1,0B3,0B2\n1F0,1B0,1F1,1B1,1F2,1F3,1B3,1B2\n");
+  };
+  const spec::Program program = spec::compile({"p.ripe", R"(pipeline from_file {
+  microbatches 4;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  op B backward { needs F at here, B at next via slots 1; }
+  order listed from csv "listed.csv";
+  dispatch in order listed;
+}
+)"},
+                                              options)
+                                    .value();
+  const verify::Obligation deadlock = verify::verify(program).obligations.front();
+  EXPECT_EQ(deadlock.outcome, Outcome::refuted) << deadlock.reason;
+}
+
 // 0F2 starts once 0F1 is accepted, hence after 1F0, which it does not need otherwise.
 TEST(OrderJudge, a_broken_bound_behind_a_rendezvous_is_refuted) {
   spec::Program program = from_file("rendezvous", "0F0,0F1,0F2\n1F0,1F1,1F2\n");
@@ -268,11 +290,8 @@ void expect_no_defect(const verify::Verdict& verdict, const std::string& text) {
 
 constexpr std::uint64_t kSeeds = 900;
 
-TEST(OrderJudge, replays_every_run_that_it_finds_of_random_programs) {
-  testing_support::RandomProgramOptions options;
-  options.joins = false;
-  options.links = options.once = options.before = true;
-  options.engines = options.pairs = options.shares = true;
+// How many were judged.
+int judge_at_random(const testing_support::RandomProgramOptions& options) {
   int judged = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const std::string text = testing_support::random_program_text(seed, options);
@@ -280,7 +299,19 @@ TEST(OrderJudge, replays_every_run_that_it_finds_of_random_programs) {
     expect_no_defect(verify::verify(spec::compile({"p.ripe", text}).value()), text);
     ++judged;
   }
-  EXPECT_GT(judged, static_cast<int>(kSeeds / 4));
+  return judged;
+}
+
+TEST(OrderJudge, replays_every_run_that_it_finds_of_random_programs) {
+  constexpr int kEnough = static_cast<int>(kSeeds / 4);
+  testing_support::RandomProgramOptions options;
+  options.joins = false;
+  options.links = true;
+  EXPECT_GT(judge_at_random(options), kEnough);
+  options.once = options.before = true;
+  EXPECT_GT(judge_at_random(options), kEnough);
+  options.engines = options.pairs = options.shares = true;
+  EXPECT_GT(judge_at_random(options), kEnough);
 }
 
 // Files may list microbatches in any order, so that links matter most.
