@@ -18,7 +18,9 @@ namespace {
 class CycleSearch {
  public:
   CycleSearch(const Program& program, int microbatches)
-      : program_(program), microbatches_(microbatches), result_(run_order(program, microbatches)) {
+      : program_(program),
+        microbatches_(microbatches),
+        result_(run_order(program, microbatches, Slots::unbounded)) {
     if (result_.invalid || result_.finished || has_other_engines(program)) return;
     const spec::Order& order = at(program.orders, program.dispatch.order);
     done_.assign(program.lanes.size(), 0);
@@ -140,7 +142,8 @@ struct Sent {
 
 // Bounded links. Nothing ever waits for the slots of a `fifo` of its own whose messages are taken
 // one by one in the order in which they are sent: whoever waits for one has taken all before it.
-// Of others, no more may wait than there are slots.
+// If they are taken in another order, those that arrive before a message must leave it a slot. Of
+// others, no more may wait than there are slots.
 class Links {
  public:
   Links(const Program& program, const std::vector<Run>& orders, int microbatches)
@@ -167,9 +170,10 @@ class Links {
         if (taker >= 0) messages.push_back({sender, freeing(e, taker)});
       }
     }
-    std::string text = edges == 1 && one_by_one && taken_in_order(messages)
-                           ? "fifo"
-                           : fmt::format("slots {}", at(program_.inboxes, inbox).slots);
+    const bool queue = edges == 1 && one_by_one;
+    std::string text =
+        fmt::format("{} {}", queue ? "queue" : "slots", at(program_.inboxes, inbox).slots);
+    if (queue && taken_in_order(messages)) text = "fifo";
     for (const auto& [sender, taker] : messages) {
       text += fmt::format(" {} {}", program_.task_name(sender.lane, sender.microbatch),
                           program_.task_name(taker.lane, taker.microbatch));

@@ -13,7 +13,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 struct Link {
-  bool fifo = false;
+  std::string kind;  // slots, fifo, queue
   std::int64_t slots = 0;
   std::vector<std::pair<std::string, std::string>> messages;  // sender, taker
 };
@@ -30,12 +30,12 @@ struct Graph {
   int cycles = 0;
 };
 
-// The number of a `slots` line and its messages, or those of a `fifo` line.
+// The number of a `slots` or `queue` line and its messages, or those of a `fifo` line.
 bool read_link(const std::string& kind, const Words& rest, Graph& graph) {
-  const std::size_t first = kind == "slots" ? 1 : 0;
+  const std::size_t first = kind == "fifo" ? 0 : 1;
   if (rest.size() < first || (rest.size() - first) % 2 != 0) return false;
-  Link link{kind == "fifo", 0, {}};
-  if (!link.fifo) {
+  Link link{kind, 0, {}};
+  if (first == 1) {
     if (rest[0].empty() || rest[0].size() > 18) return false;
     if (rest[0].find_first_not_of("0123456789") != std::string::npos) return false;
     link.slots = std::stoll(rest[0]);
@@ -65,7 +65,8 @@ std::string read(std::string_view text, Graph& graph) {
       graph.ranks.push_back(rest);
     } else if (kind == "need" && rest.size() == 2) {
       graph.edges.emplace_back(rest[0], rest[1]);
-    } else if ((kind == "slots" || kind == "fifo") && read_link(kind, rest, graph)) {
+    } else if ((kind == "slots" || kind == "fifo" || kind == "queue") &&
+               read_link(kind, rest, graph)) {
       continue;
     } else if (kind == "order" && ++graph.orders == 1) {
       graph.order = rest;
@@ -154,7 +155,25 @@ class HeldBack {
   std::vector<std::size_t> missing_;  // how many are before it
 };
 
-// Each link: that its slots never make a message wait.
+// The task that never gets its message, since those that arrive before it have all slots, or
+// nothing. All takers stand on the line.
+std::string without_slot(const Link& link, const Words& line) {
+  std::unordered_map<std::string, std::vector<std::size_t>> taken_by;
+  for (std::size_t i = 0; i < link.messages.size(); ++i) {
+    taken_by[link.messages[i].second].push_back(i);
+  }
+  std::vector<bool> taken(link.messages.size(), false);
+  for (const std::string& task : line) {
+    const auto its = taken_by.find(task);
+    if (its == taken_by.end()) continue;
+    const auto last = taken.begin() + static_cast<std::ptrdiff_t>(its->second.back()) + 1;
+    if (std::count(taken.begin(), last, false) > link.slots) return task;
+    for (const std::size_t i : its->second) taken[i] = true;
+  }
+  return {};
+}
+
+// Each link: that its slots never make a message wait for ever.
 std::string waiting_message(const Graph& graph) {
   const HeldBack tasks(graph);
   for (const Link& link : graph.links) {
@@ -165,7 +184,7 @@ std::string waiting_message(const Graph& graph) {
       takers.push_back(taker);
     }
     if (link.messages.empty()) continue;
-    if (link.fifo) {
+    if (link.kind == "fifo") {
       if (line_with(graph, senders) == nullptr || line_with(graph, takers) == nullptr) {
         return "a link's messages are not taken as they are sent: " + takers.front();
       }
@@ -176,6 +195,14 @@ std::string waiting_message(const Graph& graph) {
       if (line == nullptr || std::find(line->begin(), line->end(), taker) == line->end()) {
         return taker + " does not take where " + takers.front() + " does";
       }
+    }
+    if (link.kind == "queue") {
+      if (line_with(graph, senders) == nullptr) {
+        return "a link's messages are not in the order of their senders: " + senders.front();
+      }
+      const std::string task = without_slot(link, *line);
+      if (!task.empty()) return "no slot is left for the message that is taken by " + task;
+      continue;
     }
     const std::string place = tasks.overfull(link, *line);
     if (!place.empty()) return "more messages than there are slots may wait before " + place;

@@ -8,6 +8,7 @@
 //   need T U       T strictly before U
 //   slots N S T …  a bounded link: each message's sender and the task that frees its slot
 //   fifo S T …     a link whose messages are taken one by one in the order in which they are sent
+//   queue N S T …  one with N slots, whose messages arrive in that order and are taken in another
 //   order T …      the witness: a topological order, or as much of it as can run
 //   cycle T …      the witness of a deadlock: each before the next, and the last before the first
 // Pure; never throws but for want of memory.
@@ -27,7 +28,8 @@ struct GraphCheck {
 // `once`: the ranks' lines have each task once. `order`: the order line has each task once, and
 // every edge goes forward in it; and no message ever waits for a slot: of a `slots` line, whoever
 // takes stands on one rank line, and wherever it waits there, at most N are sent and not taken
-// when all has run that can; of a `fifo` line, it is so. `cycle`: the cycle line is a cycle of the
+// when all has run that can; of a `fifo` line, it is so; of a `queue` line, wherever a message is
+// taken, at most N of those sent up to it have not been. `cycle`: the cycle line is a cycle of the
 // edges.
 [[nodiscard]] GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle);
 

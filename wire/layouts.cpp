@@ -111,7 +111,7 @@ std::string wire_counts(const Program& program, WireCounts& counts) {
   }
   counts = counts_of(program);
   for (int m = counts.min; m <= counts.max; ++m) {
-    const OrderRunResult run = run_order(program, m);
+    const OrderRunResult run = run_order(program, m, Slots::unbounded);
     const std::string with = fmt::format("With {} microbatch{}", m, m == 1 ? "" : "es");
     if (run.invalid) return fmt::format("{} the order has no meaning.", with);
     if (!run.not_once.empty()) return fmt::format("{}, {}.", with, run.not_once);

@@ -207,10 +207,15 @@ TEST(Certificate, an_order_from_a_file_is_accepted_with_the_file_in_the_folder) 
            {"via slots 2", "0F1,0F0,,0B1,0B0\n1F0,1F1,1B1,1B0\n", Outcome::proved, in_order},
            {"via fifo 2", "0F1,0F0,,0B1,0B0\n1F0,1F1,1B1,1B0\n", Outcome::proved, in_order},
            {"via fifo 1", "0F1,0F0,,0B1,0B0\n1F0,1F1,1B1,1B0\n", Outcome::refuted, in_order},
+           {"via fifo 2", "0F0,0F1,0F2,0B0,0B1,0B2\n1F1,1F0,1F2,1B0,1B1,1B2\n", Outcome::proved,
+            in_order},
            {"", "0F1,0B1,0F0,0B0\n1F0,1F1,1B1,1B0\n", Outcome::refuted, in_order},
            {"", "0F1,0F1,0B1,0B0\n1F1,1B1,1F0,1B0\n", Outcome::refuted, in_order}}) {
     std::string text = kFromFile;
     text.replace(text.find("LINK"), 4, row.link);
+    if (row.csv.find("F2") != std::string::npos) {
+      text.replace(text.find("microbatches 2"), 14, "microbatches 3");
+    }
     text.insert(text.find("  dispatch"), "  hint followed { follow listed; }\n");
     text.replace(text.find(in_order), in_order.size(), row.dispatch);
     const Made made = make(text, reading(row.csv));
@@ -549,6 +554,15 @@ TEST(Certificate, check_graph_reads_what_it_is_given) {
       {links + "fifo a x b x\norder a b c x y z\n", true, true, false,
        "a link's messages are not taken as they are sent: x"},
       {links + "slots\norder a b c x y z\n", true, true, false, "a line is not understood: slots"},
+      {links + "queue 2 a y b x c z\norder a b c x y z\n", true, true, false, ""},
+      {links + "queue 1 a y b x c z\norder a b c x y z\n", true, true, false,
+       "no slot is left for the message that is taken by x"},
+      {links + "queue 2 a y b z c x\norder a b c x y z\n", true, true, false,
+       "no slot is left for the message that is taken by x"},
+      {links + "queue 3 b x a y c z\norder a b c x y z\n", true, true, false,
+       "a link's messages are not in the order of their senders: b"},
+      {links + "queue 3 a y b x c b\norder a b c x y z\n", true, true, false,
+       "b does not take where y does"},
   };
   for (const Row& row : table) {
     EXPECT_EQ(check_graph(row.text, row.once, row.order, row.cycle).problem, row.problem)

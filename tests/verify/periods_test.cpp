@@ -160,7 +160,7 @@ Counts by_counts(const Program& program, int most) {
   Counts counts;
   counts.peaks.assign(program.pools.size(), 0);
   for (int m = 1; m <= most && counts.sticks == 0; ++m) {
-    const OrderRunResult run = run_order(program, m);
+    const OrderRunResult run = run_order(program, m, Slots::unbounded);
     if (!run.finished) counts.sticks = m;
     for (std::size_t p = 0; p < counts.peaks.size(); ++p) {
       counts.peaks[p] = std::max(counts.peaks[p], run.peaks[p]);

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "verify/states/state_key.h"
+
 namespace ripeline::verify {
 
 using spec::Agree;
@@ -16,11 +18,6 @@ namespace {
 
 constexpr std::size_t kTasksPerUnit = 16;  // a state's cost grows with its tasks
 
-void add_number(std::string& key, int number) {
-  key += std::to_string(number);
-  key += ' ';
-}
-
 }  // namespace
 
 EverySize::EverySize(const GroupMachine& group, Budget& budget)
@@ -30,22 +27,12 @@ bool EverySize::leads() const { return program_.tensor_parallel.agree == Agree::
 
 // What it depends on how the member goes on: a hint's turn only where members vote.
 std::string EverySize::key_of(const Local& local) const {
-  std::string key;
-  for (const auto task : local.state.tasks) key += static_cast<char>('a' + static_cast<int>(task));
-  for (const auto message : local.state.messages) {
-    key += static_cast<char>('a' + static_cast<int>(message));
-  }
-  for (const auto& queue : local.state.queues) {
-    for (const int m : queue) add_number(key, m);
-    key += ',';
-  }
-  for (const Task& task : local.due) {
-    add_number(key, task.lane);
-    add_number(key, task.microbatch);
-  }
-  if (program_.tensor_parallel.agree != Agree::vote) return key;
-  for (const auto& hint : local.state.hints) add_number(key, hint.round);
-  return key;
+  StateKey key;
+  key.add_tasks(local.state).add_messages(local.state).add_queues(local.state);
+  key.add(size_of(local.due));
+  for (const Task& task : local.due) key.add(task.lane).add(task.microbatch);
+  if (program_.tensor_parallel.agree == Agree::vote) key.add_rounds(local.state);
+  return key.take();
 }
 
 // Something that was agreed on is still to start on the lane's engine.
@@ -204,14 +191,14 @@ std::optional<EverySize::Common> EverySize::stuck(const Node& node) const {
 }
 
 void EverySize::add(Node node) {
-  const auto key = [this](const Set& set) {
+  StateKey key;
+  for (const Set* set : {&node.leader, &node.others}) {
     std::set<std::string> keys;
-    for (const Entry& entry : set) keys.insert(key_of(entry.local));
-    std::string all;
-    for (const std::string& one : keys) all += one + '\n';
-    return all;
-  };
-  if (spent_ || !seen_.insert(key(node.leader) + '|' + key(node.others)).second) return;
+    for (const Entry& entry : *set) keys.insert(key_of(entry.local));
+    key.add(static_cast<int>(keys.size()));
+    for (const std::string& one : keys) key.add(one);
+  }
+  if (spent_ || !seen_.insert(key.take()).second) return;
   nodes_.push_back(std::move(node));
 }
 

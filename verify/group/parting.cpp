@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "verify/states/hunt.h"
+#include "verify/states/state_key.h"
 
 namespace ripeline::verify {
 
@@ -43,14 +44,8 @@ void add_at(int member, std::vector<Event> some, std::vector<Event>& events) {
 
 // What states differ in: tasks that have ended, turns of hints, and what fifo edges have sent.
 std::string key_of(const Machine::State& state) {
-  std::string key;
-  for (const auto task : state.tasks) key.push_back(static_cast<char>(task));
-  for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
-  for (const auto& queue : state.queues) {
-    for (const int m : queue) key.push_back(static_cast<char>(m));
-    key.push_back(-1);
-  }
-  return key;
+  StateKey key;
+  return key.add_ended(state).add_rounds(state).add_queues(state).take();
 }
 
 }  // namespace

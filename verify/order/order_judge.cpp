@@ -41,6 +41,13 @@ std::string with_microbatches(int n) {
   return fmt::format("with {} microbatch{}", n, n == 1 ? "" : "es");
 }
 
+// What cuts and graphs find Machine can do, or there is a mistake in here.
+std::string not_confirmed(const std::string& what, int microbatches) {
+  return fmt::format(
+      "{}, {}, but no run could be replayed that shows it: a defect of the verifier.", what,
+      with_microbatches(microbatches));
+}
+
 // Whether each count in range can be judged by itself.
 bool is_short(const Program& program) {
   const auto& range = program.microbatches;
@@ -49,31 +56,58 @@ bool is_short(const Program& program) {
   return counts * *range.max <= kMostTasks / static_cast<std::int64_t>(program.lanes.size());
 }
 
-// The part of the run that its last task depends on: producers, and all that a rank did before.
-Run needed_by_last(const Program& program, const Run& run) {
+// The part of the run that its last task depends on: producers, all that a rank did before, and all
+// that the receiver of a rendezvous did before it took the message, if its sender went on.
+Run needed_by_last(const Program& program, const Run& run, int microbatches) {
+  const auto engine_of = [&](const Task& task) {
+    const spec::Lane& lane = at(program.lanes, task.lane);
+    return spec::engine_index(lane.rank, lane.engine);
+  };
+  // Where in the run a task is, and those of an engine are.
+  std::vector<std::vector<int>> place(program.lanes.size());
+  std::vector<std::vector<int>> of_engine(static_cast<std::size_t>(program.ranks) * spec::kEngines);
+  std::vector<int> before(run.size(), -1);  // on the same engine
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    std::vector<int>& own = of_engine[engine_of(run[i])];
+    if (!own.empty()) before[i] = own.back();
+    own.push_back(static_cast<int>(i));
+    std::vector<int>& places = at(place, run[i].lane);
+    const auto m = static_cast<std::size_t>(run[i].microbatch);
+    if (places.size() <= m) places.resize(m + 1, -1);
+    places[m] = static_cast<int>(i);
+  }
+  const auto place_of = [&](int lane, int m) {
+    return m < size_of(at(place, lane)) ? at(at(place, lane), m) : -1;
+  };
+  std::vector<bool> needed(run.size(), false);
   std::vector<bool> rank_needed(static_cast<std::size_t>(program.ranks), false);
-  std::vector<std::vector<bool>> task_needed(program.lanes.size());
+  const auto need = [&](int i) {
+    if (i >= 0) needed[static_cast<std::size_t>(i)] = true;
+  };
+  need(size_of(run) - 1);
   Run kept;
   for (std::size_t i = run.size(); i-- > 0;) {
-    const Task& task = run[i];
-    const spec::Lane& lane = at(program.lanes, task.lane);
-    const auto& marks = at(task_needed, task.lane);
-    const auto m = static_cast<std::size_t>(task.microbatch);
-    const bool marked = m < marks.size() && marks[m];
-    if (i + 1 != run.size() && !rank_needed[static_cast<std::size_t>(lane.rank)] && !marked) {
-      continue;
-    }
-    kept.push_back(task);
-    rank_needed[static_cast<std::size_t>(lane.rank)] = true;
+    const spec::Lane& lane = at(program.lanes, run[i].lane);
+    const auto rank = static_cast<std::size_t>(lane.rank);
+    if (!needed[i] && !rank_needed[rank]) continue;
+    kept.push_back(run[i]);
+    rank_needed[rank] = true;
     for (const int edge : lane.edges) {
       const spec::Edge& e = at(program.edges, edge);
-      // Of all, it may be any that has run.
-      const auto [first, last] = e.of == spec::Of::all
-                                     ? core::TaskSpan{0, size_of(run)}
-                                     : program.needed(e, task.microbatch, size_of(run));
-      auto& producer = at(task_needed, e.producer);
-      if (size_of(producer) < last) producer.resize(static_cast<std::size_t>(last), false);
-      for (int k = first; k < last; ++k) producer[static_cast<std::size_t>(k)] = true;
+      const auto [first, last] = program.needed(e, run[i].microbatch, microbatches);
+      for (int m = first; m < last; ++m) need(place_of(e.producer, m));
+    }
+    if (before[i] < 0) continue;
+    const Task& handed_over = at(run, before[i]);
+    for (const int edge : at(program.lanes, handed_over.lane).feeds) {
+      const spec::Edge& e = at(program.edges, edge);
+      const int taker = program.needed_by(e, handed_over.microbatch, microbatches);
+      if (!e.rendezvous || taker < 0) continue;
+      const std::vector<int>& receiver = of_engine[engine_of({e.consumer, taker})];
+      const int taken = place_of(e.consumer, taker);
+      const int end = taken < 0 ? static_cast<int>(i) : std::min(taken, static_cast<int>(i));
+      const auto next = std::lower_bound(receiver.begin(), receiver.end(), end);
+      if (next != receiver.begin()) need(*std::prev(next));
     }
   }
   std::reverse(kept.begin(), kept.end());
@@ -133,7 +167,8 @@ void OrderJudge::make_graphs(std::int64_t end) {
   for (std::int64_t m = range.min; m < end && m <= range.max.value_or(m); ++m) {
     tasks += m * lanes;
     if (tasks > kMostTasks && m > range.min) return;
-    graphs_.emplace(static_cast<int>(m), run_order(program_, static_cast<int>(m)));
+    graphs_.emplace(static_cast<int>(m),
+                    run_order(program_, static_cast<int>(m), Slots::unbounded));
   }
 }
 
@@ -147,25 +182,27 @@ Finding OrderJudge::not_settled(const std::string& problem, spec::Span span) con
   return {.reason = reason, .span = span};
 }
 
-Finding OrderJudge::once() {
-  once_ = Finding{.outcome = Outcome::proved, .method = "graph"};
-  for (const auto& [m, graph] : graphs_) {
-    if (!graph.invalid && graph.not_once.empty()) continue;
-    if (graph.invalid) {
-      once_ = Finding{.reason = graph.invalid->front().message + ".",
-                      .span = graph.invalid->front().span};
-    } else {
-      once_ = Finding{.outcome = Outcome::refuted,
-                      .method = "graph",
-                      .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
-                      .span = at(program_.orders, program_.dispatch.order).span,
-                      .counterexample = Counterexample{m, true, {}, {}}};
-    }
-    return *once_;
-  }
-  if (!problem_.empty()) once_ = not_settled(problem_, problem_span_);
-  if (!cuts_.empty()) once_ = once_by_cuts();
+const Finding& OrderJudge::runs_once() {
+  if (!once_) once_ = find_once();
   return *once_;
+}
+
+Finding OrderJudge::find_once() {
+  for (const auto& [m, graph] : graphs_) {
+    if (graph.invalid) {
+      return {.reason = graph.invalid->front().message + ".", .span = graph.invalid->front().span};
+    }
+    if (!graph.not_once.empty()) {
+      return {.outcome = Outcome::refuted,
+              .method = "graph",
+              .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
+              .span = at(program_.orders, program_.dispatch.order).span,
+              .counterexample = Counterexample{m, true, {}, {}}};
+    }
+  }
+  if (!cuts_.empty()) return once_by_cuts();
+  if (!problem_.empty()) return not_settled(problem_, problem_span_);
+  return {.outcome = Outcome::proved, .method = "graph"};
 }
 
 OrderJudge::Fewest OrderJudge::fewest(const std::string& about,
@@ -191,14 +228,14 @@ Finding OrderJudge::once_by_cuts() {
   if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
   if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
   const int m = *found.microbatches;
-  const OrderRunResult graph = run_order(program_, m);
+  const OrderRunResult graph = run_order(program_, m, Slots::unbounded);
   if (graph.invalid) {
     return {.method = "cuts",
             .reason = graph.invalid->front().message + ".",
             .span = graph.invalid->front().span};
   }
   if (graph.not_once.empty()) {
-    return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
+    return {.method = "cuts", .reason = not_confirmed("The order is not each task once", m)};
   }
   return {.outcome = Outcome::refuted,
           .method = "cuts",
@@ -207,18 +244,24 @@ Finding OrderJudge::once_by_cuts() {
           .counterexample = Counterexample{m, true, {}, {}}};
 }
 
-Finding OrderJudge::stuck(int microbatches, const OrderRunResult& result, bool fewest) const {
+std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest,
+                                         const std::string& method) const {
+  const OrderRunResult result = run_order(program_, microbatches, Slots::as_given);
+  if (result.invalid || result.finished) return std::nullopt;
   const Machine machine(program_, microbatches);
   const Goal goal;
   Budget budget{kReplayStates};
   const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
   const auto events = search.events_of(result.run);
-  if (!events) return {.reason = "The run that sticks could not be replayed."};
-  return {.outcome = Outcome::refuted,
-          .reason = explain_stuck(machine, *events),
-          .span = at(program_.orders, program_.dispatch.order).span,
-          .counterexample =
-              Counterexample{microbatches, fewest, *events, waits_after(machine, *events)}};
+  if (!events) {
+    return Finding{.method = method, .reason = not_confirmed("The order sticks", microbatches)};
+  }
+  return Finding{.outcome = Outcome::refuted,
+                 .method = method,
+                 .reason = explain_stuck(machine, *events),
+                 .span = at(program_.orders, program_.dispatch.order).span,
+                 .counterexample =
+                     Counterexample{microbatches, fewest, *events, waits_after(machine, *events)}};
 }
 
 // Whichever is first, no place is one that none can go on from.
@@ -269,39 +312,29 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 Finding OrderJudge::deadlock() {
   const std::string timing = depends_on_timing(program_);
   if (!timing.empty()) {
-    if (once_->outcome == Outcome::proved && never_stuck_by_cuts()) {
+    if (runs_once().outcome == Outcome::proved && never_stuck_by_cuts()) {
       return {.outcome = Outcome::proved, .method = "cuts"};
     }
     return deadlock_by_states(timing);
   }
-  if (once_->outcome != Outcome::proved) {
-    if (once_->counterexample) {
-      const int m = once_->counterexample->microbatches;
-      const OrderRunResult graph = run_order(program_, m);
-      if (!graph.invalid && !graph.finished) {
-        Finding found = stuck(m, graph, m == program_.microbatches.min);
-        found.method = "graph";
-        found.reason = once_->reason + " " + found.reason;
-        return found;
+  if (runs_once().outcome != Outcome::proved) {
+    if (runs_once().counterexample) {
+      const int m = runs_once().counterexample->microbatches;
+      if (auto found = stuck(m, m == program_.microbatches.min, "graph")) {
+        found->reason = runs_once().reason + " " + found->reason;
+        return *found;
       }
     }
     for (const auto& [m, graph] : graphs_) {
-      if (once_->counterexample || graph.invalid || graph.finished) continue;
-      Finding found = stuck(m, graph, true);
-      found.method = "graph";
-      return found;
+      if (runs_once().counterexample || graph.invalid) continue;
+      if (auto found = stuck(m, true, "graph")) return *found;
     }
     return {.reason = "Not asked, since it is not known that the order has each task once."};
   }
   for (const auto& [m, graph] : graphs_) {
-    if (!graph.finished) {
-      Finding found = stuck(m, graph, true);
-      found.method = "graph";
-      return found;
-    }
-    if (program_.inboxes.empty()) continue;
-    const auto overflow = find_overflow(program_, m);
-    if (overflow) return overfull(m, *overflow, "graph");
+    if (graph.finished && program_.inboxes.empty()) continue;
+    if (auto found = stuck(m, true, "graph")) return *found;
+    if (const auto overflow = find_overflow(program_, m)) return overfull(m, *overflow, "graph");
   }
   if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
   const std::string beyond = beyond_cuts(program_);
@@ -316,11 +349,9 @@ Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
   const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
   const auto events = search.overfill(overflow.run, overflow.inbox);
   if (!events) {
-    return {.method = method,
-            .reason =
-                fmt::format("More messages may wait for {} than it has slots, {}; whether "
-                            "that stops a rank was not found.",
-                            program_.inbox_name(overflow.inbox), with_microbatches(microbatches))};
+    const std::string what = fmt::format("More messages may wait for {} than it has slots",
+                                         program_.inbox_name(overflow.inbox));
+    return {.method = method, .reason = not_confirmed(what, microbatches)};
   }
   return {
       .outcome = Outcome::refuted,
@@ -335,9 +366,11 @@ Finding OrderJudge::slots_by_cuts() {
       fewest("deadlock: an inbox overfull", [](CutQueries& cuts) { return cuts.overfull(); });
   if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
   if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
-  const auto overflow = find_overflow(program_, *found.microbatches);
-  if (overflow) return overfull(*found.microbatches, *overflow, "cuts");
-  return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
+  const int m = *found.microbatches;
+  if (const auto refuted = stuck(m, true, "cuts")) return *refuted;
+  const auto overflow = find_overflow(program_, m);
+  if (overflow) return overfull(m, *overflow, "cuts");
+  return {.method = "cuts", .reason = not_confirmed("Some link has too few slots", m)};
 }
 
 Finding OrderJudge::deadlock_by_cuts() {
@@ -359,32 +392,26 @@ Finding OrderJudge::deadlock_by_cuts() {
   if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
   if (!found.microbatches) return slots_by_cuts();
   const int m = *found.microbatches;
-  const OrderRunResult graph = run_order(program_, m);
-  if (graph.invalid || graph.finished) {
-    return {.method = "cuts", .reason = "The solver's answer could not be confirmed."};
-  }
   // With fewer microbatches nothing sticks for want of anything but slots.
   if (!program_.inboxes.empty()) {
     Finding slots = slots_by_cuts();
     const auto& run = slots.counterexample;
     if (slots.outcome == Outcome::refuted && run && run->microbatches < m) return slots;
   }
-  Finding refuted = stuck(m, graph, true);
-  refuted.method = "cuts";
-  return refuted;
+  if (const auto refuted = stuck(m, true, "cuts")) return *refuted;
+  return {.method = "cuts", .reason = not_confirmed("The order sticks", m)};
 }
 
 MemoryFinding OrderJudge::memory() {
   MemoryFinding found;
-  if (once_->outcome != Outcome::proved) {
+  if (runs_once().outcome != Outcome::proved) {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";
     return found;
   }
   if (has_other_engines(program_)) return memory_of_engines();
   found.finding = asserted_peaks();
-  // What pairs hold beside each other was bounded from above.
   const bool undecided = found.finding.outcome == Outcome::unknown && found.finding.reason.empty();
-  if (!program_.pairs.empty() && undecided) found.finding = asserted_peaks_by_states();
+  if (undecided) found.finding = asserted_peaks_by_states();
   if (found.finding.outcome != Outcome::proved) return found;
   std::vector<std::int64_t> known(program_.pools.size(), 0);
   for (const auto& [m, graph] : graphs_) {
@@ -397,7 +424,7 @@ MemoryFinding OrderJudge::memory() {
   // Enough for an order's steady state to be reached; a guess that only saves queries.
   int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
   sample = std::min(sample, program_.microbatches.max.value_or(sample));
-  const OrderRunResult graph = run_order(program_, sample);
+  const OrderRunResult graph = run_order(program_, sample, Slots::unbounded);
   for (std::size_t p = 0; p < known.size() && !graph.invalid; ++p) {
     known[p] = std::max(known[p], graph.peaks[p]);
   }
@@ -439,11 +466,11 @@ MemoryFinding OrderJudge::memory_of_engines() {
   return found;
 }
 
-// Of tasks side by side.
+// Of tasks side by side, and of what links keep ranks from reaching.
 Finding OrderJudge::asserted_peaks_by_states() {
   const Finding open{.reason =
-                         "Peaks of tasks side by side are followed under an order for a few "
-                         "microbatches only."};
+                         "Peaks of tasks side by side, and those that links keep from being "
+                         "reached, are followed under an order for a few microbatches only."};
   const auto& range = program_.microbatches;
   Budget budget{options_.search_states};
   for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
@@ -464,14 +491,25 @@ Finding OrderJudge::asserted_peaks_by_states() {
   return {.outcome = Outcome::proved, .method = "states"};
 }
 
+// Of one count: proved, refuted, a reason why neither is known, or nothing: what pairs hold beside
+// each other is bounded from above only, and so is what ranks hold that links may stop.
+Finding OrderJudge::asserted_peaks_of(int microbatches, const OrderRunResult& graph) const {
+  const Finding broken =
+      program_.inboxes.empty()
+          ? bound_broken(microbatches, graph)
+          : bound_broken(microbatches, run_order(program_, microbatches, Slots::as_given));
+  if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+  const Goal goal = goal_of_assertions(program_, microbatches);
+  for (std::size_t p = 0; p < graph.peaks.size(); ++p) {
+    if (goal.bounds[p] && graph.peaks[p] > *goal.bounds[p]) return {};
+  }
+  return {.outcome = Outcome::proved, .method = "graph"};
+}
+
 Finding OrderJudge::asserted_peaks() {
   for (const auto& [m, graph] : graphs_) {
-    const Finding broken = bound_broken(m, graph, true);
-    if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
-    const Goal goal = goal_of_assertions(program_, m);
-    for (std::size_t p = 0; p < graph.peaks.size() && !program_.pairs.empty(); ++p) {
-      if (goal.bounds[p] && graph.peaks[p] > *goal.bounds[p]) return {};
-    }
+    const Finding found = asserted_peaks_of(m, graph);
+    if (found.outcome != Outcome::proved) return found;
   }
   if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
   for (CutQueries& cuts : cuts_) {
@@ -491,14 +529,14 @@ Finding OrderJudge::asserted_peaks() {
   if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
   const int m = *found.microbatches;
   if (has_other_engines(program_)) return {};
-  Finding broken = bound_broken(m, run_order(program_, m), true);
+  Finding broken = bound_broken(m, run_order(program_, m, Slots::as_given));
   broken.method = "cuts";
   if (broken.outcome != Outcome::refuted && !program_.pairs.empty()) return {};
   if (broken.outcome != Outcome::refuted && is_short(program_)) {
     // The order sticks before that place: each count has an answer of its own.
     for (int each = program_.microbatches.min; each <= *program_.microbatches.max; ++each) {
-      broken = bound_broken(each, run_order(program_, each), true);
-      if (broken.outcome == Outcome::refuted || !broken.reason.empty()) return broken;
+      broken = asserted_peaks_of(each, run_order(program_, each, Slots::unbounded));
+      if (broken.outcome != Outcome::proved) return broken;
     }
     return {.outcome = Outcome::proved, .method = "graph"};
   }
@@ -512,7 +550,7 @@ Finding OrderJudge::asserted_peaks() {
 }
 
 // Refuted, or a reason why that is not known, or neither: the bounds hold.
-Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result, bool fewest) {
+Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result) const {
   if (const auto span = bound_without_value(program_, microbatches)) {
     return {.reason =
                 fmt::format("The bound has no integer value {}.", with_microbatches(microbatches)),
@@ -533,13 +571,13 @@ Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result,
       Run run(result.run.begin(), result.run.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       Budget budget{kReplayStates};
       const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
-      const auto events = search.events_of(needed_by_last(program_, run));
-      if (!events) return {.reason = "The run that breaks an assertion could not be replayed."};
+      const auto events = search.events_of(needed_by_last(program_, run, microbatches));
+      if (!events) return {.reason = not_confirmed("An assertion breaks", microbatches)};
       return {.outcome = Outcome::refuted,
               .method = "graph",
               .reason = explain_excess(machine, goal, *events),
               .span = span_of_broken(program_, goal, microbatches, result.run[i].lane),
-              .counterexample = Counterexample{microbatches, fewest, *events, {}}};
+              .counterexample = Counterexample{microbatches, true, *events, {}}};
     }
     for (const auto& r : lane.releases) at(held, r.pool) -= r.amount;
   }

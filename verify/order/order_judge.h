@@ -22,11 +22,14 @@ namespace ripeline::verify {
 class OrderJudge final : public Judge {
  public:
   OrderJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
-  [[nodiscard]] Finding once() override;
+  [[nodiscard]] Finding once() override { return runs_once(); }
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
+  // What the others rest on: found when it is first asked for, by whoever asks.
+  [[nodiscard]] const Finding& runs_once();
+  [[nodiscard]] Finding find_once();
   [[nodiscard]] Finding once_by_cuts();
   [[nodiscard]] Finding deadlock_by_cuts();
   [[nodiscard]] Finding slots_by_cuts();
@@ -39,8 +42,11 @@ class OrderJudge final : public Judge {
       std::vector<std::int64_t> known);
   [[nodiscard]] Finding asserted_peaks();
   [[nodiscard]] Finding asserted_peaks_by_states();
-  [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result, bool fewest);
-  [[nodiscard]] Finding stuck(int microbatches, const OrderRunResult& result, bool fewest) const;
+  [[nodiscard]] Finding asserted_peaks_of(int microbatches, const OrderRunResult& graph) const;
+  [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result) const;
+  // Nothing: the order comes to its end, unless messages keep others out of slots.
+  [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest,
+                                             const std::string& method) const;
   [[nodiscard]] Finding not_settled(const std::string& problem, spec::Span span) const;
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);
@@ -55,11 +61,11 @@ class OrderJudge final : public Judge {
   const spec::Program& program_;
   VerifyOptions options_;
   Fault fault_;
-  std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves
+  std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves; slots unbounded
   std::list<CutQueries> cuts_;            // the others; of streams, by remainder
   std::string problem_;                   // neither is possible, or not for all
   spec::Span problem_span_;
-  std::optional<Finding> once_;
+  std::optional<Finding> once_;  // for runs_once() alone
 };
 
 }  // namespace ripeline::verify

@@ -2,6 +2,9 @@
 #include "verify/order/order_run.h"
 
 #include <deque>
+#include <iterator>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -12,8 +15,8 @@ using spec::Program;
 
 class OrderGraph {
  public:
-  OrderGraph(const Program& program, int microbatches)
-      : program_(program), microbatches_(microbatches) {}
+  OrderGraph(const Program& program, int microbatches, Slots slots)
+      : program_(program), microbatches_(microbatches), slots_(slots) {}
 
   OrderRunResult run() {
     if (!prepare()) return std::move(result_);
@@ -60,6 +63,7 @@ class OrderGraph {
       check_once(rank, tasks.value());
       by_engine(tasks.value());
     }
+    find_stops();
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       tasks_ += program_.tasks_of(lane, microbatches_);
     }
@@ -113,29 +117,85 @@ class OrderGraph {
     return static_cast<int>(spec::engine_index(l.rank, l.engine));
   }
 
-  // The engine that takes from the inbox, if waiting for its slots can stop anything: not when what
-  // is taken one by one arrives in that order.
+  // The engine that takes from the inbox, if timing decides what waits for its slots: over a fifo
+  // edge it does not (find_stops).
   int receiver(int inbox) const {
     int engine = -1;
     for (const spec::Edge& e : program_.edges) {
-      if (e.inbox != inbox) continue;
-      if (e.fifo && e.of != spec::Of::all && taken_as_sent(e)) continue;
-      engine = engine_of(e.consumer);
+      if (e.inbox == inbox && !e.fifo) engine = engine_of(e.consumer);
     }
     return engine;
   }
 
-  bool taken_as_sent(const spec::Edge& e) const {
-    int last = -1;
+  // The producer's microbatches whose slots of the edge's inbox the task's start frees: of all, the
+  // first task of its lane frees them.
+  core::TaskSpan freed(const spec::Edge& e, const spec::Task& task) const {
+    if (e.of == spec::Of::all && begun_[static_cast<std::size_t>(task.lane)]) return {0, 0};
+    return program_.needed(e, task.microbatch, microbatches_);
+  }
+
+  // The messages of a fifo edge.
+  struct Queue {
+    std::vector<int> place;  // per microbatch: so many are sent before it; -1: it is not sent
+    std::set<int> untaken;   // places
+  };
+
+  Queue queue_of(const spec::Edge& e) const {
+    Queue queue;
+    queue.place.assign(static_cast<std::size_t>(microbatches_), -1);
     for (const spec::Task& task : at(orders_, engine_of(e.producer))) {
-      if (task.lane != e.producer) continue;
-      const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
-      if (needed_by < 0) continue;
-      const std::vector<int>& places = at(place_, e.consumer);
-      if (needed_by >= size_of(places) || at(places, needed_by) < last) return false;
-      last = at(places, needed_by);
+      const auto m = static_cast<std::size_t>(task.microbatch);
+      if (task.lane != e.producer || m >= queue.place.size() || queue.place[m] >= 0) continue;
+      if (program_.needed_by(e, task.microbatch, microbatches_) < 0) continue;
+      queue.place[m] = static_cast<int>(queue.untaken.size());
+      queue.untaken.insert(queue.untaken.end(), queue.place[m]);
     }
-    return true;
+    return queue;
+  }
+
+  // Where each engine ends for good, for its next task is none, or its messages never all have
+  // slots at once, whatever the timing: they are more than the inbox has; or those that a fifo edge
+  // brings before them, and that later tasks take, leave them none.
+  //
+  // Nothing else waits for ever if messages arrive just before their task starts: of an inbox that
+  // is no fifo all slots are free then, and of a fifo's so many as are looked for here.
+  void find_stops() {
+    stops_.assign(orders_.size(), kNowhere);
+    if (program_.inboxes.empty() || slots_ == Slots::unbounded) return;
+    std::vector<Queue> queues;
+    for (const spec::Edge& e : program_.edges) {
+      queues.push_back(e.inbox >= 0 && e.fifo ? queue_of(e) : Queue{});
+    }
+    begun_.assign(program_.lanes.size(), false);
+    for (std::size_t engine = 0; engine < orders_.size(); ++engine) {
+      const std::vector<spec::Task>& order = orders_[engine];
+      for (std::size_t i = 0; i < order.size() && stops_[engine] == kNowhere; ++i) {
+        const auto [lane, microbatch] = order[i];
+        const bool exists = microbatch < program_.tasks_of(lane, microbatches_);
+        if (!exists || !slots_suffice(order[i], queues)) stops_[engine] = i;
+        begun_[static_cast<std::size_t>(lane)] = true;
+      }
+    }
+  }
+
+  // Takes the task's messages from the queues.
+  bool slots_suffice(const spec::Task& task, std::vector<Queue>& queues) const {
+    std::map<int, std::int64_t> at_once;  // per inbox: messages that must have arrived
+    for (const int edge : at(program_.lanes, task.lane).edges) {
+      const spec::Edge& e = at(program_.edges, edge);
+      if (e.inbox < 0) continue;
+      const auto [first, last] = freed(e, task);
+      Queue& queue = at(queues, edge);
+      int latest = -1;
+      for (int m = first; m < last && e.fifo; ++m) latest = std::max(latest, at(queue.place, m));
+      at_once[e.inbox] +=
+          e.fifo ? std::distance(queue.untaken.begin(), queue.untaken.upper_bound(latest))
+                 : last - first;
+      for (int m = first; m < last && e.fifo; ++m) queue.untaken.erase(at(queue.place, m));
+    }
+    return std::all_of(at_once.begin(), at_once.end(), [&](const auto& inbox) {
+      return inbox.second <= at(program_.inboxes, inbox.first).slots;
+    });
   }
 
   void reset() {
@@ -171,6 +231,7 @@ class OrderGraph {
     const std::vector<spec::Task>& order = at(orders_, engine);
     for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
       if (engine == held_back_ && next >= may_begin_) return;
+      if (next == at(stops_, engine)) return;
       if (next > 0 && !handed_over(order[next - 1], engine)) return;
       if (!may_start(order[next], engine)) return;
       start(order[next]);
@@ -279,9 +340,8 @@ class OrderGraph {
     const spec::Lane& l = at(program_.lanes, task.lane);
     for (const int edge : l.edges) {
       const spec::Edge& e = at(program_.edges, edge);
-      const bool taken = e.of == spec::Of::all && begun_[static_cast<std::size_t>(task.lane)];
-      if (e.inbox < 0 || taken) continue;
-      const auto [first, last] = program_.needed(e, task.microbatch, microbatches_);
+      if (e.inbox < 0) continue;
+      const auto [first, last] = freed(e, task);
       at(pending_, e.inbox) -= last - first;
     }
     for (const int edge : l.feeds) {
@@ -297,12 +357,16 @@ class OrderGraph {
     engines.clear();
   }
 
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
   const Program& program_;
   int microbatches_;
+  Slots slots_;
   int tasks_ = 0;
   OrderRunResult result_;
   std::vector<std::vector<spec::Task>> orders_;  // per rank and engine
   std::vector<std::vector<int>> place_;  // per lane and microbatch: where it stands in those, or -1
+  std::vector<std::size_t> stops_;       // per rank and engine: a place that it never passes
   std::vector<std::size_t> position_;    // per rank and engine
   std::vector<std::vector<bool>> done_;  // per lane, by microbatch
   std::vector<bool> begun_;              // per lane: a task of it has started
@@ -318,12 +382,12 @@ class OrderGraph {
 
 }  // namespace
 
-OrderRunResult run_order(const Program& program, int microbatches) {
-  return OrderGraph(program, microbatches).run();
+OrderRunResult run_order(const Program& program, int microbatches, Slots slots) {
+  return OrderGraph(program, microbatches, slots).run();
 }
 
 std::optional<Overflow> find_overflow(const Program& program, int microbatches) {
-  return OrderGraph(program, microbatches).overflow();
+  return OrderGraph(program, microbatches, Slots::unbounded).overflow();
 }
 
 std::string depends_on_timing(const Program& program) {

@@ -27,13 +27,16 @@ struct OrderRunResult {
   // A rank's list is not each task exactly once: what is wrong, or empty.
   std::string not_once;
 };
-// Takes time in proportion to the number of tasks.
-[[nodiscard]] OrderRunResult run_order(const spec::Program& program, int microbatches);
+// Takes time in proportion to the number of tasks. With the slots that links have, each message
+// arriving just before the task that takes it; no timing goes further. Slots only keep engines from
+// going on, and without them it is simpler to follow: so peaks are known without them.
+enum class Slots : std::uint8_t { as_given, unbounded };
+[[nodiscard]] OrderRunResult run_order(const spec::Program& program, int microbatches, Slots slots);
 
 // A run after which more messages wait for an inbox than it has slots. Timing may then leave out
 // the one that is taken first, and its rank never passes the task that takes it; and if there is no
-// such run, no message ever waits for a slot. The order must finish. For orders whose inboxes are
-// each taken from on one engine.
+// such run, no message ever waits for a slot. The order must finish, with the slots that links
+// have. For orders whose inboxes are each taken from on one engine.
 struct Overflow {
   int inbox = -1;
   Run run;

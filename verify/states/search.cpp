@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "verify/states/state_key.h"
+
 namespace ripeline::verify {
 
 using spec::Event;
@@ -18,6 +20,14 @@ namespace {
 
 // A state's cost grows with its tasks, so that a budget is a measure of work.
 constexpr std::uint64_t kTasksPerState = 64;
+
+// What starts next follows an order from a file, which lists microbatches in any order.
+bool binds_microbatches(const Program& program, Machine::Chooser chooser) {
+  const spec::Dispatch& dispatch = program.dispatch;
+  if (dispatch.in_order) return at(program.orders, dispatch.order).file.has_value();
+  return chooser == Machine::Chooser::dispatch && dispatch.hint.rule == spec::Hint::Rule::order &&
+         at(program.orders, dispatch.hint.order).file.has_value();
+}
 
 std::vector<int> depths(const Program& program) {
   std::vector<int> depth(program.lanes.size(), 0);
@@ -66,7 +76,7 @@ Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goa
       program_(machine.program()),
       chooser_(chooser),
       goal_(goal),
-      lowest_only_(lowest_only),
+      lowest_only_(lowest_only && !binds_microbatches(machine.program(), chooser)),
       budget_(budget),
       depth_(depths(program_)) {
   const auto tasks = program_.lanes.size() * static_cast<std::size_t>(machine.microbatches());
@@ -255,28 +265,12 @@ bool Search::shows_goal(const State& state, const Task& task) const {
 }
 
 std::string Search::key(const State& state) const {
-  std::string key;
-  key.reserve(state.tasks.size() / 8 + state.hints.size() + 1);
-  char bits = 0;
-  int used = 0;
-  for (const TaskState task : state.tasks) {
-    bits = static_cast<char>((bits << 1) | (task == TaskState::ended ? 1 : 0));
-    if (++used < 7) continue;
-    key.push_back(bits);
-    bits = 0;
-    used = 0;
-  }
-  key.push_back(bits);
+  StateKey key;
+  key.add_ended(state);
   // What a hint that follows an order remembers follows from the tasks.
-  if (chooser_ == Machine::Chooser::dispatch) {
-    for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
-  }
-  for (const auto& queue : state.queues) {
-    if (!bounded_) break;
-    for (const int m : queue) key.push_back(static_cast<char>(m));
-    key.push_back(-1);
-  }
-  return key;
+  if (chooser_ == Machine::Chooser::dispatch) key.add_rounds(state);
+  if (bounded_) key.add_queues(state);
+  return key.take();
 }
 
 std::optional<Run> Search::towards(const Target& target, Microbatches first,
@@ -508,16 +502,11 @@ bool breaks_bound(const Machine& machine, const Goal& goal, const State& state,
   });
 }
 
-std::string whole_key(const State& state) {
-  std::string key;
-  for (const TaskState task : state.tasks) key.push_back(static_cast<char>(task));
-  for (const MessageState message : state.messages) key.push_back(static_cast<char>(message));
-  for (const auto& queue : state.queues) {
-    for (const int m : queue) key.push_back(static_cast<char>(m));
-    key.push_back(-1);
-  }
-  for (const auto& hint : state.hints) key.push_back(static_cast<char>(hint.round));
-  return key;
+std::string whole_key(const State& state, Machine::Chooser chooser) {
+  StateKey key;
+  key.add_tasks(state).add_messages(state).add_queues(state);
+  if (chooser == Machine::Chooser::dispatch) key.add_rounds(state);
+  return key.take();
 }
 
 }  // namespace
@@ -528,7 +517,7 @@ Interleaved interleave(const Machine& machine, Machine::Chooser chooser, const G
   std::unordered_set<std::string> seen;
   std::deque<std::pair<State, std::size_t>> open;
   open.emplace_back(machine.initial(), found.kFirst);
-  seen.insert(whole_key(open.front().first));
+  seen.insert(whole_key(open.front().first, chooser));
   const std::uint64_t cost = 1 + open.front().first.tasks.size() / kTasksPerState;
   while (!open.empty()) {
     const auto [state, i] = std::move(open.front());
@@ -539,7 +528,7 @@ Interleaved interleave(const Machine& machine, Machine::Chooser chooser, const G
     for (const Event& event : events) {
       State after = state;
       machine.step(after, event);
-      if (!seen.insert(whole_key(after)).second) continue;
+      if (!seen.insert(whole_key(after, chooser)).second) continue;
       const std::size_t step = found.add(event, i);
       if (breaks_bound(machine, goal, after, event)) return {found.way_to(step), false};
       open.emplace_back(std::move(after), step);
