@@ -11,7 +11,7 @@
 #include "spec/elaborate.h"
 #include "tests/oracle/oracle.h"
 #include "tests/support/random_program.h"
-#include "verify/judges.h"
+#include "verify/order/order_judge.h"
 
 namespace ripeline {
 namespace {
@@ -240,12 +240,12 @@ bool list_at_random(spec::Program& program, std::uint64_t seed) {
     return bool{listed[static_cast<std::size_t>(lane)][static_cast<std::size_t>(m)]};
   };
   const auto may_come = [&](const spec::Task& task) {
-    const spec::Lane& lane = spec::Program::at(program.lanes, task.lane);
+    const spec::Lane& lane = at(program.lanes, task.lane);
     if (lane.sequential && task.microbatch > 0 && !is_listed(task.lane, task.microbatch - 1)) {
       return false;
     }
     return std::all_of(lane.edges.begin(), lane.edges.end(), [&](int edge) {
-      const spec::Edge& e = spec::Program::at(program.edges, edge);
+      const spec::Edge& e = at(program.edges, edge);
       const auto [first, last] = program.needed(e, task.microbatch, count);
       for (int m = first; m < last; ++m) {
         if (!is_listed(e.producer, m)) return false;
@@ -270,7 +270,7 @@ bool list_at_random(spec::Program& program, std::uint64_t seed) {
     const std::size_t i = next[random() % next.size()];
     const auto [lane, m] = left[i];
     listed[static_cast<std::size_t>(lane)][static_cast<std::size_t>(m)] = true;
-    order.rows[static_cast<std::size_t>(spec::Program::at(program.lanes, lane).rank)].push_back(
+    order.rows[static_cast<std::size_t>(at(program.lanes, lane).rank)].push_back(
         left[i]);
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "spec/elaborate.h"
-#include "verify/search.h"
+#include "verify/states/search.h"
 
 namespace ripeline {
 namespace {
