@@ -24,10 +24,10 @@ struct Row {
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
-const Names kAllFolders = {"core/",    "spec/",      "verify/",   "certificates/", "wire/",
-                           "pytorch/", "codegen/",   "simulate/", "validate/",     "view/",
-                           "trace/",   "optimise/",  "runtime/",  "emulate/",      "cli/",
-                           "tests/",   "proptests/", "bench/",    "examples/",     ""};
+const Names kAllFolders = {
+    "core/",    "spec/",     "verify/",   "certificates/", "wire/",  "pytorch/",  "lower/",
+    "codegen/", "simulate/", "validate/", "view/",         "trace/", "optimise/", "runtime/",
+    "emulate/", "cli/",      "tests/",    "proptests/",    "bench/", "examples/", ""};
 // What callers of the judge see.
 const Names kRootOfVerify = {"verify/verify.h",      "verify/verdict.h", "verify/proved_program.h",
                              "verify/every_depth.h", "verify/report.h",  "spec/"};
