@@ -7,6 +7,7 @@
 #include "certificates/order_evidence.h"
 #include "verify/group/conditions.h"
 #include "verify/group/protocol.h"
+#include "verify/group/protocol_every_size.h"
 #include "verify/judge/bounds.h"
 #include "verify/judge/fault.h"
 #include "verify/ready/counter_queries.h"

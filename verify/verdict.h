@@ -48,7 +48,9 @@ struct ProvedRepair {
 struct Obligation {
   std::string name;  // deadlock collectives messages memory once
   Outcome outcome = Outcome::unknown;
-  std::string method;  // counters, cuts, graph, tasks, states, structure, ...
+  // How it was found: structure (by how programs are made), counters, cuts, graph, states, depth;
+  // of a group induction, search, members. Empty: it was not.
+  std::string method;
   double seconds = 0;  // below 0: reports leave it out
   std::string reason;  // of refuted and unknown: one or two sentences
   spec::Span span;     // what the reason is about, if anything

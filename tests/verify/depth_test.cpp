@@ -10,7 +10,9 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "spec/parse.h"
-#include "verify/depth/depth_judges.h"
+#include "verify/depth/agreement.h"
+#include "verify/depth/order_depth.h"
+#include "verify/depth/ready_depth.h"
 
 namespace ripeline::verify {
 namespace {

@@ -1,5 +1,6 @@
 // The right protocols keep every group in one order; each wrong one is refuted with a run.
 #include "verify/group/protocol.h"
+#include "verify/group/protocol_every_size.h"
 
 #include <gtest/gtest.h>
 

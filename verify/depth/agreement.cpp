@@ -1,10 +1,11 @@
-// What holds the reading of a tree to what the elaborator makes of it: at each depth by a question,
-// and at small depths by comparing the two.
+#include "verify/depth/agreement.h"
+
 #include <map>
 
 #include <fmt/format.h>
 
-#include "verify/depth/depth_judges.h"
+#include "verify/depth/depth_terms.h"
+#include "verify/depth/exact.h"
 #include "verify/judge/bounds.h"
 #include "verify/judge/fault.h"
 #include "verify/ready/counters.h"

@@ -1,7 +1,6 @@
-// What both judges of every number of ranks ask and say alike.
-#include <fmt/format.h>
+#include "verify/depth/assertions.h"
 
-#include "verify/depth/depth_judges.h"
+#include <fmt/format.h>
 
 namespace ripeline::verify::depth {
 

@@ -9,7 +9,10 @@
 #include <fmt/format.h>
 
 #include "spec/indexing.h"
-#include "verify/depth/depth_judges.h"
+#include "verify/depth/agreement.h"
+#include "verify/depth/order_depth.h"
+#include "verify/depth/ready_depth.h"
+#include "verify/depth/shape.h"
 #include "verify/judge/judge_with.h"
 
 namespace ripeline::verify {

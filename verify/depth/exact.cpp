@@ -1,5 +1,6 @@
-// Whether counts say which tasks may start: the rule of verify/ready/counters.h, at every stage at
 // once.
+#include "verify/depth/exact.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>

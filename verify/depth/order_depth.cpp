@@ -1,6 +1,8 @@
 // A committed order for every number of ranks: places as in verify/order/cuts.cpp, at ranks that
 // are terms.
-#include "verify/depth/depth_judges.h"
+#include "verify/depth/order_depth.h"
+
+#include "verify/depth/assertions.h"
 #include "verify/depth/lemmas.h"
 
 namespace ripeline::verify::depth {

@@ -1,7 +1,10 @@
 // Readiness-first dispatch for every number of ranks.
+#include "verify/depth/ready_depth.h"
+
 #include <fmt/format.h>
 
-#include "verify/depth/depth_judges.h"
+#include "verify/depth/assertions.h"
+#include "verify/depth/exact.h"
 #include "verify/depth/lemmas.h"
 
 namespace ripeline::verify::depth {

@@ -100,7 +100,4 @@ struct Shape {
                                                       const spec::Program& sample,
                                                       const SolverUse& use);
 
-// Why counts of ended tasks do not say which may start (verify/ready/counters.h); empty if they do.
-[[nodiscard]] std::string inexact_reason(const Shape& shape);
-
 }  // namespace ripeline::verify::depth

@@ -4,6 +4,7 @@
 
 #include "verify/group/every_size.h"
 #include "verify/group/protocol.h"
+#include "verify/group/protocol_every_size.h"
 #include "verify/states/hunt.h"
 
 namespace ripeline::verify {

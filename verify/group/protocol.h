@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "spec/program.h"
-#include "verify/solver/solver.h"
 
 namespace ripeline::verify {
 
@@ -60,11 +59,6 @@ struct Protocol {
 
 // spec::Agree, as a protocol; not for `none`.
 [[nodiscard]] Protocol right_protocol(spec::Agree agree);
-
-// Two members of a group of any size that have issued the same up to a round part in it.
-[[nodiscard]] Term two_members_part(const Protocol& protocol, Solver& solver);
-// Whether two members of a group of any size, alike up to a round, can part in it: unsat, never.
-[[nodiscard]] Answer agrees_for_every_size(const Protocol& protocol, std::uint64_t steps);
 
 struct ProtocolEvent {
   enum class Do : std::uint8_t {

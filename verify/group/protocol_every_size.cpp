@@ -1,4 +1,6 @@
 // A round of two members of a group of any size, as terms.
+#include "verify/group/protocol_every_size.h"
+
 #include "verify/group/protocol.h"
 
 namespace ripeline::verify {

@@ -1,4 +1,4 @@
-// The counters as terms of a solver; counting.cpp makes them.
+// The counters as terms of a solver; counters.cpp makes them.
 #include "verify/ready/counter_queries.h"
 
 #include <fmt/format.h>

@@ -1,10 +1,11 @@
 // What counts say of a program; counters.h says why.
+#include "verify/ready/counters.h"
+
 #include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 
-#include "verify/ready/counters.h"
 #include "verify/solver/share_terms.h"
 
 namespace ripeline::verify {

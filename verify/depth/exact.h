@@ -1,0 +1,14 @@
+// Whether counts say which tasks may start: the rule of verify/ready/counters.h, at every stage at
+// once.
+#pragma once
+
+#include <string>
+
+#include "verify/depth/shape.h"
+
+namespace ripeline::verify::depth {
+
+// Why counts of ended tasks do not say which may start (verify/ready/counters.h); empty if they do.
+[[nodiscard]] std::string inexact_reason(const Shape& shape);
+
+}  // namespace ripeline::verify::depth
