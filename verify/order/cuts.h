@@ -1,4 +1,27 @@
 // A committed order with every microbatch count, by queries over consistent cuts.
+//
+// A rank stands at a *place* of its order: in a repeat, after so many of its turns, before one of
+// its steps; or at the end. How often each of its lanes has run there is linear in the turn and in
+// the microbatches. A *cut* is a place of each rank. It is consistent if nobody has run ahead of a
+// producer: then it is what some run could have done so far. cuts.cpp says why asking for a stuck
+// cut is exact.
+//
+// An example: 1F1B on two ranks with M microbatches, f0, b0, f1 and b1 tasks of its lanes done.
+//   rank 0   F * 1;  (F B) * (M - 1);  B * 1;       rank 1   (F B) * M;
+//   before F, first repeat                  f0 = 0      b0 = 0
+//   before F, second repeat, after t turns  f0 = 1 + t  b0 = t        0 <= t < M - 1
+//   before B, second repeat, after t turns  f0 = 2 + t  b0 = t        0 <= t < M - 1
+//   before B, last repeat                   f0 = M      b0 = M - 1
+//   at the end                              f0 = M      b0 = M
+//   before F of rank 1, after u turns       f1 = u      b1 = u        0 <= u < M
+//   before B of rank 1, after u turns       f1 = u + 1  b1 = u        0 <= u < M
+//   at the end of rank 1                    f1 = M      b1 = M
+// Consistent: f1 <= f0, b1 <= f1, b0 <= b1. A stuck cut has each rank at its end or before a task
+// that lacks something. Rank 0 lacks something only before a B, when b1 <= b0, hence b1 = b0. Then
+// rank 1 stands before its F, which lacks nothing since f1 = b1 = b0 < f0; or before its B, which
+// never lacks its own F; or at its end, and b0 = M is no place before a B. So no cut is stuck, for
+// any M. Were rank 0's first task a B, the cut with all four counts 0 would be stuck: 0B0 and 1F0
+// both need 0F0.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,16 @@
 // A committed order: each count by its graph where the range is one count, or short and not linear;
 // else all counts by cuts.
+//
+// What the constructor makes decides the way of every obligation:
+//   one count; or streams and a short range  a graph for each count
+//   counts that are linear                   cuts for all; of streams, graphs for the first counts
+//   not linear, and a short range            a graph for each count
+//   not linear, and a long or open range     graphs for the first counts: one of them may refute,
+//                                            else the answer is unknown and says so
+// Cuts name the fewest microbatches that are wrong, and the graph of that count makes the run,
+// which Machine replays. Where two engines compete for a resource or an inbox, a graph is one
+// timing of many: only cuts that exclude every stuck place prove, and else a few counts are visited
+// state by state.
 #include "verify/order/order_judge.h"
 
 #include <limits>

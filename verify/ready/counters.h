@@ -24,6 +24,20 @@
 // gets this message last; otherwise counts say only that all have arrived when they are no more
 // than the slots. Over a fifo edge with a sequential producer a prefix arrives, and the next one
 // with it. Of a channel's slots each edge has as many as timing gave it, a variable of its own.
+//
+// An example: 1F1B's memory on two ranks, `F needs F at prev; B needs F at here, B at next`, where
+// stage s has room for 2 - s activations, from F to B. Four lanes, with f0, b0, f1 and b1 of M
+// tasks ended. Beside "less than M have ended", a task may start only if
+//   0F:  1 - (f0 - b0) >= 0                          there is room for one more of two
+//   1F:  f0 - f1 - 1 >= 0  and  0 - (f1 - b1) >= 0   0F is ahead, and there is room for one of one
+//   1B:  f1 - b1 - 1 >= 0
+//   0B:  b1 - b0 - 1 >= 0                            0F, which 1B needs, is ahead then as well
+// Each lane has one innermost need, so the sets are nested and `must` is the same as `may`. The
+// invariant has 0 <= f0 <= M and the like, f1 <= f0, b1 <= f1, b0 <= b1, and held <= capacity.
+// Stuck would be a state in which none of the four holds and something is left. Then 1B blocked
+// says b1 = f1, so 1F has room and is blocked by f1 = f0 or by f1 = M. If f1 = M, then b1 = M and
+// 0B may start unless all is done. If f1 = f0 < M, then 0F blocked says f0 - b0 >= 2, so b0 < f0 =
+// b1 and 0B may start. The solver finds no such integers for any M: proved, whatever the timing.
 #pragma once
 
 #include <cstdint>
