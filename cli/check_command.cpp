@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "pytorch/check_report.h"
+#include "pytorch/fix.h"
 
 namespace ripeline::cli {
 namespace {

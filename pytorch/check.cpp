@@ -5,12 +5,17 @@
 #include <fmt/format.h>
 
 #include "pytorch/checking.h"
+#include "pytorch/messages.h"
+#include "pytorch/on_the_wire.h"
+#include "pytorch/rules.h"
+#include "pytorch/shape.h"
 
 namespace ripeline::verify {
 namespace {
 
-// A group of rules, and the rules whose findings leave it without a meaning or with nothing new to
-// say. Deadlock is asked of all that can be paired, whatever else is missing.
+// The groups of rules are asked in order. A group, and the rules whose findings leave it without a
+// meaning or with nothing new to say. Deadlock is asked of all that can be paired, whatever else is
+// missing.
 struct Group {
   void (*ask)(Checking&);
   bool only_comms;

@@ -99,13 +99,4 @@ inline constexpr int kMostRanks = 4096;
 [[nodiscard]] spec::Result<CheckReport> check(const spec::ReadActions& read,
                                               const CheckOptions& options = {});
 
-// A table that check() proves under the same options, made from one that it does not.
-struct Repair {
-  std::optional<spec::ActionTable> table{};  // nothing: `why`
-  std::vector<std::string> changes;          // what was done, sentences for people
-  std::string why;
-};
-[[nodiscard]] Repair repair(const spec::ReadActions& read, const CheckReport& report,
-                            const CheckOptions& options);
-
 }  // namespace ripeline::verify

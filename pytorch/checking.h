@@ -60,18 +60,6 @@ class Checking {
   std::unordered_map<std::uint64_t, CellPlace> places_;
 };
 
-// The groups of rules, in the order in which they are asked.
-void check_cells(Checking& checking);             // form overlap ranks
-void check_places(Checking& checking);            // stage owner microbatch
-void check_counts(Checking& checking);            // repeated missing mixed
-void check_order(Checking& checking);             // order
-void check_messages(Checking& checking);          // message unpaired, order of sends and receives
-void check_reduce_and_shard(Checking& checking);  // reduce shard
-void check_deadlock(Checking& checking);          // deadlock mismatch
-void check_memory(Checking& checking);            // memory
-
-[[nodiscard]] spec::Result<CheckShape> shape_of(const spec::ActionTable& table,
-                                                const CheckOptions& options);
 [[nodiscard]] std::string place_text(CellPlace place);  // row 2, column 3
 
 }  // namespace ripeline::verify

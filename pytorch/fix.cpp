@@ -1,5 +1,7 @@
 // repair(): what of a table can be kept is kept, in its order; the rest is derived again. Tasks are
 // never invented: a table in which one is missing says too little.
+#include "pytorch/fix.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pytorch/checking.h"
+#include "pytorch/shape.h"
 
 namespace ripeline::verify {
 

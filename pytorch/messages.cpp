@@ -1,9 +1,9 @@
 // The rules of compute_comms: what is sent and received, REDUCE_GRAD, UNSHARD and RESHARD.
+#include "pytorch/messages.h"
+
 #include <map>
 
 #include <fmt/format.h>
-
-#include "pytorch/checking.h"
 
 namespace ripeline::verify {
 

@@ -1,10 +1,10 @@
 // Deadlock: of the computations alone, then of all that is sent and received.
+#include "pytorch/on_the_wire.h"
+
 #include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
-
-#include "pytorch/checking.h"
 
 namespace ripeline::verify {
 

@@ -1,10 +1,10 @@
 // The rules that look at each action and each task: what is written, where, how often, in which
 // order at its own rank; and how many microbatches a rank holds.
+#include "pytorch/rules.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "pytorch/checking.h"
 
 namespace ripeline::verify {
 

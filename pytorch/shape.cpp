@@ -1,10 +1,12 @@
 // What a table is judged as, where no option says it.
+#include "pytorch/shape.h"
+
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "pytorch/checking.h"
+#include "spec/indexing.h"
 
 namespace ripeline::verify {
 namespace {

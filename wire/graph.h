@@ -1,4 +1,4 @@
-// What judge_wire() builds: pairs of sends and receives, and the graph of events.
+// What judge_wire() builds of pairs of sends and receives: the graph of events.
 //
 // Actions are numbered rank by rank, in the order of issue. Values; one thread.
 #pragma once
@@ -8,31 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "wire/pairs.h"
 #include "wire/wire.h"
 
 namespace ripeline::verify {
-
-// All sends from one rank to another and all receives of them: the n-th belong together.
-struct WirePairing {
-  struct Channel {
-    WireChannel ends;
-    std::vector<std::uint32_t> sends;
-    std::vector<std::uint32_t> receives;
-  };
-  std::vector<std::uint32_t> first;    // per rank: its first action; then the number of all
-  std::vector<const WireAction*> all;  // per action
-  std::vector<Channel> channels;
-  // Per group and member: its collectives, in order.
-  std::vector<std::vector<std::vector<std::uint32_t>>> collectives;
-
-  [[nodiscard]] WirePosition position(std::uint32_t action) const;
-};
-
-// Fills `pairing`, or says what is invalid, mismatched or unpaired.
-[[nodiscard]] std::optional<WireVerdict> pair_up(const WireProgram& program, WirePairing& pairing);
-
-// `0F0 of rank 2`, for sentences.
-[[nodiscard]] std::string text_of(const WireProgram& program, WirePosition where);
 
 struct WireGraph {
   static constexpr std::uint32_t kNone = UINT32_MAX;

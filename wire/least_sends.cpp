@@ -4,6 +4,8 @@
 // gives a clause: of the channels whose sends wait in it, one must have more credits than it has,
 // since with as many or fewer the same waits remain (receives of a channel are posted in order). So
 // every safe choice meets all clauses, and a candidate that is safe has the least sum.
+#include "wire/least_sends.h"
+
 #include <algorithm>
 #include <limits>
 #include <set>

@@ -1,11 +1,12 @@
 // Which send belongs to which receive, and what is wrong before any graph is.
+#include "wire/pairs.h"
+
 #include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "spec/indexing.h"
-#include "wire/graph.h"
 
 namespace ripeline::verify {
 namespace {

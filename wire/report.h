@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "wire/layouts.h"
+#include "wire/least_sends.h"
 
 namespace ripeline::verify {
 

@@ -1,5 +1,6 @@
 // What the specimens of tests/specimens/check do not show: options, repairs, limits, large files.
 #include "pytorch/check.h"
+#include "pytorch/fix.h"
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 #include "tests/support/programs.h"
 #include "tests/wire/wire_play.h"
 #include "wire/layouts.h"
+#include "wire/least_sends.h"
 #include "wire/wire.h"
 
 namespace ripeline::verify {

@@ -1,0 +1,11 @@
+// Groups of rules about what a compute_comms table writes beside computations.
+#pragma once
+
+#include "pytorch/checking.h"
+
+namespace ripeline::verify {
+
+void check_messages(Checking& checking);          // message unpaired, order of sends and receives
+void check_reduce_and_shard(Checking& checking);  // reduce shard
+
+}  // namespace ripeline::verify

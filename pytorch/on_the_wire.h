@@ -1,0 +1,10 @@
+// The group of rules that asks wire/ whether every action ends.
+#pragma once
+
+#include "pytorch/checking.h"
+
+namespace ripeline::verify {
+
+void check_deadlock(Checking& checking);  // deadlock mismatch
+
+}  // namespace ripeline::verify
