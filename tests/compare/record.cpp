@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "spec/parse.h"
-#include "verify/every_depth.h"
 #include "optimise/least_capacity.h"
 #include "optimise/repair.h"
+#include "spec/parse.h"
+#include "verify/every_depth.h"
 #include "verify/verify.h"
 
 namespace ripeline::compare {

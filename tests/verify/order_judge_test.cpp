@@ -270,8 +270,7 @@ bool list_at_random(spec::Program& program, std::uint64_t seed) {
     const std::size_t i = next[random() % next.size()];
     const auto [lane, m] = left[i];
     listed[static_cast<std::size_t>(lane)][static_cast<std::size_t>(m)] = true;
-    order.rows[static_cast<std::size_t>(at(program.lanes, lane).rank)].push_back(
-        left[i]);
+    order.rows[static_cast<std::size_t>(at(program.lanes, lane).rank)].push_back(left[i]);
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
   }
   std::vector<spec::Task>& row = order.rows[random() % order.rows.size()];
