@@ -2,6 +2,8 @@
 
 namespace ripeline::core {
 
+int tasks_of_share(const Share& share, int microbatches) { return share.below(microbatches); }
+
 TaskSpan needed_across(const Share& producer, const Share& consumer, Of of, int task) {
   const int wanted = consumer.microbatch(task) - (of == Of::before ? 1 : 0);
   if (wanted < 0) return {};

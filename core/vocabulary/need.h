@@ -17,10 +17,19 @@ struct TaskSpan {
   int last = 0;
 };
 
-// How many tasks a lane has.
+// What is said of shares stands apart, so that the common case stays short: every event of a run
+// asks.
+[[nodiscard]] int tasks_of_share(const Share& share, int microbatches);
+[[nodiscard]] TaskSpan needed_across(const Share& producer, const Share& consumer, Of of, int task);
+[[nodiscard]] int needed_by_across(const Share& producer, const Share& consumer, Of of, int task,
+                                   int microbatches);
+
+// How many tasks a lane has. One that is `once` has no share of its own.
 template <class Lane>
 [[nodiscard]] constexpr int tasks_of(const Lane& lane, int microbatches) {
-  return lane.once ? 1 : lane.share.below(microbatches);
+  if (!lane.share.is_all()) [[unlikely]]
+    return tasks_of_share(lane.share, microbatches);
+  return lane.once ? 1 : microbatches;
 }
 
 // Whether the lanes number the tasks that belong together differently: by their shares.
@@ -29,11 +38,6 @@ template <class Lane>
   if (of == Of::all) return false;
   return producer.share != consumer.share || (of == Of::before && !producer.share.is_all());
 }
-
-// Of lanes that do: apart, so that the common case stays short.
-[[nodiscard]] TaskSpan needed_across(const Share& producer, const Share& consumer, Of of, int task);
-[[nodiscard]] int needed_by_across(const Share& producer, const Share& consumer, Of of, int task,
-                                   int microbatches);
 
 template <class Lane>
 struct Need {
