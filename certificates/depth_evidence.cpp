@@ -29,7 +29,7 @@ spec::Result<DepthEvidence> depth_evidence(
         if (known.insert(question.smtlib).second) found.questions.push_back(std::move(question));
         return Answer::unsat;
       });
-  auto derived = derive_every_depth(pipeline, source, options, use);
+  auto derived = judge_every_depth(pipeline, source, options, use);
   if (!derived.ok()) return derived.errors();
   found.derived = std::move(derived).value();
   return found;

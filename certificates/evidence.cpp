@@ -9,7 +9,6 @@
 #include "verify/group/protocol.h"
 #include "verify/group/protocol_every_size.h"
 #include "verify/judge/bounds.h"
-#include "verify/judge/fault.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/ready/linear.h"
 #include "verify/solver/solver.h"
@@ -199,7 +198,7 @@ class Gathering {
 
   CounterQueries& counters() {
     if (!counters_) {
-      counters_.emplace(program_, count(program_, Fault::none), SolverUse::writing(), Fault::none);
+      counters_.emplace(program_, SolverUse::writing());
     }
     return *counters_;
   }
@@ -221,7 +220,7 @@ class Gathering {
 
   void ready_memory(const Claim& claim) {
     const AssertedBounds asserted =
-        asserted_bounds(program_, counters().solver(), counters().microbatches(), Fault::none);
+        asserted_bounds(program_, counters().solver(), counters().microbatches());
     if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
     std::vector<Term> beyond;
     std::vector<Term> broken;

@@ -4,7 +4,6 @@
 
 #include "certificates/order_graph.h"
 #include "verify/judge/bounds.h"
-#include "verify/judge/fault.h"
 #include "verify/order/cuts.h"
 #include "verify/order/order_run.h"
 #include "verify/solver/solver.h"
@@ -61,11 +60,10 @@ bool peaks_are_capacities(const Program& program, const Claim& claim) {
   return true;
 }
 
-OrderEvidence::Cuts::Cuts(const Program& program)
-    : queries(program, SolverUse::writing(), Fault::none) {}
+OrderEvidence::Cuts::Cuts(const Program& program) : queries(program, SolverUse::writing()) {}
 OrderEvidence::Cuts::Cuts(const Program& program, const PeriodicFamily& family,
                           std::int64_t remainder)
-    : queries(program, SolverUse::writing(), Fault::none, family, remainder),
+    : queries(program, SolverUse::writing(), family, remainder),
       which(fmt::format(", remainder {} of {}", remainder, family.period)) {}
 
 bool OrderEvidence::proved(const Claim& claim) {
@@ -89,20 +87,20 @@ void OrderEvidence::refuted(const Claim& claim) {
 // Whether there is something to ask; a gap otherwise.
 bool OrderEvidence::make_cuts() {
   if (!cuts_.empty()) return true;
-  if (const std::string why = beyond_cuts(program_); !why.empty()) {
-    gap("Cuts cannot follow the program: " + why + ".");
+  if (const auto why = beyond_cuts(program_)) {
+    gap("Cuts cannot follow the program: " + why->message + ".");
     return false;
   }
   const spec::Order& order = at(program_.orders, program_.dispatch.order);
   if (order.streams.empty()) {
     cuts_.emplace_back(program_);
-    const std::string problem = cuts_.front().queries.problem();
-    if (problem.empty()) {
+    const auto& problem = cuts_.front().queries.problem();
+    if (!problem) {
       cuts_.front().asked.push_back({"places: some cut", {}, true});
       return true;
     }
     cuts_.clear();
-    gap("The order's counts are not linear: " + problem + ".");
+    gap("The order's counts are not linear: " + problem->message + ".");
     return false;
   }
   const PeriodicFamily family = periodic_family(program_, order);
@@ -138,8 +136,7 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
     if (!program_.inboxes.empty()) ask("deadlock: an inbox overfull", cuts.queries.overfull());
   } else if (claim.obligation == "memory") {
     Solver& solver = cuts.queries.solver();
-    const AssertedBounds asserted =
-        asserted_bounds(program_, solver, cuts.queries.microbatches(), Fault::none);
+    const AssertedBounds asserted = asserted_bounds(program_, solver, cuts.queries.microbatches());
     if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
     std::vector<Term> broken;
     std::vector<Term> above;

@@ -6,6 +6,7 @@
 
 #include "codegen/parts.h"
 #include "codegen/printer.h"
+#include "spec/guards.h"
 
 namespace ripeline::codegen {
 namespace {
@@ -48,17 +49,16 @@ std::vector<Bounded> bounded_of(const Program& program) {
 }
 
 void add_room(const Program& program, std::vector<Room>& rooms, const spec::Lane& lane,
-              const spec::Acquire& acquire) {
-  const spec::Pool& pool = at(program.pools, acquire.pool);
-  if (!pool.capacity) return;
+              const spec::RoomGuard& guard) {
+  const int resource = at(program.pools, guard.pool).resource;
   auto room = std::find_if(rooms.begin(), rooms.end(),
-                           [&](const Room& r) { return r.resource == pool.resource; });
+                           [&](const Room& r) { return r.resource == resource; });
   if (room == rooms.end()) {
     const std::vector<std::int64_t> none(program.stages.size(), 0);
-    room = rooms.insert(rooms.end(), {pool.resource, none, none});
+    room = rooms.insert(rooms.end(), {resource, none, none});
   }
-  room->amount[index(lane.stage)] = acquire.amount;
-  room->leaving[index(lane.stage)] = acquire.leaving;
+  room->amount[index(lane.stage)] = guard.room.amount;
+  room->leaving[index(lane.stage)] = guard.room.leaving;
 }
 
 void add_giving(const Outline& outline, std::vector<Giving>& givings, const spec::Lane& lane,
@@ -129,9 +129,10 @@ Outline outline_of(const Program& program) {
   outline.bounded = bounded_of(program);
   outline.rooms.resize(program.ops.size());
   outline.givings.resize(program.ops.size());
-  for (const spec::Lane& lane : program.lanes) {
-    for (const spec::Acquire& acquire : lane.acquires) {
-      add_room(program, outline.rooms[index(lane.op)], lane, acquire);
+  for (int i = 0; i < static_cast<int>(program.lanes.size()); ++i) {
+    const spec::Lane& lane = at(program.lanes, i);
+    for (const spec::RoomGuard& guard : guards_of(program, i).rooms) {
+      add_room(program, outline.rooms[index(lane.op)], lane, guard);
     }
     for (const spec::Release& release : lane.releases) {
       add_giving(outline, outline.givings[index(lane.op)], lane, release);

@@ -5,17 +5,8 @@
 #include <utility>
 
 namespace ripeline::spec {
-namespace {
-
-bool has_room(const Program& program, const std::vector<std::int64_t>& held, const Acquire& a) {
-  const std::optional<core::Room> room = room_of(program, a);
-  return !room || room->fits(at(held, a.pool));
-}
-
-}  // namespace
-
 Machine::Machine(const Program& program, int microbatches)
-    : program_(&program), microbatches_(microbatches) {
+    : program_(&program), microbatches_(microbatches), guards_(guards_of(program)) {
   for (int rank = 0; rank < program.ranks; ++rank) {
     hints_.emplace_back(program, rank, microbatches);
   }
@@ -76,17 +67,14 @@ Task Machine::next_in_order(const State& state, int rank, Engine engine) const {
   return position < tasks.size() ? tasks[position] : Task{};
 }
 
-bool Machine::fits(const State& state, const Acquire& a) const {
-  return has_room(*program_, state.held, a);
-}
-
 bool Machine::engine_takes(const State& state, int lane) const {
   const Lane& l = at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   if (state.handing[engine] > 0) return false;
   const Running& running = state.running[engine];
   if (running.lane < 0) return true;
-  return running.other < 0 && program_->pair_of(lane, running.lane) != nullptr;
+  const std::vector<int>& beside = at(guards_, lane).beside;
+  return running.other < 0 && std::find(beside.begin(), beside.end(), running.lane) != beside.end();
 }
 
 Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
@@ -102,11 +90,10 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
     if (task.microbatch < started) continue;
     if (task.lane == lane && task.microbatch == started) break;
     if (task.microbatch >= program_->tasks_of(task.lane, microbatches_)) continue;
-    const Lane& before = at(program_->lanes, task.lane);
-    for (const Acquire& a : before.acquires) {
-      if (!has_room(*program_, held, a)) return {task.lane, a.pool};
+    for (const RoomGuard& guard : at(guards_, task.lane).rooms) {
+      if (!guard.room.fits(at(held, guard.pool))) return {task.lane, guard.pool};
     }
-    run(before);
+    run(at(program_->lanes, task.lane));
   }
   return {};
 }
@@ -114,25 +101,27 @@ Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
 std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch) const {
   std::vector<Block> found;
   const Lane& l = at(program_->lanes, lane);
+  const Guards& guards = at(guards_, lane);
   if (state.tasks[index(lane, microbatch)] != TaskState::waiting) {
     return {{.why = Block::Why::started}};
   }
-  if (program_->dispatch.in_order &&
-      next_in_order(state, l.rank, l.engine) != Task{lane, microbatch}) {
+  if (guards.in_turn && next_in_order(state, l.rank, l.engine) != Task{lane, microbatch}) {
     found.push_back({.why = Block::Why::order});
   }
-  for (const int edge : l.edges) {
+  for (const int edge : guards.needs) {
     if (!met(state, edge, microbatch)) found.push_back({.why = Block::Why::need, .edge = edge});
   }
-  if (l.sequential && microbatch > 0 &&
+  if (guards.in_sequence && microbatch > 0 &&
       state.tasks[index(lane, microbatch - 1)] != TaskState::ended) {
     found.push_back({.why = Block::Why::sequence});
   }
   if (!engine_takes(state, lane)) found.push_back({.why = Block::Why::engine});
-  for (const Acquire& a : l.acquires) {
-    if (!fits(state, a)) found.push_back({.why = Block::Why::room, .pool = a.pool});
+  for (const RoomGuard& guard : guards.rooms) {
+    if (!guard.room.fits(at(state.held, guard.pool))) {
+      found.push_back({.why = Block::Why::room, .pool = guard.pool});
+    }
   }
-  if (program_->dispatch.keeps >= 0 && found.empty()) {
+  if (guards.keeps_room && found.empty()) {
     const Crowded crowded = crowded_by(state, lane);
     if (crowded.lane >= 0) {
       found.push_back({.why = Block::Why::kept, .pool = crowded.pool, .lane = crowded.lane});
@@ -178,10 +167,11 @@ Task Machine::choice(const State& state, int rank, Engine engine, const Allowed&
 int Machine::awaited(const State& state, int rank, Engine engine) const {
   const auto on_engine = [&](int lane) { return at(program_->lanes, lane).engine == engine; };
   const auto has_room = [&](int lane) {
-    const auto& acquires = at(program_->lanes, lane).acquires;
+    const auto& rooms = at(guards_, lane).rooms;
     return on_engine(lane) && engine_takes(state, lane) &&
-           std::all_of(acquires.begin(), acquires.end(),
-                       [&](const Acquire& a) { return fits(state, a); });
+           std::all_of(rooms.begin(), rooms.end(), [&](const RoomGuard& guard) {
+             return guard.room.fits(at(state.held, guard.pool));
+           });
   };
   return at(hints_, rank).next(at(state.hints, rank), has_room, [&](int lane) {
     return on_engine(lane) && lowest_startable(state, lane) >= 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "spec/guards.h"
 #include "spec/hint.h"
 #include "spec/program.h"
 
@@ -134,7 +135,6 @@ class Machine {
            static_cast<std::size_t>(microbatch);
   }
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
-  [[nodiscard]] bool fits(const State& state, const Acquire& acquire) const;
   // Of the order that is kept: the first task that would find no room once a task of `lane` has
   // run, and in which pool; lane -1 if all do.
   struct Crowded {
@@ -149,6 +149,7 @@ class Machine {
 
   const Program* program_;
   int microbatches_;
+  std::vector<Guards> guards_;     // per lane
   std::vector<HintPolicy> hints_;  // per rank
   std::int64_t tasks_ = 0;         // of all lanes
   // Per rank and engine: tasks, of a committed order or of one that is kept.

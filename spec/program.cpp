@@ -271,12 +271,6 @@ std::vector<int> ancestors(const Program& program, int lane) {
   return found;
 }
 
-std::optional<core::Room> room_of(const Program& program, const Acquire& acquire) {
-  const auto& capacity = at(program.pools, acquire.pool).capacity;
-  if (!capacity) return std::nullopt;
-  return core::Room{*capacity, acquire.amount, acquire.leaving};
-}
-
 bool has_other_engines(const Program& program) {
   return std::any_of(program.lanes.begin(), program.lanes.end(),
                      [](const Lane& lane) { return lane.engine != Engine::compute; });

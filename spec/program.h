@@ -58,7 +58,6 @@
 #include <vector>
 
 #include "core/vocabulary/need.h"
-#include "core/vocabulary/room.h"
 #include "core/vocabulary/share.h"
 #include "core/vocabulary/task.h"
 #include "spec/expr.h"
@@ -344,9 +343,6 @@ struct Program {
   [[nodiscard]] std::string pool_name(int pool) const;                  // activation of stage 2
   [[nodiscard]] std::string inbox_name(int inbox) const;  // inbox of stage 2, slots of 1F to 2F
 };
-
-// What the acquisition must find; nothing: its pool has no capacity.
-[[nodiscard]] std::optional<core::Room> room_of(const Program& program, const Acquire& acquire);
 
 // What a lane's tasks take and give of one pool.
 struct Use {

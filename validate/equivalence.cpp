@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/guards.h"
 #include "spec/indexing.h"
-#include "verify/ready/counters.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify {
@@ -110,9 +110,10 @@ class LaneComparison {
   void guard(const std::string& emitted) {
     std::vector<Term> specified;
     std::vector<std::string> words;
-    for (const Room& room : rooms_of(program_, lane_)) {
-      specified.push_back(held(room.pool) <= solver_.number(room.most_held));
-      words.push_back(fmt::format("{} <= {}", program_.pool_name(room.pool), room.most_held));
+    for (const spec::RoomGuard& guard : spec::guards_of(program_, lane_).rooms) {
+      const std::int64_t most = guard.room.most_held();
+      specified.push_back(held(guard.pool) <= solver_.number(most));
+      words.push_back(fmt::format("{} <= {}", program_.pool_name(guard.pool), most));
     }
     const std::string text = words.empty() ? "true" : fmt::format("{}", fmt::join(words, " and "));
     if (emitted.empty() && words.empty()) return;

@@ -8,7 +8,7 @@ spec::Result<DepthVerdict> verify_every_depth(const spec::ast::Pipeline& pipelin
                                               const spec::Source& source,
                                               const spec::ElaborateOptions& options,
                                               const VerifyOptions& limits) {
-  return judge_every_depth(pipeline, source, options, limits.solver_steps, Fault::none);
+  return judge_every_depth(pipeline, source, options, limits.solver_steps);
 }
 
 }  // namespace ripeline::verify

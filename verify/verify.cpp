@@ -6,7 +6,7 @@
 
 #include "spec/indexing.h"
 #include "verify/group/group_judge.h"
-#include "verify/judge/judge_with.h"
+#include "verify/judge/judge.h"
 #include "verify/order/kept_judge.h"
 #include "verify/order/order_judge.h"
 #include "verify/ready/ready_judge.h"
@@ -17,14 +17,13 @@ using spec::Program;
 
 namespace {
 
-std::unique_ptr<Judge> judge_of_one(const Program& program, const VerifyOptions& options,
-                                    Fault fault) {
-  if (program.dispatch.keeps >= 0) return std::make_unique<KeptJudge>(program, options, fault);
-  if (program.dispatch.in_order) return std::make_unique<OrderJudge>(program, options, fault);
-  return std::make_unique<ReadyJudge>(program, options, fault);
+std::unique_ptr<Judge> judge_of_one(const Program& program, const VerifyOptions& options) {
+  if (program.dispatch.keeps >= 0) return std::make_unique<KeptJudge>(program, options);
+  if (program.dispatch.in_order) return std::make_unique<OrderJudge>(program, options);
+  return std::make_unique<ReadyJudge>(program, options);
 }
 
-std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& options, Fault fault) {
+std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& options) {
   const bool is_group = program.tensor_parallel.members > 1;
   std::vector<spec::Unsupported> missing = program.unsupported;
   if (missing.empty() && is_group && program.dispatch.keeps >= 0) {
@@ -33,16 +32,14 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   if (!missing.empty()) {
     return std::make_unique<NoJudge>(not_supported(missing), missing.front().span);
   }
-  std::unique_ptr<Judge> of_one = judge_of_one(program, options, fault);
+  std::unique_ptr<Judge> of_one = judge_of_one(program, options);
   if (!is_group) return of_one;
-  return std::make_unique<GroupJudge>(program, options, fault, std::move(of_one));
+  return std::make_unique<GroupJudge>(program, options, std::move(of_one));
 }
 
-}  // namespace
-
-Verdict judge_with(const Program& program, const VerifyOptions& options, Fault fault) {
+Verdict judged(const Program& program, const VerifyOptions& options) {
   try {
-    return judged_by(*judge_of(program, options, fault), program, program.pools);
+    return judged_by(*judge_of(program, options), program, program.pools);
   } catch (const std::exception& error) {
     // Nothing is known then: memory ran out, or there is a mistake in here.
     NoJudge none(std::string("The verifier failed: ") + error.what() + ".", {});
@@ -50,8 +47,10 @@ Verdict judge_with(const Program& program, const VerifyOptions& options, Fault f
   }
 }
 
+}  // namespace
+
 Verdict verify(const Program& program, const VerifyOptions& options) {
-  Verdict verdict = judge_with(program, options, Fault::none);
+  Verdict verdict = judged(program, options);
   if (verdict.outcome != Outcome::proved) return verdict;
   ProvedProgram proved;
   proved.program_ = program;

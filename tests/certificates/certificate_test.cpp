@@ -11,6 +11,7 @@
 #include "certificates/sha256.h"
 #include "spec/library.h"
 #include "tests/support/cvc5.h"
+#include "tests/support/mistakes.h"
 #include "tests/support/programs.h"
 #include "verify/ready/counter_queries.h"
 
@@ -429,16 +430,16 @@ TEST(Certificate, a_false_invariant_is_broken_at_the_start_or_by_a_start) {
     const Term term = queries.solver().all_of({queries.at_start(), queries.invariant_broken()});
     return ask(queries, term, queries.required_before_invariant());
   };
-  CounterQueries right(program.value(), count(program.value(), Fault::none), SolverUse::writing(),
-                       Fault::none);
+  CounterQueries right(program.value(), SolverUse::writing());
   EXPECT_EQ(broken_by_any(right), 0);
   EXPECT_EQ(at_start(right), Answer::unsat);
-  CounterQueries greedy(program.value(), count(program.value(), Fault::assumed_room),
-                        SolverUse::writing(), Fault::assumed_room);
+  Counters assuming = count(program.value());
+  testing_support::mistakes::assumed_room().counters(program.value(), assuming);
+  CounterQueries greedy(program.value(), assuming, SolverUse::writing());
   EXPECT_EQ(broken_by_any(greedy), 2);  // each stage's F
-  Counters early = count(program.value(), Fault::none);
+  Counters early = count(program.value());
   early.invariant.push_back({{{0, 1}}, {}, -1});  // 0F has run
-  CounterQueries begun(program.value(), early, SolverUse::writing(), Fault::none);
+  CounterQueries begun(program.value(), early, SolverUse::writing());
   EXPECT_EQ(at_start(begun), Answer::sat);
 }
 

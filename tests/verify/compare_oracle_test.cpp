@@ -8,33 +8,29 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/indexing.h"
 #include "tests/compare/comparison.h"
-#include "verify/judge/fault.h"
-#include "verify/judge/judge_with.h"
+#include "tests/support/mistakes.h"
 #include "verify/verify.h"
 
 namespace ripeline {
 namespace {
 
-using verify::Fault;
-
-struct Mistake {
-  std::string name;
-  Fault fault;
-};
+namespace mistakes = testing_support::mistakes;
+using testing_support::Mistake;
 
 // The seed of the first program of which a verdict is wrong, or 0.
-std::uint64_t first_wrong(Fault fault, std::uint64_t most) {
+std::uint64_t first_wrong(const Mistake& mistake, std::uint64_t most) {
   compare::Options options;
   options.programs.links = options.programs.once = false;
   options.programs.before = options.programs.engines = false;
-  options.programs.keeping = fault == Fault::kept_order_trusted;
-  options.faulty_judge_for_testing = [fault](const spec::Program& program,
-                                             const verify::VerifyOptions& limits) {
-    return verify::judge_with(program, limits, fault);
+  options.programs.keeping = mistake.trusts_order;
+  options.faulty_judge_for_testing = [mistake](const spec::Program& program,
+                                               const verify::VerifyOptions& limits) {
+    return testing_support::judged_with(mistake, program, limits);
   };
   for (std::uint64_t seed = 1; seed <= most; ++seed) {
     if (!compare::compare(seed, options).wrong.empty()) return seed;
@@ -44,22 +40,22 @@ std::uint64_t first_wrong(Fault fault, std::uint64_t most) {
 
 TEST(Comparison, random_programs_notice_mistakes_of_the_judge) {
   constexpr std::uint64_t kMost = 600;
-  EXPECT_EQ(first_wrong(Fault::none, 100), 0U);
-  const std::vector<Mistake> mistakes = {
-      {"a missing release", Fault::missing_release},
-      {"a capacity one too large", Fault::capacity_too_large},
-      {"a dropped need", Fault::dropped_need},
-      {"`leaving` is 0", Fault::ignored_leaving},
-      {"every amount is 1", Fault::amount_of_one},
-      {"a task of an order that counts as run", Fault::order_counts_ahead},
-      {"no capacities in orders", Fault::order_room_forgotten},
-      {"a bound one too large", Fault::bound_too_large},
-      {"an order that is kept unproved", Fault::kept_order_trusted},
+  EXPECT_EQ(first_wrong({}, 100), 0U);
+  const std::vector<std::pair<std::string, Mistake>> all = {
+      {"a missing release", mistakes::missing_release()},
+      {"a capacity one too large", mistakes::capacities(1)},
+      {"a dropped need", mistakes::dropped_need()},
+      {"`leaving` is 0", mistakes::ignored_leaving()},
+      {"every amount is 1", mistakes::amounts_of_one()},
+      {"a task of an order that counts as run", mistakes::counts_ahead()},
+      {"no capacities in orders", mistakes::dropped_room()},
+      {"a bound one too large", mistakes::bounds(1)},
+      {"an order that is kept unproved", {.trusts_order = true}},
   };
-  for (const Mistake& mistake : mistakes) {
-    const std::uint64_t seed = first_wrong(mistake.fault, kMost);
-    EXPECT_GT(seed, 0U) << mistake.name;
-    std::cout << mistake.name << ": seed " << seed << "\n";
+  for (const auto& [name, mistake] : all) {
+    const std::uint64_t seed = first_wrong(mistake, kMost);
+    EXPECT_GT(seed, 0U) << name;
+    std::cout << name << ": seed " << seed << "\n";
   }
 }
 

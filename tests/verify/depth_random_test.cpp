@@ -44,12 +44,12 @@ void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counte
   Finding memory;
   Finding once{.outcome = Outcome::proved};
   if (shape.in_order) {
-    depth::OrderDepth judge(shape, kSteps, Fault::none);
+    depth::OrderDepth judge(shape, kSteps);
     once = judge.once();
     deadlock = judge.deadlock();
     memory = judge.memory().finding;
   } else {
-    depth::ReadyDepth judge(shape, kSteps, Fault::none);
+    depth::ReadyDepth judge(shape, kSteps);
     deadlock = judge.deadlock();
     memory = judge.memory().finding;
   }
@@ -62,7 +62,7 @@ void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counte
       EXPECT_NE(deadlock.outcome, Outcome::proved) << ranks << " ranks: no program";
       return;
     }
-    EXPECT_EQ(depth::disagreement(shape, program.value(), kSteps, Fault::none), "");
+    EXPECT_EQ(depth::disagreement(shape, program.value(), kSteps), "");
     const Verdict verdict =
         verify(program.value(), {.solver_steps = 10'000'000, .search_states = 20'000});
     const auto check = [&](const Finding& every, const std::string& name) {

@@ -5,9 +5,8 @@
 
 #include "spec/elaborate.h"
 #include "spec/indexing.h"
+#include "tests/support/mistakes.h"
 #include "tests/support/programs.h"
-#include "verify/judge/fault.h"
-#include "verify/judge/judge_with.h"
 #include "verify/verdict.h"
 #include "verify/verify.h"
 
@@ -117,7 +116,7 @@ pipeline join {
   const Obligation deadlock = of(verify(join.value(), {}), "deadlock");
   EXPECT_EQ(deadlock.outcome, Outcome::unknown);
   EXPECT_TRUE(deadlock.other_choices.has_value());
-  const Verdict trusting = judge_with(join.value(), {}, Fault::kept_order_covers_all);
+  const Verdict trusting = testing_support::judged_with({.covers_all = true}, join.value(), {});
   EXPECT_EQ(of(trusting, "deadlock").outcome, Outcome::proved) << "else nothing was tested";
 }
 

@@ -5,21 +5,26 @@
 
 #include "spec/elaborate.h"
 #include "spec/indexing.h"
+#include "tests/support/mistakes.h"
 #include "tests/support/programs.h"
-#include "verify/judge/fault.h"
-#include "verify/judge/judge_with.h"
 #include "verify/verdict.h"
 
 namespace ripeline::verify {
 namespace {
 
+namespace mistakes = testing_support::mistakes;
+
 using testing_support::chain_text;
 using testing_support::join_text;
+using testing_support::join_via;
+using testing_support::judged_with;
+using testing_support::Mistake;
+using testing_support::order_via;
 using testing_support::v_text;
 
 struct Mutant {
   std::string name;
-  Fault fault;
+  Mistake mistake;
   std::string text;
   std::string obligation;
   std::string right;  // verdict, method and the fewest microbatches, without the mistake
@@ -43,11 +48,11 @@ std::string sequence_text() {
                   "op B backward sequential");
 }
 
-std::string verdict_text(const Mutant& mutant, Fault fault) {
+std::string verdict_text(const Mutant& mutant, const Mistake& mistake) {
   const auto program = spec::compile({"mutant.ripe", mutant.text});
   EXPECT_TRUE(program.ok()) << spec::render({"mutant.ripe", mutant.text}, program.errors());
   const Verdict verdict =
-      judge_with(program.value(), {.solver_steps = 20'000'000, .search_states = 20'000}, fault);
+      judged_with(mistake, program.value(), {.solver_steps = 20'000'000, .search_states = 20'000});
   for (const Obligation& o : verdict.obligations) {
     if (o.name != mutant.obligation) continue;
     std::string text = name_of(o.outcome) + " " + o.method;
@@ -67,47 +72,63 @@ TEST(Mutants, each_mistake_in_the_encoding_is_noticed) {
   const std::string single = chain_text(3, "ready by bf", "any", "1");
   const std::string double_v = replaced(v_text(4, false, "4"), "s activation;", "s activation 2;");
   const std::vector<Mutant> mutants = {
-      {"a swapped release", Fault::swapped_release, greedy_v, "deadlock", "refuted counters 8"},
-      {"a swapped release, peaks", Fault::swapped_release, bf, "memory", "proved counters 4 3 2 1"},
-      {"a missing release", Fault::missing_release, bf, "deadlock", "proved counters"},
-      {"a capacity one too large", Fault::capacity_too_large, greedy_v, "deadlock",
+      {"a swapped release", mistakes::swapped_release(), greedy_v, "deadlock",
        "refuted counters 8"},
-      {"a capacity one too large, one count", Fault::capacity_too_large, v_text(4, false, "8"),
-       "deadlock", "refuted counters 8"},
-      {"a capacity one too large, peaks", Fault::capacity_too_large, asserting(bf, "4 - s"),
-       "memory", "proved counters 4 3 2 1"},
-      {"a capacity one too small", Fault::capacity_too_small, single, "deadlock",
-       "proved counters"},
-      {"a capacity one too small, peaks", Fault::capacity_too_small, bf, "memory",
+      {"a swapped release, peaks", mistakes::swapped_release(), bf, "memory",
        "proved counters 4 3 2 1"},
-      {"a dropped guard: room", Fault::dropped_room, greedy_v, "deadlock", "refuted counters 8"},
-      {"a dropped guard: need", Fault::dropped_need, greedy_v, "deadlock", "refuted counters 8"},
-      {"a need the other way around", Fault::reversed_need, bf, "deadlock", "proved counters"},
-      {"leaving ignored", Fault::ignored_leaving, v, "deadlock", "proved counters"},
-      {"amounts ignored", Fault::amount_of_one, double_v, "deadlock", "refuted counters 4"},
-      {"joins taken for chains", Fault::joins_as_chains, join_text(false, "4", 2), "deadlock",
+      {"a missing release", mistakes::missing_release(), bf, "deadlock", "proved counters"},
+      {"a capacity one too large", mistakes::capacities(1), greedy_v, "deadlock",
+       "refuted counters 8"},
+      {"a capacity one too large, one count", mistakes::capacities(1), v_text(4, false, "8"),
+       "deadlock", "refuted counters 8"},
+      {"a capacity one too large, peaks", mistakes::capacities(1), asserting(bf, "4 - s"), "memory",
+       "proved counters 4 3 2 1"},
+      {"a capacity one too small", mistakes::capacities(-1), single, "deadlock", "proved counters"},
+      {"a capacity one too small, peaks", mistakes::capacities(-1), bf, "memory",
+       "proved counters 4 3 2 1"},
+      {"a dropped guard: room", mistakes::dropped_room(), greedy_v, "deadlock",
+       "refuted counters 8"},
+      {"a dropped guard: need", mistakes::dropped_need(), greedy_v, "deadlock",
+       "refuted counters 8"},
+      {"a need the other way around", mistakes::reversed_need(), bf, "deadlock", "proved counters"},
+      {"leaving ignored", mistakes::ignored_leaving(), v, "deadlock", "proved counters"},
+      {"amounts ignored", mistakes::amounts_of_one(), double_v, "deadlock", "refuted counters 4"},
+      {"joins taken for chains", mistakes::taken_for_exact(), join_text(false, "4", 2), "deadlock",
        "unknown states"},
-      {"sequences taken for chains", Fault::sequence_as_chains, sequence_text(), "deadlock",
+      {"sequences taken for chains", mistakes::taken_for_exact(), sequence_text(), "deadlock",
        "refuted counters 2"},
-      {"an invariant that need not hold", Fault::assumed_room, bf, "deadlock", "proved counters"},
-      {"a lane that is not asked", Fault::one_lane_forgotten, bf, "deadlock", "proved counters"},
-      {"a place in an order that is not looked at", Fault::order_place_forgotten,
+      {"an invariant that need not hold", mistakes::assumed_room(), bf, "deadlock",
+       "proved counters"},
+      {"a lane that is not asked", mistakes::one_lane_forgotten(), bf, "deadlock",
+       "proved counters"},
+      {"a place in an order that is not looked at", mistakes::place_forgotten(),
        chain_text(4, "in order waits"), "deadlock", "refuted cuts 1"},
-      {"an order that counts its next task", Fault::order_counts_ahead,
+      {"an order that counts its next task", mistakes::counts_ahead(),
        chain_text(4, "in order one_f_one_b"), "deadlock", "proved cuts"},
-      {"an order without guards for room", Fault::order_room_forgotten,
+      {"an order without guards for room", mistakes::dropped_room(),
        chain_text(4, "in order gpipe"), "deadlock", "refuted cuts 2"},
-      {"a range that begins at 1", Fault::range_from_one,
+      {"a range that begins at 1", mistakes::range_from_one(),
        asserting(chain_text(2, "in order one_f_one_b", "3 .. 9", ""), "microbatches - 1"), "memory",
        "proved cuts 2 1"},
-      {"a bound one too large", Fault::bound_too_large, asserting(bf, "3"), "memory",
+      {"a bound one too large", mistakes::bounds(1), asserting(bf, "3"), "memory",
        "refuted counters 4"},
-      {"a bound one too large, of an order", Fault::bound_too_large,
+      {"a bound one too large, of an order", mistakes::bounds(1),
        asserting(chain_text(4, "in order one_f_one_b"), "3"), "memory", "refuted cuts 4"},
+      {"an inbox with a slot more", mistakes::slots(1), join_via("sequential", "via slots 3"),
+       "deadlock", "?"},
+      {"inboxes that are not looked at", mistakes::slots_forgotten(),
+       join_via("sequential", "via slots 2"), "deadlock", "?"},
+      {"messages of slots taken to arrive in order", mistakes::overtaking_forgotten(),
+       join_via("sequential", "via slots 2"), "deadlock", "?"},
+      {"an inbox of an order with a slot more", mistakes::slots(2), order_via("slots 2", "any"),
+       "deadlock", "?"},
+      {"inboxes of an order that are not looked at", mistakes::slots_forgotten(),
+       order_via("slots 2", "any"), "deadlock", "?"},
   };
   for (const Mutant& mutant : mutants) {
-    EXPECT_EQ(verdict_text(mutant, Fault::none), mutant.right) << mutant.name;
-    EXPECT_NE(verdict_text(mutant, mutant.fault), mutant.right) << mutant.name << " is not noticed";
+    EXPECT_EQ(verdict_text(mutant, Mistake{}), mutant.right) << mutant.name;
+    EXPECT_NE(verdict_text(mutant, mutant.mistake), mutant.right)
+        << mutant.name << " is not noticed";
   }
 }
 

@@ -80,9 +80,7 @@ TEST(OrderJudge, any_obligation_may_be_asked_first) {
     SCOPED_TRACE(c.name);
     const auto program = spec::compile({"p.ripe", c.text});
     ASSERT_TRUE(program.ok()) << spec::render({"p.ripe", c.text}, program.errors());
-    const auto judge = [&] {
-      return OrderJudge(program.value(), verify::VerifyOptions{}, verify::Fault::none);
-    };
+    const auto judge = [&] { return OrderJudge(program.value(), verify::VerifyOptions{}); };
     OrderJudge in_turn = judge();
     const Finding once = in_turn.once();
     const Finding deadlock = in_turn.deadlock();

@@ -7,7 +7,6 @@
 #include "verify/depth/depth_terms.h"
 #include "verify/depth/exact.h"
 #include "verify/judge/bounds.h"
-#include "verify/judge/fault.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/linear.h"
 #include "verify/solver/expressions.h"
@@ -21,8 +20,8 @@ namespace {
 
 class Comparison {
  public:
-  Comparison(const Shape& shape, const Program& program, const SolverUse& use, Fault fault)
-      : shape_(shape), program_(program), terms_(shape, use, fault), solver_(terms_.solver()) {}
+  Comparison(const Shape& shape, const Program& program, const SolverUse& use)
+      : shape_(shape), program_(program), terms_(shape, use), solver_(terms_.solver()) {}
 
   std::string run() {
     solver_.require(terms_.ranks() == solver_.number(program_.ranks));
@@ -115,13 +114,13 @@ class Comparison {
   }
 
   void compare_guards() {
-    const Counters counters = count(program_, Fault::none);
+    const Counters counters = count(program_);
     const bool exact = !shape_.in_order && inexact_reason(shape_).empty();  // it is claimed to be
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       const int rank = at(program_.lanes, lane).rank;
       const Term may = terms_.may_start(at(family_, lane), number(rank));
-      must_agree(may, all_of(at(counters.may, lane)));
-      if (exact) must_agree(may, all_of(at(counters.must, lane).front()));
+      must_agree(may, all_of(at(counters.starts, lane).may));
+      if (exact) must_agree(may, all_of(at(counters.starts, lane).must.front()));
     }
     for (int pool = 0; pool < size_of(program_.pools); ++pool) {
       const spec::Pool& p = at(program_.pools, pool);
@@ -131,8 +130,7 @@ class Comparison {
   }
 
   void compare_assertions() {
-    const AssertedBounds asserted =
-        asserted_bounds(program_, solver_, terms_.microbatches(), Fault::none);
+    const AssertedBounds asserted = asserted_bounds(program_, solver_, terms_.microbatches());
     if (!asserted.problem.empty() || program_.assertions.size() != shape_.assertions.size()) {
       return differ(solver_.all_of({}));
     }
@@ -201,9 +199,8 @@ class Comparison {
 
 }  // namespace
 
-std::string disagreement(const Shape& shape, const Program& program, const SolverUse& use,
-                         Fault fault) {
-  const std::string what = Comparison(shape, program, use, fault).run();
+std::string disagreement(const Shape& shape, const Program& program, const SolverUse& use) {
+  const std::string what = Comparison(shape, program, use).run();
   if (what.empty()) return {};
   return fmt::format(
       "The reading for every number of ranks was not shown to mean what the program means with {} "
@@ -212,7 +209,7 @@ std::string disagreement(const Shape& shape, const Program& program, const Solve
 }
 
 std::string not_well_formed(const Shape& shape, const SolverUse& use) {
-  DepthTerms terms(shape, use, Fault::none);
+  DepthTerms terms(shape, use);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   for (const Family& lane : terms.families()) {

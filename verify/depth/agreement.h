@@ -6,7 +6,6 @@
 
 #include "spec/program.h"
 #include "verify/depth/shape.h"
-#include "verify/judge/fault.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify::depth {
@@ -19,6 +18,6 @@ namespace ripeline::verify::depth {
 // of the program; and so do its range, its order and its assertions. A sentence that says what does
 // not.
 [[nodiscard]] std::string disagreement(const Shape& shape, const spec::Program& program,
-                                       const SolverUse& use, Fault fault);
+                                       const SolverUse& use);
 
 }  // namespace ripeline::verify::depth

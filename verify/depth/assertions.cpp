@@ -5,10 +5,9 @@
 namespace ripeline::verify::depth {
 
 Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& facts,
-                         const std::vector<Start>& starts, Fault fault) {
+                         const std::vector<Start>& starts) {
   const Shape& shape = terms.shape();
   Solver& solver = terms.solver();
-  const Term more = solver.number(fault == Fault::bound_too_large ? 1 : 0);
   for (const ShapeAssertion& assertion : shape.assertions) {
     const bool per_rank = at(shape.resources, assertion.resource).per_rank;
     std::vector<Term> ways;
@@ -17,8 +16,7 @@ Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& 
         if (use.resource != assertion.resource) continue;
         const Term bound = terms.value(at(assertion.bound, per_rank ? 0 : lane.chunk), rank);
         const Term after = terms.held(use.resource, lane.chunk, rank) + solver.number(use.amount);
-        ways.push_back(
-            solver.all_of({here, bound + more < after, !terms.no_room(lane, use, rank)}));
+        ways.push_back(solver.all_of({here, bound < after, !terms.no_room(lane, use, rank)}));
       }
     }
     std::vector<Term> question = facts;

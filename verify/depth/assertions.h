@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "verify/depth/depth_terms.h"
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 
 namespace ripeline::verify::depth {
@@ -17,7 +16,7 @@ struct Start {
 };
 // No assertion is broken by one of these starts at the rank, where the facts hold.
 [[nodiscard]] Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& facts,
-                                       const std::vector<Start>& starts, Fault fault);
+                                       const std::vector<Start>& starts);
 // That a stuck state of whatever these are could not be excluded.
 [[nodiscard]] Finding not_excluded(const std::string& what);
 

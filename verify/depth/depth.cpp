@@ -13,7 +13,8 @@
 #include "verify/depth/order_depth.h"
 #include "verify/depth/ready_depth.h"
 #include "verify/depth/shape.h"
-#include "verify/judge/judge_with.h"
+#include "verify/judge/judge.h"
+#include "verify/verify.h"
 
 namespace ripeline::verify {
 
@@ -79,12 +80,8 @@ class AfterSamples final : public Judge {
 class EveryDepth {
  public:
   EveryDepth(const spec::ast::Pipeline& pipeline, const spec::Source& source,
-             const spec::ElaborateOptions& options, SolverUse use, Fault fault)
-      : pipeline_(pipeline),
-        source_(source),
-        options_(options),
-        use_(std::move(use)),
-        fault_(fault) {}
+             const spec::ElaborateOptions& options, SolverUse use)
+      : pipeline_(pipeline), source_(source), options_(options), use_(std::move(use)) {}
 
   spec::Result<DepthVerdict> run() {
     if (const auto errors = sample_depths()) return *errors;
@@ -189,13 +186,13 @@ class EveryDepth {
     problem_.reason = depth::not_well_formed(shape_, use_);
     for (const Program& sample : samples_) {
       if (!problem_.reason.empty()) return;
-      problem_.reason = depth::disagreement(shape_, sample, use_, fault_);
+      problem_.reason = depth::disagreement(shape_, sample, use_);
     }
   }
 
   std::unique_ptr<Judge> judge_of_all() {
-    if (shape_.in_order) return std::make_unique<depth::OrderDepth>(shape_, use_, fault_);
-    return std::make_unique<depth::ReadyDepth>(shape_, use_, fault_);
+    if (shape_.in_order) return std::make_unique<depth::OrderDepth>(shape_, use_);
+    return std::make_unique<depth::ReadyDepth>(shape_, use_);
   }
 
   // A few depths by themselves: what is refuted of one is not asked of all.
@@ -203,7 +200,7 @@ class EveryDepth {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
     if (use_.writes) return {};
     for (std::size_t i = 0; i < std::min(kJudged, samples_.size()); ++i) {
-      if (i == small_.size()) small_.push_back(judge_with(samples_[i], kShort, fault_));
+      if (i == small_.size()) small_.push_back(verify(samples_[i], kShort));
       for (const Obligation& o : small_[i].obligations) {
         if (o.name != name || o.outcome != Outcome::refuted) continue;
         return fmt::format("It is refuted with {0} rank{1}: `-D ranks={0}` shows the run.",
@@ -217,7 +214,6 @@ class EveryDepth {
   const spec::Source& source_;
   const spec::ElaborateOptions& options_;
   SolverUse use_;
-  Fault fault_;
   std::vector<Program> samples_;
   std::vector<Verdict> small_;  // of the samples, as far as they were asked for
   depth::Problem problem_;
@@ -229,21 +225,14 @@ class EveryDepth {
 spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
                                              const spec::Source& source,
                                              const spec::ElaborateOptions& options,
-                                             const SolverUse& use, Fault fault) {
-  EveryDepth judge(pipeline, source, options, use, fault);
+                                             const SolverUse& use) {
+  EveryDepth judge(pipeline, source, options, use);
   try {
     return judge.run();
   } catch (const std::exception& error) {
     // Nothing is known then: memory ran out, or there is a mistake in here.
     return judge.failed(error.what());
   }
-}
-
-spec::Result<DepthVerdict> derive_every_depth(const spec::ast::Pipeline& pipeline,
-                                              const spec::Source& source,
-                                              const spec::ElaborateOptions& options,
-                                              const SolverUse& use) {
-  return judge_every_depth(pipeline, source, options, use, Fault::none);
 }
 
 }  // namespace ripeline::verify

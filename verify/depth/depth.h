@@ -5,22 +5,16 @@
 #include "spec/ast.h"
 #include "spec/elaborate.h"
 #include "verify/every_depth.h"
-#include "verify/judge/fault.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify {
 
+// verify_every_depth() with the answers of `use`. Of SolverUse::asking(): what is proved follows
+// from those that are unsat, so that whoever confirms these has confirmed the proof; small depths
+// are then not judged by themselves.
 [[nodiscard]] spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
                                                            const spec::Source& source,
                                                            const spec::ElaborateOptions& options,
-                                                           const SolverUse& use, Fault fault);
-
-// verify_every_depth() with the answers of `use`, of SolverUse::asking(): what is proved follows
-// from those that are unsat, so that whoever confirms these has confirmed the proof. Small depths
-// are not judged by themselves.
-[[nodiscard]] spec::Result<DepthVerdict> derive_every_depth(const spec::ast::Pipeline& pipeline,
-                                                            const spec::Source& source,
-                                                            const spec::ElaborateOptions& options,
-                                                            const SolverUse& use);
+                                                           const SolverUse& use);
 
 }  // namespace ripeline::verify

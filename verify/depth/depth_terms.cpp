@@ -11,8 +11,7 @@ namespace ripeline::verify::depth {
 
 namespace ast = spec::ast;
 
-DepthTerms::DepthTerms(const Shape& shape, const SolverUse& use, Fault fault)
-    : shape_(shape), fault_(fault), solver_(use) {
+DepthTerms::DepthTerms(const Shape& shape, const SolverUse& use) : shape_(shape), solver_(use) {
   ranks_ = solver_.integer("ranks");
   microbatches_ = solver_.integer("microbatches");
   const Term zero = solver_.number(0);
@@ -86,7 +85,6 @@ std::vector<Input> DepthTerms::inputs(const Family& lane, Term rank) {
       add_neighbours(need.at == ast::At::next, lane, need.op, rank, found);
     }
   }
-  if (fault_ == Fault::dropped_need && !found.empty()) found.pop_back();
   return found;
 }
 
@@ -96,9 +94,7 @@ Term DepthTerms::held_by_chunk(int resource, int chunk, Term rank) {
     const OpAtChunk& here = at(at(shape_.ops, op).chunks, chunk);
     std::int64_t factor = 0;
     for (const Use& use : here.acquires) factor += use.resource == resource ? use.amount : 0;
-    if (fault_ != Fault::missing_release) {
-      for (const Use& use : here.releases) factor -= use.resource == resource ? use.amount : 0;
-    }
+    for (const Use& use : here.releases) factor -= use.resource == resource ? use.amount : 0;
     if (factor == 0) continue;
     const Family lane{op, chunk};
     Term amount = factor * count(lane, rank);
@@ -118,12 +114,10 @@ Term DepthTerms::held(int resource, int chunk, Term rank) {
 Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   const ShapeResource& resource = at(shape_.resources, use.resource);
   const auto& capacity = at(resource.capacity, resource.per_rank ? 0 : lane.chunk);
-  if (!capacity || fault_ == Fault::dropped_room) return solver_.any_of({});
-  const std::int64_t more = fault_ == Fault::capacity_too_large ? 1 : 0;
-  const core::RoomOf<Term> room{
-      .capacity = value(*capacity, rank) + solver_.number(more),
-      .amount = solver_.number(use.amount),
-      .leaving = fault_ == Fault::ignored_leaving ? solver_.number(0) : value(use.leaving, rank)};
+  if (!capacity) return solver_.any_of({});
+  const core::RoomOf<Term> room{.capacity = value(*capacity, rank),
+                                .amount = solver_.number(use.amount),
+                                .leaving = value(use.leaving, rank)};
   return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
@@ -186,15 +180,11 @@ std::int64_t DepthTerms::least_leaving(int resource, int chunk) const {
 }
 
 // At most the capacity in all; and what chunks hold all of whose lanes leave n is at most n less:
-// the reserved room of verify/ready/counter_queries.cpp.
+// the reserved room of verify/ready/invariant.h.
 void DepthTerms::add_pool_facts(int resource, int chunk, Term rank, std::vector<Term>& found) {
   const ShapeResource& r = at(shape_.resources, resource);
-  if (fault_ == Fault::dropped_room) return;
-  const std::int64_t assumed = fault_ == Fault::assumed_room ? 1 : 0;
-  const std::int64_t more = fault_ == Fault::capacity_too_large ? 1 : 0;
-  const Term capacity = value(*at(r.capacity, chunk), rank) + solver_.number(more - assumed);
+  const Term capacity = value(*at(r.capacity, chunk), rank);
   found.push_back(implies(in_range(rank), held(resource, chunk, rank) <= capacity));
-  if (fault_ == Fault::ignored_leaving) return;
   std::set<std::int64_t> amounts;
   for (int c = 0; c < shape_.chunks; ++c) {
     if (r.per_rank || c == chunk) amounts.insert(least_leaving(resource, c));

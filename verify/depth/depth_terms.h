@@ -12,7 +12,6 @@
 
 #include "spec/indexing.h"
 #include "verify/depth/shape.h"
-#include "verify/judge/fault.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify::depth {
@@ -35,7 +34,7 @@ class DepthTerms {
  public:
   using Counts = std::function<Term(const Family&, Term rank)>;
 
-  DepthTerms(const Shape& shape, const SolverUse& use, Fault fault);
+  DepthTerms(const Shape& shape, const SolverUse& use);
 
   [[nodiscard]] Solver& solver() { return solver_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
@@ -78,7 +77,6 @@ class DepthTerms {
   [[nodiscard]] std::int64_t least_leaving(int resource, int chunk) const;
 
   const Shape& shape_;
-  Fault fault_;
   Solver solver_;
   Term ranks_;
   Term microbatches_;

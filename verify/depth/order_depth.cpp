@@ -2,6 +2,8 @@
 // are terms.
 #include "verify/depth/order_depth.h"
 
+#include <algorithm>
+
 #include "verify/depth/assertions.h"
 #include "verify/depth/lemmas.h"
 
@@ -9,23 +11,23 @@ namespace ripeline::verify::depth {
 namespace {
 
 // Where each rank stands: the repeat (as many as there are: at the end), how many of its turns are
-// over, the step. How often a lane has run follows.
+// over, the place in the turn. How often a lane has run follows.
 class Places {
  public:
-  Places(DepthTerms& terms, Fault fault) : terms_(terms), solver_(terms.solver()), fault_(fault) {
+  explicit Places(DepthTerms& terms) : terms_(terms), solver_(terms.solver()) {
     terms.set_counts([this](const Family& lane, Term rank) { return runs(lane, rank); });
   }
 
   Term repeat(Term rank) { return solver_.apply("repeat", rank); }
   Term turn(Term rank) { return solver_.apply("turn", rank); }
-  Term step(Term rank) { return solver_.apply("step", rank); }
+  Term place(Term rank) { return solver_.apply("step", rank); }
   Term number(std::int64_t value) { return solver_.number(value); }
   Term end() { return number(size_of(terms_.shape().order)); }
 
   Term at_end(Term rank) { return repeat(rank) == end(); }
-  Term stands_at(int repeat_index, int step_index, Term rank) {
+  Term stands_at(int repeat_index, int place_index, Term rank) {
     return solver_.all_of({terms_.in_range(rank), repeat(rank) == number(repeat_index),
-                           step(rank) == number(step_index)});
+                           place(rank) == number(place_index)});
   }
 
   // The rank, if in range, stands at a place that there is.
@@ -33,10 +35,10 @@ class Places {
     std::vector<Term> ways = {!terms_.in_range(rank), at_end(rank)};
     for (int i = 0; i < size_of(terms_.shape().order); ++i) {
       const ShapeRepeat& r = at(terms_.shape().order, i);
-      const int steps = size_of(r.steps) - (fault_ == Fault::order_place_forgotten ? 1 : 0);
-      ways.push_back(solver_.all_of({repeat(rank) == number(i), number(0) <= turn(rank),
-                                     turn(rank) < terms_.value(r.count, rank),
-                                     number(0) <= step(rank), step(rank) < number(steps)}));
+      ways.push_back(
+          solver_.all_of({repeat(rank) == number(i), number(0) <= turn(rank),
+                          turn(rank) < terms_.value(r.count, rank), number(0) <= place(rank),
+                          place(rank) < number(size_of(r.places))}));
     }
     return solver_.any_of(ways);
   }
@@ -44,9 +46,10 @@ class Places {
   template <class Visit>
   void each_place(const Visit& visit) {
     for (int i = 0; i < size_of(terms_.shape().order); ++i) {
-      const auto& steps = at(terms_.shape().order, i).steps;
-      for (int j = 0; j < size_of(steps); ++j) {
-        visit(i, j, Family{at(steps, j).op, at(steps, j).chunk});
+      const ShapeRepeat& r = at(terms_.shape().order, i);
+      for (int j = 0; j < size_of(r.places); ++j) {
+        const ShapeStep& next = at(r.steps, at(r.places, j).next);
+        visit(i, j, Family{next.op, next.chunk});
       }
     }
   }
@@ -60,9 +63,10 @@ class Places {
       for (int j = 0; j < size_of(r.steps); ++j) {
         if (!(Family{at(r.steps, j).op, at(r.steps, j).chunk} == lane)) continue;
         ++in_turn;
-        const Term past =
-            fault_ == Fault::order_counts_ahead ? number(j) <= step(rank) : number(j) < step(rank);
-        const Term passed = solver_.all_of({repeat(rank) == number(i), past});
+        const auto beyond = std::find_if(r.places.begin(), r.places.end(),
+                                         [j](const PlaceInTurn& p) { return j < p.passed; });
+        const Term last_before = number(beyond - r.places.begin() - 1);
+        const Term passed = solver_.all_of({repeat(rank) == number(i), last_before < place(rank)});
         parts.push_back(if_then_else(passed, number(1), number(0)));
       }
       if (in_turn == 0) continue;
@@ -75,7 +79,6 @@ class Places {
 
   DepthTerms& terms_;
   Solver& solver_;
-  Fault fault_;
 };
 
 // The place's lane has no room at its rank.
@@ -94,9 +97,8 @@ Finding not_asked() {
 
 }  // namespace
 
-OrderDepth::OrderDepth(const Shape& shape, const SolverUse& use, Fault fault)
-    : shape_(shape), use_(use), fault_(fault) {
-  DepthTerms terms(shape_, use_, fault_);
+OrderDepth::OrderDepth(const Shape& shape, const SolverUse& use) : shape_(shape), use_(use) {
+  DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   const Term zero = solver.number(0);
@@ -130,8 +132,8 @@ Finding OrderDepth::once() { return once_; }
 
 Finding OrderDepth::deadlock() {
   if (once_.outcome != Outcome::proved) return not_asked();
-  DepthTerms terms(shape_, use_, fault_);
-  Places places(terms, fault_);
+  DepthTerms terms(shape_, use_);
+  Places places(terms);
   Solver& solver = terms.solver();
   const Term left = solver.integer("left");
   // Room is a matter of the rank's own place.
@@ -185,15 +187,15 @@ Finding OrderDepth::deadlock() {
 
 MemoryFinding OrderDepth::memory() {
   if (once_.outcome != Outcome::proved) return {not_asked()};
-  DepthTerms terms(shape_, use_, fault_);
-  Places places(terms, fault_);
+  DepthTerms terms(shape_, use_);
+  Places places(terms);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   std::vector<Start> starts;
   places.each_place([&](int i, int j, const Family& lane) {
     starts.push_back({lane, places.stands_at(i, j, rank)});
   });
-  return {keeps_assertions(terms, rank, {places.is_place(rank)}, starts, fault_)};
+  return {keeps_assertions(terms, rank, {places.is_place(rank)}, starts)};
 }
 
 }  // namespace ripeline::verify::depth

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "verify/depth/shape.h"
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 #include "verify/solver/solver.h"
 
@@ -11,7 +10,7 @@ namespace ripeline::verify::depth {
 
 class OrderDepth final : public Judge {
  public:
-  OrderDepth(const Shape& shape, const SolverUse& use, Fault fault);
+  OrderDepth(const Shape& shape, const SolverUse& use);
   [[nodiscard]] Finding once() override;
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
@@ -19,7 +18,6 @@ class OrderDepth final : public Judge {
  private:
   const Shape& shape_;
   SolverUse use_;
-  Fault fault_;
   Finding once_;
 };
 

@@ -14,22 +14,30 @@ void append(std::vector<Term>& to, const std::vector<Term>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Facts about all lanes of a rank and those beside it.
-std::vector<Term> facts_around(DepthTerms& terms, Term rank) {
-  const Term one = terms.solver().number(1);
-  std::vector<Term> found;
-  for (const Term r : {rank, rank - one, rank + one}) append(found, terms.facts(r));
-  append(found, terms.facts(terms.solver().number(0)));
-  append(found, terms.facts(terms.ranks() - one));
+}  // namespace
+
+std::vector<Term> ReadyDepth::facts(DepthTerms& terms, Term rank) const {
+  std::vector<Term> found = terms.facts(rank);
+  if (more_) append(found, more_(terms, rank));
   return found;
 }
 
-Term broken(DepthTerms& terms, Term rank) { return !terms.solver().all_of(terms.facts(rank)); }
+// Facts about all lanes of a rank and those beside it.
+std::vector<Term> ReadyDepth::facts_around(DepthTerms& terms, Term rank) const {
+  const Term one = terms.solver().number(1);
+  std::vector<Term> found;
+  for (const Term r : {rank, rank - one, rank + one}) append(found, facts(terms, r));
+  append(found, facts(terms, terms.solver().number(0)));
+  append(found, facts(terms, terms.ranks() - one));
+  return found;
+}
 
-}  // namespace
+Term ReadyDepth::broken(DepthTerms& terms, Term rank) const {
+  return !terms.solver().all_of(facts(terms, rank));
+}
 
-ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, Fault fault)
-    : shape_(shape), use_(use), fault_(fault) {
+ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, MoreFacts more)
+    : shape_(shape), use_(use), more_(std::move(more)) {
   problem_ = inexact_reason(shape);
   if (problem_.empty()) problem_ = not_inductive();
 }
@@ -37,7 +45,7 @@ ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, Fault fault)
 // Before the first task, and by every start: of one lane at one rank, asked of the facts at any
 // other rank.
 std::string ReadyDepth::not_inductive() {
-  DepthTerms terms(shape_, use_, fault_);
+  DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   terms.set_counts([&](const Family&, Term) { return solver.number(0); });
@@ -51,7 +59,7 @@ std::string ReadyDepth::not_inductive() {
 }
 
 std::string ReadyDepth::not_kept_by(const Family& lane) {
-  DepthTerms terms(shape_, use_, fault_);
+  DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   const Term start = solver.integer("start");
@@ -74,7 +82,7 @@ std::string ReadyDepth::not_kept_by(const Family& lane) {
 Finding ReadyDepth::deadlock() {
   if (!problem_.empty()) return {.method = "depth", .reason = problem_};
   for (const bool more : {false, true}) {
-    DepthTerms terms(shape_, use_, fault_);
+    DepthTerms terms(shape_, use_);
     Solver& solver = terms.solver();
     const Term left = solver.integer("left");
     ExtremalStages stages(terms, more);
@@ -82,15 +90,14 @@ Finding ReadyDepth::deadlock() {
     add_backlogs(terms, stages, more);
     std::vector<Term> question = stages.lemmas();
     std::vector<Term> unfinished;
-    std::vector<Family> asked = terms.families();
+    const std::vector<Family> asked = terms.families();
     for (const Family& lane : asked) {
       unfinished.push_back(solver.all_of(
           {terms.exists(lane, left), terms.count(lane, left) < terms.microbatches()}));
     }
     question.push_back(solver.any_of(unfinished));
-    if (fault_ == Fault::one_lane_forgotten) asked.pop_back();
     for (const Term rank : stages.ranks()) {
-      append(question, terms.facts(rank));
+      append(question, facts(terms, rank));
       for (const Family& lane : asked) question.push_back(terms.blocked(lane, rank));
     }
     for (const Term t : question) solver.require(t);
@@ -104,7 +111,7 @@ Finding ReadyDepth::deadlock() {
 MemoryFinding ReadyDepth::memory() {
   if (!problem_.empty()) return {{.method = "depth", .reason = problem_}};
   // The guards keep to the capacities.
-  DepthTerms terms(shape_, use_, fault_);
+  DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   std::vector<Start> starts;
@@ -112,7 +119,7 @@ MemoryFinding ReadyDepth::memory() {
     starts.push_back(
         {lane, solver.all_of({terms.exists(lane, rank), terms.may_start(lane, rank)})});
   }
-  return {keeps_assertions(terms, rank, facts_around(terms, rank), starts, fault_)};
+  return {keeps_assertions(terms, rank, facts_around(terms, rank), starts)};
 }
 
 }  // namespace ripeline::verify::depth

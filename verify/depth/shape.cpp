@@ -368,7 +368,7 @@ class ShapeReader {
   }
 
   void read_repeat(const ast::Repeat& written, const Meaning& names, spec::Span span) {
-    ShapeRepeat repeat{{}, written.count ? linear(*written.count, names) : Expr::number(1)};
+    ShapeRepeat repeat{{}, written.count ? linear(*written.count, names) : Expr::number(1), {}};
     for (const ast::OrderStep& step : written.steps) {
       const auto chunk =
           step.chunk ? algebra_.constant(algebra_.normal(*step.chunk, names)) : std::optional{0L};
@@ -385,6 +385,7 @@ class ShapeReader {
       }
       repeat.steps.push_back({op, static_cast<int>(*chunk)});
     }
+    repeat.places = places_in_turn(size_of(repeat.steps));
     shape_.order.push_back(std::move(repeat));
   }
 

@@ -17,6 +17,7 @@
 #include "spec/ast.h"
 #include "spec/elaborate.h"
 #include "spec/program.h"
+#include "verify/order/places.h"
 #include "verify/solver/solver.h"
 #include "verify/verify.h"
 
@@ -74,6 +75,7 @@ struct ShapeStep {
 struct ShapeRepeat {
   std::vector<ShapeStep> steps;
   spec::Expr count;
+  std::vector<PlaceInTurn> places;
 };
 
 enum class Direction : std::uint8_t {

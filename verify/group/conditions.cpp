@@ -111,7 +111,7 @@ Term some_choice(const Program& program, CounterQueries& queries) {
   std::vector<Term> choices;
   const auto may = [&](int lane) {
     std::vector<Term> guards;
-    for (const Linear& g : at(queries.counters().may, lane))
+    for (const Linear& g : at(queries.counters().starts, lane).may)
       guards.push_back(queries.not_negative(g));
     return solver.all_of(guards);
   };

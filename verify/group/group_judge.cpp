@@ -24,18 +24,17 @@ constexpr std::uint64_t kShares = 8;
 
 }  // namespace
 
-GroupJudge::GroupJudge(const Program& program, const VerifyOptions& options, Fault fault,
+GroupJudge::GroupJudge(const Program& program, const VerifyOptions& options,
                        std::unique_ptr<Judge> of_one)
     : program_(program),
       options_(options),
-      fault_(fault),
       of_one_(std::move(of_one)),
       budget_{options.search_states},
       conditions_(program) {}
 
 CounterQueries& GroupJudge::queries() {
   if (!queries_) {
-    queries_.emplace(program_, count(program_, fault_), options_.solver_steps, fault_);
+    queries_.emplace(program_, options_.solver_steps);
     inductive_ = beyond_counters(program_).empty() && queries_->invariant_is_inductive();
   }
   return *queries_;

@@ -16,7 +16,6 @@
 #include "spec/group.h"
 #include "verify/group/conditions.h"
 #include "verify/group/parting.h"
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/ready/counters.h"
@@ -26,7 +25,7 @@ namespace ripeline::verify {
 
 class GroupJudge final : public Judge {
  public:
-  GroupJudge(const spec::Program& program, const VerifyOptions& options, Fault fault,
+  GroupJudge(const spec::Program& program, const VerifyOptions& options,
              std::unique_ptr<Judge> of_one);
 
   [[nodiscard]] Finding once() override { return of_one_->once(); }
@@ -54,7 +53,6 @@ class GroupJudge final : public Judge {
 
   const spec::Program& program_;
   const VerifyOptions& options_;
-  Fault fault_;
   std::unique_ptr<Judge> of_one_;
   Budget budget_;
   GroupConditions conditions_;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "verify/judge/fault.h"
 #include "verify/solver/expressions.h"
 #include "verify/solver/solver.h"
 
@@ -49,8 +48,7 @@ std::int64_t acquired_per_microbatch(const Program& program, int pool) {
 
 }  // namespace
 
-AssertedBounds asserted_bounds(const Program& program, Solver& solver, Term microbatches,
-                               Fault fault) {
+AssertedBounds asserted_bounds(const Program& program, Solver& solver, Term microbatches) {
   AssertedBounds found;
   for (const spec::PeakAssertion& assertion : program.assertions) {
     for (int p = 0; p < size_of(program.pools); ++p) {
@@ -64,8 +62,7 @@ AssertedBounds asserted_bounds(const Program& program, Solver& solver, Term micr
         found.span = assertion.span;
         return found;
       }
-      const Term extra = solver.number(fault == Fault::bound_too_large ? 1 : 0);
-      found.bounds.push_back({p, &assertion, *term.term + extra});
+      found.bounds.push_back({p, &assertion, *term.term});
     }
   }
   return found;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "spec/program.h"
-#include "verify/judge/fault.h"
 #include "verify/solver/solver.h"
 #include "verify/states/goal.h"
 
@@ -26,7 +25,7 @@ struct AssertedBounds {
   spec::Span span;
 };
 [[nodiscard]] AssertedBounds asserted_bounds(const spec::Program& program, Solver& solver,
-                                             Term microbatches, Fault fault);
+                                             Term microbatches);
 // Per pool the least asserted bound for this count.
 [[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
 // A bound that has no integer value for this count, with its place: it bounds nothing, so nothing

@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "verify/judge/fault.h"
 #include "verify/solver/share_terms.h"
 #include "verify/solver/solver.h"
 
@@ -21,112 +20,64 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-std::string beyond_cuts(const Program& program) {
+std::optional<spec::Diagnostic> beyond_cuts(const Program& program) {
+  const auto why = [&](const char* text) {
+    return spec::Diagnostic{"beyond-cuts", text, "", program.dispatch.span};
+  };
   const bool other =
       std::any_of(program.edges.begin(), program.edges.end(),
                   [](const spec::Edge& e) { return e.rendezvous && e.of != spec::Of::same; });
-  if (other) return "a rendezvous is with a task of another microbatch";
+  if (other) return why("a rendezvous is with a task of another microbatch");
   const bool partial =
       std::any_of(program.edges.begin(), program.edges.end(),
                   [&](const spec::Edge& e) { return e.rendezvous && program.crosses_shares(e); });
-  return partial ? "a rendezvous is between lanes that have different microbatches" : "";
+  if (partial) return why("a rendezvous is between lanes that have different microbatches");
+  return std::nullopt;
 }
 
-CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault)
-    : program_(program), fault_(fault), solver_(use) {
+CutQueries::CutQueries(CutInput input, SolverUse use)
+    : input_(std::move(input)),
+      program_(input_.program),
+      guards_(spec::guards_of(program_)),
+      solver_(std::move(use)) {
   microbatches_ = solver_.integer("microbatches");
   require_range();
-  const spec::Order& order = at(program.orders, program.dispatch.order);
-  for (int rank = 0; rank < program.ranks && problem_.empty(); ++rank) {
-    read_rank(order, rank);
-    if (problem_.empty()) add_places(rank);
+  const spec::Order& order = at(program_.orders, program_.dispatch.order);
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    spec::Result<std::vector<Repeat>> read =
+        read_repeats(program_, order, rank, solver_, microbatches_);
+    if (!read.ok()) {
+      problem_ = read.errors().front();
+      return;
+    }
+    repeats_.push_back(std::move(read).value());
+    add_places(rank);
   }
 }
 
-CutQueries::CutQueries(const Program& program, SolverUse use, Fault fault,
-                       const PeriodicFamily& family, std::int64_t remainder)
-    : program_(program), fault_(fault), solver_(use) {
+CutQueries::CutQueries(CutInput input, SolverUse use, const PeriodicFamily& family,
+                       std::int64_t remainder)
+    : input_(std::move(input)),
+      program_(input_.program),
+      guards_(spec::guards_of(program_)),
+      solver_(std::move(use)) {
   const Term turn = solver_.integer("turn of all");
   microbatches_ = family.period * turn + solver_.number(remainder);
   require_range();
   solver_.require(solver_.number(family.first_microbatches()) <= microbatches_);
   const PeriodicOrder& order = at(family.orders, static_cast<int>(remainder));
-  for (int rank = 0; rank < program.ranks; ++rank) {
-    repeats_.emplace_back();
-    for (const PeriodicRun& run : at(order.ranks, rank)) {
-      Repeat read{run.count.slope * turn + solver_.number(run.count.base), {}};
-      for (const int lane : run.lanes) read.steps.push_back({lane});
-      repeats_.back().push_back(std::move(read));
-    }
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    repeats_.push_back(periodic_repeats(order, rank, solver_, turn));
     add_places(rank);
   }
 }
 
 void CutQueries::require_range() {
-  const int least = fault_ == Fault::range_from_one ? 1 : program_.microbatches.min;
-  solver_.require(solver_.number(least) <= microbatches_);
+  solver_.require(solver_.number(program_.microbatches.min) <= microbatches_);
   if (program_.microbatches.max) {
     solver_.require(microbatches_ <= solver_.number(*program_.microbatches.max));
   }
   done_.resize(program_.lanes.size());
-}
-
-void CutQueries::read_rank(const spec::Order& order, int rank) {
-  Names names;
-  names.constants["r"] = {rank, 1};
-  names.constants["chunks"] = {program_.chunks(rank), 1};
-  names.terms["microbatches"] = microbatches_;
-  if (program_.microbatches.max == program_.microbatches.min) {
-    names.constants["microbatches"] = {program_.microbatches.min, 1};
-  }
-  for (const spec::OrderLet& let : order.lets) {
-    const spec::Expr value = folded(let.value, names);
-    if (value.kind == spec::Expr::Kind::number) {
-      names.constants[let.name] = value.value;
-      continue;
-    }
-    const IntegerTerm term = integer_term(solver_, value, names);
-    if (!term.term) {
-      problem_ = term.problem;
-      problem_span_ = let.value.span;
-      return;
-    }
-    names.terms[let.name] = *term.term;
-  }
-  repeats_.emplace_back();
-  for (const spec::OrderRepeat& repeat : order.repeats) {
-    if (!read_repeat(repeat, rank, names)) return;
-  }
-}
-
-bool CutQueries::read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names) {
-  const IntegerTerm count = integer_term(solver_, repeat.count, names);
-  if (!count.term) {
-    problem_ = count.problem;
-    problem_span_ = repeat.count.span;
-    return false;
-  }
-  Repeat read{*count.term, {}};
-  for (const spec::OrderStep& step : repeat.steps) {
-    spec::Rational chunk;
-    if (step.chunk) {
-      const spec::Expr value = folded(*step.chunk, names);
-      if (value.kind != spec::Expr::Kind::number || !value.value.is_integer()) {
-        problem_ = fmt::format("the chunk `{}` depends on the microbatches", print(value));
-        problem_span_ = step.chunk->span;
-        return false;
-      }
-      chunk = value.value;
-    }
-    int lane = -1;
-    for (int stage = 0; stage < size_of(program_.stages); ++stage) {
-      const spec::Stage& s = at(program_.stages, stage);
-      if (s.rank == rank && s.chunk == chunk.numerator) lane = program_.lane_of(step.op, stage);
-    }
-    read.steps.push_back({lane});
-  }
-  repeats_.back().push_back(std::move(read));
-  return true;
 }
 
 void CutQueries::add_places(int rank) {
@@ -136,18 +87,26 @@ void CutQueries::add_places(int rank) {
   }
 }
 
+// A lane that is not there is only in a repeat with a count of 0, or else once is refuted.
+Repeat CutQueries::of_engine(const Repeat& repeat, spec::Engine engine) const {
+  std::vector<int> own;
+  for (const int lane : repeat.lanes) {
+    if (lane >= 0 && at(program_.lanes, lane).engine == engine) own.push_back(lane);
+  }
+  Repeat read = repeat_of(repeat.count, std::move(own));
+  if (input_.reread) input_.reread(read);
+  return read;
+}
+
 // One variable per engine says how many turns of the present repeat are over; one per lane, how
 // often it has run.
 void CutQueries::add_places(int rank, spec::Engine engine) {
   const int first = program_.first_lane(rank);
   const int last = program_.first_lane(rank + 1);
-  const auto is_own = [&](int lane) {
-    return lane >= 0 && at(program_.lanes, lane).engine == engine;
-  };
   places_.emplace_back();
   std::vector<int> own;
   for (int lane = first; lane < last; ++lane) {
-    if (is_own(lane)) own.push_back(lane);
+    if (at(program_.lanes, lane).engine == engine) own.push_back(lane);
   }
   if (own.empty()) return;
   const std::string who = engine == spec::Engine::compute
@@ -170,33 +129,29 @@ void CutQueries::add_places(int rank, spec::Engine engine) {
     places_.back().push_back({here, next, std::move(last_lanes)});
     somewhere.push_back(here);
   };
-  for (Repeat repeat : at(repeats_, rank)) {
-    // A lane that is not there is only in a repeat with a count of 0, or else once is refuted.
-    std::erase_if(repeat.steps, [&](const Step& step) { return !is_own(step.lane); });
+  for (const Repeat& whole : at(repeats_, rank)) {
+    const Repeat repeat = of_engine(whole, engine);
     std::vector<std::int64_t> in_turn(before.size(), 0);
-    for (const Step& step : repeat.steps) ++at(in_turn, step.lane - first);
+    for (const int lane : repeat.lanes) ++at(in_turn, lane - first);
     std::vector<std::int64_t> so_far(before.size(), 0);
-    for (std::size_t i = 0; i < repeat.steps.size(); ++i) {
-      const int next = repeat.steps[i].lane;
-      if (fault_ == Fault::order_counts_ahead) ++at(so_far, next - first);
+    int counted = 0;  // steps of the turn
+    for (const PlaceInTurn& place : repeat.places) {
+      for (; counted < place.passed; ++counted) ++at(so_far, at(repeat.lanes, counted) - first);
       std::vector<Term> counts;
       for (std::size_t l = 0; l < before.size(); ++l) {
         counts.push_back(before[l] + in_turn[l] * turn + solver_.number(so_far[l]));
       }
-      const bool forgotten = fault_ == Fault::order_place_forgotten && i + 1 == repeat.steps.size();
       std::vector<std::pair<Term, int>> last_lanes;
-      if (i > 0) {
-        last_lanes = {{zero == zero, repeat.steps[i - 1].lane}};
+      if (place.next > 0) {
+        last_lanes = {{zero == zero, at(repeat.lanes, place.next - 1)}};
       } else {
-        last_lanes = {{zero < turn, repeat.steps.back().lane}};
+        last_lanes = {{zero < turn, repeat.lanes.back()}};
         for (const auto& [where, lane] : last_before) {
           last_lanes.emplace_back(solver_.all_of({turn == zero, where}), lane);
         }
       }
-      if (!forgotten) {
-        add_place({zero <= turn, turn < repeat.count}, counts, next, std::move(last_lanes));
-      }
-      if (fault_ != Fault::order_counts_ahead) ++at(so_far, next - first);
+      add_place({zero <= turn, turn < repeat.count}, counts, at(repeat.lanes, place.next),
+                std::move(last_lanes));
     }
     for (std::size_t l = 0; l < before.size(); ++l) {
       if (in_turn[l] > 0) before[l] = before[l] + in_turn[l] * repeat.count;
@@ -204,8 +159,8 @@ void CutQueries::add_places(int rank, spec::Engine engine) {
     for (auto& [where, lane] : last_before) {
       where = solver_.all_of({where, repeat.count <= zero});
     }
-    if (!repeat.steps.empty()) {
-      last_before.emplace_back(zero < repeat.count, repeat.steps.back().lane);
+    if (!repeat.lanes.empty()) {
+      last_before.emplace_back(zero < repeat.count, repeat.lanes.back());
     }
   }
   add_place({turn == zero}, before, -1, last_before);
@@ -220,11 +175,11 @@ Term CutQueries::not_once() {
     for (const Repeat& repeat : at(repeats_, rank)) {
       wrong.push_back(repeat.count < zero);
       std::vector<std::int64_t> in_turn(program_.lanes.size(), 0);
-      for (const Step& step : repeat.steps) {
-        if (step.lane < 0) {
+      for (const int lane : repeat.lanes) {
+        if (lane < 0) {
           wrong.push_back(zero < repeat.count);
         } else {
-          ++at(in_turn, step.lane);
+          ++at(in_turn, lane);
         }
       }
       for (std::size_t l = 0; l < in_turn.size(); ++l) {
@@ -252,10 +207,8 @@ Term CutQueries::held(int pool) {
 
 Term CutQueries::lacks_room(int lane) {
   std::vector<Term> ways;
-  if (fault_ == Fault::order_room_forgotten) return solver_.any_of(ways);
-  for (const auto& a : at(program_.lanes, lane).acquires) {
-    const auto room = room_of(program_, a);
-    if (room) ways.push_back(solver_.number(room->most_held()) < held(a.pool));
+  for (const spec::RoomGuard& guard : at(guards_, lane).rooms) {
+    ways.push_back(solver_.number(guard.room.most_held()) < held(guard.pool));
   }
   return solver_.any_of(ways);
 }
@@ -403,7 +356,7 @@ Term CutQueries::stuck_cut() {
         continue;
       }
       std::vector<Term> why{not_handed_over(place)};
-      for (const int edge : at(program_.lanes, place.lane).edges) {
+      for (const int edge : at(guards_, place.lane).needs) {
         why.push_back(needs_missing(at(program_.edges, edge)));
       }
       if (has_other_engines(program_)) why.push_back(lacks_room(place.lane));
@@ -457,11 +410,10 @@ Term CutQueries::overfull() {
       const bool in_order = e.fifo && e.of != spec::Of::all;
       if (e.inbox == inbox && !in_order) waiting.push_back(pending(e));
     }
-    const Term slots = solver_.number(at(program_.inboxes, inbox).slots +
-                                      (fault_ == Fault::slots_too_many ? 1 : 0));
+    const Term slots = solver_.number(at(program_.inboxes, inbox).slots);
     if (!waiting.empty()) ways.push_back(slots < solver_.sum(waiting));
   }
-  if (ways.empty() || fault_ == Fault::slots_forgotten) return solver_.any_of({});
+  if (ways.empty()) return solver_.any_of({});
   return solver_.all_of({consistent(), solver_.any_of(ways)});
 }
 
@@ -492,7 +444,7 @@ Term CutQueries::above(int pool, Term bound) {
         for (const Term& before : held_before) {
           std::vector<Term> facts = {place.here, bound < before + solver_.number(a.amount)};
           // A place without room is never passed.
-          const auto room = room_of(program_, a);
+          const auto room = room_in(at(guards_, place.lane), pool);
           if (room) facts.push_back(before <= solver_.number(room->most_held()));
           facts.insert(facts.end(), beside.begin(), beside.end());
           ways.push_back(solver_.all_of(facts));
@@ -507,10 +459,7 @@ Term CutQueries::above(int pool, Term bound) {
 // releases, of a lane that has begun.
 std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
   std::vector<Term> ways;
-  const int rank = at(program_.lanes, lane).rank;
-  for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
-    if (program_.pair_of(lane, other) != nullptr) add_unreleased(other, pool, ways);
-  }
+  for (const int other : at(guards_, lane).beside) add_unreleased(other, pool, ways);
   return ways;
 }
 
@@ -564,7 +513,7 @@ Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>
   for (const Place& place : places) {
     if (place.lane < 0 || acquired(place.lane, pool) == 0) continue;
     std::vector<Term> runs = {place.here, it->second == solver_.number(acquired(place.lane, pool))};
-    for (const int edge : at(program_.lanes, place.lane).edges) {
+    for (const int edge : at(guards_, place.lane).needs) {
       runs.push_back(!needs_missing(at(program_.edges, edge)));
     }
     ways.push_back(solver_.all_of(runs));

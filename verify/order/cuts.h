@@ -25,35 +25,45 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "spec/guards.h"
 #include "spec/program.h"
-#include "verify/judge/fault.h"
 #include "verify/order/periods.h"
-#include "verify/solver/expressions.h"
+#include "verify/order/repeats.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify {
 
-// Why cuts cannot follow the program, or empty: a rendezvous whose taker is of another microbatch,
-// or has others.
-[[nodiscard]] std::string beyond_cuts(const spec::Program& program);
+// Why cuts cannot follow the program, if they cannot: a rendezvous whose taker is of another
+// microbatch, or has others.
+[[nodiscard]] std::optional<spec::Diagnostic> beyond_cuts(const spec::Program& program);
+
+// What is asked about: a program and what is read of its order; tests that look for mistakes change
+// the one or the other. What it refers to must outlive it.
+struct CutInput {
+  CutInput(const spec::Program& of) : program(of) {}
+  CutInput(const spec::Program& of, std::function<void(Repeat&)> change)
+      : program(of), reread(std::move(change)) {}
+  const spec::Program& program;
+  std::function<void(Repeat&)> reread = {};  // each repeat, as far as it is one engine's
+};
 
 // The order as places (repeat, turn, step) whose counts are linear in the turn and the
 // microbatches.
 class CutQueries {
  public:
-  CutQueries(const spec::Program& program, SolverUse use, Fault fault);
+  CutQueries(CutInput input, SolverUse use);
   // Only the counts period * q + remainder, those from `first` on: of an order with streams.
-  CutQueries(const spec::Program& program, SolverUse use, Fault fault, const PeriodicFamily& family,
-             std::int64_t remainder);
+  CutQueries(CutInput input, SolverUse use, const PeriodicFamily& family, std::int64_t remainder);
 
   // Why there is nothing to ask: a count is not linear. Then nothing else may be called.
-  [[nodiscard]] const std::string& problem() const { return problem_; }
-  [[nodiscard]] spec::Span problem_span() const { return problem_span_; }
+  [[nodiscard]] const std::optional<spec::Diagnostic>& problem() const { return problem_; }
 
   // Some rank's list is not each task exactly once, or has a count below 0.
   [[nodiscard]] Term not_once();
@@ -67,16 +77,10 @@ class CutQueries {
   [[nodiscard]] Term above(int pool, Term bound);
 
   [[nodiscard]] Solver& solver() { return solver_; }
+  [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] Term microbatches() const { return microbatches_; }
 
  private:
-  struct Step {
-    int lane = -1;  // -1: there is no such lane
-  };
-  struct Repeat {
-    Term count;
-    std::vector<Step> steps;
-  };
   struct Place {
     Term here;      // the rank stands here
     int lane = -1;  // next; -1 at the end
@@ -85,10 +89,9 @@ class CutQueries {
   };
 
   void require_range();
-  void read_rank(const spec::Order& order, int rank);
-  bool read_repeat(const spec::OrderRepeat& repeat, int rank, const Names& names);
   void add_places(int rank);
   void add_places(int rank, spec::Engine engine);
+  [[nodiscard]] Repeat of_engine(const Repeat& repeat, spec::Engine engine) const;
   [[nodiscard]] const std::vector<Place>& places_of(const spec::Lane& lane) const;
   [[nodiscard]] Term lacks_room(int lane);
   [[nodiscard]] Term held(int pool);
@@ -110,12 +113,12 @@ class CutQueries {
   static void add_each(std::vector<Term>& sums, const std::vector<Term>& ways);
   [[nodiscard]] Term held_by_running(std::size_t engine, int pool, std::vector<Term>& facts);
 
+  CutInput input_;
   const spec::Program& program_;
-  Fault fault_;
+  std::vector<spec::Guards> guards_;  // per lane
   Solver solver_;
   Term microbatches_;
-  std::string problem_;
-  spec::Span problem_span_;
+  std::optional<spec::Diagnostic> problem_;
   std::vector<std::vector<Repeat>> repeats_;  // per rank
   std::vector<std::vector<Place>> places_;    // per rank and engine
   std::vector<Term> done_;                    // per lane, where its rank stands

@@ -20,8 +20,8 @@
 #include <fmt/format.h>
 
 #include "verify/judge/bounds.h"
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
+#include "verify/order/order_judge.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/ready_judge.h"
 #include "verify/solver/solver.h"
@@ -55,39 +55,42 @@ Program committed(const Program& program) {
   return order;
 }
 
-}  // namespace
-
-KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options, Fault fault)
-    : program_(program),
-      options_(options),
-      fault_(fault),
-      free_(freed(program)),
-      committed_(committed(program)),
-      order_(committed_, options, fault),
-      budget_{options.search_states} {}
-
 // Why the order's proof does not decide; empty if it does.
-std::string KeptJudge::beyond_order() const {
-  if (fault_ == Fault::kept_order_covers_all) return {};
-  if (!program_.inboxes.empty()) return "links with slots";
-  const Counters counters = count(program_, fault_);
+std::string beyond_the_order(const Program& program) {
+  if (!program.inboxes.empty()) return "links with slots";
+  const Counters counters = count(program);
   if (counters.inexact.empty()) return {};
   return fmt::format(
       "what {} finds, whose producers may run ahead with different microbatches, which counts "
       "cannot follow; `sequential` on them may help",
-      program_.lane_name(counters.inexact.front()));
+      program.lane_name(counters.inexact.front()));
 }
+
+}  // namespace
+
+KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options)
+    : KeptJudge(program, options, nullptr, beyond_the_order(program)) {
+  of_order_ = std::make_unique<OrderJudge>(committed_, options);
+}
+
+KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options,
+                     std::unique_ptr<Judge> of_order, std::string beyond_order)
+    : program_(program),
+      options_(options),
+      free_(freed(program)),
+      committed_(committed(program)),
+      of_order_(std::move(of_order)),
+      beyond_order_(std::move(beyond_order)),
+      budget_{options.search_states} {}
 
 Finding KeptJudge::deadlock() {
   const std::string& order = at(program_.orders, program_.dispatch.keeps).name;
-  const std::string beyond = beyond_order();
-  Finding of_order = order_.once();
-  if (of_order.outcome == Outcome::proved) of_order = order_.deadlock();
-  const bool trusted = fault_ == Fault::kept_order_trusted;
-  if ((of_order.outcome == Outcome::proved || trusted) && beyond.empty()) {
+  Finding of_order = of_order_->once();
+  if (of_order.outcome == Outcome::proved) of_order = of_order_->deadlock();
+  if (of_order.outcome == Outcome::proved && beyond_order_.empty()) {
     return {.outcome = Outcome::proved, .method = of_order.method};
   }
-  std::string why = fmt::format("The proof of order {} does not cover {}.", order, beyond);
+  std::string why = fmt::format("The proof of order {} does not cover {}.", order, beyond_order_);
   if (of_order.outcome != Outcome::proved) {
     why = fmt::format("Order {} is not proved itself: {}", order, of_order.reason);
   }
@@ -96,7 +99,7 @@ Finding KeptJudge::deadlock() {
 
 MemoryFinding KeptJudge::memory() {
   // What holds of more runs holds of these.
-  if (MemoryFinding free = ReadyJudge(free_, options_, fault_).memory();
+  if (MemoryFinding free = ReadyJudge(free_, options_).memory();
       free.finding.outcome == Outcome::proved) {
     return free;
   }
@@ -108,7 +111,7 @@ MemoryFinding KeptJudge::by_capacities() {
   for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
   Solver solver(options_.solver_steps);
   const Term microbatches = solver.integer("microbatches");
-  const AssertedBounds asserted = asserted_bounds(program_, solver, microbatches, fault_);
+  const AssertedBounds asserted = asserted_bounds(program_, solver, microbatches);
   if (!asserted.problem.empty()) {
     found.finding = {.reason = asserted.problem + ".", .span = asserted.span};
     return found;

@@ -5,11 +5,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
-#include "verify/order/order_judge.h"
 #include "verify/states/budget.h"
 #include "verify/states/goal.h"
 #include "verify/verify.h"
@@ -18,12 +17,15 @@ namespace ripeline::verify {
 
 class KeptJudge final : public Judge {
  public:
-  KeptJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  KeptJudge(const spec::Program& program, const VerifyOptions& options);
+  // With this judge of the committed order, and this reason why its proof does not decide (empty:
+  // it does): the program's own, or a mistake that a test looks for.
+  KeptJudge(const spec::Program& program, const VerifyOptions& options,
+            std::unique_ptr<Judge> of_order, std::string beyond_order);
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
-  [[nodiscard]] std::string beyond_order() const;
   [[nodiscard]] MemoryFinding by_capacities();
   // `open`: the reason if that does not settle it.
   [[nodiscard]] Finding by_states(const std::string& open,
@@ -31,10 +33,10 @@ class KeptJudge final : public Judge {
 
   const spec::Program& program_;
   VerifyOptions options_;
-  Fault fault_;
   spec::Program free_;       // without the room that is kept
   spec::Program committed_;  // to the order, in place of the dispatch
-  OrderJudge order_;         // of that
+  std::unique_ptr<Judge> of_order_;
+  std::string beyond_order_;
   Budget budget_;
 };
 

@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include "verify/judge/bounds.h"
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 #include "verify/order/cuts.h"
 #include "verify/order/order_run.h"
@@ -127,16 +126,16 @@ Run needed_by_last(const Program& program, const Run& run, int microbatches) {
 
 }  // namespace
 
-OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fault fault)
-    : program_(program), options_(options), fault_(fault) {
+OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, CutInput asked)
+    : program_(program), options_(options), asked_(std::move(asked)) {
   const auto& range = program.microbatches;
   const bool streams = !at(program.orders, program.dispatch.order).streams.empty();
   if (range.max != range.min && !(streams && is_short(program))) {
     make_cuts(options);
-    if (problem_.empty() && beyond_cuts(program).empty()) return;
+    if (!problem_ && !beyond_cuts(program)) return;
   }
   if (is_short(program)) {
-    problem_.clear();
+    problem_.reset();
     cuts_.clear();
     make_graphs(std::int64_t{*range.max} + 1);
   } else {
@@ -147,26 +146,27 @@ OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, Fau
 void OrderJudge::make_cuts(const VerifyOptions& options) {
   const spec::Order& order = at(program_.orders, program_.dispatch.order);
   if (order.streams.empty()) {
-    cuts_.emplace_back(program_, options.solver_steps, fault_);
+    cuts_.emplace_back(asked_, options.solver_steps);
     problem_ = cuts_.back().problem();
-    problem_span_ = cuts_.back().problem_span();
-    if (!problem_.empty()) cuts_.clear();
+    if (problem_) cuts_.clear();
     return;
   }
   const PeriodicFamily family = periodic_family(program_, order);
-  problem_ = family.problem;
-  problem_span_ = family.span;
-  if (!problem_.empty()) return;
+  if (!family.problem.empty()) {
+    problem_ = spec::Diagnostic{"order-not-linear", family.problem, "", family.span};
+    return;
+  }
   const std::int64_t first = family.first_microbatches();
   if (first > program_.microbatches.max.value_or(std::numeric_limits<int>::max()) ||
       first * first > kMostTasks / static_cast<std::int64_t>(program_.lanes.size())) {
-    problem_ = fmt::format("they are only from {} microbatches on", first);
-    problem_span_ = order.span;
+    problem_ = spec::Diagnostic{"order-not-linear",
+                                fmt::format("they are only from {} microbatches on", first), "",
+                                order.span};
     return;
   }
   make_graphs(first);
   for (std::int64_t remainder = 0; remainder < family.period; ++remainder) {
-    cuts_.emplace_back(program_, options.solver_steps, fault_, family, remainder);
+    cuts_.emplace_back(asked_, options.solver_steps, family, remainder);
   }
 }
 
@@ -183,14 +183,15 @@ void OrderJudge::make_graphs(std::int64_t end) {
   }
 }
 
-Finding OrderJudge::not_settled(const std::string& problem, spec::Span span) const {
-  std::string reason = fmt::format(
-      "For so many microbatch counts an order's counts must be linear in them: {}.", problem);
+Finding OrderJudge::not_settled(const spec::Diagnostic& problem) const {
+  std::string reason =
+      fmt::format("For so many microbatch counts an order's counts must be linear in them: {}.",
+                  problem.message);
   if (!graphs_.empty()) {
     reason += fmt::format(" Each count from {} to {}, judged by itself, was found to be safe.",
                           graphs_.begin()->first, graphs_.rbegin()->first);
   }
-  return {.reason = reason, .span = span};
+  return {.reason = reason, .span = problem.span};
 }
 
 const Finding& OrderJudge::runs_once() {
@@ -212,7 +213,7 @@ Finding OrderJudge::find_once() {
     }
   }
   if (!cuts_.empty()) return once_by_cuts();
-  if (!problem_.empty()) return not_settled(problem_, problem_span_);
+  if (problem_) return not_settled(*problem_);
   return {.outcome = Outcome::proved, .method = "graph"};
 }
 
@@ -280,7 +281,7 @@ bool OrderJudge::never_stuck_by_cuts() {
   if (!graphs_.empty() && !at(program_.orders, program_.dispatch.order).streams.empty()) {
     return false;  // the cuts are not for every count
   }
-  if (cuts_.empty() || !beyond_cuts(program_).empty()) return false;
+  if (cuts_.empty() || beyond_cuts(program_)) return false;
   return std::all_of(cuts_.begin(), cuts_.end(), [](CutQueries& cuts) {
     Solver& solver = cuts.solver();
     return solver.check("deadlock: a stuck cut", {cuts.stuck_cut()}) == Answer::unsat &&
@@ -348,8 +349,8 @@ Finding OrderJudge::deadlock() {
     if (const auto overflow = find_overflow(program_, m)) return overfull(m, *overflow, "graph");
   }
   if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
-  const std::string beyond = beyond_cuts(program_);
-  return beyond.empty() ? deadlock_by_cuts() : not_settled(beyond, program_.dispatch.span);
+  const std::optional<spec::Diagnostic> beyond = beyond_cuts(program_);
+  return beyond ? not_settled(*beyond) : deadlock_by_cuts();
 }
 
 Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
@@ -525,13 +526,13 @@ Finding OrderJudge::asserted_peaks() {
   if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
   for (CutQueries& cuts : cuts_) {
     const AssertedBounds asserted =
-        asserted_bounds(program_, cuts.solver(), cuts.microbatches(), fault_);
+        asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches());
     if (!asserted.problem.empty()) return {.reason = asserted.problem + ".", .span = asserted.span};
   }
   const Fewest found = fewest("memory: an assertion broken", [&](CutQueries& cuts) {
     std::vector<Term> ways;
     for (const AssertedBound& b :
-         asserted_bounds(program_, cuts.solver(), cuts.microbatches(), fault_).bounds) {
+         asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches()).bounds) {
       ways.push_back(cuts.above(b.pool, b.bound));
     }
     return cuts.solver().any_of(ways);

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 #include "verify/order/cuts.h"
 #include "verify/order/order_run.h"
@@ -21,7 +20,10 @@ namespace ripeline::verify {
 
 class OrderJudge final : public Judge {
  public:
-  OrderJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  OrderJudge(const spec::Program& program, const VerifyOptions& options)
+      : OrderJudge(program, options, program) {}
+  // With this asked of cuts: the program's own, or a mistake that a test looks for.
+  OrderJudge(const spec::Program& program, const VerifyOptions& options, CutInput asked);
   [[nodiscard]] Finding once() override { return runs_once(); }
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
@@ -47,7 +49,7 @@ class OrderJudge final : public Judge {
   // Nothing: the order comes to its end, unless messages keep others out of slots.
   [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest,
                                              const std::string& method) const;
-  [[nodiscard]] Finding not_settled(const std::string& problem, spec::Span span) const;
+  [[nodiscard]] Finding not_settled(const spec::Diagnostic& problem) const;
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);
   // The fewest microbatches for which the term holds, over all cuts.
@@ -60,12 +62,11 @@ class OrderJudge final : public Judge {
 
   const spec::Program& program_;
   VerifyOptions options_;
-  Fault fault_;
+  CutInput asked_;
   std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves; slots unbounded
   std::list<CutQueries> cuts_;            // the others; of streams, by remainder
-  std::string problem_;                   // neither is possible, or not for all
-  spec::Span problem_span_;
-  std::optional<Finding> once_;  // for runs_once() alone
+  std::optional<spec::Diagnostic> problem_;  // neither is possible, or not for all
+  std::optional<Finding> once_;              // for runs_once() alone
 };
 
 }  // namespace ripeline::verify

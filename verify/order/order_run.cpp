@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "spec/guards.h"
+
 namespace ripeline::verify {
 namespace {
 
@@ -16,7 +18,10 @@ using spec::Program;
 class OrderGraph {
  public:
   OrderGraph(const Program& program, int microbatches, Slots slots)
-      : program_(program), microbatches_(microbatches), slots_(slots) {}
+      : program_(program),
+        microbatches_(microbatches),
+        slots_(slots),
+        guards_(spec::guards_of(program)) {}
 
   OrderRunResult run() {
     if (!prepare()) return std::move(result_);
@@ -242,12 +247,12 @@ class OrderGraph {
 
   bool may_start(const spec::Task& task, int engine) {
     const auto [lane, microbatch] = task;
-    const spec::Lane& l = at(program_.lanes, lane);
+    const spec::Guards& guards = at(guards_, lane);
     // Beyond the last, or listed before: it never starts.
     if (microbatch >= program_.tasks_of(lane, microbatches_) || is_done(lane, microbatch)) {
       return false;
     }
-    for (const int edge : l.edges) {
+    for (const int edge : guards.needs) {
       const spec::Edge& e = at(program_.edges, edge);
       const auto [first, last] = program_.needed(e, microbatch, microbatches_);
       for (int m = first; m < last; ++m) {
@@ -256,9 +261,10 @@ class OrderGraph {
         return false;
       }
     }
-    if (l.sequential && microbatch > 0 && !is_done(lane, microbatch - 1)) return false;
+    if (guards.in_sequence && microbatch > 0 && !is_done(lane, microbatch - 1)) return false;
     if (has_room(lane)) return true;
-    waiting_for_room_[static_cast<std::size_t>(l.rank)].push_back(engine);
+    const int rank = at(program_.lanes, lane).rank;
+    waiting_for_room_[static_cast<std::size_t>(rank)].push_back(engine);
     return false;
   }
 
@@ -289,10 +295,9 @@ class OrderGraph {
   }
 
   bool has_room(int lane) const {
-    const auto& acquires = at(program_.lanes, lane).acquires;
-    return std::all_of(acquires.begin(), acquires.end(), [&](const spec::Acquire& a) {
-      const auto room = room_of(program_, a);
-      return !room || room->fits(at(held_, a.pool));
+    const auto& rooms = at(guards_, lane).rooms;
+    return std::all_of(rooms.begin(), rooms.end(), [&](const spec::RoomGuard& guard) {
+      return guard.room.fits(at(held_, guard.pool));
     });
   }
 
@@ -321,12 +326,11 @@ class OrderGraph {
   // with room for the lane's own.
   std::int64_t unreleased_beside(int lane, const spec::Acquire& own, std::int64_t held) const {
     std::int64_t most = 0;
-    if (program_.pairs.empty()) return most;
-    const int rank = at(program_.lanes, lane).rank;
-    const auto room = room_of(program_, own);
-    for (int other = program_.first_lane(rank); other < program_.first_lane(rank + 1); ++other) {
-      const bool may_run = begun_[static_cast<std::size_t>(other)];
-      if (!may_run || program_.pair_of(lane, other) == nullptr) continue;
+    const spec::Guards& guards = at(guards_, lane);
+    if (guards.beside.empty()) return most;
+    const auto room = room_in(guards, own.pool);
+    for (const int other : guards.beside) {
+      if (!begun_[static_cast<std::size_t>(other)]) continue;
       for (const auto& r : at(program_.lanes, other).releases) {
         const bool fits = !room || room->fits(held + r.amount);
         if (r.pool == own.pool && fits) most = std::max(most, r.amount);
@@ -362,6 +366,7 @@ class OrderGraph {
   const Program& program_;
   int microbatches_;
   Slots slots_;
+  std::vector<spec::Guards> guards_;  // per lane
   int tasks_ = 0;
   OrderRunResult result_;
   std::vector<std::vector<spec::Task>> orders_;  // per rank and engine

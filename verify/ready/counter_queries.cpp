@@ -10,9 +10,14 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-CounterQueries::CounterQueries(const Program& program, Counters counters, SolverUse use,
-                               Fault fault)
-    : program_(program), counters_(std::move(counters)), fault_(fault), solver_(use) {
+CounterQueries::CounterQueries(const Program& program, SolverUse use)
+    : CounterQueries(program, count(program), std::move(use)) {}
+
+CounterQueries::CounterQueries(const Program& program, Counters counters, SolverUse use)
+    : program_(program),
+      counters_(std::move(counters)),
+      guards_(spec::guards_of(program)),
+      solver_(use) {
   microbatches_ = solver_.integer("microbatches");
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     done_.push_back(solver_.integer("done " + program.lane_name(lane)));
@@ -20,8 +25,7 @@ CounterQueries::CounterQueries(const Program& program, Counters counters, Solver
   for (int v = size_of(program.lanes); v < counters_.variables; ++v) {
     arrived_.push_back(solver_.integer(fmt::format("arrived {}", v - size_of(program.lanes))));
   }
-  const int least = fault == Fault::range_from_one ? 1 : program.microbatches.min;
-  solver_.require(solver_.number(least) <= microbatches_);
+  solver_.require(solver_.number(program.microbatches.min) <= microbatches_);
   if (program.microbatches.max) {
     solver_.require(microbatches_ <= solver_.number(*program.microbatches.max));
   }
@@ -48,7 +52,8 @@ Term CounterQueries::term(const Linear& linear) {
 
 Term CounterQueries::may_start(int lane) {
   std::vector<Term> guards;
-  for (const Linear& g : at(counters_.may, lane)) guards.push_back(solver_.number(0) <= term(g));
+  for (const Linear& g : at(counters_.starts, lane).may)
+    guards.push_back(solver_.number(0) <= term(g));
   return solver_.all_of(guards);
 }
 
@@ -65,17 +70,17 @@ bool CounterQueries::invariant_is_inductive() {
   // Only facts that a start can break are asked about. Each lane is a query of its own: together
   // they are slower.
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    const Facts& may = at(counters_.starts, lane).may;
     std::vector<Term> broken;
     for (const Linear& fact : counters_.invariant) {
       const std::int64_t factor = fact.factor_of(lane);
       if (factor >= 0) continue;
       Linear after = fact;
       after.constant += factor;
-      const bool is_guard = std::any_of(
-          at(counters_.may, lane).begin(), at(counters_.may, lane).end(), [&](const Linear& g) {
-            return g.lanes == after.lanes && g.microbatches == after.microbatches &&
-                   g.constant <= after.constant;
-          });
+      const bool is_guard = std::any_of(may.begin(), may.end(), [&](const Linear& g) {
+        return g.lanes == after.lanes && g.microbatches == after.microbatches &&
+               g.constant <= after.constant;
+      });
       if (!is_guard) broken.push_back(term(after) < solver_.number(0));
     }
     if (broken.empty()) continue;
@@ -113,11 +118,9 @@ Term CounterQueries::broken_by_start(int lane) {
 Term CounterQueries::stuck() {
   std::vector<Term> parts;
   std::vector<Term> unfinished;
-  const int lanes = size_of(program_.lanes) - (fault_ == Fault::one_lane_forgotten ? 1 : 0);
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     unfinished.push_back(at(done_, lane) < total_of(lane));
-    if (lane >= lanes) continue;
-    for (const std::vector<Linear>& way : at(counters_.must, lane)) {
+    for (const Facts& way : at(counters_.starts, lane).must) {
       std::vector<Term> blocked;
       for (const Linear& g : way) blocked.push_back(term(g) < solver_.number(0));
       parts.push_back(solver_.any_of(blocked));
@@ -150,6 +153,11 @@ void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   }
 }
 
+bool CounterQueries::may_run_beside(int lane, int other) const {
+  const std::vector<int>& beside = at(guards_, lane).beside;
+  return std::find(beside.begin(), beside.end(), other) != beside.end();
+}
+
 // What others on the rank may still hold while they run, though they count as ended: for each way
 // in which others run, how much. On another engine those are one lane or a pair, on its own its
 // pair.
@@ -162,7 +170,7 @@ std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
     for (int other = program_.first_lane(l.rank); other < program_.first_lane(l.rank + 1);
          ++other) {
       const spec::Lane& o = at(program_.lanes, other);
-      const bool runs = engine == l.engine ? program_.pair_of(lane, other) != nullptr : true;
+      const bool runs = engine != l.engine || may_run_beside(lane, other);
       if (o.engine != engine || !runs) continue;
       for (const auto& r : o.releases) {
         if (r.pool != pool) continue;
@@ -174,7 +182,7 @@ std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
     std::vector<Term> ways = held;
     for (std::size_t i = 0; i < others.size() && engine != l.engine; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (program_.pair_of(others[i], others[j]) != nullptr) ways.push_back(held[i] + held[j]);
+        if (may_run_beside(others[i], others[j])) ways.push_back(held[i] + held[j]);
       }
     }
     const std::size_t before = sums.size();

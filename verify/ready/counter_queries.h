@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "spec/guards.h"
 #include "spec/program.h"
-#include "verify/judge/fault.h"
 #include "verify/ready/counters.h"
 #include "verify/solver/solver.h"
 
@@ -15,7 +15,9 @@ namespace ripeline::verify {
 
 class CounterQueries {
  public:
-  CounterQueries(const spec::Program& program, Counters counters, SolverUse use, Fault fault);
+  // `counters` are those of the program, or of a mistake in them that a test looks for.
+  CounterQueries(const spec::Program& program, Counters counters, SolverUse use);
+  CounterQueries(const spec::Program& program, SolverUse use);
 
   // The invariant holds before the first task, and every task that starts keeps it.
   [[nodiscard]] bool invariant_is_inductive();
@@ -27,6 +29,7 @@ class CounterQueries {
   [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
   [[nodiscard]] bool exact() const { return counters_.inexact.empty(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] Term not_negative(const Linear& linear) {
     return solver_.number(0) <= term(linear);
   }
@@ -48,6 +51,7 @@ class CounterQueries {
  private:
   [[nodiscard]] Term term(const Linear& linear);
   [[nodiscard]] Term total_of(int lane);
+  [[nodiscard]] bool may_run_beside(int lane, int other) const;
   [[nodiscard]] std::vector<Term> held_elsewhere(int lane, int pool);
   [[nodiscard]] std::vector<Term> starts_above(int lane, int pool, Term bound);
   void add_quiescence(std::vector<Term>& parts);
@@ -55,7 +59,7 @@ class CounterQueries {
 
   const spec::Program& program_;
   Counters counters_;
-  Fault fault_;
+  std::vector<spec::Guards> guards_;  // per lane
   Solver solver_;
   Term microbatches_;
   std::vector<Term> done_;     // per lane

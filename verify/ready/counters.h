@@ -40,45 +40,27 @@
 // b1 and 0B may start. The solver finds no such integers for any M: proved, whatever the timing.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "spec/program.h"
-#include "verify/judge/fault.h"
 #include "verify/ready/linear.h"
+#include "verify/ready/link_facts.h"
+#include "verify/ready/start_facts.h"
 
 namespace ripeline::verify {
 
-// Slots that edges share, when nothing more arrives: all are taken, or all messages have arrived.
-struct SharedSlots {
-  std::int64_t slots = 0;
-  std::vector<int> arrived;     // per edge: the variable that counts what has arrived, not taken
-  std::vector<Linear> pending;  // per edge: what its producer has ended and its consumer not begun
-};
-
-// What a task must find to start: of `pool` at most this much held.
-struct Room {
-  int pool = 0;
-  std::int64_t most_held = 0;
-};
-// Of one lane: the guard that the formulas of a proof and those of generated code are both held to.
-[[nodiscard]] std::vector<Room> rooms_of(const spec::Program& program, int lane,
-                                         Fault fault = Fault::none);
-
+// Data: whoever asks about them (verify/ready/counter_queries.h) reads nothing else of the guards.
 struct Counters {
   int variables = 0;  // of Linear: a count for each lane, then those of `shared`
   std::vector<SharedSlots> shared;
-  std::vector<std::vector<Linear>> may;  // per lane: it may start only if all are >= 0
-  // Per lane, ways: it may start if all of one of them are >= 0.
-  std::vector<std::vector<std::vector<Linear>>> must;
-  std::vector<Linear> held;       // per pool
-  std::vector<Linear> invariant;  // all >= 0 in every reachable state
-  std::vector<int> inexact;       // lanes for which `may` and `must` differ
-  std::vector<int> by_slots;      // of these: for the sake of bounded links
+  std::vector<StartFacts> starts;  // per lane
+  std::vector<Linear> held;        // per pool
+  std::vector<Linear> invariant;   // all >= 0 in every reachable state
+  std::vector<int> inexact;        // lanes of which `may` and `must` differ
 };
 
-[[nodiscard]] Counters count(const spec::Program& program, Fault fault);
+[[nodiscard]] Counters count(const spec::Program& program);
 
 // Why counts say nothing of the program: lanes that have different microbatches need each other of
 // the one before, or over a link with slots. Empty: they do.

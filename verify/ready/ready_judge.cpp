@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "verify/judge/bounds.h"
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/linear.h"
@@ -31,12 +30,17 @@ constexpr int kCounts = 8;
 
 }  // namespace
 
-ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options, Fault fault)
+ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options)
+    : ReadyJudge(program, options,
+                 std::make_unique<CounterQueries>(program, options.solver_steps)) {}
+
+ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
+                       std::unique_ptr<CounterQueries> queries)
     : program_(program),
-      fault_(fault),
       find_runs_(options.find_runs),
       budget_{options.search_states},
-      queries_(program, count(program, fault), options.solver_steps, fault),
+      asked_(std::move(queries)),
+      queries_(*asked_),
       inductive_(beyond_counters(program).empty() && queries_.invariant_is_inductive()) {}
 
 Finding ReadyJudge::deadlock() {
@@ -48,7 +52,7 @@ MemoryFinding ReadyJudge::memory() {
   MemoryFinding found;
   Solver& solver = queries_.solver();
   const AssertedBounds asserted =
-      asserted_bounds(program_, solver, queries_.microbatches(), fault_);
+      asserted_bounds(queries_.program(), solver, queries_.microbatches());
   if (!asserted.problem.empty()) {
     found.finding.reason = asserted.problem + ".";
     found.finding.span = asserted.span;
@@ -175,7 +179,7 @@ Hunted ReadyJudge::hunt_at(const Question& question, int microbatches) {
 std::optional<int> ReadyJudge::lane_above(const Goal& goal, const std::vector<std::int64_t>& counts,
                                           int microbatches) const {
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-    const auto& guards = at(queries_.counters().may, lane);
+    const auto& guards = at(queries_.counters().starts, lane).may;
     const bool may = std::all_of(guards.begin(), guards.end(),
                                  [&](const Linear& g) { return g.at(counts, microbatches) >= 0; });
     if (!may) continue;

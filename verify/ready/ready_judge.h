@@ -5,11 +5,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "verify/judge/fault.h"
 #include "verify/judge/judge.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/states/hunt.h"
@@ -19,7 +19,10 @@ namespace ripeline::verify {
 
 class ReadyJudge final : public Judge {
  public:
-  ReadyJudge(const spec::Program& program, const VerifyOptions& options, Fault fault);
+  ReadyJudge(const spec::Program& program, const VerifyOptions& options);
+  // With these questions: the program's own, or those of a mistake that a test looks for.
+  ReadyJudge(const spec::Program& program, const VerifyOptions& options,
+             std::unique_ptr<CounterQueries> queries);
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
@@ -41,10 +44,10 @@ class ReadyJudge final : public Judge {
   [[nodiscard]] std::string inexact_reason() const;
 
   const spec::Program& program_;
-  Fault fault_;
   bool find_runs_;
   Budget budget_;
-  CounterQueries queries_;
+  std::unique_ptr<CounterQueries> asked_;
+  CounterQueries& queries_;
   bool inductive_ = false;
 };
 

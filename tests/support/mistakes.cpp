@@ -1,0 +1,221 @@
+#include "tests/support/mistakes.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "spec/guards.h"
+#include "verify/judge/judge.h"
+#include "verify/order/kept_judge.h"
+#include "verify/order/order_judge.h"
+#include "verify/ready/counter_queries.h"
+#include "verify/ready/ready_judge.h"
+
+namespace ripeline::testing_support {
+
+using spec::Program;
+using verify::Counters;
+using verify::Facts;
+using verify::Finding;
+using verify::Judge;
+using verify::Linear;
+using verify::MemoryFinding;
+
+namespace {
+
+bool is_same(const Linear& a, const Linear& b) {
+  return a.lanes == b.lanes && a.microbatches == b.microbatches && a.constant == b.constant;
+}
+
+// Says of every order that it is proved.
+class Trusting final : public Judge {
+ public:
+  Finding deadlock() override { return verify::by_structure(); }
+  MemoryFinding memory() override { return {verify::by_structure()}; }
+};
+
+Program committed_to_kept(const Program& program) {
+  Program order = program;
+  order.dispatch = {.in_order = true, .order = program.dispatch.keeps, .hint = {}, .span = {}};
+  order.assertions.clear();
+  return order;
+}
+
+}  // namespace
+
+namespace mistakes {
+
+Mistake swapped_release() {
+  return {.program = [](Program& program) {
+    for (spec::Lane& lane : program.lanes) {
+      lane.releases.clear();
+      for (const spec::Acquire& a : lane.acquires) lane.releases.push_back({a.pool, a.amount});
+    }
+  }};
+}
+
+Mistake missing_release() {
+  return {.program = [](Program& program) {
+    for (spec::Lane& lane : program.lanes) lane.releases.clear();
+  }};
+}
+
+Mistake capacities(std::int64_t more) {
+  return {.program = [more](Program& program) {
+    for (spec::Pool& pool : program.pools) {
+      if (pool.capacity) *pool.capacity += more;
+    }
+  }};
+}
+
+Mistake dropped_room() {
+  return {.program = [](Program& program) {
+    for (spec::Pool& pool : program.pools) pool.capacity.reset();
+  }};
+}
+
+Mistake dropped_need() {
+  return {.program = [](Program& program) {
+    for (spec::Lane& lane : program.lanes) {
+      if (!lane.edges.empty()) lane.edges.pop_back();
+    }
+  }};
+}
+
+Mistake reversed_need() {
+  return {.counters = [](const Program& program, Counters& counters) {
+    for (int lane = 0; lane < size_of(counters.starts); ++lane) {
+      const std::vector<int> needs = spec::guards_of(program, lane).needs;
+      if (needs.empty()) continue;
+      verify::StartFacts& facts = at(counters.starts, lane);
+      Linear& last = facts.may[needs.size()];  // after that there is a task left
+      const Linear right = last;
+      last = verify::is_ahead(lane, at(program.edges, needs.back()).producer);
+      for (Facts& way : facts.must) {
+        std::replace_if(
+            way.begin(), way.end(), [&](const Linear& fact) { return is_same(fact, right); }, last);
+      }
+    }
+  }};
+}
+
+Mistake ignored_leaving() {
+  return {.program = [](Program& program) {
+    for (spec::Lane& lane : program.lanes) {
+      for (spec::Acquire& a : lane.acquires) a.leaving = 0;
+    }
+  }};
+}
+
+Mistake amounts_of_one() {
+  return {.program = [](Program& program) {
+    for (spec::Lane& lane : program.lanes) {
+      for (spec::Acquire& a : lane.acquires) a.amount = 1;
+      for (spec::Release& r : lane.releases) r.amount = 1;
+    }
+  }};
+}
+
+Mistake slots(std::int64_t more) {
+  return {.program = [more](Program& program) {
+    for (spec::Inbox& inbox : program.inboxes) inbox.slots += more;
+  }};
+}
+
+Mistake slots_forgotten() {
+  return {.program = [](Program& program) {
+    for (spec::Edge& edge : program.edges) edge.inbox = -1;
+  }};
+}
+
+Mistake overtaking_forgotten() {
+  return {.program = [](Program& program) {
+    for (spec::Edge& edge : program.edges) edge.fifo = true;
+  }};
+}
+
+Mistake range_from_one() {
+  return {.program = [](Program& program) { program.microbatches.min = 1; }};
+}
+
+Mistake bounds(std::int64_t more) {
+  return {.program = [more](Program& program) {
+    for (spec::PeakAssertion& assertion : program.assertions) {
+      assertion.bound = spec::Expr::binary("+", assertion.bound, spec::Expr::number(more));
+    }
+  }};
+}
+
+Mistake taken_for_exact() {
+  return {.counters = [](const Program&, Counters& counters) {
+    for (const int lane : counters.inexact) {
+      verify::StartFacts& facts = at(counters.starts, lane);
+      facts.must = {facts.may};
+    }
+    counters.inexact.clear();
+  }};
+}
+
+Mistake assumed_room() {
+  return {.counters = [](const Program& program, Counters& counters) {
+    for (int pool = 0; pool < size_of(program.pools); ++pool) {
+      const auto& capacity = at(program.pools, pool).capacity;
+      if (!capacity) continue;
+      Linear room;
+      room.add(at(counters.held, pool), -1).constant = *capacity;
+      for (Linear& fact : counters.invariant) {
+        if (is_same(fact, room)) --fact.constant;
+      }
+    }
+  }};
+}
+
+Mistake one_lane_forgotten() {
+  return {.counters = [](const Program&, Counters& counters) { counters.starts.back().must = {}; }};
+}
+
+Mistake place_forgotten() {
+  return {.repeat = [](verify::Repeat& repeat) {
+    if (!repeat.places.empty()) repeat.places.pop_back();
+  }};
+}
+
+Mistake counts_ahead() {
+  return {.repeat = [](verify::Repeat& repeat) {
+    for (verify::PlaceInTurn& place : repeat.places) ++place.passed;
+  }};
+}
+
+}  // namespace mistakes
+
+verify::Verdict judged_with(const Mistake& mistake, const Program& program,
+                            const verify::VerifyOptions& options) {
+  Program asked = program;
+  if (mistake.program) mistake.program(asked);
+  const Program committed = program.dispatch.keeps >= 0 ? committed_to_kept(program) : Program();
+  std::unique_ptr<Judge> judge;
+  if (program.dispatch.keeps >= 0) {
+    std::unique_ptr<Judge> of_order;
+    if (mistake.trusts_order) {
+      of_order = std::make_unique<Trusting>();
+    } else {
+      of_order = std::make_unique<verify::OrderJudge>(committed, options);
+    }
+    const bool covered =
+        mistake.covers_all || (program.inboxes.empty() && verify::count(program).inexact.empty());
+    judge = std::make_unique<verify::KeptJudge>(program, options, std::move(of_order),
+                                                covered ? "" : "it");
+  } else if (program.dispatch.in_order) {
+    judge = std::make_unique<verify::OrderJudge>(program, options,
+                                                 verify::CutInput(asked, mistake.repeat));
+  } else {
+    Counters counters = verify::count(asked);
+    if (mistake.counters) mistake.counters(asked, counters);
+    judge = std::make_unique<verify::ReadyJudge>(
+        program, options,
+        std::make_unique<verify::CounterQueries>(asked, std::move(counters), options.solver_steps));
+  }
+  return verify::judged_by(*judge, program, program.pools);
+}
+
+}  // namespace ripeline::testing_support

@@ -1,0 +1,33 @@
+// Repeats: a rank's order as repeats whose counts are terms of a solver, and the places in them.
+//
+// Plain values; terms are the solver's that read them.
+#pragma once
+
+#include <vector>
+
+#include "spec/diagnostics.h"
+#include "spec/program.h"
+#include "verify/order/periods.h"
+#include "verify/order/places.h"
+#include "verify/solver/solver.h"
+
+namespace ripeline::verify {
+
+struct Repeat {
+  Term count;
+  std::vector<int> lanes;  // of its steps; -1: there is no such lane
+  std::vector<PlaceInTurn> places;
+};
+
+[[nodiscard]] Repeat repeat_of(Term count, std::vector<int> lanes);
+
+// What rank `rank` repeats. Errors: order-not-linear, with its place, if a count is not linear in
+// the microbatches, or a step's chunk depends on them.
+[[nodiscard]] spec::Result<std::vector<Repeat>> read_repeats(const spec::Program& program,
+                                                             const spec::Order& order, int rank,
+                                                             Solver& solver, Term microbatches);
+// Of an order with streams, for the counts of one remainder: `turn` is how many periods they are.
+[[nodiscard]] std::vector<Repeat> periodic_repeats(const PeriodicOrder& order, int rank,
+                                                   Solver& solver, Term turn);
+
+}  // namespace ripeline::verify

@@ -1,0 +1,66 @@
+// LinkFacts: what bounded links say of a lane's next start.
+//
+// With k slots, of what one edge has ready, some k messages have arrived, whichever timing chose:
+// one at least. That is enough for a lane that takes any microbatch and gets this message last;
+// over a fifo edge with a producer in order the next one is among them. Otherwise counts say only
+// that all have arrived when they are no more than the slots. See verify/ready/counters.h. One
+// thread; what it was made of must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/ready/linear.h"
+#include "verify/ready/need_facts.h"
+#include "verify/ready/prefixes.h"
+#include "verify/ready/start_facts.h"
+
+namespace ripeline::verify {
+
+// Slots that edges share, when nothing more arrives: all are taken, or all messages have arrived.
+struct SharedSlots {
+  std::int64_t slots = 0;
+  std::vector<int> arrived;     // per edge: the variable that counts what has arrived, not taken
+  std::vector<Linear> pending;  // per edge: what its producer has ended and its consumer not begun
+};
+
+class LinkFacts {
+ public:
+  LinkFacts(const spec::Program& program, const Prefixes& prefixes, const NeedFacts& needs);
+
+  // A variable for each edge of a channel whose pending messages are counted exactly, after those
+  // of the lanes.
+  [[nodiscard]] const std::vector<SharedSlots>& shared() const { return shared_; }
+  [[nodiscard]] int variables() const { return variables_; }
+
+  // Adds to the facts of the lane what these of its edges say; `offers` as NeedFacts gave them.
+  // False: what it may start by does not suffice for the sake of links.
+  [[nodiscard]] bool add(int lane, const std::vector<int>& edges, const std::vector<Offer>& offers,
+                         StartFacts& facts) const;
+
+ private:
+  [[nodiscard]] const spec::Edge& edge(int e) const { return at(program_.edges, e); }
+  [[nodiscard]] std::int64_t slots_of(int inbox) const { return at(program_.inboxes, inbox).slots; }
+  [[nodiscard]] Linear pending(int e) const;
+  [[nodiscard]] bool add_slots_at_once(const std::vector<int>& edges, StartFacts& facts) const;
+  [[nodiscard]] Linear some_arrived(int e) const;
+  [[nodiscard]] Facts others_whole(int e, const std::vector<Offer>& offers) const;
+  [[nodiscard]] std::vector<Offer>::const_iterator offer_over(
+      int e, const std::vector<Offer>& offers) const;
+  [[nodiscard]] bool arrives_in_order(int e) const;
+  [[nodiscard]] bool all_in_order(const std::vector<Offer>& offers,
+                                  const std::vector<int>& bounded) const;
+  [[nodiscard]] bool any_will_do(int lane, int e, const std::vector<Offer>& offers) const;
+  void require_arrival(int e, std::vector<Facts> ways, StartFacts& facts) const;
+
+  const spec::Program& program_;
+  const Prefixes& prefixes_;
+  const NeedFacts& needs_;
+  std::vector<std::vector<int>> inbox_edges_;
+  std::vector<int> arrived_;  // per edge: its variable among those of shared slots, or -1
+  std::vector<SharedSlots> shared_;
+  int variables_ = 0;
+};
+
+}  // namespace ripeline::verify

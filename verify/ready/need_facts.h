@@ -1,0 +1,67 @@
+// NeedFacts: what a lane's needs say of its next start.
+//
+// Each need *offers* a set of microbatches: those for which it is met. A task may start only if
+// each offer is larger than what the lane has ended. That suffices where the offers are nested, for
+// then the smallest is what they have in common. Else the offers lie in a set that holds them all,
+// of size w: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
+//
+// Between lanes of different shares a consumer's tasks that need nothing are offered for free, and
+// of a producer in order one counts how far it must have come (next_has_ended). One thread; what
+// it was made of must outlive it.
+#pragma once
+
+#include <vector>
+
+#include "spec/guards.h"
+#include "spec/program.h"
+#include "verify/ready/prefixes.h"
+#include "verify/ready/start_facts.h"
+
+namespace ripeline::verify {
+
+// What one need offers: a set of the consumer's microbatches, as large as `size` at least.
+struct Offer {
+  int edge = -1;
+  Linear size;
+  bool prefix = false;  // 0, 1, 2, …, and `size` of them or all
+};
+
+class NeedFacts {
+ public:
+  NeedFacts(const spec::Program& program, const Prefixes& prefixes)
+      : program_(program), prefixes_(prefixes) {}
+
+  struct Needs {
+    std::vector<Offer> offers;  // that hold no other one
+    bool exact = true;          // what is needed suffices as well
+  };
+  // Adds what these edges need to the facts of their consumer.
+  Needs add(int lane, const std::vector<int>& edges, StartFacts& facts) const;
+
+  // Sizes of sets that hold what all these offers' producers have ended: what a lane that they need
+  // has ended, or every microbatch. `in_order`: only of sets 0, 1, 2, …, which also hold what is
+  // shifted, but for one more.
+  [[nodiscard]] std::vector<Linear> holding(const std::vector<Offer>& offers,
+                                            bool in_order = false) const;
+
+ private:
+  [[nodiscard]] const spec::Edge& edge(int e) const { return at(program_.edges, e); }
+  [[nodiscard]] const spec::Share& share_of(int lane) const {
+    return at(program_.lanes, lane).share;
+  }
+  [[nodiscard]] bool crosses_shares(int e) const { return program_.crosses_shares(edge(e)); }
+  [[nodiscard]] Offer offer_of(int e) const;
+  [[nodiscard]] std::vector<Offer> innermost(const std::vector<Offer>& offers) const;
+  [[nodiscard]] bool add_offers(int lane, const std::vector<Offer>& kept, StartFacts& facts) const;
+  void add_offers_of_shares(int lane, const std::vector<Offer>& kept, StartFacts& facts) const;
+  void add_next(int lane, const Offer& offer, StartFacts& facts) const;
+  [[nodiscard]] Linear next_has_ended(int lane, int producer) const;
+
+  const spec::Program& program_;
+  const Prefixes& prefixes_;
+};
+
+// Adds the consumer's tasks that need nothing of the producer, over an edge that crosses shares.
+void add_unneeded(Linear& sum, const spec::Program& program, const spec::Edge& edge);
+
+}  // namespace ripeline::verify

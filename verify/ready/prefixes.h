@@ -1,0 +1,42 @@
+// Prefixes: which lanes start their microbatches in order, and which lanes come before which.
+//
+// Sets of microbatches that lanes have ended are nested when one lane is an ancestor of the other,
+// or when both are prefixes, 0, 1, 2, …; verify/ready/counters.h says what rests on that. One
+// thread; what it was made of must outlive it.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "spec/guards.h"
+#include "spec/program.h"
+
+namespace ripeline::verify {
+
+class Prefixes {
+ public:
+  Prefixes(const spec::Program& program, const std::vector<spec::Guards>& guards);
+
+  // The lane's microbatches start in order: it is sequential; or needs what needs its own
+  // microbatch before; or stands between what lets one microbatch in at a time and what lets it
+  // out.
+  [[nodiscard]] bool is_prefix(int lane) const { return prefixes_[static_cast<std::size_t>(lane)]; }
+  // Each task of `of` needs the lane's of the same microbatch, at once or through others.
+  [[nodiscard]] bool is_ancestor(int lane, int of) const;
+  [[nodiscard]] bool is_or_precedes(int lane, int of) const {
+    return lane == of || is_ancestor(lane, of);
+  }
+  [[nodiscard]] const std::vector<int>& ancestors_of(int lane) const;
+
+ private:
+  [[nodiscard]] std::size_t found() const;
+  void add_between(int first, int last);
+  void add_behind(int lane, const spec::Guards& guards);
+  [[nodiscard]] bool is_only_acquirer(int lane, int pool) const;
+
+  const spec::Program& program_;
+  std::vector<bool> prefixes_;                         // per lane
+  mutable std::map<int, std::vector<int>> ancestors_;  // of lanes that were asked about
+};
+
+}  // namespace ripeline::verify
