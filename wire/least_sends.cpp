@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "verify/judge/judge_with.h"
 #include "verify/solver/solver.h"
 #include "verify/verdict.h"
 #include "verify/verify.h"

@@ -115,15 +115,15 @@ TEST(Mutants, each_mistake_in_the_encoding_is_noticed) {
       {"a bound one too large, of an order", mistakes::bounds(1),
        asserting(chain_text(4, "in order one_f_one_b"), "3"), "memory", "refuted cuts 4"},
       {"an inbox with a slot more", mistakes::slots(1), join_via("sequential", "via slots 3"),
-       "deadlock", "?"},
+       "deadlock", "refuted counters 4"},
       {"inboxes that are not looked at", mistakes::slots_forgotten(),
-       join_via("sequential", "via slots 2"), "deadlock", "?"},
+       join_via("sequential", "via slots 2"), "deadlock", "refuted counters 3"},
       {"messages of slots taken to arrive in order", mistakes::overtaking_forgotten(),
-       join_via("sequential", "via slots 2"), "deadlock", "?"},
+       join_via("sequential", "via slots 2"), "deadlock", "refuted counters 3"},
       {"an inbox of an order with a slot more", mistakes::slots(2), order_via("slots 2", "any"),
-       "deadlock", "?"},
+       "deadlock", "refuted cuts 3"},
       {"inboxes of an order that are not looked at", mistakes::slots_forgotten(),
-       order_via("slots 2", "any"), "deadlock", "?"},
+       order_via("slots 2", "any"), "deadlock", "refuted cuts 3"},
   };
   for (const Mutant& mutant : mutants) {
     EXPECT_EQ(verdict_text(mutant, Mistake{}), mutant.right) << mutant.name;
