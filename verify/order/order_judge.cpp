@@ -27,6 +27,7 @@
 #include "verify/states/budget.h"
 #include "verify/states/explain.h"
 #include "verify/states/hunt.h"
+#include "verify/states/interleave.h"
 #include "verify/states/run.h"
 #include "verify/states/search.h"
 #include "verify/verdict.h"
@@ -488,13 +489,13 @@ Finding OrderJudge::asserted_peaks_by_states() {
     if (bound_without_value(program_, m)) return open;
     const Machine machine(program_, m);
     const Goal goal = goal_of_assertions(program_, m);
-    const Interleaved all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
-    if (all.events) {
+    const Explored<spec::Event> all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
+    if (all.way) {
       return {.outcome = Outcome::refuted,
               .method = "states",
-              .reason = explain_excess(machine, goal, *all.events),
-              .span = span_of_broken(program_, goal, m, all.events->back().lane),
-              .counterexample = Counterexample{m, true, *all.events, {}}};
+              .reason = explain_excess(machine, goal, *all.way),
+              .span = span_of_broken(program_, goal, m, all.way->back().lane),
+              .counterexample = Counterexample{m, true, *all.way, {}}};
     }
     if (!all.complete) return open;
   }
