@@ -85,7 +85,8 @@ void EverySize::do_locally(Local& local, const Event& event) const {
   if (event.what == Event::Do::start) std::erase(local.due, Task{event.lane, event.microbatch});
 }
 
-// What one member may come to by itself; those states rest in which nothing goes first.
+// What one member may come to by itself; those states rest in which nothing goes first. The last
+// move is made first, which decides the order of a set, and so which run is found.
 class EverySize::Alone {
  public:
   using State = Entry;

@@ -4,23 +4,22 @@
 // everything. Searches differ in their states alone, and a Space says what these are:
 //
 //   struct Space {
-//     using State = ...;                                   // a value
-//     using Move = ...;                                    // what leads from a state to another
-//     std::string key(const State&);                       // states of one key are one state
-//     Visit<Move> visit(State&, std::size_t number);       // called once for each
+//     using State = …;                                // a value
+//     using Move = …;                                 // leads from a state to another
+//     std::string key(const State&);                  // states of one key are one state
+//     Visit<Move> visit(State&, std::size_t number);  // called once for each state
 //     State after(const State&, const Move&);
-//     void reached(std::size_t from, std::size_t to);      // may be left out: whenever a move
-//     leads
-//   };                                                     // to a state, new or not
+//     // May be left out. Whenever a move leads to a state, new or not:
+//     void reached(std::size_t from, std::size_t to);
+//   };
 //
 //   const Explored<Move> found = breadth_first(space, {first}, budget, {.visit = 1});
 //   found.way       moves from a first state to what was looked for
 //   found.complete  it is nowhere, since every state was visited
 //
 // States are numbered 0, 1, … as they are found, which is also the order in which they are visited.
-// A search ends early when its budget refuses something, to the Space also, or when there would be
-// too many states. The standard library
-// alone; one thread.
+// A search ends early when its budget refuses something, to the Space also, or when there are more
+// states than it may find. One thread.
 #pragma once
 
 #include <algorithm>
@@ -49,15 +48,15 @@ struct Visit {
 struct Limits {
   std::uint64_t visit = 0;    // what each state costs of the budget
   std::uint64_t arrival = 0;  // and each time that a state is come to, new or not
-  std::size_t most_states = std::numeric_limits<std::size_t>::max();
+  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // that it may find
 };
 
 // How each state was found: the moves from a first state are walked back.
 template <class Move>
 class Ways {
  public:
-  static constexpr std::size_t kFirst =
-      static_cast<std::size_t>(-1);  // where first states are from
+  // Where first states are from.
+  static constexpr std::size_t kFirst = static_cast<std::size_t>(-1);
 
   void add(std::size_t from, Move move) { steps_.push_back({from, std::move(move)}); }
   [[nodiscard]] std::size_t size() const { return steps_.size(); }

@@ -119,7 +119,7 @@ Search::Search(const Machine& machine, Machine::Chooser chooser, const Goal& goa
       depth_(depths(program_)) {}
 
 std::optional<Run> Search::towards(const Target& target, Microbatches first,
-                                   std::uint64_t most_states) {
+                                   std::size_t most_states) {
   TowardsTarget states(moves_, goal_, budget_, target, depth_, first);
   return depth_first(states, {machine_.initial()}, budget_,
                      {.visit = moves_.cost(), .most_states = most_states})
