@@ -113,8 +113,8 @@ TEST(StateKey, no_state_is_left_out_with_more_than_256_microbatches) {
   verify::Budget budget{100'000'000};
   verify::Search search(machine, Machine::Chooser::any, stuck, false, budget);
   const auto explored = search.explore();
-  ASSERT_TRUE(explored.run.has_value()) << "complete: " << explored.complete;
-  EXPECT_TRUE(search.events_of(*explored.run).has_value());
+  ASSERT_TRUE(explored.way.has_value()) << "complete: " << explored.complete;
+  EXPECT_TRUE(search.events_of(*explored.way).has_value());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "verify/states/explorer.h"
 #include "verify/states/state_key.h"
 
 namespace ripeline::verify {
@@ -21,7 +22,11 @@ constexpr std::size_t kTasksPerUnit = 16;  // a state's cost grows with its task
 }  // namespace
 
 EverySize::EverySize(const GroupMachine& group, Budget& budget)
-    : group_(group), machine_(group.member()), program_(group.program()), budget_(budget) {}
+    : group_(group),
+      machine_(group.member()),
+      program_(group.program()),
+      budget_(budget),
+      cost_(1 + machine_.initial().tasks.size() / kTasksPerUnit) {}
 
 bool EverySize::leads() const { return program_.tensor_parallel.agree == Agree::leader; }
 
@@ -80,25 +85,49 @@ void EverySize::do_locally(Local& local, const Event& event) const {
   if (event.what == Event::Do::start) std::erase(local.due, Task{event.lane, event.microbatch});
 }
 
-// Adds what each may come to by itself; keeps those in which nothing goes first.
-void EverySize::close(Set& set) {
-  Set open = std::move(set);
-  set.clear();
-  std::unordered_set<std::string> seen;
-  while (!open.empty() && !spent_) {
-    Entry entry = std::move(open.back());
-    open.pop_back();
-    spent_ = !budget_.spend(1 + entry.local.state.tasks.size() / kTasksPerUnit);
-    if (!seen.insert(key_of(entry.local)).second) continue;
-    const std::vector<Event> next = moves(entry.local);
-    for (const Event& event : next) {
-      Entry more = entry;
-      do_locally(more.local, event);
-      more.events.push_back(event);
-      open.push_back(std::move(more));
-    }
-    if (next.empty() || !goes_first(next.front())) set.push_back(std::move(entry));
+// What one member may come to by itself; those states rest in which nothing goes first. The last
+// move is made first, which decides the order of a set, and so which run is found.
+class EverySize::Alone {
+ public:
+  using State = Entry;
+  using Move = Event;
+  struct Rest {
+    std::size_t number;
+    Entry entry;
+  };
+
+  explicit Alone(const EverySize& all) : all_(all) {}
+
+  [[nodiscard]] std::string key(const Entry& entry) const { return all_.key_of(entry.local); }
+  [[nodiscard]] Visit<Event> visit(const Entry& entry, std::size_t number) {
+    std::vector<Event> next = all_.moves(entry.local);
+    if (next.empty() || !all_.goes_first(next.front())) rests_.push_back({number, entry});
+    std::reverse(next.begin(), next.end());
+    return {.moves = std::move(next)};
   }
+  [[nodiscard]] Entry after(const Entry& entry, const Event& event) const {
+    Entry after = entry;
+    all_.do_locally(after.local, event);
+    return after;
+  }
+  [[nodiscard]] std::vector<Rest>& rests() { return rests_; }
+
+ private:
+  const EverySize& all_;
+  std::vector<Rest> rests_;
+};
+
+// What the members may come to by themselves, the last first.
+EverySize::Set EverySize::closed(Set set) {
+  std::reverse(set.begin(), set.end());
+  Alone states(*this);
+  const auto explored = depth_first(states, std::move(set), budget_, {.arrival = cost_});
+  Set rests;
+  for (Alone::Rest& rest : states.rests()) {
+    rest.entry.trail.events = explored.ways.moves_to(rest.number);
+    rests.push_back(std::move(rest.entry));
+  }
+  return rests;
 }
 
 // `agrees`: the member has a say in what is agreed on. All that may start may be.
@@ -139,7 +168,7 @@ EverySize::Set EverySize::after(const Set& set, const Action& action, bool agree
     const bool follows = action.what == Action::Do::agree && !agrees;
     const Actions may = actions(set[i].local, agrees);
     if (!follows && !std::binary_search(may.begin(), may.end(), action)) continue;
-    Entry entry{set[i].local, i, {}};
+    Entry entry{set[i].local, {i, {}}};
     if (action.what == Action::Do::agree) {
       entry.local.due.push_back(action.task);
     } else {
@@ -149,63 +178,88 @@ EverySize::Set EverySize::after(const Set& set, const Action& action, bool agree
     }
     next.push_back(std::move(entry));
   }
-  close(next);
-  return next;
+  return closed(std::move(next));
+}
+
+// What members of the set can last be asked to do, each with the first such entry.
+std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& set,
+                                                                     bool agrees) const {
+  std::map<Actions, std::size_t> found;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (!moves(set[i].local).empty()) continue;
+    found.emplace(last_actions(set[i].local, agrees), i);
+  }
+  return found;
 }
 
 // Members are added one by one, the fewest first, as long as they have less and less in common.
-std::optional<EverySize::Common> EverySize::stuck(const Node& node) const {
-  const auto last = [&](const Set& set, bool agrees) {
-    std::map<Actions, std::size_t> found;
-    for (std::size_t i = 0; i < set.size(); ++i) {
-      if (!moves(set[i].local).empty()) continue;
-      found.emplace(last_actions(set[i].local, agrees), i);
-    }
-    return found;
+class EverySize::InCommon {
+ public:
+  struct State {
+    std::size_t members = 0;
+    Actions actions;
   };
-  const std::map<Actions, std::size_t> others = last(node.others, !leads());
-  std::vector<Common> open;
-  if (leads()) {
-    for (const auto& [common, i] : last(node.leader, true)) {
-      // What the leader may start it agrees on with itself.
-      if (!common.empty() && common.front().what == Action::Do::agree) continue;
-      open.push_back({common, {i}});
-    }
-  } else {
-    for (const auto& [common, i] : others) open.push_back({common, {i}});
-  }
-  std::set<Actions> seen;
-  for (std::size_t k = 0; k < open.size(); ++k) {
-    const bool group = !leads() || open[k].who.size() > 1;
-    if (open[k].actions.empty() && group) return open[k];
-    for (const auto& [own, i] : others) {
-      Common more = open[k];
-      more.actions.clear();
-      std::set_intersection(own.begin(), own.end(), open[k].actions.begin(), open[k].actions.end(),
-                            std::back_inserter(more.actions));
-      more.who.push_back(i);
-      if (seen.insert(more.actions).second) open.push_back(std::move(more));
-    }
-  }
-  return std::nullopt;
-}
+  using Move = std::map<Actions, std::size_t>::const_pointer;  // the member that is added
 
-void EverySize::add(Node node) {
-  StateKey key;
-  for (const Set* set : {&node.leader, &node.others}) {
-    std::set<std::string> keys;
-    for (const Entry& entry : *set) keys.insert(key_of(entry.local));
-    key.add(static_cast<int>(keys.size()));
-    for (const std::string& one : keys) key.add(one);
+  // `least`: so many members are a group.
+  InCommon(const std::map<Actions, std::size_t>& firsts,
+           const std::map<Actions, std::size_t>& others, std::size_t least)
+      : firsts_(firsts), others_(others), least_(least) {}
+
+  [[nodiscard]] std::string key(const State& state) const {
+    StateKey key;
+    key.add(static_cast<int>(std::min(state.members, least_)));
+    for (const Action& action : state.actions) {
+      key.add(static_cast<int>(action.what));
+      key.add(action.task.lane + 1).add(action.task.microbatch + 1);
+    }
+    return key.take();
   }
-  if (spent_ || !seen_.insert(key.take()).second) return;
-  nodes_.push_back(std::move(node));
+  [[nodiscard]] Visit<Move> visit(const State& state, std::size_t /*number*/) const {
+    if (state.members >= least_ && state.actions.empty()) return {.found = true};
+    Visit<Move> visited;
+    for (const auto& member : state.members == 0 ? firsts_ : others_) {
+      visited.moves.push_back(&member);
+    }
+    return visited;
+  }
+  [[nodiscard]] State after(const State& state, const Move& member) const {
+    const Actions& own = member->first;
+    if (state.members == 0) return {1, own};
+    State after{state.members + 1, {}};
+    std::set_intersection(own.begin(), own.end(), state.actions.begin(), state.actions.end(),
+                          std::back_inserter(after.actions));
+    return after;
+  }
+
+ private:
+  const std::map<Actions, std::size_t>& firsts_;
+  const std::map<Actions, std::size_t>& others_;
+  std::size_t least_;
+};
+
+std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
+  const std::map<Actions, std::size_t> others = last_actions_of(sets.others, !leads());
+  std::map<Actions, std::size_t> leaders;
+  if (leads()) leaders = last_actions_of(sets.leader, true);
+  // What the leader may start it agrees on with itself.
+  std::erase_if(leaders, [](const auto& leader) {
+    const Actions& own = leader.first;
+    return !own.empty() && own.front().what == Action::Do::agree;
+  });
+  InCommon states(leads() ? leaders : others, others, leads() ? 2 : 1);
+  Budget budget = Budget::unlimited();
+  const auto explored = breadth_first(states, {InCommon::State{}}, budget, {});
+  if (!explored.way) return std::nullopt;
+  Members members;
+  for (const InCommon::Move member : *explored.way) members.push_back(member->second);
+  return members;
 }
 
 // What the members may do together next, one by one; an end that is due at all of them goes first.
-std::vector<EverySize::Action> EverySize::next_of(const Node& node) const {
+std::vector<EverySize::Action> EverySize::next_of(const Sets& sets) const {
   std::map<Action, std::size_t> found;
-  const Set& deciding = leads() ? node.leader : node.others;
+  const Set& deciding = leads() ? sets.leader : sets.others;
   for (const Entry& entry : deciding) {
     for (const Action& action : actions(entry.local, true)) ++found[action];
   }
@@ -216,70 +270,98 @@ std::vector<EverySize::Action> EverySize::next_of(const Node& node) const {
       return std::binary_search(own.begin(), own.end(), a);
     };
     const bool everywhere =
-        times == deciding.size() && std::all_of(node.others.begin(), node.others.end(), may_end);
+        times == deciding.size() && std::all_of(sets.others.begin(), sets.others.end(), may_end);
     if (action.what == Action::Do::end && everywhere) return {action};
     all.push_back(action);
   }
   return all;
 }
 
-void EverySize::expand(std::size_t i) {
-  const bool leader = leads();
-  const std::vector<Action> next = next_of(nodes_[i]);
-  for (const Action& action : next) {
-    Node node{{}, after(nodes_[i].others, action, !leader), i, action};
-    if (leader) node.leader = after(nodes_[i].leader, action, true);
-    if (!node.others.empty() && (!leader || !node.leader.empty())) add(std::move(node));
+class EverySize::AllTogether {
+ public:
+  using State = Sets;
+  using Move = Action;
+
+  explicit AllTogether(EverySize& all) : all_(all) {}
+
+  [[nodiscard]] std::string key(const Sets& sets) const {
+    StateKey key;
+    for (const Set* set : {&sets.leader, &sets.others}) {
+      std::set<std::string> keys;
+      for (const Entry& entry : *set) keys.insert(all_.key_of(entry.local));
+      key.add(static_cast<int>(keys.size()));
+      for (const std::string& one : keys) key.add(one);
+    }
+    return key.take();
   }
-  // How they came about is all that is still asked for.
-  for (Entry& entry : nodes_[i].leader) entry.local = {};
-  for (Entry& entry : nodes_[i].others) entry.local = {};
-}
+  [[nodiscard]] Visit<Action> visit(const Sets& sets, std::size_t /*number*/) {
+    trails_.push_back({trails_of(sets.leader), trails_of(sets.others)});
+    if (sets.others.empty() || (all_.leads() && sets.leader.empty())) return {};
+    if (auto found = all_.stuck(sets)) {
+      const int members = std::max(2, size_of(*found));
+      fewest_ = fewest_ == 0 ? members : std::min(fewest_, members);
+      stuck_ = std::move(*found);
+      if (members <= all_.group_.members()) return {.found = true};
+    }
+    return {.moves = all_.next_of(sets)};
+  }
+  [[nodiscard]] Sets after(const Sets& sets, const Action& action) {
+    Sets after{{}, all_.after(sets.others, action, !all_.leads())};
+    if (all_.leads()) after.leader = all_.after(sets.leader, action, true);
+    return after;
+  }
+
+  [[nodiscard]] int fewest() const { return fewest_; }
+  [[nodiscard]] const Members& stuck() const { return stuck_; }
+  // Of each state visited.
+  [[nodiscard]] const std::vector<Trails>& trails() const { return trails_; }
+
+ private:
+  [[nodiscard]] static std::vector<Trail> trails_of(const Set& set) {
+    std::vector<Trail> trails;
+    for (const Entry& entry : set) trails.push_back(entry.trail);
+    return trails;
+  }
+
+  EverySize& all_;
+  std::vector<Trails> trails_;
+  int fewest_ = 0;
+  Members stuck_;  // of the last state in which some stick
+};
 
 EverySize::Result EverySize::visit() {
-  Result result;
-  Node first;
-  first.others = {{{machine_.initial(), {}}, 0, {}}};
-  close(first.others);
-  if (leads()) first.leader = first.others;
-  add(std::move(first));
-  for (std::size_t i = 0; i < nodes_.size() && !spent_; ++i) {
-    if (const auto found = stuck(nodes_[i])) {
-      const int members = std::max(2, size_of(found->who));
-      result.fewest = result.fewest == 0 ? members : std::min(result.fewest, members);
-      if (members <= group_.members()) {
-        result.run = run_to(i, *found);
-        return result;
-      }
-    }
-    expand(i);
+  const Set first = closed({{{machine_.initial(), {}}, {}}});
+  AllTogether states(*this);
+  const auto explored = breadth_first(states, {Sets{leads() ? first : Set{}, first}}, budget_, {});
+  Result result{explored.complete, states.fewest(), {}};
+  if (!explored.way) return result;
+  std::vector<const Trails*> path;
+  for (const std::size_t number : explored.ways.states_to(states.trails().size() - 1)) {
+    path.push_back(&states.trails()[number]);
   }
-  result.complete = !spent_;
+  result.run = run_of(path, *explored.way, states.stuck());
   return result;
 }
 
-// The members that there are beyond those that stick do as the last of these.
-std::vector<Event> EverySize::run_to(std::size_t i, const Common& stuck) const {
-  std::vector<std::size_t> path;
-  for (std::size_t k = i; k != 0; k = nodes_[k].before) path.push_back(k);
-  path.push_back(0);
-  std::reverse(path.begin(), path.end());
-  const auto entry_of = [&](int member, std::size_t node, std::size_t entry) -> const Entry& {
-    const Set& set = leads() && member == 0 ? nodes_[node].leader : nodes_[node].others;
-    return set[entry];
+// All do one action after each set of the path but the last. The members that there are beyond
+// those that stick do as the last of these.
+std::vector<Event> EverySize::run_of(const std::vector<const Trails*>& path,
+                                     const std::vector<Action>& actions,
+                                     const Members& stuck) const {
+  const auto trail_of = [&](int member, std::size_t step, std::size_t entry) -> const Trail& {
+    const bool leader = leads() && member == 0;
+    return (leader ? path[step]->leader : path[step]->others)[entry];
   };
   std::vector<std::vector<std::size_t>> entries;  // per member: of each set on the path
   for (int member = 0; member < group_.members(); ++member) {
     std::vector<std::size_t> own(path.size());
-    own.back() = at(stuck.who, std::min(member, size_of(stuck.who) - 1));
-    for (std::size_t k = path.size(); k-- > 1;) {
-      own[k - 1] = entry_of(member, path[k], own[k]).from;
-    }
+    own.back() = at(stuck, std::min(member, size_of(stuck) - 1));
+    for (std::size_t k = path.size(); k-- > 1;) own[k - 1] = trail_of(member, k, own[k]).from;
     entries.push_back(std::move(own));
   }
   std::vector<Event> run;
   for (std::size_t k = 0; k < path.size(); ++k) {
-    const Action& action = nodes_[path[k]].action;
+    const Action action = k == 0 ? Action{} : actions[k - 1];
     Event together{
         .what = Event::Do::agree, .lane = action.task.lane, .microbatch = action.task.microbatch};
     if (k > 0 && action.what == Action::Do::agree) run.push_back(together);
@@ -287,7 +369,7 @@ std::vector<Event> EverySize::run_to(std::size_t i, const Common& stuck) const {
     for (int member = 0; member < group_.members(); ++member) {
       together.member = member;
       if (k > 0 && action.what == Action::Do::end) run.push_back(together);
-      for (Event event : entry_of(member, path[k], at(entries, member)[k]).events) {
+      for (Event event : trail_of(member, k, at(entries, member)[k]).events) {
         event.member = member;
         run.push_back(event);
       }

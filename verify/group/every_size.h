@@ -11,10 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_set>
 #include <vector>
 
 #include "spec/group.h"
@@ -57,23 +57,31 @@ class EverySize {
     bool operator==(const Action& other) const { return key() == other.key(); }
   };
   using Actions = std::vector<Action>;  // sorted
+  // How a member came to where it is.
+  struct Trail {
+    std::size_t from = 0;             // the entry of the set before
+    std::vector<spec::Event> events;  // what it did since
+  };
   struct Entry {
     Local local;
-    std::size_t from = 0;             // the entry of the set before
-    std::vector<spec::Event> events;  // what the member did since
+    Trail trail;
   };
   using Set = std::vector<Entry>;
-  struct Node {
+  struct Sets {
     Set leader;  // of `agree by leader`: of member 0; else empty
     Set others;
-    std::size_t before = 0;
-    Action action = {};  // after which
   };
-  // Members with the fewest actions in common: entries of a node's sets, the leader's first.
-  struct Common {
-    Actions actions;
-    std::vector<std::size_t> who;
+  struct Trails {
+    std::vector<Trail> leader;
+    std::vector<Trail> others;
   };
+  // Members that stick: entries of the sets, the leader's first.
+  using Members = std::vector<std::size_t>;
+  // What explorers go through: states of one member by itself, members that have less and less in
+  // common, and the sets.
+  class Alone;
+  class InCommon;
+  class AllTogether;
 
   [[nodiscard]] bool leads() const;
   [[nodiscard]] bool is_due(const Local& local, const spec::Lane& lane) const;
@@ -81,23 +89,22 @@ class EverySize {
   [[nodiscard]] std::vector<spec::Event> moves(const Local& local) const;
   void do_locally(Local& local, const spec::Event& event) const;
   [[nodiscard]] std::string key_of(const Local& local) const;
-  void close(Set& set);
+  [[nodiscard]] Set closed(Set set);
   [[nodiscard]] Actions actions(const Local& local, bool agrees) const;
   [[nodiscard]] Actions last_actions(const Local& local, bool agrees) const;
+  [[nodiscard]] std::map<Actions, std::size_t> last_actions_of(const Set& set, bool agrees) const;
   [[nodiscard]] Set after(const Set& set, const Action& action, bool agrees);
-  [[nodiscard]] std::optional<Common> stuck(const Node& node) const;
-  [[nodiscard]] std::vector<Action> next_of(const Node& node) const;
-  void add(Node node);
-  void expand(std::size_t i);
-  [[nodiscard]] std::vector<spec::Event> run_to(std::size_t i, const Common& stuck) const;
+  [[nodiscard]] std::optional<Members> stuck(const Sets& sets) const;
+  [[nodiscard]] std::vector<Action> next_of(const Sets& sets) const;
+  [[nodiscard]] std::vector<spec::Event> run_of(const std::vector<const Trails*>& path,
+                                                const std::vector<Action>& actions,
+                                                const Members& stuck) const;
 
   const spec::GroupMachine& group_;
   const spec::Machine& machine_;
   const spec::Program& program_;
   Budget& budget_;
-  bool spent_ = false;
-  std::vector<Node> nodes_;
-  std::unordered_set<std::string> seen_;
+  std::uint64_t cost_;  // of a state of one member
 };
 
 }  // namespace ripeline::verify

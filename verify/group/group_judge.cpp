@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "verify/group/every_size.h"
 #include "verify/group/protocol.h"
 #include "verify/group/protocol_every_size.h"
+#include "verify/judge/each_count.h"
 #include "verify/states/hunt.h"
 
 namespace ripeline::verify {
@@ -170,25 +170,23 @@ std::optional<Finding> GroupJudge::waiting_for_each_other() const {
 }
 
 std::optional<Finding> GroupJudge::searched(bool parting) {
-  const int least = program_.microbatches.min;
-  for (int m = least; m < least + kCounts && program_.microbatches.contains(m); ++m) {
+  const auto ask = [&](int m, bool fewest) -> CountAnswer {
     const GroupMachine group(program_, m, program_.tensor_parallel.members);
-    Budget share{budget_.left / 2};
-    const std::uint64_t before = share.left;
-    GroupSearch search(group, share);
+    Share share(budget_, budget_.left / 2);
+    GroupSearch search(group, share.budget());
     const auto run = parting ? search.parting() : search.sticking();
-    (void)budget_.spend(before - share.left);
-    if (!run) continue;
+    if (!run) return {CountAnswer::What::open};
     Finding found{.outcome = Outcome::refuted,
                   .method = "search",
                   .reason = run->reason,
                   .span = program_.tensor_parallel.span};
-    Counterexample example{m, m == least, run->events, {}, group.members()};
+    Counterexample example{m, fewest, run->events, {}, group.members()};
     if (!parting) example.waits = waits_of_group(group, run->events);
     found.counterexample = std::move(example);
-    return found;
-  }
-  return std::nullopt;
+    return {CountAnswer::What::settled, std::move(found)};
+  };
+  const CountPlan plan{.range = program_.microbatches, .most = kCounts, .budget = &budget_};
+  return each_count(plan, ask).settled;
 }
 
 // The run as a finding, if the program's own dispatch makes it.
@@ -208,41 +206,55 @@ std::optional<Finding> GroupJudge::refuted_by(const GroupMachine& group,
 
 // Every state, of one microbatch count after another: proved if that is all counts in range.
 Finding GroupJudge::visited(const Doubt& doubt) {
-  const spec::MicrobatchRange& range = program_.microbatches;
-  Finding found{.method = "members", .span = doubt.span};
   const std::uint64_t share = budget_.left / kShares;
-  int m = range.min;
-  for (; range.max ? m <= *range.max : m < range.min + kCounts; ++m) {
+  const auto ask = [&](int m, bool /*fewest*/) -> CountAnswer {
     const GroupMachine group(program_, m, program_.tensor_parallel.members);
-    Budget own{std::min(share, budget_.left)};
-    const std::uint64_t before = own.left;
-    const EverySize::Result result = EverySize(group, own).visit();
-    (void)budget_.spend(before - own.left);
+    Share own(budget_, share);
+    const EverySize::Result result = EverySize(group, own.budget()).visit();
     if (!result.run.empty()) {
-      if (auto refuted = refuted_by(group, result.run)) return *refuted;
-      found.reason = fmt::format(
-          " {} members stick with {} microbatch{} if they choose as they do "
-          "in a run that the dispatch was not found to make.",
-          result.fewest, m, m == 1 ? "" : "es");
-      const auto end = replayed(group, Chooser::any, result.run);
-      if (!end || !group.stuck(*end)) return found;
-      found.other_choices = {m, false, result.run, waits_of_group(group, result.run),
-                             group.members()};
-      return found;
+      return {CountAnswer::What::settled, shown_by(group, result, doubt)};
     }
-    if (!result.complete) break;
-  }
-  if (range.max && m > *range.max) return {.outcome = Outcome::proved, .method = "members"};
-  if (m == range.min) {
-    found.reason = fmt::format(" Its states with {} microbatch{} are too many to visit.", m,
-                               m == 1 ? "" : "es");
+    if (!result.complete) return {CountAnswer::What::settled, visited_before(m, doubt)};
+    return {CountAnswer::What::safe};
+  };
+  const CountPlan plan{
+      .range = program_.microbatches, .most = kCounts, .to_the_end = true, .budget = &budget_};
+  const CountAnswers answers = each_count(plan, ask);
+  if (answers.settled) return *answers.settled;
+  if (answers.open) return visited_before(*answers.open, doubt);
+  return {.outcome = Outcome::proved, .method = "members"};
+}
+
+// What a run in which members stick comes to.
+Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result& result,
+                             const Doubt& doubt) const {
+  if (auto refuted = refuted_by(group, result.run)) return *refuted;
+  const int m = group.member().microbatches();
+  Finding found{.method = "members",
+                .reason = fmt::format(
+                    " {} members stick with {} microbatch{} if they choose as they do in a run "
+                    "that the dispatch was not found to make.",
+                    result.fewest, m, m == 1 ? "" : "es"),
+                .span = doubt.span};
+  const auto end = replayed(group, Chooser::any, result.run);
+  if (!end || !group.stuck(*end)) return found;
+  found.other_choices = {m, false, result.run, waits_of_group(group, result.run), group.members()};
+  return found;
+}
+
+// Of smaller counts every state was visited, and not of this one.
+Finding GroupJudge::visited_before(int microbatches, const Doubt& doubt) const {
+  const auto with = [](int m) { return fmt::format("{} microbatch{}", m, m == 1 ? "" : "es"); };
+  Finding found{.method = "members", .span = doubt.span};
+  const int least = program_.microbatches.min;
+  const int last = microbatches - 1;
+  if (last < least) {
+    found.reason = fmt::format(" Its states with {} are too many to visit.", with(microbatches));
     return found;
   }
-  const int last = m - 1;
   found.reason =
       fmt::format(" Every state with {} was visited: no group of {} members sticks there.",
-                  last == range.min ? fmt::format("{} microbatch{}", last, last == 1 ? "" : "es")
-                                    : fmt::format("{} to {} microbatches", range.min, last),
+                  last == least ? with(last) : fmt::format("{} to {} microbatches", least, last),
                   program_.tensor_parallel.members);
   return found;
 }

@@ -15,6 +15,7 @@
 
 #include "spec/group.h"
 #include "verify/group/conditions.h"
+#include "verify/group/every_size.h"
 #include "verify/group/parting.h"
 #include "verify/judge/judge.h"
 #include "verify/ready/counter_queries.h"
@@ -48,6 +49,9 @@ class GroupJudge final : public Judge {
   [[nodiscard]] std::optional<Finding> waiting_for_each_other() const;
   [[nodiscard]] std::optional<Finding> searched(bool parting);
   [[nodiscard]] Finding visited(const Doubt& doubt);
+  [[nodiscard]] Finding visited_before(int microbatches, const Doubt& doubt) const;
+  [[nodiscard]] Finding shown_by(const spec::GroupMachine& group, const EverySize::Result& result,
+                                 const Doubt& doubt) const;
   [[nodiscard]] std::optional<Finding> refuted_by(const spec::GroupMachine& group,
                                                   const std::vector<spec::Event>& run) const;
 

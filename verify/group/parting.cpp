@@ -1,14 +1,12 @@
 #include "verify/group/parting.h"
 
 #include <algorithm>
-#include <deque>
 #include <iterator>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "verify/states/hunt.h"
+#include "verify/states/explorer.h"
 #include "verify/states/state_key.h"
 
 namespace ripeline::verify {
@@ -27,6 +25,7 @@ constexpr std::size_t kMostFills = 64;
 // Members of a rank whose slots are filled differently, and ways to do so that are tried.
 constexpr int kMostApart = 8;
 constexpr std::uint64_t kMostTried = 5'000;
+constexpr std::size_t kTasksPerUnit = 16;  // a state's cost grows with its tasks
 
 Event start_of(const Task& task) {
   return {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
@@ -40,12 +39,6 @@ void add_at(int member, std::vector<Event> some, std::vector<Event>& events) {
     event.member = member;
     events.push_back(event);
   }
-}
-
-// What states differ in: tasks that have ended, turns of hints, and what fifo edges have sent.
-std::string key_of(const Machine::State& state) {
-  StateKey key;
-  return key.add_ended(state).add_rounds(state).add_queues(state).take();
 }
 
 }  // namespace
@@ -93,45 +86,60 @@ std::vector<GroupSearch::Move> GroupSearch::moves(const State& state) const {
   return found;
 }
 
-std::optional<GroupRun> GroupSearch::explore(const Visit& visit) {
-  struct Step {
-    Move move;
-    std::size_t parent = 0;
-  };
-  std::vector<Step> steps(1);
-  std::unordered_set<std::string> seen;
-  std::deque<std::pair<State, std::size_t>> open;
-  open.emplace_back(machine_.initial(), 0);
-  while (!open.empty()) {
-    const auto [state, i] = std::move(open.front());
-    open.pop_front();
-    if (!budget_.spend(1 + state.tasks.size() / 16)) return std::nullopt;
-    const std::vector<Move> next = moves(state);
-    if (auto run = visit(state, next)) {
-      std::vector<Move> before;
-      for (std::size_t s = i; s > 0; s = steps[s].parent) before.push_back(steps[s].move);
-      std::vector<Event> of_one;
-      for (auto move = before.rbegin(); move != before.rend(); ++move) {
-        of_one.insert(of_one.end(), move->arrivals.begin(), move->arrivals.end());
-        of_one.push_back(start_of(move->task));
-        of_one.push_back(end_of(move->task));
-      }
-      std::vector<Event> events = in_step(group_, of_one);
-      events.insert(events.end(), run->events.begin(), run->events.end());
-      run->events = std::move(events);
-      return run;
-    }
-    for (const Move& move : next) {
-      State after = state;
-      for (const Event& event : move.arrivals) machine_.step(after, event);
-      machine_.step(after, start_of(move.task));
-      machine_.step(after, end_of(move.task));
-      if (!seen.insert(key_of(after)).second) continue;
-      steps.push_back({move, i});
-      open.emplace_back(std::move(after), steps.size() - 1);
-    }
+// States in which all members are alike.
+class GroupSearch::Alike {
+ public:
+  using State = Machine::State;
+  using Move = GroupSearch::Move;
+
+  Alike(const GroupSearch& search, const Look& look) : search_(search), look_(look) {}
+
+  // Tasks that have ended, turns of hints, and what fifo edges have sent.
+  [[nodiscard]] std::string key(const State& state) const {
+    StateKey key;
+    return key.add_ended(state).add_rounds(state).add_queues(state).take();
   }
-  return std::nullopt;
+  [[nodiscard]] Visit<Move> visit(const State& state, std::size_t /*number*/) {
+    std::vector<Move> next = search_.moves(state);
+    found_ = look_(state, next);
+    if (found_) return {.found = true};
+    return {.moves = std::move(next)};
+  }
+  [[nodiscard]] State after(const State& state, const Move& move) const {
+    State after = state;
+    for (const Event& event : events_of(move)) search_.machine_.step(after, event);
+    return after;
+  }
+
+  [[nodiscard]] static std::vector<Event> events_of(const Move& move) {
+    std::vector<Event> events = move.arrivals;
+    events.push_back(start_of(move.task));
+    events.push_back(end_of(move.task));
+    return events;
+  }
+  [[nodiscard]] std::optional<GroupRun> take_found() { return std::move(found_); }
+
+ private:
+  const GroupSearch& search_;
+  const Look& look_;
+  std::optional<GroupRun> found_;  // what members do from the last state
+};
+
+std::optional<GroupRun> GroupSearch::explore(const Look& look) {
+  Alike states(*this, look);
+  const State first = machine_.initial();
+  const auto explored =
+      breadth_first(states, {first}, budget_, {.visit = 1 + first.tasks.size() / kTasksPerUnit});
+  if (!explored.way) return std::nullopt;
+  std::vector<Event> of_one;
+  for (const Move& move : *explored.way) {
+    const std::vector<Event> events = Alike::events_of(move);
+    of_one.insert(of_one.end(), events.begin(), events.end());
+  }
+  std::optional<GroupRun> run = states.take_found();
+  const std::vector<Event> before = in_step(group_, of_one);
+  run->events.insert(run->events.begin(), before.begin(), before.end());
+  return run;
 }
 
 std::optional<GroupRun> GroupSearch::parting() {

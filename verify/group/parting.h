@@ -2,8 +2,8 @@
 // microbatch count.
 //
 // States in which all members are alike are visited breadth first, one task at a time, with as few
-// arrivals as each start needs (see verify/states/search.h). In each one it is asked whether what
-// has arrived at one member and not at another lets them part: start different collectives, or
+// arrivals as each start needs (see verify/states/task_moves.h). In each one it is asked whether
+// what has arrived at one member and not at another lets them part: start different collectives, or
 // never agree. What it finds is a run of spec::GroupMachine under the program's own dispatch,
 // shortest first; that it finds nothing says nothing. Deterministic; one thread.
 #pragma once
@@ -41,14 +41,15 @@ class GroupSearch {
     std::vector<spec::Event> arrivals;  // those that its start waits for
   };
   // Something that members do from a state in which they are alike.
-  using Visit = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
+  using Look = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
+  class Alike;
   // What has arrived at one rank of one member when nothing more arrives there.
   struct Fill {
     std::vector<spec::Event> arrivals;
     State after;
   };
 
-  [[nodiscard]] std::optional<GroupRun> explore(const Visit& visit);
+  [[nodiscard]] std::optional<GroupRun> explore(const Look& look);
   [[nodiscard]] std::vector<Move> moves(const State& state) const;
   [[nodiscard]] std::optional<std::vector<spec::Event>> deliveries(const State& state,
                                                                    const Task& task) const;

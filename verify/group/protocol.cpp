@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <deque>
-#include <map>
 
 #include "spec/indexing.h"
+#include "verify/states/explorer.h"
+#include "verify/states/state_key.h"
 
 namespace ripeline::verify {
 
@@ -262,68 +262,79 @@ std::string ProtocolMachine::describe(const ProtocolEvent& event) const {
 
 namespace {
 
-std::vector<int> key_of(const ProtocolMachine::State& state) {
-  std::vector<int> key;
-  for (const auto& m : state.members) {
-    key.insert(key.end(), {static_cast<int>(m.arrived), m.round, m.published ? 1 : 0, m.awaits});
-    key.insert(key.end(), m.came.begin(), m.came.end());
-    key.push_back(-2);
-    key.insert(key.end(), m.issued.begin(), m.issued.end());
-    key.push_back(-2);
+// States of the machine, with what leads to each and where it ends.
+class ProtocolStates {
+ public:
+  using State = ProtocolMachine::State;
+  using Move = ProtocolEvent;
+
+  explicit ProtocolStates(const ProtocolMachine& machine) : machine_(machine) {}
+
+  [[nodiscard]] std::string key(const State& state) const {
+    StateKey key;
+    for (const ProtocolMachine::Member& m : state.members) {
+      key.add(static_cast<int>(m.arrived)).add(m.round).add(m.published ? 1 : 0).add(m.awaits + 1);
+      key.add(m.came).add(m.issued);
+    }
+    for (const auto& words : state.words) {
+      key.add(size_of(words));
+      for (const auto& w : words) key.add(w ? static_cast<int>(*w) + 1 : 0);
+    }
+    return key.take();
   }
-  for (const auto& words : state.words) {
-    for (const auto& w : words) key.push_back(w ? static_cast<int>(*w) : -1);
-    key.push_back(-2);
+  [[nodiscard]] Visit<ProtocolEvent> visit(const State& state, std::size_t number) {
+    before_.resize(std::max(before_.size(), number + 1));
+    if (machine_.done(state)) ends_.push_back(number);
+    if (machine_.parted(state)) return {.found = true};
+    return {.moves = machine_.enabled(state)};
   }
-  return key;
-}
+  [[nodiscard]] State after(const State& state, const ProtocolEvent& event) const {
+    State after = state;
+    machine_.step(after, event);
+    return after;
+  }
+  void reached(std::size_t from, std::size_t to) {
+    before_.resize(std::max(before_.size(), to + 1));
+    before_[to].push_back(from);
+  }
+
+  // The first state from which no end is within reach.
+  [[nodiscard]] std::optional<std::size_t> first_without_end() const {
+    std::vector<bool> reaches(before_.size(), false);
+    std::vector<std::size_t> open = ends_;
+    while (!open.empty()) {
+      const std::size_t number = open.back();
+      open.pop_back();
+      if (reaches[number]) continue;
+      reaches[number] = true;
+      open.insert(open.end(), before_[number].begin(), before_[number].end());
+    }
+    const auto first = std::find(reaches.begin(), reaches.end(), false);
+    if (first == reaches.end()) return std::nullopt;
+    return static_cast<std::size_t>(first - reaches.begin());
+  }
+
+ private:
+  const ProtocolMachine& machine_;
+  std::vector<std::vector<std::size_t>> before_;  // per state: those that lead to it
+  std::vector<std::size_t> ends_;
+};
 
 }  // namespace
 
 Tried try_all(const Protocol& protocol, int members, int tasks, std::size_t most_states) {
   const ProtocolMachine machine(protocol, members, tasks);
-  struct Found {
-    ProtocolMachine::State state;
-    ProtocolEvent how;
-    std::size_t parent = 0;
-    std::vector<std::size_t> before;  // states that lead here
-    bool ends = false;                // the end is within reach
-  };
-  std::deque<Found> found;
-  std::map<std::vector<int>, std::size_t> numbers;
-  const auto run_to = [&](std::size_t i) {
-    std::vector<ProtocolEvent> run;
-    for (; i > 0; i = found[i].parent) run.push_back(found[i].how);
-    std::reverse(run.begin(), run.end());
-    return run;
-  };
-  found.push_back({machine.initial(), {}, 0, {}, false});
-  numbers[key_of(found[0].state)] = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (machine.parted(found[i].state)) return {Tried::Result::parts, run_to(i), found.size()};
-    if (found.size() > most_states) return {Tried::Result::too_many, {}, found.size()};
-    for (const ProtocolEvent& event : machine.enabled(found[i].state)) {
-      ProtocolMachine::State after = found[i].state;
-      machine.step(after, event);
-      const auto [it, fresh] = numbers.try_emplace(key_of(after), found.size());
-      if (fresh) found.push_back({std::move(after), event, i, {}, false});
-      found[it->second].before.push_back(i);
-    }
+  ProtocolStates states(machine);
+  Budget budget = Budget::unlimited();
+  const auto explored =
+      breadth_first(states, {machine.initial()}, budget, {.most_states = most_states});
+  const std::size_t found = explored.ways.size();
+  if (explored.way) return {Tried::Result::parts, *explored.way, found};
+  if (!explored.complete) return {Tried::Result::too_many, {}, found};
+  if (const auto lost = states.first_without_end()) {
+    return {Tried::Result::hangs, explored.ways.moves_to(*lost), found};
   }
-  std::deque<std::size_t> open;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    found[i].ends = machine.done(found[i].state);
-    if (found[i].ends) open.push_back(i);
-  }
-  for (; !open.empty(); open.pop_front()) {
-    for (const std::size_t before : found[open.front()].before) {
-      if (!std::exchange(found[before].ends, true)) open.push_back(before);
-    }
-  }
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].ends) return {Tried::Result::hangs, run_to(i), found.size()};
-  }
-  return {Tried::Result::sound, {}, found.size()};
+  return {Tried::Result::sound, {}, found};
 }
 
 }  // namespace ripeline::verify

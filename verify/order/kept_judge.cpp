@@ -20,12 +20,12 @@
 #include <fmt/format.h>
 
 #include "verify/judge/bounds.h"
+#include "verify/judge/each_count.h"
 #include "verify/judge/judge.h"
 #include "verify/order/order_judge.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/ready_judge.h"
 #include "verify/solver/solver.h"
-#include "verify/states/explain.h"
 #include "verify/states/hunt.h"
 #include "verify/verdict.h"
 #include "verify/verify.h"
@@ -137,11 +137,6 @@ MemoryFinding KeptJudge::by_capacities() {
       "An asserted bound is below what the capacities allow, and room that is kept for an order "
       "says no more.",
       [this](int m) { return goal_of_assertions(program_, m); });
-  if (found.finding.outcome == Outcome::refuted) {
-    const Goal goal = goal_of_assertions(program_, found.finding.counterexample->microbatches);
-    found.finding.span = span_of_broken(program_, goal, found.finding.counterexample->microbatches,
-                                        found.finding.counterexample->events.back().lane);
-  }
   return found;
 }
 
@@ -151,62 +146,31 @@ Finding KeptJudge::by_states(const std::string& open,
   const spec::Order& order = at(program_.orders, program_.dispatch.keeps);
   // Where not every count can be visited, a run that refutes is all that can come of it.
   constexpr std::uint64_t kShare = 8;
-  bool all = range.max && *range.max < range.min + kFewCounts;
+  const bool all = range.max && *range.max < range.min + kFewCounts;
   if (!all && !options_.find_runs) return {.method = "states", .reason = open};
   if (!all) budget_.left = std::min(budget_.left, options_.search_states / kShare);
-  bool fewest = true;
-  std::optional<Counterexample> others;
-  for (int m = range.min; m <= range.max.value_or(m); ++m) {
-    if (m >= range.min + kFewCounts || budget_.left == 0) {
-      all = false;
-      break;
-    }
+  const auto ask = [&](int m, bool fewest) -> CountAnswer {
     for (int rank = 0; rank < program_.ranks; ++rank) {
       const auto tasks = expand(program_, order, rank, m);
-      if (!tasks.ok()) {
-        return {.method = "states",
-                .reason = tasks.errors().front().message + ".",
-                .span = tasks.errors().front().span};
-      }
+      if (tasks.ok()) continue;
+      return {CountAnswer::What::settled,
+              {.method = "states",
+               .reason = tasks.errors().front().message + ".",
+               .span = tasks.errors().front().span}};
     }
     const Goal goal = goal_of(m);
+    // No run breaks a bound without a value, and none is proved of it.
     if (!goal.is_stuck() && bound_without_value(program_, m)) {
-      all = false;
-      continue;
+      return {CountAnswer::What::open, {}, true};
     }
     const Hunted hunted = hunt(
         program_, m, goal, false, [] { return std::optional<Target>(); }, budget_);
-    const Machine machine(program_, m);
-    if (hunted.what == Hunted::What::refuted) {
-      Finding found{.outcome = Outcome::refuted, .method = "states"};
-      found.counterexample = Counterexample{m, fewest, hunted.events, {}};
-      if (goal.is_stuck()) {
-        found.counterexample->waits = waits_after(machine, hunted.events);
-        found.reason = explain_stuck(machine, hunted.events);
-        found.span = program_.dispatch.span;
-      } else {
-        found.reason = explain_excess(machine, goal, hunted.events);
-      }
-      return found;
-    }
-    if (hunted.what == Hunted::What::others && !others) {
-      others = Counterexample{m, false, hunted.events, {}};
-      if (goal.is_stuck()) others->waits = waits_after(machine, hunted.events);
-    }
-    if (hunted.what != Hunted::What::safe) all = false;
-    if (!hunted.dispatch_is_safe) fewest = false;
-  }
-  if (all) return {.outcome = Outcome::proved, .method = "states"};
-  if (others) {
-    return {.method = "states",
-            .reason = others->waits.empty()
-                          ? "Kept only through its hint, as far as was searched: other choices "
-                            "among the tasks that may start break an assertion."
-                          : "Safe only through its hint, as far as was searched: other choices "
-                            "among the tasks that may start stick.",
-            .other_choices = std::move(others)};
-  }
-  return {.method = "states", .reason = open};
+    return answer_of(hunted, [&] {
+      return refuted_by(Machine(program_, m), goal, hunted.events, fewest, "states");
+    });
+  };
+  const CountPlan plan{.range = range, .most = kFewCounts, .budget = &budget_};
+  return by_counts(each_count(plan, ask), {.method = "states", .reason = open});
 }
 
 }  // namespace ripeline::verify

@@ -18,14 +18,15 @@
 #include <fmt/format.h>
 
 #include "verify/judge/bounds.h"
+#include "verify/judge/each_count.h"
 #include "verify/judge/judge.h"
 #include "verify/order/cuts.h"
 #include "verify/order/order_run.h"
 #include "verify/solver/least.h"
 #include "verify/solver/solver.h"
 #include "verify/states/budget.h"
-#include "verify/states/explain.h"
 #include "verify/states/hunt.h"
+#include "verify/states/interleave.h"
 #include "verify/states/run.h"
 #include "verify/states/search.h"
 #include "verify/verdict.h"
@@ -172,15 +173,16 @@ void OrderJudge::make_cuts(const VerifyOptions& options) {
 
 // Of the counts in range before `end`.
 void OrderJudge::make_graphs(std::int64_t end) {
-  const auto& range = program_.microbatches;
-  const std::int64_t lanes = size_of(program_.lanes);
-  std::int64_t tasks = 0;
-  for (std::int64_t m = range.min; m < end && m <= range.max.value_or(m); ++m) {
-    tasks += m * lanes;
-    if (tasks > kMostTasks && m > range.min) return;
-    graphs_.emplace(static_cast<int>(m),
-                    run_order(program_, static_cast<int>(m), Slots::unbounded));
-  }
+  const std::int64_t most = end - program_.microbatches.min;
+  Budget tasks{kMostTasks};
+  CountPlan plan{.range = program_.microbatches, .budget = &tasks};
+  if (most < plan.most) plan.most = static_cast<int>(most);
+  (void)each_count(plan, [&](int m, bool /*fewest*/) -> CountAnswer {
+    const bool few = tasks.spend(static_cast<std::uint64_t>(m) * program_.lanes.size());
+    if (!few && m > program_.microbatches.min) return {CountAnswer::What::settled};
+    graphs_.emplace(m, run_order(program_, m, Slots::unbounded));
+    return {CountAnswer::What::safe};
+  });
 }
 
 Finding OrderJudge::not_settled(const spec::Diagnostic& problem) const {
@@ -268,12 +270,7 @@ std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest,
   if (!events) {
     return Finding{.method = method, .reason = not_confirmed("The order sticks", microbatches)};
   }
-  return Finding{.outcome = Outcome::refuted,
-                 .method = method,
-                 .reason = explain_stuck(machine, *events),
-                 .span = at(program_.orders, program_.dispatch.order).span,
-                 .counterexample =
-                     Counterexample{microbatches, fewest, *events, waits_after(machine, *events)}};
+  return refuted_by(machine, goal, *events, fewest, method);
 }
 
 // Whichever is first, no place is one that none can go on from.
@@ -292,33 +289,26 @@ bool OrderJudge::never_stuck_by_cuts() {
 // State by state: of two engines, either may be first.
 Finding OrderJudge::deadlock_by_states(const std::string& timing) {
   Budget budget{options_.search_states};
-  const auto& range = program_.microbatches;
-  bool open = !range.max || *range.max >= range.min + kFewCounts;
-  bool fewest = true;
-  for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
+  const auto ask = [&](int m, bool fewest) -> CountAnswer {
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      if (!expand(program_, order, rank, m).ok()) return {.reason = "Not asked: see once."};
+      if (expand(program_, order, rank, m).ok()) continue;
+      return {CountAnswer::What::settled, {.reason = "Not asked: see once."}};
     }
     const Hunted hunted = hunt(
         program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
-    if (hunted.what == Hunted::What::refuted) {
-      const Machine machine(program_, m);
-      return {.outcome = Outcome::refuted,
-              .method = "states",
-              .reason = explain_stuck(machine, hunted.events),
-              .span = at(program_.orders, program_.dispatch.order).span,
-              .counterexample =
-                  Counterexample{m, fewest, hunted.events, waits_after(machine, hunted.events)}};
-    }
-    if (hunted.what == Hunted::What::safe) continue;
-    open = true;
-    fewest = false;
-  }
-  if (!open) return {.outcome = Outcome::proved, .method = "states"};
-  return {.method = "states",
-          .reason = "What runs depends on timing, which is followed for few microbatches only: " +
-                    timing + " on two engines."};
+    // An order leaves nobody a choice.
+    if (hunted.what == Hunted::What::others) return {CountAnswer::What::open};
+    return answer_of(hunted, [&] {
+      return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, "states");
+    });
+  };
+  const CountPlan plan{.range = program_.microbatches, .most = kFewCounts, .budget = &budget};
+  return by_counts(
+      each_count(plan, ask),
+      {.method = "states",
+       .reason = "What runs depends on timing, which is followed for few microbatches only: " +
+                 timing + " on two engines."});
 }
 
 Finding OrderJudge::deadlock() {
@@ -365,12 +355,7 @@ Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
                                          program_.inbox_name(overflow.inbox));
     return {.method = method, .reason = not_confirmed(what, microbatches)};
   }
-  return {
-      .outcome = Outcome::refuted,
-      .method = method,
-      .reason = explain_stuck(machine, *events),
-      .span = at(program_.orders, program_.dispatch.order).span,
-      .counterexample = Counterexample{microbatches, true, *events, waits_after(machine, *events)}};
+  return refuted_by(machine, goal, *events, true, method);
 }
 
 Finding OrderJudge::slots_by_cuts() {
@@ -483,24 +468,17 @@ Finding OrderJudge::asserted_peaks_by_states() {
   const Finding open{.reason =
                          "Peaks of tasks side by side, and those that links keep from being "
                          "reached, are followed under an order for a few microbatches only."};
-  const auto& range = program_.microbatches;
   Budget budget{options_.search_states};
-  for (int m = range.min; m < range.min + kFewCounts && m <= range.max.value_or(m); ++m) {
-    if (bound_without_value(program_, m)) return open;
+  const auto ask = [&](int m, bool fewest) -> CountAnswer {
+    if (bound_without_value(program_, m)) return {CountAnswer::What::settled, open};
     const Machine machine(program_, m);
     const Goal goal = goal_of_assertions(program_, m);
-    const Interleaved all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
-    if (all.events) {
-      return {.outcome = Outcome::refuted,
-              .method = "states",
-              .reason = explain_excess(machine, goal, *all.events),
-              .span = span_of_broken(program_, goal, m, all.events->back().lane),
-              .counterexample = Counterexample{m, true, *all.events, {}}};
-    }
-    if (!all.complete) return open;
-  }
-  if (!range.max || *range.max - range.min >= kFewCounts) return open;
-  return {.outcome = Outcome::proved, .method = "states"};
+    const auto all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
+    if (!all.way) return {all.complete ? CountAnswer::What::safe : CountAnswer::What::open};
+    return {CountAnswer::What::settled, refuted_by(machine, goal, *all.way, fewest, "states")};
+  };
+  const CountPlan plan{.range = program_.microbatches, .most = kFewCounts, .budget = &budget};
+  return by_counts(each_count(plan, ask), open);
 }
 
 // Of one count: proved, refuted, a reason why neither is known, or nothing: what pairs hold beside
@@ -546,11 +524,13 @@ Finding OrderJudge::asserted_peaks() {
   if (broken.outcome != Outcome::refuted && !program_.pairs.empty()) return {};
   if (broken.outcome != Outcome::refuted && is_short(program_)) {
     // The order sticks before that place: each count has an answer of its own.
-    for (int each = program_.microbatches.min; each <= *program_.microbatches.max; ++each) {
-      broken = asserted_peaks_of(each, run_order(program_, each, Slots::unbounded));
-      if (broken.outcome != Outcome::proved) return broken;
-    }
-    return {.outcome = Outcome::proved, .method = "graph"};
+    const auto ask = [&](int each, bool /*fewest*/) -> CountAnswer {
+      Finding one = asserted_peaks_of(each, run_order(program_, each, Slots::unbounded));
+      if (one.outcome == Outcome::proved) return {CountAnswer::What::safe};
+      return {CountAnswer::What::settled, std::move(one)};
+    };
+    const CountAnswers answers = each_count({.range = program_.microbatches}, ask);
+    return answers.settled.value_or(Finding{.outcome = Outcome::proved, .method = "graph"});
   }
   if (broken.outcome != Outcome::refuted) {
     broken = {.method = "cuts",
@@ -585,11 +565,7 @@ Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result)
       const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
       const auto events = search.events_of(needed_by_last(program_, run, microbatches));
       if (!events) return {.reason = not_confirmed("An assertion breaks", microbatches)};
-      return {.outcome = Outcome::refuted,
-              .method = "graph",
-              .reason = explain_excess(machine, goal, *events),
-              .span = span_of_broken(program_, goal, microbatches, result.run[i].lane),
-              .counterexample = Counterexample{microbatches, true, *events, {}}};
+      return refuted_by(machine, goal, *events, true, "graph");
     }
     for (const auto& r : lane.releases) at(held, r.pool) -= r.amount;
   }

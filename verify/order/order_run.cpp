@@ -1,14 +1,12 @@
 // One microbatch count of a committed order: engines go on as far as they can.
 #include "verify/order/order_run.h"
 
+#include <algorithm>
 #include <deque>
-#include <iterator>
-#include <map>
-#include <set>
-
-#include <fmt/format.h>
 
 #include "spec/guards.h"
+#include "verify/order/order_lists.h"
+#include "verify/order/slot_stops.h"
 
 namespace ripeline::verify {
 namespace {
@@ -20,21 +18,32 @@ class OrderGraph {
   OrderGraph(const Program& program, int microbatches, Slots slots)
       : program_(program),
         microbatches_(microbatches),
-        slots_(slots),
-        guards_(spec::guards_of(program)) {}
+        guards_(spec::guards_of(program)),
+        lists_(lists_of_order(program, microbatches)) {
+    result_.invalid = lists_.invalid;
+    result_.not_once = lists_.not_once;
+    if (lists_.invalid) return;
+    const bool bounded = !program.inboxes.empty() && slots == Slots::as_given;
+    if (bounded) stops_ = slot_stops(program, microbatches, lists_);
+    stops_.resize(lists_.of_engine.size(), kNoStop);
+    reset();
+  }
 
   OrderRunResult run() {
-    if (!prepare()) return std::move(result_);
+    if (lists_.invalid) return std::move(result_);
     go();
-    result_.finished = size_of(result_.run) == tasks_;
+    int tasks = 0;
+    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+      tasks += program_.tasks_of(lane, microbatches_);
+    }
+    result_.finished = size_of(result_.run) == tasks;
     return std::move(result_);
   }
 
   // Holds the receiver back before each of its tasks in turn, while all else goes on: then most
   // messages wait for it.
   std::optional<Overflow> overflow() {
-    (void)prepare();
-    std::vector<std::vector<int>> inboxes(orders_.size());  // per engine of the receivers
+    std::vector<std::vector<int>> inboxes(lists_.of_engine.size());  // per engine of the receivers
     for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
       const int engine = receiver(inbox);
       if (engine >= 0) at(inboxes, engine).push_back(inbox);
@@ -43,7 +52,7 @@ class OrderGraph {
       if (at(inboxes, engine).empty()) continue;
       reset();
       held_back_ = engine;
-      for (may_begin_ = 0; may_begin_ <= at(orders_, engine).size(); ++may_begin_) {
+      for (may_begin_ = 0; may_begin_ <= at(lists_.of_engine, engine).size(); ++may_begin_) {
         ready_.push_back(engine);
         go();
         for (const int inbox : at(inboxes, engine)) {
@@ -57,159 +66,23 @@ class OrderGraph {
   }
 
  private:
-  bool prepare() {
-    const spec::Order& order = at(program_.orders, program_.dispatch.order);
-    for (int rank = 0; rank < program_.ranks; ++rank) {
-      spec::Result<std::vector<spec::Task>> tasks = expand(program_, order, rank, microbatches_);
-      if (!tasks.ok()) {
-        result_.invalid = tasks.errors();
-        return false;
-      }
-      check_once(rank, tasks.value());
-      by_engine(tasks.value());
-    }
-    find_stops();
-    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-      tasks_ += program_.tasks_of(lane, microbatches_);
-    }
-    reset();
-    return true;
-  }
-
-  void check_once(int rank, const std::vector<spec::Task>& tasks) {
-    const int first = program_.first_lane(rank);
-    std::vector<std::vector<int>> listed(
-        static_cast<std::size_t>(program_.first_lane(rank + 1) - first));
-    for (const spec::Task& task : tasks) {
-      at(listed, task.lane - first).push_back(task.microbatch);
-    }
-    for (int lane = first; lane < first + size_of(listed) && result_.not_once.empty(); ++lane) {
-      std::vector<int>& its = at(listed, lane - first);
-      const int count = program_.tasks_of(lane, microbatches_);
-      std::sort(its.begin(), its.end());
-      // The first that is not the one after what stands before it.
-      int next = 0;
-      while (next < size_of(its) && its[static_cast<std::size_t>(next)] == next) ++next;
-      if (next == count && next == size_of(its)) continue;
-      const int found = next < size_of(its) ? at(its, next) : count;
-      if (found < next) {
-        result_.not_once = fmt::format("{} is listed twice", program_.task_name(lane, found));
-      } else if (next < count) {
-        result_.not_once = fmt::format("{} is missing", program_.task_name(lane, next));
-      } else {
-        result_.not_once =
-            fmt::format("{} is beyond the last microbatch", program_.task_name(lane, found));
-      }
-    }
-  }
-
-  void by_engine(const std::vector<spec::Task>& tasks) {
-    const std::size_t first = orders_.size();
-    orders_.resize(first + spec::kEngines);
-    place_.resize(program_.lanes.size());
-    for (const spec::Task& task : tasks) {
-      const auto engine = first + static_cast<std::size_t>(at(program_.lanes, task.lane).engine);
-      std::vector<int>& its = at(place_, task.lane);
-      const auto m = static_cast<std::size_t>(task.microbatch);
-      if (its.size() <= m) its.resize(m + 1, -1);
-      if (its[m] < 0) its[m] = size_of(orders_[engine]);
-      orders_[engine].push_back(task);
-    }
-  }
-
-  int engine_of(int lane) const {
-    const spec::Lane& l = at(program_.lanes, lane);
-    return static_cast<int>(spec::engine_index(l.rank, l.engine));
-  }
-
   // The engine that takes from the inbox, if timing decides what waits for its slots: over a fifo
   // edge it does not (find_stops).
   int receiver(int inbox) const {
     int engine = -1;
     for (const spec::Edge& e : program_.edges) {
-      if (e.inbox == inbox && !e.fifo) engine = engine_of(e.consumer);
+      if (e.inbox == inbox && !e.fifo) engine = list_of(program_, e.consumer);
     }
     return engine;
   }
 
-  // The producer's microbatches whose slots of the edge's inbox the task's start frees: of all, the
-  // first task of its lane frees them.
-  core::TaskSpan freed(const spec::Edge& e, const spec::Task& task) const {
-    if (e.of == spec::Of::all && begun_[static_cast<std::size_t>(task.lane)]) return {0, 0};
-    return program_.needed(e, task.microbatch, microbatches_);
-  }
-
-  // The messages of a fifo edge.
-  struct Queue {
-    std::vector<int> place;  // per microbatch: so many are sent before it; -1: it is not sent
-    std::set<int> untaken;   // places
-  };
-
-  Queue queue_of(const spec::Edge& e) const {
-    Queue queue;
-    queue.place.assign(static_cast<std::size_t>(microbatches_), -1);
-    for (const spec::Task& task : at(orders_, engine_of(e.producer))) {
-      const auto m = static_cast<std::size_t>(task.microbatch);
-      if (task.lane != e.producer || m >= queue.place.size() || queue.place[m] >= 0) continue;
-      if (program_.needed_by(e, task.microbatch, microbatches_) < 0) continue;
-      queue.place[m] = static_cast<int>(queue.untaken.size());
-      queue.untaken.insert(queue.untaken.end(), queue.place[m]);
-    }
-    return queue;
-  }
-
-  // Where each engine ends for good, for its next task is none, or its messages never all have
-  // slots at once, whatever the timing: they are more than the inbox has; or those that a fifo edge
-  // brings before them, and that later tasks take, leave them none.
-  //
-  // Nothing else waits for ever if messages arrive just before their task starts: of an inbox that
-  // is no fifo all slots are free then, and of a fifo's so many as are looked for here.
-  void find_stops() {
-    stops_.assign(orders_.size(), kNowhere);
-    if (program_.inboxes.empty() || slots_ == Slots::unbounded) return;
-    std::vector<Queue> queues;
-    for (const spec::Edge& e : program_.edges) {
-      queues.push_back(e.inbox >= 0 && e.fifo ? queue_of(e) : Queue{});
-    }
-    begun_.assign(program_.lanes.size(), false);
-    for (std::size_t engine = 0; engine < orders_.size(); ++engine) {
-      const std::vector<spec::Task>& order = orders_[engine];
-      for (std::size_t i = 0; i < order.size() && stops_[engine] == kNowhere; ++i) {
-        const auto [lane, microbatch] = order[i];
-        const bool exists = microbatch < program_.tasks_of(lane, microbatches_);
-        if (!exists || !slots_suffice(order[i], queues)) stops_[engine] = i;
-        begun_[static_cast<std::size_t>(lane)] = true;
-      }
-    }
-  }
-
-  // Takes the task's messages from the queues.
-  bool slots_suffice(const spec::Task& task, std::vector<Queue>& queues) const {
-    std::map<int, std::int64_t> at_once;  // per inbox: messages that must have arrived
-    for (const int edge : at(program_.lanes, task.lane).edges) {
-      const spec::Edge& e = at(program_.edges, edge);
-      if (e.inbox < 0) continue;
-      const auto [first, last] = freed(e, task);
-      Queue& queue = at(queues, edge);
-      int latest = -1;
-      for (int m = first; m < last && e.fifo; ++m) latest = std::max(latest, at(queue.place, m));
-      at_once[e.inbox] +=
-          e.fifo ? std::distance(queue.untaken.begin(), queue.untaken.upper_bound(latest))
-                 : last - first;
-      for (int m = first; m < last && e.fifo; ++m) queue.untaken.erase(at(queue.place, m));
-    }
-    return std::all_of(at_once.begin(), at_once.end(), [&](const auto& inbox) {
-      return inbox.second <= at(program_.inboxes, inbox.first).slots;
-    });
-  }
-
   void reset() {
     result_.run.clear();
-    position_.assign(orders_.size(), 0);
+    position_.assign(lists_.of_engine.size(), 0);
     done_.assign(program_.lanes.size(), {});
-    for (int lane = 0; lane < size_of(place_); ++lane) {
+    for (int lane = 0; lane < size_of(lists_.place); ++lane) {
       const auto most = static_cast<std::size_t>(program_.tasks_of(lane, microbatches_));
-      at(done_, lane).assign(std::min(at(place_, lane).size(), most), false);
+      at(done_, lane).assign(std::min(at(lists_.place, lane).size(), most), false);
     }
     begun_.assign(program_.lanes.size(), false);
     held_.assign(program_.pools.size(), 0);
@@ -217,10 +90,10 @@ class OrderGraph {
     result_.peaks.assign(program_.pools.size(), 0);
     result_.peak_at.assign(program_.pools.size(), -1);
     waiting_.assign(program_.lanes.size(), {});
-    waiting_for_place_.assign(orders_.size(), {});
+    waiting_for_place_.assign(lists_.of_engine.size(), {});
     waiting_for_room_.assign(static_cast<std::size_t>(program_.ranks), {});
     ready_.clear();
-    for (int engine = 0; engine < size_of(orders_); ++engine) ready_.push_back(engine);
+    for (int engine = 0; engine < size_of(lists_.of_engine); ++engine) ready_.push_back(engine);
   }
 
   void go() {
@@ -233,7 +106,7 @@ class OrderGraph {
 
   // Runs the engine until its next task cannot start, and leaves its name with what it waits for.
   void advance(int engine) {
-    const std::vector<spec::Task>& order = at(orders_, engine);
+    const std::vector<spec::Task>& order = at(lists_.of_engine, engine);
     for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
       if (engine == held_back_ && next >= may_begin_) return;
       if (next == at(stops_, engine)) return;
@@ -274,8 +147,8 @@ class OrderGraph {
       const spec::Edge& e = at(program_.edges, edge);
       const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
       if (!e.rendezvous || needed_by < 0) continue;
-      const std::vector<int>& places = at(place_, e.consumer);
-      const int receiver = engine_of(e.consumer);
+      const std::vector<int>& places = at(lists_.place, e.consumer);
+      const int receiver = list_of(program_, e.consumer);
       const bool listed = needed_by < size_of(places) && at(places, needed_by) >= 0;
       if (listed && size_of_position(receiver) >= at(places, needed_by)) continue;
       at(waiting_for_place_, receiver).push_back(engine);
@@ -345,7 +218,7 @@ class OrderGraph {
     for (const int edge : l.edges) {
       const spec::Edge& e = at(program_.edges, edge);
       if (e.inbox < 0) continue;
-      const auto [first, last] = freed(e, task);
+      const auto [first, last] = slots_freed(program_, microbatches_, e, task, begun_);
       at(pending_, e.inbox) -= last - first;
     }
     for (const int edge : l.feeds) {
@@ -361,23 +234,18 @@ class OrderGraph {
     engines.clear();
   }
 
-  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
-
   const Program& program_;
   int microbatches_;
-  Slots slots_;
   std::vector<spec::Guards> guards_;  // per lane
-  int tasks_ = 0;
+  OrderLists lists_;
   OrderRunResult result_;
-  std::vector<std::vector<spec::Task>> orders_;  // per rank and engine
-  std::vector<std::vector<int>> place_;  // per lane and microbatch: where it stands in those, or -1
-  std::vector<std::size_t> stops_;       // per rank and engine: a place that it never passes
-  std::vector<std::size_t> position_;    // per rank and engine
-  std::vector<std::vector<bool>> done_;  // per lane, by microbatch
-  std::vector<bool> begun_;              // per lane: a task of it has started
-  std::vector<std::int64_t> held_;       // per pool
-  std::vector<std::int64_t> pending_;    // per inbox: messages sent and not taken
-  std::vector<std::vector<int>> waiting_;            // per lane: engines that wait for a task of it
+  std::vector<std::size_t> stops_;         // per rank and engine: a place that it never passes
+  std::vector<std::size_t> position_;      // per rank and engine
+  std::vector<std::vector<bool>> done_;    // per lane, by microbatch
+  std::vector<bool> begun_;                // per lane: a task of it has started
+  std::vector<std::int64_t> held_;         // per pool
+  std::vector<std::int64_t> pending_;      // per inbox: messages sent and not taken
+  std::vector<std::vector<int>> waiting_;  // per lane: engines that wait for a task of it
   std::vector<std::vector<int>> waiting_for_place_;  // per engine: those that wait for it to go on
   std::vector<std::vector<int>> waiting_for_room_;   // per rank
   std::deque<int> ready_;                            // engines that may be able to go on

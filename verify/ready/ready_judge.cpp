@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "verify/judge/bounds.h"
+#include "verify/judge/each_count.h"
 #include "verify/judge/judge.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/linear.h"
 #include "verify/solver/least.h"
 #include "verify/solver/solver.h"
-#include "verify/states/explain.h"
 #include "verify/states/hunt.h"
 #include "verify/verdict.h"
 #include "verify/verify.h"
@@ -96,63 +96,42 @@ Finding ReadyJudge::settle(const Question& question) {
     return {.method = "counters", .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.
-  Finding found;
-  std::vector<int> open;  // counts that neither have a run nor are safe
-  bool fewest = true;     // no smaller count has a run, for sure
-  int last = program_.microbatches.min - 1;
-  for (int tried = 0;; ++tried) {
-    int next = last + 1;
-    if (inductive_) {
-      const auto least_count =
-          least(solver, question.query + ", fewest microbatches", queries_.microbatches(), next,
-                {question.bad, solver.number(next) <= queries_.microbatches()});
-      if (!least_count) {
-        if (solver.queries().back().answer == Answer::unsat) break;
-        return {.reason = "The solver gave up within its steps.",
-                .other_choices = found.other_choices};
-      }
-      if (*least_count > std::numeric_limits<int>::max()) {
-        found.reason = fmt::format(
-            "Neither a proof nor a run was found with {} microbatches: so many are not searched.",
-            *least_count);
-        return found;
-      }
-      next = static_cast<int>(*least_count);
-    } else if (!program_.microbatches.contains(next)) {
-      break;
-    }
-    if ((tried >= kCounts && !(open.empty() && program_.microbatches.max)) || budget_.left == 0) {
-      open.push_back(next);
-      break;
-    }
-    const Hunted hunted = hunt_at(question, next);
-    if (hunted.what == Hunted::What::refuted) return refuted(question, next, hunted, fewest);
-    if (!hunted.dispatch_is_safe) fewest = false;
-    if (hunted.what == Hunted::What::others && !found.other_choices) {
-      found.other_choices = refuted(question, next, hunted, false).counterexample;
-    }
-    if (hunted.what == Hunted::What::open) open.push_back(next);
-    if (hunted.what == Hunted::What::safe) found.counts.push_back(next);
-    last = next;
+  std::string gave_up;
+  CountPlan plan{
+      .range = program_.microbatches, .most = kCounts, .to_the_end = true, .budget = &budget_};
+  if (inductive_) {
+    plan.in_question = [&](int from) { return next_in_question(question, from, gave_up); };
   }
-  if (found.other_choices) {
-    found.reason =
-        "Safe only through its hint, as far as was searched: other choices among the "
-        "tasks that may start stick.";
-    if (!question.goal(program_.microbatches.min).is_stuck()) {
-      found.reason =
-          "Kept only through its hint, as far as was searched: other choices among the "
-          "tasks that may start break an assertion.";
-    }
-    found.method = "states";
-  } else if (open.empty()) {
-    found.outcome = Outcome::proved;
-    found.method = "states";
-  } else {
-    found.method = "counters";
-    found.reason = open_reason(open);
-  }
+  const CountAnswers answers = each_count(plan, [&](int microbatches, bool fewest) {
+    const Hunted hunted = hunt_at(question, microbatches);
+    return answer_of(hunted, [&] { return refuted(question, microbatches, hunted, fewest); });
+  });
+  if (answers.settled) return *answers.settled;
+  if (!gave_up.empty()) return {.reason = gave_up, .other_choices = answers.other_choices};
+  Finding open{.method = "counters"};
+  if (answers.open) open.reason = open_reason(*answers.open);
+  Finding found = by_counts(answers, std::move(open));
+  found.counts = answers.safe;
   return found;
+}
+
+// The fewest microbatches, so many or more, with which such a state is.
+std::optional<int> ReadyJudge::next_in_question(const Question& question, int from,
+                                                std::string& gave_up) {
+  Solver& solver = queries_.solver();
+  const auto fewest =
+      least(solver, question.query + ", fewest microbatches", queries_.microbatches(), from,
+            {question.bad, solver.number(from) <= queries_.microbatches()});
+  if (!fewest) {
+    const bool none = solver.queries().back().answer == Answer::unsat;
+    if (!none) gave_up = "The solver gave up within its steps.";
+    return std::nullopt;
+  }
+  if (*fewest <= std::numeric_limits<int>::max()) return static_cast<int>(*fewest);
+  gave_up = fmt::format(
+      "Neither a proof nor a run was found with {} microbatches: so many are not searched.",
+      *fewest);
+  return std::nullopt;
 }
 
 Hunted ReadyJudge::hunt_at(const Question& question, int microbatches) {
@@ -195,29 +174,19 @@ std::optional<int> ReadyJudge::lane_above(const Goal& goal, const std::vector<st
 Finding ReadyJudge::refuted(const Question& question, int microbatches, const Hunted& hunted,
                             bool fewest) const {
   const Machine machine(program_, microbatches);
-  const Goal goal = question.goal(microbatches);
-  Finding found{.outcome = Outcome::refuted, .method = "counters"};
-  Counterexample example{microbatches, fewest, hunted.events, {}};
-  if (goal.is_stuck()) {
-    example.waits = waits_after(machine, hunted.events);
-    found.reason = explain_stuck(machine, hunted.events);
-    found.span = program_.dispatch.span;
-    for (const Wait& wait : example.waits) {
-      if (wait.block.why != spec::Block::Why::room) continue;
-      found.span = at(program_.resources, at(program_.pools, wait.block.pool).resource).span;
-      break;
-    }
-  } else {
-    found.reason = explain_excess(machine, goal, hunted.events);
-    found.span = span_of_broken(program_, goal, microbatches, hunted.events.back().lane);
+  Finding found =
+      refuted_by(machine, question.goal(microbatches), hunted.events, fewest, "counters");
+  for (const Wait& wait : found.counterexample->waits) {
+    if (wait.block.why != spec::Block::Why::room) continue;
+    found.span = at(program_.resources, at(program_.pools, wait.block.pool).resource).span;
+    break;
   }
-  found.counterexample = std::move(example);
   return found;
 }
 
-std::string ReadyJudge::open_reason(const std::vector<int>& open) const {
+std::string ReadyJudge::open_reason(int microbatches) const {
   std::string reason = fmt::format("Neither a proof nor a run was found with {} microbatch{}.",
-                                   open.front(), open.front() == 1 ? "" : "es");
+                                   microbatches, microbatches == 1 ? "" : "es");
   if (!queries_.exact()) reason += " " + inexact_reason();
   return reason;
 }

@@ -34,13 +34,15 @@ class ReadyJudge final : public Judge {
     std::function<Goal(int microbatches)> goal;
   };
   [[nodiscard]] Finding settle(const Question& question);
+  [[nodiscard]] std::optional<int> next_in_question(const Question& question, int from,
+                                                    std::string& gave_up);
   [[nodiscard]] Hunted hunt_at(const Question& question, int microbatches);
   [[nodiscard]] Finding refuted(const Question& question, int microbatches, const Hunted& hunted,
                                 bool fewest) const;
   [[nodiscard]] std::optional<int> lane_above(const Goal& goal,
                                               const std::vector<std::int64_t>& counts,
                                               int microbatches) const;
-  [[nodiscard]] std::string open_reason(const std::vector<int>& open) const;
+  [[nodiscard]] std::string open_reason(int microbatches) const;
   [[nodiscard]] std::string inexact_reason() const;
 
   const spec::Program& program_;

@@ -3,20 +3,44 @@
 // A state of many tasks counts for several, so that a budget is a measure of work. One thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace ripeline::verify {
 
 struct Budget {
   std::uint64_t left = 0;
+  bool ran_out = false;  // something was refused, and so is whatever is asked for after it
   [[nodiscard]] bool spend(std::uint64_t amount) {
-    if (left < amount) {
+    if (ran_out || left < amount) {
       left = 0;
+      ran_out = true;
       return false;
     }
     left -= amount;
     return true;
   }
+  [[nodiscard]] static Budget unlimited() {
+    return {std::numeric_limits<std::uint64_t>::max(), false};
+  }
+};
+
+// What one search may have of a budget, which pays in the end for what was spent.
+class Share {
+ public:
+  Share(Budget& whole, std::uint64_t most)
+      : whole_(whole), given_(std::min(most, whole.left)), own_{given_} {}
+  Share(const Share&) = delete;
+  Share& operator=(const Share&) = delete;
+  ~Share() { whole_.left -= given_ - own_.left; }
+
+  [[nodiscard]] Budget& budget() { return own_; }
+
+ private:
+  Budget& whole_;
+  std::uint64_t given_;
+  Budget own_;
 };
 
 }  // namespace ripeline::verify

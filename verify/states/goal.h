@@ -1,9 +1,13 @@
 // Goal: what a run is to show.
+//
+// Pure functions; never throw.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include "spec/machine.h"
 
 namespace ripeline::verify {
 
@@ -12,5 +16,13 @@ struct Goal {
   std::vector<std::optional<std::int64_t>> bounds;  // per pool; empty: a stuck state
   [[nodiscard]] bool is_stuck() const { return bounds.empty(); }
 };
+
+// If a task of the lane starts in this state, some pool holds more than its bound.
+[[nodiscard]] bool breaks_bound(const Goal& goal, const spec::Lane& lane,
+                                const spec::Machine::State& state);
+
+// Each event is enabled in its turn, and the last state shows the goal.
+[[nodiscard]] bool replays(const spec::Machine& machine, spec::Machine::Chooser chooser,
+                           const Goal& goal, const std::vector<spec::Event>& events);
 
 }  // namespace ripeline::verify

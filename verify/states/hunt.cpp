@@ -1,5 +1,7 @@
 #include "verify/states/hunt.h"
 
+#include "verify/states/interleave.h"
+
 namespace ripeline::verify {
 
 using spec::Machine;
@@ -10,32 +12,29 @@ namespace {
 // Beyond this many tasks no run is searched for: one state alone would take long.
 constexpr std::int64_t kMostTasks = 200'000;
 constexpr int kTargets = 6;
-constexpr std::uint64_t kStatesPerTarget = 5'000;
+constexpr std::size_t kStatesPerTarget = 5'000;
 constexpr int kWalks = 64;
 // An exhaustive search may use this share of what is left, so that one microbatch count does not
 // use it all.
 constexpr std::uint64_t kShare = 8;
 
-Search::Explored explore_with_share(const Machine& machine, Chooser chooser, const Goal& goal,
-                                    bool counts_decide, Budget& budget) {
-  Budget share{budget.left / kShare};
-  const std::uint64_t before = share.left;
-  const Search::Explored explored = Search(machine, chooser, goal, counts_decide, share).explore();
-  (void)budget.spend(before - share.left);
-  return explored;
+Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const Goal& goal,
+                                  bool counts_decide, Budget& budget) {
+  Share share(budget, budget.left / kShare);
+  return Search(machine, chooser, goal, counts_decide, share.budget()).explore();
 }
 
 // Tasks of one rank overlap, and hold more than one at a time.
 Hunted hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
   Budget share{budget.left / 2};
-  const Interleaved own = interleave(machine, Chooser::dispatch, goal, share);
-  if (own.events) return {Hunted::What::refuted, *own.events, false};
-  Interleaved any;
+  const Explored<spec::Event> own = interleave(machine, Chooser::dispatch, goal, share);
+  if (own.way) return {Hunted::What::refuted, *own.way, false};
+  Explored<spec::Event> any;
   Budget rest{budget.left / 2};
   if (own.complete) any = interleave(machine, Chooser::any, goal, rest);
   budget.left = share.left + rest.left;
   if (any.complete) return {Hunted::What::safe, {}, true};
-  if (any.events) return {Hunted::What::others, *any.events, own.complete};
+  if (any.way) return {Hunted::What::others, *any.way, own.complete};
   return {Hunted::What::open, {}, own.complete};
 }
 
@@ -80,11 +79,11 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   if (!others) {
     const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
     if (explored.complete) return {Hunted::What::safe, {}, true};
-    if (explored.run) others = any.events_of(*explored.run);
+    if (explored.way) others = any.events_of(*explored.way);
   }
   const auto explored = explore_with_share(machine, Chooser::dispatch, goal, counts_decide, budget);
-  if (explored.run) {
-    if (auto events = dispatch.events_of(*explored.run)) {
+  if (explored.way) {
+    if (auto events = dispatch.events_of(*explored.way)) {
       return {Hunted::What::refuted, *events, false};
     }
   }

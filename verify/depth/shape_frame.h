@@ -1,0 +1,55 @@
+// ShapeFrame: what a Shape's ops stand in, read from the tree of a program.
+//
+// How many stages each rank has and which way they run, the range of microbatches, and what names
+// mean at a rank and at a chunk. It also keeps the first problem that any reader of the shape
+// finds; what is read after that does not matter. What it was made of must outlive it. One thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "spec/ast.h"
+#include "spec/elaborate.h"
+#include "spec/program.h"
+#include "verify/depth/algebra.h"
+#include "verify/depth/shape.h"
+
+namespace ripeline::verify::depth {
+
+[[nodiscard]] spec::Expr times(std::int64_t factor, spec::Expr expr);
+
+class ShapeFrame {
+ public:
+  // Fills in the shape's chunks, runs and microbatches.
+  ShapeFrame(const spec::ast::Pipeline& pipeline, const spec::ElaborateOptions& options,
+             const spec::Program& sample, const SolverUse& use, Shape& shape);
+
+  // What names mean at a stage of this chunk, and at any rank.
+  [[nodiscard]] Meaning at_chunk(int chunk) const;
+  [[nodiscard]] Meaning at_rank() const;
+  [[nodiscard]] Algebra& algebra() { return algebra_; }
+  // The expression, which is linear, or a problem.
+  [[nodiscard]] spec::Expr linear(const spec::Expr& expr, const Meaning& names);
+
+  void fail(std::string reason, spec::Span span);
+  void not_handled(const std::string& construct, spec::Span span);
+  [[nodiscard]] const std::optional<Problem>& problem() const { return problem_; }
+
+ private:
+  void read_params();
+  void read_stages();
+  void count_stages(const spec::ast::Stages& stages, spec::Span span);
+  [[nodiscard]] bool is_placed_on(const spec::ast::Place& place, int chunk, const spec::Expr& rank);
+  void read_microbatches();
+  void check_range(const std::optional<std::int64_t>& narrowed, spec::Span span);
+
+  const spec::ast::Pipeline& pipeline_;
+  const spec::ElaborateOptions& options_;
+  const spec::Program& sample_;
+  Shape& shape_;
+  Algebra algebra_;
+  Meaning params_;
+  std::optional<Problem> problem_;
+};
+
+}  // namespace ripeline::verify::depth

@@ -1,0 +1,19 @@
+// Every state of spec/machine.h, event by event.
+//
+// For programs in which tasks of one rank run side by side, on several engines or as a pair: more
+// may be held then than when tasks run one at a time, which Search::explore() does not see.
+#pragma once
+
+#include "spec/machine.h"
+#include "verify/states/budget.h"
+#include "verify/states/explorer.h"
+#include "verify/states/goal.h"
+
+namespace ripeline::verify {
+
+// Breadth first, to a start that breaks a bound, or a stuck state.
+[[nodiscard]] Explored<spec::Event> interleave(const spec::Machine& machine,
+                                               spec::Machine::Chooser chooser, const Goal& goal,
+                                               Budget& budget);
+
+}  // namespace ripeline::verify
