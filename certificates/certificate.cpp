@@ -38,8 +38,9 @@ Json peak_json(const Program& program, const Claim& claim) {
 }
 
 Json claim_json(const Program& program, const Claim& claim) {
-  Json json = {
-      {"name", claim.obligation}, {"verdict", name_of(claim.outcome)}, {"method", claim.method}};
+  Json json = {{"name", name_of(claim.obligation)},
+               {"verdict", name_of(claim.outcome)},
+               {"method", name_of(claim.method)}};
   if (!claim.counts.empty()) json["counts"] = claim.counts;
   if (!claim.peaks.empty()) json["peak"] = peak_json(program, claim);
   if (claim.outcome == Outcome::refuted) json["microbatches"] = claim.microbatches;
@@ -48,7 +49,7 @@ Json claim_json(const Program& program, const Claim& claim) {
 
 // A refutation of `once` needs no run: the order itself shows it.
 bool has_run(const Claim& claim) {
-  return claim.outcome == Outcome::refuted && claim.obligation != "once";
+  return claim.outcome == Outcome::refuted && claim.obligation != ObligationKind::once;
 }
 
 std::string slug(const std::string& name) {
@@ -80,7 +81,7 @@ void add_sources(const spec::Source& source, const spec::ElaborateOptions& optio
 void add_manifest(Json manifest, const Verdict& verdict, const std::string& tool, Files& files) {
   Json reasons = Json::object();
   for (const Obligation& o : verdict.obligations) {
-    if (!o.reason.empty()) reasons[o.name] = o.reason;
+    if (!o.reason.empty()) reasons[name_of(o.kind)] = o.reason;
   }
   manifest["unchecked"] = {
       {"ripeline", tool}, {"solver", verdict.solver}, {"reasons", std::move(reasons)}};
@@ -118,7 +119,7 @@ std::string query_path(const Evidence& evidence, std::size_t question) {
 std::string graph_path(int microbatches) {
   return fmt::format("graphs/microbatches-{}.txt", microbatches);
 }
-std::string run_path(const std::string& obligation) { return "runs/" + obligation + ".json"; }
+std::string run_path(ObligationKind obligation) { return "runs/" + name_of(obligation) + ".json"; }
 
 std::vector<std::string> source_paths(const Program& program) {
   std::vector<std::string> paths = {kProgramFile};
@@ -169,14 +170,15 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
   }
   Json states = Json::array();
   for (const Exploration& e : evidence.explorations) {
-    states.push_back(
-        {{"obligation", e.obligation}, {"microbatches", e.microbatches}, {"members", e.members}});
+    states.push_back({{"obligation", name_of(e.obligation)},
+                      {"microbatches", e.microbatches},
+                      {"members", e.members}});
   }
   Json runs = Json::array();
   for (const Claim& c : statement.claims) {
     if (!has_run(c)) continue;
     runs.push_back({{"file", run_path(c.obligation)},
-                    {"obligation", c.obligation},
+                    {"obligation", name_of(c.obligation)},
                     {"microbatches", c.microbatches}});
   }
   Json hashes = Json::object();
@@ -218,9 +220,9 @@ Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& o
     files[graph_path(g.microbatches)] += graph_witness(program, g.microbatches);
   }
   const Json report = report_json(program, source, verdict);
-  for (const Json& o : report.at("obligations")) {
-    const std::string path = run_path(o.at("name").get<std::string>());
-    if (files.count(path) > 0) files[path] = run_file(program, o);
+  for (std::size_t i = 0; i < kObligationKinds.size(); ++i) {
+    const std::string path = run_path(kObligationKinds[i]);
+    if (files.count(path) > 0) files[path] = run_file(program, report.at("obligations").at(i));
   }
   add_manifest(manifest_of(statement, program, evidence, files), verdict, tool, files);
   return files;

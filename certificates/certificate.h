@@ -75,6 +75,6 @@ struct Statement {
 [[nodiscard]] Outcome worst_of(const std::vector<Claim>& claims);
 [[nodiscard]] std::string query_path(const Evidence& evidence, std::size_t question);
 [[nodiscard]] std::string graph_path(int microbatches);
-[[nodiscard]] std::string run_path(const std::string& obligation);
+[[nodiscard]] std::string run_path(ObligationKind obligation);
 
 }  // namespace ripeline::verify

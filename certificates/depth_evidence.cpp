@@ -41,12 +41,12 @@ Evidence evidence_for(const DepthEvidence& depth, const std::vector<Claim>& clai
   for (const Claim& claim : claims) {
     const auto& all = depth.derived.verdict.obligations;
     const bool follows = std::any_of(all.begin(), all.end(), [&](const Obligation& o) {
-      return o.name == claim.obligation && o.outcome == Outcome::proved && o.method == claim.method;
+      return o.kind == claim.obligation && o.outcome == Outcome::proved && o.method == claim.method;
     });
     if (claim.outcome == Outcome::unknown || (claim.outcome == Outcome::proved && follows))
       continue;
     evidence.gaps.push_back(
-        fmt::format("`{}` does not follow for every number of ranks.", claim.obligation));
+        fmt::format("`{}` does not follow for every number of ranks.", name_of(claim.obligation)));
   }
   return evidence;
 }

@@ -79,58 +79,66 @@ class Gathering {
 
   void gap(const std::string& sentence) { found_.gaps.push_back(sentence); }
 
-  const Claim* claim_of(const std::string& obligation) const {
+  const Claim* claim_of(ObligationKind obligation) const {
     for (const Claim& c : claims_) {
       if (c.obligation == obligation) return &c;
     }
     return nullptr;
   }
   bool once_is_proved() const {
-    const Claim* once = claim_of("once");
+    const Claim* once = claim_of(ObligationKind::once);
     return once != nullptr && once->outcome == Outcome::proved;
   }
 
   void proved(const Claim& claim) {
-    const std::string& what = claim.obligation;
-    const std::string& how = claim.method;
+    const ObligationKind what = claim.obligation;
+    const Method how = claim.method;
     const bool in_order = program_.dispatch.in_order;
-    if (program_.dispatch.keeps >= 0 && (what == "deadlock" || how == "states")) {
-      return gap(fmt::format("`{}` rests on `keeping`, which certificates cannot carry.", what));
+    if (program_.dispatch.keeps >= 0 &&
+        (what == ObligationKind::deadlock || how == Method::states)) {
+      return gap(
+          fmt::format("`{}` rests on `keeping`, which certificates cannot carry.", name_of(what)));
     }
     // An order's other proofs hold of orders that have each task once.
-    if (in_order && what != "once" && what != "collectives" && !once_is_proved()) {
-      return gap(fmt::format("`{}` rests on `once`, which is not proved.", what));
+    if (in_order && what != ObligationKind::once && what != ObligationKind::collectives &&
+        !once_is_proved()) {
+      return gap(fmt::format("`{}` rests on `once`, which is not proved.", name_of(what)));
     }
-    if (group() && what == "collectives") return agreement(how);
-    if (group() && what == "deadlock" && !of_all_members(claim)) return;
-    if (how == "structure") {
+    if (group() && what == ObligationKind::collectives) return agreement(how);
+    if (group() && what == ObligationKind::deadlock && !of_all_members(claim)) return;
+    if (how == Method::structure) {
       // By how programs are made: see Judge in verify/judge/judge.h.
-      const bool holds = what == "collectives" || (what == "messages" && once_is_proved()) ||
-                         (what == "once" && !in_order) ||
-                         (what == "memory" && only_capacities(claim));
+      const bool holds = what == ObligationKind::collectives ||
+                         (what == ObligationKind::messages && once_is_proved()) ||
+                         (what == ObligationKind::once && !in_order) ||
+                         (what == ObligationKind::memory && only_capacities(claim));
       if (holds) return;
     }
-    if (!in_order && (how == "counters" || how == "states") && what == "deadlock") {
+    if (!in_order && (how == Method::counters || how == Method::states) &&
+        what == ObligationKind::deadlock) {
       return ready(claim, counters().stuck(), "deadlock: a stuck state");
     }
-    if (!in_order && (how == "counters" || how == "states") && what == "memory") {
+    if (!in_order && (how == Method::counters || how == Method::states) &&
+        what == ObligationKind::memory) {
       return ready_memory(claim);
     }
     if (in_order && order_.proved(claim)) return;
-    gap(fmt::format("`{}` by `{}` is not what certificates can carry.", what, how));
+    gap(fmt::format("`{}` by `{}` is not what certificates can carry.", name_of(what),
+                    name_of(how)));
   }
 
   bool group() const { return program_.tensor_parallel.members > 1; }
 
   // Why the members of a group issue the same collectives: see verify/group/group_judge.h.
-  void agreement(const std::string& how) {
+  void agreement(Method how) {
     const bool none = !conditions_.has_collectives() || program_.dispatch.in_order;
-    if (how == "structure" && none) return;
-    if (how == "counters" && conditions_.alone() && !program_.dispatch.in_order &&
+    if (how == Method::structure && none) return;
+    if (how == Method::counters && conditions_.alone() && !program_.dispatch.in_order &&
         conditions_.doubt_of_pools().text.empty()) {
       return ask("collectives: a choice", {some_choice(program_, counters())});
     }
-    if (how == "induction" && !conditions_.alone() && conditions_.turns_that_differ().empty()) {
+    if (how == Method::induction && !conditions_.alone() &&
+        conditions_.turns_that_differ().empty()) {
       Solver solver(SolverUse::writing());
       const Protocol protocol = right_protocol(program_.tensor_parallel.agree);
       const Term part = two_members_part(protocol, solver);
@@ -138,18 +146,18 @@ class Gathering {
                                        solver, {part}, solver.required(), false));
       return;
     }
-    gap(fmt::format("`collectives` by `{}` is not what certificates can carry.", how));
+    gap(fmt::format("`collectives` by `{}` is not what certificates can carry.", name_of(how)));
   }
 
   // False: nothing more is to be said of one member.
   bool of_all_members(const Claim& claim) {
     if (!conditions_.has_collectives()) return true;
-    const Claim* collectives = claim_of("collectives");
+    const Claim* collectives = claim_of(ObligationKind::collectives);
     if (collectives == nullptr || collectives->outcome != Outcome::proved) {
       gap("`deadlock` rests on `collectives`, which is not proved.");
       return false;
     }
-    if (claim.method == "members") {
+    if (claim.method == Method::members) {
       visit_all(claim.obligation, program_.tensor_parallel.members);
       return false;
     }
@@ -169,7 +177,7 @@ class Gathering {
     return true;
   }
 
-  void visit_all(const std::string& obligation, int members) {
+  void visit_all(ObligationKind obligation, int members) {
     const std::vector<int> counts = counts_in_range(program_);
     if (counts.empty()) return gap("Too many states would have to be visited.");
     for (const int m : counts) found_.explorations.push_back({obligation, m, members});
@@ -182,16 +190,18 @@ class Gathering {
   }
 
   void refuted(const Claim& claim) {
-    const std::string& what = claim.obligation;
-    const bool group_parts = group() && what == "collectives";
-    if (what != "deadlock" && what != "memory" && what != "once" && !group_parts) {
-      return gap(fmt::format("A refutation of `{}` is not what certificates can carry.", what));
+    const ObligationKind what = claim.obligation;
+    const bool group_parts = group() && what == ObligationKind::collectives;
+    if (what != ObligationKind::deadlock && what != ObligationKind::memory &&
+        what != ObligationKind::once && !group_parts) {
+      return gap(
+          fmt::format("A refutation of `{}` is not what certificates can carry.", name_of(what)));
     }
     if (!program_.microbatches.contains(claim.microbatches) ||
         too_many_tasks(program_, {claim.microbatches})) {
       return gap(fmt::format("{} microbatches are out of range or too many.", claim.microbatches));
     }
-    if (what == "deadlock" && program_.dispatch.in_order) order_.refuted(claim);
+    if (what == ObligationKind::deadlock && program_.dispatch.in_order) order_.refuted(claim);
   }
 
   // --- readiness-first dispatch ---
@@ -206,7 +216,7 @@ class Gathering {
   // For all counts by counters, but for those whose states were all visited.
   void ready(const Claim& claim, Term bad, const std::string& name) {
     std::vector<Term> terms = {bad};
-    if (claim.method == "states") {
+    if (claim.method == Method::states) {
       if (too_many_tasks(program_, claim.counts))
         return gap("Too many states would have to be visited.");
       for (const int m : claim.counts) {
@@ -237,10 +247,10 @@ class Gathering {
       broken.push_back(counters().start_above(b.pool, b.bound));
     }
     // Machine, which the states are visited with, keeps to the capacities itself.
-    if (claim.method == "counters" && !beyond.empty()) {
+    if (claim.method == Method::counters && !beyond.empty()) {
       ask("memory: a capacity exceeded", {counters().solver().any_of(beyond)});
     }
-    if (!broken.empty() || claim.method == "states") {
+    if (!broken.empty() || claim.method == Method::states) {
       ready(claim, counters().solver().any_of(broken), "memory: an assertion broken");
     }
     if (!above.empty()) ask("memory: a peak exceeded", {counters().solver().any_of(above)});
@@ -290,10 +300,11 @@ class Gathering {
 std::vector<Claim> claims_of(const Program& program, const Verdict& verdict) {
   std::vector<Claim> claims;
   for (const Obligation& o : verdict.obligations) {
-    Claim claim{.obligation = o.name, .outcome = o.outcome, .method = o.method};
+    Claim claim{.obligation = o.kind, .outcome = o.outcome, .method = o.method};
     if (o.outcome == Outcome::proved) claim.counts = o.counts;
     // Said of every number of ranks, no peaks are claimed.
-    if (o.name == "memory" && o.outcome == Outcome::proved && !verdict.every_rank_from) {
+    if (o.kind == ObligationKind::memory && o.outcome == Outcome::proved &&
+        !verdict.every_rank_from) {
       std::map<int, std::size_t> next;
       for (const spec::Pool& pool : program.pools) {
         const auto& peaks = o.peak.at(at(program.resources, pool.resource).name);

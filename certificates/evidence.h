@@ -18,9 +18,9 @@ namespace ripeline::verify {
 
 // One line of a verdict, as far as others can check it.
 struct Claim {
-  std::string obligation;
+  ObligationKind obligation = ObligationKind::deadlock;
   Outcome outcome = Outcome::unknown;
-  std::string method{};
+  Method method = Method::none;
   std::vector<int> counts{};  // of method states, see Obligation
   // Per pool, of memory proved: never exceeded. Nothing: no bound is claimed.
   std::vector<std::optional<std::int64_t>> peaks{};
@@ -47,7 +47,7 @@ struct GraphEvidence {
 
 // All states of one microbatch count, for a claim of method `states` or `members`.
 struct Exploration {
-  std::string obligation;
+  ObligationKind obligation = ObligationKind::deadlock;
   int microbatches = 0;
   int members = 1;  // of each rank; of method `members` those of the program
 };

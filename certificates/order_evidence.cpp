@@ -67,12 +67,13 @@ OrderEvidence::Cuts::Cuts(const Program& program, const PeriodicFamily& family,
       which(fmt::format(", remainder {} of {}", remainder, family.period)) {}
 
 bool OrderEvidence::proved(const Claim& claim) {
-  const bool asked = claim.obligation == "deadlock" || claim.obligation == "memory";
-  if (claim.method == "states" && asked) {
+  const bool asked =
+      claim.obligation == ObligationKind::deadlock || claim.obligation == ObligationKind::memory;
+  if (claim.method == Method::states && asked) {
     by_states(claim);
-  } else if (claim.method == "cuts" && (asked || claim.obligation == "once")) {
+  } else if (claim.method == Method::cuts && (asked || claim.obligation == ObligationKind::once)) {
     by_cuts(claim);
-  } else if (claim.method == "graph" && (asked || claim.obligation == "once")) {
+  } else if (claim.method == Method::graph && (asked || claim.obligation == ObligationKind::once)) {
     by_graph(claim);
   } else {
     return false;
@@ -126,15 +127,15 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
   const auto ask = [&](const std::string& name, Term bad) {
     cuts.asked.push_back({name + cuts.which, bad});
   };
-  if (claim.obligation == "once") {
+  if (claim.obligation == ObligationKind::once) {
     ask("once: an order that is not each task once", cuts.queries.not_once());
-  } else if (claim.obligation == "deadlock") {
+  } else if (claim.obligation == ObligationKind::deadlock) {
     if (!has_other_engines(program_)) {
       ask("deadlock: a place without room", cuts.queries.no_room());
     }
     ask("deadlock: a stuck cut", cuts.queries.stuck_cut());
     if (!program_.inboxes.empty()) ask("deadlock: an inbox overfull", cuts.queries.overfull());
-  } else if (claim.obligation == "memory") {
+  } else if (claim.obligation == ObligationKind::memory) {
     Solver& solver = cuts.queries.solver();
     const AssertedBounds asserted = asserted_bounds(program_, solver, cuts.queries.microbatches());
     if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
@@ -154,7 +155,7 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
 
 // Every state of every count: what Machine does under the order, whatever the timing.
 void OrderEvidence::by_states(const Claim& claim) {
-  if (claim.obligation == "memory" && !peaks_are_capacities(program_, claim)) {
+  if (claim.obligation == ObligationKind::memory && !peaks_are_capacities(program_, claim)) {
     return gap("A peak below the capacity is not what visited states show.");
   }
   const std::vector<int> counts = counts_in_range(program_);
@@ -171,10 +172,10 @@ void OrderEvidence::by_graph(const Claim& claim) {
 // A graph's one run is all there is: of memory where ranks run one task at a time, of deadlock
 // where no timing changes what runs.
 std::string OrderEvidence::beyond_graphs(const Claim& claim) const {
-  if (claim.obligation == "memory" && has_other_engines(program_)) {
+  if (claim.obligation == ObligationKind::memory && has_other_engines(program_)) {
     return "what several engines of a rank hold side by side";
   }
-  if (claim.obligation != "deadlock") return {};
+  if (claim.obligation != ObligationKind::deadlock) return {};
   const std::string timing = depends_on_timing(program_);
   if (!timing.empty()) return timing + " on two engines, which";
   if (!program_.inboxes.empty() && room_comes_from_elsewhere()) {
@@ -214,9 +215,10 @@ void OrderEvidence::by_graph_until(const Claim& claim, std::int64_t end) {
   }
   for (const int m : counts) {
     GraphEvidence& graph = graphs_[m];
-    graph.once = graph.once || claim.obligation == "once";
-    graph.order = graph.order || claim.obligation == "deadlock";
-    graph.run = graph.run || claim.obligation == "deadlock" || claim.obligation == "memory";
+    graph.once = graph.once || claim.obligation == ObligationKind::once;
+    graph.order = graph.order || claim.obligation == ObligationKind::deadlock;
+    graph.run = graph.run || claim.obligation == ObligationKind::deadlock ||
+                claim.obligation == ObligationKind::memory;
   }
 }
 

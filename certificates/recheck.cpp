@@ -24,8 +24,6 @@ using spec::Program;
 
 namespace {
 
-constexpr const char* kObligations[] = {"deadlock", "collectives", "messages", "memory", "once"};
-
 std::optional<Outcome> outcome_of(const std::string& name) {
   for (const Outcome o : {Outcome::proved, Outcome::refuted, Outcome::unknown}) {
     if (name == name_of(o)) return o;
@@ -119,17 +117,17 @@ class Recheck {
       statement_.options.defines[name] = value.get<std::int64_t>();
     }
     const Json& obligations = given_.at("obligations");
-    if (obligations.size() != std::size(kObligations)) {
+    if (obligations.size() != kObligationKinds.size()) {
       return reject(kManifest, "it does not list the five obligations");
     }
     for (std::size_t i = 0; i < obligations.size(); ++i) {
       const Json& o = obligations.at(i);
       const auto outcome = outcome_of(o.at("verdict").get<std::string>());
-      if (o.at("name") != kObligations[i] || !outcome) {
+      if (o.at("name") != name_of(kObligationKinds[i]) || !outcome) {
         return reject(kManifest, "it does not list the five obligations");
       }
-      Claim claim{.obligation = kObligations[i], .outcome = *outcome};
-      claim.method = o.at("method").get<std::string>();
+      Claim claim{.obligation = kObligationKinds[i], .outcome = *outcome};
+      claim.method = method_named(o.at("method").get<std::string>()).value_or(Method::none);
       if (o.contains("counts")) claim.counts = o.at("counts").get<std::vector<int>>();
       if (*outcome == Outcome::refuted) claim.microbatches = o.at("microbatches").get<int>();
       statement_.claims.push_back(std::move(claim));
@@ -286,7 +284,7 @@ class Recheck {
       const std::string path = run_path(claim.obligation);
       const auto file = files_.find(path);
       std::string problem;
-      if (claim.obligation == "once") {
+      if (claim.obligation == ObligationKind::once) {
         problem = confirm_not_once(*program_, claim.microbatches);
       } else if (file == files_.end()) {
         continue;  // a gap, which the step before has named
@@ -308,13 +306,13 @@ class Recheck {
   }
 
   spec::Result<RecordedRun> read_run_file(const std::string& text,
-                                          const std::string& obligation) const {
+                                          ObligationKind obligation) const {
     const Json file = Json::parse(text, nullptr, false);
     const spec::Diagnostic wrong{"replay-form", "it is not a run of this claim", {}, {}};
     try {
       const Json& only = file.at("obligations").at(0);
-      const bool fits = file.at("obligations").size() == 1 && only.at("name") == obligation &&
-                        file.at("hash") == report_.hash;
+      const bool fits = file.at("obligations").size() == 1 &&
+                        only.at("name") == name_of(obligation) && file.at("hash") == report_.hash;
       return fits ? read_counterexample(*program_, only.at("counterexample")) : wrong;
     } catch (const Json::exception&) {
       return wrong;
@@ -323,8 +321,8 @@ class Recheck {
 
   void graphs() {
     const Claim& memory = statement_.claims[3];
-    const bool by_graph =
-        memory.outcome == Outcome::proved && (memory.method == "graph" || memory.method == "cuts");
+    const bool by_graph = memory.outcome == Outcome::proved &&
+                          (memory.method == Method::graph || memory.method == Method::cuts);
     for (const GraphEvidence& graph : evidence_.graphs) {
       const std::string path = graph_path(graph.microbatches);
       const GraphCheck check = check_graph(files_.at(path), graph.once, graph.order, graph.cycle);
@@ -341,7 +339,7 @@ class Recheck {
     for (const Exploration& e : evidence_.explorations) {
       const Visited visited = visit_states(*program_, e, limits_.states);
       const std::string what =
-          fmt::format("`{}` with {} microbatches", e.obligation, e.microbatches);
+          fmt::format("`{}` with {} microbatches", name_of(e.obligation), e.microbatches);
       if (!visited.problem.empty()) return reject(kManifest, what + ": " + visited.problem);
       if (!visited.complete) {
         return say(RecheckResult::undecided, kManifest, what + " has too many states to visit");

@@ -227,10 +227,10 @@ std::string replay_run(const Program& program, const Claim& claim,
     }
     machine.step(state, events[i]);
   }
-  if (claim.obligation == "deadlock") {
+  if (claim.obligation == ObligationKind::deadlock) {
     return machine.stuck(state) ? "" : "the program does not stick at its end";
   }
-  if (claim.obligation == "collectives") {
+  if (claim.obligation == ObligationKind::collectives) {
     return members_part(program, events) ? "" : "all members issue the same collectives";
   }
   const bool starts = !events.empty() && events.back().what == Event::Do::start;
@@ -293,7 +293,7 @@ Visited visit_states(const Program& program, const Exploration& exploration,
   }
   const GroupMachine machine(program, exploration.microbatches, exploration.members);
   const Goal goal = goal_of_assertions(program, exploration.microbatches);
-  const bool looks_for_stuck = exploration.obligation == "deadlock";
+  const bool looks_for_stuck = exploration.obligation == ObligationKind::deadlock;
   std::unordered_set<std::string> seen;
   std::deque<GroupMachine::State> open = {machine.initial()};
   seen.insert(key_of(program, open.front()));

@@ -16,16 +16,17 @@ using Json = nlohmann::json;
 constexpr const char* kSchema =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-constexpr std::array<std::pair<const char*, const char*>, 5> kObligations = {{
-    {"deadlock",
+constexpr std::array<std::pair<verify::ObligationKind, const char*>, 5> kRules = {{
+    {verify::ObligationKind::deadlock,
      "The program does not stick, for every timing, every choice among the tasks that may start "
      "and every microbatch count in range."},
-    {"collectives",
+    {verify::ObligationKind::collectives,
      "The members of a tensor-parallel group issue the same collectives in the same order."},
-    {"messages",
+    {verify::ObligationKind::messages,
      "Each message has one producer and one consumer, and its link's order and slots suffice."},
-    {"memory", "No resource exceeds its capacity, and every asserted peak holds."},
-    {"once", "Every task runs exactly once."},
+    {verify::ObligationKind::memory,
+     "No resource exceeds its capacity, and every asserted peak holds."},
+    {verify::ObligationKind::once, "Every task runs exactly once."},
 }};
 
 // As RFC 3986 wants it: all but unreserved characters and slashes are escaped.
@@ -70,7 +71,7 @@ Json location_of(const std::string& file, const std::optional<spec::Source>& sou
 }
 
 std::string message_of(const verify::Obligation& o) {
-  std::string text = fmt::format("{}: {}", verify::name_of(o.outcome), o.name);
+  std::string text = fmt::format("{}: {}", verify::name_of(o.outcome), verify::name_of(o.kind));
   if (o.counterexample) {
     const int count = o.counterexample->microbatches;
     text += fmt::format(", with {} microbatch{}{}", count, count == 1 ? "" : "es",
@@ -83,7 +84,7 @@ std::string message_of(const verify::Obligation& o) {
 }  // namespace
 
 SarifLog::SarifLog() {
-  for (const auto& [name, description] : kObligations) rule(name, description);
+  for (const auto& [kind, description] : kRules) rule(verify::name_of(kind), description);
 }
 
 std::size_t SarifLog::rule(const std::string& id, const std::string& description) {
@@ -128,7 +129,8 @@ void SarifLog::add_verdict(const std::string& file, const Loaded& loaded,
   for (const verify::Obligation& o : verdict.obligations) {
     if (o.outcome == verify::Outcome::proved) continue;
     const char* level = o.outcome == verify::Outcome::refuted ? "error" : "warning";
-    add_result(o.name, rule(o.name, o.name), level, message_of(o),
+    const std::string name = verify::name_of(o.kind);
+    add_result(name, rule(name, name), level, message_of(o),
                location_of(file, loaded.source, o.span), loaded.program.name);
   }
 }

@@ -82,7 +82,7 @@ std::string proof_text(const verify::ProvedProgram& proved) {
   std::vector<std::string> texts = {
       "// Proved, for every timing and any choice among the tasks that may start:"};
   for (const verify::ProvedObligation& o : proved.obligations()) {
-    texts.push_back(fmt::format("//   {:<12} {}", o.name, o.method));
+    texts.push_back(fmt::format("//   {:<12} {}", name_of(o.kind), name_of(o.method)));
   }
   texts.push_back("// Assumed:");
   for (const std::string& assumption : proved.assumptions()) texts.push_back("//   " + assumption);

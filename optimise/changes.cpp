@@ -104,7 +104,7 @@ class Builder {
       : tree_(tree), program_(program), refuted_(refuted) {}
 
   Candidates run() {
-    if (refuted_.name == "memory") {
+    if (refuted_.kind == ObligationKind::memory) {
       add_assertions();
       return std::move(found_);
     }

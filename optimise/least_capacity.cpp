@@ -169,7 +169,8 @@ class LeastSearch {
   void why_not(const Choice& choice, const Verdict& verdict) {
     for (const Obligation& o : verdict.obligations) {
       if (o.outcome != verdict.outcome) continue;
-      reason_ = fmt::format("With {} for each: {} {}", choice.front(), o.name, name_of(o.outcome));
+      reason_ = fmt::format("With {} for each: {} {}", choice.front(), name_of(o.kind),
+                            name_of(o.outcome));
       if (o.counterexample) {
         const int count = o.counterexample->microbatches;
         reason_ += fmt::format(", with {} microbatch{}", count, count == 1 ? "" : "es");

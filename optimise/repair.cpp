@@ -129,7 +129,8 @@ class Repairer {
 const Obligation* to_repair(const Verdict& verdict) {
   for (const Obligation& o : verdict.obligations) {
     const bool has_run = o.outcome == Outcome::refuted && o.counterexample;
-    if (has_run && (o.name == "deadlock" || o.name == "memory")) return &o;
+    if (has_run && (o.kind == ObligationKind::deadlock || o.kind == ObligationKind::memory))
+      return &o;
   }
   return nullptr;
 }
@@ -141,7 +142,7 @@ Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& o
   Repairs found;
   const Obligation* refuted = to_repair(verdict);
   if (refuted == nullptr) return found;
-  found.obligation = refuted->name;
+  found.obligation = refuted->kind;
   const bool cuts =
       program.dispatch.in_order && program.microbatches.max != program.microbatches.min;
   const int most = cuts ? limits.most_lanes_in_order : limits.most_lanes;
@@ -159,7 +160,7 @@ Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& o
 
 void add_repairs(Verdict& verdict, Repairs repairs) {
   for (Obligation& o : verdict.obligations) {
-    if (o.name != repairs.obligation) continue;
+    if (o.kind != repairs.obligation) continue;
     o.repairs = std::move(repairs.proved);
     o.repairs_note = std::move(repairs.note);
     return;

@@ -33,7 +33,7 @@ struct RepairOptions {
 // first: what costs no memory, then slots, then capacity, then two changes at once. `options` are
 // those with which `program` was made of `source`.
 struct Repairs {
-  std::string obligation;  // empty: there is nothing to repair
+  std::optional<ObligationKind> obligation;  // nothing: there is nothing to repair
   std::vector<ProvedRepair> proved;
   std::string note;  // why there are none; empty if nothing was there to try
 };

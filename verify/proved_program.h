@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spec/program.h"
+#include "verify/obligation.h"
 
 namespace ripeline::verify {
 
@@ -16,8 +17,8 @@ struct VerifyOptions;
 
 // One line of a generated file's banner.
 struct ProvedObligation {
-  std::string name;
-  std::string method;
+  ObligationKind kind = ObligationKind::deadlock;
+  Method method = Method::none;
 };
 
 class ProvedProgram {

@@ -114,7 +114,7 @@ std::string waits_text(const Program& program, const Counterexample& run) {
 }
 
 std::string heading(const Obligation& o, const spec::Source& source) {
-  std::string line = fmt::format("{}: {}", name_of(o.outcome), o.name);
+  std::string line = fmt::format("{}: {}", name_of(o.outcome), name_of(o.kind));
   if (o.counterexample) {
     line += fmt::format(", with {}", plural(o.counterexample->microbatches, "microbatch"));
     if (o.counterexample->fewest) line += " (the fewest)";
@@ -146,9 +146,10 @@ std::string obligation_text(const Program& program, const Obligation& o, const s
                             const std::string& depth) {
   if (o.outcome == Outcome::proved) {
     if (o.seconds < 0)
-      return fmt::format("  {:<12} proved   {}{}\n", o.name, o.method, depth) + peak_text(o);
-    return fmt::format("  {:<12} proved   {:<10} {:.3f} s{}\n", o.name, o.method, o.seconds,
-                       depth) +
+      return fmt::format("  {:<12} proved   {}{}\n", name_of(o.kind), name_of(o.method), depth) +
+             peak_text(o);
+    return fmt::format("  {:<12} proved   {:<10} {:.3f} s{}\n", name_of(o.kind), name_of(o.method),
+                       o.seconds, depth) +
            peak_text(o);
   }
   std::string text = "\n" + heading(o, source);
@@ -156,7 +157,8 @@ std::string obligation_text(const Program& program, const Obligation& o, const s
     text += "\n" + timeline(program, *o.counterexample);
   }
   text += o.reason + "\n";
-  if (o.counterexample && o.name == "deadlock") text += waits_text(program, *o.counterexample);
+  if (o.counterexample && o.kind == ObligationKind::deadlock)
+    text += waits_text(program, *o.counterexample);
   if (o.other_choices) {
     text += fmt::format("\nWhat other choices reach, with {}:\n",
                         plural(o.other_choices->microbatches, "microbatch"));
@@ -236,7 +238,8 @@ Json run_json(const Program& program, const Counterexample& run) {
 }
 
 Json obligation_json(const Program& program, const Obligation& o, const spec::Source& source) {
-  Json json = {{"name", o.name}, {"verdict", name_of(o.outcome)}, {"method", o.method}};
+  Json json = {
+      {"name", name_of(o.kind)}, {"verdict", name_of(o.outcome)}, {"method", name_of(o.method)}};
   if (o.seconds >= 0) json["seconds"] = o.seconds;
   if (!o.reason.empty()) json["reason"] = o.reason;
   if (o.span != spec::Span{}) {
@@ -248,7 +251,7 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   if (o.other_choices) json["other_choices"] = run_json(program, *o.other_choices);
   if (!o.repairs.empty()) json["repairs"] = repairs_json(o, source);
   if (!o.repairs_note.empty()) json["repairs_note"] = o.repairs_note;
-  if (o.name == "memory" && o.outcome == Outcome::proved) {
+  if (o.kind == ObligationKind::memory && o.outcome == Outcome::proved) {
     Json peak = Json::object();
     for (const auto& [resource, values] : o.peak) {
       Json list = Json::array();

@@ -1,7 +1,5 @@
 #include "verify/verdict.h"
 
-#include <algorithm>
-
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify {
@@ -20,20 +18,19 @@ std::string name_of(Outcome outcome) {
 
 Verdict open_verdict() {
   Verdict verdict;
-  for (const char* name : {"deadlock", "collectives", "messages", "memory", "once"}) {
-    verdict.obligations.emplace_back().name = name;
+  for (const ObligationKind kind : kObligationKinds) {
+    verdict.obligations.emplace_back().kind = kind;
   }
   verdict.solver = Solver::version();
   return verdict;
 }
 
-const Obligation& obligation(const Verdict& verdict, const std::string& name) {
-  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
-                       [&](const Obligation& o) { return o.name == name; });
+const Obligation& obligation(const Verdict& verdict, ObligationKind kind) {
+  return verdict.obligations[static_cast<std::size_t>(kind)];
 }
 
-Obligation& obligation(Verdict& verdict, const std::string& name) {
-  return const_cast<Obligation&>(obligation(std::as_const(verdict), name));
+Obligation& obligation(Verdict& verdict, ObligationKind kind) {
+  return verdict.obligations[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace ripeline::verify

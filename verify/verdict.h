@@ -11,6 +11,7 @@
 
 #include "spec/machine.h"
 #include "spec/program.h"
+#include "verify/obligation.h"
 #include "verify/proved_program.h"
 
 namespace ripeline::verify {
@@ -46,18 +47,16 @@ struct ProvedRepair {
 };
 
 struct Obligation {
-  std::string name;  // deadlock collectives messages memory once
+  ObligationKind kind = ObligationKind::deadlock;
   Outcome outcome = Outcome::unknown;
-  // How it was found: structure (by how programs are made), counters, cuts, graph, states, depth;
-  // of a group induction, search, members. Empty: it was not.
-  std::string method;
+  Method method = Method::none;
   double seconds = 0;  // below 0: reports leave it out
   std::string reason;  // of refuted and unknown: one or two sentences
   spec::Span span;     // what the reason is about, if anything
   std::optional<Counterexample> counterexample;
   // Of unknown deadlock or memory: a run that other choices than the dispatch's make.
   std::optional<Counterexample> other_choices;
-  // Of method `states`: the microbatch counts of which every state was visited. All other counts
+  // Of Method::states: the microbatch counts of which every state was visited. All other counts
   // in range are proved by counters.
   std::vector<int> counts;
   // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the
@@ -71,7 +70,7 @@ struct Obligation {
 struct Verdict {
   Outcome outcome =
       Outcome::unknown;  // refuted if any obligation is, else unknown if any is, else proved
-  std::vector<Obligation> obligations;  // always the five, in the order above
+  std::vector<Obligation> obligations;  // always the five, as kObligationKinds
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version
   std::optional<ProvedProgram> proved;  // exactly when outcome is proved of one program
@@ -81,7 +80,7 @@ struct Verdict {
 
 // With five obligations of which nothing is known, in their order.
 [[nodiscard]] Verdict open_verdict();
-[[nodiscard]] Obligation& obligation(Verdict& verdict, const std::string& name);
-[[nodiscard]] const Obligation& obligation(const Verdict& verdict, const std::string& name);
+[[nodiscard]] Obligation& obligation(Verdict& verdict, ObligationKind kind);
+[[nodiscard]] const Obligation& obligation(const Verdict& verdict, ObligationKind kind);
 
 }  // namespace ripeline::verify

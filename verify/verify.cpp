@@ -55,10 +55,10 @@ Verdict verify(const Program& program, const VerifyOptions& options) {
   ProvedProgram proved;
   proved.program_ = program;
   for (const Obligation& o : verdict.obligations) {
-    proved.obligations_.push_back({o.name, o.method});
+    proved.obligations_.push_back({o.kind, o.method});
   }
   proved.assumptions_ = verdict.assumptions;
-  const Obligation& memory = obligation(verdict, "memory");
+  const Obligation& memory = obligation(verdict, ObligationKind::memory);
   std::map<int, std::size_t> next;  // per resource: its instances come in the order of the pools
   for (const spec::Pool& pool : program.pools) {
     const auto& peaks = memory.peak.at(at(program.resources, pool.resource).name);

@@ -99,8 +99,8 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
 Files forged(const std::string& text, const std::string& deadlock, const std::string& collectives) {
   Group made(text);
   for (Obligation& o : made.verdict.obligations) {
-    if (o.name == "deadlock") o.method = deadlock;
-    if (o.name == "collectives") o.method = collectives;
+    if (o.kind == ObligationKind::deadlock) o.method = deadlock;
+    if (o.kind == ObligationKind::collectives) o.method = collectives;
     o.outcome = Outcome::proved;
     o.counterexample.reset();
   }
@@ -190,8 +190,9 @@ TEST(CertificateDepth, a_false_claim_is_not_accepted) {
     EXPECT_EQ(made.found.verdict.outcome, Outcome::unknown);
     for (Obligation& o : made.found.verdict.obligations) {
       o.outcome = Outcome::proved;
-      const bool by_structure = o.name == "collectives" || o.name == "messages" ||
-                                (o.name == "once" && text.find("ready") != std::string::npos);
+      const bool by_structure =
+          o.kind == ObligationKind::collectives || o.kind == ObligationKind::messages ||
+          (o.kind == ObligationKind::once && text.find("ready") != std::string::npos);
       o.method = by_structure ? "structure" : "depth";
     }
     made.found.verdict.outcome = Outcome::proved;

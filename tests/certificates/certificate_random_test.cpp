@@ -87,12 +87,13 @@ TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
       for (Obligation& o : lie.obligations) {
         if (o.outcome == Outcome::proved) continue;
         o.outcome = Outcome::proved;
-        o.method = o.name == "messages" ? "structure" : method;
-        if (o.name == "collectives" && o.method == "graph") o.method = "induction";
-        o.counts = o.method == "states" ? std::vector{program.value().microbatches.min}
-                                        : std::vector<int>();
+        o.method = o.kind == ObligationKind::messages ? "structure" : method;
+        if (o.kind == ObligationKind::collectives && o.method == Method::graph)
+          o.method = "induction";
+        o.counts = o.method == Method::states ? std::vector{program.value().microbatches.min}
+                                              : std::vector<int>();
         o.counterexample.reset();
-        if (o.name != "memory") continue;
+        if (o.kind != ObligationKind::memory) continue;
         for (const spec::Pool& pool : program.value().pools) {
           o.peak[program.value().resources[static_cast<std::size_t>(pool.resource)].name].push_back(
               pool.capacity);

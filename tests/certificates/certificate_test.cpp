@@ -284,12 +284,12 @@ Files forged(const std::string& text, const std::string& method,
              const std::vector<int>& counts = {}) {
   Made made = make(text);
   for (Obligation& o : made.verdict.obligations) {
-    if (o.name == "collectives" || o.name == "messages") {
+    if (o.kind == ObligationKind::collectives || o.kind == ObligationKind::messages) {
       o.method = "structure";
-    } else if (o.outcome != Outcome::proved || o.name == "deadlock") {
+    } else if (o.outcome != Outcome::proved || o.kind == ObligationKind::deadlock) {
       o.method = method;
-      o.counts = o.name == "deadlock" ? counts : std::vector<int>{};
-      if (o.name == "memory") o.peak["activation"].resize(made.program.pools.size());
+      o.counts = o.kind == ObligationKind::deadlock ? counts : std::vector<int>{};
+      if (o.kind == ObligationKind::memory) o.peak["activation"].resize(made.program.pools.size());
     }
     o.outcome = Outcome::proved;
     o.counterexample.reset();
@@ -378,7 +378,7 @@ TEST(Certificate, a_peak_that_is_claimed_too_low_is_rejected) {
     for (const char* microbatches : {"any", "4"}) {
       Made made = make(chain_text(3, dispatch, microbatches));
       for (Obligation& o : made.verdict.obligations) {
-        if (o.name == "memory") o.peak.at("activation").at(0) = 2;
+        if (o.kind == ObligationKind::memory) o.peak.at("activation").at(0) = 2;
       }
       const RecheckReport report = recheck(files_of(made), ask_cvc5);
       EXPECT_EQ(report.result, RecheckResult::rejected) << dispatch << ", " << microbatches;

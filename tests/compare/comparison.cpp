@@ -90,7 +90,7 @@ class Comparer {
     for (const Obligation& o : verdict.obligations) {
       if (o.outcome != Outcome::unknown || o.reason.find("Not asked") != std::string::npos)
         continue;
-      result_.reason += fmt::format("{}: {} ", o.name, o.reason);
+      result_.reason += fmt::format("{}: {} ", verify::name_of(o.kind), o.reason);
     }
     // What the oracle does not know: several members to a rank.
     members_ = program_.tensor_parallel.members;

@@ -49,7 +49,9 @@ Json json_of(const verify::Counterexample& run) {
 
 Json json_of(const verify::Obligation& obligation) {
   Json json = {{"outcome", verify::name_of(obligation.outcome)}};
-  if (!obligation.method.empty()) json["method"] = obligation.method;
+  if (obligation.method != verify::Method::none) {
+    json["method"] = verify::name_of(obligation.method);
+  }
   if (!obligation.reason.empty()) json["reason"] = obligation.reason;
   if (!(obligation.span == spec::Span{})) {
     json["at"] = {obligation.span.begin, obligation.span.end};
@@ -71,12 +73,13 @@ void add(const verify::Verdict& verdict, Json& entry) {
   entry["assumptions_hash"] =
       hash_of_lines(verdict.assumptions, [](const std::string& said) { return said; });
   for (const verify::Obligation& obligation : verdict.obligations) {
-    entry[obligation.name] = json_of(obligation);
+    entry[verify::name_of(obligation.kind)] = json_of(obligation);
   }
 }
 
 Json json_of(const verify::Repairs& repairs) {
-  Json json = {{"of", repairs.obligation}};
+  const auto& of = repairs.obligation;
+  Json json = {{"of", of ? verify::name_of(*of) : ""}};
   for (const verify::ProvedRepair& repair : repairs.proved) {
     json["found"].push_back(fmt::format("{}: {}", repair.what, repair.text));
   }

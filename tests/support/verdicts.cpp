@@ -19,7 +19,7 @@ spec::Program compiled(const std::string& text) {
 
 const verify::Obligation& find(const verify::Verdict& verdict, const std::string& name) {
   for (const verify::Obligation& o : verdict.obligations) {
-    if (o.name == name) return o;
+    if (verify::name_of(o.kind) == name) return o;
   }
   throw std::out_of_range(name);
 }

@@ -100,7 +100,7 @@ TEST(EachCount, other_choices_are_those_of_the_fewest_microbatches) {
   EXPECT_EQ(asked.finding.outcome, Outcome::unknown);
   ASSERT_TRUE(asked.finding.other_choices.has_value());
   EXPECT_EQ(asked.finding.other_choices->microbatches, 2);
-  EXPECT_EQ(asked.finding.method, "states");
+  EXPECT_EQ(asked.finding.method, Method::states);
 }
 
 }  // namespace

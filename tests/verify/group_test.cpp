@@ -197,7 +197,8 @@ void replay(const Program& program, const Obligation& o) {
     ASSERT_TRUE(group.is_enabled(state, event, Chooser::dispatch)) << group.describe(event);
     group.step(state, event);
   }
-  EXPECT_TRUE(o.name == "deadlock" ? group.stuck(state) : parted(group, state)) << o.name;
+  EXPECT_TRUE(o.kind == ObligationKind::deadlock ? group.stuck(state) : parted(group, state))
+      << o.name;
 }
 
 TEST(Group, verdicts) {

@@ -126,7 +126,7 @@ TEST(Kept, links_with_slots_are_judged_by_states) {
   text.replace(text.find("needs F at prev"), 15, "needs F at prev via slots 1");
   text.replace(text.find("microbatches any"), 16, "microbatches 2");
   const Obligation deadlock = of(verdict_of(text), "deadlock");
-  EXPECT_EQ(deadlock.method, "states");
+  EXPECT_EQ(deadlock.method, Method::states);
   EXPECT_EQ(deadlock.outcome, Outcome::proved);
 }
 

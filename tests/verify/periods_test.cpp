@@ -202,7 +202,7 @@ TEST(Periods, give_the_verdict_of_every_count) {
       EXPECT_EQ(deadlock.counterexample->microbatches, counts.sticks);
     } else {
       ASSERT_EQ(deadlock.outcome, Outcome::proved) << deadlock.reason;
-      EXPECT_EQ(deadlock.method, "cuts");
+      EXPECT_EQ(deadlock.method, Method::cuts);
       std::vector<std::int64_t> peaks;
       for (const auto& peak : find(verdict, "memory").peak.at("a")) {
         peaks.push_back(peak.value_or(-1));

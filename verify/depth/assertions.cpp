@@ -22,15 +22,15 @@ Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& 
     std::vector<Term> question = facts;
     question.push_back(solver.any_of(ways));
     if (solver.check("depth: an assertion broken", question) == Answer::unsat) continue;
-    return {.method = "depth",
+    return {.method = Method::depth,
             .reason = "The asserted bound could not be shown to hold for every number of ranks.",
             .span = assertion.span};
   }
-  return {.outcome = Outcome::proved, .method = "depth"};
+  return {.outcome = Outcome::proved, .method = Method::depth};
 }
 
 Finding not_excluded(const std::string& what) {
-  return {.method = "depth",
+  return {.method = Method::depth,
           .reason = fmt::format(
               "{} could not be excluded: looking at extremal stages and their neighbours does not "
               "suffice, or some number of ranks sticks.",

@@ -44,17 +44,17 @@ const std::vector<spec::Pool> kSpeaksOfNoPools;
 class AfterSamples final : public Judge {
  public:
   AfterSamples(std::function<std::unique_ptr<Judge>()> make,
-               std::function<std::string(const std::string& obligation)> refuted_depth)
+               std::function<std::string(ObligationKind obligation)> refuted_depth)
       : make_(std::move(make)), refuted_depth_(std::move(refuted_depth)) {}
 
   Finding once() override {
-    return asked("once", [this] { return judge().once(); });
+    return asked(ObligationKind::once, [this] { return judge().once(); });
   }
   Finding deadlock() override {
-    return asked("deadlock", [this] { return judge().deadlock(); });
+    return asked(ObligationKind::deadlock, [this] { return judge().deadlock(); });
   }
   MemoryFinding memory() override {
-    return {asked("memory", [this] { return judge().memory().finding; })};
+    return {asked(ObligationKind::memory, [this] { return judge().memory().finding; })};
   }
 
  private:
@@ -64,7 +64,7 @@ class AfterSamples final : public Judge {
   }
 
   template <class Ask>
-  Finding asked(const char* obligation, const Ask& ask) {
+  Finding asked(ObligationKind obligation, const Ask& ask) {
     Finding found{.reason = refuted_depth_(obligation)};
     if (!found.reason.empty()) return found;
     found = ask();
@@ -73,7 +73,7 @@ class AfterSamples final : public Judge {
   }
 
   std::function<std::unique_ptr<Judge>()> make_;
-  std::function<std::string(const std::string& obligation)> refuted_depth_;
+  std::function<std::string(ObligationKind obligation)> refuted_depth_;
   std::unique_ptr<Judge> judge_;
 };
 
@@ -89,7 +89,7 @@ class EveryDepth {
     if (problem_.reason.empty()) read();
     if (!problem_.reason.empty()) return left_open(problem_);
     AfterSamples judge([this] { return judge_of_all(); },
-                       [this](const std::string& name) { return refuted_depth(name); });
+                       [this](ObligationKind kind) { return refuted_depth(kind); });
     // The last of these has the most constructs.
     return finished(
         judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1], kSpeaksOfNoPools));
@@ -196,13 +196,13 @@ class EveryDepth {
   }
 
   // A few depths by themselves: what is refuted of one is not asked of all.
-  std::string refuted_depth(const std::string& name) {
+  std::string refuted_depth(ObligationKind kind) {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
     if (use_.writes) return {};
     for (std::size_t i = 0; i < std::min(kJudged, samples_.size()); ++i) {
       if (i == small_.size()) small_.push_back(verify(samples_[i], kShort));
       for (const Obligation& o : small_[i].obligations) {
-        if (o.name != name || o.outcome != Outcome::refuted) continue;
+        if (o.kind != kind || o.outcome != Outcome::refuted) continue;
         return fmt::format("It is refuted with {0} rank{1}: `-D ranks={0}` shows the run.",
                            samples_[i].ranks, samples_[i].ranks == 1 ? "" : "s");
       }

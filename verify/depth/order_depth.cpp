@@ -91,7 +91,7 @@ Term no_room(DepthTerms& terms, const Family& lane, Term rank) {
 }
 
 Finding not_asked() {
-  return {.method = "depth",
+  return {.method = Method::depth,
           .reason = "Not asked, since it is not known that the order lists each task once."};
 }
 
@@ -121,11 +121,11 @@ OrderDepth::OrderDepth(const Shape& shape, const SolverUse& use) : shape_(shape)
     wrong.push_back(solver.all_of({terms.exists(lane, rank), !all}));
   }
   const Answer answer = solver.check("depth: once", {terms.in_range(rank), solver.any_of(wrong)});
-  once_ = {.method = "depth",
+  once_ = {.method = Method::depth,
            .reason =
                "That the order lists each task once could not be shown for every number of "
                "ranks."};
-  if (answer == Answer::unsat) once_ = {.outcome = Outcome::proved, .method = "depth"};
+  if (answer == Answer::unsat) once_ = {.outcome = Outcome::proved, .method = Method::depth};
 }
 
 Finding OrderDepth::once() { return once_; }
@@ -143,7 +143,7 @@ Finding OrderDepth::deadlock() {
   });
   if (solver.check("depth: no room", {places.is_place(left), solver.any_of(full)}) !=
       Answer::unsat) {
-    return {.method = "depth",
+    return {.method = Method::depth,
             .reason =
                 "That each task of the order has room could not be shown for every number "
                 "of ranks."};
@@ -180,7 +180,7 @@ Finding OrderDepth::deadlock() {
     solver.require(solver.any_of(blocked));
   }
   if (solver.check("depth: a stuck cut") == Answer::unsat) {
-    return {.outcome = Outcome::proved, .method = "depth"};
+    return {.outcome = Outcome::proved, .method = Method::depth};
   }
   return not_excluded("Places at which no rank can go on");
 }

@@ -80,7 +80,7 @@ std::string ReadyDepth::not_kept_by(const Family& lane) {
 }
 
 Finding ReadyDepth::deadlock() {
-  if (!problem_.empty()) return {.method = "depth", .reason = problem_};
+  if (!problem_.empty()) return {.method = Method::depth, .reason = problem_};
   for (const bool more : {false, true}) {
     DepthTerms terms(shape_, use_);
     Solver& solver = terms.solver();
@@ -102,14 +102,14 @@ Finding ReadyDepth::deadlock() {
     }
     for (const Term t : question) solver.require(t);
     if (solver.check("depth: a stuck state") == Answer::unsat) {
-      return {.outcome = Outcome::proved, .method = "depth"};
+      return {.outcome = Outcome::proved, .method = Method::depth};
     }
   }
   return not_excluded("A state in which no task may start");
 }
 
 MemoryFinding ReadyDepth::memory() {
-  if (!problem_.empty()) return {{.method = "depth", .reason = problem_}};
+  if (!problem_.empty()) return {{.method = Method::depth, .reason = problem_}};
   // The guards keep to the capacities.
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();

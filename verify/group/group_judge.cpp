@@ -47,14 +47,14 @@ Finding GroupJudge::collectives() {
   collectives_ = {.span = program_.tensor_parallel.span};
   if (!any || program_.dispatch.in_order) {
     // There are none; or each member issues them as its rank's order lists them.
-    collectives_ = {.outcome = Outcome::proved, .method = "structure"};
+    collectives_ = {.outcome = Outcome::proved, .method = Method::structure};
   } else if (conditions_.alone()) {
     collectives_ = without_agreement();
   } else if (const std::string lanes = conditions_.turns_that_differ(); !lanes.empty()) {
     collectives_.reason = lanes;
   } else if (agrees_for_every_size(right_protocol(program_.tensor_parallel.agree),
                                    options_.solver_steps) == Answer::unsat) {
-    collectives_ = {.outcome = Outcome::proved, .method = "induction"};
+    collectives_ = {.outcome = Outcome::proved, .method = Method::induction};
   } else {
     collectives_.reason = "The solver gave up within its steps.";
   }
@@ -71,7 +71,7 @@ bool GroupJudge::never_a_choice() {
 }
 
 Finding GroupJudge::without_agreement() {
-  if (never_a_choice()) return {.outcome = Outcome::proved, .method = "counters"};
+  if (never_a_choice()) return {.outcome = Outcome::proved, .method = Method::counters};
   if (auto found = searched(true)) return *found;
   return {.reason = "Members choose for themselves, and no run was found in which they differ.",
           .span = program_.tensor_parallel.span};
@@ -177,7 +177,7 @@ std::optional<Finding> GroupJudge::searched(bool parting) {
     const auto run = parting ? search.parting() : search.sticking();
     if (!run) return {CountAnswer::What::open};
     Finding found{.outcome = Outcome::refuted,
-                  .method = "search",
+                  .method = Method::search,
                   .reason = run->reason,
                   .span = program_.tensor_parallel.span};
     Counterexample example{m, fewest, run->events, {}, group.members()};
@@ -195,7 +195,7 @@ std::optional<Finding> GroupJudge::refuted_by(const GroupMachine& group,
   const auto end = replayed(group, Chooser::dispatch, run);
   if (!end || !group.stuck(*end)) return std::nullopt;
   Finding found{.outcome = Outcome::refuted,
-                .method = "members",
+                .method = Method::members,
                 .reason = why_stuck(group, *end),
                 .span = program_.tensor_parallel.span};
   const int m = group.member().microbatches();
@@ -222,7 +222,7 @@ Finding GroupJudge::visited(const Doubt& doubt) {
   const CountAnswers answers = each_count(plan, ask);
   if (answers.settled) return *answers.settled;
   if (answers.open) return visited_before(*answers.open, doubt);
-  return {.outcome = Outcome::proved, .method = "members"};
+  return {.outcome = Outcome::proved, .method = Method::members};
 }
 
 // What a run in which members stick comes to.
@@ -230,7 +230,7 @@ Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result&
                              const Doubt& doubt) const {
   if (auto refuted = refuted_by(group, result.run)) return *refuted;
   const int m = group.member().microbatches();
-  Finding found{.method = "members",
+  Finding found{.method = Method::members,
                 .reason = fmt::format(
                     " {} members stick with {} microbatch{} if they choose as they do in a run "
                     "that the dispatch was not found to make.",
@@ -245,7 +245,7 @@ Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result&
 // Of smaller counts every state was visited, and not of this one.
 Finding GroupJudge::visited_before(int microbatches, const Doubt& doubt) const {
   const auto with = [](int m) { return fmt::format("{} microbatch{}", m, m == 1 ? "" : "es"); };
-  Finding found{.method = "members", .span = doubt.span};
+  Finding found{.method = Method::members, .span = doubt.span};
   const int least = program_.microbatches.min;
   const int last = microbatches - 1;
   if (last < least) {

@@ -64,7 +64,7 @@ Finding by_counts(const CountAnswers& answers, Finding open) {
   if (answers.settled) return *answers.settled;
   if (answers.other_choices) {
     const bool of_bounds = answers.other_choices->waits.empty();
-    return {.method = "states",
+    return {.method = Method::states,
             .reason = of_bounds ? "Kept only through its hint, as far as was searched: other "
                                   "choices among the tasks that may start break an assertion."
                                 : "Safe only through its hint, as far as was searched: other "
@@ -72,14 +72,14 @@ Finding by_counts(const CountAnswers& answers, Finding open) {
             .other_choices = answers.other_choices};
   }
   if (answers.open) return open;
-  return {.outcome = Outcome::proved, .method = "states"};
+  return {.outcome = Outcome::proved, .method = Method::states};
 }
 
 Finding refuted_by(const spec::Machine& machine, const Goal& goal,
-                   const std::vector<spec::Event>& run, bool fewest, std::string method) {
+                   const std::vector<spec::Event>& run, bool fewest, Method method) {
   const spec::Program& program = machine.program();
   const int microbatches = machine.microbatches();
-  Finding found{.outcome = Outcome::refuted, .method = std::move(method)};
+  Finding found{.outcome = Outcome::refuted, .method = method};
   found.counterexample = Counterexample{microbatches, fewest, run, {}};
   if (goal.is_stuck()) {
     const spec::Dispatch& dispatch = program.dispatch;

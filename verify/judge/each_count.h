@@ -67,7 +67,6 @@ struct CountAnswers {
 
 // Refuted by a run that shows the goal, in sentences. Machine has replayed it.
 [[nodiscard]] Finding refuted_by(const spec::Machine& machine, const Goal& goal,
-                                 const std::vector<spec::Event>& run, bool fewest,
-                                 std::string method);
+                                 const std::vector<spec::Event>& run, bool fewest, Method method);
 
 }  // namespace ripeline::verify

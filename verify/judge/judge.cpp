@@ -15,7 +15,7 @@ void settle(Obligation& o, const std::function<Finding()>& find) {
   const auto start = std::chrono::steady_clock::now();
   Finding found = find();
   o.outcome = found.outcome;
-  o.method = std::move(found.method);
+  o.method = found.method;
   o.reason = std::move(found.reason);
   o.span = found.span;
   o.counterexample = std::move(found.counterexample);
@@ -35,7 +35,7 @@ Outcome worst_of(const std::vector<Obligation>& obligations) {
 
 }  // namespace
 
-Finding by_structure() { return {.outcome = Outcome::proved, .method = "structure"}; }
+Finding by_structure() { return {.outcome = Outcome::proved, .method = Method::structure}; }
 
 Finding Judge::messages(Outcome once) {
   if (once == Outcome::proved) return by_structure();
@@ -46,20 +46,21 @@ Verdict judged_by(Judge& judge, const spec::Program& program,
                   const std::vector<spec::Pool>& pools) {
   Verdict verdict = open_verdict();
   verdict.assumptions = assumptions_of(program);
-  const auto of = [&](const char* name) -> Obligation& { return obligation(verdict, name); };
-  settle(of("once"), [&] { return judge.once(); });
-  settle(of("collectives"), [&] { return judge.collectives(); });
-  settle(of("deadlock"), [&] { return judge.deadlock(); });
+  const auto of = [&](ObligationKind kind) -> Obligation& { return obligation(verdict, kind); };
+  settle(of(ObligationKind::once), [&] { return judge.once(); });
+  settle(of(ObligationKind::collectives), [&] { return judge.collectives(); });
+  settle(of(ObligationKind::deadlock), [&] { return judge.deadlock(); });
   MemoryFinding memory;
-  settle(of("memory"), [&] {
+  settle(of(ObligationKind::memory), [&] {
     memory = judge.memory();
     return memory.finding;
   });
   for (std::size_t p = 0; p < pools.size() && memory.finding.outcome == Outcome::proved; ++p) {
     const auto& resource = at(program.resources, pools[p].resource);
-    of("memory").peak[resource.name].push_back(memory.peaks[p]);
+    of(ObligationKind::memory).peak[resource.name].push_back(memory.peaks[p]);
   }
-  settle(of("messages"), [&] { return judge.messages(of("once").outcome); });
+  settle(of(ObligationKind::messages),
+         [&] { return judge.messages(of(ObligationKind::once).outcome); });
   verdict.outcome = worst_of(verdict.obligations);
   return verdict;
 }

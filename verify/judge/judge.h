@@ -18,7 +18,7 @@ namespace ripeline::verify {
 // What one obligation came to, before it is named and timed.
 struct Finding {
   Outcome outcome = Outcome::unknown;
-  std::string method{};
+  Method method = Method::none;
   std::string reason{};
   spec::Span span{};
   std::optional<Counterexample> counterexample{};

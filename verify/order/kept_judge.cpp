@@ -147,14 +147,14 @@ Finding KeptJudge::by_states(const std::string& open,
   // Where not every count can be visited, a run that refutes is all that can come of it.
   constexpr std::uint64_t kShare = 8;
   const bool all = range.max && *range.max < range.min + kFewCounts;
-  if (!all && !options_.find_runs) return {.method = "states", .reason = open};
+  if (!all && !options_.find_runs) return {.method = Method::states, .reason = open};
   if (!all) budget_.left = std::min(budget_.left, options_.search_states / kShare);
   const auto ask = [&](int m, bool fewest) -> CountAnswer {
     for (int rank = 0; rank < program_.ranks; ++rank) {
       const auto tasks = expand(program_, order, rank, m);
       if (tasks.ok()) continue;
       return {CountAnswer::What::settled,
-              {.method = "states",
+              {.method = Method::states,
                .reason = tasks.errors().front().message + ".",
                .span = tasks.errors().front().span}};
     }
@@ -166,11 +166,11 @@ Finding KeptJudge::by_states(const std::string& open,
     const Hunted hunted = hunt(
         program_, m, goal, false, [] { return std::optional<Target>(); }, budget_);
     return answer_of(hunted, [&] {
-      return refuted_by(Machine(program_, m), goal, hunted.events, fewest, "states");
+      return refuted_by(Machine(program_, m), goal, hunted.events, fewest, Method::states);
     });
   };
   const CountPlan plan{.range = range, .most = kFewCounts, .budget = &budget_};
-  return by_counts(each_count(plan, ask), {.method = "states", .reason = open});
+  return by_counts(each_count(plan, ask), {.method = Method::states, .reason = open});
 }
 
 }  // namespace ripeline::verify

@@ -208,7 +208,7 @@ Finding OrderJudge::find_once() {
     }
     if (!graph.not_once.empty()) {
       return {.outcome = Outcome::refuted,
-              .method = "graph",
+              .method = Method::graph,
               .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
               .span = at(program_.orders, program_.dispatch.order).span,
               .counterexample = Counterexample{m, true, {}, {}}};
@@ -216,7 +216,7 @@ Finding OrderJudge::find_once() {
   }
   if (!cuts_.empty()) return once_by_cuts();
   if (problem_) return not_settled(*problem_);
-  return {.outcome = Outcome::proved, .method = "graph"};
+  return {.outcome = Outcome::proved, .method = Method::graph};
 }
 
 OrderJudge::Fewest OrderJudge::fewest(const std::string& about,
@@ -239,27 +239,27 @@ OrderJudge::Fewest OrderJudge::fewest(const std::string& about,
 
 Finding OrderJudge::once_by_cuts() {
   const Fewest found = fewest("once", [](CutQueries& cuts) { return cuts.not_once(); });
-  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  if (found.gave_up)
+    return {.method = Method::cuts, .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = Method::cuts};
   const int m = *found.microbatches;
   const OrderRunResult graph = run_order(program_, m, Slots::unbounded);
   if (graph.invalid) {
-    return {.method = "cuts",
+    return {.method = Method::cuts,
             .reason = graph.invalid->front().message + ".",
             .span = graph.invalid->front().span};
   }
   if (graph.not_once.empty()) {
-    return {.method = "cuts", .reason = not_confirmed("The order is not each task once", m)};
+    return {.method = Method::cuts, .reason = not_confirmed("The order is not each task once", m)};
   }
   return {.outcome = Outcome::refuted,
-          .method = "cuts",
+          .method = Method::cuts,
           .reason = fmt::format("{}, {}.", graph.not_once, with_microbatches(m)),
           .span = at(program_.orders, program_.dispatch.order).span,
           .counterexample = Counterexample{m, true, {}, {}}};
 }
 
-std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest,
-                                         const std::string& method) const {
+std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method method) const {
   const OrderRunResult result = run_order(program_, microbatches, Slots::as_given);
   if (result.invalid || result.finished) return std::nullopt;
   const Machine machine(program_, microbatches);
@@ -300,13 +300,13 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
     // An order leaves nobody a choice.
     if (hunted.what == Hunted::What::others) return {CountAnswer::What::open};
     return answer_of(hunted, [&] {
-      return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, "states");
+      return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, Method::states);
     });
   };
   const CountPlan plan{.range = program_.microbatches, .most = kFewCounts, .budget = &budget};
   return by_counts(
       each_count(plan, ask),
-      {.method = "states",
+      {.method = Method::states,
        .reason = "What runs depends on timing, which is followed for few microbatches only: " +
                  timing + " on two engines."});
 }
@@ -315,36 +315,36 @@ Finding OrderJudge::deadlock() {
   const std::string timing = depends_on_timing(program_);
   if (!timing.empty()) {
     if (runs_once().outcome == Outcome::proved && never_stuck_by_cuts()) {
-      return {.outcome = Outcome::proved, .method = "cuts"};
+      return {.outcome = Outcome::proved, .method = Method::cuts};
     }
     return deadlock_by_states(timing);
   }
   if (runs_once().outcome != Outcome::proved) {
     if (runs_once().counterexample) {
       const int m = runs_once().counterexample->microbatches;
-      if (auto found = stuck(m, m == program_.microbatches.min, "graph")) {
+      if (auto found = stuck(m, m == program_.microbatches.min, Method::graph)) {
         found->reason = runs_once().reason + " " + found->reason;
         return *found;
       }
     }
     for (const auto& [m, graph] : graphs_) {
       if (runs_once().counterexample || graph.invalid) continue;
-      if (auto found = stuck(m, true, "graph")) return *found;
+      if (auto found = stuck(m, true, Method::graph)) return *found;
     }
     return {.reason = "Not asked, since it is not known that the order has each task once."};
   }
   for (const auto& [m, graph] : graphs_) {
     if (graph.finished && program_.inboxes.empty()) continue;
-    if (auto found = stuck(m, true, "graph")) return *found;
-    if (const auto overflow = find_overflow(program_, m)) return overfull(m, *overflow, "graph");
+    if (auto found = stuck(m, true, Method::graph)) return *found;
+    if (const auto overflow = find_overflow(program_, m))
+      return overfull(m, *overflow, Method::graph);
   }
-  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
+  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = Method::graph};
   const std::optional<spec::Diagnostic> beyond = beyond_cuts(program_);
   return beyond ? not_settled(*beyond) : deadlock_by_cuts();
 }
 
-Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
-                             const std::string& method) const {
+Finding OrderJudge::overfull(int microbatches, const Overflow& overflow, Method method) const {
   const Machine machine(program_, microbatches);
   const Goal goal;
   Budget budget{kReplayStates};
@@ -361,13 +361,14 @@ Finding OrderJudge::overfull(int microbatches, const Overflow& overflow,
 Finding OrderJudge::slots_by_cuts() {
   const Fewest found =
       fewest("deadlock: an inbox overfull", [](CutQueries& cuts) { return cuts.overfull(); });
-  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  if (found.gave_up)
+    return {.method = Method::cuts, .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = Method::cuts};
   const int m = *found.microbatches;
-  if (const auto refuted = stuck(m, true, "cuts")) return *refuted;
+  if (const auto refuted = stuck(m, true, Method::cuts)) return *refuted;
   const auto overflow = find_overflow(program_, m);
-  if (overflow) return overfull(m, *overflow, "cuts");
-  return {.method = "cuts", .reason = not_confirmed("Some link has too few slots", m)};
+  if (overflow) return overfull(m, *overflow, Method::cuts);
+  return {.method = Method::cuts, .reason = not_confirmed("Some link has too few slots", m)};
 }
 
 Finding OrderJudge::deadlock_by_cuts() {
@@ -386,7 +387,8 @@ Finding OrderJudge::deadlock_by_cuts() {
     if (has_other_engines(program_)) return cuts.stuck_cut();
     return cuts.solver().any_of({cuts.no_room(), cuts.stuck_cut()});
   });
-  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
+  if (found.gave_up)
+    return {.method = Method::cuts, .reason = "The solver gave up within its steps."};
   if (!found.microbatches) return slots_by_cuts();
   const int m = *found.microbatches;
   // With fewer microbatches nothing sticks for want of anything but slots.
@@ -395,8 +397,8 @@ Finding OrderJudge::deadlock_by_cuts() {
     const auto& run = slots.counterexample;
     if (slots.outcome == Outcome::refuted && run && run->microbatches < m) return slots;
   }
-  if (const auto refuted = stuck(m, true, "cuts")) return *refuted;
-  return {.method = "cuts", .reason = not_confirmed("The order sticks", m)};
+  if (const auto refuted = stuck(m, true, Method::cuts)) return *refuted;
+  return {.method = Method::cuts, .reason = not_confirmed("The order sticks", m)};
 }
 
 MemoryFinding OrderJudge::memory() {
@@ -450,7 +452,8 @@ std::vector<std::optional<std::int64_t>> OrderJudge::peaks_by_cuts(
 MemoryFinding OrderJudge::memory_of_engines() {
   MemoryFinding found;
   const bool all_counts = graphs_.empty() && !cuts_.empty();
-  found.finding = {.outcome = Outcome::proved, .method = "structure"};  // guards keep to capacities
+  found.finding = {.outcome = Outcome::proved,
+                   .method = Method::structure};  // guards keep to capacities
   if (all_counts) found.finding = asserted_peaks();
   const bool by_cuts = all_counts && found.finding.outcome == Outcome::proved;
   if (!by_cuts && !program_.assertions.empty()) found.finding = asserted_peaks_by_states();
@@ -475,7 +478,8 @@ Finding OrderJudge::asserted_peaks_by_states() {
     const Goal goal = goal_of_assertions(program_, m);
     const auto all = interleave(machine, Machine::Chooser::dispatch, goal, budget);
     if (!all.way) return {all.complete ? CountAnswer::What::safe : CountAnswer::What::open};
-    return {CountAnswer::What::settled, refuted_by(machine, goal, *all.way, fewest, "states")};
+    return {CountAnswer::What::settled,
+            refuted_by(machine, goal, *all.way, fewest, Method::states)};
   };
   const CountPlan plan{.range = program_.microbatches, .most = kFewCounts, .budget = &budget};
   return by_counts(each_count(plan, ask), open);
@@ -493,7 +497,7 @@ Finding OrderJudge::asserted_peaks_of(int microbatches, const OrderRunResult& gr
   for (std::size_t p = 0; p < graph.peaks.size(); ++p) {
     if (goal.bounds[p] && graph.peaks[p] > *goal.bounds[p]) return {};
   }
-  return {.outcome = Outcome::proved, .method = "graph"};
+  return {.outcome = Outcome::proved, .method = Method::graph};
 }
 
 Finding OrderJudge::asserted_peaks() {
@@ -501,7 +505,7 @@ Finding OrderJudge::asserted_peaks() {
     const Finding found = asserted_peaks_of(m, graph);
     if (found.outcome != Outcome::proved) return found;
   }
-  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = "graph"};
+  if (cuts_.empty()) return {.outcome = Outcome::proved, .method = Method::graph};
   for (CutQueries& cuts : cuts_) {
     const AssertedBounds asserted =
         asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches());
@@ -515,12 +519,13 @@ Finding OrderJudge::asserted_peaks() {
     }
     return cuts.solver().any_of(ways);
   });
-  if (found.gave_up) return {.method = "cuts", .reason = "The solver gave up within its steps."};
-  if (!found.microbatches) return {.outcome = Outcome::proved, .method = "cuts"};
+  if (found.gave_up)
+    return {.method = Method::cuts, .reason = "The solver gave up within its steps."};
+  if (!found.microbatches) return {.outcome = Outcome::proved, .method = Method::cuts};
   const int m = *found.microbatches;
   if (has_other_engines(program_)) return {};
   Finding broken = bound_broken(m, run_order(program_, m, Slots::as_given));
-  broken.method = "cuts";
+  broken.method = Method::cuts;
   if (broken.outcome != Outcome::refuted && !program_.pairs.empty()) return {};
   if (broken.outcome != Outcome::refuted && is_short(program_)) {
     // The order sticks before that place: each count has an answer of its own.
@@ -530,10 +535,10 @@ Finding OrderJudge::asserted_peaks() {
       return {CountAnswer::What::settled, std::move(one)};
     };
     const CountAnswers answers = each_count({.range = program_.microbatches}, ask);
-    return answers.settled.value_or(Finding{.outcome = Outcome::proved, .method = "graph"});
+    return answers.settled.value_or(Finding{.outcome = Outcome::proved, .method = Method::graph});
   }
   if (broken.outcome != Outcome::refuted) {
-    broken = {.method = "cuts",
+    broken = {.method = Method::cuts,
               .reason = fmt::format("A place in the order breaks an assertion {}, but no run "
                                     "reaches it; other counts were not searched.",
                                     with_microbatches(m))};
@@ -565,7 +570,7 @@ Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result)
       const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
       const auto events = search.events_of(needed_by_last(program_, run, microbatches));
       if (!events) return {.reason = not_confirmed("An assertion breaks", microbatches)};
-      return refuted_by(machine, goal, *events, true, "graph");
+      return refuted_by(machine, goal, *events, true, Method::graph);
     }
     for (const auto& r : lane.releases) at(held, r.pool) -= r.amount;
   }

@@ -35,8 +35,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] Finding once_by_cuts();
   [[nodiscard]] Finding deadlock_by_cuts();
   [[nodiscard]] Finding slots_by_cuts();
-  [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow,
-                                 const std::string& method) const;
+  [[nodiscard]] Finding overfull(int microbatches, const Overflow& overflow, Method method) const;
   [[nodiscard]] bool never_stuck_by_cuts();
   [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
   [[nodiscard]] MemoryFinding memory_of_engines();
@@ -47,8 +46,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] Finding asserted_peaks_of(int microbatches, const OrderRunResult& graph) const;
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result) const;
   // Nothing: the order comes to its end, unless messages keep others out of slots.
-  [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest,
-                                             const std::string& method) const;
+  [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest, Method method) const;
   [[nodiscard]] Finding not_settled(const spec::Diagnostic& problem) const;
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);

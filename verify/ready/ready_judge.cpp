@@ -72,7 +72,7 @@ MemoryFinding ReadyJudge::memory() {
     return found;
   }
   if (asserted.bounds.empty()) {
-    found.finding = {.outcome = Outcome::proved, .method = "counters"};
+    found.finding = {.outcome = Outcome::proved, .method = Method::counters};
   } else {
     found.finding = settle(question);
   }
@@ -90,10 +90,10 @@ Finding ReadyJudge::settle(const Question& question) {
   Solver& solver = queries_.solver();
   const Answer first = solver.check(question.query, {question.bad});
   if (first == Answer::unsat && inductive_) {
-    return {.outcome = Outcome::proved, .method = "counters"};
+    return {.outcome = Outcome::proved, .method = Method::counters};
   }
   if (!find_runs_ && queries_.exact()) {
-    return {.method = "counters", .reason = "No run was looked for."};
+    return {.method = Method::counters, .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.
   std::string gave_up;
@@ -108,7 +108,7 @@ Finding ReadyJudge::settle(const Question& question) {
   });
   if (answers.settled) return *answers.settled;
   if (!gave_up.empty()) return {.reason = gave_up, .other_choices = answers.other_choices};
-  Finding open{.method = "counters"};
+  Finding open{.method = Method::counters};
   if (answers.open) open.reason = open_reason(*answers.open);
   Finding found = by_counts(answers, std::move(open));
   found.counts = answers.safe;
@@ -175,7 +175,7 @@ Finding ReadyJudge::refuted(const Question& question, int microbatches, const Hu
                             bool fewest) const {
   const Machine machine(program_, microbatches);
   Finding found =
-      refuted_by(machine, question.goal(microbatches), hunted.events, fewest, "counters");
+      refuted_by(machine, question.goal(microbatches), hunted.events, fewest, Method::counters);
   for (const Wait& wait : found.counterexample->waits) {
     if (wait.block.why != spec::Block::Why::room) continue;
     found.span = at(program_.resources, at(program_.pools, wait.block.pool).resource).span;

@@ -1,0 +1,45 @@
+// The obligations that verdicts are about and the methods that settle them, with their names.
+//
+// The names are those of reports, certificates and documents; nobody else compares strings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ripeline::verify {
+
+enum class ObligationKind : std::uint8_t {
+  deadlock,     // no timing leaves a rank waiting for ever
+  collectives,  // members of a group issue theirs in one order
+  messages,     // each is sent once and taken once, in its link's order
+  memory,       // no resource exceeds its capacity, and every asserted peak holds
+  once,         // every task runs exactly once
+};
+// In the order of every verdict.
+inline constexpr std::array kObligationKinds = {
+    ObligationKind::deadlock, ObligationKind::collectives, ObligationKind::messages,
+    ObligationKind::memory, ObligationKind::once};
+
+enum class Method : std::uint8_t {
+  none,       // it was not settled
+  structure,  // by how programs are made
+  counters,   // readiness-first: counts of ended tasks, every microbatch count at once
+  states,     // every state was visited, of the microbatch counts that say so
+  cuts,       // of a committed order: consistent cuts, every microbatch count at once
+  graph,      // of a committed order: the one run of each microbatch count
+  depth,      // for every number of ranks
+  induction,  // of a group: its agreement, for every number of members
+  search,     // of a group: a run
+  members,    // of a group: every state of its own number of members
+};
+
+[[nodiscard]] std::string name_of(ObligationKind kind);
+[[nodiscard]] std::string name_of(Method method);  // empty: none
+// Nothing: none has this name.
+[[nodiscard]] std::optional<ObligationKind> obligation_named(std::string_view name);
+[[nodiscard]] std::optional<Method> method_named(std::string_view name);
+
+}  // namespace ripeline::verify
