@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace ripeline::spec {
 namespace {
@@ -48,15 +50,27 @@ TEST(Diagnostics, stay_in_the_text) {
             "a.ripe:1:3: error[id]: here\n  ab\n    ^\n");
 }
 
+TEST(Result, of_nothing_is_good_or_says_why_not) {
+  const Result<void> good;
+  EXPECT_TRUE(good.ok());
+  EXPECT_TRUE(good.errors().empty());
+  const Diagnostic error{"id", "it could not be done", "", {0, 3}};
+  const Result<void> bad = error;
+  EXPECT_FALSE(bad.ok());
+  EXPECT_EQ(bad.errors(), Diagnostics{error});
+  const Result<std::string> passed_on = bad.errors();
+  EXPECT_EQ(passed_on.errors(), bad.errors());
+}
+
 TEST(Diagnostics, find_the_name_that_was_meant) {
   const std::vector<std::string> names = {"needs", "cost", "acquires", "releases", "F"};
   EXPECT_EQ(nearest("need", names), "needs");
   EXPECT_EQ(nearest("cots", names), "cost");
   EXPECT_EQ(nearest("aquires", names), "acquires");
   EXPECT_EQ(nearest("f", names), "F");
-  EXPECT_EQ(nearest("G", names), "");
-  EXPECT_EQ(nearest("capacity", names), "");
-  EXPECT_EQ(nearest("", names), "");
+  EXPECT_EQ(nearest("G", names), std::nullopt);
+  EXPECT_EQ(nearest("capacity", names), std::nullopt);
+  EXPECT_EQ(nearest("", names), std::nullopt);
 }
 
 }  // namespace
