@@ -127,7 +127,14 @@ class Recheck {
         return reject(kManifest, "it does not list the five obligations");
       }
       Claim claim{.obligation = kObligationKinds[i], .outcome = *outcome};
-      claim.method = method_named(o.at("method").get<std::string>()).value_or(Method::none);
+      const auto name = o.at("method").get<std::string>();
+      const auto method = method_named(name);
+      if (!method) {
+        return say(
+            RecheckResult::undecided, kManifest,
+            fmt::format("`{}` by `{}`: no method has this name", name_of(claim.obligation), name));
+      }
+      claim.method = *method;
       if (o.contains("counts")) claim.counts = o.at("counts").get<std::vector<int>>();
       if (*outcome == Outcome::refuted) claim.microbatches = o.at("microbatches").get<int>();
       statement_.claims.push_back(std::move(claim));

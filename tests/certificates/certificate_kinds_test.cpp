@@ -31,7 +31,7 @@ std::string said(const RecheckReport& report) {
 
 const Obligation& find(const Verdict& verdict, const std::string& name) {
   for (const Obligation& o : verdict.obligations) {
-    if (o.name == name) return o;
+    if (name_of(o.kind) == name) return o;
   }
   return verdict.obligations.front();
 }
@@ -56,8 +56,8 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
   struct Row {
     std::string text;
     Outcome verdict;
-    std::string deadlock;
-    std::string collectives;
+    Method deadlock;
+    Method collectives;
   };
   std::string in_order = group_text(2, "vote", "");
   in_order.insert(in_order.find("  hint"),
@@ -71,20 +71,21 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
       "  tensor_parallel 2 { agree by none; }\n"
       "  op F forward sequential { needs F at prev; collectives 1; }\n  dispatch ready;\n}\n";
   for (const Row& row : std::vector<Row>{
-           {group_text(3, "intersection", ""), Outcome::proved, "counters", "induction"},
-           {group_text(3, "vote", ""), Outcome::proved, "counters", "induction"},
-           {group_text(3, "leader", ""), Outcome::proved, "counters", "induction"},
-           {group_text(3, "vote", "via inbox", "any", kThreeSlots), Outcome::proved, "counters",
-            "induction"},
-           {group_text(3, "intersection", "via slots 2", "1 .. 3"), Outcome::proved, "members",
-            "induction"},
-           {in_order, Outcome::proved, "graph", "structure"},
-           {one_choice, Outcome::proved, "counters", "counters"},
-           {group_text(3, "vote", "via inbox", "any", kTwoSlots), Outcome::refuted, "search",
-            "induction"},
-           {group_text(3, "leader", "via inbox", "any", kTwoSlots), Outcome::refuted, "search",
-            "induction"},
-           {group_text(3, "none", ""), Outcome::refuted, "search", "search"},
+           {group_text(3, "intersection", ""), Outcome::proved, Method::counters,
+            Method::induction},
+           {group_text(3, "vote", ""), Outcome::proved, Method::counters, Method::induction},
+           {group_text(3, "leader", ""), Outcome::proved, Method::counters, Method::induction},
+           {group_text(3, "vote", "via inbox", "any", kThreeSlots), Outcome::proved,
+            Method::counters, Method::induction},
+           {group_text(3, "intersection", "via slots 2", "1 .. 3"), Outcome::proved,
+            Method::members, Method::induction},
+           {in_order, Outcome::proved, Method::graph, Method::structure},
+           {one_choice, Outcome::proved, Method::counters, Method::counters},
+           {group_text(3, "vote", "via inbox", "any", kTwoSlots), Outcome::refuted, Method::search,
+            Method::induction},
+           {group_text(3, "leader", "via inbox", "any", kTwoSlots), Outcome::refuted,
+            Method::search, Method::induction},
+           {group_text(3, "none", ""), Outcome::refuted, Method::search, Method::search},
        }) {
     const Group made(row.text);
     EXPECT_EQ(made.verdict.outcome, row.verdict) << row.text;
@@ -96,7 +97,7 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
 }
 
 // The verdict with what is refuted or unknown claimed by these methods.
-Files forged(const std::string& text, const std::string& deadlock, const std::string& collectives) {
+Files forged(const std::string& text, Method deadlock, Method collectives) {
   Group made(text);
   for (Obligation& o : made.verdict.obligations) {
     if (o.kind == ObligationKind::deadlock) o.method = deadlock;
@@ -117,22 +118,24 @@ TEST(CertificateGroup, a_false_claim_with_all_its_evidence_made_anew_is_not_acce
   const std::string shared = group_text(3, "vote", "via inbox", "any", kTwoSlots);
   const std::string none = group_text(2, "none", "", "3");
   for (const Row& row : std::vector<Row>{
-           {"one alone", forged(shared, "counters", "induction"), RecheckResult::rejected,
+           {"one alone", forged(shared, Method::counters, Method::induction),
+            RecheckResult::rejected,
             "solver queries/010-deadlock-inbox-of-stage-0-is-too-small.smt2 the solver's answer is "
             "sat, not unsat"},
            {"members who stick",
-            forged(group_text(3, "vote", "via inbox", "3", kTwoSlots), "members", "induction"),
+            forged(group_text(3, "vote", "via inbox", "3", kTwoSlots), Method::members,
+                   Method::induction),
             RecheckResult::rejected,
             "states certificate.json `deadlock` with 3 microbatches: a "
             "state that sticks is reached"},
-           {"members who choose, by induction", forged(none, "counters", "induction"),
+           {"members who choose, by induction", forged(none, Method::counters, Method::induction),
             RecheckResult::undecided, "`collectives` by `induction`"},
-           {"members who choose, by structure", forged(none, "counters", "structure"),
+           {"members who choose, by structure", forged(none, Method::counters, Method::structure),
             RecheckResult::undecided, "`collectives` by `structure`"},
-           {"members who choose, by counters", forged(none, "counters", "counters"),
+           {"members who choose, by counters", forged(none, Method::counters, Method::counters),
             RecheckResult::rejected, "collectives-a-choice.smt2"},
-           {"every count", forged(shared, "members", "induction"), RecheckResult::undecided,
-            "Too many states"},
+           {"every count", forged(shared, Method::members, Method::induction),
+            RecheckResult::undecided, "Too many states"},
        }) {
     const RecheckReport report = recheck(row.files, ask_cvc5);
     EXPECT_EQ(report.result, row.result) << row.what << ": " << said(report);
@@ -193,7 +196,7 @@ TEST(CertificateDepth, a_false_claim_is_not_accepted) {
       const bool by_structure =
           o.kind == ObligationKind::collectives || o.kind == ObligationKind::messages ||
           (o.kind == ObligationKind::once && text.find("ready") != std::string::npos);
-      o.method = by_structure ? "structure" : "depth";
+      o.method = by_structure ? Method::structure : Method::depth;
     }
     made.found.verdict.outcome = Outcome::proved;
     const Files honest = made.files();

@@ -80,16 +80,17 @@ TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
     ASSERT_TRUE(program.ok()) << source.text;
     const Verdict verdict = verify(program.value(), {.solver_steps = 5'000'000});
     if (verdict.outcome != Outcome::refuted) continue;
-    for (const char* method : {"graph", "cuts", "counters", "states", "members", "structure"}) {
-      const bool asks = method == std::string("cuts") || method == std::string("counters");
+    for (const Method method : {Method::graph, Method::cuts, Method::counters, Method::states,
+                                Method::members, Method::structure}) {
+      const bool asks = method == Method::cuts || method == Method::counters;
       if (asks && seed > kAsked) continue;
       Verdict lie = verdict;
       for (Obligation& o : lie.obligations) {
         if (o.outcome == Outcome::proved) continue;
         o.outcome = Outcome::proved;
-        o.method = o.kind == ObligationKind::messages ? "structure" : method;
+        o.method = o.kind == ObligationKind::messages ? Method::structure : method;
         if (o.kind == ObligationKind::collectives && o.method == Method::graph)
-          o.method = "induction";
+          o.method = Method::induction;
         o.counts = o.method == Method::states ? std::vector{program.value().microbatches.min}
                                               : std::vector<int>();
         o.counterexample.reset();
@@ -102,7 +103,7 @@ TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
       lie.outcome = Outcome::proved;
       const Files files = certificate_of(source, {}, program.value(), lie, "0");
       const RecheckReport report = recheck(files, testing_support::ask_cvc5, {.states = 20'000});
-      EXPECT_NE(report.result, RecheckResult::accepted) << seed << " by " << method << "\n"
+      EXPECT_NE(report.result, RecheckResult::accepted) << seed << " by " << name_of(method) << "\n"
                                                         << source.text;
       forged += report.result == RecheckResult::rejected ? 1 : 0;
     }

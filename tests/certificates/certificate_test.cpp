@@ -104,7 +104,7 @@ std::string text_of(const RecheckReport& report) {
 
 std::string method_of(const Verdict& verdict, const std::string& obligation) {
   for (const Obligation& o : verdict.obligations) {
-    if (o.name == obligation) return o.method;
+    if (name_of(o.kind) == obligation) return name_of(o.method);
   }
   return {};
 }
@@ -184,7 +184,7 @@ TEST(Certificate, refutations_of_memory_and_of_once_are_accepted) {
            {chain_text(2, "in order short", "2"), "once"}}) {
     const Made made = make(text);
     for (const Obligation& o : made.verdict.obligations) {
-      if (o.name == refuted) {
+      if (name_of(o.kind) == refuted) {
         EXPECT_EQ(o.outcome, Outcome::refuted) << text;
       }
     }
@@ -280,12 +280,11 @@ TEST(Certificate, its_program_is_in_the_canonical_layout_with_what_it_takes_to_e
 // --- claims that are not so, with everything else as the writer of certificates makes it ---
 
 // The verdict with other outcomes: what somebody would forge who has this tool's sources.
-Files forged(const std::string& text, const std::string& method,
-             const std::vector<int>& counts = {}) {
+Files forged(const std::string& text, Method method, const std::vector<int>& counts = {}) {
   Made made = make(text);
   for (Obligation& o : made.verdict.obligations) {
     if (o.kind == ObligationKind::collectives || o.kind == ObligationKind::messages) {
-      o.method = "structure";
+      o.method = Method::structure;
     } else if (o.outcome != Outcome::proved || o.kind == ObligationKind::deadlock) {
       o.method = method;
       o.counts = o.kind == ObligationKind::deadlock ? counts : std::vector<int>{};
@@ -295,6 +294,14 @@ Files forged(const std::string& text, const std::string& method,
     o.counterexample.reset();
   }
   return files_of(made);
+}
+
+Files by_unknown_method(const std::string& text) {
+  Files files = files_of(make(text));
+  nlohmann::json manifest = nlohmann::json::parse(files.at(kManifest));
+  manifest.at("obligations").at(0).at("method") = "trust me";
+  files.at(kManifest) = manifest.dump(2);
+  return files;
 }
 
 struct Forgery {
@@ -323,45 +330,45 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
   const std::string frees = "F forward { acquires a; releases a; }";
   two_takers_stick.replace(two_takers_stick.find(frees), frees.size(), "F forward { acquires a; }");
   const std::vector<Forgery> table = {
-      {"a stuck state", forged(v_text(2, false), "counters"), RecheckResult::rejected, "solver",
-       "deadlock-a-stuck-state.smt2 the solver's answer is sat, not unsat"},
-      {"a stuck cut", forged(chain_text(2, "in order waits"), "cuts"), RecheckResult::rejected,
-       "solver", "a-stuck-cut"},
-      {"a place without room", forged(chain_text(3, "in order gpipe"), "cuts"),
+      {"a stuck state", forged(v_text(2, false), Method::counters), RecheckResult::rejected,
+       "solver", "deadlock-a-stuck-state.smt2 the solver's answer is sat, not unsat"},
+      {"a stuck cut", forged(chain_text(2, "in order waits"), Method::cuts),
+       RecheckResult::rejected, "solver", "a-stuck-cut"},
+      {"a place without room", forged(chain_text(3, "in order gpipe"), Method::cuts),
        RecheckResult::rejected, "solver", "a-place-without-room"},
-      {"an inbox overfull", forged(order_via("slots 2", "any"), "cuts"), RecheckResult::rejected,
-       "solver", "deadlock-an-inbox-overfull"},
-      {"an order that is too short", forged(chain_text(2, "in order short"), "cuts"),
+      {"an inbox overfull", forged(order_via("slots 2", "any"), Method::cuts),
+       RecheckResult::rejected, "solver", "deadlock-an-inbox-overfull"},
+      {"an order that is too short", forged(chain_text(2, "in order short"), Method::cuts),
        RecheckResult::rejected, "solver", "the solver's answer is sat, not unsat"},
-      {"a cycle as a graph", forged(chain_text(2, "in order waits", "2"), "graph"),
+      {"a cycle as a graph", forged(chain_text(2, "in order waits", "2"), Method::graph),
        RecheckResult::rejected, "graphs", "is not in the order"},
-      {"no room, as a graph", forged(chain_text(2, "in order gpipe", "3"), "graph"),
+      {"no room, as a graph", forged(chain_text(2, "in order gpipe", "3"), Method::graph),
        RecheckResult::rejected, "graphs", "is not in the order"},
-      {"too few slots, as a graph", forged(order_via("slots 2", "6"), "graph"),
+      {"too few slots, as a graph", forged(order_via("slots 2", "6"), Method::graph),
        RecheckResult::rejected, "graphs", "more messages than there are slots may wait before 0B2"},
-      {"too small a channel, as a graph", forged(order_via("inbox", "6", kOneSlot), "graph"),
+      {"too small a channel, as a graph", forged(order_via("inbox", "6", kOneSlot), Method::graph),
        RecheckResult::rejected, "graphs", "more messages than there are slots may wait before"},
-      {"two engines, as a graph", forged(kTwoTakers, "graph"), RecheckResult::undecided,
+      {"two engines, as a graph", forged(kTwoTakers, Method::graph), RecheckResult::undecided,
        "obligations", "A graph does not show a of stage 0 is acquired on two engines"},
-      {"two engines that stick, by states", forged(two_takers_stick, "states"),
+      {"two engines that stick, by states", forged(two_takers_stick, Method::states),
        RecheckResult::rejected, "states", "a state that sticks is reached"},
-      {"too short, as a graph", forged(chain_text(2, "in order short", "2"), "graph"),
+      {"too short, as a graph", forged(chain_text(2, "in order short", "2"), Method::graph),
        RecheckResult::rejected, "graphs", "is not in the ranks' orders"},
-      {"states that stick", forged(overtakes, "states", {1, 2, 3}), RecheckResult::rejected,
+      {"states that stick", forged(overtakes, Method::states, {1, 2, 3}), RecheckResult::rejected,
        "states", "a state that sticks is reached"},
-      {"states without the counts", forged(kFirst, "states"), RecheckResult::rejected, "solver",
-       "a-stuck-state"},
-      {"counters where states are needed", forged(kFirst, "counters"), RecheckResult::rejected,
+      {"states without the counts", forged(kFirst, Method::states), RecheckResult::rejected,
        "solver", "a-stuck-state"},
-      {"a broken assertion", forged(tight, "counters"), RecheckResult::rejected, "solver",
+      {"counters where states are needed", forged(kFirst, Method::counters),
+       RecheckResult::rejected, "solver", "a-stuck-state"},
+      {"a broken assertion", forged(tight, Method::counters), RecheckResult::rejected, "solver",
        "memory-an-assertion-broken"},
-      {"a method that carries nothing", forged(chain_text(2, "ready"), "structure"),
+      {"a method that carries nothing", forged(chain_text(2, "ready"), Method::structure),
        RecheckResult::undecided, "obligations", "`deadlock` by `structure`"},
-      {"a method that nobody knows", forged(chain_text(2, "ready"), "trust me"),
-       RecheckResult::undecided, "obligations", "`deadlock` by `trust me`"},
-      {"an order by counters", forged(chain_text(2, "in order gpipe", "3"), "counters"),
+      {"a method that nobody knows", by_unknown_method(chain_text(2, "ready")),
+       RecheckResult::undecided, "manifest", "`deadlock` by `trust me`"},
+      {"an order by counters", forged(chain_text(2, "in order gpipe", "3"), Method::counters),
        RecheckResult::undecided, "obligations", "`deadlock` by `counters`"},
-      {"graphs for a range without an end", forged(chain_text(2, "in order gpipe"), "graph"),
+      {"graphs for a range without an end", forged(chain_text(2, "in order gpipe"), Method::graph),
        RecheckResult::undecided, "obligations", "So many graphs"},
   };
   for (const Forgery& row : table) {

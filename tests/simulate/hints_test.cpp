@@ -254,7 +254,7 @@ TEST(Hints, waiting_changes_no_verdict) {
       EXPECT_EQ(without.outcome, with.outcome);
       ASSERT_EQ(without.obligations.size(), with.obligations.size());
       for (std::size_t i = 0; i < with.obligations.size(); ++i) {
-        EXPECT_EQ(without.obligations[i].name, with.obligations[i].name);
+        EXPECT_EQ(without.obligations[i].kind, with.obligations[i].kind);
         EXPECT_EQ(without.obligations[i].outcome, with.obligations[i].outcome);
         EXPECT_EQ(without.obligations[i].method, with.obligations[i].method);
       }

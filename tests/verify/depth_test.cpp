@@ -36,7 +36,7 @@ std::string verdict_text(const spec::Result<DepthVerdict>& found) {
   std::string text;
   for (const Obligation& o : verdict.obligations) {
     EXPECT_NE(o.outcome, Outcome::refuted);
-    if (o.outcome != Outcome::proved) text += o.name + ": " + o.reason + "\n";
+    if (o.outcome != Outcome::proved) text += name_of(o.kind) + ": " + o.reason + "\n";
   }
   EXPECT_EQ(text.empty(), verdict.outcome == Outcome::proved);
   if (!text.empty()) return text;

@@ -188,7 +188,7 @@ bool parted(const GroupMachine& group, const GroupMachine::State& state) {
 
 // The run goes under the dispatch, event by event; what it shows.
 void replay(const Program& program, const Obligation& o) {
-  ASSERT_TRUE(o.counterexample) << o.name;
+  ASSERT_TRUE(o.counterexample) << name_of(o.kind);
   const Counterexample& run = *o.counterexample;
   EXPECT_EQ(run.members, program.tensor_parallel.members);
   const GroupMachine group(program, run.microbatches, run.members);
@@ -198,7 +198,7 @@ void replay(const Program& program, const Obligation& o) {
     group.step(state, event);
   }
   EXPECT_TRUE(o.kind == ObligationKind::deadlock ? group.stuck(state) : parted(group, state))
-      << o.name;
+      << name_of(o.kind);
 }
 
 TEST(Group, verdicts) {

@@ -43,7 +43,7 @@ Verdict verdict_of(const std::string& text) {
 
 const Obligation& of(const Verdict& verdict, const std::string& name) {
   for (const Obligation& o : verdict.obligations) {
-    if (o.name == name) return o;
+    if (name_of(o.kind) == name) return o;
   }
   static const Obligation kNone;
   return kNone;

@@ -54,8 +54,8 @@ std::string verdict_text(const Mutant& mutant, const Mistake& mistake) {
   const Verdict verdict =
       judged_with(mistake, program.value(), {.solver_steps = 20'000'000, .search_states = 20'000});
   for (const Obligation& o : verdict.obligations) {
-    if (o.name != mutant.obligation) continue;
-    std::string text = name_of(o.outcome) + " " + o.method;
+    if (name_of(o.kind) != mutant.obligation) continue;
+    std::string text = name_of(o.outcome) + " " + name_of(o.method);
     if (o.counterexample) text += " " + std::to_string(o.counterexample->microbatches);
     for (const auto& [resource, peaks] : o.peak) {
       for (const auto& peak : peaks) text += " " + (peak ? std::to_string(*peak) : "-");

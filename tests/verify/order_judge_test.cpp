@@ -279,7 +279,7 @@ bool list_at_random(spec::Program& program, std::uint64_t seed) {
 void expect_no_defect(const verify::Verdict& verdict, const std::string& text) {
   for (const verify::Obligation& o : verdict.obligations) {
     EXPECT_EQ(o.reason.find("a defect of the verifier"), std::string::npos)
-        << o.name << ": " << o.reason << "\n"
+        << verify::name_of(o.kind) << ": " << o.reason << "\n"
         << text;
   }
 }

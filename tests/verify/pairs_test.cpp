@@ -144,7 +144,7 @@ TEST(Pairs, that_send_by_rendezvous_are_unknown) {
   for (const char* text : texts) {
     const Verdict verdict = verify(compiled(text));
     for (const Obligation& o : verdict.obligations) {
-      EXPECT_EQ(o.outcome, Outcome::unknown) << o.name;
+      EXPECT_EQ(o.outcome, Outcome::unknown) << name_of(o.kind);
       EXPECT_THAT(o.reason, testing::HasSubstr("`pair that sends by rendezvous`"));
     }
   }

@@ -81,7 +81,7 @@ TEST(Shares, are_judged_for_every_count) {
     const Obligation& deadlock = find(verdict, "deadlock");
     EXPECT_EQ(verdict.outcome, row.outcome) << row.name << ": " << deadlock.reason;
     if (row.method.empty()) continue;
-    EXPECT_EQ(deadlock.method, row.method) << row.name;
+    EXPECT_EQ(name_of(deadlock.method), row.method) << row.name;
   }
 }
 

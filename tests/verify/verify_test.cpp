@@ -27,7 +27,8 @@ using testing_support::v_text;
 std::string summary(const Verdict& verdict) {
   std::string text;
   for (const Obligation& o : verdict.obligations) {
-    text += o.name + " " + name_of(o.outcome) + " " + o.method + " " + o.reason + "\n";
+    text += name_of(o.kind) + " " + name_of(o.outcome) + " " + name_of(o.method) + " " + o.reason +
+            "\n";
   }
   return text;
 }
@@ -71,7 +72,7 @@ TEST(Verify, proves_the_usual_schedules_for_every_count_in_few_steps_at_8_ranks)
     const Verdict verdict = verify(program, kFew);
     EXPECT_EQ(verdict.outcome, Outcome::proved) << row.name << "\n" << summary(verdict);
     ASSERT_TRUE(verdict.proved) << row.name;
-    EXPECT_EQ(find(verdict, "deadlock").method, row.method) << row.name;
+    EXPECT_EQ(name_of(find(verdict, "deadlock").method), row.method) << row.name;
     EXPECT_FALSE(verdict.assumptions.empty());
     EXPECT_EQ(verdict.proved->program().hash, program.hash);
     EXPECT_EQ(verdict.proved->peaks().size(), program.pools.size());
@@ -81,7 +82,7 @@ TEST(Verify, proves_the_usual_schedules_for_every_count_in_few_steps_at_8_ranks)
 TEST(Verify, lists_all_five_obligations_in_order) {
   std::vector<std::string> names;
   for (const Obligation& o : verify(compiled(chain_text(2, "ready by bf"))).obligations) {
-    names.push_back(o.name);
+    names.push_back(name_of(o.kind));
   }
   EXPECT_EQ(names,
             (std::vector<std::string>{"deadlock", "collectives", "messages", "memory", "once"}));
@@ -227,7 +228,7 @@ TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
   EXPECT_EQ(verdict.outcome, Outcome::unknown);
   EXPECT_FALSE(verdict.proved);
   for (const Obligation& o : verdict.obligations) {
-    EXPECT_EQ(o.outcome, Outcome::unknown) << o.name;
+    EXPECT_EQ(o.outcome, Outcome::unknown) << name_of(o.kind);
     EXPECT_NE(o.reason.find("pair"), std::string::npos) << o.reason;
     EXPECT_EQ(spec::position_of({"test.ripe", text}, o.span.begin).line, 16);
   }
