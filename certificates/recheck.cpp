@@ -224,7 +224,13 @@ class Recheck {
           memory.peaks.emplace_back(value.get<std::int64_t>());
         }
       }
+      memory.by_states.resize(memory.peaks.size(), false);
+      for (const Json& pool : obligation.value("peak_by_states", Json::array())) {
+        memory.by_states.at(pool.get<std::size_t>()) = true;
+      }
     } catch (const Json::exception&) {
+      return false;
+    } catch (const std::out_of_range&) {
       return false;
     }
     return true;
@@ -325,13 +331,14 @@ class Recheck {
     const Claim& memory = statement_.claims[3];
     const bool by_graph =
         memory.outcome == Outcome::proved && (memory.method == "graph" || memory.method == "cuts");
+    const auto peaks = peaks_by_method(*program_, memory);
     for (const GraphEvidence& graph : evidence_.graphs) {
       const std::string path = graph_path(graph.microbatches);
       const GraphCheck check = check_graph(files_.at(path), graph.once, graph.order, graph.cycle);
       if (!check.problem.empty()) return reject(path, check.problem);
       if (!graph.run) continue;
       const std::string problem = replay_order(*program_, graph.microbatches, check.order,
-                                               graph.order, by_graph ? &memory.peaks : nullptr);
+                                               graph.order, by_graph ? &peaks : nullptr);
       if (!problem.empty()) return reject(path, problem);
     }
     checked(plural(evidence_.graphs.size(), "graph") + " confirmed");

@@ -53,7 +53,7 @@ std::string verdict_text(const Mutant& mutant, Fault fault) {
     std::string text = name_of(o.outcome) + " " + o.method;
     if (o.counterexample) text += " " + std::to_string(o.counterexample->microbatches);
     for (const auto& [resource, peaks] : o.peak) {
-      for (const auto& peak : peaks) text += " " + (peak ? std::to_string(*peak) : "-");
+      for (const auto& peak : peaks) text += " " + (peak ? std::to_string(peak->bound) : "-");
     }
     return text;
   }

@@ -37,8 +37,6 @@ std::uint64_t hash_of_all(const std::vector<Program>& samples) {
   return hash;
 }
 
-const std::vector<spec::Pool> kSpeaksOfNoPools;
-
 // A judge of every depth, made and asked only where none of a few depths is refuted.
 class AfterSamples final : public Judge {
  public:
@@ -95,7 +93,7 @@ class EveryDepth {
                        [this](const std::string& name) { return refuted_depth(name); });
     // The last of these has the most constructs.
     return finished(
-        judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1], kSpeaksOfNoPools));
+        judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1]));
   }
 
   spec::Result<DepthVerdict> failed(const std::string& what) {
@@ -107,7 +105,7 @@ class EveryDepth {
   // Assumes nothing, since nothing is said.
   DepthVerdict left_open(const depth::Problem& problem) {
     NoJudge none(problem.reason + kOneDepth, problem.span);
-    Verdict verdict = judged_by(none, samples_.front(), kSpeaksOfNoPools);
+    Verdict verdict = judged_by(none, samples_.front());
     verdict.assumptions.clear();
     return finished(std::move(verdict));
   }
