@@ -43,6 +43,9 @@ Json claim_json(const Program& program, const Claim& claim) {
                {"method", name_of(claim.method)}};
   if (!claim.counts.empty()) json["counts"] = claim.counts;
   if (!claim.peaks.empty()) json["peak"] = peak_json(program, claim);
+  for (int p = 0; p < size_of(claim.by_states); ++p) {
+    if (claim.by_states[static_cast<std::size_t>(p)]) json["peak_by_states"].push_back(p);
+  }
   if (claim.outcome == Outcome::refuted) json["microbatches"] = claim.microbatches;
   return json;
 }

@@ -52,7 +52,7 @@ class Gathering {
       return std::move(found_);
     }
     for (const Claim& claim : claims_) {
-      if (claim.outcome == Outcome::proved) proved(claim);
+      if (claim.outcome == Outcome::proved) proved(without_states(claim));
       if (claim.outcome == Outcome::refuted) refuted(claim);
     }
     if (counters_needed_) add_induction();
@@ -183,6 +183,25 @@ class Gathering {
     for (const int m : counts) found_.explorations.push_back({obligation, m, members});
   }
 
+  // What is left to the method of a claim of which states show some peaks.
+  Claim without_states(const Claim& claim) {
+    const bool any =
+        std::find(claim.by_states.begin(), claim.by_states.end(), true) != claim.by_states.end();
+    const bool method_visits = program_.dispatch.in_order && claim.method == Method::states;
+    if (!any || method_visits) return claim;
+    Claim rest = claim;
+    rest.peaks = peaks_by_method(program_, claim);
+    rest.by_states.clear();
+    std::vector<std::optional<std::int64_t>> shown(claim.peaks.size());
+    for (std::size_t p = 0; p < shown.size(); ++p) {
+      if (claim.by_states[p]) shown[p] = claim.peaks[p];
+    }
+    const std::vector<int> counts = counts_in_range(program_);
+    if (counts.empty()) gap("Too many states would have to be visited.");
+    for (const int m : counts) found_.explorations.push_back({claim.obligation, m, 1, shown});
+    return rest;
+  }
+
   // Guards keep to the capacities; nothing else is claimed.
   bool only_capacities(const Claim& claim) const {
     return program_.dispatch.in_order && program_.assertions.empty() &&
@@ -241,7 +260,11 @@ class Gathering {
         beyond.push_back(counters().start_above(p, counters().solver().number(*capacity)));
       }
       const auto& peak = at(claim.peaks, p);
-      if (peak) above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
+      // Of `states` alone guards keep to the capacities: Machine does so itself (below).
+      const bool guarded = claim.method == Method::states && peak == capacity;
+      if (peak && !guarded) {
+        above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
+      }
     }
     for (const AssertedBound& b : asserted.bounds) {
       broken.push_back(counters().start_above(b.pool, b.bound));
@@ -308,7 +331,9 @@ std::vector<Claim> claims_of(const Program& program, const Verdict& verdict) {
       std::map<int, std::size_t> next;
       for (const spec::Pool& pool : program.pools) {
         const auto& peaks = o.peak.at(at(program.resources, pool.resource).name);
-        claim.peaks.push_back(peaks[next[pool.resource]++]);
+        const auto& peak = peaks[next[pool.resource]++];
+        claim.peaks.push_back(peak ? std::optional(peak->bound) : std::nullopt);
+        claim.by_states.push_back(peak && peak->by_states);
       }
     }
     if (o.outcome == Outcome::refuted && o.counterexample) {
@@ -317,6 +342,15 @@ std::vector<Claim> claims_of(const Program& program, const Verdict& verdict) {
     claims.push_back(std::move(claim));
   }
   return claims;
+}
+
+std::vector<std::optional<std::int64_t>> peaks_by_method(const Program& program,
+                                                         const Claim& claim) {
+  std::vector<std::optional<std::int64_t>> peaks = claim.peaks;
+  for (std::size_t p = 0; p < claim.by_states.size(); ++p) {
+    if (claim.by_states[p]) peaks[p] = program.pools[p].capacity;
+  }
+  return peaks;
 }
 
 Evidence evidence_for(const Program& program, const std::vector<Claim>& claims) {

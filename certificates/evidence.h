@@ -24,9 +24,13 @@ struct Claim {
   std::vector<int> counts{};  // of method states, see Obligation
   // Per pool, of memory proved: never exceeded. Nothing: no bound is claimed.
   std::vector<std::optional<std::int64_t>> peaks{};
-  int microbatches = 0;  // of refuted: those of its run
+  std::vector<bool> by_states{};  // per pool: states show its peak, and not the method
+  int microbatches = 0;           // of refuted: those of its run
 };
 [[nodiscard]] std::vector<Claim> claims_of(const spec::Program& program, const Verdict& verdict);
+// The peaks that the claim's method shows: capacities in place of those that states show.
+[[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_method(const spec::Program& program,
+                                                                       const Claim& claim);
 
 // To be asked of a solver.
 struct Question {
@@ -45,11 +49,12 @@ struct GraphEvidence {
   bool run = false;    // claimed: a run in that order keeps to what memory claims
 };
 
-// All states of one microbatch count, for a claim of method `states` or `members`.
+// All states of one microbatch count, for a claim of method `states` or `members`, or for peaks.
 struct Exploration {
   ObligationKind obligation = ObligationKind::deadlock;
   int microbatches = 0;
   int members = 1;  // of each rank; of method `members` those of the program
+  std::vector<std::optional<std::int64_t>> peaks{};  // per pool, of memory: never exceeded
 };
 
 struct Evidence {

@@ -130,11 +130,10 @@ class Recheck {
       const auto name = o.at("method").get<std::string>();
       const auto method = method_named(name);
       if (!method) {
-        return say(
-            RecheckResult::undecided, kManifest,
-            fmt::format("`{}` by `{}`: no method has this name", name_of(claim.obligation), name));
+        unknown_method_ = fmt::format("`{}` by `{}`, and no method has this name",
+                                      name_of(claim.obligation), name);
       }
-      claim.method = *method;
+      claim.method = method.value_or(Method::none);
       if (o.contains("counts")) claim.counts = o.at("counts").get<std::vector<int>>();
       if (*outcome == Outcome::refuted) claim.microbatches = o.at("microbatches").get<int>();
       statement_.claims.push_back(std::move(claim));
@@ -232,7 +231,13 @@ class Recheck {
           memory.peaks.emplace_back(value.get<std::int64_t>());
         }
       }
+      memory.by_states.resize(memory.peaks.size(), false);
+      for (const Json& pool : obligation.value("peak_by_states", Json::array())) {
+        memory.by_states.at(pool.get<std::size_t>()) = true;
+      }
     } catch (const Json::exception&) {
+      return false;
+    } catch (const std::out_of_range&) {
       return false;
     }
     return true;
@@ -253,6 +258,7 @@ class Recheck {
   }
 
   void obligations() {
+    if (unknown_method_) return say(RecheckResult::undecided, kManifest, *unknown_method_);
     if (!read_peaks())
       return reject(kManifest, "the peaks are not those of the program's resources");
     evidence_ = depth_ ? evidence_for(*depth_, statement_.claims)
@@ -333,13 +339,14 @@ class Recheck {
     const Claim& memory = statement_.claims[3];
     const bool by_graph = memory.outcome == Outcome::proved &&
                           (memory.method == Method::graph || memory.method == Method::cuts);
+    const auto peaks = peaks_by_method(*program_, memory);
     for (const GraphEvidence& graph : evidence_.graphs) {
       const std::string path = graph_path(graph.microbatches);
       const GraphCheck check = check_graph(files_.at(path), graph.once, graph.order, graph.cycle);
       if (!check.problem.empty()) return reject(path, check.problem);
       if (!graph.run) continue;
       const std::string problem = replay_order(*program_, graph.microbatches, check.order,
-                                               graph.order, by_graph ? &memory.peaks : nullptr);
+                                               graph.order, by_graph ? &peaks : nullptr);
       if (!problem.empty()) return reject(path, problem);
     }
     checked(plural(evidence_.graphs.size(), "graph") + " confirmed");
@@ -384,6 +391,7 @@ class Recheck {
   const Files& files_;
   const AskAll& ask_;
   RecheckLimits limits_;
+  std::optional<std::string> unknown_method_;
   RecheckReport report_;
   Json given_;
   Statement statement_;

@@ -309,8 +309,12 @@ Visited visit_states(const Program& program, const Exploration& exploration,
       GroupMachine::State next = state;
       machine.step(next, event);
       const bool starts = !looks_for_stuck && event.what == Event::Do::start;
-      if (starts && above(goal.bounds, at(next.members, event.member).held) >= 0) {
+      const std::vector<std::int64_t>& held = at(next.members, event.member).held;
+      if (starts && above(goal.bounds, held) >= 0) {
         return {"a start that breaks an assertion is reached", false};
+      }
+      if (starts && above(exploration.peaks, held) >= 0) {
+        return {"a start that exceeds a claimed peak is reached", false};
       }
       if (seen.insert(key_of(program, next)).second) open.push_back(std::move(next));
     }

@@ -200,7 +200,7 @@ class LeastSearch {
     Choice each;
     for (std::size_t i = 0; i < peaks.size(); ++i) {
       if (!peaks[i]) return false;
-      each.push_back(std::max(*peaks[i], bounds_.least()[i]));
+      each.push_back(std::max(peaks[i]->bound, bounds_.least()[i]));
     }
     const std::int64_t most = *std::max_element(each.begin(), each.end());
     if (!proved(each) || !proved(all(most))) return false;

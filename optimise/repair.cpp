@@ -90,7 +90,7 @@ class Repairer {
       if (pool.resource != candidate.resource) continue;
       const auto& peak = peaks[next++];
       if (!peak) return std::nullopt;
-      most = std::max(most, *peak - pool.capacity.value_or(*peak));
+      most = std::max(most, peak->bound - pool.capacity.value_or(peak->bound));
     }
     return judge_change(candidate.change((most + candidate.unit - 1) / candidate.unit));
   }

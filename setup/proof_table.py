@@ -8,7 +8,9 @@ print(f"{'schedule':<18} {'verdict':<8} {'microbatches':<13} {'seconds':>8}  mos
 for program in programs:
     obligations = program["obligations"]
     seconds = sum(o["seconds"] for o in obligations)
-    peak = next((o.get("peak", {}) for o in obligations if o["name"] == "memory"), {}).get("activation", [])
+    memory = next((o for o in obligations if o["name"] == "memory"), {})
+    peak = memory.get("peak", {}).get("activation", [])
+    reached = memory.get("peak_reached", {}).get("activation", [])
     name = program["program"].rsplit("/", 1)[-1].removesuffix(".ripe")
-    held = " ".join("grows" if p is None else str(p) for p in peak)
+    held = " ".join("grows" if p is None else f"{'' if r else 'at most '}{p}" for p, r in zip(peak, reached))
     print(f"{name:<18} {program['verdict']:<8} {str(program['microbatches']):<13} {seconds:>8.3f}  {held}")

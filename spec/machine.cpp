@@ -77,6 +77,13 @@ bool Machine::engine_takes(const State& state, int lane) const {
   return running.other < 0 && std::find(beside.begin(), beside.end(), running.lane) != beside.end();
 }
 
+bool Machine::has_room(const State& state, int lane) const {
+  const std::vector<RoomGuard>& rooms = at(guards_, lane).rooms;
+  return std::all_of(rooms.begin(), rooms.end(), [&](const RoomGuard& guard) {
+    return guard.room.fits(at(state.held, guard.pool));
+  });
+}
+
 Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
   const Lane& own = at(program_->lanes, lane);
   std::vector<std::int64_t> held = state.held;
@@ -166,14 +173,10 @@ Task Machine::choice(const State& state, int rank, Engine engine, const Allowed&
 
 int Machine::awaited(const State& state, int rank, Engine engine) const {
   const auto on_engine = [&](int lane) { return at(program_->lanes, lane).engine == engine; };
-  const auto has_room = [&](int lane) {
-    const auto& rooms = at(guards_, lane).rooms;
-    return on_engine(lane) && engine_takes(state, lane) &&
-           std::all_of(rooms.begin(), rooms.end(), [&](const RoomGuard& guard) {
-             return guard.room.fits(at(state.held, guard.pool));
-           });
+  const auto may_have = [&](int lane) {
+    return on_engine(lane) && engine_takes(state, lane) && has_room(state, lane);
   };
-  return at(hints_, rank).next(at(state.hints, rank), has_room, [&](int lane) {
+  return at(hints_, rank).next(at(state.hints, rank), may_have, [&](int lane) {
     return on_engine(lane) && lowest_startable(state, lane) >= 0;
   });
 }

@@ -106,6 +106,8 @@ class Machine {
 
   // The lane's engine hands nothing over, and runs nothing or what the lane may run beside.
   [[nodiscard]] bool engine_takes(const State& state, int lane) const;
+  // Each pool that the lane acquires has room for one more of its tasks.
+  [[nodiscard]] bool has_room(const State& state, int lane) const;
   // The next task of the engine in its rank's committed order, lane -1 at its end.
   [[nodiscard]] Task next_in_order(const State& state, int rank, Engine engine) const;
   // The first of the producer's microbatches that the task needs and has not got, or -1.

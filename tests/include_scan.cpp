@@ -30,8 +30,13 @@ const Names kAllFolders = {
     "codegen/", "simulate/", "validate/", "view/",         "trace/", "optimise/", "runtime/",
     "emulate/", "cli/",      "tests/",    "proptests/",    "bench/", "examples/", ""};
 // What callers of the judge see.
-const Names kRootOfVerify = {"verify/verify.h",      "verify/verdict.h", "verify/proved_program.h",
-                             "verify/every_depth.h", "verify/report.h",  "spec/"};
+const Names kRootOfVerify = {"verify/verify.h",
+                             "verify/verdict.h",
+                             "verify/obligation.h",
+                             "verify/proved_program.h",
+                             "verify/every_depth.h",
+                             "verify/report.h",
+                             "spec/"};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
 const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
 

@@ -128,7 +128,9 @@ std::string peak_text(const Obligation& o) {
   std::string text;
   for (const auto& [resource, peaks] : o.peak) {
     text += fmt::format("  peak {}:", resource);
-    for (const auto& peak : peaks) text += peak ? fmt::format(" {}", *peak) : " grows";
+    for (const auto& peak : peaks) {
+      text += peak ? fmt::format(" {}{}", peak->reached ? "" : "at most ", peak->bound) : " grows";
+    }
     text += "\n";
   }
   return text;
@@ -253,14 +255,17 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   if (!o.repairs_note.empty()) json["repairs_note"] = o.repairs_note;
   if (o.kind == ObligationKind::memory && o.outcome == Outcome::proved) {
     Json peak = Json::object();
+    Json reached = Json::object();
     for (const auto& [resource, values] : o.peak) {
-      Json list = Json::array();
+      peak[resource] = Json::array();
+      reached[resource] = Json::array();
       for (const auto& value : values) {
-        list.push_back(value ? Json(*value) : Json(nullptr));
+        peak[resource].push_back(value ? Json(value->bound) : Json(nullptr));
+        reached[resource].push_back(value ? Json(value->reached) : Json(nullptr));
       }
-      peak[resource] = std::move(list);
     }
     json["peak"] = std::move(peak);
+    json["peak_reached"] = std::move(reached);
   }
   return json;
 }

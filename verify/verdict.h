@@ -46,6 +46,14 @@ struct ProvedRepair {
   std::string program;  // the changed program, in the canonical layout
 };
 
+// What a pool never holds more than, whatever the timing, the choices and the count in range.
+struct Peak {
+  std::int64_t bound = 0;
+  bool reached = false;    // some run of some count in range holds as much: no less is a bound
+  bool by_states = false;  // it rests on a visit of every state, and not on the memory's method
+  bool operator==(const Peak&) const = default;
+};
+
 struct Obligation {
   ObligationKind kind = ObligationKind::deadlock;
   Outcome outcome = Outcome::unknown;
@@ -61,7 +69,7 @@ struct Obligation {
   std::vector<int> counts;
   // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the
   // microbatches.
-  std::map<std::string, std::vector<std::optional<std::int64_t>>> peak;
+  std::map<std::string, std::vector<std::optional<Peak>>> peak;
   // Of refuted, when they were searched: nearest first. verify() leaves them empty.
   std::vector<ProvedRepair> repairs;
   std::string repairs_note;  // why there are none

@@ -7,6 +7,7 @@
 #include "spec/indexing.h"
 #include "verify/group/group_judge.h"
 #include "verify/judge/judge.h"
+#include "verify/judge/peaks.h"
 #include "verify/order/kept_judge.h"
 #include "verify/order/order_judge.h"
 #include "verify/ready/ready_judge.h"
@@ -39,11 +40,13 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
 
 Verdict judged(const Program& program, const VerifyOptions& options) {
   try {
-    return judged_by(*judge_of(program, options), program, program.pools);
+    return judged_by(*judge_of(program, options), program, [&](const MemoryFinding& memory) {
+      return peaks_of(program, options, memory);
+    });
   } catch (const std::exception& error) {
     // Nothing is known then: memory ran out, or there is a mistake in here.
     NoJudge none(std::string("The verifier failed: ") + error.what() + ".", {});
-    return judged_by(none, program, {});
+    return judged_by(none, program);
   }
 }
 
@@ -62,7 +65,8 @@ Verdict verify(const Program& program, const VerifyOptions& options) {
   std::map<int, std::size_t> next;  // per resource: its instances come in the order of the pools
   for (const spec::Pool& pool : program.pools) {
     const auto& peaks = memory.peak.at(at(program.resources, pool.resource).name);
-    proved.peaks_.push_back(peaks[next[pool.resource]++]);
+    const auto& peak = peaks[next[pool.resource]++];
+    proved.peaks_.push_back(peak ? std::optional(peak->bound) : std::nullopt);
   }
   verdict.proved = std::move(proved);
   return verdict;

@@ -96,8 +96,10 @@ TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
         o.counterexample.reset();
         if (o.kind != ObligationKind::memory) continue;
         for (const spec::Pool& pool : program.value().pools) {
-          o.peak[program.value().resources[static_cast<std::size_t>(pool.resource)].name].push_back(
-              pool.capacity);
+          const std::string& name =
+              program.value().resources[static_cast<std::size_t>(pool.resource)].name;
+          o.peak[name].push_back(pool.capacity ? std::optional(Peak{.bound = *pool.capacity})
+                                               : std::nullopt);
         }
       }
       lie.outcome = Outcome::proved;

@@ -55,6 +55,21 @@ constexpr const char* kTwoTakers = R"(pipeline takers {
 }
 )";
 
+// L needs O, so that no two of its tasks hold at once.
+constexpr const char* kOneAtOnce = R"(pipeline one {
+  stages 1;
+  place s on s;
+  microbatches 1 .. 3;
+  op F forward { acquires a; }
+  op O offload on copy_out { needs F at here; releases a; }
+  op L reload on copy_in { needs O at here; acquires a; }
+  op B backward { needs L at here; releases a; }
+  resource a per rank { capacity 5; }
+  order listed on r { (F O L B) * microbatches; }
+  dispatch in order listed;
+}
+)";
+
 // 0 lists the microbatches the other way around.
 constexpr const char* kFromFile = R"(pipeline from_file {
   microbatches 2;
@@ -365,7 +380,7 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
       {"a method that carries nothing", forged(chain_text(2, "ready"), Method::structure),
        RecheckResult::undecided, "obligations", "`deadlock` by `structure`"},
       {"a method that nobody knows", by_unknown_method(chain_text(2, "ready")),
-       RecheckResult::undecided, "manifest", "`deadlock` by `trust me`"},
+       RecheckResult::undecided, "obligations", "`deadlock` by `trust me`"},
       {"an order by counters", forged(chain_text(2, "in order gpipe", "3"), Method::counters),
        RecheckResult::undecided, "obligations", "`deadlock` by `counters`"},
       {"graphs for a range without an end", forged(chain_text(2, "in order gpipe"), Method::graph),
@@ -380,12 +395,31 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
   }
 }
 
+// Cuts show 2, and every state of every count 1.
+TEST(Certificate, a_peak_that_states_show_is_established_by_visiting_them) {
+  Made made = make(kOneAtOnce);
+  Peak* peak = nullptr;
+  for (Obligation& o : made.verdict.obligations) {
+    if (o.kind == ObligationKind::memory) peak = &o.peak.at("a").at(0).value();
+  }
+  ASSERT_EQ(*peak, (Peak{.bound = 1, .reached = true, .by_states = true}));
+  const RecheckReport report = recheck(files_of(made), ask_cvc5);
+  EXPECT_EQ(report.result, RecheckResult::accepted) << text_of(report);
+  peak->bound = 0;
+  const RecheckReport too_low = recheck(files_of(made), ask_cvc5);
+  EXPECT_EQ(too_low.result, RecheckResult::rejected);
+  EXPECT_NE(text_of(too_low).find("exceeds a claimed peak"), std::string::npos);
+  *peak = {.bound = 1, .reached = true};
+  EXPECT_EQ(recheck(files_of(made), ask_cvc5).result, RecheckResult::rejected)
+      << "its method does not show it";
+}
+
 TEST(Certificate, a_peak_that_is_claimed_too_low_is_rejected) {
   for (const char* dispatch : {"ready by bf", "in order one_f_one_b"}) {
     for (const char* microbatches : {"any", "4"}) {
       Made made = make(chain_text(3, dispatch, microbatches));
       for (Obligation& o : made.verdict.obligations) {
-        if (o.kind == ObligationKind::memory) o.peak.at("activation").at(0) = 2;
+        if (o.kind == ObligationKind::memory) o.peak.at("activation").at(0) = Peak{.bound = 2};
       }
       const RecheckReport report = recheck(files_of(made), ask_cvc5);
       EXPECT_EQ(report.result, RecheckResult::rejected) << dispatch << ", " << microbatches;

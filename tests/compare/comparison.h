@@ -64,6 +64,7 @@ struct Comparison {
   std::string reason;    // of `open` and of what was missed
   bool missed = false;   // left open, though it can be told: `deadlock`, an assertion, `once`
   int loose = 0;         // proved peaks above the real ones
+  int at_most = 0;       // those of which verify says no more than that they are bounds
   std::vector<std::string> wrong;
   Seconds seconds;
 };

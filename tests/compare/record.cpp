@@ -59,7 +59,10 @@ Json json_of(const verify::Obligation& obligation) {
   if (!obligation.counts.empty()) json["counts"] = obligation.counts;
   for (const auto& [resource, peaks] : obligation.peak) {
     Json list = Json::array();
-    for (const auto& peak : peaks) list.push_back(peak ? Json(*peak) : Json(nullptr));
+    for (const auto& peak : peaks) {
+      list.push_back(peak ? Json(peak->bound) : Json(nullptr));
+      if (peak && !peak->reached) json["at_most"][resource].push_back(list.size() - 1);
+    }
     json["peak"][resource] = std::move(list);
   }
   if (obligation.counterexample) json["counterexample"] = json_of(*obligation.counterexample);

@@ -19,6 +19,7 @@ void add(Row& row, const Comparison& c) {
   row.visited += c.visited ? 1 : 0;
   row.missed += c.missed ? 1 : 0;
   row.loose += c.loose;
+  row.at_most += c.at_most;
 }
 
 void add(Row& row, const Row& other) {
@@ -32,6 +33,7 @@ void add(Row& row, const Row& other) {
   row.visited += other.visited;
   row.missed += other.missed;
   row.loose += other.loose;
+  row.at_most += other.at_most;
 }
 
 std::string share(std::int64_t part, std::int64_t whole) {
@@ -69,19 +71,22 @@ void Tally::add(const Tally& other) {
 }
 
 std::string Tally::table() const {
-  std::string text = fmt::format("{:<16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "",
-                                 "programs", "proved", "refuted", "order", "hint", "open", "share",
-                                 "missed", "visited", "not yet");
+  std::string text =
+      fmt::format("{:<16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "",
+                  "programs", "proved", "refuted", "order", "hint", "open", "share", "missed",
+                  "visited", "not yet", "loose", "at most");
   for (const auto& [name, row] : rows) {
-    text += fmt::format("{:<16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", name,
-                        row.programs, row.proved, row.refuted, row.not_asked, row.through_hint,
-                        row.open, share(row.open, row.judged()), row.missed, row.visited,
-                        row.unsupported);
+    text += fmt::format("{:<16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n",
+                        name, row.programs, row.proved, row.refuted, row.not_asked,
+                        row.through_hint, row.open, share(row.open, row.judged()), row.missed,
+                        row.visited, row.unsupported, row.loose, row.at_most);
   }
   text += fmt::format(
       "order: does not list each task once; hint: safe only through the hint; open: unknown "
       "otherwise, and\nits share of what verify supports; missed: left open, though the oracle can "
-      "tell; visited: every\nstate of every count in range; not yet: not supported by verify.\n");
+      "tell; visited: every\nstate of every count in range; not yet: not supported by verify; "
+      "loose: proved peaks that no run\nreaches, of those visited; at most: those that verify does "
+      "not say to be reached.\n");
   if (!missed.empty()) text += fmt::format("missed, first: {}\n", fmt::join(missed, " "));
   for (const Wrong& w : wrong) {
     text += fmt::format("\nWRONG: seed {}: {}\n{}", w.seed, w.what, w.text);

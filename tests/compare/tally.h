@@ -26,6 +26,7 @@ struct Row {
   std::int64_t visited = 0;
   std::int64_t missed = 0;
   std::int64_t loose = 0;
+  std::int64_t at_most = 0;
   bool operator==(const Row&) const = default;
 
   [[nodiscard]] std::int64_t judged() const { return programs - unsupported; }
@@ -53,7 +54,7 @@ struct Tally {
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Row, programs, proved, refuted, through_hint, not_asked, open,
-                                   unsupported, visited, missed, loose)
+                                   unsupported, visited, missed, loose, at_most)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, seed, what, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tally, rows, wrong, missed, oracle_seconds, verify_seconds)
 

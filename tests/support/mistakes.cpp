@@ -6,6 +6,7 @@
 
 #include "spec/guards.h"
 #include "verify/judge/judge.h"
+#include "verify/judge/peaks.h"
 #include "verify/order/kept_judge.h"
 #include "verify/order/order_judge.h"
 #include "verify/ready/counter_queries.h"
@@ -215,7 +216,9 @@ verify::Verdict judged_with(const Mistake& mistake, const Program& program,
         program, options,
         std::make_unique<verify::CounterQueries>(asked, std::move(counters), options.solver_steps));
   }
-  return verify::judged_by(*judge, program, program.pools);
+  return verify::judged_by(*judge, program, [&](const MemoryFinding& memory) {
+    return verify::peaks_of(program, options, memory);
+  });
 }
 
 }  // namespace ripeline::testing_support

@@ -24,4 +24,13 @@ const verify::Obligation& find(const verify::Verdict& verdict, const std::string
   throw std::out_of_range(name);
 }
 
+std::vector<std::optional<std::int64_t>> peaks_of(const verify::Verdict& verdict,
+                                                  const std::string& resource) {
+  std::vector<std::optional<std::int64_t>> bounds;
+  for (const auto& peak : find(verdict, "memory").peak.at(resource)) {
+    bounds.push_back(peak ? std::optional(peak->bound) : std::nullopt);
+  }
+  return bounds;
+}
+
 }  // namespace ripeline::testing_support

@@ -1,7 +1,10 @@
 // What tests of verdicts do first and last: text to a Program, and a verdict to an obligation.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "verify/verify.h"
 
@@ -13,5 +16,9 @@ namespace ripeline::testing_support {
 // Throws std::out_of_range where there is none of this name.
 [[nodiscard]] const verify::Obligation& find(const verify::Verdict& verdict,
                                              const std::string& name);
+
+// Of proved memory: the bounds of the resource's instances; nothing, where they grow.
+[[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_of(const verify::Verdict& verdict,
+                                                                const std::string& resource);
 
 }  // namespace ripeline::testing_support

@@ -147,8 +147,10 @@ TEST(Links, peaks_count_what_other_engines_still_hold) {
   const Verdict verdict = verify(program);
   const Obligation& memory = find(verdict, "memory");
   ASSERT_EQ(memory.outcome, Outcome::proved) << memory.reason;
-  EXPECT_EQ(memory.peak.at("a"), (std::vector<std::optional<std::int64_t>>(4, 1)));
-  EXPECT_EQ(memory.peak.at("b"), (std::vector<std::optional<std::int64_t>>(4, 1)));
+  EXPECT_EQ(testing_support::peaks_of(verdict, "a"),
+            (std::vector<std::optional<std::int64_t>>(4, 1)));
+  EXPECT_EQ(testing_support::peaks_of(verdict, "b"),
+            (std::vector<std::optional<std::int64_t>>(4, 1)));
   const Program open = compiled(chain_of(
       "  op F forward { needs F at prev; acquires a 2; }\n"
       "  op O offload on copy_out { needs F at here; releases a; acquires b; releases b; }\n"
@@ -157,7 +159,7 @@ TEST(Links, peaks_count_what_other_engines_still_hold) {
       "  resource b per stage { }\n",
       "2"));
   const Verdict both = verify(open);
-  EXPECT_EQ(find(both, "memory").peak.at("b"), (std::vector<std::optional<std::int64_t>>(4, 2)));
+  EXPECT_EQ(testing_support::peaks_of(both, "b"), (std::vector<std::optional<std::int64_t>>(4, 2)));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::string verdict_text(const Mutant& mutant, const Mistake& mistake) {
     std::string text = name_of(o.outcome) + " " + name_of(o.method);
     if (o.counterexample) text += " " + std::to_string(o.counterexample->microbatches);
     for (const auto& [resource, peaks] : o.peak) {
-      for (const auto& peak : peaks) text += " " + (peak ? std::to_string(*peak) : "-");
+      for (const auto& peak : peaks) text += " " + (peak ? std::to_string(peak->bound) : "-");
     }
     return text;
   }

@@ -40,7 +40,7 @@ std::string chain(const std::string& rest, const std::string& microbatches = "an
 }
 
 std::vector<std::optional<std::int64_t>> peaks(const Verdict& verdict) {
-  return find(verdict, "memory").peak.at("a");
+  return testing_support::peaks_of(verdict, "a");
 }
 
 TEST(Pairs, of_an_order_hold_what_the_one_before_has_not_released) {
@@ -100,7 +100,7 @@ TEST(Pairs, are_judged_readiness_first_by_counts) {
     resource t per stage { } pair F, B; pair B, C; dispatch ready; })";
   const Verdict verdict = verify(compiled(text));
   EXPECT_EQ(verdict.outcome, Outcome::proved);
-  EXPECT_THAT(find(verdict, "memory").peak.at("t"), ElementsAre(6));
+  EXPECT_THAT(testing_support::peaks_of(verdict, "t"), ElementsAre(6));
 }
 
 // Each sticks where the second of the pair starts beside the first, and with one task at a time
@@ -163,7 +163,7 @@ TEST(Pairs, of_an_order_with_a_copy_engine_have_peaks) {
     dispatch in order o; })"));
   EXPECT_EQ(verdict.outcome, Outcome::proved);
   EXPECT_THAT(peaks(verdict), ElementsAre(3, 2));
-  EXPECT_THAT(find(verdict, "memory").peak.at("h"), ElementsAre(1, 1));
+  EXPECT_THAT(testing_support::peaks_of(verdict, "h"), ElementsAre(1, 1));
 }
 
 TEST(Pairs, need_no_more_than_one_task_at_a_time) {

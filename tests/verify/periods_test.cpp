@@ -204,7 +204,7 @@ TEST(Periods, give_the_verdict_of_every_count) {
       ASSERT_EQ(deadlock.outcome, Outcome::proved) << deadlock.reason;
       EXPECT_EQ(deadlock.method, Method::cuts);
       std::vector<std::int64_t> peaks;
-      for (const auto& peak : find(verdict, "memory").peak.at("a")) {
+      for (const auto& peak : testing_support::peaks_of(verdict, "a")) {
         peaks.push_back(peak.value_or(-1));
       }
       EXPECT_EQ(peaks, counts.peaks);

@@ -38,8 +38,6 @@ std::uint64_t hash_of_all(const std::vector<Program>& samples) {
   return hash;
 }
 
-const std::vector<spec::Pool> kSpeaksOfNoPools;
-
 // A judge of every depth, made and asked only where none of a few depths is refuted.
 class AfterSamples final : public Judge {
  public:
@@ -91,8 +89,7 @@ class EveryDepth {
     AfterSamples judge([this] { return judge_of_all(); },
                        [this](ObligationKind kind) { return refuted_depth(kind); });
     // The last of these has the most constructs.
-    return finished(
-        judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1], kSpeaksOfNoPools));
+    return finished(judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1]));
   }
 
   spec::Result<DepthVerdict> failed(const std::string& what) {
@@ -104,7 +101,7 @@ class EveryDepth {
   // Assumes nothing, since nothing is said.
   DepthVerdict left_open(const depth::Problem& problem) {
     NoJudge none(problem.reason + kOneDepth, problem.span);
-    Verdict verdict = judged_by(none, samples_.front(), kSpeaksOfNoPools);
+    Verdict verdict = judged_by(none, samples_.front());
     verdict.assumptions.clear();
     return finished(std::move(verdict));
   }

@@ -107,6 +107,12 @@ spec::Span span_of_broken(const Program& program, const Goal& goal, int microbat
   return {};
 }
 
+std::vector<std::optional<std::int64_t>> capacities_of(const Program& program) {
+  std::vector<std::optional<std::int64_t>> capacities;
+  for (const spec::Pool& pool : program.pools) capacities.push_back(pool.capacity);
+  return capacities;
+}
+
 std::vector<std::optional<std::int64_t>> least_bounds(
     const Program& program, Solver& solver, const std::function<Term(int pool, Term bound)>& above,
     std::vector<std::int64_t> known) {

@@ -36,8 +36,10 @@ struct AssertedBounds {
 [[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
                                         int microbatches, int last_lane);
 
-// The least bound of each pool that is never exceeded, or nothing where it grows with the
-// microbatches. `known`: what some run reaches.
+// What the guards keep to: the capacity of each pool, or nothing.
+[[nodiscard]] std::vector<std::optional<std::int64_t>> capacities_of(const spec::Program& program);
+// A bound of each pool that is never exceeded, the least that `above` shows, or nothing where it
+// grows with the microbatches. `known`: below that nothing is asked.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> least_bounds(
     const spec::Program& program, Solver& solver,
     const std::function<Term(int pool, Term bound)>& above, std::vector<std::int64_t> known);

@@ -42,22 +42,22 @@ Finding Judge::messages(Outcome once) {
   return {.reason = "Not known, since it is not known that each task runs once."};
 }
 
-Verdict judged_by(Judge& judge, const spec::Program& program,
-                  const std::vector<spec::Pool>& pools) {
+Verdict judged_by(Judge& judge, const spec::Program& program, const PeaksOf& peaks_of) {
   Verdict verdict = open_verdict();
   verdict.assumptions = assumptions_of(program);
   const auto of = [&](ObligationKind kind) -> Obligation& { return obligation(verdict, kind); };
   settle(of(ObligationKind::once), [&] { return judge.once(); });
   settle(of(ObligationKind::collectives), [&] { return judge.collectives(); });
   settle(of(ObligationKind::deadlock), [&] { return judge.deadlock(); });
-  MemoryFinding memory;
+  std::vector<std::optional<Peak>> peaks;
   settle(of(ObligationKind::memory), [&] {
-    memory = judge.memory();
+    const MemoryFinding memory = judge.memory();
+    if (peaks_of && memory.finding.outcome == Outcome::proved) peaks = peaks_of(memory);
     return memory.finding;
   });
-  for (std::size_t p = 0; p < pools.size() && memory.finding.outcome == Outcome::proved; ++p) {
-    const auto& resource = at(program.resources, pools[p].resource);
-    of(ObligationKind::memory).peak[resource.name].push_back(memory.peaks[p]);
+  for (std::size_t p = 0; p < peaks.size(); ++p) {
+    const auto& resource = at(program.resources, program.pools[p].resource);
+    of(ObligationKind::memory).peak[resource.name].push_back(peaks[p]);
   }
   settle(of(ObligationKind::messages),
          [&] { return judge.messages(of(ObligationKind::once).outcome); });

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,9 @@ struct Finding {
 
 struct MemoryFinding {
   Finding finding;
-  std::vector<std::optional<std::int64_t>> peaks{};  // per pool; of proved
+  // Of proved, per pool: what it never exceeds; nothing where that grows with the microbatches.
+  std::vector<std::optional<std::int64_t>> bounds{};
+  std::vector<std::int64_t> held{};  // per pool: what some run holds; empty: none is known
 };
 
 // By how programs are made.
@@ -69,10 +72,12 @@ class NoJudge final : public Judge {
   spec::Span span_;
 };
 
-// Asks for every obligation, times each and draws the verdict. `pools` are those that memory()
-// speaks of, empty if it speaks of none.
+// Per pool, of proved memory.
+using PeaksOf = std::function<std::vector<std::optional<Peak>>(const MemoryFinding&)>;
+// Asks for every obligation, times each and draws the verdict. Without `peaks_of` memory() speaks
+// of no pools.
 [[nodiscard]] Verdict judged_by(Judge& judge, const spec::Program& program,
-                                const std::vector<spec::Pool>& pools);
+                                const PeaksOf& peaks_of = {});
 
 // `keeping`, `link fifo` are not supported by verify yet.
 [[nodiscard]] std::string not_supported(const std::vector<spec::Unsupported>& constructs);

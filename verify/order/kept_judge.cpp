@@ -108,7 +108,7 @@ MemoryFinding KeptJudge::memory() {
 
 MemoryFinding KeptJudge::by_capacities() {
   MemoryFinding found;
-  for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
+  found.bounds = capacities_of(program_);
   Solver solver(options_.solver_steps);
   const Term microbatches = solver.integer("microbatches");
   const AssertedBounds asserted = asserted_bounds(program_, solver, microbatches);

@@ -417,35 +417,37 @@ MemoryFinding OrderJudge::memory() {
     for (std::size_t p = 0; p < known.size(); ++p) known[p] = std::max(known[p], graph.peaks[p]);
   }
   if (cuts_.empty()) {
-    found.peaks.assign(known.begin(), known.end());
-    return found;
+    found.bounds.assign(known.begin(), known.end());
+  } else {
+    // Enough for an order's steady state to be reached; a guess that only saves queries.
+    int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
+    sample = std::min(sample, program_.microbatches.max.value_or(sample));
+    const OrderRunResult graph = run_order(program_, sample, Slots::unbounded);
+    for (std::size_t p = 0; p < known.size() && !graph.invalid; ++p) {
+      known[p] = std::max(known[p], graph.peaks[p]);
+    }
+    found.bounds = bounds_by_cuts(known);
   }
-  // Enough for an order's steady state to be reached; a guess that only saves queries.
-  int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
-  sample = std::min(sample, program_.microbatches.max.value_or(sample));
-  const OrderRunResult graph = run_order(program_, sample, Slots::unbounded);
-  for (std::size_t p = 0; p < known.size() && !graph.invalid; ++p) {
-    known[p] = std::max(known[p], graph.peaks[p]);
-  }
-  found.peaks = peaks_by_cuts(known);
+  // What the graph of a count shows, its run does, if nothing but needs and room keeps it back.
+  if (program_.pairs.empty() && program_.inboxes.empty()) found.held = known;
   return found;
 }
 
 // No pool holds more, whatever the count; nothing where it grows with the count.
-std::vector<std::optional<std::int64_t>> OrderJudge::peaks_by_cuts(
+std::vector<std::optional<std::int64_t>> OrderJudge::bounds_by_cuts(
     std::vector<std::int64_t> known) {
-  std::vector<std::optional<std::int64_t>> peaks(known.begin(), known.end());
+  std::vector<std::optional<std::int64_t>> most(known.begin(), known.end());
   for (CutQueries& cuts : cuts_) {
     const auto bounds = least_bounds(
         program_, cuts.solver(), [&](int pool, Term bound) { return cuts.above(pool, bound); },
         known);
     for (std::size_t p = 0; p < known.size(); ++p) {
-      if (!bounds[p]) peaks[p] = std::nullopt;
+      if (!bounds[p]) most[p] = std::nullopt;
       if (bounds[p]) known[p] = std::max(known[p], *bounds[p]);
-      if (peaks[p]) peaks[p] = known[p];
+      if (most[p]) most[p] = known[p];
     }
   }
-  return peaks;
+  return most;
 }
 
 // What tasks side by side hold is in no graph: by cuts if they are for every count, else by states.
@@ -459,9 +461,9 @@ MemoryFinding OrderJudge::memory_of_engines() {
   if (!by_cuts && !program_.assertions.empty()) found.finding = asserted_peaks_by_states();
   if (found.finding.outcome != Outcome::proved) return found;
   if (by_cuts) {
-    found.peaks = peaks_by_cuts(std::vector<std::int64_t>(program_.pools.size(), 0));
+    found.bounds = bounds_by_cuts(std::vector<std::int64_t>(program_.pools.size(), 0));
   } else {
-    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
+    found.bounds = capacities_of(program_);
   }
   return found;
 }

@@ -39,7 +39,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] bool never_stuck_by_cuts();
   [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
   [[nodiscard]] MemoryFinding memory_of_engines();
-  [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_cuts(
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> bounds_by_cuts(
       std::vector<std::int64_t> known);
   [[nodiscard]] Finding asserted_peaks();
   [[nodiscard]] Finding asserted_peaks_by_states();

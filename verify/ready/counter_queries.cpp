@@ -195,15 +195,17 @@ std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
 
 std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
   std::vector<Term> ways;
-  const auto& capacity = at(program_.pools, pool).capacity;
   for (const auto& a : at(program_.lanes, lane).acquires) {
     if (a.pool != pool) continue;
+    const auto room = room_in(at(guards_, lane), pool);
     const Term after = term(at(counters_.held, pool)) + solver_.number(a.amount);
     const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first is nothing
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
       // What still is held was held when the task was admitted.
-      if (capacity && i > 0) facts.push_back(after + sums[i] <= solver_.number(*capacity));
+      if (room && i > 0) {
+        facts.push_back(after + sums[i] <= solver_.number(room->most_held_after()));
+      }
       ways.push_back(solver_.all_of(facts));
     }
   }

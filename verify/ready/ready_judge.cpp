@@ -65,23 +65,20 @@ MemoryFinding ReadyJudge::memory() {
   const Question question{
       "memory: an assertion broken", solver.any_of(ways),
       [&](int microbatches) { return goal_of_assertions(program_, microbatches); }};
-  // The guards keep to the capacities.
-  if (asserted.bounds.empty() && !inductive_) {
-    for (const spec::Pool& pool : program_.pools) found.peaks.push_back(pool.capacity);
-    found.finding = by_structure();
-    return found;
-  }
-  if (asserted.bounds.empty()) {
+  if (!asserted.bounds.empty()) {
+    found.finding = settle(question);
+  } else if (inductive_) {
     found.finding = {.outcome = Outcome::proved, .method = Method::counters};
   } else {
-    found.finding = settle(question);
+    found.finding = by_structure();
   }
-  if (found.finding.outcome == Outcome::proved && inductive_) {
-    found.peaks = least_bounds(
+  if (found.finding.outcome != Outcome::proved) return found;
+  if (inductive_) {
+    found.bounds = least_bounds(
         program_, solver, [&](int pool, Term bound) { return queries_.holds_above(pool, bound); },
         std::vector<std::int64_t>(program_.pools.size(), 0));
   } else {
-    found.peaks.resize(program_.pools.size());
+    found.bounds = capacities_of(program_);  // the guards keep to them
   }
   return found;
 }

@@ -1,0 +1,235 @@
+#include "verify/judge/peaks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+#include "spec/group.h"
+#include "spec/machine.h"
+#include "verify/group/group_runs.h"
+#include "verify/states/budget.h"
+#include "verify/states/fill.h"
+#include "verify/states/interleave.h"
+
+namespace ripeline::verify {
+
+using spec::Event;
+using spec::Machine;
+using spec::Program;
+
+namespace {
+
+// Starts that greedy runs may make or try, in all, and the runs of lanes in a random order.
+constexpr std::uint64_t kStarts = 50'000;
+constexpr int kRandomOrders = 8;
+// Tasks beyond which a count is not looked at.
+constexpr std::int64_t kMostTasks = 100'000;
+// Counts, and states in all, that are visited.
+constexpr int kFewCounts = 8;
+constexpr std::uint64_t kStates = 20'000;
+// Where not every count can be visited, a run is all that can come of it: of the states this share.
+constexpr std::uint64_t kShare = 4;
+// Of a pool of which nothing is proved.
+constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
+
+class Peaks {
+ public:
+  Peaks(const Program& program, const VerifyOptions& options, const MemoryFinding& memory)
+      : program_(program), bounds_(memory.bounds), held_(memory.held), starts_{kStarts} {
+    held_.resize(program.pools.size(), 0);
+    reached_ = held_;
+    states_.left = std::min(kStates, options.search_states);
+    const auto& range = program.microbatches;
+    few_ = range.max && *range.max < std::int64_t{range.min} + kFewCounts;
+    for (auto& bound : bounds_) {
+      if (few_ && !bound) bound = kNoBound;
+    }
+  }
+
+  void search() {
+    const auto& range = program_.microbatches;
+    const std::int64_t first = range.min;
+    const std::int64_t last = few_ ? *range.max : first + kFewCounts - 1;
+    fill_with(enough_microbatches());
+    for (std::int64_t m = first; m <= last; ++m) fill_with(m);
+    if (!is_open()) return;
+    if (few_) {
+      // More microbatches hold no less most often, which saves visits.
+      for (std::int64_t m = last; m >= first; --m) {
+        if (!visit(m)) return;
+      }
+      all_visited_ = true;
+    } else {
+      states_.left /= kShare;
+      for (std::int64_t m = first; m <= last && is_open(); ++m) {
+        if (!visit(m)) return;
+      }
+    }
+  }
+
+  std::vector<std::optional<Peak>> found() const {
+    std::vector<std::optional<Peak>> peaks(bounds_.size());
+    for (std::size_t p = 0; p < bounds_.size(); ++p) {
+      if (!bounds_[p]) continue;
+      Peak& peak = peaks[p].emplace(Peak{.bound = *bounds_[p]});
+      if (all_visited_ && held_[p] < peak.bound) {
+        peak.bound = held_[p];
+        peak.by_states = true;
+      }
+      peak.reached = reached_[p] >= peak.bound;
+      if (peak.bound == kNoBound) peaks[p].reset();
+    }
+    return peaks;
+  }
+
+ private:
+  // Bounds of which it is not known that a run reaches them.
+  std::vector<std::optional<std::int64_t>> open_bounds() const {
+    std::vector<std::optional<std::int64_t>> open = bounds_;
+    for (std::size_t p = 0; p < open.size(); ++p) {
+      if (open[p] && reached_[p] >= *open[p]) open[p].reset();
+    }
+    return open;
+  }
+  bool is_open() const {
+    const auto open = open_bounds();
+    return std::any_of(open.begin(), open.end(), [](const auto& bound) { return bound; });
+  }
+
+  // So many that lanes have tasks enough to fill the pools, as far as the range goes.
+  std::int64_t enough_microbatches() const {
+    const auto& range = program_.microbatches;
+    std::int64_t enough = range.min;
+    for (const spec::Lane& lane : program_.lanes) {
+      for (const spec::Acquire& a : lane.acquires) {
+        const auto& bound = at(bounds_, a.pool);
+        if (!bound) continue;
+        const std::int64_t tasks = std::min(*bound / a.amount, kMostTasks) + 1;
+        enough = std::max(enough, (tasks / lane.share.size() + 1) * lane.share.period);
+      }
+    }
+    enough = std::min(enough, most_microbatches());
+    enough = std::min<std::int64_t>(enough, range.max.value_or(kMostTasks));
+    return std::max<std::int64_t>(enough, range.min);
+  }
+
+  std::int64_t most_microbatches() const {
+    return kMostTasks / std::max(1, size_of(program_.lanes));
+  }
+
+  // The order of a rank has a meaning, and the count is not too large.
+  bool can_run(std::int64_t microbatches) const {
+    if (microbatches > most_microbatches()) return false;
+    if (program_.dispatch.binding() < 0) return true;
+    const spec::Order& order = at(program_.orders, program_.dispatch.binding());
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      if (!expand(program_, order, rank, static_cast<int>(microbatches)).ok()) return false;
+    }
+    return true;
+  }
+
+  // --- greedy runs ---
+
+  void fill_with(std::int64_t microbatches) {
+    if (!is_open() || !can_run(microbatches)) return;
+    const Machine machine(program_, static_cast<int>(microbatches));
+    const auto try_wishes = [&](const Wishes& wishes) {
+      if (is_open()) add(machine, fill(machine, wishes, open_bounds(), starts_));
+    };
+    try_wishes(by_use([](const spec::Lane& lane) { return lane.releases.empty() ? 0 : 1; }));
+    for (int pool = 0; pool < size_of(program_.pools); ++pool) {
+      if (open_bounds()[static_cast<std::size_t>(pool)]) try_wishes(for_pool(pool));
+    }
+    for (int seed = 1; seed <= kRandomOrders; ++seed) try_wishes(at_random(seed));
+  }
+
+  // Lanes of the lower number first; the lowest start freely.
+  template <class NumberOf>
+  Wishes by_use(const NumberOf& number_of) const {
+    Wishes wishes;
+    for (const int number : {0, 1, 2}) {
+      for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+        if (number_of(at(program_.lanes, lane)) == number) wishes.lanes.push_back(lane);
+      }
+      if (number == 0) wishes.freely = size_of(wishes.lanes);
+    }
+    return wishes;
+  }
+
+  Wishes for_pool(int pool) const {
+    const auto uses = [pool](const auto& amounts) {
+      return std::any_of(amounts.begin(), amounts.end(),
+                         [pool](const auto& amount) { return amount.pool == pool; });
+    };
+    return by_use([&](const spec::Lane& lane) {
+      if (uses(lane.releases)) return 2;
+      return uses(lane.acquires) ? 0 : 1;
+    });
+  }
+
+  Wishes at_random(int seed) const {
+    Wishes wishes = by_use([](const spec::Lane&) { return 1; });
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    for (std::size_t i = wishes.lanes.size(); i > 1; --i) {
+      std::swap(wishes.lanes[i - 1], wishes.lanes[random() % i]);
+    }
+    return wishes;
+  }
+
+  // Of a group a run of one member is one if all do the same.
+  void add(const Machine& machine, const std::vector<Event>& events) {
+    const std::vector<std::int64_t> most = most_held(machine, events);
+    const int members = program_.tensor_parallel.members;
+    bool is_run = members == 1;
+    if (!is_run) {
+      const spec::GroupMachine group(program_, machine.microbatches(), members);
+      is_run = replayed(group, Machine::Chooser::any, in_step(group, events)).has_value();
+    }
+    for (std::size_t p = 0; p < most.size(); ++p) {
+      held_[p] = std::max(held_[p], most[p]);
+      if (is_run) reached_[p] = std::max(reached_[p], most[p]);
+    }
+  }
+
+  // --- every state ---
+
+  // False: not all of them, so that nothing is known of this count.
+  bool visit(std::int64_t microbatches) {
+    if (!can_run(microbatches)) return false;
+    const Machine machine(program_, static_cast<int>(microbatches));
+    while (true) {
+      Goal more;  // than what is held so far
+      bool is_more = false;
+      for (std::size_t p = 0; p < bounds_.size(); ++p) {
+        const bool open = bounds_[p] && held_[p] < *bounds_[p];
+        more.bounds.push_back(open ? std::optional(held_[p]) : std::nullopt);
+        is_more = is_more || open;
+      }
+      if (!is_more) return true;
+      const Explored<Event> all = interleave(machine, Machine::Chooser::any, more, states_);
+      if (!all.way) return all.complete;
+      add(machine, *all.way);
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::optional<std::int64_t>> bounds_;
+  std::vector<std::int64_t> held_;     // by one member, in some run
+  std::vector<std::int64_t> reached_;  // in a run of the whole group
+  bool few_ = false;                   // counts in range
+  bool all_visited_ = false;           // no member holds more, in no count in range
+  Budget starts_;
+  Budget states_;
+};
+
+}  // namespace
+
+std::vector<std::optional<Peak>> peaks_of(const Program& program, const VerifyOptions& options,
+                                          const MemoryFinding& memory) {
+  Peaks peaks(program, options, memory);
+  if (options.find_runs) peaks.search();
+  return peaks.found();
+}
+
+}  // namespace ripeline::verify
