@@ -71,9 +71,9 @@ void add_sources(const spec::Source& source, const spec::ElaborateOptions& optio
   const auto tree = spec::parse(source);
   files[kProgramFile] = spec::print(tree.value());
   for (const spec::Order& order : program.orders) {
-    std::string why;
     if (order.rows.empty()) continue;
-    files[kOrderFile] = options.read_file(*order.file, why).value_or("");
+    const auto read = options.read_file(*order.file);
+    files[kOrderFile] = read.ok() ? read.value() : "";
   }
 }
 

@@ -172,10 +172,13 @@ class Recheck {
       return reject(kProgramFile, "it is not in the canonical layout");
     }
     // Of a program's orders at most one is read, whatever the file was called.
-    statement_.options.read_file = [this](const std::string&, std::string& why) {
+    statement_.options.read_file = [this](const std::string&) -> spec::Result<std::string> {
       const auto order = files_.find(kOrderFile);
-      why = fmt::format("{} is missing", kOrderFile);
-      return order == files_.end() ? std::nullopt : std::optional(order->second);
+      if (order != files_.end()) return order->second;
+      return spec::Diagnostic{.id = "input",
+                              .message = fmt::format("{} is missing", kOrderFile),
+                              .hint = {},
+                              .span = {}};
     };
     const auto compiled = statement_.depth
                               ? derive_depth(tree.value(), source)

@@ -91,32 +91,32 @@ view::Adviser adviser_of(const Run& run) {
   const core::ProgramFacts& facts = run.facts->facts();
   const int microbatches = run.timeline.run().microbatches;
   const view::Timeline& timeline = run.timeline;
-  return
-      [&program, &facts, &timeline, microbatches](
-          int rank, core::Engine engine, const std::vector<view::Happened>& seen) -> std::string {
-        simulate::TableArbiter arbiter(program, facts, rank);
-        if (!arbiter.begin_step(0, microbatches).ok()) return {};
-        lead(arbiter, seen);
-        const core::Time now = seen.empty() ? core::Time{0} : seen.back().at;
-        const core::Choice choice = arbiter.choose(engine, nullptr, now);
-        if (program.dispatch.in_order) {
-          const core::Task next = arbiter.next_in_order(engine);
-          if (next.lane < 0) return "its order has ended";
-          return fmt::format("its order has {} next, which may {}start",
-                             core::task_name(facts, next), choice.starts() ? "" : "not ");
-        }
-        std::string rule = rule_of(program, rank, microbatches, seen);
-        if (const int keeps = program.dispatch.keeps; keeps >= 0) {
-          rule += "; room is kept for order " + at(program.orders, keeps).name;
-        }
-        if (held_at(timeline, rank, engine, now)) {
-          return "holds for what it expects next: " + rule;
-        }
-        if (choice.starts()) {
-          return fmt::format("takes {}: {}", core::task_name(facts, choice.task), rule);
-        }
-        return "takes nothing: " + rule;
-      };
+  return [&program, &facts, &timeline, microbatches](
+             int rank, core::Engine engine,
+             const std::vector<view::Happened>& seen) -> std::optional<std::string> {
+    simulate::TableArbiter arbiter(program, facts, rank);
+    if (!arbiter.begin_step(0, microbatches).ok()) return std::nullopt;
+    lead(arbiter, seen);
+    const core::Time now = seen.empty() ? core::Time{0} : seen.back().at;
+    const core::Choice choice = arbiter.choose(engine, nullptr, now);
+    if (program.dispatch.in_order) {
+      const core::Task next = arbiter.next_in_order(engine);
+      if (next.lane < 0) return "its order has ended";
+      return fmt::format("its order has {} next, which may {}start", core::task_name(facts, next),
+                         choice.starts() ? "" : "not ");
+    }
+    std::string rule = rule_of(program, rank, microbatches, seen);
+    if (const int keeps = program.dispatch.keeps; keeps >= 0) {
+      rule += "; room is kept for order " + at(program.orders, keeps).name;
+    }
+    if (held_at(timeline, rank, engine, now)) {
+      return "holds for what it expects next: " + rule;
+    }
+    if (choice.starts()) {
+      return fmt::format("takes {}: {}", core::task_name(facts, choice.task), rule);
+    }
+    return "takes nothing: " + rule;
+  };
 }
 
 }  // namespace ripeline::cli

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/failure.h"
+
 namespace ripeline::cli {
 
 namespace fs = std::filesystem;
@@ -22,33 +24,32 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 constexpr std::array kOwn = {verify::kManifest, "program.ripe", "order.csv", "invariant.txt",
                              "invariant.smt2",  "queries",      "graphs",    "runs"};
 
-bool clear(const fs::path& folder, std::string& error) {
+spec::Result<void> clear(const fs::path& folder) {
   std::error_code code;
-  if (!fs::exists(folder, code)) return true;
+  if (!fs::exists(folder, code)) return {};
   if (!fs::is_directory(folder, code)) {
-    error = fmt::format("{}: this is no folder", folder.string());
-    return false;
+    return failure(fmt::format("{}: this is no folder", folder.string()));
   }
   for (const auto& entry : fs::directory_iterator(folder, code)) {
     const std::string name = entry.path().filename().string();
     const bool own = std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
     if (own && fs::exists(folder / verify::kManifest)) continue;
-    error = fmt::format("{}: the folder has other files in it, such as {}", folder.string(), name);
-    return false;
+    return failure(
+        fmt::format("{}: the folder has other files in it, such as {}", folder.string(), name));
   }
   // The manifest last: a folder without it is none that may be cleared.
   for (auto name = kOwn.rbegin(); name != kOwn.rend() && !code; ++name) {
     fs::remove_all(folder / *name, code);
   }
-  if (code) error = fmt::format("{}: {}", folder.string(), code.message());
-  return !code;
+  if (code) return failure(fmt::format("{}: {}", folder.string(), code.message()));
+  return {};
 }
 
 }  // namespace
 
-bool write_certificate(const std::string& folder, const verify::Files& files, std::string& error) {
+spec::Result<void> write_certificate(const std::string& folder, const verify::Files& files) {
   const fs::path root(folder);
-  if (!clear(root, error)) return false;
+  if (auto cleared = clear(root); !cleared.ok()) return cleared;
   // The manifest last: half a certificate has none.
   for (const bool manifest : {false, true}) {
     for (const auto& [name, content] : files) {
@@ -58,20 +59,18 @@ bool write_certificate(const std::string& folder, const verify::Files& files, st
       fs::create_directories(path.parent_path(), code);
       std::ofstream out(path, std::ios::binary);
       if (!(out << content << std::flush)) {
-        error = fmt::format("{}: cannot be written: {}", path.string(),
-                            code ? code.message() : std::strerror(errno));
-        return false;
+        return failure(fmt::format("{}: cannot be written: {}", path.string(),
+                                   code ? code.message() : std::strerror(errno)));
       }
     }
   }
-  return true;
+  return {};
 }
 
-std::optional<verify::Files> read_certificate(const std::string& folder, std::string& error) {
+spec::Result<verify::Files> read_certificate(const std::string& folder) {
   std::error_code code;
   if (!fs::is_directory(folder, code)) {
-    error = fmt::format("{}: there is no such folder", folder);
-    return std::nullopt;
+    return failure(fmt::format("{}: there is no such folder", folder));
   }
   verify::Files files;
   std::uintmax_t bytes = 0;
@@ -81,22 +80,19 @@ std::optional<verify::Files> read_certificate(const std::string& folder, std::st
     if (fs::is_directory(status)) continue;
     const std::string name = fs::relative(entry->path(), folder).generic_string();
     if (!fs::is_regular_file(status)) {
-      error = fmt::format("{}: {} is not a plain file", folder, name);
-      return std::nullopt;
+      return failure(fmt::format("{}: {} is not a plain file", folder, name));
     }
     bytes += entry->file_size(code);
     std::ostringstream text;
     std::ifstream in(entry->path(), std::ios::binary);
     if (bytes > kMostBytes || !in ||
         !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
-      error = fmt::format("{}: {} cannot be read, or is too large", folder, name);
-      return std::nullopt;
+      return failure(fmt::format("{}: {} cannot be read, or is too large", folder, name));
     }
     files[name] = text.str();
   }
-  if (!code) return files;
-  error = fmt::format("{}: {}", folder, code.message());
-  return std::nullopt;
+  if (code) return failure(fmt::format("{}: {}", folder, code.message()));
+  return files;
 }
 
 }  // namespace ripeline::cli

@@ -33,42 +33,41 @@ int write_repair(const CheckCommand& command, const spec::ReadActions& read,
     std::cerr << fmt::format("ripeline: nothing to repair; {} is not written\n", command.fix);
     return ok;
   }
-  const verify::Repair repair = verify::repair(read, report, command.options);
-  if (!repair.table) {
+  const auto repaired = verify::repair(read, report, command.options);
+  if (!repaired.ok()) {
     std::cerr << fmt::format("ripeline: no repair; {} is not written: {}\n", command.fix,
-                             repair.why);
+                             repaired.errors().front().message);
     return exit_code_of(report.verdict);
   }
-  if (!write_file(command.fix, spec::write_actions(*repair.table))) return bad_input;
+  const verify::Repair& repair = repaired.value();
+  const auto written = write_file(command.fix, spec::write_actions(repair.table));
+  if (!written.ok()) return say_failed(written.errors());
   std::cerr << fmt::format("ripeline: {} is written, and passes\n", command.fix);
   for (const std::string& change : repair.changes) std::cerr << "  " << change << '\n';
   return ok;
 }
 
 int run(const CheckCommand& command) {
-  std::string error;
-  const auto source = read_file(command.file, error);
-  if (!source) {
-    std::cerr << "ripeline: " << error << '\n';
-    return bad_input;
-  }
-  const Progress progress("checking " + source->name);
-  const spec::ReadActions read = spec::read_actions(source->text);
+  const auto file = read_file(command.file);
+  if (!file.ok()) return say_failed(file.errors());
+  const spec::Source& source = file.value();
+  const Progress progress("checking " + source.name);
+  const spec::ReadActions read = spec::read_actions(source.text);
   const auto checked = verify::check(read, command.options);
   if (!checked.ok()) {
     for (const spec::Diagnostic& d : checked.errors()) {
-      std::cerr << fmt::format("ripeline: {}: {}{}\n", source->name, d.message,
+      std::cerr << fmt::format("ripeline: {}: {}{}\n", source.name, d.message,
                                d.hint.empty() ? "" : "; " + d.hint);
     }
     return bad_input;
   }
   const verify::CheckReport& report = checked.value();
   if (command.format == "json") {
-    std::cout << verify::check_json(source->name, source->text, report, command.options)
+    std::cout << verify::check_json(source.name, source.text, report, command.options)
                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
               << '\n';
   } else {
-    std::cout << verify::check_text(source->name, read.table, report, command.options);
+    std::cout << verify::check_text(source.name, read.table, report, command.options);
   }
   return command.fix.empty() ? exit_code_of(report.verdict) : write_repair(command, read, report);
 }

@@ -35,9 +35,8 @@ struct EmulateCommand {
   bool processes = false;
 };
 
-// `5ms`: how long a cost of 1 is on the clock. `ms`, as everywhere: what it is. A sentence if it is
-// neither.
-std::string read_unit(TimeFlags& times) {
+// `5ms`: how long a cost of 1 is on the clock. `ms`, as everywhere: what it is.
+spec::Result<void> read_unit(TimeFlags& times) {
   const std::string& text = times.unit;
   if (text.empty()) {
     if (times.profile.empty()) times.timing.clock = kUsualUnit;
@@ -50,7 +49,8 @@ std::string read_unit(TimeFlags& times) {
   constexpr double kMost = 1e12;
   const double nanoseconds = unit ? count * static_cast<double>(unit->nanoseconds) : 0;
   if (error != std::errc{} || !(nanoseconds >= 1) || nanoseconds > kMost) {
-    return fmt::format("--unit '{}' is no time, as 5ms, and none of ns, us, ms and s", text);
+    return failure(
+        fmt::format("--unit '{}' is no time, as 5ms, and none of ns, us, ms and s", text));
   }
   times.timing.clock = static_cast<std::int64_t>(nanoseconds);
   times.unit.clear();
@@ -190,12 +190,13 @@ int launch_ranks(const spec::Program& of) {
 }
 
 int run(EmulateCommand& command) {
-  if (const std::string what = read_unit(command.run.times); !what.empty()) return say_failed(what);
+  if (const auto unit = read_unit(command.run.times); !unit.ok()) return say_failed(unit.errors());
   if (command.processes && command.run.file == "-") {
     return say_failed("--processes cannot share standard input");
   }
-  Prepared prepared;
-  if (!prepare(command.run, prepared)) return bad_input;
+  const auto made = prepare(command.run);
+  if (!made.ok()) return bad_input;
+  const Prepared& prepared = made.value();
   const spec::Program& program = prepared.program();
   if (command.processes && std::getenv("RIPELINE_TOKEN") == nullptr) return launch_ranks(program);
   Expected expected;

@@ -79,14 +79,15 @@ spec::ActionTable with_communication(const spec::ExportedActions& exported, int 
 }
 
 int run(const ExportCommand& command) {
-  const auto loaded = load(command.file, command.program);
-  if (!loaded) return bad_input;
+  const auto compiled = load(command.file, command.program);
+  if (!compiled.ok()) return bad_input;
+  const Loaded& loaded = compiled.value();
   const auto exported = [&] {
-    const Progress progress("running " + loaded->source.name);
-    return spec::export_actions(loaded->program, command.microbatches);
+    const Progress progress("running " + loaded.source.name);
+    return spec::export_actions(loaded.program, command.microbatches);
   }();
   if (!exported.ok()) {
-    std::cerr << spec::render(loaded->source, exported.errors());
+    std::cerr << spec::render(loaded.source, exported.errors());
     return bad_input;
   }
   const spec::ExportedActions& actions = exported.value();
@@ -108,7 +109,8 @@ int run(const ExportCommand& command) {
     }
     return refuted;
   }
-  if (!write_file(command.output, text)) return bad_input;
+  const auto written = write_file(command.output, text);
+  if (!written.ok()) return say_failed(written.errors());
   (command.output == "-" ? std::cerr : std::cout) << companion(command, actions);
   return ok;
 }

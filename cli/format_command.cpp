@@ -20,21 +20,18 @@ struct FormatOptions {
 };
 
 int format_one(const std::string& file, const FormatOptions& options) {
-  std::string error;
-  const auto source = read_source(file, error);
-  if (!source) {
-    std::cerr << "ripeline: " << error << '\n';
-    return bad_input;
-  }
-  const auto tree = spec::parse(*source);
+  const auto read = read_source(file);
+  if (!read.ok()) return say_failed(read.errors());
+  const spec::Source& source = read.value();
+  const auto tree = spec::parse(source);
   if (!tree.ok()) {
-    std::cerr << spec::render(*source, tree.errors());
+    std::cerr << spec::render(source, tree.errors());
     return bad_input;
   }
   const std::string text = spec::print(tree.value());
   if (options.check) {
-    if (text == source->text) return ok;
-    std::cerr << source->name
+    if (text == source.text) return ok;
+    std::cerr << source.name
               << ": not in the canonical layout; `ripeline format --write` makes it so\n";
     return refuted;
   }
@@ -42,7 +39,7 @@ int format_one(const std::string& file, const FormatOptions& options) {
     std::cout << text;
     return ok;
   }
-  if (text == source->text) return ok;
+  if (text == source.text) return ok;
   std::ofstream out(file, std::ios::binary);
   if (!(out << text << std::flush)) {
     std::cerr << "ripeline: " << file << ": cannot be written: " << std::strerror(errno) << '\n';

@@ -42,39 +42,43 @@ std::string regenerate(const GenerateCommand& command) {
   return text + " -o " + base_name(command.output);
 }
 
-bool write_both(const GenerateCommand& command, const spec::Program& program,
-                const std::string& header) {
-  if (!write_file(command.output, header)) return false;
-  return command.probe.empty() ||
-         write_file(command.probe,
-                    codegen::probe(program, command.name, base_name(command.output)));
+// The exit code.
+int write_both(const GenerateCommand& command, const spec::Program& program,
+               const std::string& header) {
+  auto written = write_file(command.output, header);
+  if (written.ok() && !command.probe.empty()) {
+    written =
+        write_file(command.probe, codegen::probe(program, command.name, base_name(command.output)));
+  }
+  return written.ok() ? ok : say_failed(written.errors());
 }
 
 int run(const GenerateCommand& command) {
-  const auto loaded = load(command.file, command.program);
-  if (!loaded) return bad_input;
+  const auto compiled = load(command.file, command.program);
+  if (!compiled.ok()) return bad_input;
+  const Loaded& loaded = compiled.value();
   const codegen::GenerateOptions options{
-      .name = command.name, .file = base_name(loaded->source.name), .command = regenerate(command)};
-  if (const auto missing = codegen::not_generated(loaded->program); !missing.empty()) {
+      .name = command.name, .file = base_name(loaded.source.name), .command = regenerate(command)};
+  if (const auto missing = codegen::not_generated(loaded.program); !missing.empty()) {
     std::cerr << fmt::format("ripeline: {}: not supported by generate yet: {}\n",
-                             loaded->source.name, fmt::join(missing, ", "));
+                             loaded.source.name, fmt::join(missing, ", "));
     return unknown;
   }
   if (command.unproved) {
     std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
-    const std::string header = codegen::generate_unproved(loaded->program, options);
-    return write_both(command, loaded->program, header) ? ok : bad_input;
+    const std::string header = codegen::generate_unproved(loaded.program, options);
+    return write_both(command, loaded.program, header);
   }
   const verify::Verdict verdict = [&] {
-    const Progress progress("proving " + loaded->source.name);
-    return verify::verify(loaded->program, {.solver_steps = command.steps});
+    const Progress progress("proving " + loaded.source.name);
+    return verify::verify(loaded.program, {.solver_steps = command.steps});
   }();
   if (!verdict.proved) {
-    std::cerr << verify::report_text(loaded->program, loaded->source, verdict);
+    std::cerr << verify::report_text(loaded.program, loaded.source, verdict);
     return verdict.outcome == verify::Outcome::refuted ? refuted : unknown;
   }
   const std::string header = codegen::generate(*verdict.proved, options);
-  return write_both(command, loaded->program, header) ? ok : bad_input;
+  return write_both(command, loaded.program, header);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "cli/input.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -34,9 +33,9 @@ std::string not_found(const std::string& file) {
   std::sort(names.begin(), names.end());
   std::string text = fmt::format("{}: there is no file {}, and no library schedule of that name",
                                  file, path.string());
-  const std::string meant = spec::nearest(file, names);
-  return text + (meant.empty() ? "; `ripeline library` lists them"
-                               : fmt::format(". Did you mean {}?", meant));
+  const auto meant = spec::nearest(file, names);
+  return text +
+         (meant ? fmt::format(". Did you mean {}?", *meant) : "; `ripeline library` lists them");
 }
 
 }  // namespace
@@ -46,44 +45,24 @@ bool is_folder(const std::string& file) {
   return file != "-" && std::filesystem::is_directory(file, ignored);
 }
 
-std::vector<std::string> programs_below(const std::string& folder, std::string& error) {
+ProgramsBelow programs_below(const std::string& folder) {
   namespace fs = std::filesystem;
-  std::vector<std::string> programs;
-  std::error_code failure;
-  fs::recursive_directory_iterator it(folder, failure);
-  for (; !failure && it != fs::recursive_directory_iterator(); it.increment(failure)) {
+  ProgramsBelow below;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     std::error_code ignored;
     if (it->path().extension() == ".ripe" && it->is_regular_file(ignored)) {
-      programs.push_back(it->path().string());
+      below.files.push_back(it->path().string());
     }
   }
-  std::sort(programs.begin(), programs.end());
-  if (failure) {
-    error = fmt::format("{}: cannot be read: {}", folder, failure.message());
-  } else if (programs.empty()) {
-    error = fmt::format("{}: there is no .ripe file below this folder", folder);
+  std::sort(below.files.begin(), below.files.end());
+  if (error) {
+    below.read = failure(fmt::format("{}: cannot be read: {}", folder, error.message()));
+  } else if (below.files.empty()) {
+    below.read = failure(fmt::format("{}: there is no .ripe file below this folder", folder));
   }
-  return programs;
-}
-
-int exit_code_of(verify::Outcome outcome) {
-  switch (outcome) {
-    case verify::Outcome::proved:
-      return ok;
-    case verify::Outcome::refuted:
-      return refuted;
-    case verify::Outcome::unknown:
-      return unknown;
-  }
-  return unknown;
-}
-
-int worse(int a, int b) {
-  constexpr std::array<int, 4> kWorstFirst = {bad_input, refuted, unknown, ok};
-  for (const int code : kWorstFirst) {
-    if (a == code || b == code) return code;
-  }
-  return ok;
+  return below;
 }
 
 void add_program_options(CLI::App& command, ProgramOptions& options) {
@@ -98,37 +77,30 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
       ->type_name("TEXT");
 }
 
-std::optional<spec::Source> read_file(const std::string& file, std::string& error) {
+spec::Result<spec::Source> read_file(const std::string& file) {
   if (file == "-") {
     return spec::Source{.name = "<stdin>", .text = {std::istreambuf_iterator<char>(std::cin), {}}};
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
-    error = fmt::format("{}: this is a folder; expected a file", file);
-    return std::nullopt;
+    return failure(fmt::format("{}: this is a folder; expected a file", file));
   }
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
-    error = fmt::format("{}: cannot be read: {}", file, std::strerror(errno));
-    return std::nullopt;
+    return failure(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
   }
   return spec::Source{.name = file, .text = text.str()};
 }
 
-std::optional<spec::Source> read_source(const std::string& file, std::string& error) {
+spec::Result<spec::Source> read_source(const std::string& file) {
   std::error_code ignored;
-  if (file != "-" && !std::filesystem::exists(file, ignored)) {
-    if (const auto text = spec::library_text(file))
-      return spec::Source{.name = file, .text = *text};
-    error = not_found(file);
-    return std::nullopt;
-  }
-  return read_file(file, error);
+  if (file == "-" || std::filesystem::exists(file, ignored)) return read_file(file);
+  if (const auto text = spec::library_text(file)) return spec::Source{.name = file, .text = *text};
+  return failure(not_found(file));
 }
 
-std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options,
-                                                        std::string& error) {
+spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options) {
   spec::ElaborateOptions result;
   result.dispatch = options.dispatch;
   for (const std::string& define : options.defines) {
@@ -139,20 +111,17 @@ std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& op
     const auto parsed = has_value ? std::from_chars(define.data() + equals + 1, end, value)
                                   : std::from_chars_result{nullptr, std::errc::invalid_argument};
     if (define == kEveryRank) {
-      error =
+      return failure(
           "-D ranks=any: only `ripeline verify` asks of every number of ranks; give one, as in "
-          "-D ranks=8";
-      return std::nullopt;
+          "-D ranks=8");
     }
     if (parsed.ec != std::errc{} || parsed.ptr != end) {
-      error = fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", define);
-      return std::nullopt;
+      return failure(fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", define));
     }
     const auto [it, fresh] = result.defines.emplace(define.substr(0, equals), value);
     if (!fresh && it->second != value) {
-      error =
-          fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first, it->second, value);
-      return std::nullopt;
+      return failure(fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first,
+                                 it->second, value));
     }
   }
   return result;
@@ -163,71 +132,73 @@ namespace {
 // What a program names lies beside it; beside what standard input or the library gives, here.
 spec::ReadFile reader_beside(const std::string& file) {
   return [folder = std::filesystem::path(file).parent_path()](
-             const std::string& path, std::string& why) -> std::optional<std::string> {
+             const std::string& path) -> spec::Result<std::string> {
     std::error_code ignored;
-    if (std::filesystem::is_directory(folder / path, ignored)) {
-      why = "it is a folder";
-      return std::nullopt;
-    }
+    if (std::filesystem::is_directory(folder / path, ignored)) return failure("it is a folder");
     std::ifstream in(folder / path, std::ios::binary);
     std::ostringstream text;
     if (!in || !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
-      why = std::strerror(errno);
-      return std::nullopt;
+      return failure(std::strerror(errno));
     }
     return text.str();
   };
 }
 
-}  // namespace
-
-std::optional<LoadedTree> load_tree(const std::string& file, const ProgramOptions& options,
-                                    spec::Diagnostics& errors, std::optional<spec::Source>& read) {
+// The flags of -D ranks=any, without that.
+spec::Result<spec::ElaborateOptions> options_of_every_rank(const ProgramOptions& options) {
   ProgramOptions others = options;
   std::erase(others.defines, kEveryRank);
-  std::string error;
-  auto elaborate = elaborate_options(others, error);
-  if (elaborate && elaborate->defines.contains("ranks")) {
-    error =
-        fmt::format("-D ranks: ranks is set twice, to {} and any", elaborate->defines.at("ranks"));
-  }
-  if (error.empty()) read = read_source(file, error);
-  if (!read) {
-    std::cerr << "ripeline: " << error << '\n';
-    errors.push_back({.id = "input", .message = error, .hint = {}, .span = {}});
-    return std::nullopt;
-  }
-  elaborate->read_file = reader_beside(file);
-  spec::Result<spec::ast::Pipeline> tree = spec::parse(*read);
-  if (!tree.ok()) {
-    errors = tree.errors();
-    std::cerr << spec::render(*read, errors);
-    return std::nullopt;
-  }
-  return LoadedTree{*read, std::move(tree).value(), *std::move(elaborate)};
+  auto elaborate = elaborate_options(others);
+  if (!elaborate.ok() || !elaborate.value().defines.contains("ranks")) return elaborate;
+  return failure(fmt::format("-D ranks: ranks is set twice, to {} and any",
+                             elaborate.value().defines.at("ranks")));
 }
 
-std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
-                           spec::Diagnostics* errors, std::optional<spec::Source>* read) {
-  std::string error;
-  auto elaborate = elaborate_options(options, error);
-  auto source = elaborate ? read_source(file, error) : std::nullopt;
-  if (!source) {
-    std::cerr << "ripeline: " << error << '\n';
-    if (errors) errors->push_back({.id = "input", .message = error, .hint = {}, .span = {}});
-    return std::nullopt;
+// The text and the flags with which it is read.
+struct Read {
+  spec::Source source;
+  spec::ElaborateOptions options;
+};
+spec::Result<Read> read_with(const std::string& file,
+                             spec::Result<spec::ElaborateOptions> options) {
+  if (!options.ok()) return options.errors();
+  spec::Result<spec::Source> source = read_source(file);
+  if (!source.ok()) return source.errors();
+  Read read{std::move(source).value(), std::move(options).value()};
+  read.options.read_file = reader_beside(file);
+  return read;
+}
+
+}  // namespace
+
+spec::Result<LoadedTree> load_tree(const std::string& file, const ProgramOptions& options,
+                                   std::optional<spec::Source>& read) {
+  spec::Result<Read> found = said(read_with(file, options_of_every_rank(options)));
+  if (!found.ok()) return found.errors();
+  auto [source, elaborate] = std::move(found).value();
+  read = source;
+  spec::Result<spec::ast::Pipeline> tree = spec::parse(source);
+  if (!tree.ok()) {
+    std::cerr << spec::render(source, tree.errors());
+    return tree.errors();
   }
-  elaborate->read_file = reader_beside(file);
+  return LoadedTree{std::move(source), std::move(tree).value(), std::move(elaborate)};
+}
+
+spec::Result<Loaded> load(const std::string& file, const ProgramOptions& options,
+                          std::optional<spec::Source>* read) {
+  spec::Result<Read> found = said(read_with(file, elaborate_options(options)));
+  if (!found.ok()) return found.errors();
+  auto [source, elaborate] = std::move(found).value();
   if (read != nullptr) *read = source;
-  spec::Result<spec::Program> program = spec::compile(*source, *elaborate);
+  spec::Result<spec::Program> program = spec::compile(source, elaborate);
   if (!program.ok()) {
-    std::cerr << spec::render(*source, program.errors());
-    if (errors) *errors = program.errors();
-    return std::nullopt;
+    std::cerr << spec::render(source, program.errors());
+    return program.errors();
   }
-  return Loaded{.source = *std::move(source),
+  return Loaded{.source = std::move(source),
                 .program = std::move(program).value(),
-                .options = *std::move(elaborate)};
+                .options = std::move(elaborate)};
 }
 
 }  // namespace ripeline::cli

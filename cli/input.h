@@ -8,16 +8,11 @@
 
 #include <CLI/App.hpp>
 
+#include "cli/failure.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
-#include "verify/verify.h"
 
 namespace ripeline::cli {
-
-// Of every command; several inputs give the worst, in the order bad_input, refuted, unknown, ok.
-enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3 };
-[[nodiscard]] int worse(int a, int b);
-[[nodiscard]] int exit_code_of(verify::Outcome outcome);
 
 struct ProgramOptions {
   std::vector<std::string> defines;  // k=v
@@ -30,43 +25,41 @@ inline constexpr const char* kFileHelp =
     "a .ripe file, the name of a library schedule (see `ripeline library`), or - for standard "
     "input";
 
-// Fails with a sentence for people: what could not be read and why. read_file() knows files and `-`
-// alone.
-[[nodiscard]] std::optional<spec::Source> read_file(const std::string& file, std::string& error);
-[[nodiscard]] std::optional<spec::Source> read_source(const std::string& file, std::string& error);
+// Errors: what could not be read and why. read_file() knows files and `-` alone.
+[[nodiscard]] spec::Result<spec::Source> read_file(const std::string& file);
+[[nodiscard]] spec::Result<spec::Source> read_source(const std::string& file);
 
-[[nodiscard]] std::optional<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options,
-                                                                      std::string& error);
+[[nodiscard]] spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options);
 
-// Reads and compiles; on failure the errors are on standard error and the result is nothing. `read`
-// gets what could be read.
+// Reads and compiles. What fails is on standard error already, since only here the text is at hand
+// in which to show the place. `read` gets what could be read.
 struct Loaded {
   spec::Source source;
   spec::Program program;
   spec::ElaborateOptions options;  // with which it was made of the source
 };
-[[nodiscard]] std::optional<Loaded> load(const std::string& file, const ProgramOptions& options,
-                                         spec::Diagnostics* errors = nullptr,
-                                         std::optional<spec::Source>* read = nullptr);
+[[nodiscard]] spec::Result<Loaded> load(const std::string& file, const ProgramOptions& options,
+                                        std::optional<spec::Source>* read = nullptr);
 
-// Every .ripe file below a folder, in the order of their paths, byte by byte. `error`: there is
-// none, or a folder could not be read.
 [[nodiscard]] bool is_folder(const std::string& file);
-[[nodiscard]] std::vector<std::string> programs_below(const std::string& folder,
-                                                      std::string& error);
+// Every .ripe file below a folder, in the order of their paths, byte by byte.
+struct ProgramsBelow {
+  std::vector<std::string> files;  // those that were found, whatever failed then
+  spec::Result<void> read;         // errors: there is none, or a folder could not be read
+};
+[[nodiscard]] ProgramsBelow programs_below(const std::string& folder);
 
 // `verify` alone takes it: the number of ranks is left open.
 inline constexpr const char* kEveryRank = "ranks=any";
 
-// Reads and parses, for -D ranks=any, which is taken out of the options.
+// Reads and parses, for -D ranks=any, which is taken out of the options. Fails as load() does.
 struct LoadedTree {
   spec::Source source;
   spec::ast::Pipeline tree;
   spec::ElaborateOptions options;
 };
-[[nodiscard]] std::optional<LoadedTree> load_tree(const std::string& file,
-                                                  const ProgramOptions& options,
-                                                  spec::Diagnostics& errors,
-                                                  std::optional<spec::Source>& read);
+[[nodiscard]] spec::Result<LoadedTree> load_tree(const std::string& file,
+                                                 const ProgramOptions& options,
+                                                 std::optional<spec::Source>& read);
 
 }  // namespace ripeline::cli

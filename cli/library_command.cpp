@@ -94,7 +94,8 @@ int make(const LibraryCommand& command) {
         request.memory, request.ranks);
     return unknown;
   }
-  if (!write_file(command.output, spec::write_actions(order->table))) return bad_input;
+  const auto written = write_file(command.output, spec::write_actions(order->table));
+  if (!written.ok()) return say_failed(written.errors());
   (command.output == "-" ? std::cerr : std::cout) << said(command, *order);
   return ok;
 }
@@ -112,12 +113,10 @@ int run(const LibraryCommand& command) {
   std::vector<std::string> names;
   for (const auto& entry : spec::library()) names.emplace_back(entry.name);
   names.emplace_back(kMade);
-  const std::string meant = spec::nearest(command.name, names);
-  std::cerr << fmt::format("ripeline: no library schedule is called '{}'{}\n", command.name,
-                           meant.empty()
-                               ? "; there are: " + fmt::format("{}", fmt::join(names, ", "))
-                               : ". Did you mean " + meant + "?");
-  return bad_input;
+  const auto meant = spec::nearest(command.name, names);
+  return say_failed(fmt::format("no library schedule is called '{}'{}", command.name,
+                                meant ? ". Did you mean " + *meant + "?"
+                                      : fmt::format("; there are: {}", fmt::join(names, ", "))));
 }
 
 }  // namespace

@@ -9,19 +9,23 @@
 
 #include <fmt/format.h>
 
+#include "cli/failure.h"
+
 namespace ripeline::cli {
 
-bool write_file(const std::string& path, const std::string& text) {
+spec::Result<void> write_file(const std::string& path, const std::string& text) {
+  const auto unwritten = [&](const std::string& why) {
+    return failure(fmt::format("{}: cannot be written: {}", path, why));
+  };
   if (path == "-") {
     std::cout << text;
-    return true;
+    return {};
   }
   std::error_code no_status;
   if (std::filesystem::is_other(std::filesystem::status(path, no_status))) {
     std::ofstream device(path, std::ios::binary);
-    if (device << text << std::flush) return true;
-    std::cerr << fmt::format("ripeline: {}: cannot be written: {}\n", path, std::strerror(errno));
-    return false;
+    if (device << text << std::flush) return {};
+    return unwritten(std::strerror(errno));
   }
   const std::string partial = path + ".partial";
   std::ofstream out(partial, std::ios::binary);
@@ -29,11 +33,10 @@ bool write_file(const std::string& path, const std::string& text) {
   out.close();
   std::error_code error;
   if (written) std::filesystem::rename(partial, path, error);
-  if (written && !error) return true;
-  std::cerr << fmt::format("ripeline: {}: cannot be written: {}\n", path,
-                           error ? error.message() : std::strerror(errno));
+  if (written && !error) return {};
+  const std::string why = error ? error.message() : std::strerror(errno);
   std::filesystem::remove(partial, error);
-  return false;
+  return unwritten(why);
 }
 
 }  // namespace ripeline::cli

@@ -22,11 +22,6 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() > end.size() && text.ends_with(end);
 }
 
-bool fail(const std::string& what) {
-  std::cerr << "ripeline: " << what << '\n';
-  return false;
-}
-
 // Of a committed order, the first task of each engine that has not run.
 std::vector<core::Task> next_in_orders(const spec::Program& program,
                                        const view::Timeline& timeline) {
@@ -49,15 +44,15 @@ std::vector<core::Task> next_in_orders(const spec::Program& program,
   return next;
 }
 
-bool finish(Run& run, trace::File file, bool stuck) {
+spec::Result<void> finish(Run& run, trace::File file, bool stuck) {
   const core::Status made = view::Timeline::make(std::move(file), run.timeline);
-  if (!made.ok()) return fail(run.title + ": " + made.message());
+  if (!made.ok()) return failure(run.title + ": " + made.message());
   if (stuck) {
     run.stuck = view::stuck_at_end(
         run.timeline, run.loaded == nullptr ? std::vector<core::Task>{}
                                             : next_in_orders(run.loaded->program, run.timeline));
   }
-  return true;
+  return {};
 }
 
 // Twice the ranks shows a schedule's beginning, middle and end.
@@ -66,19 +61,19 @@ int usual_count(const spec::Program& program) {
   return std::clamp(2 * program.ranks, program.microbatches.min, most);
 }
 
-bool simulate_run(Run& run, const RunFlags& flags) {
+spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   const spec::Program& program = run.loaded->program;
   const int microbatches = flags.microbatches.value_or(usual_count(program));
   if (!program.microbatches.contains(microbatches)) {
-    return fail(fmt::format("{}: {} microbatches are outside the program's range", program.name,
-                            microbatches));
+    return failure(fmt::format("{}: {} microbatches are outside the program's range", program.name,
+                               microbatches));
   }
-  if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
-  simulate::TimingOptions options;
-  if (const std::string what = read_timing(flags.times, options); !what.empty()) return fail(what);
+  if (auto simulated = check_simulated(program); !simulated.ok()) return simulated;
+  const auto options = read_timing(flags.times);
+  if (!options.ok()) return options.errors();
   simulate::Timing timing;
-  const core::Status made = simulate::Timing::make(program, microbatches, options, timing);
-  if (!made.ok()) return fail(made.message());
+  const core::Status made = simulate::Timing::make(program, microbatches, options.value(), timing);
+  if (!made.ok()) return failure(made.message());
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
@@ -93,8 +88,21 @@ bool simulate_run(Run& run, const RunFlags& flags) {
                           .causes = true,
                           .sequential_ops = simulate::sequential_ops(program)});
   }();
-  if (!report.status.ok()) return fail(report.status.message());
+  if (!report.status.ok()) return failure(report.status.message());
   return finish(run, std::move(file), report.stuck);
+}
+
+spec::Result<Run> run_of_trace(const std::string& path) {
+  trace::File trace;
+  const core::Status read = trace::read(path, trace);
+  if (!read.ok()) return failure(read.message());
+  const bool all = trace.about.run.source == trace::Source::trained;
+  Run run;
+  run.title = path;
+  if (auto made = finish(run, std::move(trace), true); !made.ok()) return made.errors();
+  // Of a training run the last step may have been cut off by the end of the recording.
+  if (all && !run.stuck.circle) run.stuck = {};
+  return run;
 }
 
 }  // namespace
@@ -110,19 +118,19 @@ void add_picture(CLI::App& command, std::string& picture) {
       });
 }
 
-bool write_picture(const std::string& path, const std::vector<view::Panel>& panels) {
+spec::Result<void> write_picture(const std::string& path, const std::vector<view::Panel>& panels) {
   const Progress progress("drawing " + path);
   return write_file(path, ends_with(path, ".svg") ? view::svg(panels) : view::html(panels));
 }
 
-bool write_picture_of(const std::string& path, const simulate::Reported& reported) {
+spec::Result<void> write_picture_of(const std::string& path, const simulate::Reported& reported) {
   trace::File file;
   file.about =
       trace::About(reported.facts, run_of(reported.timing, reported.microbatches, reported.source));
   file.record = reported.record;
   view::Timeline timeline;
   const core::Status made = view::Timeline::make(std::move(file), timeline);
-  if (!made.ok()) return fail(made.message());
+  if (!made.ok()) return failure(made.message());
   view::Stuck stuck;
   if (reported.run.stuck) {
     stuck = view::stuck_at_end(timeline, next_in_orders(reported.program, timeline));
@@ -142,34 +150,24 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
 }
 
-std::optional<Run> load_run(const std::string& file, const RunFlags& flags) {
+spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
+  if (ends_with(file, ".json")) return said(run_of_trace(file));
+  auto loaded = load(file, flags.program);
+  if (!loaded.ok()) return loaded.errors();
+  if (!flags.from.empty()) {
+    const auto json = said(read_file(flags.from));
+    if (!json.ok()) return json.errors();
+    const auto recorded = verify::read_run(loaded.value().program, json.value().text);
+    if (!recorded.ok()) {
+      std::cerr << spec::render(json.value(), recorded.errors());
+      return recorded.errors();
+    }
+    return refuting_run(loaded.value(), recorded.value());
+  }
   Run run;
   run.title = file;
-  if (ends_with(file, ".json")) {
-    trace::File trace;
-    const core::Status read = trace::read(file, trace);
-    if (!read.ok()) return fail(read.message()), std::nullopt;
-    const bool all = trace.about.run.source == trace::Source::trained;
-    if (!finish(run, std::move(trace), true)) return std::nullopt;
-    // Of a training run the last step may have been cut off by the end of the recording.
-    if (all && !run.stuck.circle) run.stuck = {};
-    return run;
-  }
-  auto loaded = load(file, flags.program);
-  if (!loaded) return std::nullopt;
-  if (!flags.from.empty()) {
-    std::string error;
-    const auto json = read_file(flags.from, error);
-    if (!json) return fail(error), std::nullopt;
-    const auto recorded = verify::read_run(loaded->program, json->text);
-    if (!recorded.ok()) {
-      std::cerr << spec::render(*json, recorded.errors());
-      return std::nullopt;
-    }
-    return refuting_run(*loaded, recorded.value());
-  }
-  run.loaded = std::make_unique<Loaded>(std::move(*loaded));
-  if (!simulate_run(run, flags)) return std::nullopt;
+  run.loaded = std::make_unique<Loaded>(std::move(loaded).value());
+  if (const auto made = said(simulate_run(run, flags)); !made.ok()) return made.errors();
   return run;
 }
 
@@ -226,11 +224,9 @@ class Clocked {
   trace::Record record_;
 };
 
-}  // namespace
-
-std::optional<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun& recorded) {
+spec::Result<Run> drawn_with_costs(const Loaded& loaded, const verify::RecordedRun& recorded) {
   if (recorded.members > 1) {
-    return fail("a run of the members of a tensor-parallel group is not drawn"), std::nullopt;
+    return failure("a run of the members of a tensor-parallel group is not drawn");
   }
   Run run;
   run.title = loaded.program.name + ", a run that refutes it";
@@ -238,13 +234,19 @@ std::optional<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun&
   const spec::Program& program = run.loaded->program;
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, recorded.microbatches, {}, timing);
-  if (!made.ok()) return fail(made.message()), std::nullopt;
+  if (!made.ok()) return failure(made.message());
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   trace::File file;
   file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
   file.record = Clocked(program, timing).record(recorded.events);
-  if (!finish(run, std::move(file), true)) return std::nullopt;
+  if (auto finished = finish(run, std::move(file), true); !finished.ok()) return finished.errors();
   return run;
+}
+
+}  // namespace
+
+spec::Result<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun& recorded) {
+  return said(drawn_with_costs(loaded, recorded));
 }
 
 }  // namespace ripeline::cli

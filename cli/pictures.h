@@ -21,9 +21,10 @@ namespace ripeline::cli {
 
 // --picture, a name that ends in .svg or .html.
 void add_picture(CLI::App& command, std::string& picture);
-// False after it has said why on standard error.
-[[nodiscard]] bool write_picture(const std::string& path, const std::vector<view::Panel>& panels);
-[[nodiscard]] bool write_picture_of(const std::string& path, const simulate::Reported& reported);
+[[nodiscard]] spec::Result<void> write_picture(const std::string& path,
+                                               const std::vector<view::Panel>& panels);
+[[nodiscard]] spec::Result<void> write_picture_of(const std::string& path,
+                                                  const simulate::Reported& reported);
 
 // How a FILE becomes a run.
 struct RunFlags {
@@ -46,13 +47,13 @@ struct Run {
   std::unique_ptr<core::OwnedFacts> facts;
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
 };
-// Nothing after it has said why on standard error.
-[[nodiscard]] std::optional<Run> load_run(const std::string& file, const RunFlags& flags);
+// What fails is on standard error already, as with load(); also of the next.
+[[nodiscard]] spec::Result<Run> load_run(const std::string& file, const RunFlags& flags);
 
 // The run that refutes a program, drawn with its costs: each rank does what it did in the run, in
-// that order, as soon as it can. Nothing after it has said why on standard error.
-[[nodiscard]] std::optional<Run> refuting_run(const Loaded& loaded,
-                                              const verify::RecordedRun& recorded);
+// that order, as soon as it can.
+[[nodiscard]] spec::Result<Run> refuting_run(const Loaded& loaded,
+                                             const verify::RecordedRun& recorded);
 
 // What the program's dispatch takes, for the debugger. Refers to the run.
 [[nodiscard]] view::Adviser adviser_of(const Run& run);

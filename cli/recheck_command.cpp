@@ -155,17 +155,13 @@ nlohmann::json json_of(const verify::RecheckReport& report, const std::string& s
 }
 
 int run(const RecheckCommand& command) {
-  std::string error;
-  const auto files = read_certificate(command.folder, error);
-  if (!files) {
-    std::cerr << "ripeline: " << error << '\n';
-    return bad_input;
-  }
+  const auto files = read_certificate(command.folder);
+  if (!files.ok()) return say_failed(files.errors());
   std::string solver = "no solver asked";
   bool missing = false;
   const verify::RecheckReport report = [&] {
     const Progress progress("rechecking " + command.folder);
-    return verify::recheck(*files, [&](const std::vector<std::string>& texts) {
+    return verify::recheck(files.value(), [&](const std::vector<std::string>& texts) {
       const auto version = version_of(command.solver);
       missing = !version;
       solver = version.value_or(command.solver);

@@ -23,12 +23,22 @@ std::string as_json(const simulate::Reported& reported, bool tasks, const std::s
   return report.dump(2) + "\n";
 }
 
-}  // namespace
-
-int say_failed(const std::string& what) {
-  std::cerr << "ripeline: " << what << '\n';
-  return bad_input;
+spec::Result<simulate::Timing> timing_of(const spec::Program& program, const RunCommand& command) {
+  if (!program.microbatches.contains(command.microbatches)) {
+    return failure(fmt::format("{}: {} microbatches are outside the program's range", program.name,
+                               command.microbatches));
+  }
+  if (auto simulated = check_simulated(program); !simulated.ok()) return simulated.errors();
+  const auto options = read_timing(command.times);
+  if (!options.ok()) return options.errors();
+  simulate::Timing timing;
+  const core::Status made =
+      simulate::Timing::make(program, command.microbatches, options.value(), timing);
+  if (!made.ok()) return failure(made.message());
+  return timing;
 }
+
+}  // namespace
 
 std::string notes_of(const Prepared& prepared) {
   const spec::Program& program = prepared.program();
@@ -56,8 +66,10 @@ int write_run(const RunCommand& command, const simulate::Reported& reported,
     writer.add(reported.record);
     if (const core::Status s = writer.finish(); !s.ok()) return say_failed(s.message());
   }
-  if (!command.picture.empty() && !write_picture_of(command.picture, reported)) return bad_input;
-  if (!command.csv.empty() && !write_file(command.csv, simulate::tasks_csv(reported))) {
+  if (!command.picture.empty() && !said(write_picture_of(command.picture, reported)).ok()) {
+    return bad_input;
+  }
+  if (!command.csv.empty() && !said(write_file(command.csv, simulate::tasks_csv(reported))).ok()) {
     return bad_input;
   }
   if (command.format == "json") {
@@ -69,29 +81,22 @@ int write_run(const RunCommand& command, const simulate::Reported& reported,
   return reported.run.stuck ? refuted : ok;
 }
 
-bool prepare(const RunCommand& command, Prepared& prepared) {
-  prepared.loaded = load(command.file, command.program);
-  if (!prepared.loaded) return false;
+spec::Result<Prepared> prepare(const RunCommand& command) {
+  auto loaded = load(command.file, command.program);
+  if (!loaded.ok()) return loaded.errors();
+  Prepared prepared;
+  prepared.loaded = std::move(loaded).value();
   const spec::Program& program = prepared.program();
-  const auto fail = [](const std::string& what) { return say_failed(what) == ok; };
-  if (!program.microbatches.contains(command.microbatches)) {
-    return fail(fmt::format("{}: {} microbatches are outside the program's range", program.name,
-                            command.microbatches));
-  }
-  if (const std::string what = not_simulated(program); !what.empty()) return fail(what);
-  simulate::TimingOptions options;
-  if (const std::string what = read_timing(command.times, options); !what.empty())
-    return fail(what);
-  const core::Status made =
-      simulate::Timing::make(program, command.microbatches, options, prepared.timing);
-  if (!made.ok()) return fail(made.message());
+  auto timing = said(timing_of(program, command));
+  if (!timing.ok()) return timing.errors();
+  prepared.timing = std::move(timing).value();
   if (command.verify) {
     const Progress progress("verifying " + program.name);
     prepared.verdict = verify::verify(program);
   }
   const bool proved = prepared.verdict && prepared.verdict->proved.has_value();
   prepared.facts = proved ? lower::facts_of(*prepared.verdict->proved) : lower::facts_of(program);
-  return true;
+  return prepared;
 }
 
 simulate::RunReport simulate_once(const Prepared& prepared, int microbatches,

@@ -31,19 +31,16 @@ struct RunCommand {
 // `unit_help`: of --unit.
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help);
 
-// `ripeline: …` on standard error; the exit code of bad input.
-int say_failed(const std::string& what);
-
 // The program, judged if that was asked for, and its times.
 struct Prepared {
-  std::optional<Loaded> loaded;
+  Loaded loaded;
   std::optional<verify::Verdict> verdict;
   std::optional<core::OwnedFacts> facts;
   simulate::Timing timing;
-  [[nodiscard]] const spec::Program& program() const { return loaded->program; }
+  [[nodiscard]] const spec::Program& program() const { return loaded.program; }
 };
-// False after it has said why on standard error.
-[[nodiscard]] bool prepare(const RunCommand& command, Prepared& prepared);
+// What fails is on standard error already, as with load().
+[[nodiscard]] spec::Result<Prepared> prepare(const RunCommand& command);
 // One run on the virtual clock.
 [[nodiscard]] simulate::RunReport simulate_once(const Prepared& prepared, int microbatches,
                                                 trace::Record& record);

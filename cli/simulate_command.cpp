@@ -10,8 +10,9 @@ namespace ripeline::cli {
 namespace {
 
 int run(const RunCommand& command) {
-  Prepared prepared;
-  if (!prepare(command, prepared)) return bad_input;
+  const auto made = prepare(command);
+  if (!made.ok()) return bad_input;
+  const Prepared& prepared = made.value();
   const spec::Program& program = prepared.program();
   trace::Record record;
   const simulate::RunReport run = [&] {

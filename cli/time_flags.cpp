@@ -6,26 +6,25 @@
 
 namespace ripeline::cli {
 
-std::string read_timing(const TimeFlags& flags, simulate::TimingOptions& timing) {
-  timing = flags.timing;
+spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags) {
+  simulate::TimingOptions timing = flags.timing;
   if (!flags.unit.empty()) {
     timing.unit = simulate::unit_named(flags.unit);
-    if (!timing.unit) return "--unit is none of ns, us, ms and s";
+    if (!timing.unit) return failure("--unit is none of ns, us, ms and s");
   }
   const core::Status jitter = simulate::Jitter::parse(flags.jitter, timing.jitter);
-  if (!jitter.ok()) return jitter.message();
+  if (!jitter.ok()) return failure(jitter.message());
   if (timing.bytes_per_second && !timing.message_bytes && flags.profile.empty()) {
-    return "--bandwidth needs --bytes, the size of a message";
+    return failure("--bandwidth needs --bytes, the size of a message");
   }
-  if (flags.profile.empty()) return {};
-  std::string error;
-  const auto file = read_file(flags.profile, error);
-  if (!file) return error;
+  if (flags.profile.empty()) return timing;
+  const auto file = read_file(flags.profile);
+  if (!file.ok()) return file.errors();
   simulate::Profile profile;
-  const core::Status read = simulate::Profile::parse(file->text, profile);
-  if (!read.ok()) return flags.profile + ": " + read.message();
+  const core::Status read = simulate::Profile::parse(file.value().text, profile);
+  if (!read.ok()) return failure(flags.profile + ": " + read.message());
   timing.profile = std::move(profile);
-  return {};
+  return timing;
 }
 
 void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help) {
@@ -58,9 +57,9 @@ trace::Run run_of(const simulate::Timing& timing, int microbatches, trace::Sourc
           .costs = timing.text()};
 }
 
-std::string not_simulated(const spec::Program& program) {
+spec::Result<void> check_simulated(const spec::Program& program) {
   if (program.unsupported.empty()) return {};
-  return program.unsupported.front().construct + " is not simulated yet";
+  return failure(program.unsupported.front().construct + " is not simulated yet");
 }
 
 }  // namespace ripeline::cli

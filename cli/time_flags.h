@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 
 #include "simulate/timing.h"
+#include "spec/diagnostics.h"
 #include "spec/program.h"
 #include "trace/about.h"
 
@@ -21,13 +22,13 @@ inline constexpr const char* kUnitHelp =
     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit";
 void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help = kUnitHelp);
 
-// Fills in what the flags say; a sentence if they do not fit.
-[[nodiscard]] std::string read_timing(const TimeFlags& flags, simulate::TimingOptions& timing);
+// What the flags say. Errors: they do not fit together, or the profile cannot be read.
+[[nodiscard]] spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags);
 
 // What a trace says of a run with these times.
 [[nodiscard]] trace::Run run_of(const simulate::Timing& timing, int microbatches,
                                 trace::Source source = trace::Source::simulated);
-// What a simulated run does not do, or nothing.
-[[nodiscard]] std::string not_simulated(const spec::Program& program);
+// Fails if the program uses what a simulated run does not do.
+[[nodiscard]] spec::Result<void> check_simulated(const spec::Program& program);
 
 }  // namespace ripeline::cli

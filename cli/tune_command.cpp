@@ -66,7 +66,8 @@ std::string text_of(const TuneCommand& command, const spec::Program& program,
   for (const Trial& trial : tuning.trials) {
     const bool is_baseline = &trial == &baseline;
     text += fmt::format("  {:<{}}   ", name_of(trial), width);
-    const std::string why = trial.excluded.substr(0, trial.excluded.find('\n'));
+    const std::string excluded = trial.excluded.value_or("");
+    const std::string why = excluded.substr(0, excluded.find('\n'));
     if (trial.end != simulate::End::ended) {
       text += why + "\n";
       continue;
@@ -110,7 +111,7 @@ json object_of(const spec::Program& program, const Trial& trial) {
              trial.candidate.program.inputs == spec::InputOrder::pyramid ? "pyramid" : "natural"},
             {"verdict", verify::name_of(trial.verdict)},
             {"end", name_of(trial.end)},
-            {"excluded", trial.excluded}};
+            {"excluded", trial.excluded.value_or("")}};
   if (trial.end != simulate::End::ended) return j;
   j["gain"] = object_of(trial.gain);
   j["time"] = trial.time;
@@ -140,21 +141,22 @@ json json_of(const TuneCommand& command, const spec::Program& program, const Tun
 }
 
 int run(const TuneCommand& command) {
-  const auto loaded = load(command.file, command.program);
-  if (!loaded) return bad_input;
-  const spec::Program& program = loaded->program;
+  const auto compiled = load(command.file, command.program);
+  if (!compiled.ok()) return bad_input;
+  const Loaded& loaded = compiled.value();
+  const spec::Program& program = loaded.program;
   if (!program.microbatches.contains(command.microbatches)) {
     return say_failed(fmt::format("{}: {} microbatches are outside the program's range",
                                   program.name, command.microbatches));
   }
-  if (const std::string what = not_simulated(program); !what.empty()) return say_failed(what);
-  simulate::TimingOptions times;
-  if (const std::string what = read_timing(command.times, times); !what.empty())
-    return say_failed(what);
+  const auto simulated = check_simulated(program);
+  if (!simulated.ok()) return say_failed(simulated.errors());
+  const auto times = read_timing(command.times);
+  if (!times.ok()) return say_failed(times.errors());
   Tuning tuning;
   const core::Status status = [&] {
     const Progress progress("tuning " + program.name);
-    return simulate::tune(program, command.microbatches, times, command.seeds, tuning);
+    return simulate::tune(program, command.microbatches, times.value(), command.seeds, tuning);
   }();
   if (!status.ok()) return say_failed(status.message());
   for (const std::string& note : tuning.notes) std::cerr << "note: " << note << '\n';

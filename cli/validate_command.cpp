@@ -40,19 +40,20 @@ std::optional<std::string> ask(const ValidateCommand& command, const std::string
 }
 
 int run(const ValidateCommand& command) {
-  const auto loaded = load(command.file, command.program);
-  if (!loaded) return bad_input;
-  const Progress progress("validating " + loaded->source.name);
-  const simulate::Validator validator(loaded->program);
+  const auto compiled = load(command.file, command.program);
+  if (!compiled.ok()) return bad_input;
+  const Loaded& loaded = compiled.value();
+  const Progress progress("validating " + loaded.source.name);
+  const simulate::Validator validator(loaded.program);
   const std::optional<std::string> answers = ask(command, validator.script());
   if (!answers) return bad_input;
   const simulate::Validation validation = validator.judge(*answers);
   if (validation.differences.empty()) {
-    std::cout << fmt::format("{}: valid: {}\n", loaded->source.name, summary(validation));
+    std::cout << fmt::format("{}: valid: {}\n", loaded.source.name, summary(validation));
     return ok;
   }
   std::cerr << fmt::format("{}: what was generated is not this program: {} found\n",
-                           loaded->source.name,
+                           loaded.source.name,
                            validation.differences.size() == 1
                                ? "1 difference"
                                : fmt::format("{} differences", validation.differences.size()));

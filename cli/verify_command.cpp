@@ -58,14 +58,11 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
 }
 
 // Of every verdict: unknown as well, which says so.
-bool write_evidence(const Loaded& loaded, const VerifyCommand& command,
-                    const verify::Verdict& verdict) {
-  std::string error;
-  const verify::Files files = verify::certificate_of(loaded.source, loaded.options, loaded.program,
-                                                     verdict, RIPELINE_VERSION);
-  if (write_certificate(command.certificate, files, error)) return true;
-  std::cerr << "ripeline: " << error << '\n';
-  return false;
+spec::Result<void> write_evidence(const Loaded& loaded, const VerifyCommand& command,
+                                  const verify::Verdict& verdict) {
+  return write_certificate(command.certificate,
+                           verify::certificate_of(loaded.source, loaded.options, loaded.program,
+                                                  verdict, RIPELINE_VERSION));
 }
 
 // The program's own names come first, so a resource may be called `sends`.
@@ -186,44 +183,45 @@ bool asks_every_depth(const VerifyCommand& command) {
 }
 
 void verify_every_depth(const std::string& file, const VerifyCommand& command, Findings& findings) {
-  spec::Diagnostics errors;
   std::optional<spec::Source> source;
-  const auto loaded = load_tree(file, command.program, errors, source);
-  if (!loaded) return findings.add_bad_input(file, source, errors);
+  const auto parsed = load_tree(file, command.program, source);
+  if (!parsed.ok()) return findings.add_bad_input(file, source, parsed.errors());
+  const LoadedTree& loaded = parsed.value();
   auto found = [&] {
-    const Progress progress("proving " + loaded->source.name);
-    return verify::verify_every_depth(loaded->tree, loaded->source, loaded->options,
+    const Progress progress("proving " + loaded.source.name);
+    return verify::verify_every_depth(loaded.tree, loaded.source, loaded.options,
                                       {.solver_steps = command.steps});
   }();
   if (!found.ok()) {
-    std::cerr << spec::render(loaded->source, found.errors());
+    std::cerr << spec::render(loaded.source, found.errors());
     return findings.add_bad_input(file, source, found.errors());
   }
   verify::DepthVerdict depth = std::move(found).value();
   if (!command.certificate.empty()) {
     const Progress progress("writing what the proof rests on");
-    const verify::Files files = verify::certificate_of(
-        loaded->source, loaded->tree, loaded->options, depth, RIPELINE_VERSION, command.steps);
-    std::string error;
-    if (!write_certificate(command.certificate, files, error)) {
-      std::cerr << "ripeline: " << error << '\n';
+    const verify::Files files = verify::certificate_of(loaded.source, loaded.tree, loaded.options,
+                                                       depth, RIPELINE_VERSION, command.steps);
+    if (!said(write_certificate(command.certificate, files)).ok()) {
       return findings.add_bad_input(file, source, {});
     }
   }
-  findings.add(file, {loaded->source, std::move(depth.sample), loaded->options},
+  findings.add(file, {loaded.source, std::move(depth.sample), loaded.options},
                std::move(depth.verdict));
 }
 
-// Why the program has nothing of that name; empty if it has.
-std::string wrong_least(const spec::Program& program, const VerifyCommand& command) {
+// Fails if the program has nothing of the name that --least asks for.
+spec::Result<void> check_least(const spec::Program& program, const VerifyCommand& command) {
   if (command.least.empty() || asks_for_sends(program, command)) return {};
   std::vector<std::string> names = verify::least_names(program);
   if (std::find(names.begin(), names.end(), command.least) != names.end()) return {};
   if (program.dispatch.in_order) names.emplace_back("sends");
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fmt::format("{} has no resource or channel of that name; it has {}", program.name,
-                     list.empty() ? "none" : list);
+  spec::Diagnostic error =
+      failure(fmt::format("{} has no resource or channel of that name; it has {}", program.name,
+                          list.empty() ? "none" : list));
+  error.option = "--least " + command.least;
+  return error;
 }
 
 void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
@@ -233,52 +231,41 @@ void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
                       verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
 }
 
-// False: it should have been written and could not be.
-bool draw_refutation(const std::string& picture, const Loaded& loaded,
-                     const verify::Verdict& verdict) {
+// What fails is on standard error already. That no run refutes is no failure.
+spec::Result<void> draw_refutation(const std::string& picture, const Loaded& loaded,
+                                   const verify::Verdict& verdict) {
   for (const verify::Obligation& o : verdict.obligations) {
     const auto& run = o.counterexample ? o.counterexample : o.other_choices;
     if (!run) continue;
     const auto drawn = refuting_run(loaded, {run->microbatches, run->events, run->members});
-    return drawn && write_picture(picture, {drawn->panel()});
+    if (!drawn.ok()) return drawn.errors();
+    return said(write_picture(picture, {drawn.value().panel()}));
   }
   std::cerr << "ripeline: no run refutes " << loaded.program.name << ", so nothing is drawn\n";
-  return true;
+  return {};
 }
 
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
   if (asks_every_depth(command)) return verify_every_depth(file, command, findings);
-  spec::Diagnostics errors;
   std::optional<spec::Source> source;
-  const auto loaded = load(file, command.program, &errors, &source);
-  if (!loaded) {
-    findings.add_bad_input(file, source, errors);
-    return;
-  }
-  if (const std::string wrong = wrong_least(loaded->program, command); !wrong.empty()) {
-    std::cerr << "ripeline: --least " << command.least << ": " << wrong << '\n';
-    findings.add_bad_input(file, loaded->source,
-                           {{.id = "input",
-                             .message = wrong,
-                             .hint = {},
-                             .span = {},
-                             .option = "--least " + command.least}});
-    return;
+  const auto compiled = load(file, command.program, &source);
+  if (!compiled.ok()) return findings.add_bad_input(file, source, compiled.errors());
+  const Loaded& loaded = compiled.value();
+  if (const auto least = said(check_least(loaded.program, command)); !least.ok()) {
+    return findings.add_bad_input(file, source, least.errors());
   }
   verify::Verdict verdict = [&] {
-    const Progress progress("proving " + loaded->source.name);
-    return verify::verify(loaded->program, {.solver_steps = command.steps});
+    const Progress progress("proving " + loaded.source.name);
+    return verify::verify(loaded.program, {.solver_steps = command.steps});
   }();
-  if (!command.certificate.empty() && !write_evidence(*loaded, command, verdict)) {
-    findings.add_bad_input(file, loaded->source, {});
-    return;
+  if (!command.certificate.empty() && !said(write_evidence(loaded, command, verdict)).ok()) {
+    return findings.add_bad_input(file, source, {});
   }
-  if (!command.picture.empty() && !draw_refutation(command.picture, *loaded, verdict)) {
-    findings.add_bad_input(file, loaded->source, {});
-    return;
+  if (!command.picture.empty() && !draw_refutation(command.picture, loaded, verdict).ok()) {
+    return findings.add_bad_input(file, source, {});
   }
-  if (!command.no_repairs) search_repairs(*loaded, verdict);
-  findings.add(file, *loaded, std::move(verdict));
+  if (!command.no_repairs) search_repairs(loaded, verdict);
+  findings.add(file, loaded, std::move(verdict));
 }
 
 int run(const VerifyCommand& command) {
@@ -305,14 +292,9 @@ int run(const VerifyCommand& command) {
       continue;
     }
     one = false;
-    std::string error;
-    for (const std::string& program : programs_below(file, error)) {
-      verify_one(program, command, findings);
-    }
-    if (error.empty()) continue;
-    std::cerr << "ripeline: " << error << '\n';
-    findings.add_bad_input(file, std::nullopt,
-                           {{.id = "input", .message = error, .hint = {}, .span = {}}});
+    const ProgramsBelow below = programs_below(file);
+    for (const std::string& program : below.files) verify_one(program, command, findings);
+    if (!said(below.read).ok()) findings.add_bad_input(file, std::nullopt, below.read.errors());
   }
   return findings.finish(one);
 }

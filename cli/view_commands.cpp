@@ -54,15 +54,18 @@ std::optional<core::Time> time_of(const view::Timeline& timeline, std::optional<
 }
 
 int show(const ShowCommand& command) {
-  const auto run = load_run(command.file, command.run);
-  if (!run) return bad_input;
-  if (!command.picture.empty() && !write_picture(command.picture, {run->panel()})) return bad_input;
+  const auto loaded = load_run(command.file, command.run);
+  if (!loaded.ok()) return bad_input;
+  const Run& run = loaded.value();
+  if (!command.picture.empty() && !said(write_picture(command.picture, {run.panel()})).ok()) {
+    return bad_input;
+  }
   const view::TerminalOptions options{.width = command.width.value_or(terminal_width()),
                                       .colour = wants_colour(command.colour),
-                                      .from = time_of(run->timeline, command.begin),
-                                      .to = time_of(run->timeline, command.end)};
-  std::cout << view::terminal(run->timeline, options, run->stuck);
-  return code_of(*run);
+                                      .from = time_of(run.timeline, command.begin),
+                                      .to = time_of(run.timeline, command.end)};
+  std::cout << view::terminal(run.timeline, options, run.stuck);
+  return code_of(run);
 }
 
 struct WhyCommand {
@@ -72,21 +75,22 @@ struct WhyCommand {
 };
 
 int why(const WhyCommand& command) {
-  const auto run = load_run(command.file, command.run);
-  if (!run) return bad_input;
-  const auto task = view::task_named(run->timeline, command.task);
+  const auto loaded = load_run(command.file, command.run);
+  if (!loaded.ok()) return bad_input;
+  const Run& run = loaded.value();
+  const auto task = view::task_named(run.timeline, command.task);
   if (!task) {
     return say_failed("'" + command.task + "' is no task of " +
-                      std::string(run->timeline.facts().name) +
+                      std::string(run.timeline.facts().name) +
                       " in this run; a task is a stage, an op and a microbatch, as 2F0");
   }
-  const int box = run->timeline.find(run->timeline.last_step(), *task);
+  const int box = run.timeline.find(run.timeline.last_step(), *task);
   if (box < 0) {
-    std::cout << command.task << " did not run\n" << view::terminal(run->timeline, {}, run->stuck);
-    return code_of(*run);
+    std::cout << command.task << " did not run\n" << view::terminal(run.timeline, {}, run.stuck);
+    return code_of(run);
   }
-  view::Reasons reasons(run->timeline);
-  std::cout << view::explain(run->timeline, reasons, box);
+  view::Reasons reasons(run.timeline);
+  std::cout << view::explain(run.timeline, reasons, box);
   return ok;
 }
 
@@ -96,9 +100,10 @@ struct StepCommand {
 };
 
 int step(const StepCommand& command) {
-  const auto run = load_run(command.file, command.run);
-  if (!run) return bad_input;
-  view::Debugger debugger(run->timeline, adviser_of(*run), run->stuck);
+  const auto loaded = load_run(command.file, command.run);
+  if (!loaded.ok()) return bad_input;
+  const Run& run = loaded.value();
+  view::Debugger debugger(run.timeline, adviser_of(run), run.stuck);
   const bool person = isatty(STDIN_FILENO) != 0;
   std::cout << debugger.run("start");
   if (person) std::cout << "help lists the commands\n";
@@ -124,13 +129,15 @@ int compare(const CompareCommand& command) {
   int code = ok;
   for (const std::string& file : command.files) {
     auto run = load_run(file, command.run);
-    if (!run) return bad_input;
-    code = worse(code, code_of(*run));
-    runs.push_back(std::move(*run));
+    if (!run.ok()) return bad_input;
+    code = worse(code, code_of(run.value()));
+    runs.push_back(std::move(run).value());
   }
   std::vector<view::Panel> panels;
   for (const Run& run : runs) panels.push_back(run.panel());
-  if (!command.picture.empty() && !write_picture(command.picture, panels)) return bad_input;
+  if (!command.picture.empty() && !said(write_picture(command.picture, panels)).ok()) {
+    return bad_input;
+  }
   std::string text;
   const core::Status compared = view::compare_text(panels, text);
   if (!compared.ok()) return say_failed(compared.message());

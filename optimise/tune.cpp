@@ -176,21 +176,20 @@ class Runs {
  public:
   Runs(const Program& program, int microbatches) : contestant_(program, microbatches) {}
 
-  // Goes on with so many seeds. False: one did not end, or took no time.
-  bool run(const TimingOptions& times, int seeds) {
+  // Goes on with so many seeds. Fails by status if one did not end (`end` says how), or took no
+  // time.
+  core::Status run(const TimingOptions& times, int seeds) {
     peaks.clear();
     for (int i = 0; i < seeds; ++i) {
       const std::uint64_t seed = times.seed + logs.size();
       const Outcome outcome = contestant_.run(times, seed);
       end = outcome.end;
-      failure = why(outcome);
-      if (!failure.empty()) {
-        failure += fmt::format(" (seed {})", seed);
-        return false;
+      if (const auto why = why_unused(outcome)) {
+        return {core::StatusCode::failed, fmt::format("{} (seed {})", *why, seed)};
       }
       add(outcome);
     }
-    return true;
+    return {};
   }
 
   std::vector<double> logs;
@@ -198,10 +197,9 @@ class Runs {
   std::int64_t tasks = 0;
   std::vector<std::int64_t> peaks;  // of the last call
   End end = End::ended;
-  std::string failure;
 
  private:
-  static std::string why(const Outcome& outcome) {
+  static std::optional<std::string> why_unused(const Outcome& outcome) {
     switch (outcome.end) {
       case End::stuck:
         return "does not end: " + outcome.failure;
@@ -212,7 +210,8 @@ class Runs {
       case End::ended:
         break;
     }
-    return outcome.makespan > 0 ? "" : "nothing takes time";
+    if (outcome.makespan > 0) return std::nullopt;
+    return "nothing takes time";
   }
 
   void add(const Outcome& outcome) {
@@ -233,14 +232,16 @@ Gain gain_over(const std::vector<double>& baseline, const std::vector<double>& l
   return gain_of(ratios);
 }
 
-std::string holds_more(const Program& program, const std::vector<std::int64_t>& baseline,
-                       const std::vector<std::int64_t>& peaks) {
+// What it holds more of than the baseline; nothing: it does not.
+std::optional<std::string> holds_more(const Program& program,
+                                      const std::vector<std::int64_t>& baseline,
+                                      const std::vector<std::int64_t>& peaks) {
   for (std::size_t i = 0; i < peaks.size(); ++i) {
     if (peaks[i] <= baseline[i]) continue;
     return fmt::format("holds more: {} of {}, not {}", peaks[i],
                        program.pool_name(static_cast<int>(i)), baseline[i]);
   }
-  return {};
+  return std::nullopt;
 }
 
 void fill_in(Trial& trial, const Runs& runs) {
@@ -252,8 +253,7 @@ void fill_in(Trial& trial, const Runs& runs) {
 }
 
 void exclude(Trial& trial, const std::string& why) {
-  if (why.empty()) return;
-  trial.excluded += (trial.excluded.empty() ? "" : "; ") + why;
+  trial.excluded = trial.excluded ? *trial.excluded + "; " + why : why;
 }
 
 // Of a candidate whose twin, with the other order of inputs, was judged: the twin's. What is proved
@@ -279,14 +279,15 @@ verify::Outcome verdict_of(const Candidate& candidate, const std::vector<Trial>&
 void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingOptions& times) {
   if (trial.verdict != verify::Outcome::proved) exclude(trial, "not proved");
   Runs runs(trial.candidate.program, microbatches);
-  if (!runs.run(times, static_cast<int>(baseline.logs.size()))) {
+  if (const auto ran = runs.run(times, static_cast<int>(baseline.logs.size())); !ran.ok()) {
     trial.end = runs.end == End::ended ? End::refused : runs.end;
-    exclude(trial, runs.failure);
+    exclude(trial, ran.message());
     return;
   }
   fill_in(trial, runs);
   trial.gain = gain_over(baseline.logs, runs.logs, 0);
-  exclude(trial, holds_more(trial.candidate.program, baseline.peaks, trial.peaks));
+  const auto more = holds_more(trial.candidate.program, baseline.peaks, trial.peaks);
+  if (more) exclude(trial, *more);
 }
 
 // Measures the fastest that may be picked on seeds that had no part in the choice, but for what it
@@ -297,21 +298,25 @@ core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, 
   const auto chosen = static_cast<std::size_t>(seeds);
   for (std::size_t i = 1; i < tuning.trials.size(); ++i) {
     Trial& trial = tuning.trials[i];
-    if (!trial.excluded.empty() || trial.gain.low <= 1) continue;
-    if (baseline.logs.size() == chosen && !baseline.run(times, seeds)) {
-      return {core::StatusCode::invalid,
-              tuning.trials.front().candidate.dispatch + ": " + baseline.failure};
+    if (trial.excluded || trial.gain.low <= 1) continue;
+    if (baseline.logs.size() == chosen) {
+      if (const auto ran = baseline.run(times, seeds); !ran.ok()) {
+        return {core::StatusCode::invalid,
+                tuning.trials.front().candidate.dispatch + ": " + ran.message()};
+      }
     }
     Runs runs(trial.candidate.program, microbatches);
-    std::string more;
-    if (!runs.run(times, seeds) || !runs.run(times, seeds)) {
-      more = runs.failure;
-    } else if (more = holds_more(trial.candidate.program, baseline.peaks, runs.peaks);
-               !more.empty()) {
-      more += fmt::format(" on seeds {} to {}", times.seed + chosen, times.seed + 2 * chosen - 1);
+    core::Status ran = runs.run(times, seeds);
+    if (ran.ok()) ran = runs.run(times, seeds);
+    if (!ran.ok()) {
+      exclude(trial, ran.message());
+      continue;
     }
-    exclude(trial, more);
-    if (!more.empty()) continue;
+    if (const auto more = holds_more(trial.candidate.program, baseline.peaks, runs.peaks)) {
+      exclude(trial, fmt::format("{} on seeds {} to {}", *more, times.seed + chosen,
+                                 times.seed + 2 * chosen - 1));
+      continue;
+    }
     tuning.measured = gain_over(baseline.logs, runs.logs, chosen);
     if (tuning.measured.low > 1) tuning.pick = i;
     return {};
@@ -368,8 +373,8 @@ core::Status tune(const Program& program, int microbatches, const TimingOptions&
   tuning.seed = times.seed;
   tuning.seeds = timing.draws() ? seeds : 2;
   Runs baseline(candidates.front().program, microbatches);
-  if (!baseline.run(times, tuning.seeds)) {
-    return {core::StatusCode::invalid, candidates.front().dispatch + ": " + baseline.failure};
+  if (const auto ran = baseline.run(times, tuning.seeds); !ran.ok()) {
+    return {core::StatusCode::invalid, candidates.front().dispatch + ": " + ran.message()};
   }
   for (Candidate& candidate : candidates) {
     Trial trial{.candidate = std::move(candidate)};
@@ -377,8 +382,8 @@ core::Status tune(const Program& program, int microbatches, const TimingOptions&
     try_out(trial, baseline, microbatches, times);
     tuning.trials.push_back(std::move(trial));
     const Trial& first = tuning.trials.front();
-    if (first.excluded.empty()) continue;
-    return {core::StatusCode::invalid, first.candidate.dispatch + ": " + first.excluded};
+    if (!first.excluded) continue;
+    return {core::StatusCode::invalid, first.candidate.dispatch + ": " + *first.excluded};
   }
   std::stable_sort(tuning.trials.begin() + 1, tuning.trials.end(),
                    [](const Trial& a, const Trial& b) {

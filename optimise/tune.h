@@ -39,8 +39,8 @@ struct Trial {
   double notices = 0;                    // for each task
   std::vector<std::int64_t> peaks = {};  // per pool, the most in any run
   End end = End::ended;                  // else gain, time, notices and peaks say nothing
-  // Why it may not be picked, or nothing: not proved, did not end and why, holds more.
-  std::string excluded = {};
+  // Why it may not be picked: not proved, did not end and why, holds more. Nothing: it may.
+  std::optional<std::string> excluded = {};
 };
 struct Tuning {
   std::vector<Trial> trials;        // the baseline first, then the fastest first

@@ -29,42 +29,44 @@ std::string plural(std::size_t n, const std::string& noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
+spec::Diagnostic no_repair(std::string why) {
+  return {.id = "check-no-repair", .message = std::move(why), .hint = {}, .span = {}};
+}
+
 class Repairing {
  public:
   Repairing(const spec::ReadActions& read, const CheckReport& report, bool reduce)
       : shape_(report.shape), report_(report), reduce_(reduce), table_(read.table) {}
 
-  Repair run() {
-    if (unreadable()) return std::move(result_);
+  spec::Result<Repair> run() {
+    if (auto read = check_readable(); !read.ok()) return read.errors();
     drop_what_is_derived();
     split_overlaps();
     drop_repeats();
     renumber();
     swap_rows();
-    order_and_communicate();
-    if (result_.why.empty()) result_.table = std::move(table_);
-    return std::move(result_);
+    if (auto ordered = order_and_communicate(); !ordered.ok()) return ordered.errors();
+    return Repair{std::move(table_), std::move(changes_)};
   }
 
  private:
-  void did(std::string change) { result_.changes.push_back(std::move(change)); }
+  void did(std::string change) { changes_.push_back(std::move(change)); }
 
-  // A cell that says nothing: a task would be lost.
-  bool unreadable() {
+  // Fails for a cell that says nothing: a task would be lost.
+  spec::Result<void> check_readable() {
     for (const CheckFinding& f : report_.findings) {
       if (f.rule != "cell") continue;
       const bool quoted = f.row >= 1 && f.column >= 1 && f.row <= size_of(table_.rows) &&
                           f.column <= size_of(at(table_.rows, f.row - 1)) &&
                           !at(at(table_.rows, f.row - 1), f.column - 1).actions.empty();
       if (!quoted) {
-        result_.why =
-            fmt::format("row {}, column {}: what '{}' means is not known", f.row, f.column, f.task);
-        return true;
+        return no_repair(fmt::format("row {}, column {}: what '{}' means is not known", f.row,
+                                     f.column, f.task));
       }
     }
     if (has_rule(report_, "cell")) did("quotes and a byte order mark are left out");
     if (has_rule(report_, "naming")) did("older naming: B is written I, and BW is written B");
-    return false;
+    return {};
   }
 
   void drop_what_is_derived() {
@@ -195,11 +197,8 @@ class Repairing {
     return true;
   }
 
-  void order_and_communicate() {
-    if (!placed()) {
-      result_.why = "stages are in rows of ranks that do not own them";
-      return;
-    }
+  spec::Result<void> order_and_communicate() {
+    if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
     const spec::Lowered ordered = add_messages(table_, shape_.map, spec::Stall::move);
     if (!ordered.stuck.empty()) {
       const spec::StuckRank& stuck = ordered.stuck.front();
@@ -207,23 +206,23 @@ class Repairing {
       whole.kind = ActionKind::backward;
       const bool either = stuck.need.kind == ActionKind::backward_input &&
                           stuck.action.kind != ActionKind::backward_weight;
-      result_.why =
-          fmt::format("{} needs {}{}, which is nowhere to be had", to_string(stuck.action),
-                      either ? to_string(whole) + " or " : "", to_string(stuck.need));
-      return;
+      return no_repair(fmt::format("{} needs {}{}, which is nowhere to be had",
+                                   to_string(stuck.action), either ? to_string(whole) + " or " : "",
+                                   to_string(stuck.need)));
     }
     for (const spec::Move& move : ordered.moves) {
       did(fmt::format("row {}: {} moved from position {} to {}", move.row, to_string(move.cell),
                       move.from, move.to));
     }
     table_ = computations_of(ordered.table);
-    if (shape_.form == ActionForm::compute_only) return;
+    if (shape_.form == ActionForm::compute_only) return {};
     if (sharded_) table_ = add_unshard_reshard(table_);
     table_ =
         add_messages(add_reduce_grad(table_, shape_.microbatches), shape_.map, spec::Stall::stop)
             .table;
     did(fmt::format("sends, receives, REDUCE_GRAD{} derived again, as PyTorch derives them",
                     sharded_ ? ", UNSHARD and RESHARD" : ""));
+    return {};
   }
 
   const CheckShape& shape_;
@@ -232,15 +231,15 @@ class Repairing {
   ActionTable table_;
   bool sharded_ = false;
   bool dropped_rows_ = false;
-  Repair result_;
+  std::vector<std::string> changes_;
 };
 
 }  // namespace
 
-Repair repair(const spec::ReadActions& read, const CheckReport& report,
-              const CheckOptions& options) {
-  Repair result = Repairing(read, report, options.reduce).run();
-  if (!result.table) return result;
+spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& report,
+                            const CheckOptions& options) {
+  spec::Result<Repair> result = Repairing(read, report, options.reduce).run();
+  if (!result.ok()) return result;
   // As the file was taken, so must the repaired one be.
   CheckOptions same = options;
   same.ranks = report.shape.map.ranks;
@@ -248,15 +247,13 @@ Repair repair(const spec::ReadActions& read, const CheckReport& report,
   same.microbatches = report.shape.microbatches;
   same.placement = report.shape.placement;
   same.form = report.shape.form;
-  const auto again = check(spec::read_actions(spec::write_actions(*result.table)), same);
+  const auto again = check(spec::read_actions(spec::write_actions(result.value().table)), same);
   if (again.ok() && again.value().verdict == Outcome::proved) return result;
-  result.table.reset();
-  result.why = !again.ok() ? again.errors().front().message
-               : again.value().findings.empty()
-                   ? again.value().reason
-                   : fmt::format("what would be left: {} {}", again.value().findings.front().task,
-                                 again.value().findings.front().message);
-  return result;
+  if (!again.ok()) return no_repair(again.errors().front().message);
+  const CheckReport& left = again.value();
+  if (left.findings.empty()) return no_repair(left.reason);
+  return no_repair(fmt::format("what would be left: {} {}", left.findings.front().task,
+                               left.findings.front().message));
 }
 
 }  // namespace ripeline::verify

@@ -3,6 +3,7 @@
 #include "pytorch/rules.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ using spec::ActionKind;
 
 namespace {
 
-std::string overlap_problem(const ActionCell& cell) {
+std::optional<std::string> why_no_overlap(const ActionCell& cell) {
   if (cell.actions.size() != 2) return "it overlaps a forward and a backward, no more, no less";
   const Action& first = cell.actions[0];
   const Action& second = cell.actions[1];
@@ -25,14 +26,14 @@ std::string overlap_problem(const ActionCell& cell) {
   if (first.stage == second.stage && first.microbatch == second.microbatch) {
     return fmt::format("{} needs {}: they cannot overlap", to_string(second), to_string(first));
   }
-  return {};
+  return std::nullopt;
 }
 
 void check_cell(Checking& checking, const ActionCell& cell, CellPlace place) {
   const bool comms = checking.shape().form == ActionForm::compute_comms;
   if (cell.overlap) {
-    const std::string problem = overlap_problem(cell);
-    if (!problem.empty()) checking.found("overlap", place, to_string(cell), problem);
+    const auto problem = why_no_overlap(cell);
+    if (problem) checking.found("overlap", place, to_string(cell), *problem);
     return;
   }
   if (cell.actions.empty()) {

@@ -69,7 +69,7 @@ class Replaying {
         if (!happen(event)) break;
       }
     }
-    if (out_.difference.empty()) finish();
+    if (!out_.difference) finish();
     return std::move(out_);
   }
 

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/arbiter.h"
@@ -19,9 +20,9 @@
 namespace ripeline::simulate {
 
 struct Replay {
-  std::string difference;  // empty: every event happened as the run says
-  bool stuck = false;      // then: nothing runs, no message is on its way, and none may start
-  std::string state;       // then: who waits for what, and what is held
+  std::optional<std::string> difference;  // nothing: every event happened as the run says
+  bool stuck = false;  // then: nothing runs, no message is on its way, and none may start
+  std::string state;   // then: who waits for what, and what is held
 };
 
 using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;

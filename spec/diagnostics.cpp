@@ -142,10 +142,11 @@ std::string render(const Source& source, const Diagnostics& diagnostics) {
   return text;
 }
 
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
+std::optional<std::string> nearest(std::string_view name,
+                                   const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongestName = 64;  // keeps the table small, whatever the input
-  if (name.empty() || name.size() > kLongestName) return {};
-  std::string best;
+  if (name.empty() || name.size() > kLongestName) return std::nullopt;
+  std::optional<std::string> best;
   std::size_t best_edits = name.size() <= 1 ? 1 : name.size() <= 5 ? 2 : name.size() / 3 + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestName) continue;

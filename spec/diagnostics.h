@@ -1,5 +1,5 @@
 // Diagnostics: what is wrong with a program, where, and what to do. And Result, a value or
-// diagnostics.
+// diagnostics: how a function of the compile side says that it failed.
 //
 // Rendered as
 //   chain.ripe:9:34: error[need-unknown-op]: no op is called 'G'
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,9 +53,9 @@ struct Position {
 // All of them in the order of their places, each with its source line and a caret.
 [[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics);
 
-// The candidate nearest to `name`, if it is near enough to be what was meant; else empty.
-[[nodiscard]] std::string nearest(std::string_view name,
-                                  const std::vector<std::string>& candidates);
+// The candidate nearest to `name`, if it is near enough to be what was meant.
+[[nodiscard]] std::optional<std::string> nearest(std::string_view name,
+                                                 const std::vector<std::string>& candidates);
 
 template <class T>
 class [[nodiscard]] Result {
@@ -70,6 +71,21 @@ class [[nodiscard]] Result {
 
  private:
   std::variant<T, Diagnostics> state_;
+};
+
+// Of what leaves nothing to return: it was done, or at least one diagnostic says why it was not.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Diagnostics errors) : errors_(std::move(errors)) {}
+  Result(Diagnostic error) : errors_{std::move(error)} {}
+
+  [[nodiscard]] bool ok() const { return errors_.empty(); }
+  [[nodiscard]] const Diagnostics& errors() const { return errors_; }
+
+ private:
+  Diagnostics errors_;
 };
 
 }  // namespace ripeline::spec

@@ -94,8 +94,9 @@ std::string choices(const std::string& what, std::string_view name, const Names&
   const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(shown);
   std::string text = fmt::format("{} here: {}{}.", what, fmt::join(candidates.begin(), end, ", "),
                                  shown < candidates.size() ? ", ..." : "");
-  const std::string meant = nearest(name, candidates);
-  if (!meant.empty()) text += fmt::format(" Did you mean {}?", meant);
+  if (const auto meant = nearest(name, candidates)) {
+    text += fmt::format(" Did you mean {}?", *meant);
+  }
   return text;
 }
 

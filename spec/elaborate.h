@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "spec/ast.h"
@@ -15,9 +14,9 @@
 
 namespace ripeline::spec {
 
-// The bytes of a file that a program names, by the path as written; or nothing, and `why` not.
-using ReadFile =
-    std::function<std::optional<std::string>(const std::string& path, std::string& why)>;
+// The bytes of a file that a program names, by the path as written. One error: why not, without the
+// path.
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>

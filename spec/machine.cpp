@@ -249,11 +249,12 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
 
 bool Machine::may_arrive(const State& state, int edge, int microbatch) const {
   return state.messages[index(edge, microbatch)] == MessageState::sent &&
-         why_not_arriving(state, edge, microbatch).empty();
+         !why_not_arriving(state, edge, microbatch);
 }
 
-std::string Machine::why_not_arriving(const State& state, int edge, int microbatch) const {
-  if (state.messages[index(edge, microbatch)] != MessageState::sent) return {};
+std::optional<std::string> Machine::why_not_arriving(const State& state, int edge,
+                                                     int microbatch) const {
+  if (state.messages[index(edge, microbatch)] != MessageState::sent) return std::nullopt;
   const Edge& e = at(program_->edges, edge);
   if (e.rendezvous) {
     const Lane& consumer = at(program_->lanes, e.consumer);
@@ -276,7 +277,7 @@ std::string Machine::why_not_arriving(const State& state, int edge, int microbat
              std::to_string(slots) + " taken";
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 void Machine::start(State& state, int lane, int microbatch) const {
@@ -381,8 +382,8 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
       const int missing = first_missing(state, block.edge, microbatch);
       const std::string task = program_->task_name(e.producer, missing);
       if (!program_->crosses_ranks(e)) return task;
-      const std::string why = why_not_arriving(state, block.edge, missing);
-      return why.empty() ? task : task + ", whose message waits for " + why;
+      const auto why = why_not_arriving(state, block.edge, missing);
+      return why ? task + ", whose message waits for " + *why : task;
     }
     case Block::Why::sequence:
       return program_->task_name(lane, microbatch - 1) + ", the one before it";

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,8 +114,9 @@ class Machine {
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
   // Why a message that was sent does not arrive: its inbox is full, another one is before it, or
-  // its rendezvous is not due. Empty: it may arrive, or was not sent.
-  [[nodiscard]] std::string why_not_arriving(const State& state, int edge, int microbatch) const;
+  // its rendezvous is not due. Nothing: it may arrive, or was not sent.
+  [[nodiscard]] std::optional<std::string> why_not_arriving(const State& state, int edge,
+                                                            int microbatch) const;
   // Does it; the caller has checked that it is enabled. An arrival is accepted without its sending:
   // a rank sees arrivals only.
   void step(State& state, const Event& event) const;

@@ -38,8 +38,8 @@ std::string quoted(const std::string& lexeme) {
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& words) {
-  const std::string meant = nearest(word, words);
-  return meant.empty() ? "" : "Did you mean " + meant + "?";
+  const auto meant = nearest(word, words);
+  return meant ? "Did you mean " + *meant + "?" : "";
 }
 
 std::string joined(const std::vector<std::string>& words) {

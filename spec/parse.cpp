@@ -321,11 +321,11 @@ constexpr auto kCall = [](const auto& context) {
   static const std::vector<std::string> functions = {"min", "max", "ceil", "floor"};
   Expr& expr = x3::_val(context).expr;
   if (std::find(functions.begin(), functions.end(), expr.text) == functions.end()) {
-    const std::string meant = nearest(expr.text, functions);
-    throw Failure{{"parse-unknown-function", "no function is called '" + expr.text + "'",
-                   "functions: min, max, ceil, floor." +
-                       (meant.empty() ? "" : " Did you mean " + meant + "?"),
-                   expr.span}};
+    const auto meant = nearest(expr.text, functions);
+    throw Failure{
+        {"parse-unknown-function", "no function is called '" + expr.text + "'",
+         "functions: min, max, ceil, floor." + (meant ? " Did you mean " + *meant + "?" : ""),
+         expr.span}};
   }
   expr.kind = Expr::Kind::call;
 };

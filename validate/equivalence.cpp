@@ -107,7 +107,7 @@ class LaneComparison {
   LaneComparison(const Program& program, int lane, Equivalence& out)
       : program_(program), lane_(lane), out_(out) {}
 
-  void guard(const std::string& emitted) {
+  void guard(const std::optional<std::string>& emitted) {
     std::vector<Term> specified;
     std::vector<std::string> words;
     for (const Room& room : rooms_of(program_, lane_)) {
@@ -115,8 +115,8 @@ class LaneComparison {
       words.push_back(fmt::format("{} <= {}", program_.pool_name(room.pool), room.most_held));
     }
     const std::string text = words.empty() ? "true" : fmt::format("{}", fmt::join(words, " and "));
-    if (emitted.empty() && words.empty()) return;
-    compare("may start", emitted, solver_.all_of(specified), text, true);
+    if (!emitted && words.empty()) return;
+    compare("may start", emitted.value_or(""), solver_.all_of(specified), text, true);
   }
 
   void change(const char* what, const std::vector<EmittedChange>& emitted,

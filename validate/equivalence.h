@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct EmittedChange {
   std::string after;  // what is held then
 };
 struct EmittedLane {
-  std::string guard;  // empty: none was emitted, since no resource is bounded
+  std::optional<std::string> guard;  // nothing: none was emitted, since no resource is bounded
   std::vector<EmittedChange> acquired;
   std::vector<EmittedChange> released;
 };

@@ -30,7 +30,12 @@ bool read_formula(const std::string& line, std::vector<verify::EmittedLane>& lan
   int pool = 0;
   if (!(in >> what >> lane) || lane >= lanes.size()) return false;
   verify::EmittedLane& emitted = lanes[lane];
-  if (what == "guard") return static_cast<bool>(std::getline(in >> std::ws, emitted.guard));
+  if (what == "guard") {
+    std::string guard;
+    if (!std::getline(in >> std::ws, guard)) return false;
+    emitted.guard = std::move(guard);
+    return true;
+  }
   if (what != "acquire" && what != "release") return false;
   verify::EmittedChange change;
   if (!(in >> pool) || !std::getline(in >> std::ws, change.after)) return false;
@@ -90,8 +95,8 @@ Validation Validator::judge(const std::string& text) const {
   for (const std::string& difference : formulas.differences) {
     result.differences.push_back(difference);
   }
-  std::string walk = first_difference(program_, walk_.script, walk_.expected, answers.walk);
-  if (!walk.empty()) result.differences.push_back(std::move(walk));
+  const auto walk = first_difference(program_, walk_.script, walk_.expected, answers.walk);
+  if (walk) result.differences.push_back(*walk);
   return result;
 }
 

@@ -351,8 +351,8 @@ Walk walk_of(const Program& program, const WalkLimits& limits) {
   return walk;
 }
 
-std::string first_difference(const Program& program, const std::string& script,
-                             const std::string& expected, const std::string& found) {
+std::optional<std::string> first_difference(const Program& program, const std::string& script,
+                                            const std::string& expected, const std::string& found) {
   std::istringstream steps(script);
   std::istringstream left(expected);
   std::istringstream right(found);
@@ -379,7 +379,7 @@ std::string first_difference(const Program& program, const std::string& script,
                        events, answer_text(program, a), answer_text(program, b));
   }
   if (std::getline(right, b)) return "more answers than asked for: " + b + "\n";
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace ripeline::simulate

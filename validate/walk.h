@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,11 @@ struct Walk {
 
 [[nodiscard]] Walk walk_of(const spec::Program& program, const WalkLimits& limits = {});
 
-// Where the answers to a script first differ: the rank, the events before and both answers. Empty:
-// nowhere.
-[[nodiscard]] std::string first_difference(const spec::Program& program, const std::string& script,
-                                           const std::string& expected, const std::string& found);
+// Where the answers to a script first differ: the rank, the events before and both answers.
+// Nothing: nowhere.
+[[nodiscard]] std::optional<std::string> first_difference(const spec::Program& program,
+                                                          const std::string& script,
+                                                          const std::string& expected,
+                                                          const std::string& found);
 
 }  // namespace ripeline::simulate

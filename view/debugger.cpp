@@ -174,7 +174,7 @@ std::int64_t held_now(const Timeline& timeline, int pool, const std::function<bo
 
 }  // namespace
 
-std::string Debugger::lacks(Task task) const {
+std::optional<std::string> Debugger::lacks(Task task) const {
   const core::ProgramFacts& facts = timeline_.facts();
   for (const core::UseFacts& use : timeline_.uses_of(task.lane)) {
     const auto room = facts.room(use);
@@ -188,7 +188,7 @@ std::string Debugger::lacks(Task task) const {
                          now, room->capacity);
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 std::vector<int> Debugger::running_on(const Row& row) const {
@@ -232,11 +232,11 @@ std::string Debugger::show_row(const Row& row) const {
       const int box = timeline_.find(timeline_.last_step(), Task{lane, m});
       if (box >= 0 && before_now(start_of_[static_cast<std::size_t>(box)])) continue;
       if (!needs_met({lane, m})) continue;
-      const std::string short_of = first ? lacks({lane, m}) : std::string();
+      const auto short_of = first ? lacks({lane, m}) : std::nullopt;
       first = false;
-      if (!short_of.empty()) {
+      if (short_of) {
         room += fmt::format("\n    {} has its needs, and {}", core::task_name(facts, {lane, m}),
-                            short_of);
+                            *short_of);
         break;
       }
       ready.push_back(core::task_name(facts, {lane, m}));
@@ -246,8 +246,8 @@ std::string Debugger::show_row(const Row& row) const {
   text += ready.empty() ? "; nothing is ready" : "; ready: " + listed(ready);
   text += room;
   if (adviser_ && may_take(running)) {
-    const std::string advice = adviser_(row.rank, row.engine, seen_by(row.rank));
-    if (!advice.empty()) text += "\n    " + advice;
+    const auto advice = adviser_(row.rank, row.engine, seen_by(row.rank));
+    if (advice) text += "\n    " + *advice;
   }
   return text + '\n';
 }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,9 +38,9 @@ struct Happened {
 };
 
 // What an engine of `rank` takes next and why, after what it has seen: one line without its
-// end, or empty.
-using Adviser =
-    std::function<std::string(int rank, core::Engine engine, const std::vector<Happened>& seen)>;
+// end; nothing: that is not known.
+using Adviser = std::function<std::optional<std::string>(int rank, core::Engine engine,
+                                                         const std::vector<Happened>& seen)>;
 
 class Debugger {
  public:
@@ -71,7 +72,8 @@ class Debugger {
   [[nodiscard]] std::string flights() const;
   [[nodiscard]] std::string describe(const Event& event) const;
   [[nodiscard]] std::vector<Happened> seen_by(int rank) const;
-  [[nodiscard]] std::string lacks(core::Task task) const;  // room: empty if there is enough
+  // What it has too little room in; nothing: there is enough.
+  [[nodiscard]] std::optional<std::string> lacks(core::Task task) const;
   [[nodiscard]] bool needs_met(core::Task task) const;
   [[nodiscard]] bool before_now(std::size_t event) const { return event < now_; }
 

@@ -1,6 +1,7 @@
 // For which microbatch counts an order's sends and receives are judged. Pure; never throws.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "spec/program.h"
@@ -8,7 +9,10 @@
 
 namespace ripeline::verify {
 
-// Sets `counts`; or says why the program cannot be judged on the wire.
-[[nodiscard]] std::string wire_counts(const spec::Program& program, WireCounts& counts);
+struct JudgedCounts {
+  WireCounts counts;                   // of a program whose sends and receives have a fixed order
+  std::optional<std::string> problem;  // why the program cannot be judged on the wire
+};
+[[nodiscard]] JudgedCounts wire_counts(const spec::Program& program);
 
 }  // namespace ripeline::verify

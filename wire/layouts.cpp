@@ -98,18 +98,22 @@ WireProgram wire_program(const Program& program, int microbatches, WireStreams s
   return Lowering(program, microbatches, streams).run();
 }
 
-std::string wire_counts(const Program& program, WireCounts& counts) {
+namespace {
+
+// Of programs that the lowering can express; it is of tasks of one microbatch, on one engine, with
+// links that say nothing.
+std::optional<std::string> why_not_lowered(const Program& program) {
   if (!program.dispatch.in_order) {
     return "Sends and receives have a fixed order only with `dispatch in order`; under `dispatch "
            "ready` each message has a slot of its own, and none waits behind another.";
   }
-  // The lowering is of tasks of one microbatch, on one engine, with links that say nothing.
   std::vector<spec::Unsupported> missing = program.unsupported;
   for (const spec::Unsupported& feature : spec::features_of(program)) missing.push_back(feature);
-  if (!missing.empty()) {
-    return fmt::format("`{}` is not supported here.", missing.front().construct);
-  }
-  counts = counts_of(program);
+  if (missing.empty()) return std::nullopt;
+  return fmt::format("`{}` is not supported here.", missing.front().construct);
+}
+
+std::optional<std::string> why_not_run(const Program& program, const WireCounts& counts) {
   for (int m = counts.min; m <= counts.max; ++m) {
     const OrderRunResult run = run_order(program, m, Slots::unbounded);
     const std::string with = fmt::format("With {} microbatch{}", m, m == 1 ? "" : "es");
@@ -120,13 +124,23 @@ std::string wire_counts(const Program& program, WireCounts& counts) {
                          with);
     }
   }
-  return {};
+  return std::nullopt;
+}
+
+}  // namespace
+
+JudgedCounts wire_counts(const Program& program) {
+  if (auto problem = why_not_lowered(program)) return {{}, std::move(problem)};
+  const WireCounts counts = counts_of(program);
+  return {counts, why_not_run(program, counts)};
 }
 
 LayoutTable judge_layouts(const Program& program) {
   LayoutTable table;
-  table.problem = wire_counts(program, table.counts);
-  if (!table.problem.empty()) return table;
+  JudgedCounts judged = wire_counts(program);
+  table.counts = judged.counts;
+  table.problem = std::move(judged.problem);
+  if (table.problem) return table;
   for (const WireStreams streams : {WireStreams::one, WireStreams::apart}) {
     std::vector<LayoutRow> rows;
     for (const WireLayout layout : {WireLayout::group, WireLayout::pair, WireLayout::edge}) {

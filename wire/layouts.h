@@ -46,7 +46,7 @@ struct LayoutRow {
   std::string sentence;                              // why not
 };
 struct LayoutTable {
-  std::string problem;  // why there are no rows
+  std::optional<std::string> problem;  // why there are no rows
   WireCounts counts;
   std::vector<LayoutRow> rows;  // streams, then layout, then kernels; every message a rendezvous
 };

@@ -137,8 +137,12 @@ class LeastCredits {
 
 LeastSends least_sends(const Program& program, const VerifyOptions& options) {
   LeastSends found;
-  found.reason = wire_counts(program, found.counts);
-  if (!found.reason.empty()) return found;
+  const JudgedCounts judged = wire_counts(program);
+  found.counts = judged.counts;
+  if (judged.problem) {
+    found.reason = *judged.problem;
+    return found;
+  }
   std::vector<WireProgram> wires;
   for (int m = found.counts.min; m <= found.counts.max; ++m) {
     wires.push_back(wire_program(program, m, WireStreams::one));

@@ -30,12 +30,11 @@ class Pairing {
     if (!number() || !check_groups()) return verdict_;
     for (int rank = 0; rank < size_of(program_.ranks); ++rank) {
       for (int i = 0; i < size_of(at(program_.ranks, rank)); ++i) {
-        const std::string wrong = invalid(rank, i);
-        if (!wrong.empty()) {
-          fail(WireVerdict::Kind::invalid, {{rank, i}},
-               fmt::format("{} {}.", text_of(program_, {rank, i}), wrong));
-          return verdict_;
-        }
+        const auto wrong = why_invalid(rank, i);
+        if (!wrong) continue;
+        fail(WireVerdict::Kind::invalid, {{rank, i}},
+             fmt::format("{} {}.", text_of(program_, {rank, i}), *wrong));
+        return verdict_;
       }
     }
     collect();
@@ -90,8 +89,8 @@ class Pairing {
     return true;
   }
 
-  // What has no meaning, or empty.
-  std::string invalid(int rank, int index) const {
+  // What has no meaning; nothing: all of it has.
+  std::optional<std::string> why_invalid(int rank, int index) const {
     const std::vector<WireAction>& actions = at(program_.ranks, rank);
     const WireAction& a = at(actions, index);
     const bool message = a.kind == Kind::send || a.kind == Kind::receive;
@@ -113,7 +112,7 @@ class Pairing {
     for (const int earlier : a.after) {
       if (earlier < 0 || earlier >= call) return "waits for something that does not come before it";
     }
-    return {};
+    return std::nullopt;
   }
 
   void collect() {

@@ -32,7 +32,7 @@ std::string cell(const LayoutRow& row) {
 }  // namespace
 
 std::string layouts_text(const LayoutTable& table) {
-  if (!table.problem.empty()) return fmt::format("layouts: none. {}\n", table.problem);
+  if (table.problem) return fmt::format("layouts: none. {}\n", *table.problem);
   std::string text = fmt::format(
       "layouts, with {}; received just before use, sent just after, all as rendezvous\n",
       counts_text(table.counts));
@@ -74,7 +74,7 @@ std::string least_sends_text(const LeastSends& least) {
 }
 
 Json layouts_json(const LayoutTable& table) {
-  if (!table.problem.empty()) return {{"problem", table.problem}};
+  if (table.problem) return {{"problem", *table.problem}};
   Json rows = Json::array();
   for (const LayoutRow& row : table.rows) {
     rows.push_back({{"streams", name_of(row.streams)},

@@ -113,8 +113,8 @@ TEST(Generated, arbiters_of_refuted_programs_replay_the_run) {
           return std::make_unique<simulate::InterpretedArbiter>(program, storage.facts(), rank);
         });
     const simulate::Replay fast = simulate::replay(program, run, generated.probe.make_arbiter);
-    EXPECT_EQ(fast.difference, "") << generated.text;
-    EXPECT_EQ(slow.difference, "") << generated.text;
+    EXPECT_EQ(fast.difference, std::nullopt) << generated.text;
+    EXPECT_EQ(slow.difference, std::nullopt) << generated.text;
     EXPECT_TRUE(fast.stuck) << generated.text << fast.state;
     EXPECT_TRUE(slow.stuck);
     EXPECT_EQ(fast.state, slow.state) << generated.text;

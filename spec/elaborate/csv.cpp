@@ -14,15 +14,10 @@ class CsvOrder {
   CsvOrder(Work& work, Order& order) : work_(work), order_(order) {}
 
   void read() {
-    std::string why = "nothing here reads files";
-    std::optional<std::string> bytes;
-    if (work_.options.read_file) bytes = work_.options.read_file(*order_.file, why);
-    if (!bytes) {
-      error("csv-unreadable", fmt::format("'{}' cannot be read: {}", *order_.file, why),
-            "the path is taken from the folder of the program");
-      return;
-    }
-    const ReadActions actions = read_actions(*bytes);
+    if (!work_.options.read_file) return unreadable("nothing here reads files");
+    const Result<std::string> bytes = work_.options.read_file(*order_.file);
+    if (!bytes.ok()) return unreadable(bytes.errors().front().message);
+    const ReadActions actions = read_actions(bytes.value());
     if (!actions.mistakes.empty()) {
       const CellMistake& first = actions.mistakes.front();
       error("csv-cell", placed(first.row, first.column, first.message),
@@ -46,6 +41,11 @@ class CsvOrder {
   }
 
  private:
+  void unreadable(const std::string& why) {
+    error("csv-unreadable", fmt::format("'{}' cannot be read: {}", *order_.file, why),
+          "the path is taken from the folder of the program");
+  }
+
   void read_cell(const ActionCell& cell, int rank) {
     std::vector<int> lanes;
     for (const Action& action : cell.actions) {

@@ -69,7 +69,7 @@ constexpr const char* kFromFile = R"(pipeline from_file {
 // Reads this, whatever the path.
 spec::ElaborateOptions reading(const std::string& bytes) {
   spec::ElaborateOptions options;
-  options.read_file = [bytes](const std::string&, std::string&) { return bytes; };
+  options.read_file = [bytes](const std::string&) { return bytes; };
   return options;
 }
 

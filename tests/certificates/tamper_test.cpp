@@ -35,8 +35,8 @@ Files of_every_depth(const std::string& text) {
 
 Files from_file() {
   spec::ElaborateOptions options;
-  options.read_file = [](const std::string&, std::string&) {
-    return "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+  options.read_file = [](const std::string&) {
+    return std::string("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
   };
   return certificate(
       "pipeline p {\n  microbatches 2;\n  stages 2;\n  place s on s;\n"

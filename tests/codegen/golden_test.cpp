@@ -70,8 +70,8 @@ std::string read(const std::string& path) {
 verify::Verdict verdict_of(const Golden& golden) {
   const spec::Source source{fmt::format("{}.ripe", golden.name), read(path_of(golden, ".ripe"))};
   spec::ElaborateOptions options;
-  options.read_file = [](const std::string& file, std::string& /*why*/) {
-    return std::optional(read(RIPELINE_SOURCE_DIR "/tests/codegen/goldens/" + file));
+  options.read_file = [](const std::string& file) {
+    return read(RIPELINE_SOURCE_DIR "/tests/codegen/goldens/" + file);
   };
   const spec::Result<spec::Program> program = spec::compile(source, options);
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : spec::render(source, program.errors()));

@@ -137,9 +137,7 @@ TEST(ZeroBubble, is_the_order_of_a_program) {
               "zb; }}",
               m, place)};
       ElaborateOptions options;
-      options.read_file = [&](const std::string&, std::string&) {
-        return std::optional(write_actions(order->table));
-      };
+      options.read_file = [&](const std::string&) { return write_actions(order->table); };
       const auto program = compile(source, options);
       ASSERT_TRUE(program.ok()) << render(source, program.errors());
       const auto time = makespan_of(program.value(), m, 1);

@@ -131,16 +131,16 @@ TEST(Check, a_repair_passes_or_there_is_none) {
     const auto report = check(read, options);
     ASSERT_TRUE(report.ok());
     if (report.value().verdict == Outcome::proved) continue;
-    const Repair repaired_table = repair(read, report.value(), options);
-    if (!repaired_table.table) {
-      EXPECT_FALSE(repaired_table.why.empty());
+    const auto repaired_table = repair(read, report.value(), options);
+    if (!repaired_table.ok()) {
+      EXPECT_FALSE(repaired_table.errors().front().message.empty());
       ++refused;
       continue;
     }
     ++repaired;
-    EXPECT_FALSE(repaired_table.changes.empty());
+    EXPECT_FALSE(repaired_table.value().changes.empty());
     const auto again =
-        check(spec::read_actions(spec::write_actions(*repaired_table.table)), options);
+        check(spec::read_actions(spec::write_actions(repaired_table.value().table)), options);
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(again.value().verdict, Outcome::proved) << spec::write_actions(table);
   }
@@ -174,9 +174,10 @@ TEST(Check, repairs_keep_what_they_can) {
     const spec::ReadActions read = spec::read_actions(c.before);
     const CheckReport report = report_of(c.before);
     EXPECT_EQ(report.verdict, Outcome::refuted) << c.before;
-    const Repair done = repair(read, report, {});
-    EXPECT_EQ(done.table ? spec::write_actions(*done.table) : "", c.after) << c.before << done.why;
-    const std::string said = fmt::format("{} {}", fmt::join(done.changes, "; "), done.why);
+    const auto done = repair(read, report, {});
+    EXPECT_EQ(done.ok() ? spec::write_actions(done.value().table) : "", c.after) << c.before;
+    const std::string said = done.ok() ? fmt::format("{}", fmt::join(done.value().changes, "; "))
+                                       : done.errors().front().message;
     EXPECT_NE(said.find(c.says), std::string::npos) << c.before << said;
   }
 }

@@ -76,8 +76,8 @@ TEST_P(Replays, to_the_same_stuck_state_everywhere) {
 
   const Replay slow = interpreted(recorded);
   const Replay fast = replay(program_, recorded, GetParam().make);
-  EXPECT_EQ(slow.difference, "");
-  EXPECT_EQ(fast.difference, "");
+  EXPECT_EQ(slow.difference, std::nullopt);
+  EXPECT_EQ(fast.difference, std::nullopt);
   EXPECT_TRUE(slow.stuck);
   EXPECT_TRUE(fast.stuck);
   EXPECT_EQ(fast.state, slow.state);
@@ -96,11 +96,11 @@ TEST_P(Replays, and_says_so_when_the_run_is_another) {
 
   verify::RecordedRun twice = run();
   twice.events.push_back(twice.events.back());
-  EXPECT_NE(interpreted(twice).difference, "");
+  EXPECT_NE(interpreted(twice).difference, std::nullopt);
 
   verify::RecordedRun backwards = run();
   std::swap(backwards.events.front(), backwards.events.back());
-  EXPECT_NE(replay(program_, backwards, GetParam().make).difference, "");
+  EXPECT_NE(replay(program_, backwards, GetParam().make).difference, std::nullopt);
 }
 
 INSTANTIATE_TEST_SUITE_P(Replay, Replays, testing::ValuesIn(kRefuted),
@@ -139,8 +139,8 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
     };
     const Replay slow = replay(program, run, interpreter, chooser);
     const Replay fast = replay(program, run, generated[i].make_arbiter, chooser);
-    EXPECT_EQ(slow.difference, "");
-    EXPECT_EQ(fast.difference, "");
+    EXPECT_EQ(slow.difference, std::nullopt);
+    EXPECT_EQ(fast.difference, std::nullopt);
     EXPECT_TRUE(slow.stuck) << slow.state;
     EXPECT_TRUE(fast.stuck) << fast.state;
     EXPECT_EQ(fast.state, slow.state);
@@ -172,7 +172,7 @@ pipeline two {
   const verify::RecordedRun run{.microbatches = 2, .events = {start}};
   EXPECT_EQ(replay(program, run, make).difference, "the run starts 0F1, the executor 0F0");
   const Replay any = replay(program, run, make, spec::Machine::Chooser::any);
-  EXPECT_EQ(any.difference, "");
+  EXPECT_EQ(any.difference, std::nullopt);
   EXPECT_FALSE(any.stuck);
 }
 

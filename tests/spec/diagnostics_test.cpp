@@ -54,9 +54,9 @@ TEST(Diagnostics, find_the_name_that_was_meant) {
   EXPECT_EQ(nearest("cots", names), "cost");
   EXPECT_EQ(nearest("aquires", names), "acquires");
   EXPECT_EQ(nearest("f", names), "F");
-  EXPECT_EQ(nearest("G", names), "");
-  EXPECT_EQ(nearest("capacity", names), "");
-  EXPECT_EQ(nearest("", names), "");
+  EXPECT_EQ(nearest("G", names), std::nullopt);
+  EXPECT_EQ(nearest("capacity", names), std::nullopt);
+  EXPECT_EQ(nearest("", names), std::nullopt);
 }
 
 }  // namespace

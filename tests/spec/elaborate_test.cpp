@@ -355,9 +355,7 @@ TEST(Elaborate, a_share_of_the_microbatches) {
 // Of a file, tasks are followed, and no lane is next.
 TEST(Elaborate, a_hint_that_waits_follows_no_file) {
   ElaborateOptions options;
-  options.read_file = [](const std::string&, std::string&) {
-    return std::optional<std::string>("0F0,0B0\n1F0,1B0\n");
-  };
+  options.read_file = [](const std::string&) { return std::string("0F0,0B0\n1F0,1B0\n"); };
   const Program program = compiled(with(std::string(kOps) + R"(
     microbatches 1;
     order file from csv "one.csv";

@@ -41,10 +41,11 @@ TEST_P(Specimens, are_refused_with_the_expected_text) {
   const fs::path& path = GetParam();
   const Source source{path.filename().string(), read(path)};
   ElaborateOptions options;
-  options.read_file = [&](const std::string& name, std::string& why) -> std::optional<std::string> {
-    why = "No such file or directory";
+  options.read_file = [&](const std::string& name) -> Result<std::string> {
     const fs::path beside = path.parent_path() / name;
-    return fs::exists(beside) ? std::optional(read(beside)) : std::nullopt;
+    if (fs::exists(beside)) return read(beside);
+    return Diagnostic{
+        .id = "input", .message = "No such file or directory", .hint = {}, .span = {}};
   };
   const auto program = compile(source, options);
   ASSERT_FALSE(program.ok()) << path << " has no mistake";

@@ -139,7 +139,7 @@ spec::Program from_file(const std::string& link, const std::string& csv) {
   std::string text = kFromFile;
   text.replace(text.find("LINK"), 4, link);
   spec::ElaborateOptions options;
-  options.read_file = [csv](const std::string&, std::string&) { return csv; };
+  options.read_file = [csv](const std::string&) { return csv; };
   return spec::compile({"p.ripe", text}, options).value();
 }
 
@@ -192,7 +192,7 @@ TEST(OrderJudge, a_fifo_that_is_taken_in_another_order_needs_just_the_slots_that
 // If 1B1 gets the slot, 0B0 never has its message. The order has 1B3 before 1B2.
 TEST(OrderJudge, a_file_whose_inbox_timing_may_fill_is_refuted) {
   spec::ElaborateOptions options;
-  options.read_file = [](const std::string&, std::string&) {
+  options.read_file = [](const std::string&) {
     return std::string("0F0,0F1,0F2,0F3,0B0,0B1,0B3,0B2\n1F0,1B0,1F1,1B1,1F2,1F3,1B3,1B2\n");
   };
   const spec::Program program = spec::compile({"p.ripe", R"(pipeline from_file {

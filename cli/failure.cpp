@@ -1,0 +1,45 @@
+#include "cli/failure.h"
+
+#include <array>
+#include <iostream>
+#include <utility>
+
+namespace ripeline::cli {
+
+int exit_code_of(verify::Outcome outcome) {
+  switch (outcome) {
+    case verify::Outcome::proved:
+      return ok;
+    case verify::Outcome::refuted:
+      return refuted;
+    case verify::Outcome::unknown:
+      return unknown;
+  }
+  return unknown;
+}
+
+int worse(int a, int b) {
+  constexpr std::array<int, 4> kWorstFirst = {bad_input, refuted, unknown, ok};
+  for (const int code : kWorstFirst) {
+    if (a == code || b == code) return code;
+  }
+  return ok;
+}
+
+spec::Diagnostic failure(std::string sentence) {
+  return {.id = "input", .message = std::move(sentence), .hint = {}, .span = {}};
+}
+
+int say_failed(const std::string& sentence) {
+  std::cerr << "ripeline: " << sentence << '\n';
+  return bad_input;
+}
+
+int say_failed(const spec::Diagnostics& errors) {
+  for (const spec::Diagnostic& error : errors) {
+    say_failed(error.option.empty() ? error.message : error.option + ": " + error.message);
+  }
+  return bad_input;
+}
+
+}  // namespace ripeline::cli

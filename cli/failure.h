@@ -1,0 +1,35 @@
+// How the commands fail, and the exit codes that say so.
+//
+// What a command reads, writes or is told by flags comes as a spec::Result. Its errors are
+// sentences that name the file or the flag and have no place in a program's text; say_failed()
+// prints them. Mistakes that do have a place are printed where the text is at hand, by
+// spec::render().
+#pragma once
+
+#include <string>
+
+#include "spec/diagnostics.h"
+#include "verify/verdict.h"
+
+namespace ripeline::cli {
+
+// Of every command; several inputs give the worst, in the order bad_input, refuted, unknown, ok.
+enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3 };
+[[nodiscard]] int worse(int a, int b);
+[[nodiscard]] int exit_code_of(verify::Outcome outcome);
+
+// A sentence as an error, for what returns a Result. Its id is `input`.
+[[nodiscard]] spec::Diagnostic failure(std::string sentence);
+
+// `ripeline: …` on standard error, a line for each, after the option that it is about; the exit
+// code of bad input.
+int say_failed(const std::string& sentence);
+int say_failed(const spec::Diagnostics& errors);
+// The same result, after its errors, if any, have been said.
+template <class T>
+[[nodiscard]] spec::Result<T> said(spec::Result<T> result) {
+  if (!result.ok()) say_failed(result.errors());
+  return result;
+}
+
+}  // namespace ripeline::cli
