@@ -1,14 +1,19 @@
-// The runs of an order: what expand() flattens. Private to spec/.
+// The runs of an order: what expand() (spec/program.h) flattens, and what elaborate() checks.
+// Private to spec/.
 //
 // A run is a group of lanes and how often it is repeated. Without streams their number does not
 // grow with the microbatches; with streams it grows with the turns of their loops.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "spec/program.h"
 
 namespace ripeline::spec {
+
+// Of a rank, in one expansion.
+inline constexpr std::int64_t kMostOrderTasks = 10'000'000;
 
 struct OrderRun {
   std::vector<int> lanes;

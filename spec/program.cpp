@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/order_runs.h"
+
 namespace ripeline::spec {
 namespace {
 
@@ -313,6 +315,28 @@ std::vector<Unsupported> features_of(const Program& program) {
     add(true, channel ? "channel" : "link slots", edge.span);
   }
   return found;
+}
+
+Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
+                                 int microbatches) {
+  const auto r = static_cast<std::size_t>(rank);
+  if (order.file) return r < order.rows.size() ? order.rows[r] : std::vector<Task>{};
+  const std::vector<int> stages = stages_by_rank(program)[r];
+  ExpansionWork work{kMostOrderTasks, false};
+  const Result<std::vector<OrderRun>> runs =
+      expand_runs(program, order, rank, microbatches, stages, work);
+  if (!runs.ok()) return runs.errors();
+  const int first = program.first_lane(rank);
+  std::vector<int> next(static_cast<std::size_t>(program.first_lane(rank + 1) - first), 0);
+  std::vector<Task> tasks;
+  for (const OrderRun& run : runs.value()) {
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      for (const int lane : run.lanes) {
+        tasks.push_back({lane, next[static_cast<std::size_t>(lane - first)]++});
+      }
+    }
+  }
+  return tasks;
 }
 
 std::uint64_t hash_of(std::string_view bytes, std::uint64_t before) {

@@ -1,9 +1,8 @@
-// First step: the items by kind, what is declared twice, what is missing.
+#include "spec/elaborate/collect.h"
+
 #include <sstream>
 
 #include <fmt/format.h>
-
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

@@ -1,10 +1,10 @@
-// An order from a CSV file: each row a rank's tasks, as PyTorch writes them.
+#include "spec/elaborate/csv.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "pytorch/csv/actions.h"
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {
@@ -172,7 +172,6 @@ class CsvOrder {
 
 }  // namespace
 
-// Only of the order that the dispatch uses: the others change nothing.
 void read_orders(Work& work) {
   const Dispatch& dispatch = work.program.dispatch;
   const int used = dispatch.in_order ? dispatch.order : dispatch.hint.order;

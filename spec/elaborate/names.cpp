@@ -1,10 +1,8 @@
-// Third step: every name stands for something where it stands. Values do not matter yet, so all
-// unknown names are found in one run.
+#include "spec/elaborate/names.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

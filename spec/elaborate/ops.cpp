@@ -1,4 +1,5 @@
-// Fifth step: ops, lanes and edges, and no cycle among the needs.
+#include "spec/elaborate/ops.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,7 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "spec/elaborate/work.h"
+#include "spec/elaborate/pairs.h"
+#include "spec/elaborate/share.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

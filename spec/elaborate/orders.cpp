@@ -1,9 +1,9 @@
-// Last steps: orders, hints, the dispatch and the assertions.
+#include "spec/elaborate/orders.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "spec/elaborate/work.h"
 #include "spec/order_runs.h"
 
 namespace ripeline::spec::elaboration {

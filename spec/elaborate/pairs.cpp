@@ -1,9 +1,8 @@
-// Pairs: two ops whose tasks run beside each other.
+#include "spec/elaborate/pairs.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

@@ -1,10 +1,9 @@
-// Second step: params with what -D says of them, and the microbatch range.
+#include "spec/elaborate/params.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
-
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

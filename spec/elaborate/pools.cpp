@@ -1,11 +1,9 @@
-// Sixth step: resources, what lanes acquire and release, and that nothing is released that was not
-// acquired.
+#include "spec/elaborate/pools.h"
+
 #include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
-
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

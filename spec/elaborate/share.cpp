@@ -1,9 +1,8 @@
-// Part of the fifth step: what `on m where` says, as a share of the microbatches.
+#include "spec/elaborate/share.h"
+
 #include <numeric>
 
 #include <fmt/format.h>
-
-#include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 namespace {

@@ -1,10 +1,10 @@
-// Fourth step: stages, their graph and their ranks.
+#include "spec/elaborate/stages.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "spec/elaborate/work.h"
 #include "spec/order_runs.h"
 
 namespace ripeline::spec::elaboration {

@@ -1,9 +1,9 @@
-// The working state of elaborate() and its steps. Private to spec/elaborate.cpp and
+// The working state of elaborate(), and what its steps ask of it. Private to spec/elaborate.cpp and
 // spec/elaborate/.
 //
-// The steps run in the order in which they are declared here. Each adds to `program` and to
-// `errors`; elaborate() stops after a step that leaves errors behind which the next could trip
-// over. Owns nothing of the tree: pipeline, source and options outlive it. One thread.
+// Each step is a function of a header of its own, named after what it reads; spec/elaborate.cpp
+// runs them in order. A step adds to `program` and to `errors`. Owns nothing of the tree: pipeline,
+// source and options outlive it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -119,30 +119,5 @@ void set_rank(Values& values, const Work& work, int rank);    // r chunks
 [[nodiscard]] std::optional<std::int64_t> integer_of(Work& work, const Expr& expr,
                                                      const Values& values,
                                                      const std::string& where = "");
-
-// collect.cpp: items by kind; duplicates and what is missing.
-void collect(Work& work);
-// params.cpp: params with -D, and the microbatch range.
-void evaluate_params(Work& work);
-// names.cpp: every name stands for something where it stands.
-void check_names(Work& work);
-// stages.cpp: stages, their graph, their ranks.
-void place_stages(Work& work);
-// ops.cpp: ops, lanes and edges; no cycle among needs.
-void make_lanes(Work& work);
-// share.cpp: what microbatches an op's lane has; nothing: none, perhaps after an error.
-[[nodiscard]] std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& values,
-                                            const std::string& where);
-// pairs.cpp: which ops' tasks run beside each other. Needs lanes.
-void make_pairs(Work& work);
-// pools.cpp: resources, what lanes acquire and release.
-void make_pools(Work& work);
-// orders.cpp: orders, hints, dispatch, assertions.
-void make_orders(Work& work);
-void make_hints(Work& work);
-// csv.cpp: the file of the order that the dispatch uses.
-void read_orders(Work& work);
-// orders.cpp: `assert peak`.
-void make_assertions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -1,16 +1,13 @@
-// An order's text to the lanes that a rank runs. elaborate() uses the runs, which stay small for
-// any number of microbatches.
+#include "spec/order_runs.h"
+
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "spec/order_runs.h"
-
 namespace ripeline::spec {
 namespace {
 
-constexpr std::int64_t kMostTasks = 10'000'000;
 // Of a group of lanes in a stream; what is taken of it is bounded by the tasks.
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 
@@ -93,7 +90,7 @@ class Expansion {
     const auto length = static_cast<std::int64_t>(run.lanes.size());
     // Compared by division: the product might overflow.
     if (--work_.left < 0) return too_much_work();
-    if (run.count > (kMostTasks - total_) / length) return {too_long("tasks")};
+    if (run.count > (kMostOrderTasks - total_) / length) return {too_long("tasks")};
     total_ += run.count * length;
     for (const int lane : run.lanes) listed(lane) += run.count;
     runs_.push_back(std::move(run));
@@ -325,9 +322,10 @@ class Expansion {
   }
 
   Diagnostic too_long(const char* of) const {
-    return {"order-too-long",
-            fmt::format("order '{}' has more than {} {} {}", order_.name, kMostTasks, of, where()),
-            "use fewer microbatches", order_.span};
+    return {
+        "order-too-long",
+        fmt::format("order '{}' has more than {} {} {}", order_.name, kMostOrderTasks, of, where()),
+        "use fewer microbatches", order_.span};
   }
 
   std::string where() const {
@@ -381,28 +379,6 @@ Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& o
                                           int microbatches, const std::vector<int>& stages,
                                           ExpansionWork& work) {
   return Expansion(program, order, rank, microbatches, stages, work).run();
-}
-
-Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
-                                 int microbatches) {
-  const auto r = static_cast<std::size_t>(rank);
-  if (order.file) return r < order.rows.size() ? order.rows[r] : std::vector<Task>{};
-  const std::vector<int> stages = stages_by_rank(program)[r];
-  ExpansionWork work{kMostTasks, false};
-  const Result<std::vector<OrderRun>> runs =
-      expand_runs(program, order, rank, microbatches, stages, work);
-  if (!runs.ok()) return runs.errors();
-  const int first = program.first_lane(rank);
-  std::vector<int> next(static_cast<std::size_t>(program.first_lane(rank + 1) - first), 0);
-  std::vector<Task> tasks;
-  for (const OrderRun& run : runs.value()) {
-    for (std::int64_t i = 0; i < run.count; ++i) {
-      for (const int lane : run.lanes) {
-        tasks.push_back({lane, next[static_cast<std::size_t>(lane - first)]++});
-      }
-    }
-  }
-  return tasks;
 }
 
 }  // namespace ripeline::spec

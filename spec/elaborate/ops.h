@@ -1,0 +1,15 @@
+// Fifth step: ops, lanes and edges, and no cycle among the needs.
+//
+// Errors: need-…, needs-cycle, link-…, channel-capacity, via-unknown-link, cost-negative,
+// collectives-…, op-unknown-engine, no-tasks, too-many-lanes, tensor-parallel-members,
+// rendezvous-without-order, and those of share.h and pairs.h, which are parts of it.
+#pragma once
+
+#include "spec/elaborate/work.h"
+
+namespace ripeline::spec::elaboration {
+
+// Needs place_stages().
+void make_lanes(Work& work);
+
+}  // namespace ripeline::spec::elaboration
