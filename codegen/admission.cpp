@@ -1,11 +1,11 @@
-// What a task finds, acquires and releases, as templates over their number type: the arbiter runs
-// them on integers, `ripeline validate` on formulas.
+#include "codegen/admission.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/parts.h"
+#include "codegen/outline.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {

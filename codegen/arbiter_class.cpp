@@ -1,11 +1,15 @@
-// The arbiter's class: what is common is in core/ready_rows.h, what differs is written here.
+#include "codegen/arbiter_class.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/parts.h"
+#include "codegen/admission.h"
+#include "codegen/order_text.h"
+#include "codegen/outline.h"
 #include "codegen/printer.h"
+#include "codegen/rules.h"
 
 namespace ripeline::codegen {
 namespace {

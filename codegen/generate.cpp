@@ -7,8 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "codegen/parts.h"
+#include "codegen/admission.h"
+#include "codegen/arbiter_class.h"
+#include "codegen/order_text.h"
+#include "codegen/outline.h"
 #include "codegen/printer.h"
+#include "codegen/tables.h"
 #include "lower/facts.h"
 
 namespace ripeline::codegen {

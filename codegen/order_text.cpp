@@ -1,5 +1,5 @@
-// An order's expressions, streams and repeats as C++; one from a file as a table. Where an order
-// divides exactly, its numbers are core::Fraction, else std::int64_t.
+#include "codegen/order_text.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/parts.h"
+#include "codegen/outline.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {

@@ -1,10 +1,11 @@
+#include "codegen/outline.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string>
 
-#include "codegen/parts.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {

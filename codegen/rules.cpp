@@ -1,10 +1,12 @@
-// A hint as straight code.
+#include "codegen/rules.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/parts.h"
+#include "codegen/admission.h"
+#include "codegen/outline.h"
 #include "codegen/printer.h"
 #include "spec/hint.h"
 

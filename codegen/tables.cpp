@@ -1,9 +1,10 @@
-// ProgramFacts as constexpr tables, and the numbers that differ between stages or ranks.
+#include "codegen/tables.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "codegen/parts.h"
+#include "codegen/outline.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/parts.h"
+#include "codegen/order_text.h"
+#include "codegen/outline.h"
 #include "spec/elaborate.h"
 
 namespace ripeline::codegen {

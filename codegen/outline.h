@@ -1,5 +1,8 @@
-// The parts of a generated header. Private to codegen/; see generate.cpp for how they follow one
-// another.
+// The outline of a generated header: what the program uses, so that nothing else is written.
+//
+// The parts of the header are made of it, each by a source of its own: tables.h, admission.h,
+// order_text.h, rules.h and arbiter_class.h. generate.cpp says how they follow one another. Private
+// to codegen/. The program must outlive its outline. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/facts.h"
 #include "spec/program.h"
 
 namespace ripeline::codegen {
@@ -35,7 +37,6 @@ struct Bounded {
   std::vector<std::int64_t> capacity;  // by stage or rank
 };
 
-// What the program uses, so that nothing else is written.
 struct Outline {
   const spec::Program& program;
   int chunks = 1;       // the most stages on one rank
@@ -56,47 +57,15 @@ struct Outline {
                                                   const std::vector<std::int64_t>& by_stage);
 [[nodiscard]] std::optional<std::int64_t> same(const std::vector<std::int64_t>& values);
 
-// ProgramFacts and its tables, then those of capacities and amounts.
-[[nodiscard]] std::string tables(const Outline& outline, const core::ProgramFacts& facts);
-[[nodiscard]] std::string number_tables(const Outline& outline);
 // The table of a number that differs between stages: `what` is kAmount, kLeaving or kRelease.
 [[nodiscard]] std::string number_table(const Outline& outline, const char* what, int op,
                                        int resource);
-// The admission guards, and what tasks acquire and release, as function templates over their number
-// type. Nothing if no resource is bounded.
-[[nodiscard]] std::string guards(const Outline& outline);
-[[nodiscard]] bool has_guards(const Outline& outline);
-// Whether room is kept for the rest of an order; not where there is always room.
-[[nodiscard]] bool has_kept_order(const Outline& outline);
-// The order that the dispatch commits to or follows, if any, as a function template, or as a table
-// if it comes from a file.
-[[nodiscard]] std::string order_function(const Outline& outline);
-// Whether it computes with core::Fraction.
-[[nodiscard]] bool has_fractions(const Outline& outline);
-// What writes it into the arbiter's order_.
-[[nodiscard]] std::string order_call(const Outline& outline);
-// The class.
-[[nodiscard]] std::string arbiter(const Outline& outline, const std::string& name);
-// The hint as the language writes it, in a sentence.
-[[nodiscard]] std::string hint_title(const spec::Program& program);
-// What is passed to the arbiter's offer functions beside the op or the lane.
-[[nodiscard]] std::string offer_arguments(const Outline& outline);
-// The body of choose(): the hint as straight code.
-[[nodiscard]] std::string hint_choice(const Outline& outline);
 
-// The class's helpers of a hint that follows an order with fillers or patience.
-[[nodiscard]] std::vector<std::string> waiting(const Outline& outline);
-[[nodiscard]] bool has_patience(const spec::Program& program);
-
-// What it commits to, follows or keeps room for; -1: none.
+// The order that the dispatch commits to, follows or keeps room for; -1: none.
 [[nodiscard]] int dispatched_order(const spec::Program& program);
 // Whether choosing needs to know what was taken last.
 [[nodiscard]] bool has_rounds(const spec::Program& program);
-
-// Statements to run for the tasks of some ops only, `id` being the task's lane.
-using ByOp = std::vector<std::vector<std::string>>;
-[[nodiscard]] std::string by_op(const spec::Program& program, const char* id,
-                                const ByOp& statements);
+[[nodiscard]] bool has_patience(const spec::Program& program);
 
 // ops::kF: no user's name stands alone, since it may be a macro of any header.
 [[nodiscard]] std::string op_constant(const spec::Program& program, int op);
