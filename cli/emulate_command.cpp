@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/run_command.h"
 #include "emulate/emulate.h"
+#include "emulate/together.h"
 #include "runtime/environment.h"
 #include "runtime/launch.h"
 #include "runtime/transport/socket.h"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "emulate/latency.h"
+#include "emulate/together.h"
 #include "runtime/transport/local.h"
 #include "simulate/overlap.h"
 

@@ -48,8 +48,4 @@ using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
                                    int microbatches, const simulate::Timing& timing,
                                    core::Time silence);
 
-// What the ranks' parts are together; `ranks` by rank.
-[[nodiscard]] Emulated together(const core::ProgramFacts& facts, int microbatches,
-                                const std::vector<RankRun>& ranks, const EmulateOptions& options);
-
 }  // namespace ripeline::emulate

@@ -1,11 +1,10 @@
-// What the ranks of an emulated run did, put together: the report, the record, and why engines were
-// idle, worked out after the run by what the simulator asks during it.
+#include "emulate/together.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
 
-#include "emulate/emulate.h"
 #include "simulate/idle.h"
 
 namespace ripeline::emulate {

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "company.h"
+#include "emulate/together.h"
 #include "followed.h"
 #include "forecasting.h"
 #include "patient.h"
