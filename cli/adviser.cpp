@@ -1,9 +1,10 @@
-// What a program's dispatch takes on an idle engine, and why: the debugger asks.
-//
-// The arbiter that simulates the program is led through what its rank has seen, and asked.
+#include "cli/adviser.h"
+
+#include <optional>
+#include <string>
+
 #include <fmt/format.h>
 
-#include "cli/pictures.h"
 #include "core/print.h"
 #include "simulate/table_arbiter.h"
 #include "spec/hint.h"

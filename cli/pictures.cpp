@@ -14,6 +14,8 @@
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
 #include "trace/read.h"
+#include "view/html.h"
+#include "view/svg.h"
 
 namespace ripeline::cli {
 namespace {

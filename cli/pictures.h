@@ -14,7 +14,6 @@
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
 #include "verify/report.h"
-#include "view/debugger.h"
 #include "view/picture.h"
 
 namespace ripeline::cli {
@@ -54,8 +53,5 @@ struct Run {
 // that order, as soon as it can.
 [[nodiscard]] spec::Result<Run> refuting_run(const Loaded& loaded,
                                              const verify::RecordedRun& recorded);
-
-// What the program's dispatch takes, for the debugger. Refers to the run.
-[[nodiscard]] view::Adviser adviser_of(const Run& run);
 
 }  // namespace ripeline::cli

@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/adviser.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/pictures.h"
-#include "cli/run_command.h"
 #include "view/compare.h"
-#include "view/reasons.h"
+#include "view/explain.h"
 #include "view/terminal.h"
 
 namespace ripeline::cli {

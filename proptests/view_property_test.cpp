@@ -12,9 +12,10 @@
 #include "simulate/table_arbiter.h"
 #include "spec/elaborate.h"
 #include "tests/support/random_program.h"
-#include "view/picture.h"
+#include "view/html.h"
 #include "view/reasons.h"
 #include "view/stuck.h"
+#include "view/svg.h"
 
 namespace ripeline::proptests {
 namespace {

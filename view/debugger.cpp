@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/print.h"
+#include "view/explain.h"
 
 namespace ripeline::view {
 namespace {

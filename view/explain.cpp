@@ -1,11 +1,11 @@
-// The text of reasons: what `ripeline why` prints.
+#include "view/explain.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "core/print.h"
-#include "view/reasons.h"
 
 namespace ripeline::view {
 namespace {

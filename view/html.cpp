@@ -1,16 +1,16 @@
-// The picture as a page: view/page.html with the timelines in it.
-//
-// The data are one JSON object: title, panels. Of a panel tables as rows (ops, lanes, uses, pools,
-// resources), and for each row of the timeline its tasks in base64, so that millions of them need
-// about ten bytes each; the two rows of an engine have a `half`, 0 and 1. A task is a list of
-// numbers (LEB128; signed ones zigzag), times in ticks of `tick` nanoseconds, the greatest that
-// divides them all:
+// The data of the page are one JSON object: title, panels. Of a panel tables as rows (ops, lanes,
+// uses, pools, resources), and for each row of the timeline its tasks in base64, so that millions
+// of them need about ten bytes each; the two rows of an engine have a `half`, 0 and 1. A task is a
+// list of numbers (LEB128; signed ones zigzag), times in ticks of `tick` nanoseconds, the greatest
+// that divides them all:
 //   time since the end of the task before it; its duration; its lane, from the row's first;
 //   its microbatch, less the one after the lane's last (signed); its step, less the last's
 //   (signed); why it waited: Reason::why, plus 7 * (the pool + 1) if it is room; unless that is
 //   `nothing`, or `engine` and it is the task before it in its row, of an engine that has but one:
 //   the other task's lane, and its microbatch less its own (signed); unless it is `nothing`: how
 //   long before its start that came.
+#include "view/html.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -20,7 +20,6 @@
 
 #include "core/print.h"
 #include "view/palette.h"
-#include "view/picture.h"
 #include "view/reasons.h"
 
 namespace ripeline::view {

@@ -1,14 +1,14 @@
-// Picture: one or several timelines on one time axis, as SVG or as a page of HTML.
+// What is drawn: one or several timelines on one time axis, as a picture (view/svg.h) or as a page
+// (view/html.h); and what drawing them shares.
 //
-// Two tasks that run at once on an engine share the height of its row. Each panel's time counts
-// from its own first start, all to one scale, which is the longest's. The page needs nothing beside
-// it: zoom, and hover for what a task waited for. Where tasks are narrower than can be seen, both
-// draw how busy each engine is, op by op, instead: any number of tasks makes a picture. The same
-// timelines give the same bytes. Pure functions.
+// Each panel's time counts from its own first start, all to one scale, which is the longest's. Two
+// tasks that run at once on an engine share the height of its row. Where tasks are narrower than
+// can be seen, both forms draw how busy each engine is, op by op, instead: any number of tasks
+// makes a picture. The same timelines give the same bytes. Pure functions.
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "view/stuck.h"
 #include "view/timeline.h"
@@ -20,13 +20,6 @@ struct Panel {
   const Timeline* timeline = nullptr;  // borrowed
   Stuck stuck = {};                    // drawn at the end
 };
-
-struct PictureOptions {
-  int width = 1200;  // of the SVG, in pixels
-};
-
-[[nodiscard]] std::string svg(const std::vector<Panel>& panels, const PictureOptions& options = {});
-[[nodiscard]] std::string html(const std::vector<Panel>& panels);
 
 // Between marks of an axis of `length`, at most `most` of them: 1, 2 or 5 times a power of ten.
 [[nodiscard]] double axis_step(double length, int most);

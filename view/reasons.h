@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "view/timeline.h"
@@ -98,10 +97,5 @@ struct Link {
 
 // How long the engine of `box` was held idle by its hint between the last end there and its start.
 [[nodiscard]] core::Time held_before(const Timeline& timeline, int box);
-
-// A sentence without its end: `waited for the message of 1F0, which arrived at 3`.
-[[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);
-// `ripeline why`: the chain for people, what it is made of, and what else came at the same time.
-[[nodiscard]] std::string explain(const Timeline& timeline, Reasons& reasons, int box);
 
 }  // namespace ripeline::view

@@ -1,5 +1,5 @@
-// The rows of a timeline: which boxes an engine's first and second hold, and what that says of
-// time.
+#include "view/rows.h"
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -8,7 +8,6 @@
 
 #include "core/print.h"
 #include "trace/beside.h"
-#include "view/timeline.h"
 
 namespace ripeline::view {
 namespace {
@@ -31,36 +30,39 @@ int first_to_end_after(std::span<const Box> boxes, Time at) {
 
 }  // namespace
 
-Status Timeline::sort_boxes() {
-  const core::ProgramFacts& f = facts();
+Status Rows::make(const core::ProgramFacts& facts, std::vector<Box> boxes, Rows& rows) {
   const auto key = [&](const Box& b) {
-    const core::LaneFacts& lane = lane_of(f, b.task.lane);
+    const core::LaneFacts& lane = lane_of(facts, b.task.lane);
     return std::tuple(lane.rank, lane.engine, b.start, b.start < b.end);
   };
   const auto by_key = [&](const Box& a, const Box& b) { return key(a) < key(b); };
-  if (!std::is_sorted(boxes_.begin(), boxes_.end(), by_key)) {
-    std::stable_sort(boxes_.begin(), boxes_.end(), by_key);
+  if (!std::is_sorted(boxes.begin(), boxes.end(), by_key)) {
+    std::stable_sort(boxes.begin(), boxes.end(), by_key);
   }
-  const std::vector<bool> beside = trace::started_beside(f, boxes_);
+  const std::vector<bool> beside = trace::started_beside(facts, boxes);
+  Rows made;
+  made.boxes_ = std::move(boxes);
   // Rows for every engine that a lane uses, also if nothing ran there.
   std::vector<std::pair<int, Engine>> used;
-  for (const core::LaneFacts& lane : f.lanes) used.emplace_back(lane.rank, lane.engine);
+  for (const core::LaneFacts& lane : facts.lanes) used.emplace_back(lane.rank, lane.engine);
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
   BoxSpan of_engine;
   for (const auto& [rank, engine] : used) {
     of_engine.first = of_engine.end;
-    for (; of_engine.end < static_cast<int>(boxes_.size()); ++of_engine.end) {
-      const core::LaneFacts& lane = lane_of(f, box(of_engine.end).task.lane);
+    for (; of_engine.end < static_cast<int>(made.boxes_.size()); ++of_engine.end) {
+      const core::LaneFacts& lane = lane_of(facts, made.box(of_engine.end).task.lane);
       if (lane.rank != rank || lane.engine != engine) break;
     }
-    add_rows(rank, engine, of_engine, beside);
+    made.add_rows(rank, engine, of_engine, beside);
   }
-  return check_rows();
+  if (Status s = made.check(facts); !s.ok()) return s;
+  rows = std::move(made);
+  return {};
 }
 
 // Those that started beside another come after the others.
-void Timeline::add_rows(int rank, Engine engine, BoxSpan boxes, const std::vector<bool>& beside) {
+void Rows::add_rows(int rank, Engine engine, BoxSpan boxes, const std::vector<bool>& beside) {
   Row row{.rank = rank, .engine = engine, .first = boxes.first, .end = boxes.end};
   std::vector<Box> second;
   if (!beside.empty()) row.end = row.first;
@@ -78,12 +80,12 @@ void Timeline::add_rows(int rank, Engine engine, BoxSpan boxes, const std::vecto
       {.rank = rank, .engine = engine, .first = row.end, .end = boxes.end, .second = true});
 }
 
-Status Timeline::check_rows() const {
+Status Rows::check(const core::ProgramFacts& facts) const {
   const auto overlap = [&](int id, int other) {
     if (box(id).start < box(other).start) std::swap(id, other);
     return Status(core::StatusCode::invalid,
-                  core::task_name(facts(), box(id).task) + " starts before " +
-                      core::task_name(facts(), box(other).task) + " ends, on one engine");
+                  core::task_name(facts, box(id).task) + " starts before " +
+                      core::task_name(facts, box(other).task) + " ends, on one engine");
   };
   for (const Row& row : rows_) {
     for (int id = row.first + 1; id < row.end; ++id) {
@@ -94,30 +96,30 @@ Status Timeline::check_rows() const {
     for (int id = row.first; row.second && id < row.end; ++id) {
       const BoxSpan others = beside(id);
       for (int other = others.first; other < others.end; ++other) {
-        if (!facts().are_pair(box(id).task.lane, box(other).task.lane)) return overlap(id, other);
+        if (!facts.are_pair(box(id).task.lane, box(other).task.lane)) return overlap(id, other);
       }
     }
   }
   return {};
 }
 
-const Row& Timeline::row_of(int box) const {
+const Row& Rows::row_of(int box) const {
   const auto after = std::upper_bound(rows_.begin(), rows_.end(), box,
                                       [](int id, const Row& row) { return id < row.end; });
   return *after;
 }
 
-const Row* Timeline::other_row(const Row& row) const {
+const Row* Rows::other_row(const Row& row) const {
   if (row.second) return &row - 1;
   const Row* next = &row + 1;
   return next < rows_.data() + rows_.size() && next->second ? next : nullptr;
 }
 
-std::span<const Row> Timeline::rows_of_engine(const Row& row) const {
+std::span<const Row> Rows::rows_of_engine(const Row& row) const {
   return {row.second ? &row - 1 : &row, other_row(row) == nullptr ? 1U : 2U};
 }
 
-BoxSpan Timeline::beside(int id) const {
+BoxSpan Rows::beside(int id) const {
   const Row* other = other_row(row_of(id));
   if (other == nullptr) return {};
   const Box& b = box(id);
@@ -127,10 +129,10 @@ BoxSpan Timeline::beside(int id) const {
   return found;
 }
 
-int Timeline::before(int id) const {
+int Rows::before(int id, const core::ProgramFacts& facts) const {
   const Row& row = row_of(id);
   int mine = last_ended(id, row);
-  if (facts().pairs.empty()) return mine;
+  if (facts.pairs.empty()) return mine;
   const Box& b = box(id);
   const Row* other = other_row(row);
   const int its_first = other == nullptr ? 0 : other->first;
@@ -141,19 +143,19 @@ int Timeline::before(int id) const {
     const int last = is_mine ? mine-- : its--;
     const BoxSpan at_once = beside(last);
     if (!at_once.empty() && box(at_once.end - 1).end >= box(last).end) return last;
-    if (!facts().are_pair(box(last).task.lane, b.task.lane)) return last;
+    if (!facts.are_pair(box(last).task.lane, b.task.lane)) return last;
   }
   return -1;
 }
 
-int Timeline::last_ended(int id, const Row& row) const {
+int Rows::last_ended(int id, const Row& row) const {
   const bool is_its = &row == &row_of(id);
   const int last =
       is_its ? id - 1 : row.first + first_to_end_after(boxes_of(row), box(id).start) - 1;
   return last < row.first ? -1 : last;
 }
 
-int Timeline::last_ended(int id) const {
+int Rows::last_ended(int id) const {
   int last = -1;
   for (const Row& row : rows_of_engine(row_of(id))) {
     const int of_row = last_ended(id, row);
@@ -162,7 +164,7 @@ int Timeline::last_ended(int id) const {
   return last;
 }
 
-Time Timeline::idle_before(int id) const {
+Time Rows::idle_before(int id) const {
   const int last = last_ended(id);
   const BoxSpan others = beside(id);
   const Time start = box(id).start;
@@ -170,7 +172,7 @@ Time Timeline::idle_before(int id) const {
   return start - box(last).end;
 }
 
-Time Timeline::busy(const Row& row, Time from, Time to) const {
+Time Rows::busy(const Row& row, Time from, Time to) const {
   const auto within = [&](Time start, Time end) {
     return std::max(Time{0}, std::min(end, to) - std::max(start, from));
   };
@@ -193,19 +195,6 @@ std::string name_of(const Row& row) {
   static constexpr const char* kEngines[] = {"", " copy out", " copy in"};
   return fmt::format("rank {}{}{}", row.rank, kEngines[static_cast<std::size_t>(row.engine)],
                      row.second ? " beside" : "");
-}
-
-std::string names_beside(const Timeline& timeline, int box) {
-  constexpr int kMost = 4;
-  const BoxSpan others = timeline.beside(box);
-  std::string text;
-  for (int id = others.first; id < std::min(others.end, others.first + kMost); ++id) {
-    text += (text.empty() ? "" : " ") + core::task_name(timeline.facts(), timeline.box(id).task);
-  }
-  if (others.end - others.first > kMost) {
-    text += fmt::format(" and {} more", others.end - others.first - kMost);
-  }
-  return text;
 }
 
 }  // namespace ripeline::view

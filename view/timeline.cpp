@@ -30,9 +30,9 @@ Status Timeline::make(trace::File file, Timeline& timeline) {
   Timeline made;
   made.about_ = std::move(file.about);
   made.record_ = std::move(file.record);
-  made.boxes_ = std::move(made.record_.tasks);
+  std::vector<Box> boxes = std::move(made.record_.tasks);
   made.record_.tasks.clear();
-  if (Status s = made.sort_boxes(); !s.ok()) return s;
+  if (Status s = Rows::make(made.facts(), std::move(boxes), made.rows_); !s.ok()) return s;
   if (Status s = made.index_boxes(); !s.ok()) return s;
   if (Status s = made.index_messages(); !s.ok()) return s;
   made.index_uses();
@@ -42,12 +42,12 @@ Status Timeline::make(trace::File file, Timeline& timeline) {
 }
 
 Status Timeline::index_boxes() {
-  if (boxes_.empty()) return {};
-  begin_ = boxes_.front().start;
-  end_ = boxes_.front().end;
-  first_step_ = boxes_.front().step;
+  if (boxes().empty()) return {};
+  begin_ = boxes().front().start;
+  end_ = boxes().front().end;
+  first_step_ = boxes().front().step;
   std::int64_t last = first_step_;
-  for (const Box& b : boxes_) {
+  for (const Box& b : boxes()) {
     if (b.end < b.start)
       return invalid(core::task_name(facts(), b.task) + " ends before it starts");
     begin_ = std::min(begin_, b.start);
@@ -62,9 +62,9 @@ Status Timeline::index_boxes() {
   }
   steps_ = last - first_step_ + 1;
   box_of_.assign(static_cast<std::size_t>(steps_ * per_step), -1);
-  for (std::size_t i = 0; i < boxes_.size(); ++i) {
-    int& slot = box_of_[task_slot(boxes_[i].step, boxes_[i].task)];
-    if (slot >= 0) return invalid(core::task_name(facts(), boxes_[i].task) + " runs twice");
+  for (std::size_t i = 0; i < boxes().size(); ++i) {
+    int& slot = box_of_[task_slot(boxes()[i].step, boxes()[i].task)];
+    if (slot >= 0) return invalid(core::task_name(facts(), boxes()[i].task) + " runs twice");
     slot = static_cast<int>(i);
   }
   return {};
@@ -100,7 +100,7 @@ void Timeline::index_uses() {
 
 void Timeline::sort_idle() {
   if (record_.idle.empty()) {
-    for (const Row& row : rows_) {
+    for (const Row& row : rows()) {
       // What ends an idle interval is in the first row.
       for (int i = row.first + 1; !row.second && i < row.end; ++i) {
         const Box& b = box(i);
@@ -121,7 +121,7 @@ void Timeline::sort_idle() {
   std::stable_sort(idle_.begin(), idle_.end(),
                    [&](const auto& a, const auto& b) { return key(a) < key(b); });
   std::size_t at = 0;
-  for (const Row& row : rows_) {
+  for (const Row& row : rows()) {
     if (row.second) {
       first_idle_.push_back(first_idle_.back());
       continue;
@@ -137,7 +137,7 @@ void Timeline::sort_idle() {
 }
 
 std::span<const trace::IdleEvent> Timeline::idle_of(const Row& row) const {
-  const auto i = static_cast<std::size_t>(&row - rows_.data());
+  const auto i = static_cast<std::size_t>(&row - rows().data());
   const std::size_t first = first_idle_[i];
   std::size_t end = first;
   while (end < idle_.size() && idle_[end].rank == row.rank && idle_[end].engine == row.engine) {
@@ -153,7 +153,7 @@ std::size_t Timeline::task_slot(std::int64_t step, Task task) const {
 }
 
 int Timeline::find(std::int64_t step, Task task) const {
-  if (boxes_.empty() || step < first_step_ || step > last_step()) return -1;
+  if (boxes().empty() || step < first_step_ || step > last_step()) return -1;
   if (task.microbatch < 0 || task.microbatch >= run().microbatches) return -1;
   return box_of_[task_slot(step, task)];
 }
@@ -197,7 +197,7 @@ std::vector<Level> Timeline::levels(std::string_view resource, int rank) const {
     std::int64_t by;
   };
   std::vector<Change> changes;
-  for (const Row& row : rows_) {
+  for (const Row& row : rows()) {
     if (row.rank != rank) continue;
     for (const Box& b : boxes_of(row)) {
       for (const core::UseFacts& use : uses_of(b.task.lane)) {
@@ -256,6 +256,19 @@ std::optional<Task> task_named(const Timeline& timeline, std::string_view text) 
     return Task{static_cast<LaneId>(i), l.share.below(microbatch)};
   }
   return std::nullopt;
+}
+
+std::string names_beside(const Timeline& timeline, int box) {
+  constexpr int kMost = 4;
+  const BoxSpan others = timeline.beside(box);
+  std::string text;
+  for (int id = others.first; id < std::min(others.end, others.first + kMost); ++id) {
+    text += (text.empty() ? "" : " ") + core::task_name(timeline.facts(), timeline.box(id).task);
+  }
+  if (others.end - others.first > kMost) {
+    text += fmt::format(" and {} more", others.end - others.first - kMost);
+  }
+  return text;
 }
 
 std::string text_of(const Timeline& timeline, Time duration) {

@@ -1,10 +1,7 @@
 // Timeline: a trace as what ran where and when, in the order in which it is drawn.
 //
-// A row is an engine of a rank that the program uses; its boxes are its tasks by start. Where tasks
-// ran at once, a second row of the engine comes after it, of those that started while another ran:
-// the boxes of a row do not overlap. Ids of boxes and rows are indices. Everything else in view/
-// reads this, and nothing but this: pictures of a simulated, an emulated and a trained run are made
-// by the same code.
+// Its tasks are boxes in rows (view/rows.h). Everything else in view/ reads this, and nothing but
+// this: pictures of a simulated, an emulated and a trained run are made by the same code.
 //
 //   trace::File file;  trace::read("run.json", file);
 //   Timeline timeline;
@@ -24,25 +21,9 @@
 #include "core/facts.h"
 #include "core/status.h"
 #include "trace/read.h"
+#include "view/rows.h"
 
 namespace ripeline::view {
-
-using Box = trace::TaskEvent;
-
-struct Row {
-  int rank = 0;
-  core::Engine engine = core::Engine::compute;
-  int first = 0;  // of its boxes
-  int end = 0;
-  bool second = false;
-};
-
-// Boxes first .. end - 1.
-struct BoxSpan {
-  int first = 0;
-  int end = 0;
-  [[nodiscard]] bool empty() const { return first >= end; }
-};
 
 // What a rank holds of a resource from `at` on.
 struct Level {
@@ -58,28 +39,23 @@ class Timeline {
   [[nodiscard]] const core::ProgramFacts& facts() const { return about_.facts(); }
   [[nodiscard]] const trace::Run& run() const { return about_.run; }
 
-  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
-  [[nodiscard]] const Box& box(int id) const { return boxes_[static_cast<std::size_t>(id)]; }
-  [[nodiscard]] std::span<const Box> boxes_of(const Row& row) const {
-    return std::span(boxes_).subspan(static_cast<std::size_t>(row.first),
-                                     static_cast<std::size_t>(row.end - row.first));
+  // As of Rows.
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_.rows(); }
+  [[nodiscard]] const std::vector<Box>& boxes() const { return rows_.boxes(); }
+  [[nodiscard]] const Box& box(int id) const { return rows_.box(id); }
+  [[nodiscard]] std::span<const Box> boxes_of(const Row& row) const { return rows_.boxes_of(row); }
+  [[nodiscard]] const Row& row_of(int box) const { return rows_.row_of(box); }
+  [[nodiscard]] std::span<const Row> rows_of_engine(const Row& row) const {
+    return rows_.rows_of_engine(row);
   }
-  [[nodiscard]] const Row& row_of(int box) const;
-  // The rows of its engine: one or two.
-  [[nodiscard]] std::span<const Row> rows_of_engine(const Row& row) const;
-  // Those of its engine's other row that ran while it ran.
-  [[nodiscard]] BoxSpan beside(int box) const;
-  // What kept its engine from it last, and ended before it starts: a task that it is no pair with,
-  // or one of two at once. -1: nothing did.
-  [[nodiscard]] int before(int box) const;
-  // The last on its engine, or in a row of that, to end before it starts; -1: none did.
-  [[nodiscard]] int last_ended(int box) const;
-  [[nodiscard]] int last_ended(int box, const Row& row) const;
-  // How long its engine had run nothing when it starts; 0 for the first.
-  [[nodiscard]] core::Time idle_before(int box) const;
-  // Of from .. to, how long the row's engine ran something, be it one task or two.
-  [[nodiscard]] core::Time busy(const Row& row, core::Time from, core::Time to) const;
+  [[nodiscard]] BoxSpan beside(int box) const { return rows_.beside(box); }
+  [[nodiscard]] int before(int box) const { return rows_.before(box, facts()); }
+  [[nodiscard]] int last_ended(int box) const { return rows_.last_ended(box); }
+  [[nodiscard]] int last_ended(int box, const Row& row) const { return rows_.last_ended(box, row); }
+  [[nodiscard]] core::Time idle_before(int box) const { return rows_.idle_before(box); }
+  [[nodiscard]] core::Time busy(const Row& row, core::Time from, core::Time to) const {
+    return rows_.busy(row, from, to);
+  }
 
   // -1: it did not run.
   [[nodiscard]] int find(std::int64_t step, core::Task task) const;
@@ -113,20 +89,15 @@ class Timeline {
   [[nodiscard]] double in_unit(core::Time duration) const;
 
  private:
-  core::Status sort_boxes();
-  void add_rows(int rank, core::Engine engine, BoxSpan boxes, const std::vector<bool>& beside);
-  [[nodiscard]] core::Status check_rows() const;
   core::Status index_boxes();
   core::Status index_messages();
   void sort_idle();
   void index_uses();
-  [[nodiscard]] const Row* other_row(const Row& row) const;
   [[nodiscard]] std::size_t task_slot(std::int64_t step, core::Task task) const;
 
   trace::About about_;
-  trace::Record record_;  // its tasks moved to boxes_
-  std::vector<Box> boxes_;
-  std::vector<Row> rows_;
+  trace::Record record_;  // its tasks moved to rows_
+  Rows rows_;
   std::vector<int> box_of_;              // by step, lane, microbatch; -1
   std::vector<int> message_of_;          // by step, edge, microbatch; -1
   std::vector<std::size_t> first_use_;   // per lane, and one past the last
@@ -140,8 +111,6 @@ class Timeline {
 
 // 2F0; nothing if the text is no task of the program.
 [[nodiscard]] std::optional<core::Task> task_named(const Timeline& timeline, std::string_view text);
-// `rank 2`, `rank 2 copy out`, `rank 2 beside`: its second row.
-[[nodiscard]] std::string name_of(const Row& row);
 // `1B0 1B1`, those that ran while it ran; empty: none did.
 [[nodiscard]] std::string names_beside(const Timeline& timeline, int box);
 // In the trace's unit, with as many digits as it has: 12, 0.25.

@@ -13,6 +13,7 @@
 #include "tests/view/timelines.h"
 #include "view/compare.h"
 #include "view/debugger.h"
+#include "view/explain.h"
 #include "view/terminal.h"
 
 namespace ripeline::view {

@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/view/timelines.h"
+#include "view/html.h"
+#include "view/svg.h"
 
 namespace ripeline::view {
 namespace {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tests/view/timelines.h"
+#include "view/explain.h"
 
 namespace ripeline::view {
 namespace {
