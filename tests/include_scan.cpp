@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace ripeline::include_scan {
@@ -211,8 +212,8 @@ std::string join(const Names& names) {
   return text;
 }
 
-// The rule that the include breaks, or nothing.
-std::string broken_rule(std::string_view file, std::string_view name, bool quoted) {
+// The rule that the include breaks, if any.
+std::optional<std::string> broken_rule(std::string_view file, std::string_view name, bool quoted) {
   const Row* row = row_of(file);
   if (row == nullptr) return "the table of tests/include_scan.cpp has no row for this file";
   const std::string here = "the rule of " + std::string(row->path) + ": ";
@@ -224,7 +225,7 @@ std::string broken_rule(std::string_view file, std::string_view name, bool quote
   }
   if (!row->never.empty() && starts_with_any(name, row->never))
     return here + "never " + join(row->never);
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -249,9 +250,9 @@ std::vector<Violation> scan(std::string_view file, std::string_view text) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const auto [name, quoted] = parse_include(line);
     if (name.empty()) continue;
-    std::string rule = broken_rule(file, name, quoted);
-    if (!rule.empty())
-      violations.push_back({std::string(file), number, std::string(name), std::move(rule)});
+    std::optional<std::string> rule = broken_rule(file, name, quoted);
+    if (rule)
+      violations.push_back({std::string(file), number, std::string(name), *std::move(rule)});
   }
   return violations;
 }

@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,31 @@ TEST(IncludeScan, the_tree_keeps_the_direction) {
       ADD_FAILURE() << to_string(violation);
     }
   }
+}
+
+std::string first_include(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#include ")) return line.substr(9);
+  }
+  return {};
+}
+
+// The header states the contract of just that source. A program has no callers, and what a command
+// of `ripeline` promises stands in cli/commands.h.
+TEST(IncludeScan, every_source_begins_with_a_header_of_its_own) {
+  const std::string root = RIPELINE_SOURCE_DIR;
+  const std::regex has_none(
+      "(tests|proptests|bench|fuzz|examples|demo|docs)/.*|cli/"
+      "(main|launch_main|[a-z]+_commands?)\\.cpp");
+  int checked = 0;
+  for (const std::string& file : testing_support::source_files(root)) {
+    if (!file.ends_with(".cpp") || std::regex_match(file, has_none)) continue;
+    const std::string header = file.substr(0, file.size() - 4) + ".h";
+    EXPECT_EQ(first_include(read(root + "/" + file)), '"' + header + '"') << file;
+    ++checked;
+  }
+  EXPECT_GT(checked, 150);
 }
 
 struct Case {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace ripeline::spec {
 namespace {
@@ -46,6 +48,18 @@ TEST(Diagnostics, stay_in_the_text) {
   EXPECT_EQ(render({"a.ripe", ""}, {{"id", "here", "", {7, 8}}}), "a.ripe:1:1: error[id]: here\n");
   EXPECT_EQ(render({"a.ripe", "ab"}, {{"id", "here", "", {7, 8}}}),
             "a.ripe:1:3: error[id]: here\n  ab\n    ^\n");
+}
+
+TEST(Result, of_nothing_is_good_or_says_why_not) {
+  const Result<void> good;
+  EXPECT_TRUE(good.ok());
+  EXPECT_TRUE(good.errors().empty());
+  const Diagnostic error{"id", "it could not be done", "", {0, 3}};
+  const Result<void> bad = error;
+  EXPECT_FALSE(bad.ok());
+  EXPECT_EQ(bad.errors(), Diagnostics{error});
+  const Result<std::string> passed_on = bad.errors();
+  EXPECT_EQ(passed_on.errors(), bad.errors());
 }
 
 TEST(Diagnostics, find_the_name_that_was_meant) {
