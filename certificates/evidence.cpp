@@ -39,9 +39,9 @@ std::string linear_text(const Program& program, const Linear& linear) {
   return text.empty() ? "0" : text;
 }
 
-class Gathering {
+class EvidenceBuilder {
  public:
-  Gathering(const Program& program, const std::vector<Claim>& claims)
+  EvidenceBuilder(const Program& program, const std::vector<Claim>& claims)
       : program_(program), claims_(claims), conditions_(program), order_(program, found_) {}
 
   Evidence run() {
@@ -59,7 +59,7 @@ class Gathering {
     for (const Question& question : agreement_) found_.questions.push_back(question);
     if (counters_) {
       const std::size_t all = counters_->solver().required();
-      for (const Asked& a : asked_) {
+      for (const AskedTerms& a : asked_) {
         const std::size_t before = counters_->required_before_invariant();
         found_.questions.push_back(question_of(a.name, counters_->solver(), a.terms,
                                                a.invariant ? all : before, a.satisfiable));
@@ -70,7 +70,7 @@ class Gathering {
   }
 
  private:
-  struct Asked {
+  struct AskedTerms {
     std::string name;
     std::vector<Term> terms;
     bool satisfiable = false;
@@ -288,7 +288,7 @@ class Gathering {
 
   // First in the certificate: all else rests on it.
   void add_induction() {
-    std::vector<Asked> first;
+    std::vector<AskedTerms> first;
     first.push_back({"invariant: broken at the start",
                      {counters().at_start(), counters().invariant_broken()},
                      false,
@@ -311,7 +311,7 @@ class Gathering {
   const std::vector<Claim>& claims_;
   Evidence found_;
   std::optional<CounterQueries> counters_;
-  std::vector<Asked> asked_;  // of counters_
+  std::vector<AskedTerms> asked_;  // of counters_
   bool counters_needed_ = false;
   std::vector<Question> agreement_;  // among members of a group
   GroupConditions conditions_;
@@ -354,7 +354,7 @@ std::vector<std::optional<std::int64_t>> peaks_by_method(const Program& program,
 }
 
 Evidence evidence_for(const Program& program, const std::vector<Claim>& claims) {
-  return Gathering(program, claims).run();
+  return EvidenceBuilder(program, claims).run();
 }
 
 }  // namespace ripeline::verify

@@ -224,7 +224,7 @@ void OrderEvidence::by_graph_until(const Claim& claim, std::int64_t end) {
 void OrderEvidence::finish() {
   for (Cuts& cuts : cuts_) {
     Solver& solver = cuts.queries.solver();
-    for (const Asked& a : cuts.asked) {
+    for (const AskedTerms& a : cuts.asked) {
       const std::vector<Term> terms = a.satisfiable ? std::vector<Term>() : std::vector{a.bad};
       found_.questions.push_back(
           question_of(a.name, solver, terms, solver.required(), a.satisfiable));

@@ -44,7 +44,7 @@ class OrderEvidence {
   void finish();
 
  private:
-  struct Asked {
+  struct AskedTerms {
     std::string name;
     Term bad;
     bool satisfiable = false;
@@ -56,7 +56,7 @@ class OrderEvidence {
 
     CutQueries queries;
     std::string which;  // ends a question's name
-    std::vector<Asked> asked;
+    std::vector<AskedTerms> asked;
   };
 
   void gap(const std::string& sentence) { found_.gaps.push_back(sentence); }

@@ -354,7 +354,7 @@ class Recheck {
 
   void states() {
     for (const Exploration& e : evidence_.explorations) {
-      const Visited visited = visit_states(*program_, e, limits_.states);
+      const VisitResult visited = visit_states(*program_, e, limits_.states);
       const std::string what =
           fmt::format("`{}` with {} microbatches", name_of(e.obligation), e.microbatches);
       if (!visited.problem.empty()) return reject(kManifest, what + ": " + visited.problem);

@@ -285,8 +285,8 @@ std::string replay_order(const Program& program, int microbatches,
   return {};
 }
 
-Visited visit_states(const Program& program, const Exploration& exploration,
-                     std::uint64_t most_states) {
+VisitResult visit_states(const Program& program, const Exploration& exploration,
+                         std::uint64_t most_states) {
   if (!has_meaning(program, exploration.microbatches)) return {"the count is out of range", false};
   if (bound_without_value(program, exploration.microbatches)) {
     return {"a bound has no integer value", false};

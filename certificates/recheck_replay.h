@@ -30,12 +30,12 @@ namespace ripeline::verify {
                                        const std::vector<std::string>& tasks, bool finishes,
                                        const std::vector<std::optional<std::int64_t>>* peaks);
 
-struct Visited {
+struct VisitResult {
   std::string problem;
   bool complete = false;  // every state was visited
 };
 // No state sticks, or no start breaks an assertion, whatever is chosen.
-[[nodiscard]] Visited visit_states(const spec::Program& program, const Exploration& exploration,
-                                   std::uint64_t most_states);
+[[nodiscard]] VisitResult visit_states(const spec::Program& program, const Exploration& exploration,
+                                       std::uint64_t most_states);
 
 }  // namespace ripeline::verify

@@ -12,7 +12,7 @@
 namespace ripeline::cli {
 namespace {
 
-using What = view::Happened::What;
+using What = view::SeenEvent::What;
 
 std::string names_of(const spec::Program& program, const std::vector<int>& ops) {
   std::string text;
@@ -24,7 +24,7 @@ std::string names_of(const spec::Program& program, const std::vector<int>& ops) 
 
 // The hint in words, after these starts.
 std::string rule_of(const spec::Program& program, int rank, int microbatches,
-                    const std::vector<view::Happened>& seen) {
+                    const std::vector<view::SeenEvent>& seen) {
   const spec::Hint& hint = program.dispatch.hint;
   const std::string name = hint.name.empty() ? "the ties" : "the hint " + hint.name;
   std::string text;
@@ -42,7 +42,7 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
     case spec::Hint::Rule::rounds: {
       const spec::HintPolicy policy(program, rank, microbatches);
       spec::HintPolicy::State state = policy.initial();
-      for (const view::Happened& event : seen) {
+      for (const view::SeenEvent& event : seen) {
         if (event.what == What::started) policy.started(state, event.task.lane);
       }
       text = fmt::format("{} goes round {} and is at {}", name, names_of(program, hint.ops),
@@ -65,8 +65,8 @@ bool held_at(const view::Timeline& timeline, int rank, core::Engine engine, core
   return false;
 }
 
-void lead(core::Arbiter& arbiter, const std::vector<view::Happened>& seen) {
-  for (const view::Happened& event : seen) {
+void lead(core::Arbiter& arbiter, const std::vector<view::SeenEvent>& seen) {
+  for (const view::SeenEvent& event : seen) {
     switch (event.what) {
       case What::started:
         arbiter.started(event.task, event.at);
@@ -94,7 +94,7 @@ view::Adviser adviser_of(const Run& run) {
   const view::Timeline& timeline = run.timeline;
   return [&program, &facts, &timeline, microbatches](
              int rank, core::Engine engine,
-             const std::vector<view::Happened>& seen) -> std::optional<std::string> {
+             const std::vector<view::SeenEvent>& seen) -> std::optional<std::string> {
     simulate::TableArbiter arbiter(program, facts, rank);
     if (!arbiter.begin_step(0, microbatches).ok()) return std::nullopt;
     lead(arbiter, seen);

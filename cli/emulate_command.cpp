@@ -70,7 +70,7 @@ Orders orders_of(const core::ProgramFacts& facts, const trace::Record& record) {
 }
 
 // What the same times give on the virtual clock.
-struct Expected {
+struct ClockRun {
   simulate::RunReport run;
   trace::Record record;
 };
@@ -93,8 +93,8 @@ std::vector<int> other_orders(const core::ProgramFacts& facts, const trace::Reco
 
 double ms(Time time) { return static_cast<double>(time.count()) / 1e6; }
 
-std::string more_text(const simulate::Reported& r, const emulate::Emulated& emulated,
-                      const Expected& expected) {
+std::string more_text(const simulate::ReportedRun& r, const emulate::EmulatedRun& emulated,
+                      const ClockRun& expected) {
   const auto unit = static_cast<double>(r.timing.unit().nanoseconds);
   std::string text = fmt::format(
       "  clock: 1 {} is {:.6g} ms; a rank woke at most {:.3f} ms late, which does not "
@@ -109,8 +109,8 @@ std::string more_text(const simulate::Reported& r, const emulate::Emulated& emul
                             fmt::join(others, ", "));
 }
 
-std::string more_json(const simulate::Reported& r, const emulate::Emulated& emulated,
-                      const Expected& expected) {
+std::string more_json(const simulate::ReportedRun& r, const emulate::EmulatedRun& emulated,
+                      const ClockRun& expected) {
   const auto unit = static_cast<double>(r.timing.unit().nanoseconds);
   return nlohmann::json{
       {"emulated",
@@ -123,14 +123,14 @@ std::string more_json(const simulate::Reported& r, const emulate::Emulated& emul
       .dump();
 }
 
-int report(const EmulateCommand& command, const Prepared& prepared, const Expected& expected,
-           const emulate::Emulated& emulated) {
+int report(const EmulateCommand& command, const PreparedRun& prepared, const ClockRun& expected,
+           const emulate::EmulatedRun& emulated) {
   std::cerr << notes_of(prepared);
   if (!emulated.run.status.ok()) {
     say_failed(emulated.run.status.message());
     return emulated.run.status.code() == core::StatusCode::invalid ? bad_input : refuted;
   }
-  const simulate::Reported reported{
+  const simulate::ReportedRun reported{
       prepared.program(), prepared.facts->facts(), command.run.microbatches, prepared.timing,
       emulated.run,       emulated.record,         trace::Source::emulated};
   return write_run(command.run, reported,
@@ -139,7 +139,7 @@ int report(const EmulateCommand& command, const Prepared& prepared, const Expect
 }
 
 // This process is a rank of the run; rank 0 reports.
-int run_rank(const EmulateCommand& command, const Prepared& prepared, const Expected& expected,
+int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const ClockRun& expected,
              const emulate::EmulateOptions& options) {
   runtime::RankEnvironment self;
   if (Status s = runtime::read_rank_environment(self); !s.ok()) return say_failed(s.message());
@@ -197,10 +197,10 @@ int run(EmulateCommand& command) {
   }
   const auto made = prepare(command.run);
   if (!made.ok()) return bad_input;
-  const Prepared& prepared = made.value();
+  const PreparedRun& prepared = made.value();
   const spec::Program& program = prepared.program();
   if (command.processes && std::getenv("RIPELINE_TOKEN") == nullptr) return launch_ranks(program);
-  Expected expected;
+  ClockRun expected;
   expected.run = simulate_once(prepared, command.run.microbatches, expected.record);
   if (expected.run.status.code() == core::StatusCode::invalid) {
     return say_failed(expected.run.status.message());
@@ -211,7 +211,7 @@ int run(EmulateCommand& command) {
                                   .sequential_ops = simulate::sequential_ops(program)};
   if (command.processes) return run_rank(command, prepared, expected, options);
   const core::ProgramFacts& facts = prepared.facts->facts();
-  const emulate::Emulated emulated = [&] {
+  const emulate::EmulatedRun emulated = [&] {
     const Progress progress("emulating " + program.name);
     return emulate::emulate(
         facts,

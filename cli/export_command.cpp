@@ -81,7 +81,7 @@ spec::ActionTable with_communication(const spec::ExportedActions& exported, int 
 int run(const ExportCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
-  const Loaded& loaded = compiled.value();
+  const LoadedProgram& loaded = compiled.value();
   const auto exported = [&] {
     const Progress progress("running " + loaded.source.name);
     return spec::export_actions(loaded.program, command.microbatches);

@@ -56,7 +56,7 @@ int write_both(const GenerateCommand& command, const spec::Program& program,
 int run(const GenerateCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
-  const Loaded& loaded = compiled.value();
+  const LoadedProgram& loaded = compiled.value();
   const codegen::GenerateOptions options{
       .name = command.name, .file = base_name(loaded.source.name), .command = regenerate(command)};
   if (const auto missing = codegen::not_generated(loaded.program); !missing.empty()) {

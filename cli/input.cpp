@@ -185,8 +185,8 @@ spec::Result<LoadedTree> load_tree(const std::string& file, const ProgramOptions
   return LoadedTree{std::move(source), std::move(tree).value(), std::move(elaborate)};
 }
 
-spec::Result<Loaded> load(const std::string& file, const ProgramOptions& options,
-                          std::optional<spec::Source>* read) {
+spec::Result<LoadedProgram> load(const std::string& file, const ProgramOptions& options,
+                                 std::optional<spec::Source>* read) {
   spec::Result<Read> found = said(read_with(file, elaborate_options(options)));
   if (!found.ok()) return found.errors();
   auto [source, elaborate] = std::move(found).value();
@@ -196,9 +196,9 @@ spec::Result<Loaded> load(const std::string& file, const ProgramOptions& options
     std::cerr << spec::render(source, program.errors());
     return program.errors();
   }
-  return Loaded{.source = std::move(source),
-                .program = std::move(program).value(),
-                .options = std::move(elaborate)};
+  return LoadedProgram{.source = std::move(source),
+                       .program = std::move(program).value(),
+                       .options = std::move(elaborate)};
 }
 
 }  // namespace ripeline::cli

@@ -33,13 +33,14 @@ inline constexpr const char* kFileHelp =
 
 // Reads and compiles. What fails is on standard error already, since only here the text is at hand
 // in which to show the place. `read` gets what could be read.
-struct Loaded {
+struct LoadedProgram {
   spec::Source source;
   spec::Program program;
   spec::ElaborateOptions options;  // with which it was made of the source
 };
-[[nodiscard]] spec::Result<Loaded> load(const std::string& file, const ProgramOptions& options,
-                                        std::optional<spec::Source>* read = nullptr);
+[[nodiscard]] spec::Result<LoadedProgram> load(const std::string& file,
+                                               const ProgramOptions& options,
+                                               std::optional<spec::Source>* read = nullptr);
 
 [[nodiscard]] bool is_folder(const std::string& file);
 // Every .ripe file below a folder, in the order of their paths, byte by byte.

@@ -125,7 +125,8 @@ spec::Result<void> write_picture(const std::string& path, const std::vector<view
   return write_file(path, ends_with(path, ".svg") ? view::svg(panels) : view::html(panels));
 }
 
-spec::Result<void> write_picture_of(const std::string& path, const simulate::Reported& reported) {
+spec::Result<void> write_picture_of(const std::string& path,
+                                    const simulate::ReportedRun& reported) {
   trace::File file;
   file.about =
       trace::About(reported.facts, run_of(reported.timing, reported.microbatches, reported.source));
@@ -168,7 +169,7 @@ spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
   }
   Run run;
   run.title = file;
-  run.loaded = std::make_unique<Loaded>(std::move(loaded).value());
+  run.loaded = std::make_unique<LoadedProgram>(std::move(loaded).value());
   if (const auto made = said(simulate_run(run, flags)); !made.ok()) return made.errors();
   return run;
 }
@@ -177,9 +178,9 @@ namespace {
 
 // A run without times, with the costs for times: a rank's events keep their order, a message
 // arrives when its producer has ended, and nothing waits for anything else.
-class Clocked {
+class CostClock {
  public:
-  Clocked(const spec::Program& program, const simulate::Timing& timing)
+  CostClock(const spec::Program& program, const simulate::Timing& timing)
       : program_(program), timing_(timing), ranks_(static_cast<std::size_t>(program.ranks)) {}
 
   trace::Record record(const std::vector<spec::Event>& events) {
@@ -226,13 +227,14 @@ class Clocked {
   trace::Record record_;
 };
 
-spec::Result<Run> drawn_with_costs(const Loaded& loaded, const verify::RecordedRun& recorded) {
+spec::Result<Run> drawn_with_costs(const LoadedProgram& loaded,
+                                   const verify::RecordedRun& recorded) {
   if (recorded.members > 1) {
     return failure("a run of the members of a tensor-parallel group is not drawn");
   }
   Run run;
   run.title = loaded.program.name + ", a run that refutes it";
-  run.loaded = std::make_unique<Loaded>(loaded);
+  run.loaded = std::make_unique<LoadedProgram>(loaded);
   const spec::Program& program = run.loaded->program;
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, recorded.microbatches, {}, timing);
@@ -240,14 +242,14 @@ spec::Result<Run> drawn_with_costs(const Loaded& loaded, const verify::RecordedR
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   trace::File file;
   file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
-  file.record = Clocked(program, timing).record(recorded.events);
+  file.record = CostClock(program, timing).record(recorded.events);
   if (auto finished = finish(run, std::move(file), true); !finished.ok()) return finished.errors();
   return run;
 }
 
 }  // namespace
 
-spec::Result<Run> refuting_run(const Loaded& loaded, const verify::RecordedRun& recorded) {
+spec::Result<Run> refuting_run(const LoadedProgram& loaded, const verify::RecordedRun& recorded) {
   return said(drawn_with_costs(loaded, recorded));
 }
 

@@ -23,7 +23,7 @@ void add_picture(CLI::App& command, std::string& picture);
 [[nodiscard]] spec::Result<void> write_picture(const std::string& path,
                                                const std::vector<view::Panel>& panels);
 [[nodiscard]] spec::Result<void> write_picture_of(const std::string& path,
-                                                  const simulate::Reported& reported);
+                                                  const simulate::ReportedRun& reported);
 
 // How a FILE becomes a run.
 struct RunFlags {
@@ -42,7 +42,7 @@ struct Run {
   std::string title;
   view::Timeline timeline;
   view::Stuck stuck;
-  std::unique_ptr<Loaded> loaded;  // of a program
+  std::unique_ptr<LoadedProgram> loaded;  // of a program
   std::unique_ptr<core::OwnedFacts> facts;
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
 };
@@ -51,7 +51,7 @@ struct Run {
 
 // The run that refutes a program, drawn with its costs: each rank does what it did in the run, in
 // that order, as soon as it can.
-[[nodiscard]] spec::Result<Run> refuting_run(const Loaded& loaded,
+[[nodiscard]] spec::Result<Run> refuting_run(const LoadedProgram& loaded,
                                              const verify::RecordedRun& recorded);
 
 }  // namespace ripeline::cli

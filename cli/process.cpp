@@ -88,9 +88,9 @@ void kill_and_reap(pid_t child) {
 
 }  // namespace
 
-Finished run_process(const Process& process) {
+ProcessResult run_process(const Process& process) {
   const Clock::time_point deadline = Clock::now() + process.limit;
-  Finished finished;
+  ProcessResult finished;
   // Closed on exec, so that other children, started at the same time, do not keep it open.
   std::array<int, 2> ends{};
   const File in = file_of(process.input);
@@ -111,29 +111,29 @@ Finished run_process(const Process& process) {
   }
   if (ended == 0) {
     kill_and_reap(child);
-    finished.how = Finished::How::timed_out;
+    finished.how = ProcessResult::How::timed_out;
   } else if (ended < 0) {
     finished.code = errno;
   } else if (WIFEXITED(status)) {
-    finished.how = Finished::How::exited;
+    finished.how = ProcessResult::How::exited;
     finished.code = WEXITSTATUS(status);
   } else {
-    finished.how = Finished::How::signalled;
+    finished.how = ProcessResult::How::signalled;
     finished.code = WTERMSIG(status);
   }
   close(ends[0]);
   return finished;
 }
 
-std::string how_it_ended(const Process& process, const Finished& finished) {
+std::string how_it_ended(const Process& process, const ProcessResult& finished) {
   switch (finished.how) {
-    case Finished::How::exited:
+    case ProcessResult::How::exited:
       return fmt::format("ended with {}", finished.code);
-    case Finished::How::signalled:
+    case ProcessResult::How::signalled:
       return fmt::format("was ended by signal {}", finished.code);
-    case Finished::How::failed:
+    case ProcessResult::How::failed:
       return fmt::format("cannot be run: {}", std::strerror(finished.code));
-    case Finished::How::timed_out:
+    case ProcessResult::How::timed_out:
       break;
   }
   const std::string said = finished.out.empty()

@@ -17,7 +17,7 @@ struct Process {
   std::size_t most_output = 1 << 20;  // bytes that are kept; what it writes beyond them is dropped
 };
 
-struct Finished {
+struct ProcessResult {
   enum class How : unsigned char {
     exited,     // with any exit code
     signalled,  // something else ended it
@@ -30,9 +30,9 @@ struct Finished {
 };
 
 // Blocks until it has ended, which is no later than the limit. Thread-safe.
-[[nodiscard]] Finished run_process(const Process& process);
+[[nodiscard]] ProcessResult run_process(const Process& process);
 
 // For people, after the program's name: `ended with 3`, `cannot be run: No such file or directory`.
-[[nodiscard]] std::string how_it_ended(const Process& process, const Finished& finished);
+[[nodiscard]] std::string how_it_ended(const Process& process, const ProcessResult& finished);
 
 }  // namespace ripeline::cli

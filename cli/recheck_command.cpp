@@ -67,9 +67,9 @@ class Questions {
     if (folder_.empty() || !(std::ofstream(path, std::ios::binary) << text << std::flush)) {
       return {verify::Answer::unknown, "the question could not be written to a temporary file"};
     }
-    const Finished done = run_process(
+    const ProcessResult done = run_process(
         {.command = {command.solver, path}, .limit = std::chrono::seconds(command.seconds)});
-    if (done.how == Finished::How::timed_out) {
+    if (done.how == ProcessResult::How::timed_out) {
       return {verify::Answer::unknown, fmt::format("not within {} s", command.seconds)};
     }
     if (done.out == "unsat\n") return {verify::Answer::unsat, {}};
@@ -102,9 +102,9 @@ std::vector<verify::Reply> ask_all(const RecheckCommand& command,
 
 // The first line of what `--version` prints; nothing if it cannot be run.
 std::optional<std::string> version_of(const std::string& solver) {
-  const Finished done =
+  const ProcessResult done =
       run_process({.command = {solver, "--version"}, .limit = std::chrono::seconds(20)});
-  if (done.how != Finished::How::exited) return std::nullopt;
+  if (done.how != ProcessResult::How::exited) return std::nullopt;
   std::string line = done.out.substr(0, done.out.find('\n'));
   if (line.starts_with("This is ")) line.erase(0, 8);
   return line;

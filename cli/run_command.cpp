@@ -15,7 +15,7 @@
 namespace ripeline::cli {
 namespace {
 
-std::string as_json(const simulate::Reported& reported, bool tasks, const std::string& more) {
+std::string as_json(const simulate::ReportedRun& reported, bool tasks, const std::string& more) {
   std::string text = simulate::report_json(reported, tasks);
   if (more.empty()) return text;
   nlohmann::json report = nlohmann::json::parse(text);
@@ -40,7 +40,7 @@ spec::Result<simulate::Timing> timing_of(const spec::Program& program, const Run
 
 }  // namespace
 
-std::string notes_of(const Prepared& prepared) {
+std::string notes_of(const PreparedRun& prepared) {
   const spec::Program& program = prepared.program();
   const auto& verdict = prepared.verdict;
   std::string text;
@@ -57,7 +57,7 @@ std::string notes_of(const Prepared& prepared) {
   return text;
 }
 
-int write_run(const RunCommand& command, const simulate::Reported& reported,
+int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
               const std::string& more) {
   const trace::About about(reported.facts,
                            run_of(reported.timing, reported.microbatches, reported.source));
@@ -81,10 +81,10 @@ int write_run(const RunCommand& command, const simulate::Reported& reported,
   return reported.run.stuck ? refuted : ok;
 }
 
-spec::Result<Prepared> prepare(const RunCommand& command) {
+spec::Result<PreparedRun> prepare(const RunCommand& command) {
   auto loaded = load(command.file, command.program);
   if (!loaded.ok()) return loaded.errors();
-  Prepared prepared;
+  PreparedRun prepared;
   prepared.loaded = std::move(loaded).value();
   const spec::Program& program = prepared.program();
   auto timing = said(timing_of(program, command));
@@ -99,7 +99,7 @@ spec::Result<Prepared> prepare(const RunCommand& command) {
   return prepared;
 }
 
-simulate::RunReport simulate_once(const Prepared& prepared, int microbatches,
+simulate::RunReport simulate_once(const PreparedRun& prepared, int microbatches,
                                   trace::Record& record) {
   const spec::Program& program = prepared.program();
   const core::ProgramFacts& facts = prepared.facts->facts();

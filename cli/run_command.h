@@ -32,24 +32,24 @@ struct RunCommand {
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help);
 
 // The program, judged if that was asked for, and its times.
-struct Prepared {
-  Loaded loaded;
+struct PreparedRun {
+  LoadedProgram loaded;
   std::optional<verify::Verdict> verdict;
   std::optional<core::OwnedFacts> facts;
   simulate::Timing timing;
   [[nodiscard]] const spec::Program& program() const { return loaded.program; }
 };
 // What fails is on standard error already, as with load().
-[[nodiscard]] spec::Result<Prepared> prepare(const RunCommand& command);
+[[nodiscard]] spec::Result<PreparedRun> prepare(const RunCommand& command);
 // One run on the virtual clock.
-[[nodiscard]] simulate::RunReport simulate_once(const Prepared& prepared, int microbatches,
+[[nodiscard]] simulate::RunReport simulate_once(const PreparedRun& prepared, int microbatches,
                                                 trace::Record& record);
 
 // What standard error says of a run before its output.
-[[nodiscard]] std::string notes_of(const Prepared& prepared);
+[[nodiscard]] std::string notes_of(const PreparedRun& prepared);
 // Writes the files and, on standard output, the report; the exit code. `more` comes after the text,
 // or is a member of the object.
-int write_run(const RunCommand& command, const simulate::Reported& reported,
+int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
               const std::string& more = {});
 
 }  // namespace ripeline::cli

@@ -120,7 +120,7 @@ void SarifLog::add_bad_input(const std::string& file, const std::optional<spec::
   }
 }
 
-void SarifLog::add_verdict(const std::string& file, const Loaded& loaded,
+void SarifLog::add_verdict(const std::string& file, const LoadedProgram& loaded,
                            const verify::Verdict& verdict) {
   programs_.push_back({{"file", file},
                        {"program", loaded.program.name},

@@ -22,7 +22,8 @@ class SarifLog {
   // `file` as the user gave it; `source` is nothing if it could not be read.
   void add_bad_input(const std::string& file, const std::optional<spec::Source>& source,
                      const spec::Diagnostics& errors);
-  void add_verdict(const std::string& file, const Loaded& loaded, const verify::Verdict& verdict);
+  void add_verdict(const std::string& file, const LoadedProgram& loaded,
+                   const verify::Verdict& verdict);
 
   [[nodiscard]] nlohmann::json log(int exit_code) const;
 

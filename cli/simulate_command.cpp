@@ -12,7 +12,7 @@ namespace {
 int run(const RunCommand& command) {
   const auto made = prepare(command);
   if (!made.ok()) return bad_input;
-  const Prepared& prepared = made.value();
+  const PreparedRun& prepared = made.value();
   const spec::Program& program = prepared.program();
   trace::Record record;
   const simulate::RunReport run = [&] {

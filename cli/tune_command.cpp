@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using simulate::Gain;
 using simulate::Trial;
-using simulate::Tuning;
+using simulate::TuneResult;
 
 struct TuneCommand {
   std::string file;
@@ -54,7 +54,7 @@ std::string held(const spec::Program& program, const std::vector<std::int64_t>& 
 }
 
 std::string text_of(const TuneCommand& command, const spec::Program& program,
-                    const Tuning& tuning) {
+                    const TuneResult& tuning) {
   const Trial& baseline = tuning.trials.front();
   std::size_t width = 0;
   for (const Trial& trial : tuning.trials) width = std::max(width, name_of(trial).size());
@@ -124,7 +124,7 @@ json object_of(const spec::Program& program, const Trial& trial) {
   return j;
 }
 
-json json_of(const TuneCommand& command, const spec::Program& program, const Tuning& tuning) {
+json json_of(const TuneCommand& command, const spec::Program& program, const TuneResult& tuning) {
   json j = {{"schema", "ripeline.tune/1"}, {"program", program.name},
             {"params", json::object()},    {"hash", spec::hash_text(program.hash)},
             {"ranks", program.ranks},      {"microbatches", command.microbatches},
@@ -143,7 +143,7 @@ json json_of(const TuneCommand& command, const spec::Program& program, const Tun
 int run(const TuneCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
-  const Loaded& loaded = compiled.value();
+  const LoadedProgram& loaded = compiled.value();
   const spec::Program& program = loaded.program;
   if (!program.microbatches.contains(command.microbatches)) {
     return say_failed(fmt::format("{}: {} microbatches are outside the program's range",
@@ -153,7 +153,7 @@ int run(const TuneCommand& command) {
   if (!simulated.ok()) return say_failed(simulated.errors());
   const auto times = read_timing(command.times);
   if (!times.ok()) return say_failed(times.errors());
-  Tuning tuning;
+  TuneResult tuning;
   const core::Status status = [&] {
     const Progress progress("tuning " + program.name);
     return simulate::tune(program, command.microbatches, times.value(), command.seeds, tuning);

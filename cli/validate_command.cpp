@@ -32,17 +32,18 @@ std::optional<std::string> ask(const ValidateCommand& command, const std::string
                       .input = script,
                       .shows_errors = true,
                       .most_output = std::numeric_limits<std::size_t>::max()};
-  Finished finished = run_process(probe);
-  if (finished.how == Finished::How::exited && finished.code == 0) return std::move(finished.out);
+  ProcessResult finished = run_process(probe);
+  if (finished.how == ProcessResult::How::exited && finished.code == 0)
+    return std::move(finished.out);
   std::cerr << fmt::format("ripeline: {}: {}{}\n", command.probe, how_it_ended(probe, finished),
-                           finished.how == Finished::How::timed_out ? " (--time-limit)" : "");
+                           finished.how == ProcessResult::How::timed_out ? " (--time-limit)" : "");
   return std::nullopt;
 }
 
 int run(const ValidateCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
-  const Loaded& loaded = compiled.value();
+  const LoadedProgram& loaded = compiled.value();
   const Progress progress("validating " + loaded.source.name);
   const simulate::Validator validator(loaded.program);
   const std::optional<std::string> answers = ask(command, validator.script());

@@ -58,7 +58,7 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
 }
 
 // Of every verdict: unknown as well, which says so.
-spec::Result<void> write_evidence(const Loaded& loaded, const VerifyCommand& command,
+spec::Result<void> write_evidence(const LoadedProgram& loaded, const VerifyCommand& command,
                                   const verify::Verdict& verdict) {
   return write_certificate(command.certificate,
                            verify::certificate_of(loaded.source, loaded.options, loaded.program,
@@ -107,7 +107,7 @@ class Findings {
     if (command_.format == "sarif") sarif_.add_bad_input(file, source, errors);
   }
 
-  void add(const std::string& file, const Loaded& loaded, verify::Verdict verdict) {
+  void add(const std::string& file, const LoadedProgram& loaded, verify::Verdict verdict) {
     count(exit_code_of(verdict.outcome));
     if (command_.no_times) {
       for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
@@ -224,7 +224,7 @@ spec::Result<void> check_least(const spec::Program& program, const VerifyCommand
   return error;
 }
 
-void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
+void search_repairs(const LoadedProgram& loaded, verify::Verdict& verdict) {
   if (verdict.outcome != verify::Outcome::refuted) return;
   const Progress progress("searching repairs of " + loaded.source.name);
   verify::add_repairs(verdict,
@@ -232,7 +232,7 @@ void search_repairs(const Loaded& loaded, verify::Verdict& verdict) {
 }
 
 // What fails is on standard error already. That no run refutes is no failure.
-spec::Result<void> draw_refutation(const std::string& picture, const Loaded& loaded,
+spec::Result<void> draw_refutation(const std::string& picture, const LoadedProgram& loaded,
                                    const verify::Verdict& verdict) {
   for (const verify::Obligation& o : verdict.obligations) {
     const auto& run = o.counterexample ? o.counterexample : o.other_choices;
@@ -250,7 +250,7 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
   std::optional<spec::Source> source;
   const auto compiled = load(file, command.program, &source);
   if (!compiled.ok()) return findings.add_bad_input(file, source, compiled.errors());
-  const Loaded& loaded = compiled.value();
+  const LoadedProgram& loaded = compiled.value();
   if (const auto least = said(check_least(loaded.program, command)); !least.ok()) {
     return findings.add_bad_input(file, source, least.errors());
   }

@@ -54,7 +54,7 @@ std::string condition(const Outline& outline, int op, const Room& room, Paramete
                                   from_table(outline, "kLeaving", op, room.resource));
   if (!leaving.empty()) text += " + " + leaving;
   const bool per_rank = at(outline.program.resources, room.resource).per_rank;
-  for (const Bounded& b : outline.bounded) {
+  for (const BoundedResource& b : outline.bounded) {
     if (b.resource != room.resource) continue;
     text +=
         " <= " + add("_capacity", same(b.capacity),
@@ -175,7 +175,7 @@ std::string release(const Outline& outline) {
   ByOp statements(outline.program.ops.size());
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const int op = static_cast<int>(i);
-    for (const Giving& giving : outline.givings[i]) {
+    for (const ReleaseTable& giving : outline.givings[i]) {
       statements[i].push_back(
           fmt::format("{} -= {};", held(outline, giving.resource),
                       number_or_table(same_at(outline, op, giving.amount),

@@ -28,10 +28,10 @@ void check_pools(const Program& program) {
   }
 }
 
-std::vector<Bounded> bounded_of(const Program& program) {
-  std::vector<Bounded> bounded;
+std::vector<BoundedResource> bounded_of(const Program& program) {
+  std::vector<BoundedResource> bounded;
   for (int resource = 0; resource < static_cast<int>(program.resources.size()); ++resource) {
-    Bounded b{resource, -1, {}};
+    BoundedResource b{resource, -1, {}};
     for (int i = 0; i < static_cast<int>(program.pools.size()); ++i) {
       const spec::Pool& pool = at(program.pools, i);
       if (pool.resource != resource || !pool.capacity) continue;
@@ -62,15 +62,16 @@ void add_room(const Program& program, std::vector<Room>& rooms, const spec::Lane
   room->leaving[index(lane.stage)] = guard.room.leaving;
 }
 
-void add_giving(const Outline& outline, std::vector<Giving>& givings, const spec::Lane& lane,
+void add_giving(const Outline& outline, std::vector<ReleaseTable>& givings, const spec::Lane& lane,
                 const spec::Release& release) {
   const Program& program = outline.program;
   const int resource = at(program.pools, release.pool).resource;
-  const bool counted = std::any_of(outline.bounded.begin(), outline.bounded.end(),
-                                   [&](const Bounded& b) { return b.resource == resource; });
+  const bool counted =
+      std::any_of(outline.bounded.begin(), outline.bounded.end(),
+                  [&](const BoundedResource& b) { return b.resource == resource; });
   if (!counted) return;
   auto giving = std::find_if(givings.begin(), givings.end(),
-                             [&](const Giving& g) { return g.resource == resource; });
+                             [&](const ReleaseTable& g) { return g.resource == resource; });
   if (giving == givings.end()) {
     giving = givings.insert(givings.end(),
                             {resource, std::vector<std::int64_t>(program.stages.size(), 0)});
@@ -94,7 +95,7 @@ void add_pair_names(Outline& outline) {
     for (const Room& room : at(outline.rooms, op)) {
       add_pair_name(outline, taken, op, room.resource);
     }
-    for (const Giving& giving : at(outline.givings, op)) {
+    for (const ReleaseTable& giving : at(outline.givings, op)) {
       add_pair_name(outline, taken, op, giving.resource);
     }
   }

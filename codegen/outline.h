@@ -25,13 +25,13 @@ struct Room {
 };
 
 // What an op releases of a bounded resource, by stage.
-struct Giving {
+struct ReleaseTable {
   int resource = 0;
   std::vector<std::int64_t> amount;
 };
 
 // A resource that some op acquires and that has a capacity.
-struct Bounded {
+struct BoundedResource {
   int resource = 0;
   int first_pool = 0;                  // its pools follow one another
   std::vector<std::int64_t> capacity;  // by stage or rank
@@ -44,9 +44,9 @@ struct Outline {
   bool uneven = false;  // some lane has not one task for each microbatch
   bool rendezvous = false;
   bool engines = false;  // core::Engines is needed: for a copy engine, a rendezvous or a pair
-  std::vector<Bounded> bounded;
-  std::vector<std::vector<Room>> rooms;      // per op
-  std::vector<std::vector<Giving>> givings;  // per op
+  std::vector<BoundedResource> bounded;
+  std::vector<std::vector<Room>> rooms;            // per op
+  std::vector<std::vector<ReleaseTable>> givings;  // per op
   // F_activation, of an op and a resource that it takes or gives; no two are the same.
   std::map<std::pair<int, int>, std::string> pair_names;
 };

@@ -72,9 +72,9 @@ std::string indented(const std::string& value, std::size_t column) {
   return out;
 }
 
-class Filling {
+class TemplateText {
  public:
-  explicit Filling(const Holes& holes) : holes_(holes) {}
+  explicit TemplateText(const Holes& holes) : holes_(holes) {}
 
   std::string run(std::string_view text) {
     while (!text.empty()) {
@@ -123,7 +123,9 @@ class Filling {
 
 }  // namespace
 
-std::string fill(std::string_view text, const Holes& holes) { return Filling(holes).run(text); }
+std::string fill(std::string_view text, const Holes& holes) {
+  return TemplateText(holes).run(text);
+}
 
 std::string wrap(const std::vector<std::string>& items, std::size_t width) {
   std::string out;

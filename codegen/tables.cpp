@@ -230,7 +230,7 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
 std::string number_tables(const Outline& outline) {
   const Program& program = outline.program;
   std::string text;
-  for (const Bounded& b : outline.bounded) {
+  for (const BoundedResource& b : outline.bounded) {
     const spec::Resource& resource = at(program.resources, b.resource);
     text += fmt::format(
         "\n// The first pool of {}; the others follow, by {}.\n"
@@ -257,7 +257,7 @@ std::string number_tables(const Outline& outline) {
                                room.leaving);
       }
     }
-    for (const Giving& giving : at(outline.givings, op)) {
+    for (const ReleaseTable& giving : at(outline.givings, op)) {
       const std::string& resource = at(program.resources, giving.resource).name;
       if (same_at(outline, op, giving.amount)) continue;
       text += "\n" + numbers(number_table(outline, "kRelease", op, giving.resource),

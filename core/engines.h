@@ -36,7 +36,7 @@ class Engines {
 
  private:
   struct Busy {
-    Running running;
+    RunningTasks running;
     int handing = 0;  // messages
   };
   [[nodiscard]] const Busy& of(Engine engine) const {

@@ -63,7 +63,7 @@ Status Executor::check_begin(std::int64_t step, int microbatches) const {
   }
   const auto early = early_.find(step);
   if (early == early_.end()) return {};
-  for (const Incoming& incoming : early->second) {
+  for (const IncomingMessage& incoming : early->second) {
     const Message message = incoming.message;
     if (facts_.is_needed(message.edge, message.microbatch, microbatches)) continue;
     return invalid("a message of microbatch " + std::to_string(message.microbatch) +
@@ -86,7 +86,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   progress_.assign(at(lanes_) * at(microbatches), Progress::waiting);
   links_.begin_step(microbatches);
   if (const auto kept = early_.find(step); kept != early_.end()) {
-    for (const Incoming& early : kept->second) {
+    for (const IncomingMessage& early : kept->second) {
       if (failure_ = accept(early, now); !failure_.ok()) return failure_;
     }
   }
@@ -105,7 +105,7 @@ Status Executor::announced(std::int64_t step, Message message, std::int32_t ordi
   return receive(step, {message, ordinal, true}, {});
 }
 
-Status Executor::receive(std::int64_t step, const Incoming& incoming, Time now) {
+Status Executor::receive(std::int64_t step, const IncomingMessage& incoming, Time now) {
   if (step == step_ && links_.expects(incoming.message)) return accept(incoming, now);
   const bool is_early = step_ < 0 || step > step_;
   if (!is_early || !links_.is_incoming(incoming.message.edge) || incoming.message.microbatch < 0) {
@@ -115,7 +115,7 @@ Status Executor::receive(std::int64_t step, const Incoming& incoming, Time now) 
 }
 
 // Why it is refused. Names take memory: only here.
-Status Executor::unexpected(std::int64_t step, const Incoming& incoming) const {
+Status Executor::unexpected(std::int64_t step, const IncomingMessage& incoming) const {
   const Message message = incoming.message;
   const std::string what = std::string(" ") + verb(incoming.announced);
   if (!links_.is_incoming(message.edge)) {
@@ -170,13 +170,13 @@ Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
                  std::to_string(message.microbatch) + " came, which concerns nothing here");
 }
 
-Status Executor::keep_early(std::int64_t step, const Incoming& early) {
+Status Executor::keep_early(std::int64_t step, const IncomingMessage& early) {
   const char* what = verb(early.announced);
   if (step < 0) {
     return invalid(std::string("a message ") + what + " for step " + std::to_string(step));
   }
-  std::vector<Incoming>& kept = early_[step];
-  const auto is_same = [&](const Incoming& e) {
+  std::vector<IncomingMessage>& kept = early_[step];
+  const auto is_same = [&](const IncomingMessage& e) {
     return e.message == early.message && e.announced == early.announced;
   };
   if (std::find_if(kept.begin(), kept.end(), is_same) != kept.end()) {
@@ -189,7 +189,7 @@ Status Executor::keep_early(std::int64_t step, const Incoming& early) {
 }
 
 // Of this step.
-Status Executor::accept(const Incoming& incoming, Time now) {
+Status Executor::accept(const IncomingMessage& incoming, Time now) {
   handed_over_.clear();
   const Status status = incoming.announced
                             ? links_.announced(incoming.message, incoming.ordinal)
@@ -301,7 +301,7 @@ std::string Executor::why_not(Task task, Engine engine) const {
            ", which may not start";
   }
   if (!needs_met(task)) return task_name(facts_, task) + ", which needs " + missing_needs(task);
-  const Running& running = running_[static_cast<std::size_t>(engine)];
+  const RunningTasks& running = running_[static_cast<std::size_t>(engine)];
   if (running.takes(task.lane, facts_)) return {};
   return task_name(facts_, task) + ", and its engine runs " + lane_name(facts_, running.lane());
 }

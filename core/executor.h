@@ -83,7 +83,7 @@ class Executor {
 
  private:
   // What comes from another rank.
-  struct Incoming {
+  struct IncomingMessage {
     Message message;
     std::int32_t ordinal;
     bool announced;  // else arrived
@@ -92,10 +92,10 @@ class Executor {
 
   [[nodiscard]] Status invalid(const std::string& what) const;
   [[nodiscard]] Status check_begin(std::int64_t step, int microbatches) const;
-  Status receive(std::int64_t step, const Incoming& incoming, Time now);
-  [[nodiscard]] Status unexpected(std::int64_t step, const Incoming& incoming) const;
-  [[nodiscard]] Status keep_early(std::int64_t step, const Incoming& early);
-  Status accept(const Incoming& incoming, Time now);
+  Status receive(std::int64_t step, const IncomingMessage& incoming, Time now);
+  [[nodiscard]] Status unexpected(std::int64_t step, const IncomingMessage& incoming) const;
+  [[nodiscard]] Status keep_early(std::int64_t step, const IncomingMessage& early);
+  Status accept(const IncomingMessage& incoming, Time now);
   // Whether something started on it.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
@@ -143,7 +143,7 @@ class Executor {
   int lanes_ = 0;
   EdgeId first_edge_ = 0;
   Status failure_;
-  std::array<Running, kEngines> running_{};
+  std::array<RunningTasks, kEngines> running_{};
   std::vector<Engine> engines_;       // those that the rank's lanes use
   std::vector<Progress> progress_;    // per own lane and microbatch
   std::vector<EdgeId> first_need_;    // per own lane, and one past the last
@@ -152,7 +152,7 @@ class Executor {
   std::vector<Time> holds_;           // of one poll
   std::vector<Notice> notices_;       // of one poll
   Links links_;
-  std::map<std::int64_t, std::vector<Incoming>> early_;  // of later steps, as they came
+  std::map<std::int64_t, std::vector<IncomingMessage>> early_;  // of later steps, as they came
 };
 
 }  // namespace ripeline::core

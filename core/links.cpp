@@ -46,7 +46,7 @@ Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
 
 void Links::begin_step(int microbatches) {
   microbatches_ = microbatches;
-  for (Outgoing& out : outgoing_) {
+  for (OutgoingMessages& out : outgoing_) {
     out.ended = 0;
     const EdgeFacts& e = edge(out.edge);
     out.credits = out.at_once || out.announced ? 0 : facts_.inboxes[at(e.inbox)].slots;
@@ -65,7 +65,7 @@ void Links::begin_step(int microbatches) {
   taken_.assign(facts_.inboxes.size(), 0);
   begun_.assign(first_need_.size() - 1, 0);
   std::size_t bounded = 0;
-  for (const Outgoing& out : outgoing_) {
+  for (const OutgoingMessages& out : outgoing_) {
     if (!out.at_once) ++bounded;
   }
   waiting_.clear();
@@ -96,9 +96,9 @@ bool Links::is_incoming(EdgeId id) const {
   return id >= first_edge_ && id < end_edge_ && facts_.crosses_ranks(id);
 }
 
-Links::Outgoing* Links::outgoing(EdgeId id) {
+Links::OutgoingMessages* Links::outgoing(EdgeId id) {
   const auto found = std::find_if(outgoing_.begin(), outgoing_.end(),
-                                  [id](const Outgoing& out) { return out.edge == id; });
+                                  [id](const OutgoingMessages& out) { return out.edge == id; });
   return found != outgoing_.end() ? &*found : nullptr;
 }
 
@@ -114,7 +114,7 @@ std::string Links::name(Message message) const {
 void Links::ended(Task task) {
   const auto lane = at(task.lane - first_lane_);
   for (std::size_t i = first_outgoing_[lane]; i < first_outgoing_[lane + 1]; ++i) {
-    Outgoing& out = outgoing_[i];
+    OutgoingMessages& out = outgoing_[i];
     if (facts_.needed_by(out.edge, task.microbatch, microbatches_) < 0) continue;
     const Message message{out.edge, task.microbatch};
     const std::int32_t ordinal = out.ended++;
@@ -131,7 +131,7 @@ void Links::ended(Task task) {
 }
 
 Status Links::granted(Message message) {
-  Outgoing* out = outgoing(message.edge);
+  OutgoingMessages* out = outgoing(message.edge);
   if (out == nullptr) {
     return refused("a message of edge " + std::to_string(message.edge) +
                    " was granted, which does not lead from here to another rank");
@@ -151,7 +151,7 @@ Status Links::granted(Message message) {
     return {};
   }
   const auto found = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const Waiting& w) { return w.message == message; });
+                                  [&](const WaitingMessage& w) { return w.message == message; });
   if (found == waiting_.end() || found->granted) {
     return refused(name(message) + " was granted, and does not wait for it");
   }
@@ -162,7 +162,7 @@ Status Links::granted(Message message) {
 
 Status Links::let_go(Message message) {
   const auto found = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const Waiting& w) { return w.message == message; });
+                                  [&](const WaitingMessage& w) { return w.message == message; });
   if (found == waiting_.end() || is_announced(edge(message.edge))) {
     return refused("a message of edge " + std::to_string(message.edge) + ", microbatch " +
                    std::to_string(message.microbatch) +
@@ -172,10 +172,10 @@ Status Links::let_go(Message message) {
   return {};
 }
 
-bool Links::may_leave(const Waiting& waiting) {
+bool Links::may_leave(const WaitingMessage& waiting) {
   if (is_announced(edge(waiting.message.edge))) return waiting.granted;
   if (held_back_ && !waiting.granted) return false;
-  Outgoing& out = *outgoing(waiting.message.edge);
+  OutgoingMessages& out = *outgoing(waiting.message.edge);
   if (out.credits == 0) return false;
   --out.credits;
   ++lent_;
@@ -259,7 +259,7 @@ void Links::free_slots(EdgeId id, TaskSpan messages) {
   }
 }
 
-bool Links::may_grant(const Waiting& announced, const Arbiter& arbiter) {
+bool Links::may_grant(const WaitingMessage& announced, const Arbiter& arbiter) {
   const Message message = announced.message;
   const EdgeFacts& e = edge(message.edge);
   if (e.fifo && announced.ordinal != incoming(message.edge).granted) return false;
@@ -272,13 +272,13 @@ bool Links::may_grant(const Waiting& announced, const Arbiter& arbiter) {
 // ---------------------------------------------------------------- both
 
 void Links::find_due(const Arbiter& arbiter) {
-  std::erase_if(waiting_, [&](const Waiting& waiting) {
+  std::erase_if(waiting_, [&](const WaitingMessage& waiting) {
     if (!may_leave(waiting)) return false;
     due_.push_back(
         {.kind = Command::Kind::send, .message = waiting.message, .ordinal = waiting.ordinal});
     return true;
   });
-  const auto grant = [&](const Waiting& announced) {
+  const auto grant = [&](const WaitingMessage& announced) {
     if (!may_grant(announced, arbiter)) return false;
     const EdgeFacts& e = edge(announced.message.edge);
     if (e.inbox >= 0) ++taken_[at(e.inbox)];
@@ -304,7 +304,7 @@ std::string Links::why_not_granted(Message message) const {
 
 std::string Links::waiting(int lines) const {
   std::string text;
-  for (const Waiting& w : waiting_) {
+  for (const WaitingMessage& w : waiting_) {
     if (lines-- <= 0) break;
     const EdgeFacts& e = edge(w.message.edge);
     const std::string to = std::to_string(facts_.lanes[at(e.consumer)].rank);

@@ -94,14 +94,14 @@ class Links {
   static constexpr std::uint8_t kReceived = 8;
   static constexpr std::uint8_t kHandedOver = 16;
 
-  struct Outgoing {
+  struct OutgoingMessages {
     EdgeId edge = -1;
     bool announced = false;
     bool at_once = false;      // a slot for each message
     std::int32_t ended = 0;    // messages so far
     std::int64_t credits = 0;  // of an inbox of its own
   };
-  struct Waiting {
+  struct WaitingMessage {
     Message message;
     std::int32_t ordinal = 0;
     bool granted = false;  // or let go
@@ -111,7 +111,7 @@ class Links {
     Message message;
     std::int32_t ordinal = 0;
   };
-  struct Incoming {
+  struct IncomingMessages {
     std::int32_t handed_over = 0;  // of a fifo edge: the next ordinal to hand over
     std::int32_t granted = 0;      // of a fifo edge: the next ordinal to grant
   };
@@ -124,15 +124,15 @@ class Links {
                static_cast<std::size_t>(microbatches_) +
            static_cast<std::size_t>(message.microbatch);
   }
-  [[nodiscard]] Incoming& incoming(EdgeId id) {
+  [[nodiscard]] IncomingMessages& incoming(EdgeId id) {
     return incoming_[static_cast<std::size_t>(id - first_edge_)];
   }
   [[nodiscard]] bool is_announced(const EdgeFacts& e) const;
   void expect(EdgeId id);
   [[nodiscard]] std::string name(Message message) const;
-  [[nodiscard]] Outgoing* outgoing(EdgeId id);
-  [[nodiscard]] bool may_leave(const Waiting& waiting);
-  [[nodiscard]] bool may_grant(const Waiting& announced, const Arbiter& arbiter);
+  [[nodiscard]] OutgoingMessages* outgoing(EdgeId id);
+  [[nodiscard]] bool may_leave(const WaitingMessage& waiting);
+  [[nodiscard]] bool may_grant(const WaitingMessage& announced, const Arbiter& arbiter);
   void free_slots(Task task);
   void free_slots(EdgeId id, TaskSpan messages);
   void find_due(const Arbiter& arbiter);
@@ -144,21 +144,21 @@ class Links {
   LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
   EdgeId first_edge_ = 0;
   EdgeId end_edge_ = 0;
-  std::array<int, kEngines> handing_{};  // per engine: rendezvous messages that are not granted
-  std::int64_t lent_ = 0;                // credits that are not back
-  std::vector<Due> due_;                 // send, announce and grant
-  std::vector<Waiting> waiting_;         // to leave, in the order of ends
-  std::vector<Waiting> announced_;       // not granted, in order
-  std::vector<std::int64_t> taken_;      // per inbox: slots
-  std::vector<std::uint8_t> state_;      // per own edge and microbatch
+  std::array<int, kEngines> handing_{};    // per engine: rendezvous messages that are not granted
+  std::int64_t lent_ = 0;                  // credits that are not back
+  std::vector<Due> due_;                   // send, announce and grant
+  std::vector<WaitingMessage> waiting_;    // to leave, in the order of ends
+  std::vector<WaitingMessage> announced_;  // not granted, in order
+  std::vector<std::int64_t> taken_;        // per inbox: slots
+  std::vector<std::uint8_t> state_;        // per own edge and microbatch
   std::vector<std::uint32_t> first_outgoing_;  // per own lane, and one past the last
-  std::vector<Outgoing> outgoing_;             // by lane
+  std::vector<OutgoingMessages> outgoing_;     // by lane
 
   std::vector<std::int32_t> ordered_;  // per own edge and ordinal: its microbatch; if any is fifo
-  std::vector<Incoming> incoming_;     // per own edge
-  std::vector<EdgeId> first_need_;     // per own lane, and one past the last
-  std::vector<std::uint8_t> begun_;    // per own lane: one of its tasks has started
-  bool held_back_ = false;             // what waits for slots of its own link
+  std::vector<IncomingMessages> incoming_;  // per own edge
+  std::vector<EdgeId> first_need_;          // per own lane, and one past the last
+  std::vector<std::uint8_t> begun_;         // per own lane: one of its tasks has started
+  bool held_back_ = false;                  // what waits for slots of its own link
 };
 
 }  // namespace ripeline::core

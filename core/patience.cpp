@@ -60,7 +60,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   microbatches_ = microbatches;
   order_ = &order;
   static_cast<void>(rows_.begin_step(microbatches));  // the arbiter's own rows refuse
-  std::fill(said_.begin(), said_.end(), Said{});
+  std::fill(said_.begin(), said_.end(), LastNotice{});
   running_ = {};
   const auto rows = std::count_if(place_.begin(), place_.end(), [](auto p) { return p >= 0; });
   due_.assign(at(rows) * at(microbatches), kUnknown);
@@ -306,7 +306,7 @@ void Patience::forecast(Time now) {
 void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time now) {
   for (const EdgeId edge : lane.out) {
     if (facts_.needed_by(edge, microbatch, microbatches_) < 0) continue;
-    Said& said = said_[at(edge)];
+    LastNotice& said = said_[at(edge)];
     const Time arrives = ends + costs_.links[at(edge)];
     const Time moved = arrives > said.arrives ? arrives - said.arrives : said.arrives - arrives;
     if (said.microbatch == microbatch &&
@@ -324,7 +324,7 @@ void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time no
 
 void Patience::unsay(const Lane& lane) {
   for (const EdgeId edge : lane.out) {
-    Said& said = said_[at(edge)];
+    LastNotice& said = said_[at(edge)];
     if (said.microbatch < 0) continue;
     notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
     said = {};

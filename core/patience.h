@@ -90,7 +90,7 @@ class Patience {
     std::vector<Time> ends;
   };
   // What was said last of an edge.
-  struct Said {
+  struct LastNotice {
     std::int32_t microbatch = -1;
     Time arrives{0};
   };
@@ -144,7 +144,7 @@ class Patience {
   std::array<int, kEngines> running_{};  // per engine: tasks
   ReadyRows rows_;
   const FollowedOrder* order_ = nullptr;
-  std::vector<Said> said_;  // per edge
+  std::vector<LastNotice> said_;  // per edge
   std::vector<Notice> notices_;
 };
 

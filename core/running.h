@@ -1,4 +1,4 @@
-// Running: the lanes of what an engine runs.
+// RunningTasks: the lanes of what an engine runs.
 //
 // Nothing, one task, or two whose ops are a pair. A value.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace ripeline::core {
 
-class Running {
+class RunningTasks {
  public:
   void start(LaneId lane) {
     other_ = lane_;

@@ -113,8 +113,9 @@ RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& inner, int micr
   return run;
 }
 
-Emulated emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter, int microbatches,
-                 const simulate::Timing& timing, const EmulateOptions& options) {
+EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
+                    int microbatches, const simulate::Timing& timing,
+                    const EmulateOptions& options) {
   std::vector<RankRun> runs(static_cast<std::size_t>(facts.ranks));
   std::vector<std::unique_ptr<core::Arbiter>> arbiters;
   for (int rank = 0; rank < facts.ranks; ++rank) arbiters.push_back(make_arbiter(rank));

@@ -30,7 +30,7 @@ struct EmulateOptions {
   std::vector<int> sequential_ops = {};  // of the program, for the causes
 };
 
-struct Emulated {
+struct EmulatedRun {
   simulate::RunReport run;  // times from the common start of the ranks
   trace::Record record;     // tasks by their starts, messages by their arrivals
   core::Time overshot{0};   // the most by which a rank woke late: not counted
@@ -39,9 +39,9 @@ struct Emulated {
 
 // One step, each rank a thread, over transport/local. Blocks until it has ended.
 using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
-[[nodiscard]] Emulated emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
-                               int microbatches, const simulate::Timing& timing,
-                               const EmulateOptions& options);
+[[nodiscard]] EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
+                                  int microbatches, const simulate::Timing& timing,
+                                  const EmulateOptions& options);
 
 // One rank's part of it, in this thread; of a run that ends well the transport is not finished yet.
 [[nodiscard]] RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& transport,

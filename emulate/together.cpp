@@ -22,7 +22,7 @@ class Together {
            const EmulateOptions& options)
       : facts_(facts), microbatches_(microbatches), ranks_(ranks), options_(options) {}
 
-  Emulated make() {
+  EmulatedRun make() {
     all_.run.ranks.resize(ranks_.size());
     all_.run.peaks.assign(facts_.pools.size(), 0);
     for (const RankRun& rank : ranks_) zero_ = std::max(zero_, rank.start);
@@ -158,13 +158,13 @@ class Together {
   const EmulateOptions& options_;
   Time zero_{0};
   std::map<Key, Time> waited_since_;  // of messages that waited at their sender
-  Emulated all_;
+  EmulatedRun all_;
 };
 
 }  // namespace
 
-Emulated together(const core::ProgramFacts& facts, int microbatches,
-                  const std::vector<RankRun>& ranks, const EmulateOptions& options) {
+EmulatedRun together(const core::ProgramFacts& facts, int microbatches,
+                     const std::vector<RankRun>& ranks, const EmulateOptions& options) {
   return Together(facts, microbatches, ranks, options).make();
 }
 

@@ -15,7 +15,8 @@ namespace ripeline::emulate {
 
 // `ranks` by rank, all of one run. It sticks if its ranks only waited; else its status is that of
 // the first rank that says why it failed.
-[[nodiscard]] Emulated together(const core::ProgramFacts& facts, int microbatches,
-                                const std::vector<RankRun>& ranks, const EmulateOptions& options);
+[[nodiscard]] EmulatedRun together(const core::ProgramFacts& facts, int microbatches,
+                                   const std::vector<RankRun>& ranks,
+                                   const EmulateOptions& options);
 
 }  // namespace ripeline::emulate

@@ -293,7 +293,8 @@ void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingO
 // Measures the fastest that may be picked on seeds that had no part in the choice, but for what it
 // holds: what holds more with them is passed over. Each runs again from the first seed, so that
 // what it learned is the same; only those after count.
-core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, Tuning& tuning) {
+core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times,
+                  TuneResult& tuning) {
   const int seeds = tuning.seeds;
   const auto chosen = static_cast<std::size_t>(seeds);
   for (std::size_t i = 1; i < tuning.trials.size(); ++i) {
@@ -358,7 +359,7 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
 }
 
 core::Status tune(const Program& program, int microbatches, const TimingOptions& times, int seeds,
-                  Tuning& tuning, const Judge& judge) {
+                  TuneResult& tuning, const Judge& judge) {
   Timing timing;
   if (core::Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());

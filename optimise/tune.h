@@ -42,7 +42,7 @@ struct Trial {
   // Why it may not be picked: not proved, did not end and why, holds more. Nothing: it may.
   std::optional<std::string> excluded = {};
 };
-struct Tuning {
+struct TuneResult {
   std::vector<Trial> trials;        // the baseline first, then the fastest first
   std::uint64_t seed = 1;           // the first
   int seeds = 0;                    // so many from the first chose, as many after them measured
@@ -57,7 +57,7 @@ using Judge = std::function<verify::Outcome(const spec::Program&)>;
 // in the order of their inputs alone: no verdict depends on that. Fails by status: nothing to
 // compare with, times in which nothing takes time, a baseline that is not proved or does not end.
 [[nodiscard]] core::Status tune(const spec::Program& program, int microbatches,
-                                const TimingOptions& times, int seeds, Tuning& tuning,
+                                const TimingOptions& times, int seeds, TuneResult& tuning,
                                 const Judge& judge = {});
 
 }  // namespace ripeline::simulate

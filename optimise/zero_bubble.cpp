@@ -41,7 +41,7 @@ class Search {
   // The best of what was considered and of what pulling forward makes of it.
   std::optional<ZeroBubbleOrder> take() {
     spent_ = 0;
-    for (const Found& found : found_) {
+    for (const TriedOrder& found : found_) {
       for (const std::size_t window : kWindows) {
         for (const bool weights_first : {false, true}) {
           for (const std::int64_t gap : gaps()) improve(found, {gap, window, weights_first});
@@ -59,16 +59,16 @@ class Search {
   static constexpr std::int64_t kMostSteps = 8'000'000;  // of what is kept to be improved
 
   using Value = std::pair<std::int64_t, std::int64_t>;  // span and wall
-  struct Found {
+  struct TriedOrder {
     Value value;
     int number = 0;  // the first of equals first
     Sequences sequences;
-    bool operator<(const Found& other) const {
+    bool operator<(const TriedOrder& other) const {
       return std::tie(value, number) < std::tie(other.value, other.number);
     }
   };
 
-  static Value value_of(const Played& played) { return {played.span, played.wall}; }
+  static Value value_of(const OrderPlay& played) { return {played.span, played.wall}; }
   [[nodiscard]] std::set<std::int64_t> gaps() const {
     return {1, (request_.weight + 1) / 2, request_.weight};
   }
@@ -114,7 +114,7 @@ class Search {
     return value;
   }
 
-  void improve(const Found& found, const Leeway& leeway) {
+  void improve(const TriedOrder& found, const Leeway& leeway) {
     Value value = found.value;
     for (auto sequences = std::optional(found.sequences); has_time();) {
       spent_ += steps_of(*sequences);
@@ -126,9 +126,9 @@ class Search {
   }
 
   const ZeroBubbleRequest& request_;
-  std::set<Found> found_;
+  std::set<TriedOrder> found_;
   int numbered_ = 0;
-  std::optional<Played> best_;
+  std::optional<OrderPlay> best_;
   std::int64_t spent_ = 0;
 };
 

@@ -88,8 +88,8 @@ class Pipeline {
   }
 
   // Of a pipeline in which every step has run.
-  Played take() {
-    Played played;
+  OrderPlay take() {
+    OrderPlay played;
     for (int r = 0; r < request_.ranks; ++r) {
       while (rank(r).has_weight()) run_weight(r);
       Rank& rank = ranks_[index(r)];
@@ -129,9 +129,9 @@ class Pipeline {
 
 // ---- pulled_forward()
 
-class Pulling {
+class ForwardPull {
  public:
-  Pulling(const ZeroBubbleRequest& request, const Sequences& sequences, const Leeway& leeway)
+  ForwardPull(const ZeroBubbleRequest& request, const Sequences& sequences, const Leeway& leeway)
       : request_(request), leeway_(leeway), pipeline_(request), sequences_(sequences) {}
 
   std::optional<Sequences> run() {
@@ -244,8 +244,8 @@ class Pulling {
 
 }  // namespace
 
-std::optional<Played> fill(const ZeroBubbleRequest& request, const Sequences& sequences,
-                           std::int64_t gap) {
+std::optional<OrderPlay> fill(const ZeroBubbleRequest& request, const Sequences& sequences,
+                              std::int64_t gap) {
   Pipeline pipeline(request);
   std::vector<std::size_t> done(sequences.size());
   for (bool goes = true; std::exchange(goes, false);) {
@@ -272,7 +272,7 @@ std::optional<Played> fill(const ZeroBubbleRequest& request, const Sequences& se
 
 std::optional<Sequences> pulled_forward(const ZeroBubbleRequest& request,
                                         const Sequences& sequences, const Leeway& leeway) {
-  return Pulling(request, sequences, leeway).run();
+  return ForwardPull(request, sequences, leeway).run();
 }
 
 }  // namespace ripeline::spec

@@ -19,7 +19,7 @@ struct Step {
 using Sequence = std::vector<Step>;  // of one rank; each occurrence is its lane's next microbatch
 using Sequences = std::vector<Sequence>;  // one per rank
 
-struct Played {
+struct OrderPlay {
   std::vector<std::vector<Action>> rows;  // one per rank, in the order in which they run
   std::int64_t span = 0;                  // as in ZeroBubbleOrder, the next two also
   std::int64_t wall = 0;
@@ -27,8 +27,8 @@ struct Played {
 };
 // Each step runs as soon as it can. A weight gradient runs where the next step comes at least `gap`
 // later, or needs its room. Nothing: the memory does not suffice, or the ranks wait for each other.
-[[nodiscard]] std::optional<Played> fill(const ZeroBubbleRequest& request,
-                                         const Sequences& sequences, std::int64_t gap);
+[[nodiscard]] std::optional<OrderPlay> fill(const ZeroBubbleRequest& request,
+                                            const Sequences& sequences, std::int64_t gap);
 
 struct Leeway {
   std::int64_t gap = 1;        // as of fill()

@@ -17,7 +17,7 @@ namespace {
 // meaning or with nothing new to say. Deadlock is asked of all that can be paired, whatever else is
 // missing.
 struct Group {
-  void (*ask)(Checking&);
+  void (*ask)(ScheduleCheck&);
   bool only_comms;
   const char* rules;
   std::vector<const char*> not_after;
@@ -85,7 +85,7 @@ std::vector<std::string> assumptions_of(const CheckReport& report, const CheckOp
   return texts;
 }
 
-void ask_groups(Checking& checking) {
+void ask_groups(ScheduleCheck& checking) {
   CheckReport& report = checking.report();
   const bool comms = report.shape.form == ActionForm::compute_comms;
   for (const Group& group : groups()) {
@@ -111,7 +111,8 @@ std::string place_text(CellPlace place) {
   return fmt::format("row {}, column {}", place.row, place.column);
 }
 
-void Checking::found(std::string rule, CellPlace place, std::string task, std::string message) {
+void ScheduleCheck::found(std::string rule, CellPlace place, std::string task,
+                          std::string message) {
   ++report_.finding_count;
   rules_.insert(rule);
   const bool kept = report_.findings.size() < kMostFindings || rule == "deadlock";
@@ -133,19 +134,19 @@ std::uint64_t key_of(const spec::Action& action) {
 }
 }  // namespace
 
-bool Checking::has_mistake(CellPlace place) const {
+bool ScheduleCheck::has_mistake(CellPlace place) const {
   return std::any_of(
       report_.findings.begin(), report_.findings.end(), [place](const CheckFinding& finding) {
         return finding.rule == "cell" && finding.row == place.row && finding.column == place.column;
       });
 }
 
-const CellPlace* Checking::find(const spec::Action& action) const {
+const CellPlace* ScheduleCheck::find(const spec::Action& action) const {
   const auto found = places_.find(key_of(action));
   return found == places_.end() ? nullptr : &found->second;
 }
 
-const CellPlace* Checking::add(const spec::Action& action, CellPlace place) {
+const CellPlace* ScheduleCheck::add(const spec::Action& action, CellPlace place) {
   const auto [at, fresh] = places_.emplace(key_of(action), place);
   return fresh ? nullptr : &at->second;
 }
@@ -155,7 +156,7 @@ spec::Result<CheckReport> check(const spec::ReadActions& read, const CheckOption
   if (!shape.ok()) return shape.errors();
   CheckReport report;
   report.shape = std::move(shape).value();
-  Checking checking(read.table, options, report);
+  ScheduleCheck checking(read.table, options, report);
   for (const spec::CellMistake& mistake : read.mistakes) {
     checking.found(mistake.rule, {mistake.row, mistake.column}, mistake.text, mistake.message);
   }

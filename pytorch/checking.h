@@ -19,9 +19,9 @@ struct CellPlace {
 };
 
 // One check in progress: the table, what it is judged as, where each action is, what was found.
-class Checking {
+class ScheduleCheck {
  public:
-  Checking(const spec::ActionTable& table, const CheckOptions& options, CheckReport& report)
+  ScheduleCheck(const spec::ActionTable& table, const CheckOptions& options, CheckReport& report)
       : table_(table), options_(options), report_(report) {}
 
   const spec::ActionTable& table() const { return table_; }

@@ -131,7 +131,7 @@ class Run {
   ActionTable take() { return std::move(table_); }
 
  private:
-  struct Running {
+  struct RunningTask {
     int lane = -1;
     int microbatch = -1;
     std::int64_t end = 0;
@@ -146,7 +146,7 @@ class Run {
   }
 
   void start(int rank) {
-    Running& running = running_[static_cast<std::size_t>(rank)];
+    RunningTask& running = running_[static_cast<std::size_t>(rank)];
     if (running.lane >= 0) return;
     const auto [lane, microbatch] = machine_.choice(state_, rank, Engine::compute);
     if (lane < 0) return;
@@ -162,12 +162,12 @@ class Run {
   bool end_next() {
     constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
     std::int64_t next = kNever;
-    for (const Running& r : running_) {
+    for (const RunningTask& r : running_) {
       if (r.lane >= 0) next = std::min(next, r.end);
     }
     if (next == kNever) return false;
     now_ = next;
-    for (Running& r : running_) {
+    for (RunningTask& r : running_) {
       if (r.lane < 0 || r.end != next) continue;
       machine_.step(state_, {.what = Event::Do::end, .lane = r.lane, .microbatch = r.microbatch});
       for (const int edge : at(program_.lanes, r.lane).feeds) {
@@ -187,7 +187,7 @@ class Run {
   Machine machine_;
   Machine::State state_;
   std::int64_t now_ = 0;
-  std::vector<Running> running_;  // per rank
+  std::vector<RunningTask> running_;  // per rank
   std::vector<Event> on_way_;
   ActionTable table_;
 };

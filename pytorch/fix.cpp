@@ -33,9 +33,9 @@ spec::Diagnostic no_repair(std::string why) {
   return {.id = "check-no-repair", .message = std::move(why), .hint = {}, .span = {}};
 }
 
-class Repairing {
+class ScheduleRepair {
  public:
-  Repairing(const spec::ReadActions& read, const CheckReport& report, bool reduce)
+  ScheduleRepair(const spec::ReadActions& read, const CheckReport& report, bool reduce)
       : shape_(report.shape), report_(report), reduce_(reduce), table_(read.table) {}
 
   spec::Result<Repair> run() {
@@ -199,7 +199,7 @@ class Repairing {
 
   spec::Result<void> order_and_communicate() {
     if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
-    const spec::Lowered ordered = add_messages(table_, shape_.map, spec::Stall::move);
+    const spec::LoweredSchedule ordered = add_messages(table_, shape_.map, spec::Stall::move);
     if (!ordered.stuck.empty()) {
       const spec::StuckRank& stuck = ordered.stuck.front();
       Action whole = stuck.need;  // a backward may be B or I
@@ -238,7 +238,7 @@ class Repairing {
 
 spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& report,
                             const CheckOptions& options) {
-  spec::Result<Repair> result = Repairing(read, report, options.reduce).run();
+  spec::Result<Repair> result = ScheduleRepair(read, report, options.reduce).run();
   if (!result.ok()) return result;
   // As the file was taken, so must the repaired one be.
   CheckOptions same = options;

@@ -27,9 +27,10 @@ std::uint64_t key_of(const Action& a) {
 }
 
 // Rounds in the order of ranks, one cell per rank and round, as PyTorch's own lowering.
-class Lowering {
+class ScheduleLowering {
  public:
-  Lowering(const ActionTable& table, const StageMap& map, Stall stall) : map_(map), stall_(stall) {
+  ScheduleLowering(const ActionTable& table, const StageMap& map, Stall stall)
+      : map_(map), stall_(stall) {
     rows_.resize(static_cast<std::size_t>(map.ranks));
     for (std::size_t r = 0; r < table.rows.size() && r < rows_.size(); ++r) {
       for (const ActionCell& cell : table.rows[r]) {
@@ -40,7 +41,7 @@ class Lowering {
     result_.table.rows.resize(rows_.size());
   }
 
-  Lowered run() {
+  LoweredSchedule run() {
     std::vector<int> left;
     for (int rank = 0; rank < map_.ranks; ++rank) {
       if (!at(rows_, rank).empty()) left.push_back(rank);
@@ -62,7 +63,7 @@ class Lowering {
   }
 
  private:
-  struct Missing {
+  struct MissingNeed {
     Action action;
     Action need;
   };
@@ -73,11 +74,11 @@ class Lowering {
   }
 
   // What of all that the cell needs has not ended.
-  std::optional<Missing> missing(const ActionCell& cell) const {
+  std::optional<MissingNeed> missing(const ActionCell& cell) const {
     for (const Action& action : cell.actions) {
       if (!is_compute(action.kind)) continue;
       for (const Action& need : needs_of(action, map_.stages())) {
-        if (!done_.contains(key_of(need))) return Missing{action, need};
+        if (!done_.contains(key_of(need))) return MissingNeed{action, need};
       }
     }
     return std::nullopt;
@@ -139,7 +140,7 @@ class Lowering {
   std::vector<std::vector<ActionCell>> rows_;  // without blanks
   std::vector<int> position_;                  // per rank
   std::unordered_set<std::uint64_t> done_;     // results, see result_of()
-  Lowered result_;
+  LoweredSchedule result_;
 };
 
 }  // namespace
@@ -211,8 +212,8 @@ std::optional<Message> message_of(const Action& action, const StageMap& map) {
                              to, action.microbatch}};
 }
 
-Lowered add_messages(const ActionTable& table, const StageMap& map, Stall stall) {
-  return Lowering(table, map, stall).run();
+LoweredSchedule add_messages(const ActionTable& table, const StageMap& map, Stall stall) {
+  return ScheduleLowering(table, map, stall).run();
 }
 
 ActionTable add_reduce_grad(const ActionTable& table, int microbatches) {

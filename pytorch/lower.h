@@ -59,7 +59,7 @@ struct Move {
   int from = 0;  // columns, from 1, blanks left out
   int to = 0;
 };
-struct Lowered {
+struct LoweredSchedule {
   ActionTable table;             // without blanks; what was reached before it stuck
   std::vector<StuckRank> stuck;  // by rank; empty: all of it
   std::vector<Move> moves;       // of Stall::move
@@ -72,7 +72,8 @@ enum class Stall : std::uint8_t {
 // Adds each send right after its computation and each receive to its rank at that moment: one
 // global order in which all of it can happen. Other cells than computations pass as they are. Every
 // stage must be in the map, rows are its ranks; cells hold no message.
-[[nodiscard]] Lowered add_messages(const ActionTable& table, const StageMap& map, Stall stall);
+[[nodiscard]] LoweredSchedule add_messages(const ActionTable& table, const StageMap& map,
+                                           Stall stall);
 
 // REDUCE_GRAD of each stage right after its last B or W of `microbatches`.
 [[nodiscard]] ActionTable add_reduce_grad(const ActionTable& table, int microbatches);

@@ -32,7 +32,7 @@ Action producer_of(const Action& message) {
 }
 
 // I or B, whichever the file has.
-const CellPlace* find_either(const Checking& checking, Action action) {
+const CellPlace* find_either(const ScheduleCheck& checking, Action action) {
   const CellPlace* place = checking.find(action);
   if (place == nullptr && action.kind == ActionKind::backward_input) {
     action.kind = ActionKind::backward;
@@ -42,7 +42,7 @@ const CellPlace* find_either(const Checking& checking, Action action) {
 }
 
 // Why PyTorch would have nothing to send or receive there.
-std::string why_no_message(const Checking& checking, const Action& action) {
+std::string why_no_message(const ScheduleCheck& checking, const Action& action) {
   const int other = producer_of(action).stage != action.stage ? producer_of(action).stage
                     : action.kind == ActionKind::send_forward ? action.stage + 1
                                                               : action.stage - 1;
@@ -55,7 +55,7 @@ std::string why_no_message(const Checking& checking, const Action& action) {
                      action.stage, other, checking.map().rank(other));
 }
 
-void check_pair(Checking& checking, const spec::Message& message, CellPlace computed) {
+void check_pair(ScheduleCheck& checking, const spec::Message& message, CellPlace computed) {
   const CellPlace* send = checking.find(message.send);
   const CellPlace* receive = checking.find(message.receive);
   const std::string send_name = to_string(message.send);
@@ -79,7 +79,7 @@ void check_pair(Checking& checking, const spec::Message& message, CellPlace comp
 
 }  // namespace
 
-void check_messages(Checking& checking) {
+void check_messages(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
     if (const auto message = message_of(action, shape.map)) {
@@ -108,7 +108,7 @@ void check_messages(Checking& checking) {
 
 namespace {
 
-void check_reduce(Checking& checking) {
+void check_reduce(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   std::map<int, CellPlace> last;  // backward of each stage
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
@@ -137,7 +137,7 @@ enum class Weights : std::uint8_t { sharded, gathering, gathered };
 }  // namespace
 
 // Where no stage is gathered, none is sharded. That FSDP is used is not for the file to say.
-void check_reduce_and_shard(Checking& checking) {
+void check_reduce_and_shard(ScheduleCheck& checking) {
   check_reduce(checking);
   bool any = false;
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace) {

@@ -5,7 +5,7 @@
 
 namespace ripeline::verify {
 
-void check_messages(Checking& checking);          // message unpaired, order of sends and receives
-void check_reduce_and_shard(Checking& checking);  // reduce shard
+void check_messages(ScheduleCheck& checking);  // message unpaired, order of sends and receives
+void check_reduce_and_shard(ScheduleCheck& checking);  // reduce shard
 
 }  // namespace ripeline::verify

@@ -20,14 +20,14 @@ constexpr std::size_t kMostSteps = 12;  // of a wait-for cycle that is printed
 // --- computations: every rank keeps its order, and the communication is derived ---
 
 // What the file does of it: I, or B for it.
-std::optional<Action> find_result(const Checking& checking, Action need) {
+std::optional<Action> find_result(const ScheduleCheck& checking, Action need) {
   if (checking.find(need) != nullptr) return need;
   if (need.kind == ActionKind::backward_input) need.kind = ActionKind::backward;
   return checking.find(need) != nullptr ? std::optional(need) : std::nullopt;
 }
 
 // From stuck rank to stuck rank, until one comes again. Empty if they wait for what is nowhere.
-std::vector<spec::StuckRank> cycle_of(const Checking& checking,
+std::vector<spec::StuckRank> cycle_of(const ScheduleCheck& checking,
                                       const std::vector<spec::StuckRank>& stuck) {
   std::vector<const spec::StuckRank*> of_rank(static_cast<std::size_t>(checking.map().ranks));
   for (const spec::StuckRank& s : stuck) at(of_rank, s.rank) = &s;
@@ -58,7 +58,7 @@ std::string cut(std::vector<std::string> steps) {
   return fmt::format("{}", fmt::join(steps, "; "));
 }
 
-void report_stuck(Checking& checking, const std::vector<spec::StuckRank>& stuck) {
+void report_stuck(ScheduleCheck& checking, const std::vector<spec::StuckRank>& stuck) {
   // Its own later task is for `order` to name.
   if (checking.has_found("order")) {
     checking.report().not_judged.emplace_back("deadlock, mismatch");
@@ -82,7 +82,7 @@ void report_stuck(Checking& checking, const std::vector<spec::StuckRank>& stuck)
 // --- sends and receives ---
 
 // A wire program and, of each of its actions, the cell that it comes from.
-struct Wired {
+struct WireOfCells {
   WireProgram program;
   std::vector<std::vector<Action>> actions;
 };
@@ -161,8 +161,8 @@ class RankWire {
   std::vector<Action> actions_;
 };
 
-Wired wired(const ActionTable& table, const CheckShape& shape) {
-  Wired result;
+WireOfCells wired(const ActionTable& table, const CheckShape& shape) {
+  WireOfCells result;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     RankWire rank(shape, static_cast<int>(r));
     for (const ActionCell& cell : table.rows[r]) rank.add(cell);
@@ -172,7 +172,7 @@ Wired wired(const ActionTable& table, const CheckShape& shape) {
   return result;
 }
 
-std::string step_text(const Wired& wired, const WireWait& wait) {
+std::string step_text(const WireOfCells& wired, const WireWait& wait) {
   const auto name = [&](WirePosition p) {
     return at(at(wired.program.ranks, p.rank), p.index).name;
   };
@@ -204,7 +204,7 @@ std::string step_text(const Wired& wired, const WireWait& wait) {
   return fmt::format("{} waits for {} ({})", name(wait.waiting), name(wait.on), why);
 }
 
-void report_wire(Checking& checking, const Wired& wired, const WireVerdict& verdict) {
+void report_wire(ScheduleCheck& checking, const WireOfCells& wired, const WireVerdict& verdict) {
   const auto report = [&](const char* rule, WirePosition position, std::string message) {
     const Action& action = at(at(wired.actions, position.rank), position.index);
     const CellPlace* place = checking.find(action);
@@ -238,16 +238,16 @@ void report_wire(Checking& checking, const Wired& wired, const WireVerdict& verd
 
 }  // namespace
 
-void check_deadlock(Checking& checking) {
+void check_deadlock(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   const CheckOptions& options = checking.options();
   const bool derived = shape.form == ActionForm::compute_only;
-  spec::Lowered lowered;
+  spec::LoweredSchedule lowered;
   if (derived) {
     lowered = add_messages(checking.table(), shape.map, spec::Stall::stop);
     if (!lowered.stuck.empty()) return report_stuck(checking, lowered.stuck);
   }
-  const Wired wire = wired(derived ? lowered.table : checking.table(), shape);
+  const WireOfCells wire = wired(derived ? lowered.table : checking.table(), shape);
   report_wire(checking, wire,
               judge_wire(wire.program, {.layout = options.layout, .kernels = options.kernels}));
   if (!options.all_layouts) return;

@@ -5,6 +5,6 @@
 
 namespace ripeline::verify {
 
-void check_deadlock(Checking& checking);  // deadlock mismatch
+void check_deadlock(ScheduleCheck& checking);  // deadlock mismatch
 
 }  // namespace ripeline::verify

@@ -29,7 +29,7 @@ std::optional<std::string> why_no_overlap(const ActionCell& cell) {
   return std::nullopt;
 }
 
-void check_cell(Checking& checking, const ActionCell& cell, CellPlace place) {
+void check_cell(ScheduleCheck& checking, const ActionCell& cell, CellPlace place) {
   const bool comms = checking.shape().form == ActionForm::compute_comms;
   if (cell.overlap) {
     const auto problem = why_no_overlap(cell);
@@ -51,7 +51,7 @@ void check_cell(Checking& checking, const ActionCell& cell, CellPlace place) {
 
 }  // namespace
 
-void check_cells(Checking& checking) {
+void check_cells(ScheduleCheck& checking) {
   const auto& rows = checking.table().rows;
   const int ranks = checking.map().ranks;
   if (size_of(rows) != ranks) {
@@ -67,7 +67,7 @@ void check_cells(Checking& checking) {
   }
 }
 
-void check_places(Checking& checking) {
+void check_places(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
     const std::string task = to_string(action);
@@ -91,7 +91,7 @@ void check_places(Checking& checking) {
 
 namespace {
 
-void check_backward(Checking& checking, int stage, int microbatch) {
+void check_backward(ScheduleCheck& checking, int stage, int microbatch) {
   const CellPlace nowhere{checking.map().rank(stage) + 1, 0};
   const auto find = [&](ActionKind kind) { return checking.find({kind, stage, microbatch}); };
   const auto name = [&](ActionKind kind) { return to_string(Action{kind, stage, microbatch}); };
@@ -121,7 +121,7 @@ void check_backward(Checking& checking, int stage, int microbatch) {
 
 }  // namespace
 
-void check_counts(Checking& checking) {
+void check_counts(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
     // How often a stage is gathered is for `shard` to say.
@@ -144,7 +144,7 @@ void check_counts(Checking& checking) {
   }
 }
 
-void check_order(Checking& checking) {
+void check_order(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
     for (Action need : spec::needs_of(action, shape.map.stages())) {
@@ -163,7 +163,7 @@ void check_order(Checking& checking) {
   });
 }
 
-void check_memory(Checking& checking) {
+void check_memory(ScheduleCheck& checking) {
   CheckReport& report = checking.report();
   const CheckOptions& options = checking.options();
   const auto stages = static_cast<std::size_t>(checking.map().stages());

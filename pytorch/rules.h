@@ -5,10 +5,10 @@
 
 namespace ripeline::verify {
 
-void check_cells(Checking& checking);   // form overlap ranks
-void check_places(Checking& checking);  // stage owner microbatch
-void check_counts(Checking& checking);  // repeated missing mixed
-void check_order(Checking& checking);   // order
-void check_memory(Checking& checking);  // memory
+void check_cells(ScheduleCheck& checking);   // form overlap ranks
+void check_places(ScheduleCheck& checking);  // stage owner microbatch
+void check_counts(ScheduleCheck& checking);  // repeated missing mixed
+void check_order(ScheduleCheck& checking);   // order
+void check_memory(ScheduleCheck& checking);  // memory
 
 }  // namespace ripeline::verify

@@ -6,7 +6,7 @@
 namespace ripeline::simulate {
 
 void Agenda::Queue::grow() {
-  std::vector<Happening> larger(size == 0 ? 16 : 2 * size);
+  std::vector<AgendaEvent> larger(size == 0 ? 16 : 2 * size);
   for (std::size_t i = 0; i < count; ++i) larger[i] = at(i);
   ring = std::move(larger);
   size = ring.size();
@@ -23,13 +23,13 @@ std::size_t Agenda::empty_queue(core::Time delay) {
   return kHeap;
 }
 
-Happening& Agenda::heap_end() { return heap_.emplace_back(); }
+AgendaEvent& Agenda::heap_end() { return heap_.emplace_back(); }
 
 void Agenda::sift() { std::push_heap(heap_.begin(), heap_.end(), After{}); }
 
-Happening Agenda::take_from_heap() {
+AgendaEvent Agenda::take_from_heap() {
   std::pop_heap(heap_.begin(), heap_.end(), After{});
-  const Happening taken = heap_.back();
+  const AgendaEvent taken = heap_.back();
   heap_.pop_back();
   heads_[kHeap] = heap_.empty() ? kNever : when_of(heap_.front().at, heap_.front().number);
   find_next();

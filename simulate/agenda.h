@@ -17,7 +17,7 @@
 
 namespace ripeline::simulate {
 
-struct Happening {
+struct AgendaEvent {
   enum class Kind : std::uint8_t { finished, arrived, announced, granted, noticed, wake };
   core::Time at{0};
   std::uint64_t number = 0;  // in the order of putting in
@@ -39,14 +39,14 @@ class Agenda {
   }
 
   // At `now` + `delay`, which is 0 or more; `now` never goes back. Field by field, not as a
-  // Happening: they stay in registers, and a value that is written in small parts and read in large
-  // ones stalls.
-  void put(core::Time now, core::Time delay, Happening::Kind kind, std::int32_t what,
+  // AgendaEvent: they stay in registers, and a value that is written in small parts and read in
+  // large ones stalls.
+  void put(core::Time now, core::Time delay, AgendaEvent::Kind kind, std::int32_t what,
            std::int32_t microbatch = -1, std::int32_t ordinal = 0) {
     const core::Time at = now + delay;
     const std::uint64_t number = numbers_++;
     const std::size_t place = queue_for(delay);
-    Happening& h = place == kHeap ? heap_end() : queues_[place].add();
+    AgendaEvent& h = place == kHeap ? heap_end() : queues_[place].add();
     h.at = at;
     h.number = number;
     h.sent = now;
@@ -61,10 +61,10 @@ class Agenda {
     if (when < heads_[next_]) next_ = place;
   }
   // The next one; there must be one.
-  [[nodiscard]] Happening take() {
+  [[nodiscard]] AgendaEvent take() {
     if (next_ == kHeap) return take_from_heap();
     Queue& queue = queues_[next_];
-    const Happening taken = queue.at(0);
+    const AgendaEvent taken = queue.at(0);
     ++queue.first;
     --queue.count;
     heads_[next_] = queue.count == 0 ? kNever : when_of(queue.at(0).at, queue.at(0).number);
@@ -83,12 +83,12 @@ class Agenda {
 
   // A ring; its size is a power of two, or 0.
   struct Queue {
-    std::vector<Happening> ring;
+    std::vector<AgendaEvent> ring;
     std::size_t size = 0;
     std::size_t first = 0;
     std::size_t count = 0;
-    [[nodiscard]] Happening& at(std::size_t i) { return ring[(first + i) & (size - 1)]; }
-    [[nodiscard]] Happening& add() {
+    [[nodiscard]] AgendaEvent& at(std::size_t i) { return ring[(first + i) & (size - 1)]; }
+    [[nodiscard]] AgendaEvent& add() {
       if (count == size) grow();
       return at(count++);
     }
@@ -99,7 +99,7 @@ class Agenda {
     return static_cast<When>(at.count()) << 64U | number;
   }
   struct After {  // a type of its own, so that the heap's algorithms take it in
-    bool operator()(const Happening& a, const Happening& b) const {
+    bool operator()(const AgendaEvent& a, const AgendaEvent& b) const {
       return when_of(a.at, a.number) > when_of(b.at, b.number);
     }
   };
@@ -112,9 +112,9 @@ class Agenda {
     return empty_queue(delay);
   }
   [[nodiscard]] std::size_t empty_queue(core::Time delay);
-  [[nodiscard]] Happening& heap_end();
+  [[nodiscard]] AgendaEvent& heap_end();
   void sift();
-  [[nodiscard]] Happening take_from_heap();
+  [[nodiscard]] AgendaEvent take_from_heap();
   void find_next() {
     When first = heads_[kHeap];
     next_ = kHeap;
@@ -129,7 +129,7 @@ class Agenda {
   std::size_t used_ = 0;                 // queues from here on never had anything
   std::array<core::Time, kQueues> delays_{};
   std::array<Queue, kQueues> queues_;
-  std::vector<Happening> heap_;
+  std::vector<AgendaEvent> heap_;
   std::uint64_t numbers_ = 0;
 };
 

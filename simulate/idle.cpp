@@ -27,7 +27,7 @@ void IdleWatch::begin_step(int microbatches) {
   static_cast<void>(rows_.begin_step(microbatches));  // the executor refuses a count out of range
   ledger_.begin_step();
   busy_ = {};
-  for (Watched& watched : engines_) watched = {};
+  for (WatchedEngine& watched : engines_) watched = {};
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
     of(engine_of(lane)).left += facts_.tasks_of(lane, microbatches);
   }
@@ -51,7 +51,7 @@ void IdleWatch::finished(core::Task task, Time now) {
   of(engine).since = now;
 }
 
-void IdleWatch::close(Watched& watched, Time now) {
+void IdleWatch::close(WatchedEngine& watched, Time now) {
   if (now > watched.since) watched.pieces.push_back({watched.cause, watched.since, now});
   watched.since = now;
 }
@@ -62,7 +62,7 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
   static_cast<void>(ledger_.started(task));
   const core::Engine engine = engine_of(task.lane);
   ++busy_[static_cast<std::size_t>(engine)];
-  Watched& watched = of(engine);
+  WatchedEngine& watched = of(engine);
   --watched.left;
   if (!watched.idle) return;
   watched.idle = false;
@@ -92,7 +92,7 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
 
 void IdleWatch::look(core::Engine engine, Time now, const Kept& kept) {
   last_waited_ = false;
-  Watched& watched = of(engine);
+  WatchedEngine& watched = of(engine);
   if (!watched.idle) return;
   const Cause cause = cause_of(engine, kept);
   if (cause == watched.cause) return;

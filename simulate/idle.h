@@ -44,7 +44,7 @@ class IdleWatch {
     core::Time start;
     core::Time end;
   };
-  struct Watched {
+  struct WatchedEngine {
     bool idle = false;  // since a first task
     std::int64_t left = 0;
     trace::Cause cause = trace::Cause::unknown;
@@ -55,17 +55,17 @@ class IdleWatch {
   [[nodiscard]] core::Engine engine_of(core::LaneId lane) const {
     return facts_.lanes[static_cast<std::size_t>(lane)].engine;
   }
-  [[nodiscard]] Watched& of(core::Engine engine) {
+  [[nodiscard]] WatchedEngine& of(core::Engine engine) {
     return engines_[static_cast<std::size_t>(engine)];
   }
   [[nodiscard]] trace::Cause cause_of(core::Engine engine, const Kept& kept) const;
-  static void close(Watched& watched, core::Time now);
+  static void close(WatchedEngine& watched, core::Time now);
 
   const core::ProgramFacts& facts_;
   int rank_;
   core::ReadyRows rows_;
   core::Ledger ledger_;
-  std::array<Watched, core::kEngines> engines_;
+  std::array<WatchedEngine, core::kEngines> engines_;
   std::array<int, core::kEngines> busy_{};  // tasks that run
   std::array<std::array<bool, core::kEngines>, core::kEngines>
       feeds_{};  // from, to: within the rank

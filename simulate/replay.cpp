@@ -17,7 +17,7 @@ using spec::Machine;
 using spec::Program;
 
 // Permits everything, one task of one engine, or nothing.
-class Restricted final : public core::Agreement {
+class RestrictedAgreement final : public core::Agreement {
  public:
   Permission permit(const core::Arbiter& /*arbiter*/, core::Engine engine,
                     core::Time /*now*/) override {
@@ -52,15 +52,15 @@ struct Rank {
         executor({0, rank, 0}, *arbiter, agreement, ledger) {}
 
   std::unique_ptr<core::Arbiter> arbiter;
-  Restricted agreement;
+  RestrictedAgreement agreement;
   core::Ledger ledger;
   core::Executor executor;
 };
 
-class Replaying {
+class Replayer {
  public:
-  Replaying(const Program& program, const verify::RecordedRun& run, const MakeArbiter& make,
-            Machine::Chooser chooser)
+  Replayer(const Program& program, const verify::RecordedRun& run, const MakeArbiter& make,
+           Machine::Chooser chooser)
       : program_(program), run_(run), make_(make), chooser_(chooser) {}
 
   Replay replay() {
@@ -250,7 +250,7 @@ class Replaying {
 
 Replay replay(const Program& program, const verify::RecordedRun& run,
               const MakeArbiter& make_arbiter, Machine::Chooser chooser) {
-  return Replaying(program, run, make_arbiter, chooser).replay();
+  return Replayer(program, run, make_arbiter, chooser).replay();
 }
 
 }  // namespace ripeline::simulate

@@ -19,12 +19,12 @@ constexpr int kMostRows = 40;  // of ranks in the text
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-double in_units(const Reported& r, Time time) {
+double in_units(const ReportedRun& r, Time time) {
   return static_cast<double>(time.count()) / static_cast<double>(r.timing.unit().nanoseconds);
 }
 
 // 12 rather than 12.0.
-json number(const Reported& r, Time time) {
+json number(const ReportedRun& r, Time time) {
   const std::int64_t unit = r.timing.unit().nanoseconds;
   if (time.count() % unit == 0) return time.count() / unit;
   return in_units(r, time);
@@ -59,7 +59,7 @@ struct Change {
   int rank;
 };
 
-std::vector<std::int64_t> peaks_of_split(const Reported& r, int resource) {
+std::vector<std::int64_t> peaks_of_split(const ReportedRun& r, int resource) {
   std::vector<Change> changes;
   for (const trace::TaskEvent& e : r.record.tasks) {
     const spec::Lane& lane = at(r.program.lanes, e.task.lane);
@@ -95,7 +95,7 @@ std::vector<int> met_causes(const RunReport& run) {
   return met;
 }
 
-std::string rank_table(const Reported& r, const std::vector<std::vector<std::int64_t>>& peaks) {
+std::string rank_table(const ReportedRun& r, const std::vector<std::vector<std::int64_t>>& peaks) {
   const std::vector<int> causes = met_causes(r.run);
   std::string text = fmt::format("  {:>5} {:>7} {:>10} {:>10}", "rank", "tasks", "busy", "idle");
   for (const int cause : causes) {
@@ -122,7 +122,7 @@ std::string rank_table(const Reported& r, const std::vector<std::vector<std::int
 }
 
 // The copy engines, which the table leaves out.
-std::string copy_text(const Reported& r) {
+std::string copy_text(const ReportedRun& r) {
   std::string text;
   for (int engine = 1; engine < core::kEngines; ++engine) {
     std::int64_t tasks = 0;
@@ -140,7 +140,7 @@ std::string copy_text(const Reported& r) {
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> peaks_by_rank(const Reported& r) {
+std::vector<std::vector<std::int64_t>> peaks_by_rank(const ReportedRun& r) {
   std::vector<std::vector<std::int64_t>> peaks;
   for (int resource = 0; resource < static_cast<int>(r.program.resources.size()); ++resource) {
     if (is_split(r.program, resource)) {
@@ -157,7 +157,7 @@ std::vector<std::vector<std::int64_t>> peaks_by_rank(const Reported& r) {
   return peaks;
 }
 
-std::string report_text(const Reported& r) {
+std::string report_text(const ReportedRun& r) {
   const RunReport& run = r.run;
   std::string text =
       fmt::format("{}: {} ranks, {} microbatches, {} tasks, {} messages; {}\n", r.program.name,
@@ -173,7 +173,7 @@ std::string report_text(const Reported& r) {
   return text;
 }
 
-std::string report_json(const Reported& r, bool tasks) {
+std::string report_json(const ReportedRun& r, bool tasks) {
   const RunReport& run = r.run;
   json j = {{"schema", "ripeline.simulate/1"},
             {"program", r.program.name},
@@ -222,7 +222,7 @@ std::string report_json(const Reported& r, bool tasks) {
   return j.dump(2) + "\n";
 }
 
-std::string tasks_csv(const Reported& r) {
+std::string tasks_csv(const ReportedRun& r) {
   std::string text = "task,op,stage,microbatch,rank,engine,start,end\n";
   for (const trace::TaskEvent& e : r.record.tasks) {
     const core::LaneFacts& lane = r.facts.lanes[index(e.task.lane)];

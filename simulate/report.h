@@ -12,7 +12,7 @@
 
 namespace ripeline::simulate {
 
-struct Reported {
+struct ReportedRun {
   const spec::Program& program;
   const core::ProgramFacts& facts;
   int microbatches;
@@ -23,12 +23,12 @@ struct Reported {
 };
 
 // Per resource the most that each rank held at once, over all its pools of it.
-[[nodiscard]] std::vector<std::vector<std::int64_t>> peaks_by_rank(const Reported& reported);
+[[nodiscard]] std::vector<std::vector<std::int64_t>> peaks_by_rank(const ReportedRun& reported);
 
-[[nodiscard]] std::string report_text(const Reported& reported);
+[[nodiscard]] std::string report_text(const ReportedRun& reported);
 // The object of --format json (docs/formats.md); `tasks`: with every task.
-[[nodiscard]] std::string report_json(const Reported& reported, bool tasks);
+[[nodiscard]] std::string report_json(const ReportedRun& reported, bool tasks);
 // A line for each task, after a line of names.
-[[nodiscard]] std::string tasks_csv(const Reported& reported);
+[[nodiscard]] std::string tasks_csv(const ReportedRun& reported);
 
 }  // namespace ripeline::simulate

@@ -135,25 +135,25 @@ class Simulator::Impl {
     return *ranks_[at(facts_.lanes[at(lane)].rank)];
   }
 
-  Status happen(const Happening& h) {
+  Status happen(const AgendaEvent& h) {
     switch (h.kind) {
-      case Happening::Kind::finished:
+      case AgendaEvent::Kind::finished:
         return has_moved(h) ? Status{} : finished({h.what, h.microbatch});
-      case Happening::Kind::arrived:
+      case AgendaEvent::Kind::arrived:
         return arrived(h);
-      case Happening::Kind::announced: {
+      case AgendaEvent::Kind::announced: {
         Rank& rank = rank_of(edge(h.what).consumer);
         Status s = rank.executor.announced(step_, {h.what, h.microbatch}, h.ordinal);
         return s.ok() ? links(rank) : s;
       }
-      case Happening::Kind::granted: {
+      case AgendaEvent::Kind::granted: {
         Rank& rank = rank_of(edge(h.what).producer);
         Status s = rank.executor.granted(step_, {h.what, h.microbatch}, now_);
         return s.ok() ? links(rank) : s;
       }
-      case Happening::Kind::noticed:
+      case AgendaEvent::Kind::noticed:
         return noticed(h);
-      case Happening::Kind::wake:
+      case AgendaEvent::Kind::wake:
         touch(*ranks_[at(h.what)]);
         return {};
     }
@@ -161,7 +161,7 @@ class Simulator::Impl {
   }
 
   // It is the end of a task that has another end by now.
-  [[nodiscard]] bool has_moved(const Happening& h) const {
+  [[nodiscard]] bool has_moved(const AgendaEvent& h) const {
     return !facts_.pairs.empty() && ends_[at(h.what)].number != h.ordinal;
   }
 
@@ -178,7 +178,7 @@ class Simulator::Impl {
     return s.ok() ? links(rank) : s;
   }
 
-  Status arrived(const Happening& h) {
+  Status arrived(const AgendaEvent& h) {
     const core::Message message{h.what, h.microbatch};
     Rank& rank = rank_of(edge(h.what).consumer);
     if (rank.watch) {
@@ -191,7 +191,7 @@ class Simulator::Impl {
     return rank.executor.arrived(step_, message, now_, h.ordinal);
   }
 
-  Status noticed(const Happening& h) {
+  Status noticed(const AgendaEvent& h) {
     const core::Notice notice = notices_[at(h.what)];
     free_notices_.push_back(h.what);
     const core::EdgeFacts& e = edge(notice.message.edge);
@@ -246,15 +246,15 @@ class Simulator::Impl {
       case Command::Kind::announce:
       case Command::Kind::grant: {
         ++report_.controls;
-        const auto kind = command.kind == Command::Kind::grant ? Happening::Kind::granted
-                                                               : Happening::Kind::announced;
+        const auto kind = command.kind == Command::Kind::grant ? AgendaEvent::Kind::granted
+                                                               : AgendaEvent::Kind::announced;
         const auto [edge, microbatch] = command.message;
         return agenda_.put(now_, timing_->control(edge), kind, edge, microbatch, command.ordinal);
       }
       case Command::Kind::notify:
         return notify(command.notice);
       case Command::Kind::hold_until:
-        return agenda_.put(now_, std::max(Time{1}, command.until - now_), Happening::Kind::wake,
+        return agenda_.put(now_, std::max(Time{1}, command.until - now_), AgendaEvent::Kind::wake,
                            rank.id);
     }
   }
@@ -268,7 +268,7 @@ class Simulator::Impl {
     const std::int32_t place = free_notices_.back();
     free_notices_.pop_back();
     notices_[at(place)] = notice;
-    agenda_.put(now_, timing_->notice(notice.message.edge), Happening::Kind::noticed, place);
+    agenda_.put(now_, timing_->notice(notice.message.edge), AgendaEvent::Kind::noticed, place);
   }
 
   void start(Rank& rank, core::Task task) {
@@ -280,7 +280,7 @@ class Simulator::Impl {
     if (options_->record != nullptr) options_->record->task(step_, task, now_, now_ + duration);
     if (!facts_.pairs.empty()) return start_beside(rank, task, duration, engine);
     engine.busy += duration;
-    agenda_.put(now_, duration, Happening::Kind::finished, task.lane, task.microbatch);
+    agenda_.put(now_, duration, AgendaEvent::Kind::finished, task.lane, task.microbatch);
   }
 
   // Where it may run beside another: the other's end moves, too.
@@ -303,7 +303,7 @@ class Simulator::Impl {
     if (end.at == running.end) return;
     end.at = running.end;
     if (options_->record != nullptr) options_->record->tasks[end.recorded].end = running.end;
-    agenda_.put(now_, running.end - now_, Happening::Kind::finished, lane, microbatch,
+    agenda_.put(now_, running.end - now_, AgendaEvent::Kind::finished, lane, microbatch,
                 ++end.number);
   }
 
@@ -319,7 +319,7 @@ class Simulator::Impl {
       due = std::max(due, last_[at(message.edge)]);
       last_[at(message.edge)] = due;
     }
-    agenda_.put(now_, due - now_, Happening::Kind::arrived, message.edge, message.microbatch,
+    agenda_.put(now_, due - now_, AgendaEvent::Kind::arrived, message.edge, message.microbatch,
                 command.ordinal);
   }
 

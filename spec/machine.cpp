@@ -71,7 +71,7 @@ bool Machine::engine_takes(const State& state, int lane) const {
   const Lane& l = at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   if (state.handing[engine] > 0) return false;
-  const Running& running = state.running[engine];
+  const RunningLanes& running = state.running[engine];
   if (running.lane < 0) return true;
   const std::vector<int>& beside = at(guards_, lane).beside;
   return running.other < 0 && std::find(beside.begin(), beside.end(), running.lane) != beside.end();
@@ -84,7 +84,7 @@ bool Machine::has_room(const State& state, int lane) const {
   });
 }
 
-Machine::Crowded Machine::crowded_by(const State& state, int lane) const {
+Machine::CrowdedPool Machine::crowded_by(const State& state, int lane) const {
   const Lane& own = at(program_->lanes, lane);
   std::vector<std::int64_t> held = state.held;
   const auto run = [&](const Lane& l) {
@@ -129,7 +129,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
     }
   }
   if (guards.keeps_room && found.empty()) {
-    const Crowded crowded = crowded_by(state, lane);
+    const CrowdedPool crowded = crowded_by(state, lane);
     if (crowded.lane >= 0) {
       found.push_back({.why = Block::Why::kept, .pool = crowded.pool, .lane = crowded.lane});
     }
@@ -284,7 +284,7 @@ void Machine::start(State& state, int lane, int microbatch) const {
     state.taken[static_cast<std::size_t>(e.inbox)] -= last - first;
   }
   state.tasks[index(lane, microbatch)] = TaskState::running;
-  Running& running = state.running[engine];
+  RunningLanes& running = state.running[engine];
   running = {.lane = std::max(lane, running.lane), .other = std::min(lane, running.lane)};
   for (const Acquire& a : l.acquires) state.held[static_cast<std::size_t>(a.pool)] += a.amount;
   ++started;
@@ -296,7 +296,7 @@ void Machine::end(State& state, int lane, int microbatch) const {
   const Lane& l = at(program_->lanes, lane);
   const std::size_t engine = engine_index(l.rank, l.engine);
   state.tasks[index(lane, microbatch)] = TaskState::ended;
-  Running& running = state.running[engine];
+  RunningLanes& running = state.running[engine];
   running = {.lane = running.lane == lane ? running.other : running.lane};
   for (const Release& r : l.releases) state.held[static_cast<std::size_t>(r.pool)] -= r.amount;
   for (const int edge : l.feeds) {

@@ -56,10 +56,10 @@ class Machine {
   enum class MessageState : std::uint8_t { none, sent, arrived };
 
   // The lanes that an engine runs; -1: none. Two are a pair, the higher one first.
-  struct Running {
+  struct RunningLanes {
     int lane = -1;
     int other = -1;
-    bool operator==(const Running&) const = default;
+    bool operator==(const RunningLanes&) const = default;
   };
 
   struct State {
@@ -69,7 +69,7 @@ class Machine {
     std::vector<std::int64_t> held;        // per pool
     std::vector<std::int64_t> taken;       // per inbox: slots
     std::vector<std::vector<int>> queues;  // per edge, if fifo: messages sent, not yet arrived
-    std::vector<Running> running;          // per rank and engine
+    std::vector<RunningLanes> running;     // per rank and engine
     std::vector<int> handing;   // per rank and engine: rendezvous messages that it hands over
     std::vector<int> position;  // per rank and engine: tasks of its order that have started
     std::vector<HintPolicy::State> hints;  // per rank
@@ -141,11 +141,11 @@ class Machine {
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
   // Of the order that is kept: the first task that would find no room once a task of `lane` has
   // run, and in which pool; lane -1 if all do.
-  struct Crowded {
+  struct CrowdedPool {
     int lane = -1;
     int pool = -1;
   };
-  [[nodiscard]] Crowded crowded_by(const State& state, int lane) const;
+  [[nodiscard]] CrowdedPool crowded_by(const State& state, int lane) const;
   [[nodiscard]] bool may_arrive(const State& state, int edge, int microbatch) const;
   void start(State& state, int lane, int microbatch) const;
   void end(State& state, int lane, int microbatch) const;

@@ -44,17 +44,17 @@ class States {
 };
 
 // A message to the rank, and the rank's own lanes that must have ended before it can come.
-struct Incoming {
+struct IncomingMessage {
   int edge = -1;
   std::vector<int> behind;
 };
 
-std::vector<Incoming> incoming_of(const Program& program, int rank) {
-  std::vector<Incoming> found;
+std::vector<IncomingMessage> incoming_of(const Program& program, int rank) {
+  std::vector<IncomingMessage> found;
   for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
     const spec::Edge& e = at(program.edges, edge);
     if (at(program.lanes, e.consumer).rank != rank || !program.crosses_ranks(e)) continue;
-    Incoming incoming{edge, {}};
+    IncomingMessage incoming{edge, {}};
     for (const int lane : spec::ancestors(program, e.producer)) {
       if (at(program.lanes, lane).rank == rank) incoming.behind.push_back(lane);
     }
@@ -65,7 +65,7 @@ std::vector<Incoming> incoming_of(const Program& program, int rank) {
 
 // What a hint with patience is told at the start of a step: nothing; or when messages are expected,
 // and that its consumers have taken nothing, or all that they will.
-enum class Told : std::uint8_t { nothing, expected, taken };
+enum class Prompt : std::uint8_t { nothing, expected, taken };
 
 // Times for a hint with patience: costs, an event each kEvent, and where `now` is asked for.
 constexpr int kTask = 100;
@@ -78,7 +78,7 @@ constexpr int kAsked[] = {0, 50, 120, 400};
 class RankWalk {
  public:
   RankWalk(const Program& program, const core::ProgramFacts& facts, int rank, int microbatches,
-           std::int64_t limit, Told told, Walk& out)
+           std::int64_t limit, Prompt told, Walk& out)
       : program_(program),
         arbiter_(program, facts, rank),
         incoming_(incoming_of(program, rank)),
@@ -130,7 +130,7 @@ class RankWalk {
     return state.tasks[static_cast<std::size_t>(lane * microbatches_ + m)];
   }
 
-  [[nodiscard]] bool may_arrive(const Machine::State& state, const Incoming& incoming,
+  [[nodiscard]] bool may_arrive(const Machine::State& state, const IncomingMessage& incoming,
                                 int m) const {
     const spec::Edge& e = at(program_.edges, incoming.edge);
     if (m >= program_.tasks_of(e.producer, microbatches_)) return false;
@@ -169,7 +169,7 @@ class RankWalk {
         if (handed) found.push_back({"taken", edge, m});
       }
     }
-    for (const Incoming& incoming : incoming_) {
+    for (const IncomingMessage& incoming : incoming_) {
       for (int m = 0; m < microbatches_; ++m) {
         if (may_arrive(state, incoming, m)) found.push_back({"arrive", incoming.edge, m});
       }
@@ -186,8 +186,8 @@ class RankWalk {
     out_.script += fmt::format("begin {}\n", microbatches_);
     if (!waits_) return;
     out_.script += "now 0\n";
-    if (told_ == Told::nothing) return;
-    for (const Incoming& incoming : incoming_) {
+    if (told_ == Prompt::nothing) return;
+    for (const IncomingMessage& incoming : incoming_) {
       const spec::Edge& e = at(program_.edges, incoming.edge);
       for (int m = 0; m < program_.tasks_of(e.producer, microbatches_); ++m) {
         const int in = kTask * (2 * m + 1 + incoming.edge % 2);
@@ -197,7 +197,7 @@ class RankWalk {
         }
       }
     }
-    if (told_ == Told::taken) begin_taken(tell);
+    if (told_ == Prompt::taken) begin_taken(tell);
   }
 
   void begin_taken(bool tell) {
@@ -270,13 +270,13 @@ class RankWalk {
 
   const Program& program_;
   InterpretedArbiter arbiter_;
-  std::vector<Incoming> incoming_;
+  std::vector<IncomingMessage> incoming_;
   std::vector<int> rendezvous_;  // edges that leave this rank
   int rank_;
   int microbatches_;
   std::int64_t limit_;
   bool waits_;  // the hint does
-  Told told_;
+  Prompt told_;
   Walk& out_;
   States states_;
   std::vector<Event> path_;
@@ -313,9 +313,9 @@ std::string answer_text(const Program& program, const std::string& answer) {
   return text;
 }
 
-std::vector<Told> told_to(const Program& program) {
-  if (!patience_of(program)) return {Told::nothing};
-  return {Told::nothing, Told::expected, Told::taken};
+std::vector<Prompt> told_to(const Program& program) {
+  if (!patience_of(program)) return {Prompt::nothing};
+  return {Prompt::nothing, Prompt::expected, Prompt::taken};
 }
 
 }  // namespace
@@ -329,7 +329,7 @@ Walk walk_of(const Program& program, const WalkLimits& limits) {
   for (int m = least; m <= std::min(most, least + limits.counts - 1) && left > 0; ++m) {
     Walk attempt;
     Walk::Size size{m, 0, true};
-    for (const Told told : told_to(program)) {
+    for (const Prompt told : told_to(program)) {
       for (int rank = 0; rank < program.ranks && left > 0; ++rank) {
         RankWalk one(program, storage.facts(), rank, m, std::min(limits.states_of_rank, left), told,
                      attempt);

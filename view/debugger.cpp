@@ -19,7 +19,7 @@ namespace {
 using core::EdgeId;
 using core::LaneId;
 using core::Task;
-using What = Happened::What;
+using What = SeenEvent::What;
 
 constexpr int kMostRanks = 16;
 constexpr std::size_t kMostNames = 8;
@@ -115,8 +115,8 @@ std::string Debugger::describe(const Event& event) const {
                      event.what == What::started ? "starts" : "ends", event.rank);
 }
 
-std::vector<Happened> Debugger::seen_by(int rank) const {
-  std::vector<Happened> seen;
+std::vector<SeenEvent> Debugger::seen_by(int rank) const {
+  std::vector<SeenEvent> seen;
   for (std::size_t i = 0; i < now_; ++i) {
     const Event& event = events_[i];
     if (event.rank != rank) continue;

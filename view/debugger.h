@@ -24,7 +24,7 @@
 namespace ripeline::view {
 
 // What one rank has seen, in order.
-struct Happened {
+struct SeenEvent {
   enum class What : std::uint8_t {
     ended,    // `task`
     arrived,  // `message`, at the consumer
@@ -40,7 +40,7 @@ struct Happened {
 // What an engine of `rank` takes next and why, after what it has seen: one line without its
 // end; nothing: that is not known.
 using Adviser = std::function<std::optional<std::string>(int rank, core::Engine engine,
-                                                         const std::vector<Happened>& seen)>;
+                                                         const std::vector<SeenEvent>& seen)>;
 
 class Debugger {
  public:
@@ -56,7 +56,7 @@ class Debugger {
   struct Event {
     core::Time at{0};
     int order = 0;  // of one instant
-    Happened::What what = Happened::What::ended;
+    SeenEvent::What what = SeenEvent::What::ended;
     int id = -1;  // a box, or a message
     int rank = 0;
   };
@@ -71,7 +71,7 @@ class Debugger {
   [[nodiscard]] std::string held(int rank) const;
   [[nodiscard]] std::string flights() const;
   [[nodiscard]] std::string describe(const Event& event) const;
-  [[nodiscard]] std::vector<Happened> seen_by(int rank) const;
+  [[nodiscard]] std::vector<SeenEvent> seen_by(int rank) const;
   // What it has too little room in; nothing: there is enough.
   [[nodiscard]] std::optional<std::string> lacks(core::Task task) const;
   [[nodiscard]] bool needs_met(core::Task task) const;

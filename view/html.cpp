@@ -29,11 +29,11 @@ using core::Time;
 using Json = nlohmann::json;
 using Why = Reason::Why;
 
-struct Embedded {
+struct PagePart {
   std::string_view name;
   std::string_view text;
 };
-constexpr Embedded kPage[] = {
+constexpr PagePart kPage[] = {
 #include "page.inc"
 };
 

@@ -24,9 +24,9 @@ struct Block {
   std::vector<Task> on;
 };
 
-class Ended {
+class EndState {
  public:
-  Ended(const Timeline& timeline, const std::vector<Task>& next)
+  EndState(const Timeline& timeline, const std::vector<Task>& next)
       : timeline_(timeline), facts_(timeline.facts()), step_(timeline.last_step()), next_(next) {}
 
   // Of each lane the first task that did not run.
@@ -182,7 +182,7 @@ class Ended {
 };
 
 // The tasks of the shortest way from `first` back to it; empty: there is none.
-std::vector<Task> circle_from(Task first, const Ended& ended) {
+std::vector<Task> circle_from(Task first, const EndState& ended) {
   std::map<Key, Task> from;
   std::vector<Task> front{first};
   while (!front.empty()) {
@@ -208,7 +208,7 @@ std::vector<Task> circle_from(Task first, const Ended& ended) {
 }  // namespace
 
 Stuck stuck_at_end(const Timeline& timeline, const std::vector<Task>& next) {
-  const Ended ended(timeline, next);
+  const EndState ended(timeline, next);
   const std::vector<Task> waiting = ended.waiting();
   std::vector<Task> circle;
   for (const Task task : waiting) {

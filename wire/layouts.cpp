@@ -18,9 +18,9 @@ namespace {
 // Tasks, over all counts, that are judged once for each row of the table.
 constexpr std::int64_t kMostTasks = 300'000;
 
-class Lowering {
+class WireLowering {
  public:
-  Lowering(const Program& program, int microbatches, WireStreams streams)
+  WireLowering(const Program& program, int microbatches, WireStreams streams)
       : program_(program), microbatches_(microbatches), streams_(streams) {}
 
   WireProgram run() {
@@ -95,7 +95,7 @@ WireCounts counts_of(const Program& program) {
 std::string name_of(WireStreams streams) { return streams == WireStreams::one ? "one" : "apart"; }
 
 WireProgram wire_program(const Program& program, int microbatches, WireStreams streams) {
-  return Lowering(program, microbatches, streams).run();
+  return WireLowering(program, microbatches, streams).run();
 }
 
 namespace {

@@ -22,9 +22,9 @@ std::string ordinal(std::size_t n) {
   return fmt::format("{}{}", n, teens ? "th" : suffix);
 }
 
-class Pairing {
+class MessagePairs {
  public:
-  Pairing(const WireProgram& program, WirePairing& pairing) : program_(program), p_(pairing) {}
+  MessagePairs(const WireProgram& program, WirePairing& pairing) : program_(program), p_(pairing) {}
 
   std::optional<WireVerdict> run() {
     if (!number() || !check_groups()) return verdict_;
@@ -217,7 +217,7 @@ std::string text_of(const WireProgram& program, WirePosition where) {
 }
 
 std::optional<WireVerdict> pair_up(const WireProgram& program, WirePairing& pairing) {
-  return Pairing(program, pairing).run();
+  return MessagePairs(program, pairing).run();
 }
 
 }  // namespace ripeline::verify

@@ -12,12 +12,12 @@
 namespace ripeline::spec {
 namespace {
 
-struct Written {
+struct ActionName {
   std::string_view text;
   ActionKind kind;
 };
 // A name that begins like another comes after the longer one.
-constexpr std::array<Written, 11> kWritten = {{
+constexpr std::array<ActionName, 11> kWritten = {{
     {"UNSHARD", ActionKind::unshard},
     {"RESHARD", ActionKind::reshard},
     {"REDUCE_GRAD", ActionKind::reduce_grad},
@@ -70,15 +70,17 @@ std::optional<int> take_number(std::string_view& text) {
 }
 
 // Why a text is no action is for people; nothing else depends on it.
-struct Reading {
+struct ActionReading {
   std::optional<Action> action;
   std::string why;
   bool older = false;  // written BW
 };
 
-Reading failed(std::string why) { return {.action = {}, .why = std::move(why), .older = false}; }
+ActionReading failed(std::string why) {
+  return {.action = {}, .why = std::move(why), .older = false};
+}
 
-Reading read_action(std::string_view text) {
+ActionReading read_action(std::string_view text) {
   constexpr const char* kForm =
       "expected <stage><action><microbatch> and nothing else, as 2F0 or 1SEND_F3";
   std::string_view rest = text;
@@ -88,14 +90,15 @@ Reading read_action(std::string_view text) {
                       ? fmt::format("the stage is above {}", kMostIndex)
                       : kForm);
   }
-  Reading reading;
+  ActionReading reading;
   if (rest.starts_with("BW")) {
     reading.older = true;
     rest.remove_prefix(2);
     reading.action = {.kind = ActionKind::backward, .stage = *stage};
   } else {
-    const auto* named = std::find_if(kWritten.begin(), kWritten.end(),
-                                     [rest](const Written& w) { return rest.starts_with(w.text); });
+    const auto* named = std::find_if(kWritten.begin(), kWritten.end(), [rest](const ActionName& w) {
+      return rest.starts_with(w.text);
+    });
     if (named == kWritten.end()) return failed(kForm);
     rest.remove_prefix(named->text.size());
     reading.action = {.kind = named->kind, .stage = *stage};
@@ -194,7 +197,7 @@ class Reader {
   }
 
   bool add(std::string_view text, std::string_view whole, ActionCell& cell) {
-    const Reading reading = read_action(text);
+    const ActionReading reading = read_action(text);
     if (!reading.action) {
       mistake("cell", cell.row, cell.column, whole, "no action: " + reading.why);
       return false;
@@ -281,7 +284,7 @@ class Reader {
 
 std::string name_of(ActionKind kind) {
   const auto* found = std::find_if(kWritten.begin(), kWritten.end(),
-                                   [kind](const Written& w) { return w.kind == kind; });
+                                   [kind](const ActionName& w) { return w.kind == kind; });
   return found == kWritten.end() ? std::string() : std::string(found->text);
 }
 

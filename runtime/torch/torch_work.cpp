@@ -136,7 +136,7 @@ Status TorchWork::forward(const TaskInfo& task, std::span<Input> inputs, bool wa
                           Payload& output) {
   const auto stage = model_.stages.find(task.stage);
   if (stage == model_.stages.end()) return failed(task, "the model has no such stage here");
-  Saved saved;
+  SavedTensors saved;
   if (!inputs.empty()) {
     if (Status status = decode_tensor(std::move(inputs[0].payload), saved.input); !status.ok()) {
       return failed(task, "its input is " + status.message());
@@ -172,7 +172,7 @@ Status TorchWork::backward(const TaskInfo& task, std::span<Input> inputs, bool w
                            Payload& output) {
   auto node = saved_.extract({task.stage, task.microbatch});
   if (node.empty()) return failed(task, "its forward has not run in this step");
-  Saved saved = std::move(node.mapped());
+  SavedTensors saved = std::move(node.mapped());
   if (task.stage == task.stages - 1) {
     saved.output.backward();
   } else {

@@ -44,7 +44,7 @@ class TorchWork final : public Work {
 
  private:
   using Key = std::pair<int, int>;  // stage, microbatch
-  struct Saved {
+  struct SavedTensors {
     torch::Tensor input;
     torch::Tensor output;  // of the last stage: the loss
   };
@@ -54,7 +54,7 @@ class TorchWork final : public Work {
                         Payload& output);
 
   TorchModel model_;
-  std::map<Key, Saved> saved_;
+  std::map<Key, SavedTensors> saved_;
   std::map<int, double> losses_;  // by microbatch
 };
 

@@ -44,8 +44,8 @@ class Collector {
   }
 
   template <class T>
-  void named(std::vector<Written<T>>& list, const T& node, const char* what) {
-    for (const Written<T>& earlier : list) {
+  void named(std::vector<TreeNode<T>>& list, const T& node, const char* what) {
+    for (const TreeNode<T>& earlier : list) {
       if (earlier.node->name.text != node.name.text) continue;
       work_.error(fmt::format("duplicate-{}", what),
                   fmt::format("{} '{}' is declared twice", what, node.name.text),
@@ -56,9 +56,9 @@ class Collector {
   }
 
   template <class T>
-  bool clashes(const std::vector<Written<T>>& list, const ast::Name& name, const char* what,
+  bool clashes(const std::vector<TreeNode<T>>& list, const ast::Name& name, const char* what,
                const char* other) {
-    for (const Written<T>& earlier : list) {
+    for (const TreeNode<T>& earlier : list) {
       if (earlier.node->name.text != name.text) continue;
       work_.error(fmt::format("duplicate-{}", what),
                   fmt::format("the name '{}' is taken", name.text),
@@ -71,7 +71,7 @@ class Collector {
   }
 
   template <class T>
-  void single(Written<T>& slot, const T& node, const char* what) {
+  void single(TreeNode<T>& slot, const T& node, const char* what) {
     if (slot.node == nullptr) {
       slot = {&node, span_};
       return;

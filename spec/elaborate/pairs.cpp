@@ -28,7 +28,7 @@ std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair
   return cost;
 }
 
-std::optional<Pair> pair_of(Work& work, const Written<ast::Pair>& written) {
+std::optional<Pair> pair_of(Work& work, const TreeNode<ast::Pair>& written) {
   const ast::Pair& node = *written.node;
   Pair pair{.first = work.find_op(node.first.text),
             .second = work.find_op(node.second.text),

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostNamesShown = 20;
 
 template <class T>
-int find(const std::vector<Written<T>>& items, std::string_view name) {
+int find(const std::vector<TreeNode<T>>& items, std::string_view name) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].node->name.text == name) return static_cast<int>(i);
   }
@@ -19,9 +19,9 @@ int find(const std::vector<Written<T>>& items, std::string_view name) {
 }
 
 template <class T>
-Names names(const std::vector<Written<T>>& items) {
+Names names(const std::vector<TreeNode<T>>& items) {
   Names result;
-  for (const Written<T>& item : items) result.push_back(item.node->name.text);
+  for (const TreeNode<T>& item : items) result.push_back(item.node->name.text);
   return result;
 }
 

@@ -44,7 +44,7 @@ class Values {
 using Names = std::vector<std::string>;
 
 template <class T>
-struct Written {
+struct TreeNode {
   const T* node = nullptr;
   Span span;  // of the whole item
 };
@@ -57,21 +57,21 @@ struct Work {
   Diagnostics errors = {};
 
   // What was written, by kind and in order of writing; of names declared twice, the first.
-  std::vector<Written<ast::Param>> params = {};
-  std::vector<Written<ast::Edges>> edges = {};
-  std::vector<Written<ast::Op>> ops = {};
-  std::vector<Written<ast::Resource>> resources = {};
-  std::vector<Written<ast::Channel>> channels = {};
-  std::vector<Written<ast::Order>> orders = {};
-  std::vector<Written<ast::Hint>> hints = {};
-  std::vector<Written<ast::Assert>> assertions = {};
-  std::vector<Written<ast::Pair>> pairs = {};
-  Written<ast::Microbatches> microbatches = {};
-  Written<ast::Inputs> inputs = {};
-  Written<ast::Stages> stages = {};
-  Written<ast::Place> place = {};
-  Written<ast::TensorParallel> tensor_parallel = {};
-  Written<ast::Dispatch> dispatch = {};
+  std::vector<TreeNode<ast::Param>> params = {};
+  std::vector<TreeNode<ast::Edges>> edges = {};
+  std::vector<TreeNode<ast::Op>> ops = {};
+  std::vector<TreeNode<ast::Resource>> resources = {};
+  std::vector<TreeNode<ast::Channel>> channels = {};
+  std::vector<TreeNode<ast::Order>> orders = {};
+  std::vector<TreeNode<ast::Hint>> hints = {};
+  std::vector<TreeNode<ast::Assert>> assertions = {};
+  std::vector<TreeNode<ast::Pair>> pairs = {};
+  TreeNode<ast::Microbatches> microbatches = {};
+  TreeNode<ast::Inputs> inputs = {};
+  TreeNode<ast::Stages> stages = {};
+  TreeNode<ast::Place> place = {};
+  TreeNode<ast::TensorParallel> tensor_parallel = {};
+  TreeNode<ast::Dispatch> dispatch = {};
   ast::Dispatch dispatch_option = {};  // what --dispatch says
 
   // Known once the stages are placed.

@@ -97,7 +97,7 @@ class Drivers {
                              .causes = true,
                              .sequential_ops = simulate::sequential_ops(program_)};
     const auto make = [this](int rank) { return make_ ? make_(rank) : arbiter(rank); };
-    Emulated emulated =
+    EmulatedRun emulated =
         sockets ? over_sockets(timing, how) : emulate(facts(), make, microbatches_, timing, how);
     run.report = std::move(emulated.run);
     run.record = std::move(emulated.record);
@@ -148,7 +148,7 @@ class Drivers {
     return std::make_unique<simulate::TableArbiter>(program_, facts(), rank);
   }
 
-  Emulated over_sockets(const Timing& timing, const EmulateOptions& how) {
+  EmulatedRun over_sockets(const Timing& timing, const EmulateOptions& how) {
     const testing_support::TemporaryFolder folder;
     auto group = testing_support::connect_group(program_.ranks, folder.path());
     std::vector<RankRun> runs(group.size());
@@ -334,7 +334,7 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   options.clock = 1'000'000;
   Timing timing;
   ASSERT_TRUE(Timing::make(program, 2, options, timing).ok());
-  const Emulated run =
+  const EmulatedRun run =
       emulate(storage.facts(),
               [&](int rank) {
                 return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);

@@ -34,10 +34,10 @@ TimingOptions times_of(const std::string& jitter) {
   return options;
 }
 
-Tuning tuned(const std::string& schedule, const std::string& jitter, int seeds = 10) {
+TuneResult tuned(const std::string& schedule, const std::string& jitter, int seeds = 10) {
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
-  Tuning tuning;
+  TuneResult tuning;
   const core::Status status =
       tune(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), seeds, tuning);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -45,7 +45,7 @@ Tuning tuned(const std::string& schedule, const std::string& jitter, int seeds =
 }
 
 TEST(Tune, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
-  const Tuning tuning = tuned("zb_h2", "tails=2:20");
+  const TuneResult tuning = tuned("zb_h2", "tails=2:20");
   ASSERT_TRUE(tuning.pick.has_value());
   const Trial& pick = tuning.trials[*tuning.pick];
   EXPECT_EQ(tuning.trials.front().candidate.dispatch, "in order zb_h2");
@@ -72,7 +72,7 @@ TEST(Tune, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
 
 // On a V placement the order fills its memory: a hint is safe only where room is kept for it.
 TEST(Tune, keeps_room_for_the_order_with_several_stages_on_a_rank) {
-  const Tuning tuning = tuned("zb_v", "tails=2:20");
+  const TuneResult tuning = tuned("zb_v", "tails=2:20");
   ASSERT_TRUE(tuning.pick.has_value());
   const Trial& pick = tuning.trials[*tuning.pick];
   EXPECT_NE(pick.candidate.dispatch.find(" keeping zb_v"), std::string::npos);
@@ -87,14 +87,14 @@ TEST(Tune, keeps_room_for_the_order_with_several_stages_on_a_rank) {
 }
 
 TEST(Tune, keeps_the_order_where_nothing_is_faster) {
-  const Tuning tuning = tuned("1f1b", "");
+  const TuneResult tuning = tuned("1f1b", "");
   EXPECT_FALSE(tuning.pick.has_value());
   for (const Trial& trial : tuning.trials) EXPECT_LE(trial.gain.ratio, 1 + 1e-12);
 }
 
 // Known costs: the order of the inputs is worth more than any dispatch.
 TEST(Tune, sorts_inputs_whose_costs_are_known) {
-  const Tuning tuning = tuned("1f1b", "input=0.6");
+  const TuneResult tuning = tuned("1f1b", "input=0.6");
   ASSERT_TRUE(tuning.pick.has_value());
   EXPECT_TRUE(tuning.trials[*tuning.pick].candidate.pyramid);
   EXPECT_GT(tuning.measured.ratio, 1.2);
@@ -130,7 +130,7 @@ TEST(Tune, picks_nothing_that_is_not_proved_or_holds_more) {
   for (const auto& [text, why] :
        {std::pair(kOnlyInOrder, "not proved"), std::pair(kHoldsMore, "holds more")}) {
     SCOPED_TRACE(text);
-    Tuning tuning;
+    TuneResult tuning;
     ASSERT_TRUE(
         tune(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"), 5, tuning).ok());
     int excluded = 0;
@@ -168,17 +168,17 @@ constexpr const char* kSlow = R"(pipeline p {
   dispatch in order one;
 })";
 
-Tuning slow_tuned(std::uint64_t seed, int seeds) {
+TuneResult slow_tuned(std::uint64_t seed, int seeds) {
   TimingOptions times;
   EXPECT_TRUE(Jitter::parse("uniform=0.3", times.jitter).ok());
   times.seed = seed;
-  Tuning tuning;
+  TuneResult tuning;
   EXPECT_TRUE(tune(spec::compile({"p", kSlow}, {}).value(), 2, times, seeds, tuning).ok());
   return tuning;
 }
 
 TEST(Tune, passes_over_what_is_fastest_but_not_beyond_doubt) {
-  const Tuning tuning = slow_tuned(6, 2);
+  const TuneResult tuning = slow_tuned(6, 2);
   ASSERT_TRUE(tuning.pick.has_value());
   const Trial& fastest = *std::find_if(tuning.trials.begin() + 1, tuning.trials.end(),
                                        [](const Trial& t) { return !t.excluded; });
@@ -191,7 +191,7 @@ TEST(Tune, passes_over_what_is_fastest_but_not_beyond_doubt) {
 
 // What it held on the seeds that chose is not all that it may hold.
 TEST(Tune, passes_over_what_holds_more_on_the_seeds_that_measure) {
-  const Tuning tuning = slow_tuned(11, 3);
+  const TuneResult tuning = slow_tuned(11, 3);
   const Trial& greedy = tuning.trials[1];
   EXPECT_EQ(greedy.candidate.dispatch, "ready by greedy");
   EXPECT_EQ(greedy.peaks, tuning.trials.front().peaks);
@@ -202,7 +202,7 @@ TEST(Tune, passes_over_what_holds_more_on_the_seeds_that_measure) {
 
 // How a trial failed is said beside its verdict.
 TEST(Tune, a_trial_that_fails_keeps_its_verdict_and_says_how) {
-  Tuning tuning;
+  TuneResult tuning;
   const spec::Program program = spec::compile({"p", kOnlyInOrder}, {}).value();
   ASSERT_TRUE(tune(program, 6, times_of("uniform=0.3"), 5, tuning).ok());
   const Trial& loose = tuning.trials.back();  // what failed comes last
@@ -233,7 +233,7 @@ TEST(Contestant, says_how_a_run_ended) {
 }
 
 TEST(Tune, says_what_it_cannot_compare_with) {
-  Tuning tuning;
+  TuneResult tuning;
   const core::Status none = tune(testing_support::compiled("bf"), 8, times_of(""), 5, tuning);
   EXPECT_FALSE(none.ok());
   EXPECT_NE(none.message().find("nothing but its own dispatch can be tried"), std::string::npos)
@@ -282,7 +282,7 @@ TEST(Tune, compares_with_the_program_s_own_dispatch) {
     const auto again = testing_support::compiled(std::string(entry.name), options);
     EXPECT_EQ(again.hash, program.hash) << own.dispatch;
   }
-  Tuning tuning;
+  TuneResult tuning;
   ASSERT_TRUE(
       tune(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), 3, tuning).ok());
   EXPECT_EQ(tuning.trials.front().candidate.dispatch, "ready by oldest");
@@ -303,7 +303,7 @@ TEST(Tune, begins_at_the_seed_given) {
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
   const spec::Program program = testing_support::compiled("zb_h2", elaborate);
-  Tuning tuning;
+  TuneResult tuning;
   ASSERT_TRUE(tune(program, 16, times, 10, tuning).ok());
   EXPECT_EQ(tuning.seed, 101U);
   ASSERT_TRUE(tuning.pick.has_value());
@@ -325,7 +325,7 @@ TEST(Tune, asks_once_for_both_orders_of_inputs) {
     ++asked;
     return program.dispatch.in_order ? verify::Outcome::proved : verify::Outcome::unknown;
   };
-  Tuning tuning;
+  TuneResult tuning;
   ASSERT_TRUE(
       tune(testing_support::compiled("1f1b"), 8, times_of("input=0.6"), 3, tuning, judge).ok());
   EXPECT_EQ(static_cast<std::size_t>(2 * asked), tuning.trials.size());
@@ -338,7 +338,7 @@ TEST(Tune, asks_once_for_both_orders_of_inputs) {
 
 // An order from a file is tried where it is read, and never waited for.
 TEST(Tune, follows_an_order_from_a_file_where_it_is_read) {
-  const auto tried = [](const std::string& dispatch, Tuning& tuning) {
+  const auto tried = [](const std::string& dispatch, TuneResult& tuning) {
     spec::ElaborateOptions options;
     options.dispatch = dispatch;
     options.read_file = [](const std::string&) {
@@ -362,13 +362,13 @@ pipeline p {
     for (const Candidate& c : candidates_of(program, false)) names.push_back(c.dispatch);
     return names;
   };
-  Tuning read;
+  TuneResult read;
   EXPECT_EQ(tried("in order file", read),
             (std::vector<std::string>{"in order file", "ready by bf", "ready by file"}));
   ASSERT_EQ(read.notes.size(), 1U);
   EXPECT_EQ(read.notes.front(), "no hint waits for order file, which is from a file");
   for (const Trial& trial : read.trials) EXPECT_EQ(trial.verdict, verify::Outcome::proved);
-  Tuning unread;
+  TuneResult unread;
   EXPECT_EQ(tried("ready", unread), (std::vector<std::string>{"ready", "ready by bf"}));
   ASSERT_EQ(unread.notes.size(), 1U);
   EXPECT_EQ(unread.notes.front().find("order file is not tried: "), 0U);

@@ -11,7 +11,7 @@ namespace ripeline::simulate {
 namespace {
 
 using core::Time;
-using Kind = Happening::Kind;
+using Kind = AgendaEvent::Kind;
 
 std::vector<int> take_all(Agenda& agenda) {
   std::vector<int> taken;
@@ -29,7 +29,7 @@ TEST(Agenda, comes_out_by_time_and_of_one_time_as_put_in) {
   agenda.put(Time{1}, Time{2}, Kind::arrived, 3, 7, 2);
   EXPECT_EQ(agenda.next_time(), Time{3});
   EXPECT_EQ(agenda.take().what, 1);
-  const Happening arrived = agenda.take();
+  const AgendaEvent arrived = agenda.take();
   EXPECT_EQ(arrived.what, 3);
   EXPECT_EQ(arrived.kind, Kind::arrived);
   EXPECT_EQ(arrived.at, Time{3});

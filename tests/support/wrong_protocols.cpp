@@ -6,7 +6,7 @@ using verify::Protocol;
 using Publishes = Protocol::Publishes;
 using Decides = Protocol::Decides;
 using Unready = Protocol::Unready;
-using Result = verify::Tried::Result;
+using Result = verify::Trial::Result;
 
 namespace {
 

@@ -14,7 +14,7 @@ namespace ripeline::testing_support {
 
 struct WrongProtocol {
   verify::Protocol protocol;
-  verify::Tried::Result shows = verify::Tried::Result::parts;
+  verify::Trial::Result shows = verify::Trial::Result::parts;
   int members = 2;
   // What shows it with tasks 0 and 1, in the fewest events; `1:start0` is member 1's.
   std::string run;

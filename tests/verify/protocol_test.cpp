@@ -38,8 +38,8 @@ TEST(Protocol, right_ones_are_sound_in_every_state_of_small_groups) {
   for (const spec::Agree agree :
        {spec::Agree::intersection, spec::Agree::vote, spec::Agree::leader}) {
     for (const Size size : {Size{1, 3}, Size{2, 2}, Size{2, 3}, Size{3, 2}}) {
-      const Tried tried = try_all(right_protocol(agree), size.members, size.tasks, kStates);
-      EXPECT_EQ(tried.result, Tried::Result::sound)
+      const Trial tried = try_all(right_protocol(agree), size.members, size.tasks, kStates);
+      EXPECT_EQ(tried.result, Trial::Result::sound)
           << right_protocol(agree).name << ", " << size.members << " members";
       EXPECT_GT(tried.states, static_cast<std::size_t>(size.tasks));
     }
@@ -64,7 +64,7 @@ std::string text_of(const std::vector<ProtocolEvent>& run) {
 }
 
 // What a run of the protocol comes to, one event after the other, each enabled in its turn.
-ProtocolMachine::State replayed(const WrongProtocol& wrong, const Tried& tried) {
+ProtocolMachine::State replayed(const WrongProtocol& wrong, const Trial& tried) {
   const ProtocolMachine machine(wrong.protocol, wrong.members, kTasks);
   ProtocolMachine::State state = machine.initial();
   for (const ProtocolEvent& event : tried.run) {
@@ -78,11 +78,11 @@ ProtocolMachine::State replayed(const WrongProtocol& wrong, const Tried& tried) 
 TEST(Protocol, each_wrong_one_is_refuted_with_a_run) {
   for (const WrongProtocol& wrong : wrong_protocols()) {
     SCOPED_TRACE(wrong.protocol.name);
-    const Tried tried = try_all(wrong.protocol, wrong.members, kTasks, kStates);
+    const Trial tried = try_all(wrong.protocol, wrong.members, kTasks, kStates);
     ASSERT_EQ(tried.result, wrong.shows);
     const ProtocolMachine machine(wrong.protocol, wrong.members, kTasks);
     const ProtocolMachine::State state = replayed(wrong, tried);
-    EXPECT_EQ(machine.parted(state), wrong.shows == Tried::Result::parts);
+    EXPECT_EQ(machine.parted(state), wrong.shows == Trial::Result::parts);
     EXPECT_FALSE(machine.done(state));
     EXPECT_EQ(text_of(tried.run), wrong.run);
   }
@@ -91,7 +91,7 @@ TEST(Protocol, each_wrong_one_is_refuted_with_a_run) {
 // The induction fails where members can part. That a protocol hangs is no matter of order.
 TEST(Protocol, the_induction_fails_where_members_part) {
   for (const WrongProtocol& wrong : wrong_protocols()) {
-    const bool parts = wrong.shows == Tried::Result::parts;
+    const bool parts = wrong.shows == Trial::Result::parts;
     EXPECT_EQ(agrees_for_every_size(wrong.protocol, kSteps), parts ? Answer::sat : Answer::unsat)
         << wrong.protocol.name;
   }

@@ -260,7 +260,7 @@ TEST(Debugger, shows_both_tasks_of_an_engine) {
   const Drawn run(kPairs, 8);
   std::string asked;
   Debugger debugger(run.timeline,
-                    [&](int, core::Engine, const std::vector<Happened>&) { return "advice"; });
+                    [&](int, core::Engine, const std::vector<SeenEvent>&) { return "advice"; });
   // 1F4 starts at 14, and 1B2 beside it.
   const std::string one = debugger.run("to 1B2");
   EXPECT_THAT(one, HasSubstr("rank 1 runs 1F4 since 14; ready: 1B2\n    advice\n"));

@@ -322,19 +322,19 @@ class ProtocolStates {
 
 }  // namespace
 
-Tried try_all(const Protocol& protocol, int members, int tasks, std::size_t most_states) {
+Trial try_all(const Protocol& protocol, int members, int tasks, std::size_t most_states) {
   const ProtocolMachine machine(protocol, members, tasks);
   ProtocolStates states(machine);
   Budget budget = Budget::unlimited();
   const auto explored =
       breadth_first(states, {machine.initial()}, budget, {.most_states = most_states});
   const std::size_t found = explored.ways.size();
-  if (explored.way) return {Tried::Result::parts, *explored.way, found};
-  if (!explored.complete) return {Tried::Result::too_many, {}, found};
+  if (explored.way) return {Trial::Result::parts, *explored.way, found};
+  if (!explored.complete) return {Trial::Result::too_many, {}, found};
   if (const auto lost = states.first_without_end()) {
-    return {Tried::Result::hangs, explored.ways.moves_to(*lost), found};
+    return {Trial::Result::hangs, explored.ways.moves_to(*lost), found};
   }
-  return {Tried::Result::sound, {}, found};
+  return {Trial::Result::sound, {}, found};
 }
 
 }  // namespace ripeline::verify

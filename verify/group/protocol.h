@@ -124,7 +124,7 @@ class ProtocolMachine {
   int tasks_;
 };
 
-struct Tried {
+struct Trial {
   enum class Result : std::uint8_t {
     sound,    // members never part, and the end stays within reach
     parts,    // `run` ends with two members that have issued different tasks
@@ -135,7 +135,7 @@ struct Tried {
   std::vector<ProtocolEvent> run;  // shortest
   std::size_t states = 0;
 };
-[[nodiscard]] Tried try_all(const Protocol& protocol, int members, int tasks,
+[[nodiscard]] Trial try_all(const Protocol& protocol, int members, int tasks,
                             std::size_t most_states);
 
 }  // namespace ripeline::verify

@@ -43,15 +43,15 @@ CountAnswers each_count(const CountPlan& plan,
   return answers;
 }
 
-CountAnswer answer_of(const Hunted& hunted, const std::function<Finding()>& of_run) {
+CountAnswer answer_of(const HuntResult& hunted, const std::function<Finding()>& of_run) {
   switch (hunted.what) {
-    case Hunted::What::refuted:
+    case HuntResult::What::refuted:
       return {CountAnswer::What::settled, of_run()};
-    case Hunted::What::safe:
+    case HuntResult::What::safe:
       return {CountAnswer::What::safe};
-    case Hunted::What::open:
+    case HuntResult::What::open:
       return {CountAnswer::What::open, {}, hunted.dispatch_is_safe};
-    case Hunted::What::others:
+    case HuntResult::What::others:
       break;
   }
   Finding found;

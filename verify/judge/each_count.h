@@ -59,7 +59,8 @@ struct CountAnswers {
     const CountPlan& plan, const std::function<CountAnswer(int microbatches, bool fewest)>& ask);
 
 // What hunt() found of one count. `of_run` is the finding of its run.
-[[nodiscard]] CountAnswer answer_of(const Hunted& hunted, const std::function<Finding()>& of_run);
+[[nodiscard]] CountAnswer answer_of(const HuntResult& hunted,
+                                    const std::function<Finding()>& of_run);
 
 // What settled it; or proved by states, if all counts in question are safe; or safe only through
 // its hint; else `open`.

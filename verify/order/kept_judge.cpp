@@ -163,7 +163,7 @@ Finding KeptJudge::by_states(const std::string& open,
     if (!goal.is_stuck() && bound_without_value(program_, m)) {
       return {CountAnswer::What::open, {}, true};
     }
-    const Hunted hunted = hunt(
+    const HuntResult hunted = hunt(
         program_, m, goal, false, [] { return std::optional<Target>(); }, budget_);
     return answer_of(hunted, [&] {
       return refuted_by(Machine(program_, m), goal, hunted.events, fewest, Method::states);

@@ -295,10 +295,10 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
       if (expand(program_, order, rank, m).ok()) continue;
       return {CountAnswer::What::settled, {.reason = "Not asked: see once."}};
     }
-    const Hunted hunted = hunt(
+    const HuntResult hunted = hunt(
         program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
     // An order leaves nobody a choice.
-    if (hunted.what == Hunted::What::others) return {CountAnswer::What::open};
+    if (hunted.what == HuntResult::What::others) return {CountAnswer::What::open};
     return answer_of(hunted, [&] {
       return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, Method::states);
     });

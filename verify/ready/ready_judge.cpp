@@ -100,7 +100,7 @@ Finding ReadyJudge::settle(const Question& question) {
     plan.in_question = [&](int from) { return next_in_question(question, from, gave_up); };
   }
   const CountAnswers answers = each_count(plan, [&](int microbatches, bool fewest) {
-    const Hunted hunted = hunt_at(question, microbatches);
+    const HuntResult hunted = hunt_at(question, microbatches);
     return answer_of(hunted, [&] { return refuted(question, microbatches, hunted, fewest); });
   });
   if (answers.settled) return *answers.settled;
@@ -131,7 +131,7 @@ std::optional<int> ReadyJudge::next_in_question(const Question& question, int fr
   return std::nullopt;
 }
 
-Hunted ReadyJudge::hunt_at(const Question& question, int microbatches) {
+HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {
   Solver& solver = queries_.solver();
   const Goal goal = question.goal(microbatches);
   if (!goal.is_stuck() && bound_without_value(program_, microbatches)) return {};
@@ -168,7 +168,7 @@ std::optional<int> ReadyJudge::lane_above(const Goal& goal, const std::vector<st
   return std::nullopt;
 }
 
-Finding ReadyJudge::refuted(const Question& question, int microbatches, const Hunted& hunted,
+Finding ReadyJudge::refuted(const Question& question, int microbatches, const HuntResult& hunted,
                             bool fewest) const {
   const Machine machine(program_, microbatches);
   Finding found =

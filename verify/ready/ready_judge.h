@@ -36,9 +36,9 @@ class ReadyJudge final : public Judge {
   [[nodiscard]] Finding settle(const Question& question);
   [[nodiscard]] std::optional<int> next_in_question(const Question& question, int from,
                                                     std::string& gave_up);
-  [[nodiscard]] Hunted hunt_at(const Question& question, int microbatches);
-  [[nodiscard]] Finding refuted(const Question& question, int microbatches, const Hunted& hunted,
-                                bool fewest) const;
+  [[nodiscard]] HuntResult hunt_at(const Question& question, int microbatches);
+  [[nodiscard]] Finding refuted(const Question& question, int microbatches,
+                                const HuntResult& hunted, bool fewest) const;
   [[nodiscard]] std::optional<int> lane_above(const Goal& goal,
                                               const std::vector<std::int64_t>& counts,
                                               int microbatches) const;

@@ -13,10 +13,10 @@ using MessageState = spec::Machine::MessageState;
 
 namespace {
 
-class Filling {
+class GreedyRun {
  public:
-  Filling(const Machine& machine, const Wishes& wishes,
-          std::vector<std::optional<std::int64_t>> enough, Budget& budget)
+  GreedyRun(const Machine& machine, const Wishes& wishes,
+            std::vector<std::optional<std::int64_t>> enough, Budget& budget)
       : machine_(machine),
         program_(machine.program()),
         wishes_(wishes),
@@ -166,7 +166,7 @@ class Filling {
 
 std::vector<Event> fill(const Machine& machine, const Wishes& wishes,
                         std::vector<std::optional<std::int64_t>> enough, Budget& budget) {
-  return Filling(machine, wishes, std::move(enough), budget).run();
+  return GreedyRun(machine, wishes, std::move(enough), budget).run();
 }
 
 std::vector<std::int64_t> most_held(const Machine& machine, const std::vector<Event>& events) {

@@ -25,23 +25,24 @@ Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const
 }
 
 // Tasks of one rank overlap, and hold more than one at a time.
-Hunted hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
+HuntResult hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
   Budget share{budget.left / 2};
   const Explored<spec::Event> own = interleave(machine, Chooser::dispatch, goal, share);
-  if (own.way) return {Hunted::What::refuted, *own.way, false};
+  if (own.way) return {HuntResult::What::refuted, *own.way, false};
   Explored<spec::Event> any;
   Budget rest{budget.left / 2};
   if (own.complete) any = interleave(machine, Chooser::any, goal, rest);
   budget.left = share.left + rest.left;
-  if (any.complete) return {Hunted::What::safe, {}, true};
-  if (any.way) return {Hunted::What::others, *any.way, own.complete};
-  return {Hunted::What::open, {}, own.complete};
+  if (any.complete) return {HuntResult::What::safe, {}, true};
+  if (any.way) return {HuntResult::What::others, *any.way, own.complete};
+  return {HuntResult::What::open, {}, own.complete};
 }
 
 }  // namespace
 
-Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bool counts_decide,
-            const std::function<std::optional<Target>()>& next_target, Budget& budget) {
+HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal,
+                bool counts_decide, const std::function<std::optional<Target>()>& next_target,
+                Budget& budget) {
   if (static_cast<std::int64_t>(program.lanes.size()) * microbatches > kMostTasks) return {};
   const Machine machine(program, microbatches);
   Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
@@ -56,7 +57,7 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
     for (const Search::Microbatches first : ways) {
       if (const auto run = dispatch.towards(*target, first, kStatesPerTarget)) {
         if (auto events = dispatch.events_of(dispatch.shortened(*run))) {
-          return {Hunted::What::refuted, *events, false};
+          return {HuntResult::What::refuted, *events, false};
         }
       }
       if (others) continue;
@@ -67,7 +68,7 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   }
   if (const auto run = dispatch.walk(kWalks)) {
     if (auto events = dispatch.events_of(dispatch.shortened(*run))) {
-      return {Hunted::What::refuted, *events, false};
+      return {HuntResult::What::refuted, *events, false};
     }
   }
   if (!goal.is_stuck() && runs_side_by_side(program)) {
@@ -78,18 +79,18 @@ Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal, bo
   }
   if (!others) {
     const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
-    if (explored.complete) return {Hunted::What::safe, {}, true};
+    if (explored.complete) return {HuntResult::What::safe, {}, true};
     if (explored.way) others = any.events_of(*explored.way);
   }
   const auto explored = explore_with_share(machine, Chooser::dispatch, goal, counts_decide, budget);
   if (explored.way) {
     if (auto events = dispatch.events_of(*explored.way)) {
-      return {Hunted::What::refuted, *events, false};
+      return {HuntResult::What::refuted, *events, false};
     }
   }
   const bool dispatch_is_safe = explored.complete && !runs_side_by_side(program);
-  if (others) return {Hunted::What::others, *others, dispatch_is_safe};
-  return {Hunted::What::open, {}, dispatch_is_safe};
+  if (others) return {HuntResult::What::others, *others, dispatch_is_safe};
+  return {HuntResult::What::open, {}, dispatch_is_safe};
 }
 
 }  // namespace ripeline::verify

@@ -13,7 +13,7 @@
 
 namespace ripeline::verify {
 
-struct Hunted {
+struct HuntResult {
   enum class What : std::uint8_t {
     refuted,  // the dispatch makes this run
     others,   // other choices make this run; the dispatch was not found to
@@ -27,9 +27,9 @@ struct Hunted {
 };
 
 // `next_target` gives states to search for, the most promising first, then nothing.
-[[nodiscard]] Hunted hunt(const spec::Program& program, int microbatches, const Goal& goal,
-                          bool counts_decide,
-                          const std::function<std::optional<Target>()>& next_target,
-                          Budget& budget);
+[[nodiscard]] HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal,
+                              bool counts_decide,
+                              const std::function<std::optional<Target>()>& next_target,
+                              Budget& budget);
 
 }  // namespace ripeline::verify
