@@ -88,7 +88,7 @@ TEST(OrderJudge, any_obligation_may_be_asked_first) {
     expect_equal(judge().deadlock(), deadlock);
     const verify::MemoryFinding first = judge().memory();
     expect_equal(first.finding, memory.finding);
-    EXPECT_EQ(first.peaks, memory.peaks);
+    EXPECT_EQ(first.bounds, memory.bounds);
     OrderJudge backwards = judge();
     (void)backwards.memory();
     expect_equal(backwards.deadlock(), deadlock);
