@@ -92,8 +92,7 @@ class EveryDepth {
     AfterSamples judge([this] { return judge_of_all(); },
                        [this](const std::string& name) { return refuted_depth(name); });
     // The last of these has the most constructs.
-    return finished(
-        judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1]));
+    return finished(judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1]));
   }
 
   spec::Result<DepthVerdict> failed(const std::string& what) {
