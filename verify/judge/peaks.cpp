@@ -132,10 +132,11 @@ class Peaks {
   // --- greedy runs ---
 
   void fill_with(std::int64_t microbatches) {
-    if (!is_open() || !can_run(microbatches)) return;
+    if (!is_open() || starts_.left == 0 || !can_run(microbatches)) return;
     const Machine machine(program_, static_cast<int>(microbatches));
     const auto try_wishes = [&](const Wishes& wishes) {
-      if (is_open()) add(machine, fill(machine, wishes, open_bounds(), starts_));
+      if (is_open() && starts_.left > 0)
+        add(machine, fill(machine, wishes, open_bounds(), starts_));
     };
     try_wishes(by_use([](const spec::Lane& lane) { return lane.releases.empty() ? 0 : 1; }));
     for (int pool = 0; pool < size_of(program_.pools); ++pool) {
