@@ -99,12 +99,12 @@ TEST(Explorer, it_is_not_complete_if_the_budget_or_the_states_ran_out) {
 TEST(Explorer, a_share_pays_for_what_was_spent) {
   Budget budget{100};
   {
-    Share share(budget, 30);
+    BudgetShare share(budget, 30);
     EXPECT_TRUE(share.budget().spend(10));
     EXPECT_FALSE(share.budget().spend(21));  // what is refused is spent too
   }
   EXPECT_EQ(budget.left, 70U);
-  EXPECT_EQ(Share(budget, 200).budget().left, 70U);
+  EXPECT_EQ(BudgetShare(budget, 200).budget().left, 70U);
   EXPECT_EQ(budget.left, 70U);
 }
 

@@ -172,7 +172,7 @@ std::optional<Finding> GroupJudge::waiting_for_each_other() const {
 std::optional<Finding> GroupJudge::searched(bool parting) {
   const auto ask = [&](int m, bool fewest) -> CountAnswer {
     const GroupMachine group(program_, m, program_.tensor_parallel.members);
-    Share share(budget_, budget_.left / 2);
+    BudgetShare share(budget_, budget_.left / 2);
     GroupSearch search(group, share.budget());
     const auto run = parting ? search.parting() : search.sticking();
     if (!run) return {CountAnswer::What::open};
@@ -209,7 +209,7 @@ Finding GroupJudge::visited(const Doubt& doubt) {
   const std::uint64_t share = budget_.left / kShares;
   const auto ask = [&](int m, bool /*fewest*/) -> CountAnswer {
     const GroupMachine group(program_, m, program_.tensor_parallel.members);
-    Share own(budget_, share);
+    BudgetShare own(budget_, share);
     const EverySize::Result result = EverySize(group, own.budget()).visit();
     if (!result.run.empty()) {
       return {CountAnswer::What::settled, shown_by(group, result, doubt)};

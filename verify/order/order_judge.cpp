@@ -297,7 +297,7 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
     }
     const HuntResult hunted = hunt(
         program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
-    // An order leaves nobody a choice.
+    // Every choice under an order is the dispatch's, which was not found to make the run.
     if (hunted.what == HuntResult::What::others) return {CountAnswer::What::open};
     return answer_of(hunted, [&] {
       return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, Method::states);

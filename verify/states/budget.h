@@ -27,13 +27,13 @@ struct Budget {
 };
 
 // What one search may have of a budget, which pays in the end for what was spent.
-class Share {
+class BudgetShare {
  public:
-  Share(Budget& whole, std::uint64_t most)
+  BudgetShare(Budget& whole, std::uint64_t most)
       : whole_(whole), given_(std::min(most, whole.left)), own_{given_} {}
-  Share(const Share&) = delete;
-  Share& operator=(const Share&) = delete;
-  ~Share() { whole_.left -= given_ - own_.left; }
+  BudgetShare(const BudgetShare&) = delete;
+  BudgetShare& operator=(const BudgetShare&) = delete;
+  ~BudgetShare() { whole_.left -= given_ - own_.left; }
 
   [[nodiscard]] Budget& budget() { return own_; }
 

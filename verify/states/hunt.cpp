@@ -20,7 +20,7 @@ constexpr std::uint64_t kShare = 8;
 
 Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const Goal& goal,
                                   bool counts_decide, Budget& budget) {
-  Share share(budget, budget.left / kShare);
+  BudgetShare share(budget, budget.left / kShare);
   return Search(machine, chooser, goal, counts_decide, share.budget()).explore();
 }
 
