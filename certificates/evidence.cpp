@@ -134,11 +134,10 @@ class EvidenceBuilder {
     const bool none = !conditions_.has_collectives() || program_.dispatch.in_order;
     if (how == Method::structure && none) return;
     if (how == Method::counters && conditions_.alone() && !program_.dispatch.in_order &&
-        conditions_.doubt_of_pools().text.empty()) {
+        !conditions_.doubt_of_pools()) {
       return ask("collectives: a choice", {some_choice(program_, counters())});
     }
-    if (how == Method::induction && !conditions_.alone() &&
-        conditions_.turns_that_differ().empty()) {
+    if (how == Method::induction && !conditions_.alone() && !conditions_.turns_that_differ()) {
       Solver solver(SolverUse::writing());
       const Protocol protocol = right_protocol(program_.tensor_parallel.agree);
       const Term part = two_members_part(protocol, solver);
@@ -161,8 +160,8 @@ class EvidenceBuilder {
       visit_all(claim.obligation, program_.tensor_parallel.members);
       return false;
     }
-    if (const Doubt doubt = conditions_.doubt_of_pools(); !doubt.text.empty()) {
-      gap(doubt.text);
+    if (const auto doubt = conditions_.doubt_of_pools()) {
+      gap(doubt->text);
       return false;
     }
     for (const int edge : conditions_.edges_that_must_fit()) {
@@ -248,9 +247,8 @@ class EvidenceBuilder {
   }
 
   void ready_memory(const Claim& claim) {
-    const AssertedBounds asserted =
-        asserted_bounds(program_, counters().solver(), counters().microbatches());
-    if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
+    const auto asserted = asserted_bounds(program_, counters().solver(), counters().microbatches());
+    if (!asserted.ok()) return gap("An asserted bound is not linear.");
     std::vector<Term> beyond;
     std::vector<Term> broken;
     std::vector<Term> above;
@@ -266,7 +264,7 @@ class EvidenceBuilder {
         above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
       }
     }
-    for (const AssertedBound& b : asserted.bounds) {
+    for (const AssertedBound& b : asserted.value()) {
       broken.push_back(counters().start_above(b.pool, b.bound));
     }
     // Machine, which the states are visited with, keeps to the capacities itself.
@@ -280,8 +278,9 @@ class EvidenceBuilder {
   }
 
   void ask(const std::string& name, std::vector<Term> terms) {
-    const std::string beyond = beyond_counters(program_);
-    if (!beyond.empty()) return gap("Counts cannot follow the program: " + beyond + ".");
+    if (const auto beyond = beyond_counters(program_)) {
+      return gap("Counts cannot follow the program: " + *beyond + ".");
+    }
     counters_needed_ = true;
     asked_.push_back({name, std::move(terms)});
   }

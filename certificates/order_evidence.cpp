@@ -137,11 +137,11 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
     if (!program_.inboxes.empty()) ask("deadlock: an inbox overfull", cuts.queries.overfull());
   } else if (claim.obligation == ObligationKind::memory) {
     Solver& solver = cuts.queries.solver();
-    const AssertedBounds asserted = asserted_bounds(program_, solver, cuts.queries.microbatches());
-    if (!asserted.problem.empty()) return gap("An asserted bound is not linear.");
+    const auto asserted = asserted_bounds(program_, solver, cuts.queries.microbatches());
+    if (!asserted.ok()) return gap("An asserted bound is not linear.");
     std::vector<Term> broken;
     std::vector<Term> above;
-    for (const AssertedBound& b : asserted.bounds) {
+    for (const AssertedBound& b : asserted.value()) {
       broken.push_back(cuts.queries.above(b.pool, b.bound));
     }
     for (int p = 0; p < size_of(program_.pools); ++p) {
@@ -170,17 +170,16 @@ void OrderEvidence::by_graph(const Claim& claim) {
 
 // A graph's one run is all there is: of memory where ranks run one task at a time, of deadlock
 // where no timing changes what runs.
-std::string OrderEvidence::beyond_graphs(const Claim& claim) const {
+std::optional<std::string> OrderEvidence::beyond_graphs(const Claim& claim) const {
   if (claim.obligation == ObligationKind::memory && has_other_engines(program_)) {
     return "what several engines of a rank hold side by side";
   }
-  if (claim.obligation != ObligationKind::deadlock) return {};
-  const std::string timing = depends_on_timing(program_);
-  if (!timing.empty()) return timing + " on two engines, which";
+  if (claim.obligation != ObligationKind::deadlock) return std::nullopt;
+  if (const auto timing = depends_on_timing(program_)) return *timing + " on two engines, which";
   if (!program_.inboxes.empty() && room_comes_from_elsewhere()) {
     return "how far a rank runs ahead over bounded links when another engine frees its room";
   }
-  return {};
+  return std::nullopt;
 }
 
 bool OrderEvidence::room_comes_from_elsewhere() const {
@@ -199,8 +198,8 @@ bool OrderEvidence::room_comes_from_elsewhere() const {
 }
 
 void OrderEvidence::by_graph_until(const Claim& claim, std::int64_t end) {
-  if (const std::string beyond = beyond_graphs(claim); !beyond.empty()) {
-    return gap(fmt::format("A graph does not show {}.", beyond));
+  if (const auto beyond = beyond_graphs(claim)) {
+    return gap(fmt::format("A graph does not show {}.", *beyond));
   }
   const auto& range = program_.microbatches;
   std::vector<int> counts;

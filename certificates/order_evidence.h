@@ -63,7 +63,7 @@ class OrderEvidence {
   [[nodiscard]] bool make_cuts();
   void by_cuts(const Claim& claim);
   void ask_cuts(const Claim& claim, Cuts& cuts);
-  [[nodiscard]] std::string beyond_graphs(const Claim& claim) const;
+  [[nodiscard]] std::optional<std::string> beyond_graphs(const Claim& claim) const;
   [[nodiscard]] bool room_comes_from_elsewhere() const;
   void by_graph(const Claim& claim);
   void by_graph_until(const Claim& claim, std::int64_t end);

@@ -299,7 +299,7 @@ class Recheck {
       if (claim.outcome != Outcome::refuted) continue;
       const std::string path = run_path(claim.obligation);
       const auto file = files_.find(path);
-      std::string problem;
+      std::optional<std::string> problem;
       if (claim.obligation == ObligationKind::once) {
         problem = confirm_not_once(*program_, claim.microbatches);
       } else if (file == files_.end()) {
@@ -315,7 +315,7 @@ class Recheck {
         }
         problem = replay_run(*program_, claim, run.value().events);
       }
-      if (!problem.empty()) return reject(path, problem);
+      if (problem) return reject(path, *problem);
       ++confirmed;
     }
     checked(plural(confirmed, "run") + " replayed");
@@ -343,11 +343,11 @@ class Recheck {
     for (const GraphEvidence& graph : evidence_.graphs) {
       const std::string path = graph_path(graph.microbatches);
       const GraphCheck check = check_graph(files_.at(path), graph.once, graph.order, graph.cycle);
-      if (!check.problem.empty()) return reject(path, check.problem);
+      if (check.problem) return reject(path, *check.problem);
       if (!graph.run) continue;
-      const std::string problem = replay_order(*program_, graph.microbatches, check.order,
-                                               graph.order, by_graph ? &peaks : nullptr);
-      if (!problem.empty()) return reject(path, problem);
+      const auto problem = replay_order(*program_, graph.microbatches, check.order, graph.order,
+                                        by_graph ? &peaks : nullptr);
+      if (problem) return reject(path, *problem);
     }
     checked(plural(evidence_.graphs.size(), "graph") + " confirmed");
   }
@@ -357,7 +357,7 @@ class Recheck {
       const VisitResult visited = visit_states(*program_, e, limits_.states);
       const std::string what =
           fmt::format("`{}` with {} microbatches", name_of(e.obligation), e.microbatches);
-      if (!visited.problem.empty()) return reject(kManifest, what + ": " + visited.problem);
+      if (visited.problem) return reject(kManifest, what + ": " + *visited.problem);
       if (!visited.complete) {
         return say(RecheckResult::undecided, kManifest, what + " has too many states to visit");
       }

@@ -47,7 +47,7 @@ bool read_link(const std::string& kind, const Words& rest, Graph& graph) {
   return true;
 }
 
-std::string read(std::string_view text, Graph& graph) {
+std::optional<std::string> read(std::string_view text, Graph& graph) {
   std::istringstream lines{std::string(text)};
   std::string line;
   if (!std::getline(lines, line) || line != "ripeline.graph/1") return "it is no such graph";
@@ -76,12 +76,12 @@ std::string read(std::string_view text, Graph& graph) {
       return "a line is not understood: " + line.substr(0, 60);
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 // Where each task stands in the list. Wrong: a task twice, one that is none, or one missing.
-std::string places(const Graph& graph, const Words& list, const std::string& name,
-                   std::unordered_map<std::string, std::size_t>& place) {
+std::optional<std::string> places(const Graph& graph, const Words& list, const std::string& name,
+                                  std::unordered_map<std::string, std::size_t>& place) {
   for (const std::string& task : list) {
     if (!place.emplace(task, place.size()).second) return task + " is twice in the " + name;
   }
@@ -89,7 +89,7 @@ std::string places(const Graph& graph, const Words& list, const std::string& nam
     if (place.count(task) == 0) return task + " is not in the " + name;
   }
   if (place.size() != graph.tasks.size()) return "the " + name + " has a task that is none";
-  return {};
+  return std::nullopt;
 }
 
 // The rank line that has all of these in this order, or none.
@@ -174,7 +174,7 @@ std::string without_slot(const Link& link, const Words& line) {
 }
 
 // Each link: that its slots never make a message wait for ever.
-std::string waiting_message(const Graph& graph) {
+std::optional<std::string> waiting_message(const Graph& graph) {
   const HeldBack tasks(graph);
   for (const Link& link : graph.links) {
     Words senders;
@@ -207,23 +207,19 @@ std::string waiting_message(const Graph& graph) {
     const std::string place = tasks.overfull(link, *line);
     if (!place.empty()) return "more messages than there are slots may wait before " + place;
   }
-  return {};
+  return std::nullopt;
 }
 
-std::string problem_of(const Graph& graph, bool once, bool order, bool cycle) {
+std::optional<std::string> problem_of(const Graph& graph, bool once, bool order, bool cycle) {
   std::unordered_map<std::string, std::size_t> place;
-  if (std::string wrong = places(graph, graph.tasks, "tasks", place); !wrong.empty()) return wrong;
+  if (auto wrong = places(graph, graph.tasks, "tasks", place)) return wrong;
   if (once) {
     place.clear();
-    if (std::string wrong = places(graph, graph.listed, "ranks' orders", place); !wrong.empty()) {
-      return wrong;
-    }
+    if (auto wrong = places(graph, graph.listed, "ranks' orders", place)) return wrong;
   }
   if (order) {
     place.clear();
-    if (std::string wrong = places(graph, graph.order, "order", place); !wrong.empty()) {
-      return wrong;
-    }
+    if (auto wrong = places(graph, graph.order, "order", place)) return wrong;
     for (const auto& [before, after] : graph.edges) {
       if (place.count(before) == 0 || place.count(after) == 0)
         return "an edge has a task that is none";
@@ -235,7 +231,7 @@ std::string problem_of(const Graph& graph, bool once, bool order, bool cycle) {
           return "a link has a task that is none";
       }
     }
-    if (std::string wrong = waiting_message(graph); !wrong.empty()) return wrong;
+    if (auto wrong = waiting_message(graph)) return wrong;
   }
   if (cycle) {
     const std::set<std::pair<std::string, std::string>> edges(graph.edges.begin(),
@@ -248,7 +244,7 @@ std::string problem_of(const Graph& graph, bool once, bool order, bool cycle) {
       }
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -257,7 +253,7 @@ GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle)
   Graph graph;
   GraphCheck check;
   check.problem = read(text, graph);
-  if (check.problem.empty()) check.problem = problem_of(graph, once, order, cycle);
+  if (!check.problem) check.problem = problem_of(graph, once, order, cycle);
   check.order = std::move(graph.order);
   return check;
 }

@@ -14,6 +14,7 @@
 // Pure; never throws but for want of memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,8 @@
 namespace ripeline::verify {
 
 struct GraphCheck {
-  std::string problem;             // empty: it is as claimed
-  std::vector<std::string> order;  // the tasks of the `order` line
+  std::optional<std::string> problem;  // nothing: it is as claimed
+  std::vector<std::string> order;      // the tasks of the `order` line
 };
 
 // `once`: the ranks' lines have each task once. `order`: the order line has each task once, and

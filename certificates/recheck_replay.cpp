@@ -212,8 +212,8 @@ bool members_part(const Program& program, const std::vector<Event>& events) {
 
 }  // namespace
 
-std::string replay_run(const Program& program, const Claim& claim,
-                       const std::vector<Event>& events) {
+std::optional<std::string> replay_run(const Program& program, const Claim& claim,
+                                      const std::vector<Event>& events) {
   const int microbatches = claim.microbatches;
   if (!has_meaning(program, microbatches)) {
     return fmt::format("the program cannot run with {} microbatches", microbatches);
@@ -228,18 +228,21 @@ std::string replay_run(const Program& program, const Claim& claim,
     machine.step(state, events[i]);
   }
   if (claim.obligation == ObligationKind::deadlock) {
-    return machine.stuck(state) ? "" : "the program does not stick at its end";
+    if (machine.stuck(state)) return std::nullopt;
+    return "the program does not stick at its end";
   }
   if (claim.obligation == ObligationKind::collectives) {
-    return members_part(program, events) ? "" : "all members issue the same collectives";
+    if (members_part(program, events)) return std::nullopt;
+    return "all members issue the same collectives";
   }
   const bool starts = !events.empty() && events.back().what == Event::Do::start;
   const Goal goal = goal_of_assertions(program, microbatches);
-  if (starts && above(goal.bounds, at(state.members, events.back().member).held) >= 0) return {};
+  if (starts && above(goal.bounds, at(state.members, events.back().member).held) >= 0)
+    return std::nullopt;
   return "no assertion is broken at its end";
 }
 
-std::string confirm_not_once(const Program& program, int microbatches) {
+std::optional<std::string> confirm_not_once(const Program& program, int microbatches) {
   if (!program.dispatch.in_order || !has_meaning(program, microbatches)) {
     return "there is no order whose tasks could be counted";
   }
@@ -249,20 +252,20 @@ std::string confirm_not_once(const Program& program, int microbatches) {
     const auto tasks = expand(program, order, rank, microbatches);
     for (const spec::Task& task : tasks.value()) {
       const bool fits = task.microbatch < program.tasks_of(task.lane, microbatches);
-      if (!fits || !listed.emplace(task.lane, task.microbatch).second) return {};
+      if (!fits || !listed.emplace(task.lane, task.microbatch).second) return std::nullopt;
     }
     for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
       for (int m = 0; m < program.tasks_of(lane, microbatches); ++m) {
-        if (listed.count({lane, m}) == 0) return {};
+        if (listed.count({lane, m}) == 0) return std::nullopt;
       }
     }
   }
   return fmt::format("the order has each task once, with {} microbatches", microbatches);
 }
 
-std::string replay_order(const Program& program, int microbatches,
-                         const std::vector<std::string>& tasks, bool finishes,
-                         const std::vector<std::optional<std::int64_t>>* peaks) {
+std::optional<std::string> replay_order(const Program& program, int microbatches,
+                                        const std::vector<std::string>& tasks, bool finishes,
+                                        const std::vector<std::optional<std::int64_t>>* peaks) {
   if (!has_meaning(program, microbatches)) return "the order has no meaning for this count";
   if (peaks != nullptr && bound_without_value(program, microbatches))
     return "a bound has no integer value";
@@ -282,7 +285,7 @@ std::string replay_order(const Program& program, int microbatches,
   }
   if (finishes && !replay.done()) return "tasks are left at its end";
   if (!replay.done() && !replay.over()) return "it could go on at its end";
-  return {};
+  return std::nullopt;
 }
 
 VisitResult visit_states(const Program& program, const Exploration& exploration,
@@ -320,7 +323,7 @@ VisitResult visit_states(const Program& program, const Exploration& exploration,
     }
     if (seen.size() > most_states) return {};
   }
-  return {"", true};
+  return {std::nullopt, true};
 }
 
 }  // namespace ripeline::verify

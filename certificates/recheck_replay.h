@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,23 +16,27 @@
 
 namespace ripeline::verify {
 
+// Each says what is wrong; nothing: it is as claimed.
+
 // The run is one that the program's own dispatch makes, and it shows what is refuted.
-[[nodiscard]] std::string replay_run(const spec::Program& program, const Claim& claim,
-                                     const std::vector<spec::Event>& events);
+[[nodiscard]] std::optional<std::string> replay_run(const spec::Program& program,
+                                                    const Claim& claim,
+                                                    const std::vector<spec::Event>& events);
 
 // Some rank's order is not each task exactly once.
-[[nodiscard]] std::string confirm_not_once(const spec::Program& program, int microbatches);
+[[nodiscard]] std::optional<std::string> confirm_not_once(const spec::Program& program,
+                                                          int microbatches);
 
 // Tasks of a committed order, one after another, as far as any can go: to the end where `finishes`,
 // else as if links had no bounds.
 // With `peaks` no start breaks an assertion or, where there is a value for the pool, exceeds it;
 // neither with what a task beside it may hold that is a pair with it.
-[[nodiscard]] std::string replay_order(const spec::Program& program, int microbatches,
-                                       const std::vector<std::string>& tasks, bool finishes,
-                                       const std::vector<std::optional<std::int64_t>>* peaks);
+[[nodiscard]] std::optional<std::string> replay_order(
+    const spec::Program& program, int microbatches, const std::vector<std::string>& tasks,
+    bool finishes, const std::vector<std::optional<std::int64_t>>* peaks);
 
 struct VisitResult {
-  std::string problem;
+  std::optional<std::string> problem;
   bool complete = false;  // every state was visited
 };
 // No state sticks, or no start breaks an assertion, whatever is chosen.

@@ -204,8 +204,9 @@ verify::Verdict judged_with(const Mistake& mistake, const Program& program,
     }
     const bool covered =
         mistake.covers_all || (program.inboxes.empty() && verify::count(program).inexact.empty());
-    judge = std::make_unique<verify::KeptJudge>(program, options, std::move(of_order),
-                                                covered ? "" : "it");
+    judge = std::make_unique<verify::KeptJudge>(
+        program, options, std::move(of_order),
+        covered ? std::nullopt : std::optional<std::string>("it"));
   } else if (program.dispatch.in_order) {
     judge = std::make_unique<verify::OrderJudge>(program, options,
                                                  verify::CutInput(asked, mistake.repeat));

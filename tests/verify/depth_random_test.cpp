@@ -39,7 +39,7 @@ void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counte
   const auto read = depth::read_shape(tree, {}, sample.value(), kSteps);
   if (!std::holds_alternative<depth::Shape>(read)) return;
   const auto& shape = std::get<depth::Shape>(read);
-  if (!depth::not_well_formed(shape, kSteps).empty()) return;
+  if (depth::not_well_formed(shape, kSteps)) return;
   Finding deadlock;
   Finding memory;
   Finding once{.outcome = Outcome::proved};
@@ -62,7 +62,7 @@ void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counte
       EXPECT_NE(deadlock.outcome, Outcome::proved) << ranks << " ranks: no program";
       return;
     }
-    EXPECT_EQ(depth::disagreement(shape, program.value(), kSteps), "");
+    EXPECT_EQ(depth::disagreement(shape, program.value(), kSteps), std::nullopt);
     const Verdict verdict =
         verify(program.value(), {.solver_steps = 10'000'000, .search_states = 20'000});
     const auto check = [&](const Finding& every, const std::string& name) {

@@ -358,7 +358,7 @@ TEST(EveryDepth, a_reading_that_means_something_else_is_noticed) {
   ASSERT_TRUE(sample.ok());
   const depth::Shape right = shape_of(text);
   const auto differs = [&](const depth::Shape& shape) {
-    return !depth::disagreement(shape, sample.value(), 10'000'000).empty();
+    return depth::disagreement(shape, sample.value(), 10'000'000).has_value();
   };
   EXPECT_FALSE(differs(right));
   depth::Shape shape = right;

@@ -23,19 +23,20 @@ class Comparison {
   Comparison(const Shape& shape, const Program& program, const SolverUse& use)
       : shape_(shape), program_(program), terms_(shape, use), solver_(terms_.solver()) {}
 
-  std::string run() {
+  // What may differ.
+  std::optional<std::string> run() {
     solver_.require(terms_.ranks() == solver_.number(program_.ranks));
     if (program_.stages.size() != static_cast<std::size_t>(shape_.chunks * program_.ranks)) {
       return "the number of stages";
     }
     compare_lanes();
-    if (!what_.empty()) return what_;
+    if (what_) return what_;
     compare_guards();
     compare_assertions();
     compare_range();
     const Answer answer = solver_.check("depth: agreement", {solver_.any_of(differences_)});
     if (answer != Answer::unsat) return "a guard, a bound or the range";
-    return shape_.in_order ? compare_orders() : std::string();
+    return shape_.in_order ? compare_orders() : std::nullopt;
   }
 
  private:
@@ -115,7 +116,7 @@ class Comparison {
 
   void compare_guards() {
     const Counters counters = count(program_);
-    const bool exact = !shape_.in_order && inexact_reason(shape_).empty();  // it is claimed to be
+    const bool exact = !shape_.in_order && !inexact_reason(shape_);  // it is claimed to be
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       const int rank = at(program_.lanes, lane).rank;
       const Term may = terms_.may_start(at(family_, lane), number(rank));
@@ -130,11 +131,11 @@ class Comparison {
   }
 
   void compare_assertions() {
-    const AssertedBounds asserted = asserted_bounds(program_, solver_, terms_.microbatches());
-    if (!asserted.problem.empty() || program_.assertions.size() != shape_.assertions.size()) {
+    const auto asserted = asserted_bounds(program_, solver_, terms_.microbatches());
+    if (!asserted.ok() || program_.assertions.size() != shape_.assertions.size()) {
       return differ(solver_.all_of({}));
     }
-    for (const AssertedBound& bound : asserted.bounds) {
+    for (const AssertedBound& bound : asserted.value()) {
       const auto index = static_cast<int>(bound.assertion - program_.assertions.data());
       const ShapeAssertion& read = at(shape_.assertions, index);
       const spec::Pool& pool = at(program_.pools, bound.pool);
@@ -155,7 +156,7 @@ class Comparison {
   }
 
   // The lists of a few counts, task by task.
-  std::string compare_orders() {
+  std::optional<std::string> compare_orders() {
     constexpr int kCounts = 4;
     const spec::Order& order = at(program_.orders, program_.dispatch.order);
     const auto& range = program_.microbatches;
@@ -165,7 +166,7 @@ class Comparison {
         if (!written.ok() || written.value() != listed(rank, m)) return "the order";
       }
     }
-    return {};
+    return std::nullopt;
   }
 
   std::vector<spec::Task> listed(int rank, int microbatches) const {
@@ -194,21 +195,22 @@ class Comparison {
   std::vector<Term> done_;      // per lane
   std::vector<Family> family_;  // per lane
   std::vector<Term> differences_;
-  std::string what_;
+  std::optional<std::string> what_;
 };
 
 }  // namespace
 
-std::string disagreement(const Shape& shape, const Program& program, const SolverUse& use) {
-  const std::string what = Comparison(shape, program, use).run();
-  if (what.empty()) return {};
+std::optional<std::string> disagreement(const Shape& shape, const Program& program,
+                                        const SolverUse& use) {
+  const auto what = Comparison(shape, program, use).run();
+  if (!what) return std::nullopt;
   return fmt::format(
       "The reading for every number of ranks was not shown to mean what the program means with {} "
       "rank{}: {} may differ.",
-      program.ranks, program.ranks == 1 ? "" : "s", what);
+      program.ranks, program.ranks == 1 ? "" : "s", *what);
 }
 
-std::string not_well_formed(const Shape& shape, const SolverUse& use) {
+std::optional<std::string> not_well_formed(const Shape& shape, const SolverUse& use) {
   DepthTerms terms(shape, use);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
@@ -234,7 +236,7 @@ std::string not_well_formed(const Shape& shape, const SolverUse& use) {
           terms.name_of(lane));
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace ripeline::verify::depth

@@ -2,6 +2,7 @@
 // and at small depths by comparing the two.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "spec/program.h"
@@ -12,12 +13,13 @@ namespace ripeline::verify::depth {
 
 // What the elaborator checks at one depth, for all of them: lanes that are needed exist, amounts
 // fit. A sentence, or nothing.
-[[nodiscard]] std::string not_well_formed(const Shape& shape, const SolverUse& use);
+[[nodiscard]] std::optional<std::string> not_well_formed(const Shape& shape, const SolverUse& use);
 
 // The terms of the shape mean, with the ranks of this program, what verify/ready/counters.h makes
 // of the program; and so do its range, its order and its assertions. A sentence that says what does
 // not.
-[[nodiscard]] std::string disagreement(const Shape& shape, const spec::Program& program,
-                                       const SolverUse& use);
+[[nodiscard]] std::optional<std::string> disagreement(const Shape& shape,
+                                                      const spec::Program& program,
+                                                      const SolverUse& use);
 
 }  // namespace ripeline::verify::depth

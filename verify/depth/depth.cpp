@@ -42,7 +42,7 @@ std::uint64_t hash_of_all(const std::vector<Program>& samples) {
 class AfterSamples final : public Judge {
  public:
   AfterSamples(std::function<std::unique_ptr<Judge>()> make,
-               std::function<std::string(ObligationKind obligation)> refuted_depth)
+               std::function<std::optional<std::string>(ObligationKind obligation)> refuted_depth)
       : make_(std::move(make)), refuted_depth_(std::move(refuted_depth)) {}
 
   Finding once() override {
@@ -63,15 +63,14 @@ class AfterSamples final : public Judge {
 
   template <class Ask>
   Finding asked(ObligationKind obligation, const Ask& ask) {
-    Finding found{.reason = refuted_depth_(obligation)};
-    if (!found.reason.empty()) return found;
-    found = ask();
+    if (auto refuted = refuted_depth_(obligation)) return {.reason = *refuted};
+    Finding found = ask();
     if (found.outcome != Outcome::proved) found.reason += kOneDepth;
     return found;
   }
 
   std::function<std::unique_ptr<Judge>()> make_;
-  std::function<std::string(ObligationKind obligation)> refuted_depth_;
+  std::function<std::optional<std::string>(ObligationKind obligation)> refuted_depth_;
   std::unique_ptr<Judge> judge_;
 };
 
@@ -83,9 +82,9 @@ class EveryDepth {
 
   spec::Result<DepthVerdict> run() {
     if (const auto errors = sample_depths()) return *errors;
-    if (problem_.reason.empty()) check_constructs();
-    if (problem_.reason.empty()) read();
-    if (!problem_.reason.empty()) return left_open(problem_);
+    if (!problem_) check_constructs();
+    if (!problem_) read();
+    if (problem_) return left_open(*problem_);
     AfterSamples judge([this] { return judge_of_all(); },
                        [this](ObligationKind kind) { return refuted_depth(kind); });
     // The last of these has the most constructs.
@@ -157,8 +156,8 @@ class EveryDepth {
         continue;
       }
       const spec::Diagnostic& error = program.errors().front();
-      problem_ = {fmt::format("With {} ranks it is no program: {}.", ranks, error.message),
-                  error.span};
+      problem_ = depth::Problem{
+          fmt::format("With {} ranks it is no program: {}.", ranks, error.message), error.span};
       break;
     }
     return std::nullopt;
@@ -170,7 +169,9 @@ class EveryDepth {
     for (const Program& sample : samples_) {
       constructs.insert(constructs.end(), sample.unsupported.begin(), sample.unsupported.end());
     }
-    if (!constructs.empty()) problem_ = {not_supported(constructs), constructs.front().span};
+    if (!constructs.empty()) {
+      problem_ = depth::Problem{not_supported(constructs), constructs.front().span};
+    }
   }
 
   void read() {
@@ -180,11 +181,12 @@ class EveryDepth {
       return;
     }
     shape_ = std::get<depth::Shape>(std::move(shape));
-    problem_.reason = depth::not_well_formed(shape_, use_);
+    auto why = depth::not_well_formed(shape_, use_);
     for (const Program& sample : samples_) {
-      if (!problem_.reason.empty()) return;
-      problem_.reason = depth::disagreement(shape_, sample, use_);
+      if (why) break;
+      why = depth::disagreement(shape_, sample, use_);
     }
+    if (why) problem_ = depth::Problem{*why};
   }
 
   std::unique_ptr<Judge> judge_of_all() {
@@ -193,9 +195,9 @@ class EveryDepth {
   }
 
   // A few depths by themselves: what is refuted of one is not asked of all.
-  std::string refuted_depth(ObligationKind kind) {
+  std::optional<std::string> refuted_depth(ObligationKind kind) {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
-    if (use_.writes) return {};
+    if (use_.writes) return std::nullopt;
     for (std::size_t i = 0; i < std::min(kJudged, samples_.size()); ++i) {
       if (i == small_.size()) small_.push_back(verify(samples_[i], kShort));
       for (const Obligation& o : small_[i].obligations) {
@@ -204,7 +206,7 @@ class EveryDepth {
                            samples_[i].ranks, samples_[i].ranks == 1 ? "" : "s");
       }
     }
-    return {};
+    return std::nullopt;
   }
 
   const spec::ast::Pipeline& pipeline_;
@@ -213,7 +215,7 @@ class EveryDepth {
   SolverUse use_;
   std::vector<Program> samples_;
   std::vector<Verdict> small_;  // of the samples, as far as they were asked for
-  depth::Problem problem_;
+  std::optional<depth::Problem> problem_;
   depth::Shape shape_;
 };
 

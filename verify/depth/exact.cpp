@@ -58,27 +58,27 @@ bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
 
 // Bounded links: what has arrived must be enough, whichever messages timing let in first. It is if
 // all come in order, or if this message comes last and any one of them can start the lane.
-std::string slots_reason(const Shape& shape, int op, const std::vector<Near>& needed,
-                         const std::vector<Near>& kept) {
+std::optional<std::string> slots_reason(const Shape& shape, int op, const std::vector<Near>& needed,
+                                        const std::vector<Near>& kept) {
   std::vector<Near> bounded;
   for (const Near& p : needed) {
     if (p.bounded) bounded.push_back(p);
   }
-  if (bounded.empty()) return {};
+  if (bounded.empty()) return std::nullopt;
   const auto prefix = [&](const Near& p) { return at(shape.ops, p.op).sequential; };
   const bool in_order = std::all_of(kept.begin(), kept.end(), prefix) &&
                         std::all_of(bounded.begin(), bounded.end(),
                                     [&](const Near& p) { return p.fifo && prefix(p); });
   const bool comes_last = bounded.size() == 1 && kept.size() == 1 && kept[0].is(bounded[0]) &&
                           !at(shape.ops, op).sequential;
-  if (in_order || comes_last) return {};
+  if (in_order || comes_last) return std::nullopt;
   return fmt::format(
       "{} may wait for one message while others have the slots of its link; counts do not say "
       "which have arrived. Slots without a bound, or `fifo` behind `sequential` ops, would help.",
       at(shape.ops, op).name);
 }
 
-std::string reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
+std::optional<std::string> reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
   const std::vector<Near> needed = producers(shape, {op, 0}, stages);
   std::vector<Near> kept;  // those that no other one has for an ancestor
   for (const Near& p : needed) {
@@ -87,10 +87,10 @@ std::string reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
     });
     if (!implied) kept.push_back(p);
   }
-  if (std::string reason = slots_reason(shape, op, needed, kept); !reason.empty()) return reason;
+  if (auto reason = slots_reason(shape, op, needed, kept)) return reason;
   const auto overtakes = [&](const Near& p) { return !at(shape.ops, p.op).sequential; };
   const auto overtaking = std::find_if(kept.begin(), kept.end(), overtakes);
-  if (overtaking == kept.end()) return {};
+  if (overtaking == kept.end()) return std::nullopt;
   const std::string& name = at(shape.ops, op).name;
   if (at(shape.ops, op).sequential) {
     return fmt::format(
@@ -98,7 +98,7 @@ std::string reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
         "cannot follow; `sequential` there would help.",
         name, at(shape.ops, overtaking->op).name);
   }
-  if (kept.size() < 2) return {};
+  if (kept.size() < 2) return std::nullopt;
   return fmt::format(
       "{} joins {} and {}, which may run ahead of one another with different microbatches; counts "
       "cannot follow that. `sequential` on them would help.",
@@ -107,15 +107,14 @@ std::string reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
 
 }  // namespace
 
-std::string inexact_reason(const Shape& shape) {
-  if (shape.in_order) return {};  // each lane's microbatches run in order
+std::optional<std::string> inexact_reason(const Shape& shape) {
+  if (shape.in_order) return std::nullopt;  // each lane's microbatches run in order
   for (int op = 0; op < size_of(shape.ops); ++op) {
     for (const Neighbourhood stages : {Neighbourhood{0, 0}, {-1, 0}, {0, 1}, {-1, 1}}) {
-      const std::string reason = reason_at(shape, op, stages);
-      if (!reason.empty()) return reason;
+      if (auto reason = reason_at(shape, op, stages)) return reason;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace ripeline::verify::depth

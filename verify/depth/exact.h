@@ -2,13 +2,15 @@
 // once.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "verify/depth/shape.h"
 
 namespace ripeline::verify::depth {
 
-// Why counts of ended tasks do not say which may start (verify/ready/counters.h); empty if they do.
-[[nodiscard]] std::string inexact_reason(const Shape& shape);
+// Why counts of ended tasks do not say which may start (verify/ready/counters.h); nothing if they
+// do.
+[[nodiscard]] std::optional<std::string> inexact_reason(const Shape& shape);
 
 }  // namespace ripeline::verify::depth

@@ -39,12 +39,12 @@ Term ReadyDepth::broken(DepthTerms& terms, Term rank) const {
 ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, MoreFacts more)
     : shape_(shape), use_(use), more_(std::move(more)) {
   problem_ = inexact_reason(shape);
-  if (problem_.empty()) problem_ = not_inductive();
+  if (!problem_) problem_ = not_inductive();
 }
 
 // Before the first task, and by every start: of one lane at one rank, asked of the facts at any
 // other rank.
-std::string ReadyDepth::not_inductive() {
+std::optional<std::string> ReadyDepth::not_inductive() {
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
@@ -53,12 +53,12 @@ std::string ReadyDepth::not_inductive() {
     return "The invariant could not be shown to hold at the start, for every number of ranks.";
   }
   for (const Family& lane : terms.families()) {
-    if (std::string problem = not_kept_by(lane); !problem.empty()) return problem;
+    if (auto problem = not_kept_by(lane)) return problem;
   }
-  return {};
+  return std::nullopt;
 }
 
-std::string ReadyDepth::not_kept_by(const Family& lane) {
+std::optional<std::string> ReadyDepth::not_kept_by(const Family& lane) {
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
@@ -74,13 +74,14 @@ std::string ReadyDepth::not_kept_by(const Family& lane) {
   });
   question.push_back(broken(terms, rank));
   const std::string name = terms.name_of(lane);
-  if (solver.check("depth: invariant kept by " + name, question) == Answer::unsat) return {};
+  if (solver.check("depth: invariant kept by " + name, question) == Answer::unsat)
+    return std::nullopt;
   return fmt::format(
       "The invariant could not be shown to be kept by {}, for every number of ranks.", name);
 }
 
 Finding ReadyDepth::deadlock() {
-  if (!problem_.empty()) return {.method = Method::depth, .reason = problem_};
+  if (problem_) return {.method = Method::depth, .reason = *problem_};
   for (const bool more : {false, true}) {
     DepthTerms terms(shape_, use_);
     Solver& solver = terms.solver();
@@ -109,7 +110,7 @@ Finding ReadyDepth::deadlock() {
 }
 
 MemoryFinding ReadyDepth::memory() {
-  if (!problem_.empty()) return {{.method = Method::depth, .reason = problem_}};
+  if (problem_) return {{.method = Method::depth, .reason = *problem_}};
   // The guards keep to the capacities.
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,13 @@ class ReadyDepth final : public Judge {
   [[nodiscard]] std::vector<Term> facts(DepthTerms& terms, Term rank) const;
   [[nodiscard]] std::vector<Term> facts_around(DepthTerms& terms, Term rank) const;
   [[nodiscard]] Term broken(DepthTerms& terms, Term rank) const;
-  [[nodiscard]] std::string not_inductive();
-  [[nodiscard]] std::string not_kept_by(const Family& lane);
+  [[nodiscard]] std::optional<std::string> not_inductive();
+  [[nodiscard]] std::optional<std::string> not_kept_by(const Family& lane);
 
   const Shape& shape_;
   SolverUse use_;
   MoreFacts more_;
-  std::string problem_;  // why nothing is proved by the invariant
+  std::optional<std::string> problem_;  // why nothing is proved by the invariant
 };
 
 }  // namespace ripeline::verify::depth

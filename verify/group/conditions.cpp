@@ -28,10 +28,10 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
 
 // A hint in turns counts the starts of all engines of its rank, and members may start those of
 // different engines in different orders.
-std::string GroupConditions::turns_that_differ() const {
+std::optional<std::string> GroupConditions::turns_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   const bool reads_own_turn = program_.tensor_parallel.agree != Agree::leader;
-  if (hint.rule != spec::Hint::Rule::rounds || !reads_own_turn) return {};
+  if (hint.rule != spec::Hint::Rule::rounds || !reads_own_turn) return std::nullopt;
   for (const spec::Lane& a : program_.lanes) {
     for (const spec::Lane& b : program_.lanes) {
       const auto listed = [&](const spec::Lane& lane) {
@@ -44,12 +44,12 @@ std::string GroupConditions::turns_that_differ() const {
           hint.name, at(program_.ops, a.op).name, at(program_.ops, b.op).name);
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 // What may start on an engine must only grow while the engine starts nothing, and what members
 // start without asking must come to the same in the end.
-Doubt GroupConditions::doubt_of_pools() const {
+std::optional<Doubt> GroupConditions::doubt_of_pools() const {
   for (int pool = 0; pool < size_of(program_.pools); ++pool) {
     if (!at(program_.pools, pool).capacity) continue;
     std::set<Engine> engines;
@@ -68,20 +68,22 @@ Doubt GroupConditions::doubt_of_pools() const {
     }
     const spec::Span span = at(program_.resources, at(program_.pools, pool).resource).span;
     if (engines.size() > 1) {
-      return {fmt::format("{} is acquired on several engines, so what may start at a member may "
-                          "cease to.",
-                          program_.pool_name(pool)),
-              span};
+      return Doubt{
+          fmt::format("{} is acquired on several engines, so what may start at a member may "
+                      "cease to.",
+                      program_.pool_name(pool)),
+          span};
     }
     const bool no_choice = alone_ || governed || (lanes.size() == 1 && all_sequential);
     if (!no_choice) {
-      return {fmt::format("{} is acquired where each member chooses for itself, so members may "
-                          "give it to different tasks.",
-                          program_.pool_name(pool)),
-              span, false, true};
+      return Doubt{
+          fmt::format("{} is acquired where each member chooses for itself, so members may "
+                      "give it to different tasks.",
+                      program_.pool_name(pool)),
+          span, false, true};
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 // Messages of the edge are sent in the same order at every member and nothing else takes its slots.

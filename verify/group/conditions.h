@@ -5,6 +5,7 @@
 // and a certificate writes down. Plain values; the program must outlive it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@
 
 namespace ripeline::verify {
 
-// Why members could part although one alone is safe; empty: they cannot.
+// Why members could part although one alone is safe.
 struct Doubt {
   std::string text;
   spec::Span span{};
@@ -32,8 +33,8 @@ class GroupConditions {
   // Without, members share nothing: they are as many programs of one member.
   [[nodiscard]] bool has_collectives() const;
   // Why a hint's turn may differ among members, or nothing.
-  [[nodiscard]] std::string turns_that_differ() const;
-  [[nodiscard]] Doubt doubt_of_pools() const;
+  [[nodiscard]] std::optional<std::string> turns_that_differ() const;
+  [[nodiscard]] std::optional<Doubt> doubt_of_pools() const;
   // Of each inbox whose slots must hold all that can ever wait for them, an edge.
   [[nodiscard]] std::vector<int> edges_that_must_fit() const;
 

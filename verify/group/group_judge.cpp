@@ -35,7 +35,7 @@ GroupJudge::GroupJudge(const Program& program, const VerifyOptions& options,
 CounterQueries& GroupJudge::queries() {
   if (!queries_) {
     queries_.emplace(program_, options_.solver_steps);
-    inductive_ = beyond_counters(program_).empty() && queries_->invariant_is_inductive();
+    inductive_ = !beyond_counters(program_) && queries_->invariant_is_inductive();
   }
   return *queries_;
 }
@@ -50,8 +50,8 @@ Finding GroupJudge::collectives() {
     collectives_ = {.outcome = Outcome::proved, .method = Method::structure};
   } else if (conditions_.alone()) {
     collectives_ = without_agreement();
-  } else if (const std::string lanes = conditions_.turns_that_differ(); !lanes.empty()) {
-    collectives_.reason = lanes;
+  } else if (const auto lanes = conditions_.turns_that_differ()) {
+    collectives_.reason = *lanes;
   } else if (agrees_for_every_size(right_protocol(program_.tensor_parallel.agree),
                                    options_.solver_steps) == Answer::unsat) {
     collectives_ = {.outcome = Outcome::proved, .method = Method::induction};
@@ -65,7 +65,7 @@ Finding GroupJudge::collectives() {
 // engine's tasks start in one order only.
 bool GroupJudge::never_a_choice() {
   CounterQueries& asked = queries();
-  if (!inductive_ || !conditions_.doubt_of_pools().text.empty()) return false;
+  if (!inductive_ || conditions_.doubt_of_pools()) return false;
   return asked.solver().check("collectives: a choice", {some_choice(program_, asked)}) ==
          Answer::unsat;
 }
@@ -88,16 +88,16 @@ bool GroupJudge::always_fits(int inbox) {
                               {more_than_slots(program_, asked, inbox)}) == Answer::unsat;
 }
 
-Doubt GroupJudge::doubt_of_links() {
+std::optional<Doubt> GroupJudge::doubt_of_links() {
   for (const int edge : conditions_.edges_that_must_fit()) {
     const spec::Edge& e = at(program_.edges, edge);
     if (always_fits(e.inbox)) continue;
-    return {fmt::format("All messages that wait may be too many for {}, so members may hold "
-                        "different ones.",
-                        program_.inbox_name(e.inbox)),
-            e.span, true, true};
+    return Doubt{fmt::format("All messages that wait may be too many for {}, so members may hold "
+                             "different ones.",
+                             program_.inbox_name(e.inbox)),
+                 e.span, true, true};
   }
-  return {};
+  return std::nullopt;
 }
 
 std::optional<Counterexample> GroupJudge::lifted(const Counterexample& of_one,
@@ -136,10 +136,11 @@ Finding GroupJudge::deadlock_given(const Finding& of_one) {
   if (collectives_.outcome == Outcome::refuted) {
     if (auto found = waiting_for_each_other()) return *found;
   }
-  Doubt doubt{collectives_.reason, collectives_.span};
-  if (collectives_.outcome == Outcome::proved) doubt = conditions_.doubt_of_pools();
-  if (doubt.text.empty()) doubt = doubt_of_links();
-  if (doubt.text.empty()) return of_each(of_one);
+  std::optional<Doubt> why = Doubt{collectives_.reason, collectives_.span};
+  if (collectives_.outcome == Outcome::proved) why = conditions_.doubt_of_pools();
+  if (!why) why = doubt_of_links();
+  if (!why) return of_each(of_one);
+  Doubt& doubt = *why;
   Finding open{.method = of_one.method, .span = doubt.span};
   if (!conditions_.alone() && doubt.is_open) {
     if (doubt.of_links) {

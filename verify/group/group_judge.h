@@ -39,7 +39,7 @@ class GroupJudge final : public Judge {
  private:
   [[nodiscard]] Finding deadlock_given(const Finding& of_one);
   [[nodiscard]] Finding of_each(Finding of_one) const;
-  [[nodiscard]] Doubt doubt_of_links();
+  [[nodiscard]] std::optional<Doubt> doubt_of_links();
   [[nodiscard]] Finding without_agreement();
   [[nodiscard]] bool never_a_choice();
   [[nodiscard]] bool always_fits(int inbox);

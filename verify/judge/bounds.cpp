@@ -48,8 +48,9 @@ std::int64_t acquired_per_microbatch(const Program& program, int pool) {
 
 }  // namespace
 
-AssertedBounds asserted_bounds(const Program& program, Solver& solver, Term microbatches) {
-  AssertedBounds found;
+spec::Result<std::vector<AssertedBound>> asserted_bounds(const Program& program, Solver& solver,
+                                                         Term microbatches) {
+  std::vector<AssertedBound> found;
   for (const spec::PeakAssertion& assertion : program.assertions) {
     for (int p = 0; p < size_of(program.pools); ++p) {
       const spec::Pool& pool = at(program.pools, p);
@@ -58,11 +59,10 @@ AssertedBounds asserted_bounds(const Program& program, Solver& solver, Term micr
       names.terms["microbatches"] = microbatches;
       const IntegerTerm term = integer_term(solver, assertion.bound, names);
       if (!term.term) {
-        found.problem = "the bound " + term.problem;
-        found.span = assertion.span;
-        return found;
+        return spec::Diagnostic{"bound-not-linear", "the bound " + term.problem, "",
+                                assertion.span};
       }
-      found.bounds.push_back({p, &assertion, *term.term});
+      found.push_back({p, &assertion, *term.term});
     }
   }
   return found;

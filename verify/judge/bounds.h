@@ -19,13 +19,10 @@ struct AssertedBound {
   const spec::PeakAssertion* assertion = nullptr;
   Term bound;
 };
-struct AssertedBounds {
-  std::vector<AssertedBound> bounds;
-  std::string problem;  // a bound is not linear
-  spec::Span span;
-};
-[[nodiscard]] AssertedBounds asserted_bounds(const spec::Program& program, Solver& solver,
-                                             Term microbatches);
+// Errors: bound-not-linear, with its place.
+[[nodiscard]] spec::Result<std::vector<AssertedBound>> asserted_bounds(const spec::Program& program,
+                                                                       Solver& solver,
+                                                                       Term microbatches);
 // Per pool the least asserted bound for this count.
 [[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
 // A bound that has no integer value for this count, with its place: it bounds nothing, so nothing

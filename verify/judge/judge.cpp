@@ -37,6 +37,10 @@ Outcome worst_of(const std::vector<Obligation>& obligations) {
 
 Finding by_structure() { return {.outcome = Outcome::proved, .method = Method::structure}; }
 
+Finding not_known(const spec::Diagnostic& why) {
+  return {.reason = why.message + ".", .span = why.span};
+}
+
 Finding Judge::messages(Outcome once) {
   if (once == Outcome::proved) return by_structure();
   return {.reason = "Not known, since it is not known that each task runs once."};

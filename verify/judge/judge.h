@@ -36,6 +36,8 @@ struct MemoryFinding {
 
 // By how programs are made.
 [[nodiscard]] Finding by_structure();
+// Unknown, for this reason.
+[[nodiscard]] Finding not_known(const spec::Diagnostic& why);
 
 class Judge {
  public:

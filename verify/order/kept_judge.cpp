@@ -55,11 +55,11 @@ Program committed(const Program& program) {
   return order;
 }
 
-// Why the order's proof does not decide; empty if it does.
-std::string beyond_the_order(const Program& program) {
+// Why the order's proof does not decide; nothing if it does.
+std::optional<std::string> beyond_the_order(const Program& program) {
   if (!program.inboxes.empty()) return "links with slots";
   const Counters counters = count(program);
-  if (counters.inexact.empty()) return {};
+  if (counters.inexact.empty()) return std::nullopt;
   return fmt::format(
       "what {} finds, whose producers may run ahead with different microbatches, which counts "
       "cannot follow; `sequential` on them may help",
@@ -74,7 +74,7 @@ KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options)
 }
 
 KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options,
-                     std::unique_ptr<Judge> of_order, std::string beyond_order)
+                     std::unique_ptr<Judge> of_order, std::optional<std::string> beyond_order)
     : program_(program),
       options_(options),
       free_(freed(program)),
@@ -87,13 +87,13 @@ Finding KeptJudge::deadlock() {
   const std::string& order = at(program_.orders, program_.dispatch.keeps).name;
   Finding of_order = of_order_->once();
   if (of_order.outcome == Outcome::proved) of_order = of_order_->deadlock();
-  if (of_order.outcome == Outcome::proved && beyond_order_.empty()) {
+  if (of_order.outcome == Outcome::proved && !beyond_order_) {
     return {.outcome = Outcome::proved, .method = of_order.method};
   }
-  std::string why = fmt::format("The proof of order {} does not cover {}.", order, beyond_order_);
-  if (of_order.outcome != Outcome::proved) {
-    why = fmt::format("Order {} is not proved itself: {}", order, of_order.reason);
-  }
+  const std::string why =
+      of_order.outcome == Outcome::proved
+          ? fmt::format("The proof of order {} does not cover {}.", order, *beyond_order_)
+          : fmt::format("Order {} is not proved itself: {}", order, of_order.reason);
   return by_states(why, [](int) { return Goal{}; });
 }
 
@@ -111,13 +111,13 @@ MemoryFinding KeptJudge::by_capacities() {
   found.bounds = capacities_of(program_);
   Solver solver(options_.solver_steps);
   const Term microbatches = solver.integer("microbatches");
-  const AssertedBounds asserted = asserted_bounds(program_, solver, microbatches);
-  if (!asserted.problem.empty()) {
-    found.finding = {.reason = asserted.problem + ".", .span = asserted.span};
+  const auto asserted = asserted_bounds(program_, solver, microbatches);
+  if (!asserted.ok()) {
+    found.finding = not_known(asserted.errors().front());
     return found;
   }
   std::vector<Term> exceeded;  // by what a capacity allows
-  for (const AssertedBound& b : asserted.bounds) {
+  for (const AssertedBound& b : asserted.value()) {
     const auto& capacity = at(program_.pools, b.pool).capacity;
     exceeded.push_back(capacity ? b.bound < solver.number(*capacity)
                                 : solver.number(0) <= solver.number(0));
@@ -126,7 +126,7 @@ MemoryFinding KeptJudge::by_capacities() {
   solver.require(solver.number(range.min) <= microbatches);
   if (range.max) solver.require(microbatches <= solver.number(*range.max));
   const Answer answer =
-      asserted.bounds.empty()
+      asserted.value().empty()
           ? Answer::unsat
           : solver.check("memory: a capacity above an asserted bound", {solver.any_of(exceeded)});
   if (answer == Answer::unsat) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "verify/judge/judge.h"
@@ -18,10 +19,10 @@ namespace ripeline::verify {
 class KeptJudge final : public Judge {
  public:
   KeptJudge(const spec::Program& program, const VerifyOptions& options);
-  // With this judge of the committed order, and this reason why its proof does not decide (empty:
+  // With this judge of the committed order, and this reason why its proof does not decide (nothing:
   // it does): the program's own, or a mistake that a test looks for.
   KeptJudge(const spec::Program& program, const VerifyOptions& options,
-            std::unique_ptr<Judge> of_order, std::string beyond_order);
+            std::unique_ptr<Judge> of_order, std::optional<std::string> beyond_order);
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
@@ -36,7 +37,7 @@ class KeptJudge final : public Judge {
   spec::Program free_;       // without the room that is kept
   spec::Program committed_;  // to the order, in place of the dispatch
   std::unique_ptr<Judge> of_order_;
-  std::string beyond_order_;
+  std::optional<std::string> beyond_order_;
   Budget budget_;
 };
 

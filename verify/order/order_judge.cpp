@@ -312,12 +312,11 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 }
 
 Finding OrderJudge::deadlock() {
-  const std::string timing = depends_on_timing(program_);
-  if (!timing.empty()) {
+  if (const auto timing = depends_on_timing(program_)) {
     if (runs_once().outcome == Outcome::proved && never_stuck_by_cuts()) {
       return {.outcome = Outcome::proved, .method = Method::cuts};
     }
-    return deadlock_by_states(timing);
+    return deadlock_by_states(*timing);
   }
   if (runs_once().outcome != Outcome::proved) {
     if (runs_once().counterexample) {
@@ -509,14 +508,13 @@ Finding OrderJudge::asserted_peaks() {
   }
   if (cuts_.empty()) return {.outcome = Outcome::proved, .method = Method::graph};
   for (CutQueries& cuts : cuts_) {
-    const AssertedBounds asserted =
-        asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches());
-    if (!asserted.problem.empty()) return {.reason = asserted.problem + ".", .span = asserted.span};
+    const auto asserted = asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches());
+    if (!asserted.ok()) return not_known(asserted.errors().front());
   }
   const Fewest found = fewest("memory: an assertion broken", [&](CutQueries& cuts) {
+    const auto asserted = asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches());
     std::vector<Term> ways;
-    for (const AssertedBound& b :
-         asserted_bounds(cuts.program(), cuts.solver(), cuts.microbatches()).bounds) {
+    for (const AssertedBound& b : asserted.value()) {
       ways.push_back(cuts.above(b.pool, b.bound));
     }
     return cuts.solver().any_of(ways);

@@ -263,7 +263,7 @@ std::optional<Overflow> find_overflow(const Program& program, int microbatches) 
   return OrderGraph(program, microbatches, Slots::unbounded).overflow();
 }
 
-std::string depends_on_timing(const Program& program) {
+std::optional<std::string> depends_on_timing(const Program& program) {
   for (int pool = 0; pool < size_of(program.pools); ++pool) {
     std::optional<spec::Engine> engine;
     for (const spec::Lane& lane : program.lanes) {
@@ -282,7 +282,7 @@ std::string depends_on_timing(const Program& program) {
     if (known && *known != engine) return program.inbox_name(e.inbox) + " is taken from";
     known = engine;
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace ripeline::verify

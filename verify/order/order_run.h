@@ -44,9 +44,9 @@ struct Overflow {
 // Takes time in proportion to the number of tasks and that of ranks with inboxes.
 [[nodiscard]] std::optional<Overflow> find_overflow(const spec::Program& program, int microbatches);
 
-// Why the order's tasks alone do not say what runs, as in "X is acquired" (on two engines); empty:
-// they do. A resource that two engines of a rank acquire goes to whichever is first, and an inbox
-// from which two engines take is filled by either.
-[[nodiscard]] std::string depends_on_timing(const spec::Program& program);
+// Why the order's tasks alone do not say what runs, as in "X is acquired" (on two engines);
+// nothing: they do. A resource that two engines of a rank acquire goes to whichever is first, and
+// an inbox from which two engines take is filled by either.
+[[nodiscard]] std::optional<std::string> depends_on_timing(const spec::Program& program);
 
 }  // namespace ripeline::verify

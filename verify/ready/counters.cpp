@@ -54,14 +54,14 @@ Counters count(const Program& program) {
   return counters;
 }
 
-std::string beyond_counters(const Program& program) {
+std::optional<std::string> beyond_counters(const Program& program) {
   for (const spec::Edge& e : program.edges) {
     if (!program.crosses_shares(e) || (e.of == spec::Of::same && e.inbox < 0)) continue;
     return fmt::format("{} needs {}, which has other microbatches, {}",
                        program.lane_name(e.consumer), program.lane_name(e.producer),
                        e.inbox < 0 ? "of the one before" : "over a bounded link");
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace ripeline::verify

@@ -40,6 +40,7 @@
 // b1 and 0B may start. The solver finds no such integers for any M: proved, whatever the timing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ struct Counters {
 [[nodiscard]] Counters count(const spec::Program& program);
 
 // Why counts say nothing of the program: lanes that have different microbatches need each other of
-// the one before, or over a link with slots. Empty: they do.
-[[nodiscard]] std::string beyond_counters(const spec::Program& program);
+// the one before, or over a link with slots. Nothing: they do.
+[[nodiscard]] std::optional<std::string> beyond_counters(const spec::Program& program);
 
 }  // namespace ripeline::verify

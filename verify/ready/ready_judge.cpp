@@ -41,7 +41,7 @@ ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
       budget_{options.search_states},
       asked_(std::move(queries)),
       queries_(*asked_),
-      inductive_(beyond_counters(program).empty() && queries_.invariant_is_inductive()) {}
+      inductive_(!beyond_counters(program) && queries_.invariant_is_inductive()) {}
 
 Finding ReadyJudge::deadlock() {
   const Question question{"deadlock: a stuck state", queries_.stuck(), [](int) { return Goal{}; }};
@@ -51,21 +51,19 @@ Finding ReadyJudge::deadlock() {
 MemoryFinding ReadyJudge::memory() {
   MemoryFinding found;
   Solver& solver = queries_.solver();
-  const AssertedBounds asserted =
-      asserted_bounds(queries_.program(), solver, queries_.microbatches());
-  if (!asserted.problem.empty()) {
-    found.finding.reason = asserted.problem + ".";
-    found.finding.span = asserted.span;
+  const auto asserted = asserted_bounds(queries_.program(), solver, queries_.microbatches());
+  if (!asserted.ok()) {
+    found.finding = not_known(asserted.errors().front());
     return found;
   }
   std::vector<Term> ways;
-  for (const AssertedBound& b : asserted.bounds) {
+  for (const AssertedBound& b : asserted.value()) {
     ways.push_back(queries_.start_above(b.pool, b.bound));
   }
   const Question question{
       "memory: an assertion broken", solver.any_of(ways),
       [&](int microbatches) { return goal_of_assertions(program_, microbatches); }};
-  if (!asserted.bounds.empty()) {
+  if (!asserted.value().empty()) {
     found.finding = settle(question);
   } else if (inductive_) {
     found.finding = {.outcome = Outcome::proved, .method = Method::counters};
@@ -189,8 +187,8 @@ std::string ReadyJudge::open_reason(int microbatches) const {
 }
 
 std::string ReadyJudge::inexact_reason() const {
-  if (const std::string beyond = beyond_counters(program_); !beyond.empty()) {
-    return beyond + "; counts cannot follow that.";
+  if (const auto beyond = beyond_counters(program_)) {
+    return *beyond + "; counts cannot follow that.";
   }
   const int partial = queries_.counters().inexact.front();
   for (const int edge : at(program_.lanes, partial).edges) {
