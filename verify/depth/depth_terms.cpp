@@ -111,6 +111,7 @@ Term DepthTerms::held(int resource, int chunk, Term rank) {
   return solver_.sum(parts);
 }
 
+// The rule of room, whose numbers are terms here: the capacity may depend on the rank.
 Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   const ShapeResource& resource = at(shape_.resources, use.resource);
   const auto& capacity = at(resource.capacity, resource.per_rank ? 0 : lane.chunk);
@@ -121,6 +122,8 @@ Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
+// What verify/ready/counters.h has as sums: less than all have ended, each producer that is there
+// is ahead, and there is room.
 Term DepthTerms::may_start(const Family& lane, Term rank) {
   const Term done = count(lane, rank);
   std::vector<Term> guards = {done < microbatches_};
@@ -137,6 +140,7 @@ Term DepthTerms::blocked(const Family& lane, Term rank) {
   return implies(exists(lane, rank), !may_start(lane, rank));
 }
 
+// Of the lane at ranks where it exists; elsewhere its count says nothing and nobody reads it.
 std::vector<Term> DepthTerms::order_facts(const Family& lane, Term rank) {
   const Term here = exists(lane, rank);
   const Term done = count(lane, rank);

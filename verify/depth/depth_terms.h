@@ -2,7 +2,10 @@
 //
 // For each op and chunk a function says how many tasks have ended at each rank; the guards and the
 // invariant are those of verify/ready/counters.h, written for the lane at one rank, which may be
-// any term. Nothing is quantified: whoever asks says at which ranks.
+// any term. Nothing is quantified: whoever asks says at which ranks. A need at the stage before is
+// the count at the rank before in a chunk that goes up the ranks, at the rank behind in one that
+// goes down, and at an end of the run the last stage of another chunk: inputs() lists these cases,
+// each with the condition under which it is the one.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,16 @@
 // Each is free of quantifiers: it has the facts at the ranks in question and their neighbours only.
 // Fewer facts make fewer questions unsatisfiable, so what is left out can cost a proof and never
 // make one wrong. verify/depth/lemmas.h says which ranks are looked at. Docs: docs/proofs.md.
+//
+// An example, which the solver finds in the same way: `F needs F at prev; B needs F at here, B at
+// next`, room for R - r on rank r, from F to B. Write f(r), b(r) for what has ended there. The
+// invariant has b(r) <= f(r) <= M, f(r) <= f(r - 1), b(r) <= b(r + 1) and f(r) - b(r) <= R - r.
+// Suppose that nothing may start. Is some B behind its F? Let l be the last such rank: b(l) < f(l).
+// Its B waits for the next rank alone, so l < R - 1 and b(l + 1) = b(l). Since l is the last,
+// f(l + 1) = b(l + 1) < f(l): the F of l + 1 has its input, holds nothing and has room for one.
+// Contradiction. So b = f everywhere and nobody holds anything; let x be the first rank with
+// f(x) < M. It is 0, or f(x - 1) = M: its F may start. For two ranks l can only be 0, and for a
+// thousand the argument looks at no more than l, l + 1, x - 1 and x.
 #pragma once
 
 #include <functional>

@@ -57,6 +57,9 @@ Term CounterQueries::may_start(int lane) {
   return solver_.all_of(guards);
 }
 
+// The base case is arithmetic. The step: suppose the invariant (required from the start) and that a
+// task of the lane may start; that afterwards some fact is negative must have no solution. An end
+// or an arrival changes no count, so starts are all there is.
 bool CounterQueries::invariant_is_inductive() {
   for (const Linear& fact : counters_.invariant) {
     // Before the first task all counts are 0, and the microbatches are at least 1; of a share, 0.
@@ -115,6 +118,9 @@ Term CounterQueries::broken_by_start(int lane) {
   return solver_.all_of({may_start(lane), solver_.any_of(broken)});
 }
 
+// Of each lane every way to start is blocked, by one of its facts at least, and some lane has tasks
+// left. `must` and not `may`: a lane is taken to be stuck unless it surely may start, so a proof
+// that no such state exists holds for inexact lanes too, and a solution may be no real state.
 Term CounterQueries::stuck() {
   std::vector<Term> parts;
   std::vector<Term> unfinished;
@@ -133,6 +139,8 @@ Term CounterQueries::stuck() {
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
 
+// Of slots that edges share: so many of each edge's messages have arrived as timing gave it slots,
+// and slots are free only if all messages have.
 void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   for (const SharedSlots& shared : counters_.shared) {
     std::vector<Term> arrived;
@@ -193,6 +201,8 @@ std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   return sums;
 }
 
+// Just after a start, which is when a pool holds most: its own amount comes on top of what counts
+// hold, and what runs beside it has not released yet.
 std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
   std::vector<Term> ways;
   for (const auto& a : at(program_.lanes, lane).acquires) {

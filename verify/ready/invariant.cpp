@@ -12,6 +12,7 @@ using spec::Program;
 
 namespace {
 
+// Between 0 and all of its tasks have ended, and nobody has run ahead of a producer.
 void add_counts(const Program& program, int lane, const std::vector<int>& needs,
                 std::vector<Linear>& facts) {
   Linear not_negative;
@@ -29,6 +30,7 @@ void add_counts(const Program& program, int lane, const std::vector<int>& needs,
   }
 }
 
+// The pool's room, and what stages that leave some may hold of it.
 void add_room(const Program& program, const std::vector<spec::Guards>& guards, int pool,
               const Linear& held, std::vector<Linear>& facts) {
   const std::int64_t capacity = *at(program.pools, pool).capacity;

@@ -6,6 +6,10 @@
 // from a pool leave at least n. When one of these starts, the pool's total afterwards is at most
 // capacity - n, and what S holds is at most the total, since no stage holds less than nothing;
 // otherwise what S holds only falls. CounterQueries asks the solver for all of this again.
+//
+// An example of reserved room: two chunks on a rank share room for 2, and stage 0 acquires `leaving
+// 1` where stage 3 leaves nothing. Then S = {0}, n = 1, and held by stage 0 <= 1 is a fact: without
+// it a state in which stage 0 holds both and stage 3 waits for room would look reachable.
 #pragma once
 
 #include <vector>

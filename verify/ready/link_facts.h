@@ -3,7 +3,13 @@
 // With k slots, of what one edge has ready, some k messages have arrived, whichever timing chose:
 // one at least. That is enough for a lane that takes any microbatch and gets this message last;
 // over a fifo edge with a producer in order the next one is among them. Otherwise counts say only
-// that all have arrived when they are no more than the slots. See verify/ready/counters.h. One
+// that all have arrived when they are no more than the slots. See verify/ready/counters.h.
+//
+// An example: 0F, in any order, sends over 2 slots to 1F, which is sequential. With 0F at three and
+// 1F at none, the two that arrived may be those of 1 and 2, and 1F, which must follow with 0, waits
+// for ever; counts see 3 - 0 > 2 and do not say that 1F may start. Over `fifo 2` behind a
+// sequential 0F they are 0 and 1, and 1F is exact. If 1F may take any microbatch, one of the two
+// is enough, so it is exact as well. One
 // thread; what it was made of must outlive it.
 #pragma once
 

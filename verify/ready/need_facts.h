@@ -5,6 +5,11 @@
 // then the smallest is what they have in common. Else the offers lie in a set that holds them all,
 // of size w: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
 //
+// An example: two encoders on ranks 0 and 1 feed a model on rank 2, each microbatch in any order.
+// If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, the sizes are 2 and 2,
+// and `may` lets two tasks of 2F start though only one has both its inputs. What is sure is 2 + 2 -
+// 3 = 1. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
+//
 // Between lanes of different shares a consumer's tasks that need nothing are offered for free, and
 // of a producer in order one counts how far it must have come (next_has_ended). One thread; what
 // it was made of must outlive it.
