@@ -48,6 +48,9 @@ std::string first_difference(const Json& given, const Json& derived) {
   return path.substr(1);
 }
 
+// Where it stands among the obligations.
+constexpr auto kMemory = static_cast<std::size_t>(ObligationKind::memory);
+
 class Recheck {
  public:
   Recheck(const Files& files, const AskAll& ask, const RecheckLimits& limits)
@@ -216,10 +219,10 @@ class Recheck {
 
   // The peaks of the memory claim need the program's pools.
   bool read_peaks() {
-    Claim& memory = statement_.claims[3];
+    Claim& memory = statement_.claims[kMemory];
     if (memory.outcome != Outcome::proved || statement_.depth) return true;
     std::map<int, std::size_t> next;
-    const Json& obligation = given_.at("obligations").at(3);
+    const Json& obligation = given_.at("obligations").at(kMemory);
     const Json& peak = obligation.contains("peak") ? obligation.at("peak") : Json::object();
     try {
       for (const spec::Pool& pool : program_->pools) {
@@ -336,7 +339,7 @@ class Recheck {
   }
 
   void graphs() {
-    const Claim& memory = statement_.claims[3];
+    const Claim& memory = statement_.claims[kMemory];
     const bool by_graph = memory.outcome == Outcome::proved &&
                           (memory.method == Method::graph || memory.method == Method::cuts);
     const auto peaks = peaks_by_method(*program_, memory);

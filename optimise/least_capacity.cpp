@@ -196,7 +196,7 @@ class LeastSearch {
     measured.pairs.clear();
     const Verdict verdict = verify(measured, options_);
     if (verdict.outcome != Outcome::proved) return false;
-    const auto& peaks = verdict.obligations[3].peak.at(name_);
+    const auto& peaks = obligation(verdict, ObligationKind::memory).peak.at(name_);
     Choice each;
     for (std::size_t i = 0; i < peaks.size(); ++i) {
       if (!peaks[i]) return false;

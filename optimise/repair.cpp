@@ -82,8 +82,8 @@ class Repairer {
     if (!may_judge(measured)) return std::nullopt;
     const Verdict verdict = verify(measured, limits_.judging);
     if (verdict.outcome != Outcome::proved) return std::nullopt;
-    const auto& peaks =
-        verdict.obligations[3].peak.at(at(program_.resources, candidate.resource).name);
+    const auto& peaks = obligation(verdict, ObligationKind::memory)
+                            .peak.at(at(program_.resources, candidate.resource).name);
     std::int64_t most = 0;  // that is missing somewhere
     std::size_t next = 0;
     for (const spec::Pool& pool : program_.pools) {

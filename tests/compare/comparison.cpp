@@ -86,7 +86,7 @@ class Comparer {
     if (!result_.wrong.empty()) return;
     check(!real || verdict.proved.has_value() == (verdict.outcome == Outcome::proved),
           "a ProvedProgram without a proof, or a proof without one");
-    result_.found = found(verdict.obligations[0]);
+    result_.found = found(obligation(verdict, verify::ObligationKind::deadlock));
     for (const Obligation& o : verdict.obligations) {
       if (o.outcome != Outcome::unknown || o.reason.find("Not asked") != std::string::npos)
         continue;
@@ -94,13 +94,14 @@ class Comparer {
     }
     // What the oracle does not know: several members to a rank.
     members_ = program_.tensor_parallel.members;
-    compare_deadlock(verdict.obligations[0]);
+    compare_deadlock(obligation(verdict, verify::ObligationKind::deadlock));
     if (members_ == 1 && result_.found != Found::unsupported) {
-      check(verdict.obligations[1].outcome == Outcome::proved, "collectives of one are in order");
+      check(obligation(verdict, verify::ObligationKind::collectives).outcome == Outcome::proved,
+            "collectives of one are in order");
     }
-    compare_memory(verdict.obligations[3]);
-    compare_assertion(verdict.obligations[3]);
-    compare_once(verdict.obligations[4]);
+    compare_memory(obligation(verdict, verify::ObligationKind::memory));
+    compare_assertion(obligation(verdict, verify::ObligationKind::memory));
+    compare_once(obligation(verdict, verify::ObligationKind::once));
   }
 
  private:

@@ -216,7 +216,8 @@ TEST(OrderJudge, a_broken_bound_behind_a_rendezvous_is_refuted) {
   two.kind = spec::Expr::Kind::number;
   two.value = {2, 1};
   program.assertions.push_back({.resource = 0, .bound = two, .span = {}});
-  const verify::Obligation memory = verify::verify(program).obligations[3];
+  const verify::Obligation memory =
+      obligation(verify::verify(program), verify::ObligationKind::memory);
   ASSERT_EQ(memory.outcome, Outcome::refuted) << memory.reason;
   EXPECT_EQ(memory.counterexample->events.back().lane, program.lane_of(0, 0));
   EXPECT_EQ(memory.counterexample->events.back().microbatch, 2);
