@@ -259,6 +259,9 @@ Finding OrderJudge::once_by_cuts() {
           .counterexample = Counterexample{m, true, {}, {}}};
 }
 
+// One engine's tasks start in one order, so a graph's run that goes as far as it can decides: where
+// it ends, every run ends, but for messages that fill slots in another order. Its run is replayed
+// before it is believed.
 std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method method) const {
   const OrderRunResult result = run_order(program_, microbatches, Slots::as_given);
   if (result.invalid || result.finished) return std::nullopt;
@@ -273,7 +276,10 @@ std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method m
   return refuted_by(machine, goal, *events, fewest, method);
 }
 
-// Whichever is first, no place is one that none can go on from.
+// Whichever is first, no place is one that none can go on from. A stuck run ends at a consistent
+// cut at which each rank lacks something, so if there is no such cut, and no consistent cut at
+// which an inbox overflows, nothing sticks whatever the timing. The converse does not hold here:
+// the cut may be one that no run makes, so that nothing is refuted by it.
 bool OrderJudge::never_stuck_by_cuts() {
   if (!graphs_.empty() && !at(program_.orders, program_.dispatch.order).streams.empty()) {
     return false;  // the cuts are not for every count
@@ -311,6 +317,8 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
                  timing + " on two engines."});
 }
 
+// Graphs and cuts say what runs only if no timing changes that; and both rest on each task being
+// listed once, since a task that is missing or doubled is a place that nobody can pass.
 Finding OrderJudge::deadlock() {
   if (const auto timing = depends_on_timing(program_)) {
     if (runs_once().outcome == Outcome::proved && never_stuck_by_cuts()) {
@@ -357,6 +365,8 @@ Finding OrderJudge::overfull(int microbatches, const Overflow& overflow, Method 
   return refuted_by(machine, goal, *events, true, method);
 }
 
+// With slots enough for all that may wait at any consistent cut, links never hold anybody up, and
+// the proof without them stands. With fewer some run fills them with messages that are taken late.
 Finding OrderJudge::slots_by_cuts() {
   const Fewest found =
       fewest("deadlock: an inbox overfull", [](CutQueries& cuts) { return cuts.overfull(); });
@@ -370,6 +380,9 @@ Finding OrderJudge::slots_by_cuts() {
   return {.method = Method::cuts, .reason = not_confirmed("Some link has too few slots", m)};
 }
 
+// Without another engine room depends on the rank's own place alone: a place without room is one
+// that its rank never passes, whoever else does what. So there are two questions, and a run that
+// sticks answers one of them with yes.
 Finding OrderJudge::deadlock_by_cuts() {
   // Apart, each is easier.
   bool safe = true;
