@@ -36,7 +36,8 @@ struct Guards {
 // Of every lane.
 [[nodiscard]] std::vector<Guards> guards_of(const Program& program);
 
-// What the guards ask of this pool; nothing: no room in it.
+// The room that is asked for in this pool; nothing: it has no capacity, or the lane takes none of
+// it.
 [[nodiscard]] std::optional<core::Room> room_in(const Guards& guards, int pool);
 
 }  // namespace ripeline::spec

@@ -39,26 +39,25 @@ ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
     : program_(program),
       find_runs_(options.find_runs),
       budget_{options.search_states},
-      asked_(std::move(queries)),
-      queries_(*asked_),
-      inductive_(!beyond_counters(program) && queries_.invariant_is_inductive()) {}
+      queries_(std::move(queries)),
+      inductive_(!beyond_counters(program) && queries_->invariant_is_inductive()) {}
 
 Finding ReadyJudge::deadlock() {
-  const Question question{"deadlock: a stuck state", queries_.stuck(), [](int) { return Goal{}; }};
+  const Question question{"deadlock: a stuck state", queries_->stuck(), [](int) { return Goal{}; }};
   return settle(question);
 }
 
 MemoryFinding ReadyJudge::memory() {
   MemoryFinding found;
-  Solver& solver = queries_.solver();
-  const auto asserted = asserted_bounds(queries_.program(), solver, queries_.microbatches());
+  Solver& solver = queries_->solver();
+  const auto asserted = asserted_bounds(queries_->program(), solver, queries_->microbatches());
   if (!asserted.ok()) {
     found.finding = not_known(asserted.errors().front());
     return found;
   }
   std::vector<Term> ways;
   for (const AssertedBound& b : asserted.value()) {
-    ways.push_back(queries_.start_above(b.pool, b.bound));
+    ways.push_back(queries_->start_above(b.pool, b.bound));
   }
   const Question question{
       "memory: an assertion broken", solver.any_of(ways),
@@ -73,7 +72,7 @@ MemoryFinding ReadyJudge::memory() {
   if (found.finding.outcome != Outcome::proved) return found;
   if (inductive_) {
     found.bounds = least_bounds(
-        program_, solver, [&](int pool, Term bound) { return queries_.holds_above(pool, bound); },
+        program_, solver, [&](int pool, Term bound) { return queries_->holds_above(pool, bound); },
         std::vector<std::int64_t>(program_.pools.size(), 0));
   } else {
     found.bounds = capacities_of(program_);  // the guards keep to them
@@ -82,12 +81,12 @@ MemoryFinding ReadyJudge::memory() {
 }
 
 Finding ReadyJudge::settle(const Question& question) {
-  Solver& solver = queries_.solver();
+  Solver& solver = queries_->solver();
   const Answer first = solver.check(question.query, {question.bad});
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = Method::counters};
   }
-  if (!find_runs_ && queries_.exact()) {
+  if (!find_runs_ && queries_->exact()) {
     return {.method = Method::counters, .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.
@@ -113,10 +112,10 @@ Finding ReadyJudge::settle(const Question& question) {
 // The fewest microbatches, so many or more, with which such a state is.
 std::optional<int> ReadyJudge::next_in_question(const Question& question, int from,
                                                 std::string& gave_up) {
-  Solver& solver = queries_.solver();
+  Solver& solver = queries_->solver();
   const auto fewest =
-      least(solver, question.query + ", fewest microbatches", queries_.microbatches(), from,
-            {question.bad, solver.number(from) <= queries_.microbatches()});
+      least(solver, question.query + ", fewest microbatches", queries_->microbatches(), from,
+            {question.bad, solver.number(from) <= queries_->microbatches()});
   if (!fewest) {
     const bool none = solver.queries().back().answer == Answer::unsat;
     if (!none) gave_up = "The solver gave up within its steps.";
@@ -130,16 +129,16 @@ std::optional<int> ReadyJudge::next_in_question(const Question& question, int fr
 }
 
 HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {
-  Solver& solver = queries_.solver();
+  Solver& solver = queries_->solver();
   const Goal goal = question.goal(microbatches);
   if (!goal.is_stuck() && bound_without_value(program_, microbatches)) return {};
-  std::vector<Term> extra = {question.bad, queries_.microbatches() == solver.number(microbatches)};
+  std::vector<Term> extra = {question.bad, queries_->microbatches() == solver.number(microbatches)};
   // The smallest states first: a run to them has the fewest tasks.
   const auto next_target = [&]() -> std::optional<Target> {
     const std::string query = question.query + ", fewest tasks";
-    if (!inductive_ || !small(solver, query, queries_.total(), extra)) return std::nullopt;
-    Target target{queries_.counts(), -1};
-    extra.push_back(queries_.differs(target.counts));
+    if (!inductive_ || !small(solver, query, queries_->total(), extra)) return std::nullopt;
+    Target target{queries_->counts(), -1};
+    extra.push_back(queries_->differs(target.counts));
     if (!goal.is_stuck()) {
       const auto lane = lane_above(goal, target.counts, microbatches);
       if (!lane) return std::nullopt;
@@ -147,19 +146,19 @@ HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {
     }
     return target;
   };
-  return hunt(program_, microbatches, goal, queries_.exact(), next_target, budget_);
+  return hunt(program_, microbatches, goal, queries_->exact(), next_target, budget_);
 }
 
 std::optional<int> ReadyJudge::lane_above(const Goal& goal, const std::vector<std::int64_t>& counts,
                                           int microbatches) const {
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-    const auto& guards = at(queries_.counters().starts, lane).may;
+    const auto& guards = at(queries_->counters().starts, lane).may;
     const bool may = std::all_of(guards.begin(), guards.end(),
                                  [&](const Linear& g) { return g.at(counts, microbatches) >= 0; });
     if (!may) continue;
     for (const auto& a : at(program_.lanes, lane).acquires) {
       const auto& bound = at(goal.bounds, a.pool);
-      const Linear& held = at(queries_.counters().held, a.pool);
+      const Linear& held = at(queries_->counters().held, a.pool);
       if (bound && held.at(counts, microbatches) + a.amount > *bound) return lane;
     }
   }
@@ -182,7 +181,7 @@ Finding ReadyJudge::refuted(const Question& question, int microbatches, const Hu
 std::string ReadyJudge::open_reason(int microbatches) const {
   std::string reason = fmt::format("Neither a proof nor a run was found with {} microbatch{}.",
                                    microbatches, microbatches == 1 ? "" : "es");
-  if (!queries_.exact()) reason += " " + inexact_reason();
+  if (!queries_->exact()) reason += " " + inexact_reason();
   return reason;
 }
 
@@ -190,7 +189,7 @@ std::string ReadyJudge::inexact_reason() const {
   if (const auto beyond = beyond_counters(program_)) {
     return *beyond + "; counts cannot follow that.";
   }
-  const int partial = queries_.counters().inexact.front();
+  const int partial = queries_->counters().inexact.front();
   for (const int edge : at(program_.lanes, partial).edges) {
     const spec::Edge& e = at(program_.edges, edge);
     if (!program_.crosses_shares(e)) continue;
@@ -199,7 +198,7 @@ std::string ReadyJudge::inexact_reason() const {
         "both would help.",
         program_.lane_name(partial), program_.lane_name(e.producer));
   }
-  const int lane = queries_.counters().inexact.front();
+  const int lane = queries_->counters().inexact.front();
   std::vector<std::string> producers;
   for (const int edge : at(program_.lanes, lane).edges) {
     producers.push_back(program_.lane_name(at(program_.edges, edge).producer));

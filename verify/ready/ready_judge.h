@@ -48,8 +48,7 @@ class ReadyJudge final : public Judge {
   const spec::Program& program_;
   bool find_runs_;
   Budget budget_;
-  std::unique_ptr<CounterQueries> asked_;
-  CounterQueries& queries_;
+  std::unique_ptr<CounterQueries> queries_;
   bool inductive_ = false;
 };
 
