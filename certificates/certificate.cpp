@@ -12,7 +12,6 @@
 #include "verify/judge/assumptions.h"
 #include "verify/report.h"
 #include "verify/solver/solver.h"
-#include "verify/states/search.h"
 #include "verify/verdict.h"
 
 namespace ripeline::verify {

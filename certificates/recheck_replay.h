@@ -4,7 +4,7 @@
 // first as that does: a certificate is to show a mistake in the search, and code of both would make
 // it twice. So this visits every event by itself and leaves nothing out, where the search runs
 // whole tasks and argues that this is enough. Asserted bounds are evaluated as the verifier does.
-// Each function returns what is wrong, or an empty text. Never throws but for want of memory.
+// Never throws but for want of memory.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct VisitResult {
   std::optional<std::string> problem;
   bool complete = false;  // every state was visited
 };
-// No state sticks, or no start breaks an assertion, whatever is chosen.
+// No state sticks, or no start breaks an assertion or exceeds a claimed peak, whatever is chosen.
 [[nodiscard]] VisitResult visit_states(const spec::Program& program, const Exploration& exploration,
                                        std::uint64_t most_states);
 

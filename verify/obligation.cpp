@@ -12,13 +12,6 @@ constexpr std::array<std::string_view, 10> kMethodNames = {
     "",      "structure", "counters",  "states", "cuts",
     "graph", "depth",     "induction", "search", "members"};
 
-template <class Named, std::size_t n>
-std::optional<Named> named(const std::array<std::string_view, n>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Named>(found - names.begin());
-}
-
 }  // namespace
 
 std::string name_of(ObligationKind kind) {
@@ -29,12 +22,10 @@ std::string name_of(Method method) {
   return std::string(kMethodNames[static_cast<std::size_t>(method)]);
 }
 
-std::optional<ObligationKind> obligation_named(std::string_view name) {
-  return named<ObligationKind>(kNames, name);
-}
-
 std::optional<Method> method_named(std::string_view name) {
-  return named<Method>(kMethodNames, name);
+  const auto found = std::find(kMethodNames.begin(), kMethodNames.end(), name);
+  if (found == kMethodNames.end()) return std::nullopt;
+  return static_cast<Method>(found - kMethodNames.begin());
 }
 
 }  // namespace ripeline::verify

@@ -38,8 +38,7 @@ enum class Method : std::uint8_t {
 
 [[nodiscard]] std::string name_of(ObligationKind kind);
 [[nodiscard]] std::string name_of(Method method);  // empty: none
-// Nothing: none has this name.
-[[nodiscard]] std::optional<ObligationKind> obligation_named(std::string_view name);
+// Nothing: no method has this name.
 [[nodiscard]] std::optional<Method> method_named(std::string_view name);
 
 }  // namespace ripeline::verify

@@ -76,8 +76,8 @@ struct Obligation {
 };
 
 struct Verdict {
-  Outcome outcome =
-      Outcome::unknown;  // refuted if any obligation is, else unknown if any is, else proved
+  // Refuted if any obligation is, else unknown if any is, else proved.
+  Outcome outcome = Outcome::unknown;
   std::vector<Obligation> obligations;  // always the five, as kObligationKinds
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version

@@ -23,8 +23,8 @@ struct Mistake {
 
 namespace mistakes {
 // Guards and effects.
-[[nodiscard]] Mistake
-swapped_release();  // a pool gets back at the acquirer's end, not its releaser's
+// A pool gets back at the end of who acquired, not of who releases.
+[[nodiscard]] Mistake swapped_release();
 [[nodiscard]] Mistake missing_release();              // nothing is ever given back
 [[nodiscard]] Mistake capacities(std::int64_t more);  // than there are
 [[nodiscard]] Mistake dropped_room();                 // capacities are not looked at

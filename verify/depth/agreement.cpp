@@ -9,7 +9,6 @@
 #include "verify/judge/bounds.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/linear.h"
-#include "verify/solver/expressions.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify::depth {

@@ -6,8 +6,9 @@
 // or at the end. Suppose that nobody can go on and not all are at the end. Does some rank stand
 // before an F? The first of them is rank 0, whose F needs nothing, or the rank before it stands
 // further on, with f = M: neither is blocked. So all have f = M, and of those before a B the last
-// is blocked by the next rank; but that one is at its end, where b = M. Contradiction, whatever the
-// number of ranks. Room is asked about apart: on one rank it depends on the rank's own place.
+// is rank R - 1, whose B needs its own F alone, or it is blocked by the next rank; but that one is
+// at its end, where b = M. Contradiction, whatever the number of ranks. Room is asked about apart:
+// on one rank it depends on the rank's own place.
 #pragma once
 
 #include "verify/depth/shape.h"

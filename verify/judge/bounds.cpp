@@ -121,7 +121,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
   const auto above_value = [&](int pool, std::int64_t bound) {
     return above(pool, solver.number(bound));
   };
-  // Most often what some run reaches is the least bound of every pool: one query then settles all.
+  // Most often what is known is enough for every pool: one query then settles all.
   std::vector<Term> more;
   for (int p = 0; p < pools; ++p) more.push_back(above_value(p, at(known, p)));
   if (solver.check("peak: as some run", {solver.any_of(more)}) == Answer::unsat) {
@@ -141,7 +141,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
       at(found, p) = *capacity;
       continue;
     }
-    std::int64_t low = at(known, p);  // attained
+    std::int64_t low = at(known, p);  // below it nothing is asked
     std::int64_t high = 0;            // never exceeded
     if (capacity) {
       high = *capacity;

@@ -38,7 +38,9 @@ class Peaks {
   Peaks(const Program& program, const VerifyOptions& options, const MemoryFinding& memory)
       : program_(program), bounds_(memory.bounds), held_(memory.held), starts_{kStarts} {
     held_.resize(program.pools.size(), 0);
-    reached_ = held_;
+    // Of a group, a run of one member shows nothing until all have made it.
+    reached_.resize(held_.size(), 0);
+    if (program.tensor_parallel.members == 1) reached_ = held_;
     states_.left = std::min(kStates, options.search_states);
     const auto& range = program.microbatches;
     few_ = range.max && *range.max < std::int64_t{range.min} + kFewCounts;

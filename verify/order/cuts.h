@@ -48,6 +48,7 @@ namespace ripeline::verify {
 // the one or the other. What it refers to must outlive it.
 struct CutInput {
   CutInput(const spec::Program& of) : program(of) {}
+  CutInput(spec::Program&& of) = delete;  // it is referred to
   CutInput(const spec::Program& of, std::function<void(Repeat&)> change)
       : program(of), reread(std::move(change)) {}
   const spec::Program& program;
@@ -59,7 +60,8 @@ struct CutInput {
 class CutQueries {
  public:
   CutQueries(CutInput input, SolverUse use);
-  // Only the counts period * q + remainder, those from `first` on: of an order with streams.
+  // Only the counts period * q + remainder, those from family.first_microbatches() on: of an order
+  // with streams.
   CutQueries(CutInput input, SolverUse use, const PeriodicFamily& family, std::int64_t remainder);
 
   // Why there is nothing to ask: a count is not linear. Then nothing else may be called.

@@ -9,9 +9,10 @@
 namespace ripeline::verify {
 
 struct PlaceInTurn {
-  int next = 0;  // the step before which the rank stands
-  int passed =
-      0;  // how many of the turn's steps have run there; never fewer than at the one before
+  // The step before which the rank stands.
+  int next = 0;
+  // How many of the turn's steps have run there; never fewer than at the place before.
+  int passed = 0;
 };
 
 // Before each step, what comes before it having run.

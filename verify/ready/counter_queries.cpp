@@ -1,6 +1,8 @@
 // The counters as terms of a solver; counters.cpp makes them.
 #include "verify/ready/counter_queries.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "spec/indexing.h"

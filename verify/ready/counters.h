@@ -51,7 +51,8 @@
 
 namespace ripeline::verify {
 
-// Data: whoever asks about them (verify/ready/counter_queries.h) reads nothing else of the guards.
+// Data: of the guards, whoever asks about them (verify/ready/counter_queries.h) reads besides only
+// what runs side by side, and the room that it leaves.
 struct Counters {
   int variables = 0;  // of Linear: a count for each lane, then those of `shared`
   std::vector<SharedSlots> shared;

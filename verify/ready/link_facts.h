@@ -9,8 +9,9 @@
 // 1F at none, the two that arrived may be those of 1 and 2, and 1F, which must follow with 0, waits
 // for ever; counts see 3 - 0 > 2 and do not say that 1F may start. Over `fifo 2` behind a
 // sequential 0F they are 0 and 1, and 1F is exact. If 1F may take any microbatch, one of the two
-// is enough, so it is exact as well. One
-// thread; what it was made of must outlive it.
+// is enough, so it is exact as well.
+//
+// One thread; what it was made of must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ class LinkFacts {
   [[nodiscard]] int variables() const { return variables_; }
 
   // Adds to the facts of the lane what these of its edges say; `offers` as NeedFacts gave them.
-  // False: what it may start by does not suffice for the sake of links.
+  // False: because of links, `may` and `must` differ.
   [[nodiscard]] bool add(int lane, const std::vector<int>& edges, const std::vector<Offer>& offers,
                          StartFacts& facts) const;
 

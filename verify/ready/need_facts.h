@@ -17,7 +17,6 @@
 
 #include <vector>
 
-#include "spec/guards.h"
 #include "spec/program.h"
 #include "verify/ready/prefixes.h"
 #include "verify/ready/start_facts.h"
