@@ -8,7 +8,6 @@
 
 #include <CLI/App.hpp>
 
-#include "cli/failure.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "optimise/zero_bubble.h"

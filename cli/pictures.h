@@ -10,7 +10,6 @@
 
 #include "cli/input.h"
 #include "cli/time_flags.h"
-#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
 #include "verify/report.h"

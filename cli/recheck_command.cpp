@@ -15,7 +15,6 @@
 #include "certificates/recheck.h"
 #include "cli/certificate_folder.h"
 #include "cli/commands.h"
-#include "cli/input.h"
 #include "cli/process.h"
 #include "cli/progress.h"
 

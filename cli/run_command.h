@@ -2,7 +2,6 @@
 // of a run.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,7 +9,6 @@
 
 #include "cli/input.h"
 #include "cli/time_flags.h"
-#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
 

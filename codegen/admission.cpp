@@ -1,7 +1,5 @@
 #include "codegen/admission.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,7 +1,5 @@
 #include "codegen/arbiter_class.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

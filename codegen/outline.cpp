@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 
-#include "codegen/printer.h"
 #include "spec/guards.h"
 
 namespace ripeline::codegen {

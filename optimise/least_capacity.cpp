@@ -3,7 +3,6 @@
 #include "optimise/least_capacity.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>

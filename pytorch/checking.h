@@ -4,8 +4,6 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "pytorch/check.h"
 #include "spec/indexing.h"

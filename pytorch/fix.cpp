@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "pytorch/checking.h"
-#include "pytorch/shape.h"
 
 namespace ripeline::verify {
 

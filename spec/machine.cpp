@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <utility>
 
 namespace ripeline::spec {
 Machine::Machine(const Program& program, int microbatches)

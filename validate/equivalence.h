@@ -7,7 +7,6 @@
 // 64 bits. Never throws; one thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "verify/report.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

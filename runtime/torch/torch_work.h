@@ -14,9 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "runtime/torch/stage.h"
 #include "runtime/work.h"

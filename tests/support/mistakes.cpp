@@ -35,13 +35,6 @@ class Trusting final : public Judge {
   MemoryFinding memory() override { return {verify::by_structure()}; }
 };
 
-Program committed_to_kept(const Program& program) {
-  Program order = program;
-  order.dispatch = {.in_order = true, .order = program.dispatch.keeps, .hint = {}, .span = {}};
-  order.assertions.clear();
-  return order;
-}
-
 }  // namespace
 
 namespace mistakes {
@@ -195,7 +188,8 @@ verify::Verdict judged_with(const Mistake& mistake, const Program& program,
                             const verify::VerifyOptions& options) {
   Program asked = program;
   if (mistake.program) mistake.program(asked);
-  const Program committed = program.dispatch.keeps >= 0 ? committed_to_kept(program) : Program();
+  const Program committed =
+      program.dispatch.keeps >= 0 ? verify::committed_to_kept(program) : Program();
   std::unique_ptr<Judge> judge;
   if (program.dispatch.keeps >= 0) {
     std::unique_ptr<Judge> of_order;
@@ -204,11 +198,9 @@ verify::Verdict judged_with(const Mistake& mistake, const Program& program,
     } else {
       of_order = std::make_unique<verify::OrderJudge>(committed, options);
     }
-    const bool covered =
-        mistake.covers_all || (program.inboxes.empty() && verify::count(program).inexact.empty());
     judge = std::make_unique<verify::KeptJudge>(
         program, options, std::move(of_order),
-        covered ? std::nullopt : std::optional<std::string>("it"));
+        mistake.covers_all ? std::nullopt : verify::beyond_kept_order(program));
   } else if (program.dispatch.in_order) {
     judge = std::make_unique<verify::OrderJudge>(program, options,
                                                  verify::CutInput(asked, mistake.repeat));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "spec/program.h"
 #include "verify/order/repeats.h"

@@ -11,7 +11,6 @@
 
 #include "spec/indexing.h"
 #include "verify/ready/counter_queries.h"
-#include "verify/ready/counters.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify {

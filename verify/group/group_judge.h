@@ -11,7 +11,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "spec/group.h"
 #include "verify/group/conditions.h"
@@ -19,7 +18,6 @@
 #include "verify/group/parting.h"
 #include "verify/judge/judge.h"
 #include "verify/ready/counter_queries.h"
-#include "verify/ready/counters.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {

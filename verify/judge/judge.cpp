@@ -1,6 +1,5 @@
 #include "verify/judge/judge.h"
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
 

@@ -47,7 +47,9 @@ Program freed(const Program& program) {
   return free;
 }
 
-Program committed(const Program& program) {
+}  // namespace
+
+Program committed_to_kept(const Program& program) {
   Program order = program;
   order.dispatch = {
       .in_order = true, .order = program.dispatch.keeps, .hint = {}, .span = program.dispatch.span};
@@ -55,8 +57,7 @@ Program committed(const Program& program) {
   return order;
 }
 
-// Why the order's proof does not decide; nothing if it does.
-std::optional<std::string> beyond_the_order(const Program& program) {
+std::optional<std::string> beyond_kept_order(const Program& program) {
   if (!program.inboxes.empty()) return "links with slots";
   const Counters counters = count(program);
   if (counters.inexact.empty()) return std::nullopt;
@@ -66,10 +67,8 @@ std::optional<std::string> beyond_the_order(const Program& program) {
       program.lane_name(counters.inexact.front()));
 }
 
-}  // namespace
-
 KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options)
-    : KeptJudge(program, options, nullptr, beyond_the_order(program)) {
+    : KeptJudge(program, options, nullptr, beyond_kept_order(program)) {
   of_order_ = std::make_unique<OrderJudge>(committed_, options);
 }
 
@@ -78,7 +77,7 @@ KeptJudge::KeptJudge(const Program& program, const VerifyOptions& options,
     : program_(program),
       options_(options),
       free_(freed(program)),
-      committed_(committed(program)),
+      committed_(committed_to_kept(program)),
       of_order_(std::move(of_order)),
       beyond_order_(std::move(beyond_order)),
       budget_{options.search_states} {}

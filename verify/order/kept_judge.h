@@ -16,6 +16,12 @@
 
 namespace ripeline::verify {
 
+// The program with its dispatch committed to the order that it keeps room for; what it asserts is
+// not the order's.
+[[nodiscard]] spec::Program committed_to_kept(const spec::Program& program);
+// Why the proof of that order does not decide; nothing if it does.
+[[nodiscard]] std::optional<std::string> beyond_kept_order(const spec::Program& program);
+
 class KeptJudge final : public Judge {
  public:
   KeptJudge(const spec::Program& program, const VerifyOptions& options);

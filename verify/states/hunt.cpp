@@ -26,13 +26,12 @@ Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const
 
 // Tasks of one rank overlap, and hold more than one at a time.
 HuntResult hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
-  Budget share{budget.left / 2};
-  const Explored<spec::Event> own = interleave(machine, Chooser::dispatch, goal, share);
+  BudgetShare half(budget, budget.left / 2);
+  BudgetShare other_half(budget, budget.left / 2);
+  const Explored<spec::Event> own = interleave(machine, Chooser::dispatch, goal, half.budget());
   if (own.way) return {HuntResult::What::refuted, *own.way, false};
   Explored<spec::Event> any;
-  Budget rest{budget.left / 2};
-  if (own.complete) any = interleave(machine, Chooser::any, goal, rest);
-  budget.left = share.left + rest.left;
+  if (own.complete) any = interleave(machine, Chooser::any, goal, other_half.budget());
   if (any.complete) return {HuntResult::What::safe, {}, true};
   if (any.way) return {HuntResult::What::others, *any.way, own.complete};
   return {HuntResult::What::open, {}, own.complete};
