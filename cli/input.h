@@ -8,6 +8,7 @@
 
 #include <CLI/App.hpp>
 
+#include "cli/failure.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
 
