@@ -58,9 +58,8 @@ void require(const core::Status& status) {
 class EmptyWork final : public runtime::Work {
  public:
   core::Status begin_step(std::int64_t, int) override { return {}; }
-  core::Status run(const runtime::TaskInfo&, std::span<runtime::Input>, bool wanted,
-                   runtime::Payload& output) override {
-    if (wanted) output.resize(kMessageBytes);
+  core::Status run(runtime::Call& call) override {
+    for (runtime::Output& output : call.outputs) output.payload.head.resize(kMessageBytes);
     return {};
   }
 };
@@ -93,17 +92,19 @@ std::shared_ptr<core::Arbiter> generated(int ranks, int rank) {
 // One rank's steps; the microseconds per task of each.
 std::vector<double> run_rank(core::Arbiter& arbiter, runtime::Transport& transport, int steps) {
   EmptyWork work;
-  runtime::Worker worker(arbiter, transport, work);
+  runtime::InlineEngine engine(work);
+  runtime::Run run(transport);
+  runtime::Worker worker(arbiter, run, engine);
   std::vector<double> result;
-  std::vector<runtime::Payload> all;
+  std::vector<runtime::Blob> all;
   for (int step = 0; step < kWarmUp + steps; ++step) {
     runtime::StepReport report;
-    require(transport.all_gather({}, 60s, all));
+    require(run.gather("the next step", {}, all));
     require(worker.step(step, kMicrobatches, report));
     const std::chrono::duration<double, std::micro> time = report.duration;
     if (step >= kWarmUp) result.push_back(time.count() / static_cast<double>(report.tasks));
   }
-  require(transport.finish(60s));
+  require(run.finish(60s));
   return result;
 }
 

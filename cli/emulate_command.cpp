@@ -156,16 +156,12 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
                                            transport);
   if (!status.ok()) return say_failed(status.message());
   simulate::TableArbiter arbiter(prepared.program(), facts, self.rank);
-  const emulate::RankRun mine = emulate::emulate_rank(arbiter, *transport, command.run.microbatches,
-                                                      prepared.timing, options.silence);
+  emulate::EmulatedRank rank(arbiter, *transport, prepared.timing, options.silence);
+  const emulate::RankRun mine = rank.run(command.run.microbatches);
   if (!mine.status.ok()) return say_failed(mine.status.message()), refuted;
-  std::vector<runtime::Payload> parts;
-  status = transport->all_gather(emulate::encode(mine), options.silence, parts);
-  if (status.ok()) status = transport->finish(options.silence);
-  std::vector<emulate::RankRun> ranks(parts.size());
-  for (std::size_t i = 0; i < parts.size() && status.ok(); ++i) {
-    status = emulate::decode(parts[i], ranks[i]);
-  }
+  std::vector<emulate::RankRun> ranks;
+  status = rank.gather(mine, ranks);
+  if (status.ok()) status = rank.finish();
   if (!status.ok()) return say_failed(status.message()), refuted;
   if (self.rank != 0) return ok;
   return report(command, prepared, expected,

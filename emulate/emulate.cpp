@@ -1,17 +1,16 @@
 #include "emulate/emulate.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <system_error>
 #include <thread>
 
-#include "emulate/latency.h"
+#include "emulate/timed_engine.h"
 #include "emulate/together.h"
 #include "runtime/transport/local.h"
-#include "simulate/overlap.h"
+#include "runtime/worker.h"
 
 namespace ripeline::emulate {
 namespace {
@@ -24,92 +23,63 @@ using runtime::RankClock;
 constexpr auto kLead = std::chrono::milliseconds(5);
 constexpr int kWaitingLines = 12;  // of a rank that does not end
 
-// Tasks that only take their time.
-class TimedWork final : public runtime::Work {
- public:
-  // All are borrowed.
-  TimedWork(const core::ProgramFacts& facts, const simulate::Timing& timing,
-            runtime::Transport& transport, RankClock& clock, Time limit)
-      : facts_(facts), timing_(timing), transport_(transport), clock_(clock), limit_(limit) {}
-
-  // Returns at the start that all ranks agree on.
-  Status begin_step(std::int64_t /*step*/, int /*microbatches*/) override {
-    const std::int64_t mine = (RankClock::host() + kLead).count();
-    runtime::Payload payload(sizeof mine);
-    std::memcpy(payload.data(), &mine, sizeof mine);
-    std::vector<runtime::Payload> all;
-    if (Status s = transport_.all_gather(payload, limit_, all); !s.ok()) return s;
-    for (const runtime::Payload& of : all) {
-      std::int64_t theirs = 0;
-      if (of.size() != sizeof theirs) return {core::StatusCode::invalid, "no time to start at"};
-      std::memcpy(&theirs, of.data(), sizeof theirs);
-      start_ = std::max(start_, Time{theirs});
-    }
-    std::this_thread::sleep_until(std::chrono::steady_clock::time_point(start_));
-    clock_.woke(start_);
-    return {};
-  }
-
-  Status run(const runtime::TaskInfo& task, std::span<runtime::Input> /*inputs*/, bool /*wanted*/,
-             runtime::Payload& /*output*/) override {
-    simulate::Overlap& overlap = overlaps_[engine_of(task.task)];
-    for (const simulate::Overlap::Running running : overlap.running()) {
-      if (running.task.lane >= 0 && running.end <= task.start) overlap.finish(running.task);
-    }
-    overlap.start(task.task, timing_.task(task.task), task.start, timing_);
-    return {};
-  }
-  [[nodiscard]] std::optional<Time> ends(core::Task task) const override {
-    for (const simulate::Overlap::Running& running : overlaps_[engine_of(task)].running()) {
-      if (running.task == task) return running.end;
-    }
-    return std::nullopt;
-  }
-  [[nodiscard]] Time start() const { return start_; }
-
- private:
-  [[nodiscard]] std::size_t engine_of(core::Task task) const {
-    return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
-  }
-
-  const core::ProgramFacts& facts_;
-  const simulate::Timing& timing_;
-  runtime::Transport& transport_;
-  RankClock& clock_;
-  Time limit_;
-  Time start_{0};
-  std::array<simulate::Overlap, core::kEngines> overlaps_;
-};
-
 }  // namespace
 
-RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& inner, int microbatches,
-                     const simulate::Timing& timing, Time silence) {
-  const core::ProgramFacts& facts = arbiter.facts();
+EmulatedRank::EmulatedRank(core::Arbiter& arbiter, runtime::Transport& transport,
+                           const simulate::Timing& timing, Time silence)
+    : arbiter_(arbiter),
+      timing_(timing),
+      silence_(silence),
+      transport_(transport, arbiter.facts(), timing, clock_),
+      run_(transport_, {.process = {.silence = silence}, .clock = &clock_}) {}
+
+Status EmulatedRank::agree_on_start(Time& start) {
+  const std::int64_t mine = (RankClock::host() + kLead).count();
+  runtime::Blob bytes(sizeof mine);
+  std::memcpy(bytes.data(), &mine, sizeof mine);
+  std::vector<runtime::Blob> all;
+  if (Status s = run_.gather("the start", std::move(bytes), all); !s.ok()) return s;
+  for (const runtime::Blob& of : all) {
+    std::int64_t theirs = 0;
+    if (of.size() != sizeof theirs) return {core::StatusCode::invalid, "no time to start at"};
+    std::memcpy(&theirs, of.data(), sizeof theirs);
+    start = std::max(start, Time{theirs});
+  }
+  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(start));
+  clock_.woke(start);
+  transport_.begin();
+  return {};
+}
+
+RankRun EmulatedRank::run(int microbatches) {
+  const core::ProgramFacts& facts = arbiter_.facts();
   RankRun run;
-  RankClock clock;
-  LatencyTransport transport(inner, facts, timing, clock);
-  TimedWork work(facts, timing, inner, clock, silence);
-  Recorder recorder(arbiter, clock, transport, run);
-  runtime::Worker worker(arbiter, transport, work,
-                         {.silence = silence,
-                          .trace = nullptr,
-                          .before_task = nullptr,
-                          .costs = timing.costs(),
-                          .clock = &clock,
-                          .observer = &recorder});
+  if (run.status = agree_on_start(run.start); !run.status.ok()) return run;
+  TimedEngine engine(facts, timing_, clock_);
+  Recorder recorder(arbiter_, clock_, transport_, run);
+  runtime::Worker worker(arbiter_, run_, engine, {.costs = timing_.costs(), .observer = &recorder});
   runtime::StepReport report;
   run.status = worker.step(0, microbatches, report);
-  if (!run.status.ok()) run.waiting = worker.waiting(kWaitingLines);
-  run.start = work.start();
-  run.overshot = transport.overshot();
-  run.behind = std::max(run.behind, transport.behind());
+  const runtime::Rank& rank = worker.rank();
+  if (!run.status.ok()) run.waiting = rank.executor().waiting(kWaitingLines);
+  run.overshot = transport_.overshot();
+  run.behind = std::max(run.behind, transport_.behind());
   run.peaks.assign(facts.pools.size(), 0);
   for (std::size_t pool = 0; pool < facts.pools.size(); ++pool) {
-    if (facts.pools[pool].rank != arbiter.rank()) continue;
-    run.peaks[pool] = worker.ledger().peak(static_cast<int>(pool));
+    if (facts.pools[pool].rank != arbiter_.rank()) continue;
+    run.peaks[pool] = rank.ledger().peak(static_cast<int>(pool));
   }
   return run;
+}
+
+Status EmulatedRank::gather(const RankRun& mine, std::vector<RankRun>& all) {
+  std::vector<runtime::Blob> parts;
+  if (Status s = run_.gather("what the ranks did", encode(mine), parts); !s.ok()) return s;
+  all.resize(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (Status s = decode(parts[i], all[i]); !s.ok()) return s;
+  }
+  return {};
 }
 
 EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
@@ -122,12 +92,12 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
   std::vector<std::thread> threads;
   const auto run_rank = [&](std::size_t rank) {
     RankRun& run = runs[rank];
+    EmulatedRank self(*arbiters[rank], *group[rank], timing, options.silence);
     try {
-      run = emulate_rank(*arbiters[rank], *group[rank], microbatches, timing, options.silence);
-      if (run.status.ok()) run.status = group[rank]->finish(options.silence);
+      run = self.run(microbatches);
+      if (run.status.ok()) run.status = self.finish();
     } catch (const std::exception& error) {  // no memory, say: the others must not wait for it
-      run.status = {core::StatusCode::failed, error.what()};
-      group[rank]->abandon(run.status);
+      run.status = self.fail({core::StatusCode::failed, error.what()});
     }
   };
   try {
@@ -138,8 +108,7 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
                            "no thread for rank " + std::to_string(threads.size()) + " of " +
                                std::to_string(runs.size()) + ": " + error.what()};
     for (std::size_t rank = threads.size(); rank < runs.size(); ++rank) {
-      group[rank]->abandon(why);
-      runs[rank].status = why;
+      runs[rank].status = runtime::Run(*group[rank]).fail(why);
     }
   }
   for (std::thread& thread : threads) thread.join();

@@ -13,10 +13,13 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/arbiter.h"
+#include "emulate/latency.h"
 #include "emulate/log.h"
+#include "runtime/run.h"
 #include "simulate/simulator.h"
 #include "simulate/timing.h"
 #include "trace/record.h"
@@ -43,9 +46,30 @@ using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
                                   int microbatches, const simulate::Timing& timing,
                                   const EmulateOptions& options);
 
-// One rank's part of it, in this thread; of a run that ends well the transport is not finished yet.
-[[nodiscard]] RankRun emulate_rank(core::Arbiter& arbiter, runtime::Transport& transport,
-                                   int microbatches, const simulate::Timing& timing,
-                                   core::Time silence);
+// One rank's part of it, in the caller's thread.
+class EmulatedRank {
+ public:
+  // All are borrowed.
+  EmulatedRank(core::Arbiter& arbiter, runtime::Transport& transport,
+               const simulate::Timing& timing, core::Time silence);
+
+  // The ranks agree on a start, and run the step.
+  [[nodiscard]] RankRun run(int microbatches);
+  // What all ranks did, by rank, in each of them.
+  core::Status gather(const RankRun& mine, std::vector<RankRun>& all);
+  core::Status finish() { return run_.finish(silence_); }
+  // For a rank that cannot go on.
+  core::Status fail(core::Status why) { return run_.fail(std::move(why)); }
+
+ private:
+  core::Status agree_on_start(core::Time& start);
+
+  core::Arbiter& arbiter_;
+  const simulate::Timing& timing_;
+  core::Time silence_;
+  runtime::RankClock clock_;
+  LatencyTransport transport_;
+  runtime::Run run_;
+};
 
 }  // namespace ripeline::emulate

@@ -28,18 +28,14 @@ LatencyTransport::LatencyTransport(runtime::Transport& inner, const core::Progra
       last_(facts.edges.size()),
       woke_(clock.now()) {}
 
-Status LatencyTransport::send(int to_rank, const Envelope& envelope, Payload payload) {
-  return inner_.send(to_rank, envelope, std::move(payload));
+void LatencyTransport::begin() {
+  woke_ = clock_.now();
+  overshot_ = behind_ = Time{0};
 }
 
-Status LatencyTransport::all_gather(const Payload& mine, std::chrono::nanoseconds limit,
-                                    std::vector<Payload>& all) {
-  return inner_.all_gather(mine, limit, all);
+Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload) {
+  return inner_.send(to, envelope, std::move(payload));
 }
-
-Status LatencyTransport::finish(std::chrono::nanoseconds limit) { return inner_.finish(limit); }
-
-void LatencyTransport::abandon(const Status& why) { inner_.abandon(why); }
 
 // What one rank sends another comes here in the order in which it left, so that the way between
 // them is given out as the sender would.
@@ -87,7 +83,14 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
   for (Time inner_wait{0};;) {
     arrived_.clear();
     if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
-    for (Delivery& delivery : arrived_) hold(std::move(delivery));
+    for (Delivery& delivery : arrived_) {
+      if (runtime::is_of_edge(delivery.envelope.signal)) {
+        hold(std::move(delivery));
+      } else {
+        deliveries.push_back(std::move(delivery));
+      }
+    }
+    if (deliveries.size() > before) return {};
     const Time first = held_.empty() ? Time::max() : held_.begin()->first;
     const Time next = std::max(idle_since, std::min(until, first));
     if (next <= RankClock::host()) {

@@ -1,10 +1,10 @@
 // LatencyTransport: a transport whose messages take as long as a Timing says, as the rank's clock
 // counts it.
 //
-// Whatever comes is held until it is due: announcements, grants and notices too. A wait ends when
-// something is due or when the caller's time is up, and the clock is put back to that: neither the
-// timer's lateness nor the way through `inner` counts, as long as the rank has not gone on. What is
-// due counts from when it was. Belongs to its rank's thread.
+// Whatever comes of an edge is held until it is due: announcements, grants and notices too. A wait
+// ends when something is due or when the caller's time is up, and the clock is put back to that:
+// neither the timer's lateness nor the way through `inner` counts, as long as the rank has not gone
+// on. What is due counts from when it was. Belongs to its rank's thread.
 #pragma once
 
 #include <map>
@@ -23,17 +23,20 @@ class LatencyTransport final : public runtime::Transport {
   LatencyTransport(runtime::Transport& inner, const core::ProgramFacts& facts,
                    const simulate::Timing& timing, runtime::RankClock& clock);
 
-  [[nodiscard]] int rank() const override { return inner_.rank(); }
-  [[nodiscard]] int ranks() const override { return inner_.ranks(); }
-  core::Status send(int to_rank, const runtime::Envelope& envelope,
-                    runtime::Payload payload) override;
+  // What was measured so far does not count.
+  void begin();
+
+  [[nodiscard]] int self() const override { return inner_.self(); }
+  [[nodiscard]] int processes() const override { return inner_.processes(); }
+  core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override;
   // All that is due at one time, or has been for longer.
   core::Status poll(std::chrono::nanoseconds wait,
                     std::vector<runtime::Delivery>& deliveries) override;
-  core::Status all_gather(const runtime::Payload& mine, std::chrono::nanoseconds limit,
-                          std::vector<runtime::Payload>& all) override;
-  core::Status finish(std::chrono::nanoseconds limit) override;
-  void abandon(const core::Status& why) override;
+  void wake() override { inner_.wake(); }
+  [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
+  [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
+  core::Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
+  void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
   // The most by which a wait overshot.
   [[nodiscard]] core::Time overshot() const { return overshot_; }

@@ -19,7 +19,7 @@ static_assert(std::is_trivially_copyable_v<Entry>);
 // Numbers one after another, as this program's memory has them.
 class Writer {
  public:
-  explicit Writer(runtime::Payload& to) : to_(to) {}
+  explicit Writer(runtime::Blob& to) : to_(to) {}
   void bytes(const void* from, std::size_t size) {
     if (size == 0) return;
     const std::size_t before = to_.size();
@@ -33,12 +33,12 @@ class Writer {
   }
 
  private:
-  runtime::Payload& to_;
+  runtime::Blob& to_;
 };
 
 class Reader {
  public:
-  explicit Reader(const runtime::Payload& from) : from_(from) {}
+  explicit Reader(const runtime::Blob& from) : from_(from) {}
   [[nodiscard]] bool ok() const { return ok_; }
   // Whether so many things of a size are left.
   bool has(std::int64_t count, std::size_t size) {
@@ -66,15 +66,15 @@ class Reader {
   }
 
  private:
-  const runtime::Payload& from_;
+  const runtime::Blob& from_;
   std::size_t at_ = 0;
   bool ok_ = true;
 };
 
 }  // namespace
 
-runtime::Payload encode(const RankRun& run) {
-  runtime::Payload payload;
+runtime::Blob encode(const RankRun& run) {
+  runtime::Blob payload;
   Writer to(payload);
   to.number(static_cast<std::int64_t>(run.status.code()));
   to.text(run.status.message());
@@ -88,7 +88,7 @@ runtime::Payload encode(const RankRun& run) {
   return payload;
 }
 
-Status decode(const runtime::Payload& payload, RankRun& run) {
+Status decode(const runtime::Blob& payload, RankRun& run) {
   Reader from(payload);
   const auto code = static_cast<StatusCode>(from.number());
   run.status = Status(code, from.text());

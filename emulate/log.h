@@ -47,10 +47,10 @@ struct RankRun {
 };
 
 // As bytes, for another process of the same program; decode() refuses what is cut off.
-[[nodiscard]] runtime::Payload encode(const RankRun& run);
-core::Status decode(const runtime::Payload& payload, RankRun& run);
+[[nodiscard]] runtime::Blob encode(const RankRun& run);
+core::Status decode(const runtime::Blob& payload, RankRun& run);
 
-class Recorder final : public runtime::WorkerObserver {
+class Recorder final : public runtime::RankObserver {
  public:
   // All are borrowed.
   Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock,

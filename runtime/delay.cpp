@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -14,7 +13,6 @@ namespace {
 using core::Status;
 using core::StatusCode;
 using core::Time;
-using Clock = std::chrono::steady_clock;
 
 enum class Draw : std::uint64_t { jitter = 1, rare };
 
@@ -40,73 +38,6 @@ bool read_time(std::string_view text, Time& time) {
   time = Time(static_cast<Time::rep>(ms * 1e6));
   return true;
 }
-
-class DelayedTransport final : public Transport {
- public:
-  DelayedTransport(Transport& inner, const core::ProgramFacts& facts, const DelayPlan& plan)
-      : inner_(inner), facts_(facts), plan_(plan) {}
-
-  int rank() const override { return inner_.rank(); }
-  int ranks() const override { return inner_.ranks(); }
-  Status send(int to_rank, const Envelope& envelope, Payload payload) override {
-    return inner_.send(to_rank, envelope, std::move(payload));
-  }
-  Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
-                    std::vector<Payload>& all) override {
-    return inner_.all_gather(mine, limit, all);
-  }
-  Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
-  void abandon(const Status& why) override { inner_.abandon(why); }
-
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    const Clock::time_point start = Clock::now();
-    const std::size_t before = deliveries.size();
-    for (;;) {
-      release(deliveries);
-      const auto left = std::max(std::chrono::nanoseconds{0}, wait - (Clock::now() - start));
-      const bool is_last = deliveries.size() > before || left.count() == 0;
-      auto inner_wait = is_last ? std::chrono::nanoseconds{0} : left;
-      if (!held_.empty())
-        inner_wait = std::min(inner_wait, std::max(Time{0}, held_.begin()->first - clock()));
-      arrived_.clear();
-      if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
-      for (Delivery& delivery : arrived_) hold(std::move(delivery));
-      if (is_last) {
-        release(deliveries);
-        return {};
-      }
-    }
-  }
-
- private:
-  static Time clock() { return Clock::now().time_since_epoch(); }
-
-  void hold(Delivery delivery) {
-    const Envelope& e = delivery.envelope;
-    Time due = e.sent + plan_.message(facts_, e.step, e.message);
-    if (plan_.fifo()) {
-      Time& last = last_due_[e.message.edge];
-      due = last = std::max(last, due);
-    }
-    delivery.at = std::max(delivery.at, due);
-    held_.emplace(due, std::move(delivery));
-  }
-
-  void release(std::vector<Delivery>& deliveries) {
-    const Time now = clock();
-    while (!held_.empty() && held_.begin()->first <= now) {
-      deliveries.push_back(std::move(held_.begin()->second));
-      held_.erase(held_.begin());
-    }
-  }
-
-  Transport& inner_;
-  const core::ProgramFacts& facts_;
-  DelayPlan plan_;
-  std::multimap<Time, Delivery> held_;  // by the time at which it is due
-  std::map<core::EdgeId, Time> last_due_;
-  std::vector<Delivery> arrived_;
-};
 
 }  // namespace
 
@@ -196,9 +127,14 @@ Time DelayPlan::message(const core::ProgramFacts& facts, std::int64_t step,
   return message_ + (is_rare ? rare_ : Time{0});
 }
 
-std::unique_ptr<Transport> make_delayed_transport(Transport& inner, const core::ProgramFacts& facts,
-                                                  const DelayPlan& plan) {
-  return std::make_unique<DelayedTransport>(inner, facts, plan);
+std::function<Time(const Envelope&)> due_of(const DelayPlan& plan,
+                                            const core::ProgramFacts& facts) {
+  return [plan, &facts, last = std::map<core::EdgeId, Time>()](const Envelope& e) mutable {
+    const Time due = e.sent + plan.message(facts, e.step, e.message);
+    if (!plan.fifo()) return due;
+    Time& last_of_edge = last[e.message.edge];
+    return last_of_edge = std::max(last_of_edge, due);
+  };
 }
 
 }  // namespace ripeline::runtime

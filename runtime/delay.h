@@ -9,13 +9,13 @@
 //   rare=PERCENT:MS    that share of the messages takes MS longer still
 //   fifo               messages of one edge keep their order: a late one holds up those behind it;
 //                      without it they overtake
-// DelayedTransport wraps a transport and holds each delivery back until its time; it relies on
-// Envelope::sent, hence on one host.
+// A rank holds what has come back until its time (RankOptions::due), which counts from when it was
+// sent: for the processes of one host.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,9 +52,8 @@ class DelayPlan {
   bool fifo_ = false;
 };
 
-// Waits out the plan's delay of each message. `inner` and `facts` are borrowed.
-[[nodiscard]] std::unique_ptr<Transport> make_delayed_transport(Transport& inner,
-                                                                const core::ProgramFacts& facts,
-                                                                const DelayPlan& plan);
+// When each message that has come is due. `facts` is borrowed.
+[[nodiscard]] std::function<core::Time(const Envelope&)> due_of(const DelayPlan& plan,
+                                                                const core::ProgramFacts& facts);
 
 }  // namespace ripeline::runtime

@@ -69,20 +69,20 @@ void add_to(Vector& sum, const Vector& v) {
 }
 
 Payload bytes_of(const Vector& v) {
-  Payload bytes(v.size() * sizeof(double));
+  Blob bytes(v.size() * sizeof(double));
   std::memcpy(bytes.data(), v.data(), bytes.size());
-  return bytes;
+  return payload_of(std::move(bytes));
 }
 
-Status read(const TaskInfo& task, std::span<const Input> inputs, int width, Vector& v) {
-  if (inputs.size() != 1) {
-    return {StatusCode::invalid,
-            "the toy model is a chain: expected one input, got " + std::to_string(inputs.size())};
+Status read(Call& call, int width, Vector& v) {
+  if (call.inputs.size() != 1) {
+    return {StatusCode::invalid, "the toy model is a chain: expected one input, got " +
+                                     std::to_string(call.inputs.size())};
   }
-  const Payload& bytes = inputs[0].payload;
+  const Blob bytes = blob_of(std::move(call.inputs[0].payload));
   v.resize(static_cast<std::size_t>(width));
   if (bytes.size() != v.size() * sizeof(double)) {
-    return {StatusCode::invalid, "stage " + std::to_string(task.stage) + " got " +
+    return {StatusCode::invalid, "stage " + std::to_string(call.task.stage) + " got " +
                                      std::to_string(bytes.size()) + " bytes, expected " +
                                      std::to_string(v.size() * sizeof(double))};
   }
@@ -125,30 +125,30 @@ Status ToyWork::begin_step(std::int64_t step, int microbatches) {
   return {};
 }
 
-Status ToyWork::run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) {
-  switch (task.kind) {
+Status ToyWork::run(Call& call) {
+  switch (call.task.kind) {
     case OpKind::forward:
-      return run_forward(task, inputs, wanted, output);
+      return run_forward(call);
     case OpKind::backward:
     case OpKind::backward_input:
-      if (Status s = run_backward_input(task, inputs, wanted, output); !s.ok()) return s;
-      if (task.kind == OpKind::backward) run_backward_weight(task);
+      if (Status s = run_backward_input(call); !s.ok()) return s;
+      if (call.task.kind == OpKind::backward) run_backward_weight(call.task);
       return {};
     case OpKind::backward_weight:
-      run_backward_weight(task);
+      run_backward_weight(call.task);
       return {};
     default:
-      if (wanted && !inputs.empty()) output = std::move(inputs[0].payload);
+      if (!call.inputs.empty()) call.give(call.inputs[0].payload);
       return {};
   }
 }
 
-Status ToyWork::run_forward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                            Payload& output) {
+Status ToyWork::run_forward(Call& call) {
+  const TaskInfo& task = call.task;
   Vector x;
   if (task.stage == 0) {
     x = draw(model_, kInputs, step_, task.microbatch);
-  } else if (Status s = read(task, inputs, model_.width, x); !s.ok()) {
+  } else if (Status s = read(call, model_.width, x); !s.ok()) {
     return s;
   }
   const Vector y = forward(weights(model_, task.stage), x);
@@ -156,12 +156,12 @@ Status ToyWork::run_forward(const TaskInfo& task, std::span<Input> inputs, bool 
     loss_ += loss_of(y, draw(model_, kTargets, step_, task.microbatch), microbatches_);
   }
   saved_[{task.stage, task.microbatch}] = std::move(x);
-  if (wanted) output = bytes_of(y);
+  if (!call.outputs.empty()) call.give(bytes_of(y));
   return {};
 }
 
-Status ToyWork::run_backward_input(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                                   Payload& output) {
+Status ToyWork::run_backward_input(Call& call) {
+  const TaskInfo& task = call.task;
   const auto saved = saved_.find({task.stage, task.microbatch});
   if (saved == saved_.end()) return {StatusCode::invalid, "a backward without its forward"};
   const Vector w = weights(model_, task.stage);
@@ -169,11 +169,11 @@ Status ToyWork::run_backward_input(const TaskInfo& task, std::span<Input> inputs
   if (task.stage == task.stages - 1) {
     g = loss_gradient(forward(w, saved->second), draw(model_, kTargets, step_, task.microbatch),
                       microbatches_);
-  } else if (Status s = read(task, inputs, model_.width, g); !s.ok()) {
+  } else if (Status s = read(call, model_.width, g); !s.ok()) {
     return s;
   }
   Vector d = inner_gradient(w, saved->second, g);
-  if (wanted) output = bytes_of(product(d, w));
+  if (!call.outputs.empty()) call.give(bytes_of(product(d, w)));
   deferred_[{task.stage, task.microbatch}] = std::move(d);
   return {};
 }

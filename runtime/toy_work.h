@@ -36,8 +36,7 @@ class ToyWork final : public Work {
   explicit ToyWork(const ToyModel& model) : model_(model) {}
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
-  core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                   Payload& output) override;
+  core::Status run(Call& call) override;
 
   // Of the current step; a stage that ran nothing here has no entry.
   [[nodiscard]] const std::map<int, std::vector<double>>& gradients() const { return gradients_; }
@@ -49,10 +48,8 @@ class ToyWork final : public Work {
  private:
   using Key = std::pair<int, int>;  // stage, microbatch
 
-  core::Status run_forward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                           Payload& output);
-  core::Status run_backward_input(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                                  Payload& output);
+  core::Status run_forward(Call& call);
+  core::Status run_backward_input(Call& call);
   void run_backward_weight(const TaskInfo& task);
 
   ToyModel model_;

@@ -7,16 +7,16 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "report.h"
-#include "runtime/torch/tensor_codec.h"
 
 namespace gpt {
 
 using ripeline::core::Status;
 using ripeline::core::StatusCode;
+using ripeline::runtime::Blob;
 using ripeline::runtime::NamedTensor;
-using ripeline::runtime::Payload;
 
 namespace {
 
@@ -45,25 +45,25 @@ Check::Check(const Options& options, const Schedule& schedule,
 }
 
 // Takes over every stage's parameters, one stage after the other: all ranks, one gives.
-Status Check::before(ripeline::runtime::Transport& transport) {
+Status Check::before(ripeline::runtime::Run& run) {
   if (exact_) return {};
   const torch::NoGradGuard no_grad;
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     const auto mine = pipelined_.stages.find(static_cast<int>(stage));
-    Payload payload;
-    if (mine != pipelined_.stages.end()) {
-      Status status = ripeline::runtime::encode_tensor(flat(mine->second.parameters), payload);
-      if (!status.ok()) return status;
-    }
-    std::vector<Payload> all;
-    if (Status status = transport.all_gather(payload, kLimit, all); !status.ok()) return status;
+    torch::Tensor values = flat(stages_[stage].parameters);
+    if (mine != pipelined_.stages.end()) values = flat(mine->second.parameters);
+    const auto* bytes = static_cast<const std::byte*>(values.const_data_ptr());
+    std::vector<Blob> all;
+    Status status = run.gather(
+        "parameters/" + std::to_string(stage),
+        mine == pipelined_.stages.end() ? Blob() : Blob(bytes, bytes + values.nbytes()), all);
+    if (!status.ok()) return status;
     const auto given =
-        std::find_if(all.begin(), all.end(), [](const Payload& theirs) { return !theirs.empty(); });
-    torch::Tensor values;
-    if (given == all.end() || !ripeline::runtime::decode_tensor(std::move(*given), values).ok() ||
-        values.numel() != flat(stages_[stage].parameters).numel()) {
+        std::find_if(all.begin(), all.end(), [](const Blob& theirs) { return !theirs.empty(); });
+    if (given == all.end() || given->size() != values.nbytes()) {
       return {StatusCode::invalid, "no parameters of stage " + std::to_string(stage) + " came"};
     }
+    std::memcpy(values.mutable_data_ptr(), given->data(), given->size());
     std::int64_t at = 0;
     for (NamedTensor& parameter : stages_[stage].parameters) {
       const std::int64_t size = parameter.tensor.numel();
@@ -108,11 +108,11 @@ void Check::raise(double difference, const std::string& parameter) {
   }
 }
 
-Status Check::finish(ripeline::runtime::Transport& transport, double pipelined_loss) {
+Status Check::finish(ripeline::runtime::Run& run, double pipelined_loss) {
   std::vector<std::string> all;
   std::array<char, 40> number{};  // also of what JSON has no number for
   std::snprintf(number.data(), number.size(), "%.17g ", result_.gradient);
-  Status status = gather(transport, number.data() + result_.parameter, all);
+  Status status = gather(run, number.data() + result_.parameter, all);
   if (!status.ok()) return status;
   for (const std::string& theirs : all) {
     char* end = nullptr;

@@ -38,9 +38,9 @@ class Check {
 
   // Around one step: before() ahead of the pipeline's tasks, compare() when its gradients are
   // there, finish() after its update. before() and finish() meet the other ranks.
-  ripeline::core::Status before(ripeline::runtime::Transport& transport);
+  ripeline::core::Status before(ripeline::runtime::Run& run);
   void compare(std::int64_t step);
-  ripeline::core::Status finish(ripeline::runtime::Transport& transport, double pipelined_loss);
+  ripeline::core::Status finish(ripeline::runtime::Run& run, double pipelined_loss);
 
   // Of all ranks and steps so far; the same on all ranks.
   [[nodiscard]] const Result& result() const { return result_; }

@@ -91,31 +91,31 @@ Status write_json(const Options& options, const std::array<Side, 2>& sides) {
 
 }  // namespace
 
-Status compare(const Options& options, ripeline::runtime::Transport& transport) {
+Status compare(const Options& options, ripeline::runtime::Run& run) {
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
   const Schedule& first = *options.schedules[0];
   const Schedule& second = *options.schedules[1];
-  std::array<Side, 2> sides = {Side{first, {options, first, transport, batches}},
-                               Side{second, {options, second, transport, batches}}};
+  std::array<Side, 2> sides = {Side{first, {options, first, run, batches}},
+                               Side{second, {options, second, run, batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
       // The update at the end of a step is a barrier: no message of one side meets the other.
       if (status = run_step(options, side, step == 0); !status.ok()) return status;
     }
-    if (transport.rank() == 0 && step > 0) {
+    if (run.self() == 0 && step > 0) {
       std::printf("step %4d   %s %7.1f ms   %s %7.1f ms\n", step, std::string(first.name).c_str(),
                   sides[0].ms.back(), std::string(second.name).c_str(), sides[1].ms.back());
       std::fflush(stdout);
     }
   }
   for (Side& side : sides) {
-    status = gather_peaks(transport, side.schedule.facts, side.runner.trainer().worker().ledger(),
+    status = gather_peaks(run, side.schedule.facts, side.runner.trainer().worker().rank().ledger(),
                           side.peaks);
     if (!status.ok()) return status;
   }
-  if (transport.rank() != 0) return {};
+  if (run.self() != 0) return {};
   print(options, sides);
   return options.json.empty() ? Status() : write_json(options, sides);
 }

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "rank.h"
 #include "report.h"
+#include "runtime/run.h"
 #include "runtime/torch/train.h"
 #include "runtime/transport/local.h"
 
@@ -24,15 +25,11 @@ using ripeline::runtime::Transport;
 // 0, or 1 after saying what went wrong.
 int run_rank(const Options& options, Transport& transport) {
   bool passed = true;
-  Status status =
-      options.compares() ? compare(options, transport) : train(options, transport, passed);
-  if (status.ok()) {
-    status = transport.finish(kLimit);
-  } else {
-    transport.abandon(status);
-  }
+  ripeline::runtime::Run run(transport);
+  Status status = options.compares() ? compare(options, run) : train(options, run, passed);
+  status = status.ok() ? run.finish(kLimit) : run.fail(std::move(status));
   if (!status.ok()) {
-    std::fprintf(stderr, "gpt: rank %d: %s\n", transport.rank(), status.message().c_str());
+    std::fprintf(stderr, "gpt: rank %d: %s\n", run.self(), status.message().c_str());
   }
   return status.ok() && passed ? 0 : 1;
 }

@@ -3,14 +3,13 @@
 
 #include "core/status.h"
 #include "options.h"
-#include "runtime/transport/transport.h"
+#include "runtime/run.h"
 
 namespace gpt {
 
 // Train under the one schedule, or compare two. Every rank calls the same. Rank 0 prints and
 // writes files; `passed` is false when --check found a difference.
-ripeline::core::Status train(const Options& options, ripeline::runtime::Transport& transport,
-                             bool& passed);
-ripeline::core::Status compare(const Options& options, ripeline::runtime::Transport& transport);
+ripeline::core::Status train(const Options& options, ripeline::runtime::Run& run, bool& passed);
+ripeline::core::Status compare(const Options& options, ripeline::runtime::Run& run);
 
 }  // namespace gpt

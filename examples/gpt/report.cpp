@@ -16,16 +16,15 @@ namespace gpt {
 using ripeline::core::ProgramFacts;
 using ripeline::core::Status;
 using ripeline::core::StatusCode;
-using ripeline::runtime::Payload;
+using ripeline::runtime::Blob;
 
-Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
-              std::vector<std::string>& all) {
-  Payload payload(mine.size());
-  if (!mine.empty()) std::memcpy(payload.data(), mine.data(), mine.size());
-  std::vector<Payload> payloads;
-  if (Status status = transport.all_gather(payload, kLimit, payloads); !status.ok()) return status;
+Status gather(ripeline::runtime::Run& run, const std::string& mine, std::vector<std::string>& all) {
+  Blob bytes(mine.size());
+  if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), mine.size());
+  std::vector<Blob> blobs;
+  if (Status status = run.gather("report", std::move(bytes), blobs); !status.ok()) return status;
   all.clear();
-  for (const Payload& theirs : payloads) {
+  for (const Blob& theirs : blobs) {
     std::string text(theirs.size(), '\0');
     std::transform(theirs.begin(), theirs.end(), text.begin(),
                    [](std::byte byte) { return static_cast<char>(byte); });
@@ -34,14 +33,14 @@ Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
   return {};
 }
 
-Status gather_peaks(ripeline::runtime::Transport& transport, const ProgramFacts& facts,
+Status gather_peaks(ripeline::runtime::Run& run, const ProgramFacts& facts,
                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks) {
   // Every rank sends a number for every pool; only those of its own count.
   std::string mine;
   const int pools = static_cast<int>(facts.pools.size());
   for (int pool = 0; pool < pools; ++pool) mine += std::to_string(ledger.peak(pool)) + ' ';
   std::vector<std::string> all;
-  if (Status status = gather(transport, mine, all); !status.ok()) return status;
+  if (Status status = gather(run, mine, all); !status.ok()) return status;
   peaks.clear();
   for (int pool = 0; pool < pools; ++pool) {
     const ripeline::core::PoolFacts& of = facts.pools[static_cast<std::size_t>(pool)];

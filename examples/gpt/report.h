@@ -8,7 +8,7 @@
 
 #include "core/facts.h"
 #include "core/ledger.h"
-#include "runtime/transport/transport.h"
+#include "runtime/run.h"
 
 namespace gpt {
 
@@ -16,7 +16,7 @@ namespace gpt {
 inline constexpr std::chrono::seconds kLimit{120};
 
 // One text from every rank, by rank.
-ripeline::core::Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
+ripeline::core::Status gather(ripeline::runtime::Run& run, const std::string& mine,
                               std::vector<std::string>& all);
 
 // The most that was held of a pool, beside what was proved.
@@ -27,7 +27,7 @@ struct Peak {
   std::int64_t observed = 0;
 };
 // Of all ranks' pools, from each rank's ledger. Every rank must call it.
-ripeline::core::Status gather_peaks(ripeline::runtime::Transport& transport,
+ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
                                     const ripeline::core::ProgramFacts& facts,
                                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks);
 // `4 3 2 1 proved, 4 2 2 1 observed`, in the pools' order.

@@ -34,10 +34,10 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 }  // namespace
 
-Runner::Runner(const Options& options, const Schedule& schedule,
-               ripeline::runtime::Transport& transport, std::shared_ptr<const Batches> batches)
-    : arbiter_(schedule.make_arbiter(transport.rank())) {
-  work_.emplace(make_model(options, schedule, transport.rank(), batches));
+Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
+               std::shared_ptr<const Batches> batches)
+    : arbiter_(schedule.make_arbiter(run.self())) {
+  work_.emplace(make_model(options, schedule, run.self(), batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
     for (const auto& parameter : stage.parameters) parameters.push_back(parameter.tensor);
@@ -45,17 +45,14 @@ Runner::Runner(const Options& options, const Schedule& schedule,
   optimizer_ = std::make_unique<torch::optim::AdamW>(parameters, options.rate);
   TrainerOptions trainer;
   trainer.clip = options.clip;
-  if (!options.trace.empty()) trainer.worker.trace = &trace_;
-  ripeline::runtime::Transport* used = &transport;
+  if (!options.trace.empty()) trainer.rank.trace = &trace_;
   if (!options.delay.empty()) {
-    trainer.worker.before_task = [&plan = options.delay, &facts = schedule.facts](
-                                     ripeline::core::Task task, const TaskInfo& info) {
-      std::this_thread::sleep_for(plan.compute(facts, info.step, task));
+    trainer.rank.due = due_of(options.delay, schedule.facts);
+    trainer.before_task = [&plan = options.delay, &facts = schedule.facts](const TaskInfo& info) {
+      std::this_thread::sleep_for(plan.compute(facts, info.step, info.task));
     };
-    delayed_ = make_delayed_transport(transport, schedule.facts, options.delay);
-    used = delayed_.get();
   }
-  trainer_.emplace(*arbiter_, *used, *work_, optimizer_.get(), trainer);
+  trainer_.emplace(*arbiter_, run, *work_, optimizer_.get(), trainer);
 }
 
 Runner::~Runner() = default;

@@ -20,7 +20,7 @@ namespace gpt {
 class Runner {
  public:
   // `batches` is shared by all; the rest is borrowed and must outlive the runner.
-  Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Transport& transport,
+  Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
          std::shared_ptr<const Batches> batches);
   ~Runner();
   Runner(const Runner&) = delete;
@@ -34,7 +34,6 @@ class Runner {
  private:
   ripeline::trace::Record trace_;
   std::unique_ptr<ripeline::core::Arbiter> arbiter_;
-  std::unique_ptr<ripeline::runtime::Transport> delayed_;  // null without delays
   std::optional<ripeline::runtime::TorchWork> work_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;
   std::optional<ripeline::runtime::TorchTrainer> trainer_;

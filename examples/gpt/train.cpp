@@ -24,10 +24,10 @@ struct StepLine {
 };
 
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
-                     const Batches& batches, ripeline::runtime::Transport& transport) {
+                     const Batches& batches, ripeline::runtime::Run& run) {
   std::vector<std::string> counts;
-  Status status = gather(transport, std::to_string(runner.parameters()), counts);
-  if (!status.ok() || transport.rank() != 0) return status;
+  Status status = gather(run, std::to_string(runner.parameters()), counts);
+  if (!status.ok() || run.self() != 0) return status;
   std::int64_t parameters = 0;
   for (const std::string& count : counts) parameters += std::stoll(count);
   std::printf("%d ranks, %d stages, schedule %s (%s%s), seed %llu\n", schedule.facts.ranks,
@@ -47,11 +47,11 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
 }
 
 // One step, timed, with the check around it if there is one.
-Status run_step(const Options& options, Runner& runner, Check* check,
-                ripeline::runtime::Transport& transport, std::int64_t step, StepLine& line) {
+Status run_step(const Options& options, Runner& runner, Check* check, ripeline::runtime::Run& run,
+                std::int64_t step, StepLine& line) {
   TrainReport report;
   if (check != nullptr) {
-    if (Status status = check->before(transport); !status.ok()) return status;
+    if (Status status = check->before(run); !status.ok()) return status;
   }
   const Clock::time_point begin = Clock::now();
   Status status = runner.trainer().accumulate(options.microbatches, report);
@@ -63,7 +63,7 @@ Status run_step(const Options& options, Runner& runner, Check* check,
   spent += Clock::now() - again;
   line = {report.loss, report.gradient_norm,
           std::chrono::duration<double, std::milli>(spent).count()};
-  return check == nullptr ? Status() : check->finish(transport, report.loss);
+  return check == nullptr ? Status() : check->finish(run, report.loss);
 }
 
 void print_check(const Check::Result& result) {
@@ -113,16 +113,15 @@ std::string json_text(const Options& options, const Schedule& schedule,
 
 // What follows the last step; the gathers need every rank.
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
-              const std::vector<StepLine>& lines, ripeline::runtime::Transport& transport) {
+              const std::vector<StepLine>& lines, ripeline::runtime::Run& run) {
   std::vector<Peak> peaks;
   Status status =
-      gather_peaks(transport, schedule.facts, runner.trainer().worker().ledger(), peaks);
+      gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
   std::vector<std::string> events;
   if (status.ok() && !options.trace.empty()) {
-    status =
-        gather(transport, ripeline::trace::events_text(schedule.facts, runner.trace()), events);
+    status = gather(run, ripeline::trace::events_text(schedule.facts, runner.trace()), events);
   }
-  if (!status.ok() || transport.rank() != 0) return status;
+  if (!status.ok() || run.self() != 0) return status;
   std::printf("activations held, by %s: %s\n",
               schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
   if (check != nullptr) print_check(check->result());
@@ -140,23 +139,23 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
 
 }  // namespace
 
-Status train(const Options& options, ripeline::runtime::Transport& transport, bool& passed) {
+Status train(const Options& options, ripeline::runtime::Run& run, bool& passed) {
   const Schedule& schedule = *options.schedules.front();
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
-  Runner runner(options, schedule, transport, batches);
+  Runner runner(options, schedule, run, batches);
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
-  status = print_opening(options, schedule, runner, *batches, transport);
+  status = print_opening(options, schedule, runner, *batches, run);
   std::vector<StepLine> lines;
   for (int step = 0; step < options.steps && status.ok(); ++step) {
     StepLine line;
     Check* checking = step < options.check ? &*check : nullptr;
-    status = run_step(options, runner, checking, transport, step, line);
+    status = run_step(options, runner, checking, run, step, line);
     if (!status.ok()) break;
     lines.push_back(line);
-    if (transport.rank() == 0) {
+    if (run.self() == 0) {
       std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms\n", step, line.loss,
                   line.norm, line.ms);
       std::fflush(stdout);
@@ -164,7 +163,7 @@ Status train(const Options& options, ripeline::runtime::Transport& transport, bo
   }
   if (!status.ok()) return status;
   passed = !check || check->result().passed();
-  return finish(options, schedule, runner, check ? &*check : nullptr, lines, transport);
+  return finish(options, schedule, runner, check ? &*check : nullptr, lines, run);
 }
 
 }  // namespace gpt

@@ -30,13 +30,14 @@ core::Status train() {
   runtime::TorchWork work(model);
   torch::optim::Adam adam(module->parameters(), 1e-2);
   auto arbiter = schedule::make_arbiter(self.rank);
-  runtime::TorchTrainer trainer(*arbiter, *transport, work, &adam, {.clip = 1.0});
+  runtime::Run run(*transport);
+  runtime::TorchTrainer trainer(*arbiter, run, work, &adam, {.clip = 1.0});
   for (int step = 0; step < 100; ++step) {
     runtime::TrainReport report;
     if (auto status = trainer.step(/*microbatches=*/8, report); !status.ok()) return status;
     if (self.rank == 0 && step % 20 == 19) std::printf("step %2d  loss %.4f\n", step, report.loss);
   }
-  return transport->finish(std::chrono::seconds(10));
+  return run.finish(std::chrono::seconds(10));
 }
 
 int main() {

@@ -18,9 +18,8 @@ using core::StatusCode;
 
 static_assert(std::endian::native == std::endian::little, "frames carry little-endian numbers");
 
-constexpr std::array<char, 4> kMagic = {'R', 'T', 'N', '1'};
+constexpr std::array<char, 4> kMagic = {'R', 'T', 'N', '2'};
 constexpr std::size_t kPrefix = 8;       // magic, dtype, dimensions, two zero bytes
-constexpr std::size_t kAlignment = 16;   // of the data, from the start of the payload
 constexpr std::size_t kDimensions = 16;  // at most
 
 // The codes are part of the format: never renumbered.
@@ -30,9 +29,8 @@ constexpr std::array kTypes = {std::pair{1, torch::kFloat32}, std::pair{2, torch
                                std::pair{7, torch::kInt16},   std::pair{8, torch::kInt8},
                                std::pair{9, torch::kUInt8},   std::pair{10, torch::kBool}};
 
-std::size_t data_offset(std::size_t dimensions) {
-  const std::size_t header = kPrefix + dimensions * sizeof(std::int64_t);
-  return (header + kAlignment - 1) / kAlignment * kAlignment;
+std::size_t head_size(std::size_t dimensions) {
+  return kPrefix + dimensions * sizeof(std::int64_t);
 }
 
 Status malformed(const std::string& what) { return {StatusCode::invalid, "not a tensor: " + what}; }
@@ -69,52 +67,61 @@ Status encode_tensor(const torch::Tensor& tensor, Payload& payload) {
                                      std::to_string(tensor.dim()) +
                                      " dimensions: dense CPU tensors of at most 16 only"};
   }
-  const torch::Tensor dense = tensor.detach().contiguous();
-  const auto dimensions = static_cast<std::size_t>(dense.dim());
-  std::array<std::byte, kPrefix + kDimensions * sizeof(std::int64_t) + kAlignment> header{};
-  std::memcpy(header.data(), kMagic.data(), kMagic.size());
-  header[4] = static_cast<std::byte>(type->first);
-  header[5] = static_cast<std::byte>(dimensions);
-  std::memcpy(header.data() + kPrefix, dense.sizes().data(), dimensions * sizeof(std::int64_t));
-  const std::size_t offset = data_offset(dimensions);
-  const auto* data = static_cast<const std::byte*>(dense.const_data_ptr());
-  const std::size_t bytes = dense.nbytes();
-  payload.clear();
-  payload.reserve(offset + bytes);  // and insert: a resize would write every byte twice
-  payload.insert(payload.end(), header.data(), header.data() + offset);
-  if (bytes > 0) payload.insert(payload.end(), data, data + bytes);
+  auto kept = std::make_shared<torch::Tensor>(tensor.detach().contiguous());
+  const auto dimensions = static_cast<std::size_t>(kept->dim());
+  payload.head.assign(head_size(dimensions), std::byte{0});
+  std::byte* const head = payload.head.data();
+  std::memcpy(head, kMagic.data(), kMagic.size());
+  head[4] = static_cast<std::byte>(type->first);
+  head[5] = static_cast<std::byte>(dimensions);
+  if (dimensions > 0) {
+    std::memcpy(head + kPrefix, kept->sizes().data(), dimensions * sizeof(std::int64_t));
+  }
+  payload.parts.clear();
+  // Nobody writes to a part.
+  auto* const data = static_cast<std::byte*>(const_cast<void*>(kept->const_data_ptr()));
+  const std::size_t size = kept->nbytes();
+  payload.parts.push_back({.data = data, .size = size, .keeper = std::move(kept)});
   return {};
 }
 
 Status decode_tensor(Payload payload, torch::Tensor& tensor) {
-  if (payload.size() < kPrefix || std::memcmp(payload.data(), kMagic.data(), kMagic.size()) != 0 ||
-      payload[6] != std::byte{0} || payload[7] != std::byte{0}) {
+  const std::vector<std::byte>& head = payload.head;
+  if (head.size() < kPrefix || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0 ||
+      head[6] != std::byte{0} || head[7] != std::byte{0}) {
     return malformed("it does not begin as one");
   }
-  const int code = std::to_integer<int>(payload[4]);
+  const int code = std::to_integer<int>(head[4]);
   const auto* type = std::find_if(kTypes.begin(), kTypes.end(),
                                   [code](const auto& entry) { return entry.first == code; });
   if (type == kTypes.end()) return malformed("unknown type " + std::to_string(code));
-  const auto dimensions = std::to_integer<std::size_t>(payload[5]);
+  const auto dimensions = std::to_integer<std::size_t>(head[5]);
   if (dimensions > kDimensions) {
     return malformed(std::to_string(dimensions) + " dimensions, at most 16 are allowed");
   }
-  const std::size_t offset = data_offset(dimensions);
-  if (payload.size() < offset) return malformed("it ends within the shape");
+  if (head.size() != head_size(dimensions)) {
+    return malformed("a head of " + std::to_string(head.size()) + " bytes for " +
+                     std::to_string(dimensions) + " dimensions");
+  }
   std::vector<std::int64_t> shape(dimensions);
   if (dimensions > 0) {
-    std::memcpy(shape.data(), payload.data() + kPrefix, dimensions * sizeof(std::int64_t));
+    std::memcpy(shape.data(), head.data() + kPrefix, dimensions * sizeof(std::int64_t));
   }
   std::size_t bytes = 0;
   if (!data_size(shape, torch::elementSize(type->second), bytes)) {
     return malformed("no such shape");
   }
-  if (bytes != payload.size() - offset) {
-    return malformed(std::to_string(payload.size() - offset) + " bytes of data, the shape needs " +
+  if (payload.parts.size() != 1 || payload.parts[0].device >= 0) {
+    return malformed(std::to_string(payload.parts.size()) +
+                     " parts, where one of this host's memory was expected");
+  }
+  const Bytes part = std::move(payload.parts[0]);
+  if (bytes != part.size) {
+    return malformed(std::to_string(part.size) + " bytes of data, the shape needs " +
                      std::to_string(bytes));
   }
   if (type->second == torch::kBool &&
-      std::any_of(payload.begin() + static_cast<std::ptrdiff_t>(offset), payload.end(),
+      std::any_of(part.data, part.data + part.size,
                   [](std::byte value) { return std::to_integer<int>(value) > 1; })) {
     return malformed("a bool that is neither 0 nor 1");
   }
@@ -123,10 +130,8 @@ Status decode_tensor(Payload payload, torch::Tensor& tensor) {
     tensor = torch::empty(shape, options);
     return {};
   }
-  auto owner = std::make_shared<Payload>(std::move(payload));
-  void* data = owner->data() + offset;
   tensor = torch::from_blob(
-      data, shape, [owner = std::move(owner)](void*) {}, options);
+      part.data, shape, [keeper = part.keeper](void*) {}, options);
   return {};
 }
 

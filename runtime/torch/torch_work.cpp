@@ -44,6 +44,17 @@ std::string shape_of(const torch::Tensor& tensor) {
   return text + "]";
 }
 
+// To whoever needs it.
+Status give(Call& call, const torch::Tensor& tensor) {
+  if (call.outputs.empty()) return {};
+  Payload payload;
+  if (Status status = encode_tensor(tensor, payload); !status.ok()) {
+    return failed(call.task, status.message());
+  }
+  call.give(payload);
+  return {};
+}
+
 // Producers at other stages that `lane` needs.
 int inputs_of(const core::ProgramFacts& facts, std::size_t lane) {
   int inputs = 0;
@@ -105,20 +116,22 @@ double TorchWork::loss() const {
   return sum;
 }
 
-Status TorchWork::run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) {
+Status TorchWork::run(Call& call) {
+  const TaskInfo& task = call.task;
+  std::vector<Input>& inputs = call.inputs;
   Status status;
   try {
     if (inputs.size() > 1) {
       status =
           failed(task, "a LibTorch stage takes one tensor, not " + std::to_string(inputs.size()));
     } else if (task.kind == OpKind::forward) {
-      status = forward(task, inputs, wanted, output);
+      status = forward(call);
     } else if (task.kind == OpKind::backward) {
-      status = backward(task, inputs, wanted, output);
+      status = backward(call);
     } else if (!is_supported(task.kind)) {
       status = Status(StatusCode::refused, name_of(task) + ": " + refusal(task.kind));
-    } else if (wanted && !inputs.empty()) {
-      output = std::move(inputs[0].payload);
+    } else if (!inputs.empty()) {
+      call.give(inputs[0].payload);
     }
   } catch (const c10::Error& error) {
     status = failed(task, error.what_without_backtrace());
@@ -132,8 +145,9 @@ Status TorchWork::run(const TaskInfo& task, std::span<Input> inputs, bool wanted
   return status;
 }
 
-Status TorchWork::forward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                          Payload& output) {
+Status TorchWork::forward(Call& call) {
+  const TaskInfo& task = call.task;
+  std::vector<Input>& inputs = call.inputs;
   const auto stage = model_.stages.find(task.stage);
   if (stage == model_.stages.end()) return failed(task, "the model has no such stage here");
   SavedTensors saved;
@@ -148,11 +162,7 @@ Status TorchWork::forward(const TaskInfo& task, std::span<Input> inputs, bool wa
     return failed(task, "no `input` function was given");
   }
   saved.output = stage->second.forward(saved.input);
-  if (wanted) {
-    if (Status status = encode_tensor(saved.output, output); !status.ok()) {
-      return failed(task, status.message());
-    }
-  }
+  if (Status status = give(call, saved.output); !status.ok()) return status;
   if (task.stage == task.stages - 1) {
     if (!model_.loss || !model_.labels) {
       return failed(task, "no `labels` and `loss` functions were given");
@@ -168,8 +178,9 @@ Status TorchWork::forward(const TaskInfo& task, std::span<Input> inputs, bool wa
   return {};
 }
 
-Status TorchWork::backward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                           Payload& output) {
+Status TorchWork::backward(Call& call) {
+  const TaskInfo& task = call.task;
+  std::vector<Input>& inputs = call.inputs;
   auto node = saved_.extract({task.stage, task.microbatch});
   if (node.empty()) return failed(task, "its forward has not run in this step");
   SavedTensors saved = std::move(node.mapped());
@@ -188,11 +199,9 @@ Status TorchWork::backward(const TaskInfo& task, std::span<Input> inputs, bool w
     // A stage without parameters and without a gradient to send on has nothing to do.
     if (saved.output.requires_grad()) saved.output.backward(gradient);
   }
-  if (!wanted) return {};
+  if (call.outputs.empty()) return {};
   const torch::Tensor& gradient = saved.input.grad();
-  const Status status =
-      encode_tensor(gradient.defined() ? gradient : torch::zeros_like(saved.input), output);
-  return status.ok() ? status : failed(task, status.message());
+  return give(call, gradient.defined() ? gradient : torch::zeros_like(saved.input));
 }
 
 }  // namespace ripeline::runtime

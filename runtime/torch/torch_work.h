@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "runtime/torch/stage.h"
@@ -29,8 +28,7 @@ class TorchWork final : public Work {
   [[nodiscard]] core::Status check(const core::ProgramFacts& facts, int rank) const;
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
-  core::Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                   Payload& output) override;
+  core::Status run(Call& call) override;
 
   [[nodiscard]] const TorchModel& model() const { return model_; }
   void zero_gradients();
@@ -47,9 +45,8 @@ class TorchWork final : public Work {
     torch::Tensor output;  // of the last stage: the loss
   };
 
-  core::Status forward(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output);
-  core::Status backward(const TaskInfo& task, std::span<Input> inputs, bool wanted,
-                        Payload& output);
+  core::Status forward(Call& call);
+  core::Status backward(Call& call);
 
   TorchModel model_;
   std::map<Key, SavedTensors> saved_;

@@ -36,20 +36,20 @@ Summary summarise(const TorchWork& work) {
   return summary;
 }
 
-Payload encode(const Summary& summary) {
+Blob encode(const Summary& summary) {
   std::vector<double> numbers = {summary.loss};
   for (const auto& [number, norms] : summary.norms) {
     numbers.push_back(number);
     numbers.push_back(static_cast<double>(norms.size()));
     numbers.insert(numbers.end(), norms.begin(), norms.end());
   }
-  Payload payload(numbers.size() * sizeof(double));
-  std::memcpy(payload.data(), numbers.data(), payload.size());
-  return payload;
+  Blob bytes(numbers.size() * sizeof(double));
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
 }
 
 // Adds what a peer sent to `total`; false when it is malformed.
-bool add(const Payload& payload, Summary& total) {
+bool add(const Blob& payload, Summary& total) {
   std::vector<double> numbers(payload.size() / sizeof(double));
   if (numbers.empty() || payload.size() % sizeof(double) != 0) return false;
   std::memcpy(numbers.data(), payload.data(), payload.size());
@@ -110,14 +110,16 @@ void clip(const TorchModel& model, const torch::Tensor& norm, double largest) {
 
 }  // namespace
 
-TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Transport& transport, TorchWork& work,
+TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                            torch::optim::Optimizer* optimizer, TrainerOptions options)
     : arbiter_(arbiter),
-      transport_(transport),
+      run_(run),
       work_(work),
       optimizer_(optimizer),
       options_(std::move(options)),
-      worker_(arbiter, transport, work, options_.worker) {}
+      engine_(
+          work, [&run] { run.wake(); }, options_.before_task),
+      worker_(arbiter, run, engine_, options_.rank) {}
 
 Status TorchTrainer::step(int microbatches, TrainReport& report) {
   if (Status status = accumulate(microbatches, report); !status.ok()) return status;
@@ -127,9 +129,8 @@ Status TorchTrainer::step(int microbatches, TrainReport& report) {
 Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
   if (!failure_.ok()) return failure_;
   if (step_ == 0) {
-    if (failure_ = work_.check(arbiter_.facts(), arbiter_.rank()); !failure_.ok()) {
-      transport_.abandon(failure_);
-      return failure_;
+    if (Status s = work_.check(arbiter_.facts(), arbiter_.rank()); !s.ok()) {
+      return failure_ = run_.fail(std::move(s));
     }
   }
   work_.zero_gradients();
@@ -140,31 +141,33 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
 Status TorchTrainer::update(TrainReport& report) {
   if (!failure_.ok()) return failure_;
   try {
-    std::vector<Payload> all;
-    failure_ = transport_.all_gather(encode(summarise(work_)), options_.limit, all);
-    if (!failure_.ok()) return failure_;
-    Summary total;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (!add(all[rank], total)) {
-        return failure_ = Status(StatusCode::invalid,
-                                 "rank " + std::to_string(rank) + " sent a malformed summary");
-      }
-    }
-    if (failure_ = check_finite(total); !failure_.ok()) return failure_;
-    const torch::Tensor norm = total_norm(total);
-    report.loss = total.loss;
-    report.gradient_norm = norm.item<double>();
-    if (options_.clip > 0) clip(work_.model(), norm, options_.clip);
-    if (optimizer_ != nullptr) optimizer_->step();
+    failure_ = apply(report);
   } catch (const c10::Error& error) {
     failure_ = Status(StatusCode::failed,
                       std::string("the update failed: ") + error.what_without_backtrace());
-    transport_.abandon(failure_);
   } catch (const std::exception& error) {
     failure_ = Status(StatusCode::failed, std::string("the update failed: ") + error.what());
-    transport_.abandon(failure_);
   }
+  if (!failure_.ok()) failure_ = run_.fail(std::move(failure_));
   return failure_;
+}
+
+Status TorchTrainer::apply(TrainReport& report) {
+  std::vector<Blob> all;
+  if (Status s = run_.gather("summary", encode(summarise(work_)), all); !s.ok()) return s;
+  Summary total;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!add(all[rank], total)) {
+      return {StatusCode::invalid, "rank " + std::to_string(rank) + " sent a malformed summary"};
+    }
+  }
+  if (Status s = check_finite(total); !s.ok()) return s;
+  const torch::Tensor norm = total_norm(total);
+  report.loss = total.loss;
+  report.gradient_norm = norm.item<double>();
+  if (options_.clip > 0) clip(work_.model(), norm, options_.clip);
+  if (optimizer_ != nullptr) optimizer_->step();
+  return {};
 }
 
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,

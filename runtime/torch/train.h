@@ -1,6 +1,6 @@
 // TorchTrainer: steps of training on one rank: the program's tasks, then the update.
 //
-//   TorchTrainer trainer(*arbiter, *transport, work, &optimizer, {.clip = 1.0});
+//   TorchTrainer trainer(*arbiter, run, work, &optimizer, {.clip = 1.0});
 //   for (int i = 0; i < steps; ++i)
 //     if (Status status = trainer.step(microbatches, report); !status.ok()) ...
 //
@@ -8,15 +8,16 @@
 // whole model and equal on all ranks: the norms of all parameters are gathered and combined in
 // stage order, as torch::nn::utils::clip_grad_norm_ does on the unpipelined model. A loss or
 // norm that is not finite is a failure that names the stage. After a failure every later call
-// fails. One thread.
+// fails. Tasks run in a thread of their own, one for the trainer's life, so that messages move
+// meanwhile; all calls are made from one other thread.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
 #include "core/arbiter.h"
 #include "runtime/environment.h"
+#include "runtime/run.h"
 #include "runtime/torch/torch_work.h"
 #include "runtime/worker.h"
 
@@ -28,8 +29,8 @@ namespace ripeline::runtime {
 
 struct TrainerOptions {
   double clip = 0;  // the largest gradient norm; 0: gradients are left as they are
-  WorkerOptions worker = {};
-  std::chrono::nanoseconds limit = std::chrono::seconds(120);  // of waiting for all ranks
+  RankOptions rank = {};
+  BeforeTask before_task = nullptr;
 };
 
 struct TrainReport {
@@ -42,7 +43,7 @@ class TorchTrainer {
  public:
   // All are borrowed and must outlive the trainer. `optimizer` holds this rank's parameters; null
   // leaves the update to the caller.
-  TorchTrainer(core::Arbiter& arbiter, Transport& transport, TorchWork& work,
+  TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                torch::optim::Optimizer* optimizer, TrainerOptions options = {});
 
   // accumulate(), then update().
@@ -57,11 +58,14 @@ class TorchTrainer {
   [[nodiscard]] const Worker& worker() const { return worker_; }
 
  private:
+  core::Status apply(TrainReport& report);
+
   core::Arbiter& arbiter_;
-  Transport& transport_;
+  Run& run_;
   TorchWork& work_;
   torch::optim::Optimizer* optimizer_;
   TrainerOptions options_;
+  ThreadEngine engine_;
   Worker worker_;
   std::int64_t step_ = 0;
   core::Status failure_;

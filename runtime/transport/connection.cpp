@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <asio/buffer.hpp>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -17,10 +18,11 @@ using core::Status;
 using core::StatusCode;
 
 constexpr std::size_t kBufferBytes = 64 << 10;
-// A payload grows as its bytes come, so that a wrong length costs nothing, and piece by piece, so
-// that the zeroing stays in the cache.
-constexpr std::size_t kPieceBytes = 256 << 10;
-constexpr std::size_t kReservedBytes = 64 << 20;  // at first; address space, not memory
+// A rest of a piece that is shorter is read with what follows it.
+constexpr std::size_t kDirectBytes = kBufferBytes;
+constexpr std::size_t kLongestRead = 1 << 20;  // others shall not wait for a long part
+
+core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 Status gone() { return {StatusCode::lost, "connection closed"}; }
 
@@ -36,13 +38,17 @@ void prepare_socket(int descriptor) {
   }
 }
 
-Connection::Connection(UnixSocket socket, std::uint64_t token, std::uint64_t largest_payload)
+Connection::Connection(UnixSocket socket, std::uint64_t token, std::uint64_t largest_payload,
+                       Place& place)
     : socket_(std::move(socket)),
       token_(token),
       largest_payload_(largest_payload),
+      place_(place),
       buffer_(kBufferBytes) {
   asio::error_code ignored;
   socket_.non_blocking(true, ignored);
+  descriptor_ = socket_.native_handle();
+  heard_ = now();
 }
 
 uid_t Connection::peer_user() const {
@@ -70,7 +76,10 @@ void Connection::hand_over(Handlers handlers) {
 
 void Connection::close() {
   open_ = false;
+  const std::lock_guard lock(mutex_);
+  descriptor_ = -1;
   writes_.clear();
+  queued_ = 0;
   asio::error_code ignored;
   socket_.close(ignored);
 }
@@ -83,12 +92,7 @@ void Connection::closed(const Status& why) {
 
 void Connection::read() {
   asio::mutable_buffer to = asio::buffer(buffer_) + end_;
-  if (in_payload_) {
-    const std::size_t piece = std::min(payload_bytes_ - payload_read_, kPieceBytes);
-    if (frame_.payload.size() < payload_read_ + piece) frame_.payload.resize(payload_read_ + piece);
-    // A small rest is read with the frames behind it.
-    if (piece >= kBufferBytes) to = asio::buffer(frame_.payload.data() + payload_read_, piece);
-  }
+  if (missing_ >= kDirectBytes) to = asio::buffer(to_, std::min(missing_, kLongestRead));
   socket_.async_read_some(to, [self = shared_from_this()](asio::error_code error, std::size_t n) {
     if (!self->open_) return;
     if (error) return self->closed(gone());
@@ -97,39 +101,39 @@ void Connection::read() {
 }
 
 void Connection::received(std::size_t bytes) {
-  const bool was_direct =
-      in_payload_ && std::min(payload_bytes_ - payload_read_, kPieceBytes) >= kBufferBytes;
-  if (was_direct) {
-    payload_read_ += bytes;
+  heard_ = now();
+  if (missing_ >= kDirectBytes) {
+    to_ += bytes;
+    missing_ -= bytes;
   } else {
     end_ += bytes;
   }
-  const Status status = take_frames();
-  if (!status.ok()) return closed(status);
+  if (const Status status = take_bytes(); !status.ok()) return closed(status);
   if (open_) read();
 }
 
-Status Connection::take_frames() {
+Status Connection::take_bytes() {
   while (open_) {
-    if (!in_payload_) {
-      if (end_ - begin_ < kHeaderBytes) {
-        const std::span<const std::byte> here(buffer_.data() + begin_, end_ - begin_);
+    if (reading_ == Reading::header) {
+      const std::span<const std::byte> here(buffer_.data() + begin_, end_ - begin_);
+      if (here.size() < kHeaderBytes) {
         if (here.size() < kPrefixBytes) break;
         if (Status status = check_prefix(here.first<kPrefixBytes>()); !status.ok()) return status;
         break;
       }
-      if (Status status = take_header(buffer_.data() + begin_); !status.ok()) return status;
       begin_ += kHeaderBytes;
+      if (Status status = take_header(here.data()); !status.ok()) return status;
     }
-    const std::size_t here = std::min(payload_bytes_ - payload_read_, end_ - begin_);
+    const std::size_t here = std::min(missing_, end_ - begin_);
     if (here > 0) {
-      if (frame_.payload.size() < payload_read_ + here) frame_.payload.resize(payload_read_ + here);
-      std::memcpy(frame_.payload.data() + payload_read_, buffer_.data() + begin_, here);
+      std::memcpy(to_, buffer_.data() + begin_, here);
       begin_ += here;
-      payload_read_ += here;
+      to_ += here;
+      missing_ -= here;
     }
-    if (payload_read_ < payload_bytes_) break;
-    deliver();
+    if (missing_ > 0) break;
+    if (Status status = next_piece(); !status.ok()) return status;
+    if (reading_ == Reading::header) deliver();
   }
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
@@ -137,27 +141,56 @@ Status Connection::take_frames() {
   return {};
 }
 
+void Connection::expect(Reading what, std::byte* to, std::size_t bytes) {
+  reading_ = what;
+  to_ = to;
+  missing_ = bytes;
+}
+
 Status Connection::take_header(const std::byte* from) {
   Header header;
   std::copy_n(from, kHeaderBytes, header.begin());
-  std::uint64_t bytes = 0;
-  if (Status status = decode_header(header, frame_, bytes); !status.ok()) return status;
+  PayloadShape shape;
+  if (Status status = decode_header(header, frame_, shape); !status.ok()) return status;
   if (frame_.token != token_) return {StatusCode::invalid, "a frame of another run"};
-  if (bytes > largest_payload_) {
-    return {StatusCode::invalid, "a frame of " + std::to_string(bytes) +
-                                     " bytes, above the limit of " +
-                                     std::to_string(largest_payload_)};
+  frame_.payload.head.resize(shape.head);
+  size_bytes_.resize(shape.parts * sizeof(std::uint64_t));
+  expect(Reading::sizes, size_bytes_.data(), size_bytes_.size());
+  return {};
+}
+
+Status Connection::next_piece() {
+  if (reading_ == Reading::sizes) {
+    sizes_ = decode_sizes(size_bytes_);
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t size : sizes_) {
+      bytes = size > largest_payload_ - bytes ? largest_payload_ + 1 : bytes + size;
+      if (bytes > largest_payload_) {
+        return {StatusCode::invalid, "a frame whose parts take more than the limit of " +
+                                         std::to_string(largest_payload_) + " bytes"};
+      }
+    }
+    expect(Reading::head, frame_.payload.head.data(), frame_.payload.head.size());
+    return {};
   }
-  in_payload_ = true;
-  payload_bytes_ = bytes;
-  payload_read_ = 0;
-  frame_.payload.reserve(std::min<std::uint64_t>(bytes, kReservedBytes));
+  if (frame_.payload.parts.size() < sizes_.size()) return take_part();
+  expect(Reading::header, nullptr, 0);
+  return {};
+}
+
+Status Connection::take_part() {
+  const std::size_t size = sizes_[frame_.payload.parts.size()];
+  Bytes part = place_.take(frame_.envelope.message.edge, size);
+  if (part.data == nullptr) {
+    return {StatusCode::failed,
+            "there is no memory for a message of " + std::to_string(size) + " bytes"};
+  }
+  expect(Reading::part, part.data, part.size);
+  frame_.payload.parts.push_back(std::move(part));
   return {};
 }
 
 void Connection::deliver() {
-  in_payload_ = false;
-  frame_.payload.resize(payload_bytes_);
   Frame frame = std::exchange(frame_, {});
   delivering_ = true;
   handlers_.on_frame(std::move(frame));
@@ -167,35 +200,76 @@ void Connection::deliver() {
 
 void Connection::send(Frame frame) {
   if (!open_) return;
-  writes_.push_back({encode_header(frame), std::move(frame.payload), 0});
+  const std::lock_guard lock(mutex_);
+  Write& last = writes_.emplace_back();
+  last.header = encode_header(frame);
+  last.sizes = encode_sizes(frame.payload);
+  last.payload = std::move(frame.payload);
+  last.bytes = kHeaderBytes + last.sizes.size() + last.payload.size();
+  queued_ += last.bytes;
   if (!waits_to_write_) write();
 }
 
-void Connection::send_last(Frame frame) {
-  if (writes_.size() > 1) writes_.erase(writes_.begin() + 1, writes_.end());
-  send(std::move(frame));
+void Connection::pulse(const Header& frame) {
+  const std::lock_guard lock(mutex_);
+  if (descriptor_ < 0) return;
+  if (writes_.empty()) {
+    Write& pulse = writes_.emplace_back();
+    pulse.header = frame;
+    pulse.bytes = kHeaderBytes;
+    queued_ += pulse.bytes;
+  }
+  // The owner writes what it has waiting. A pulse that the kernel took in part is ended here.
+  Write& first = writes_.front();
+  if (writes_.size() > 1 || first.bytes > kHeaderBytes || waits_to_write_) return;
+  const ssize_t n = ::send(descriptor_, first.header.data() + first.done, first.bytes - first.done,
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+  const std::size_t written = n > 0 ? static_cast<std::size_t>(n) : 0;
+  first.done += written;
+  queued_ -= written;
+  if (first.done > 0 && first.done < first.bytes) return;
+  queued_ -= first.bytes - first.done;
+  writes_.pop_front();
+}
+
+std::size_t Connection::queued() const {
+  const std::lock_guard lock(mutex_);
+  return queued_;
 }
 
 void Connection::write() {
   while (!writes_.empty()) {
     Write& first = writes_.front();
-    const std::array<asio::const_buffer, 2> buffers = {
-        asio::buffer(first.header) + first.done,
-        asio::buffer(first.payload) + (std::max(first.done, kHeaderBytes) - kHeaderBytes)};
+    pieces_.clear();
+    std::size_t skip = first.done;
+    const auto add = [&](const std::byte* data, std::size_t size) {
+      const std::size_t skipped = std::min(skip, size);
+      skip -= skipped;
+      if (size > skipped) pieces_.emplace_back(data + skipped, size - skipped);
+    };
+    add(first.header.data(), first.header.size());
+    add(first.sizes.data(), first.sizes.size());
+    add(first.payload.head.data(), first.payload.head.size());
+    for (const Bytes& part : first.payload.parts) add(part.data, part.size);
     asio::error_code error;
-    const std::size_t written = socket_.write_some(buffers, error);
+    const std::size_t written = socket_.write_some(pieces_, error);
     if (error == asio::error::would_block || error == asio::error::try_again)
       return wait_to_write();
     // A peer that is gone is reported by the read, after what it said last.
-    if (error) return writes_.clear();
+    if (error) {
+      queued_ = 0;
+      return writes_.clear();
+    }
     first.done += written;
-    if (first.done == kHeaderBytes + first.payload.size()) writes_.pop_front();
+    queued_ -= written;
+    if (first.done == first.bytes) writes_.pop_front();
   }
 }
 
 void Connection::wait_to_write() {
   waits_to_write_ = true;
   socket_.async_wait(UnixSocket::wait_write, [self = shared_from_this()](asio::error_code error) {
+    const std::lock_guard lock(self->mutex_);
     self->waits_to_write_ = false;
     if (self->open_ && !error) self->write();
   });

@@ -2,20 +2,24 @@
 //
 // Reads frames one after another, each only as long as allowed, and writes those given in their
 // order, as the kernel takes them: at once as far as it can, the rest from the io_context. Whatever
-// breaks the format closes it. Its handlers run inside the io_context of its owner's thread; it
-// lives as long as one of its operations does.
+// breaks the format closes it. Its handlers run inside the io_context of its owner's thread, to
+// which all belongs but pulse(); it lives as long as one of its operations does.
 #pragma once
 
 #include <sys/types.h>
 
+#include <asio/buffer.hpp>
 #include <asio/local/stream_protocol.hpp>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/status.h"
+#include "runtime/place.h"
 #include "runtime/transport/frame.h"
 
 namespace ripeline::runtime {
@@ -30,16 +34,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   // The socket is connected and does not block.
-  Connection(UnixSocket socket, std::uint64_t token, std::uint64_t largest_payload);
+  // The parts of what arrives are put into `place`, which is borrowed.
+  Connection(UnixSocket socket, std::uint64_t token, std::uint64_t largest_payload, Place& place);
 
   void start(Handlers handlers);
   // From the next frame on they go there; may be called by a handler.
   void hand_over(Handlers handlers);
   void send(Frame frame);
-  // Forgets the frames that are not begun, so that this one is the next.
-  void send_last(Frame frame);
-  // Nothing waits to be written, or nobody is there to read it.
-  [[nodiscard]] bool flushed() const { return writes_.empty(); }
+  // From any thread: writes the frame, unless something waits to be written, which says as much.
+  void pulse(const Header& frame);
+  // Bytes that wait to be written; none if nobody is there to read them.
+  [[nodiscard]] std::size_t queued() const;
+  // When bytes last came, on the monotonic clock.
+  [[nodiscard]] core::Time heard() const { return heard_; }
   void close();
 
   // The user at the other end; -1 if the system does not say.
@@ -48,39 +55,57 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   struct Write {
     Header header;
+    std::vector<std::byte> sizes;
     Payload payload;
-    std::size_t done = 0;  // bytes, of both
+    std::size_t bytes = 0;  // of all three
+    std::size_t done = 0;
   };
+  // What the next bytes are.
+  enum class Reading : std::uint8_t { header, sizes, head, part };
 
   void read();
   void received(std::size_t bytes);
-  core::Status take_frames();
+  core::Status take_bytes();
   core::Status take_header(const std::byte* from);
+  // What follows the piece that is whole now; the frame is whole when it is a header.
+  core::Status next_piece();
+  core::Status take_part();
+  void expect(Reading what, std::byte* to, std::size_t bytes);
   void deliver();
-  void write();
+  void write();  // with the mutex held, as the next one
   void wait_to_write();
   void closed(const core::Status& why);
 
   UnixSocket socket_;
   std::uint64_t token_;
   std::uint64_t largest_payload_;
+  Place& place_;
   Handlers handlers_;
   std::optional<Handlers> next_handlers_;
   bool open_ = true;
   bool delivering_ = false;
 
-  // What was read: bytes from begin_ to end_ of the buffer belong to no frame yet, or frame_ lacks
-  // the rest of its payload.
+  // What was read and belongs nowhere yet: bytes from begin_ to end_ of the buffer.
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  // The frame that is read, and the piece of it that is: what it lacks goes to to_.
   Frame frame_;
-  bool in_payload_ = false;
-  std::size_t payload_bytes_ = 0;  // of frame_
-  std::size_t payload_read_ = 0;
+  Reading reading_ = Reading::header;
+  std::byte* to_ = nullptr;
+  std::size_t missing_ = 0;
+  std::vector<std::byte> size_bytes_;
+  std::vector<std::uint64_t> sizes_;  // of its parts
 
+  core::Time heard_{0};
+
+  mutable std::mutex mutex_;
+  // Guarded by the mutex, as is writing to the socket.
   std::deque<Write> writes_;  // the first one may be begun
+  std::size_t queued_ = 0;    // bytes of them
   bool waits_to_write_ = false;
+  int descriptor_ = -1;                     // -1: closed
+  std::vector<asio::const_buffer> pieces_;  // of one write
 };
 
 // Large kernel buffers, not inherited by programs that this process starts.

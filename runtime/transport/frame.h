@@ -1,13 +1,15 @@
 // Frames: what goes over a connection of transport/socket. docs/formats.md has the layout.
 //
-// A frame is a header of 60 bytes, little-endian, and a payload whose length the header gives.
-// Plain values.
+// A frame is a header of 56 bytes, the sizes of the payload's parts, its head and its parts. All
+// numbers are little-endian. Plain values.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "core/status.h"
 #include "runtime/transport/transport.h"
@@ -15,14 +17,17 @@
 namespace ripeline::runtime {
 
 enum class FrameKind : std::uint16_t {
-  hello = 1,  // first in both directions; edge is the sender's rank, microbatch the number of ranks
+  hello = 1,  // first in both directions; edge is the sender's rank, microbatch the number of
+              // ranks, ordinal the channel
   data,       // a message of a task
-  gather,     // a rank's part of all_gather; step is the number of the call
+  gather,     // a part of a gather (runtime/gather.h)
   goodbye,    // nothing follows; the sender waits for the others
-  abandon,    // the sender stops; step is the status code, the payload its text
+  abandon,    // the sender does not join the run; step is the status code, the head its text
   announce,   // a message waits to be granted; no payload
   grant,      // a message may leave, or its slot is free; no payload
   notice,     // what hints that wait tell each other; 16 bytes
+  heartbeat,  // the sender is alive; no payload
+  report,     // the run fails: what a rank says of itself (runtime/report.h)
 };
 
 struct Frame {
@@ -33,9 +38,21 @@ struct Frame {
   Payload payload;
 };
 
+// The kind of a frame that carries such an envelope; and back, for the kinds that carry one.
+[[nodiscard]] FrameKind kind_of(Signal signal);
+[[nodiscard]] std::optional<Signal> signal_of(FrameKind kind);
+
+// Two connections lead from rank to rank, so that what is short never waits behind what is long.
+enum class Channel : std::uint8_t {
+  data,     // data and gathers
+  control,  // all the others
+};
+inline constexpr int kChannels = 2;
+[[nodiscard]] Channel channel_of(FrameKind kind);
+
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
-inline constexpr std::uint16_t kFrameVersion = 3;
-inline constexpr std::size_t kHeaderBytes = 60;
+inline constexpr std::uint16_t kFrameVersion = 4;
+inline constexpr std::size_t kHeaderBytes = 56;
 using Header = std::array<std::byte, kHeaderBytes>;
 
 [[nodiscard]] Header encode_header(const Frame& frame);
@@ -44,11 +61,20 @@ using Header = std::array<std::byte, kHeaderBytes>;
 inline constexpr std::size_t kPrefixBytes = 6;
 core::Status check_prefix(std::span<const std::byte, kPrefixBytes> prefix);
 
+// What follows a header.
+struct PayloadShape {
+  std::size_t head = 0;   // bytes, at most kLargestHead
+  std::size_t parts = 0;  // at most kMostParts
+};
 // Fills all of `frame` but the payload. Refuses what is no header of this version.
-core::Status decode_header(const Header& header, Frame& frame, std::uint64_t& payload_bytes);
+core::Status decode_header(const Header& header, Frame& frame, PayloadShape& shape);
 
-// What a rank that stops for `why` sends, and what `rank`'s peers make of it: a loss is passed on
-// as it is, so that it names the cause and not the messenger.
+// The sizes of the parts, between header and head.
+[[nodiscard]] std::vector<std::byte> encode_sizes(const Payload& payload);
+[[nodiscard]] std::vector<std::uint64_t> decode_sizes(std::span<const std::byte> bytes);
+
+// What a rank sends that does not join for `why`, and what its peers make of it: a loss is passed
+// on as it is, so that it names the cause and not the messenger.
 [[nodiscard]] Frame abandon_frame(std::uint64_t token, std::uint64_t program_hash,
                                   const core::Status& why);
 [[nodiscard]] core::Status abandon_status(int rank, const Frame& frame);

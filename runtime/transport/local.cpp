@@ -5,14 +5,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <map>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "runtime/duration.h"
-
-#include "runtime/transport/frame.h"
+#include "runtime/transport/peers.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -20,26 +19,21 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
+core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
 struct Group {
   struct Rank {
     std::condition_variable changed;  // what concerns this rank
     std::deque<Delivery> inbox;
-    std::map<std::int64_t, Payload>
-        gathers;  // by the number of the call; dropped when all have read it
+    bool woken = false;
     bool finished = false;
-    bool gone = false;  // finished, abandoned or destroyed
-    Status why;         // of abandon
+    bool gone = false;  // destroyed
   };
   explicit Group(int n) : ranks(static_cast<std::size_t>(n)) {}
-
-  void notify_all() {
-    for (Rank& rank : ranks) rank.changed.notify_one();  // its one thread
-  }
 
   std::mutex mutex;
   // Guarded by the mutex.
   std::vector<Rank> ranks;
-  std::map<std::int64_t, int> readers;  // of each call of all_gather: ranks that have read it
 };
 
 class LocalTransport final : public Transport {
@@ -47,135 +41,83 @@ class LocalTransport final : public Transport {
   LocalTransport(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
   ~LocalTransport() override {
     const std::lock_guard lock(group_->mutex);
-    self().gone = true;
-    group_->notify_all();
+    of(rank_).gone = true;
+    if (!of(rank_).finished) {
+      const Delivery lost = loss_of(rank_, "it ended without a word", now());
+      for (Group::Rank& rank : group_->ranks) rank.inbox.push_back(lost);
+    }
+    for (Group::Rank& rank : group_->ranks) rank.changed.notify_one();  // its one thread
   }
 
-  int rank() const override { return rank_; }
-  int ranks() const override { return static_cast<int>(group_->ranks.size()); }
+  int self() const override { return rank_; }
+  int processes() const override { return static_cast<int>(group_->ranks.size()); }
 
-  Status send(int to_rank, const Envelope& envelope, Payload payload) override {
-    std::unique_lock lock(group_->mutex);
-    if (!failure_.ok()) return failure_;
-    if (to_rank < 0 || to_rank >= ranks() || to_rank == rank_) {
-      return {StatusCode::invalid,
-              "rank " + std::to_string(rank_) + " cannot send to rank " + std::to_string(to_rank)};
-    }
-    const core::Time now = std::chrono::steady_clock::now().time_since_epoch();
-    of(to_rank).inbox.push_back({envelope, std::move(payload), now});
-    lock.unlock();  // the woken rank would only wait for it
-    of(to_rank).changed.notify_one();
+  Status send(int to, const Envelope& envelope, Payload payload) override {
+    if (Status s = check_receiver(*this, to); !s.ok()) return s;
+    {
+      const std::lock_guard lock(group_->mutex);
+      of(to).inbox.push_back({rank_, envelope, std::move(payload), now()});
+    }  // first, or the woken rank would only wait for the lock
+    of(to).changed.notify_one();
     return {};
   }
 
   Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
     std::unique_lock lock(group_->mutex);
-    if (!failure_.ok()) return failure_;
-    const auto has_news = [this] { return !self().inbox.empty() || someone_is_lost(); };
-    if (wait.count() > 0) self().changed.wait_for(lock, wait, has_news);
-    if (self().inbox.empty()) return failure_ = loss();
-    std::move(self().inbox.begin(), self().inbox.end(), std::back_inserter(deliveries));
-    self().inbox.clear();
+    Group::Rank& self = of(rank_);
+    const auto has_news = [&] { return !self.inbox.empty() || self.woken; };
+    if (wait.count() > 0) self.changed.wait_for(lock, wait, has_news);
+    self.woken = false;
+    std::move(self.inbox.begin(), self.inbox.end(), std::back_inserter(deliveries));
+    self.inbox.clear();
     return {};
   }
 
-  Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
-                    std::vector<Payload>& all) override {
-    std::unique_lock lock(group_->mutex);
-    if (!failure_.ok()) return failure_;
-    const std::int64_t call = calls_++;
-    self().gathers[call] = mine;
-    group_->notify_all();
-    const auto is_complete = [&] {
-      return std::all_of(group_->ranks.begin(), group_->ranks.end(),
-                         [call](const Group::Rank& r) { return r.gathers.contains(call); });
-    };
-    self().changed.wait_for(lock, limit, [&] { return is_complete() || someone_is_lost(); });
-    if (!is_complete()) {
-      failure_ = loss();
-      if (failure_.ok())
-        failure_ =
-            silence(limit, [call](const Group::Rank& r) { return r.gathers.contains(call); });
-      return failure_;
-    }
-    all.clear();
-    for (const Group::Rank& rank : group_->ranks) all.push_back(rank.gathers.at(call));
-    if (++group_->readers[call] == ranks()) {
-      for (Group::Rank& rank : group_->ranks) rank.gathers.erase(call);
-      group_->readers.erase(call);
-    }
-    return {};
+  void wake() override {
+    const std::lock_guard lock(group_->mutex);
+    of(rank_).woken = true;
+    of(rank_).changed.notify_one();
   }
+
+  std::size_t queued(int /*to*/) const override { return 0; }
+  // A thread of this process: as alive as the caller.
+  core::Time heard(int /*from*/) const override { return now(); }
 
   Status finish(std::chrono::nanoseconds limit) override {
     std::unique_lock lock(group_->mutex);
-    if (!failure_.ok()) return failure_;
-    self().finished = true;
-    group_->notify_all();
-    const auto all_finished = [this] {
-      return std::all_of(group_->ranks.begin(), group_->ranks.end(),
-                         [](const Group::Rank& r) { return r.finished; });
+    of(rank_).finished = true;
+    for (Group::Rank& rank : group_->ranks) rank.changed.notify_one();
+    const auto missing = [this] {
+      std::string ranks;
+      for (int rank = 0; rank < processes(); ++rank) {
+        if (of(rank).finished) continue;
+        ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+      }
+      return ranks;
     };
-    self().changed.wait_for(lock, limit, [&] { return all_finished() || someone_is_lost(); });
-    if (all_finished()) return {};
-    failure_ = loss();
-    if (failure_.ok()) failure_ = silence(limit, [](const Group::Rank& r) { return r.finished; });
-    return failure_;
-  }
-
-  void abandon(const Status& why) override {
-    const std::lock_guard lock(group_->mutex);
-    if (self().gone) return;
-    if (failure_.ok()) failure_ = why;
-    self().why = why;
-    self().gone = true;
-    group_->notify_all();
-  }
-
- private:
-  // All below: with the mutex held.
-  Group::Rank& of(int rank) { return group_->ranks[static_cast<std::size_t>(rank)]; }
-  Group::Rank& self() { return of(rank_); }
-
-  bool is_lost(int rank) { return rank != rank_ && of(rank).gone && !of(rank).finished; }
-  bool someone_is_lost() {
-    for (int rank = 0; rank < ranks(); ++rank) {
-      if (is_lost(rank)) return true;
-    }
-    return false;
-  }
-
-  // Who was lost; a rank that said why comes after one that did not, since it is only the
-  // messenger.
-  Status loss() {
-    Status told;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      if (!is_lost(rank)) continue;
-      if (of(rank).why.ok()) {
+    const auto is_over = [this] {
+      return std::all_of(group_->ranks.begin(), group_->ranks.end(),
+                         [](const Group::Rank& r) { return r.finished || r.gone; });
+    };
+    of(rank_).changed.wait_for(lock, limit, is_over);
+    if (missing().empty()) return {};
+    for (int rank = 0; rank < processes(); ++rank) {
+      if (of(rank).gone && !of(rank).finished) {
         return {StatusCode::lost,
                 "rank " + std::to_string(rank) + " was lost (it ended without a word)"};
       }
-      if (told.ok()) {
-        told = told_status(rank, of(rank).why);
-      }
-    }
-    return told;
-  }
-
-  template <class Came>
-  Status silence(std::chrono::nanoseconds limit, const Came& came) {
-    std::string missing;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      if (!came(of(rank))) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
     return {StatusCode::timeout, "rank " + std::to_string(rank_) + " waited " +
-                                     seconds_text(limit) + " for rank " + missing};
+                                     seconds_text(limit) + " for rank " + missing() + " to finish"};
   }
+
+  void flush(std::chrono::nanoseconds /*limit*/) override {}
+
+ private:
+  Group::Rank& of(int rank) { return group_->ranks[static_cast<std::size_t>(rank)]; }
 
   std::shared_ptr<Group> group_;
   int rank_;
-  std::int64_t calls_ = 0;
-  Status failure_;
 };
 
 }  // namespace

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <deque>
+#include <condition_variable>
 #include <iterator>
-#include <map>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "runtime/duration.h"
+#include "runtime/transport/peers.h"
 #include "runtime/transport/wire_up.h"
 
 namespace ripeline::runtime {
@@ -22,144 +25,179 @@ using core::Status;
 using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLastWords = std::chrono::milliseconds(300);
 constexpr auto kShortWait = std::chrono::milliseconds(20);
 constexpr auto kLongestWait = std::chrono::hours(24);
 
-FrameKind kind_of(Signal signal) {
-  switch (signal) {
-    case Signal::data:
-      return FrameKind::data;
-    case Signal::announce:
-      return FrameKind::announce;
-    case Signal::grant:
-      return FrameKind::grant;
-    case Signal::notice:
-      return FrameKind::notice;
+// A thread that says at intervals that the process is alive, whatever its rank computes.
+class Pulse {
+ public:
+  Pulse(std::vector<std::shared_ptr<Connection>> to, const Header& heartbeat,
+        std::chrono::nanoseconds interval)
+      : to_(std::move(to)),
+        heartbeat_(heartbeat),
+        interval_(interval),
+        thread_([this] { run(); }) {}
+  ~Pulse() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
   }
-  return FrameKind::data;
-}
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, interval_, [this] { return stop_; })) {
+      for (const auto& connection : to_) connection->pulse(heartbeat_);
+    }
+  }
+
+  std::vector<std::shared_ptr<Connection>> to_;
+  Header heartbeat_;
+  std::chrono::nanoseconds interval_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;  // guarded by the mutex
+  std::thread thread_;
+};
 
 class SocketTransport final : public Transport {
  public:
-  explicit SocketTransport(const SocketOptions& options)
+  SocketTransport(const SocketOptions& options, Place* place)
       : options_(options),
+        place_(place == nullptr ? own_place_ : *place),
         io_(1),
         work_(io_.get_executor()),
         timer_(io_),
         peers_(static_cast<std::size_t>(options.ranks)) {}
 
   ~SocketTransport() override {
-    for (const auto& connection : connections_) {
-      if (connection) connection->close();
+    pulse_.reset();
+    for (const Wire& wire : wires_) {
+      if (wire.connection) wire.connection->close();
     }
     rmdir(options_.folder.c_str());  // the last one succeeds, unless the launcher made it
   }
 
   Status connect() {
-    std::vector<std::deque<Frame>> early;
-    if (Status status = wire_up(io_, options_, connections_, early); !status.ok()) return status;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      if (rank == options_.rank) continue;
-      connection(rank).hand_over(
-          {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
-           .on_closed = [this, rank](const Status& why) { lose(rank, why); }});
-      for (Frame& frame : early[static_cast<std::size_t>(rank)]) take(rank, std::move(frame));
+    if (Status status = wire_up(io_, options_, place_, wires_); !status.ok()) return status;
+    std::vector<std::shared_ptr<Connection>> controls;
+    for (int rank = 0; rank < processes(); ++rank) {
+      if (rank == self()) continue;
+      for (const Channel channel : {Channel::data, Channel::control}) {
+        Wire& wire = wires_[wire_of(rank, channel)];
+        wire.connection->hand_over(
+            {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
+             .on_closed = [this, rank, channel](const Status& w) { closed(rank, channel, w); }});
+        for (Frame& frame : wire.early) take(rank, std::move(frame));
+        wire.early.clear();
+      }
+      controls.push_back(wires_[wire_of(rank, Channel::control)].connection);
+    }
+    if (!controls.empty()) {
+      pulse_ = std::make_unique<Pulse>(
+          std::move(controls), encode_header(frame(FrameKind::heartbeat)), options_.heartbeat);
     }
     return {};
   }
 
-  int rank() const override { return options_.rank; }
-  int ranks() const override { return options_.ranks; }
+  int self() const override { return options_.rank; }
+  int processes() const override { return options_.ranks; }
 
-  Status send(int to_rank, const Envelope& envelope, Payload payload) override {
-    if (!failure_.ok()) return failure_;
-    if (to_rank < 0 || to_rank >= ranks() || to_rank == rank()) {
-      return {StatusCode::invalid,
-              "rank " + std::to_string(rank()) + " cannot send to rank " + std::to_string(to_rank)};
+  Status send(int to, const Envelope& envelope, Payload payload) override {
+    if (Status s = check_receiver(*this, to); !s.ok()) return s;
+    for (const Bytes& part : payload.parts) {
+      if (part.device < 0) continue;
+      return {StatusCode::invalid, "a part of a message is on device " +
+                                       std::to_string(part.device) +
+                                       "; sockets send from the host's memory"};
     }
-    connection(to_rank).send(frame(kind_of(envelope.signal), envelope, std::move(payload)));
+    const FrameKind kind = kind_of(envelope.signal);
+    connection(to, channel_of(kind)).send(frame(kind, envelope, std::move(payload)));
     return {};
   }
 
   Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    if (!failure_.ok()) return failure_;
-    if (inbox_.empty() && wait.count() > 0) {
-      io_.poll();
+    io_.poll();
+    if (inbox_.empty() && !woken_ && wait.count() > 0) {
       waits_ = true;
-      run_for(wait, [this] { return !inbox_.empty() || loss_seen_; });
+      run_for(wait, [this] { return !inbox_.empty() || woken_; });
       waits_ = false;
-    } else {
-      io_.poll();
     }
-    if (loss_seen_) io_.poll();  // others may say why
-    looked_ = Clock::now().time_since_epoch();
-    if (inbox_.empty()) return failure_ = loss();
+    woken_ = false;
+    looked_ = now();
     std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
     inbox_.clear();
     return {};
   }
 
-  Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
-                    std::vector<Payload>& all) override {
-    if (!failure_.ok()) return failure_;
-    const std::int64_t call = calls_++;
-    to_all(frame(FrameKind::gather, {.step = call, .message = {}, .sent = core::Time{0}}, mine));
-    gathers_[{call, rank()}] = mine;
-    const auto missing = [&] {
-      return first_rank([&](int r) { return !gathers_.contains({call, r}); });
-    };
-    run_for(limit, [&] { return missing() < 0 || loss_seen_; });
-    if (missing() >= 0) {
-      failure_ = loss();
-      if (failure_.ok()) failure_ = silence(limit, missing());
-      return failure_;
+  void wake() override {
+    asio::post(io_, [this] { woken_ = true; });
+  }
+
+  std::size_t queued(int to) const override {
+    std::size_t bytes = 0;
+    for (const Channel channel : {Channel::data, Channel::control}) {
+      if (const auto& c = wires_[wire_of(to, channel)].connection) bytes += c->queued();
     }
-    all.clear();
-    for (int r = 0; r < ranks(); ++r)
-      all.push_back(std::move(gathers_.extract({call, r}).mapped()));
-    return {};
+    return bytes;
+  }
+
+  core::Time heard(int from) const override {
+    if (from == self()) return now();
+    core::Time last{0};
+    for (const Channel channel : {Channel::data, Channel::control}) {
+      last = std::max(last, wires_[wire_of(from, channel)].connection->heard());
+    }
+    return last;
   }
 
   Status finish(std::chrono::nanoseconds limit) override {
-    if (!failure_.ok()) return failure_;
     finishing_ = true;
-    to_all(frame(FrameKind::goodbye, {}, {}));
+    for (int r = 0; r < processes(); ++r) {
+      if (r == self()) continue;
+      for (const Channel channel : {Channel::data, Channel::control}) {
+        connection(r, channel).send(frame(FrameKind::goodbye));
+      }
+    }
     const auto missing = [&] {
-      return first_rank(
-          [&](int r) { return r != rank() && !(peer(r).goodbye && connection(r).flushed()); });
+      return first_rank([&](int r) { return peer(r).goodbyes < kChannels || queued(r) > 0; });
     };
-    run_for(limit, [&] { return missing() < 0 || loss_seen_; });
+    const auto lost = [&] { return first_rank([&](int r) { return !peer(r).loss.empty(); }); };
+    run_for(limit, [&] { return missing() < 0 || lost() >= 0; });
     if (missing() < 0) return {};
-    failure_ = loss();
-    if (failure_.ok()) failure_ = silence(limit, missing());
-    return failure_;
+    if (const int rank = lost(); rank >= 0) {
+      return {StatusCode::lost,
+              "rank " + std::to_string(rank) + " was lost (" + peer(rank).loss + ")"};
+    }
+    return {StatusCode::timeout, "rank " + std::to_string(self()) + " waited " +
+                                     seconds_text(limit) + " for rank " +
+                                     std::to_string(missing()) + " to finish"};
   }
 
-  void abandon(const Status& why) override {
-    if (abandoned_) return;
-    abandoned_ = true;
-    if (failure_.ok()) failure_ = why;
-    for (int r = 0; r < ranks(); ++r) {
-      if (r != rank())
-        connection(r).send_last(abandon_frame(options_.token, options_.program_hash, why));
-    }
-    run_for(kLastWords, [this] {
-      return first_rank([this](int r) { return r != rank() && !connection(r).flushed(); }) < 0;
+  void flush(std::chrono::nanoseconds limit) override {
+    run_for(limit, [this] {
+      return first_rank([this](int r) { return connection(r, Channel::control).queued() > 0; }) < 0;
     });
   }
 
  private:
   struct Peer {
-    bool goodbye = false;
-    bool told = false;  // it has said why it stops
-    Status loss;        // it is gone, and was not to be
+    int goodbyes = 0;  // by channel
+    std::string loss;  // it is gone, and was not to be; empty: it is not
   };
 
-  Connection& connection(int rank) { return *connections_[static_cast<std::size_t>(rank)]; }
+  static core::Time now() { return Clock::now().time_since_epoch(); }
+  Connection& connection(int rank, Channel channel) {
+    return *wires_[wire_of(rank, channel)].connection;
+  }
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
-  Frame frame(FrameKind kind, const Envelope& envelope, Payload payload) const {
+  Frame frame(FrameKind kind, const Envelope& envelope = {}, Payload payload = {}) const {
     return {.kind = kind,
             .token = options_.token,
             .program_hash = options_.program_hash,
@@ -167,16 +205,11 @@ class SocketTransport final : public Transport {
             .payload = std::move(payload)};
   }
 
-  void to_all(const Frame& frame) {
-    for (int r = 0; r < ranks(); ++r) {
-      if (r != rank()) connection(r).send(frame);
-    }
-  }
-
+  // Of the other ranks; -1: none.
   template <class Condition>
   int first_rank(const Condition& condition) {
-    for (int r = 0; r < ranks(); ++r) {
-      if (condition(r)) return r;
+    for (int r = 0; r < processes(); ++r) {
+      if (r != self() && condition(r)) return r;
     }
     return -1;
   }
@@ -199,91 +232,65 @@ class SocketTransport final : public Transport {
   }
 
   void take(int from, Frame&& frame) {
-    switch (frame.kind) {
-      case FrameKind::data:
-      case FrameKind::announce:
-      case FrameKind::grant:
-      case FrameKind::notice:
-        inbox_.push_back({frame.envelope, std::move(frame.payload), came(frame.envelope.sent)});
-        return;
-      case FrameKind::gather:
-        gathers_[{frame.envelope.step, from}] = std::move(frame.payload);
-        return;
-      case FrameKind::goodbye:
-        peer(from).goodbye = true;
-        return;
-      case FrameKind::abandon:
-        peer(from).told = true;
-        peer(from).loss = abandon_status(from, frame);
-        loss_seen_ = true;
-        return;
-      case FrameKind::hello:
-        connection(from).close();
-        lose(from, {StatusCode::invalid, "it said hello twice"});
-        return;
+    if (const auto signal = signal_of(frame.kind)) {
+      inbox_.push_back({from, frame.envelope, std::move(frame.payload), came(frame.envelope.sent)});
+    } else if (frame.kind == FrameKind::goodbye) {
+      ++peer(from).goodbyes;
+    } else if (frame.kind == FrameKind::abandon) {
+      lose(from, abandon_status(from, frame).message());
+    } else if (frame.kind != FrameKind::heartbeat) {
+      lose(from, "it said hello twice");
     }
   }
 
-  // While the rank waits here, a frame comes when it is read. Else it came since the last look, and
-  // the peer's clock, which is that of this host, says when it left.
+  // When a message came that is seen now: while nobody looked, at the earliest when it was sent, or
+  // when somebody looked last.
   core::Time came(core::Time sent) const {
-    const core::Time now = Clock::now().time_since_epoch();
-    return waits_ ? now : std::clamp(sent, std::min(looked_, now), now);
+    return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
   }
 
-  void lose(int rank, const Status& why) {
+  void closed(int rank, Channel channel, const Status& why) {
+    // What a rank that ends says last comes on the other one, which closes next.
+    if (channel == Channel::data && why.code() == StatusCode::lost) return;
+    lose(rank, why.message());
+  }
+
+  void lose(int rank, const std::string& how) {
     Peer& p = peer(rank);
-    if (!p.loss.ok()) return;
+    if (!p.loss.empty()) return;
     // After its goodbye, and ours, a closed connection is the end.
-    if (p.goodbye && finishing_) return;
-    p.loss = {StatusCode::lost,
-              "rank " + std::to_string(rank) + " was lost (" + why.message() + ")"};
-    loss_seen_ = true;
-  }
-
-  // The cause if it is known: a rank that went without a word before one that only tells of
-  // another.
-  Status loss() {
-    Status told;
-    for (const Peer& p : peers_) {
-      if (p.loss.ok()) continue;
-      if (!p.told) return p.loss;
-      if (told.ok()) told = p.loss;
-    }
-    return told;
-  }
-
-  Status silence(std::chrono::nanoseconds limit, int missing) const {
-    return {StatusCode::timeout, "rank " + std::to_string(rank()) + " waited " +
-                                     seconds_text(limit) + " for rank " + std::to_string(missing) +
-                                     ", which said nothing"};
+    if (p.goodbyes == kChannels && finishing_) return;
+    p.loss = how;
+    for (const Channel channel : {Channel::data, Channel::control})
+      connection(rank, channel).close();
+    inbox_.push_back(loss_of(rank, how, now()));
   }
 
   SocketOptions options_;
+  HostPlace own_place_;
+  Place& place_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer timer_;
-  std::vector<std::shared_ptr<Connection>> connections_;  // by rank, empty at the own
+  Wires wires_;
   std::vector<Peer> peers_;
   std::vector<Delivery> inbox_;
-  std::map<std::pair<std::int64_t, int>, Payload> gathers_;  // by call and rank
-  std::int64_t calls_ = 0;
   core::Time looked_{0};  // when the last poll ended
   bool waits_ = false;    // inside a poll
+  bool woken_ = false;
   bool finishing_ = false;
-  bool loss_seen_ = false;
-  bool abandoned_ = false;
-  Status failure_;
+  std::unique_ptr<Pulse> pulse_;
 };
 
 }  // namespace
 
-Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>& transport) {
+Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>& transport,
+                       Place* place) {
   if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks) {
     return {StatusCode::invalid, "rank " + std::to_string(options.rank) + " of " +
                                      std::to_string(options.ranks) + " ranks"};
   }
-  auto result = std::make_unique<SocketTransport>(options);
+  auto result = std::make_unique<SocketTransport>(options, place);
   if (Status status = result->connect(); !status.ok()) return status;
   transport = std::move(result);
   return {};

@@ -2,8 +2,10 @@
 //
 // Every rank listens in `folder` and connects to the others; a connection opens with a hello
 // (docs/formats.md) that carries run token, rank, world size and program hash, and is refused if
-// they differ. The death of a peer is seen within milliseconds and named. Descriptors are
-// close-on-exec, lengths are bounded before anything is allocated, strangers are dropped.
+// they differ. Two connections lead from rank to rank, one of them for what is short. The death of
+// a peer is seen within milliseconds and named; that a process is alive is said by a thread of its
+// own, whatever its rank computes. Descriptors are close-on-exec, lengths are bounded before
+// anything is allocated, strangers are dropped.
 #pragma once
 
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/place.h"
 #include "runtime/transport/transport.h"
 
 namespace ripeline::runtime {
@@ -25,9 +28,13 @@ struct SocketOptions {
   std::chrono::nanoseconds hello_limit =
       std::chrono::seconds(5);  // a caller that says nothing for so long is dropped
   std::uint64_t largest_payload = std::uint64_t{1} << 32;  // bytes; a longer frame is a violation
+  std::chrono::nanoseconds heartbeat = std::chrono::seconds(5);  // after which each rank says again
+                                                                 // that it is alive
 };
 
 // Connects to all other ranks. Fails by status: which ranks did not come, or how they do not fit.
-core::Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>& transport);
+// What arrives is put into `place`, which is borrowed; null: into memory of the host.
+core::Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>& transport,
+                             Place* place = nullptr);
 
 }  // namespace ripeline::runtime

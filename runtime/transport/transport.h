@@ -1,11 +1,12 @@
-// A Transport carries messages between ranks.
+// A Transport carries messages between the processes of a run.
 //
-// A message that arrives is reported once, whole, with the task it belongs to; messages may
-// overtake each other. send() returns at once and takes the payload. Messages may arrive before the
-// local rank is ready for them: they are queued, never dropped. After the first failure every later
-// call fails too, with who was lost. Every wait has a limit. One Transport belongs to one thread.
+// A message that arrives is reported once, whole, with who sent it; messages may overtake each
+// other. send() returns at once and takes the payload, whose parts are not copied before they are
+// on their way. Messages may arrive before the process is ready for them: they are queued, never
+// dropped. A peer that is gone is told by one delivery, after all that it sent; messages to it are
+// forgotten. Every wait has a limit. One Transport belongs to one thread, but for wake().
 //
-//   transport.send(1, {.step = 0, .message = m, .sent = now}, std::move(bytes));
+//   transport.send(1, {.step = 0, .message = m, .sent = now}, std::move(payload));
 //   transport.poll(50ms, deliveries);
 #pragma once
 
@@ -16,19 +17,22 @@
 
 #include "core/status.h"
 #include "core/task.h"
+#include "runtime/payload.h"
 
 namespace ripeline::runtime {
 
-// Opaque bytes of a tensor or whatever the stages agree on.
-using Payload = std::vector<std::byte>;
-
-// What a message is to its receiver; announcements and grants carry no payload (core/links.h).
+// What a delivery is to its receiver; announcements and grants carry no payload (core/links.h).
 enum class Signal : std::uint8_t {
   data,      // the message
   announce,  // it waits at its sender to be granted
   grant,     // it may leave, or its slot is free
   notice,    // what the sender's rank tells of itself (core/notice.h)
+  gather,    // a part of a gather (runtime/gather.h)
+  report,    // the run fails: what a process says of itself (runtime/report.h)
+  lost,      // the sender is gone; the head says how. Never sent
 };
+// Of a message of the program: between the two ranks of its edge.
+[[nodiscard]] constexpr bool is_of_edge(Signal signal) { return signal <= Signal::notice; }
 
 struct Envelope {
   std::int64_t step = 0;
@@ -41,9 +45,10 @@ struct Envelope {
 };
 
 struct Delivery {
+  int from = -1;  // the process; whether it may send this is for the receiver to check
   Envelope envelope;
   Payload payload;
-  // When it came, on this rank's clock, as near as the transport knows: a rank that was busy is
+  // When it came, on this process's clock, as near as the transport knows: a rank that was busy is
   // given it later.
   core::Time at{0};
 };
@@ -52,26 +57,30 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int ranks() const = 0;
+  [[nodiscard]] virtual int self() const = 0;
+  [[nodiscard]] virtual int processes() const = 0;
 
-  virtual core::Status send(int to_rank, const Envelope& envelope, Payload payload) = 0;
+  // Refuses, by status, a process that there is not and parts that it cannot reach.
+  virtual core::Status send(int to, const Envelope& envelope, Payload payload) = 0;
 
-  // Moves bytes and appends what has arrived; waits up to `wait` if nothing has. Returning with
-  // nothing is no failure.
+  // Moves bytes and appends what has arrived; waits up to `wait` if nothing has, or until wake().
+  // Returning with nothing is no failure.
   virtual core::Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) = 0;
 
-  // Every rank gives its bytes and gets those of all, by rank. All ranks must call it in the same
-  // order; also the barrier. Messages that arrive meanwhile are queued.
-  virtual core::Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
-                                  std::vector<Payload>& all) = 0;
+  // Makes the present poll() return, or the next one. From any thread.
+  virtual void wake() = 0;
 
-  // All ranks say goodbye before anyone closes; afterwards a closed peer is no loss.
+  // Bytes that wait here to be sent to it.
+  [[nodiscard]] virtual std::size_t queued(int to) const = 0;
+
+  // When it last gave a sign of life, be it part of a message, on the monotonic clock.
+  [[nodiscard]] virtual core::Time heard(int from) const = 0;
+
+  // All processes say goodbye before anyone closes; afterwards a closed peer is no loss.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
-  // Tells the peers why this rank stops, as far as they can still be reached, so that they name the
-  // cause and not the messenger.
-  virtual void abandon(const core::Status& why) = 0;
+  // For a process that stops: waits until what it has to say of it has left, or nobody reads it.
+  virtual void flush(std::chrono::nanoseconds limit) = 0;
 };
 
 }  // namespace ripeline::runtime

@@ -36,12 +36,10 @@ std::string hex(std::uint64_t value) {
 
 class WireUp {
  public:
-  WireUp(asio::io_context& io, const SocketOptions& options,
-         std::vector<std::shared_ptr<Connection>>& connections,
-         std::vector<std::deque<Frame>>& early)
-      : io_(io), options_(options), connections_(connections), early_(early), acceptor_(io) {
-    connections_.assign(static_cast<std::size_t>(options.ranks), nullptr);
-    early_.assign(static_cast<std::size_t>(options.ranks), {});
+  WireUp(asio::io_context& io, const SocketOptions& options, Place& place, Wires& wires)
+      : io_(io), options_(options), place_(place), wires_(wires), acceptor_(io) {
+    wires_.clear();
+    wires_.resize(wire_of(options.ranks, Channel::data));
     met_.assign(static_cast<std::size_t>(options.ranks), false);
     met_[static_cast<std::size_t>(options.rank)] = true;
   }
@@ -50,7 +48,9 @@ class WireUp {
     if (Status status = open_folder(); !status.ok()) return status;
     if (Status status = listen(); !status.ok()) return status;
     accept_next();
-    for (int rank = 0; rank < options_.rank; ++rank) connect(rank);
+    for (int rank = 0; rank < options_.rank; ++rank) {
+      for (const Channel channel : kEach) connect({rank, channel});
+    }
     const Clock::time_point limit = Clock::now() + options_.connect_limit;
     while (result_.ok() && !missing().empty() && Clock::now() < limit) io_.run_one_until(limit);
     if (another_program_) wait_for_late_ranks(std::min(limit, Clock::now() + kLateRanks));
@@ -63,12 +63,25 @@ class WireUp {
   }
 
  private:
+  // A connection as its two ends know it.
+  struct End {
+    int rank = -1;  // the other one
+    Channel channel = Channel::data;
+  };
+  static constexpr std::array kEach = {Channel::data, Channel::control};
+
+  Wire& wire(End end) { return wires_[wire_of(end.rank, end.channel)]; }
+  bool has(int rank, Channel channel) const {
+    return wires_[wire_of(rank, channel)].connection != nullptr;
+  }
+
   std::string path_of(int rank) const { return options_.folder + "/rank-" + std::to_string(rank); }
 
   std::string missing() const {
     std::string ranks;
     for (int rank = 0; rank < options_.ranks; ++rank) {
-      if (rank == options_.rank || connections_[static_cast<std::size_t>(rank)]) continue;
+      if (rank == options_.rank) continue;
+      if (has(rank, Channel::data) && has(rank, Channel::control)) continue;
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
     }
     return ranks;
@@ -103,7 +116,7 @@ class WireUp {
     acceptor_.open(asio::local::stream_protocol(), error);
     if (!error) prepare_socket(acceptor_.native_handle());
     if (!error) acceptor_.bind({path}, error);
-    if (!error) acceptor_.listen(options_.ranks + 16, error);
+    if (!error) acceptor_.listen(kChannels * options_.ranks + 16, error);
     if (error) return {StatusCode::failed, path + ": cannot listen: " + error.message()};
     return {};
   }
@@ -135,7 +148,7 @@ class WireUp {
           accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (descriptor >= 0) {
         const auto connection = connection_of(descriptor);
-        if (connection->peer_user() == geteuid()) await_hello(connection, -1);
+        if (connection->peer_user() == geteuid()) await_hello(connection, {});
         accept_next();
       } else {
         retry([this] { accept_next(); });  // it went away, or there are no descriptors now
@@ -146,7 +159,7 @@ class WireUp {
   std::shared_ptr<Connection> connection_of(int descriptor) {
     prepare_socket(descriptor);
     return std::make_shared<Connection>(UnixSocket(io_, asio::local::stream_protocol(), descriptor),
-                                        options_.token, options_.largest_payload);
+                                        options_.token, options_.largest_payload, place_);
   }
 
   template <class Action>
@@ -160,37 +173,38 @@ class WireUp {
     });
   }
 
-  void connect(int rank) {
+  void connect(End end) {
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    path_of(rank).copy(address.sun_path, sizeof address.sun_path - 1);
+    path_of(end.rank).copy(address.sun_path, sizeof address.sun_path - 1);
     const auto* where = reinterpret_cast<const sockaddr*>(&address);
     if (descriptor < 0 || ::connect(descriptor, where, sizeof address) != 0) {
       if (descriptor >= 0) close(descriptor);
-      retry([this, rank] { connect(rank); });
+      retry([this, end] { connect(end); });
       return;
     }
     const auto connection = connection_of(descriptor);
     if (connection->peer_user() != geteuid()) {
-      retry([this, rank] { connect(rank); });
+      retry([this, end] { connect(end); });
       return;
     }
-    connection->send(hello());
-    await_hello(connection, rank);
+    connection->send(hello(end.channel));
+    await_hello(connection, end);
   }
 
-  Frame hello() const {
+  Frame hello(Channel channel) const {
     Frame frame;
     frame.kind = FrameKind::hello;
     frame.token = options_.token;
     frame.program_hash = options_.program_hash;
     frame.envelope.message = {options_.rank, options_.ranks};
+    frame.envelope.ordinal = static_cast<std::int32_t>(channel);
     return frame;
   }
 
-  // `expected` is the rank that was called, or -1 when we were.
-  void await_hello(const std::shared_ptr<Connection>& connection, int expected) {
+  // `expected` is the end that was called; without a rank when we were.
+  void await_hello(const std::shared_ptr<Connection>& connection, End expected) {
     pending_.push_back(connection);
     const auto timer = std::make_shared<asio::steady_timer>(io_, options_.hello_limit);
     const std::weak_ptr<Connection> weak = connection;
@@ -200,12 +214,12 @@ class WireUp {
       (*it)->close();
       pending_.erase(it);
       // It may have been another run's: once more, until the limit.
-      if (expected >= 0 && !met_[static_cast<std::size_t>(expected)]) {
+      if (expected.rank >= 0 && !has(expected.rank, expected.channel)) {
         retry([this, expected] { connect(expected); });
       }
     };
     // A rank that was called may be busy before it looks: only the limit of all ends that wait.
-    if (expected < 0) {
+    if (expected.rank < 0) {
       timers_.push_back(timer);
       timer->async_wait([timer, drop, alive = alive_](asio::error_code stopped) {
         if (!stopped && *alive) drop();
@@ -221,12 +235,17 @@ class WireUp {
   }
 
   // False: a stranger.
-  bool greet(const std::shared_ptr<Connection>& connection, int expected, const Frame& frame) {
+  bool greet(const std::shared_ptr<Connection>& connection, End expected, const Frame& frame) {
     const int rank = frame.envelope.message.edge;
     const int ranks = frame.envelope.message.microbatch;
-    if (frame.kind != FrameKind::hello || rank < 0 || (expected >= 0 && rank != expected))
+    const int channel = frame.envelope.ordinal;
+    if (frame.kind != FrameKind::hello || rank < 0 || channel < 0 || channel >= kChannels) {
       return false;
-    if (expected < 0) connection->send(hello());
+    }
+    const End end{rank, static_cast<Channel>(channel)};
+    const bool was_called = expected.rank < 0;
+    if (!was_called && (rank != expected.rank || end.channel != expected.channel)) return false;
+    if (was_called) connection->send(hello(end.channel));
     if (rank < options_.ranks) met_[static_cast<std::size_t>(rank)] = true;
     if (ranks != options_.ranks) {
       refuse(rank, "has " + std::to_string(ranks) + " ranks, rank " +
@@ -241,22 +260,24 @@ class WireUp {
                        ": all ranks must be built from the same schedule");
       return true;
     }
-    if (expected < 0 && (rank <= options_.rank || rank >= options_.ranks)) return false;
-    auto& place = connections_[static_cast<std::size_t>(rank)];
-    if (place) return false;
-    place = connection;
+    if (was_called && (rank <= options_.rank || rank >= options_.ranks)) return false;
+    if (wire(end).connection) return false;
+    wire(end).connection = connection;
     std::erase(pending_, connection);
-    connection->hand_over({.on_frame =
-                               [this, rank](Frame&& f) {
-                                 early_[static_cast<std::size_t>(rank)].push_back(std::move(f));
-                               },
-                           .on_closed = [this, rank](const Status& why) { lose(rank, why); }});
+    connection->hand_over(
+        {.on_frame = [this, end](Frame&& f) { wire(end).early.push_back(std::move(f)); },
+         .on_closed =
+             [this, end](const Status& why) {
+               // It may have said why on the other one, which closes next.
+               if (end.channel == Channel::data && has(end.rank, Channel::control)) return;
+               lose(end.rank, why);
+             }});
     return true;
   }
 
   void lose(int rank, const Status& why) {
     if (!result_.ok()) return;
-    for (const Frame& frame : early_[static_cast<std::size_t>(rank)]) {
+    for (const Frame& frame : wire({rank, Channel::control}).early) {
       if (frame.kind != FrameKind::abandon) continue;
       another_program_ = frame.envelope.step == static_cast<std::int64_t>(StatusCode::refused);
       result_ = abandon_status(rank, frame);
@@ -268,13 +289,15 @@ class WireUp {
 
   // To the ranks that fit, so that they name the cause; the one that was refused has our hello.
   void say_why() {
-    for (const auto& connection : connections_) {
-      if (connection)
-        connection->send_last(abandon_frame(options_.token, options_.program_hash, result_));
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      if (!has(rank, Channel::control)) continue;
+      wire({rank, Channel::control})
+          .connection->send(abandon_frame(options_.token, options_.program_hash, result_));
     }
     const auto is_flushed = [this] {
-      return std::all_of(connections_.begin(), connections_.end(),
-                         [](const auto& c) { return !c || c->flushed(); });
+      return std::all_of(wires_.begin(), wires_.end(), [](const Wire& w) {
+        return !w.connection || w.connection->queued() == 0;
+      });
     };
     const Clock::time_point limit = Clock::now() + kLastWords;
     while (!is_flushed() && Clock::now() < limit) io_.run_one_until(limit);
@@ -286,8 +309,8 @@ class WireUp {
 
   asio::io_context& io_;
   const SocketOptions& options_;
-  std::vector<std::shared_ptr<Connection>>& connections_;
-  std::vector<std::deque<Frame>>& early_;
+  Place& place_;
+  Wires& wires_;
   asio::local::stream_protocol::acceptor acceptor_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
@@ -300,13 +323,11 @@ class WireUp {
 
 }  // namespace
 
-Status wire_up(asio::io_context& io, const SocketOptions& options,
-               std::vector<std::shared_ptr<Connection>>& connections,
-               std::vector<std::deque<Frame>>& early) {
-  Status status = WireUp(io, options, connections, early).run();
+Status wire_up(asio::io_context& io, const SocketOptions& options, Place& place, Wires& wires) {
+  Status status = WireUp(io, options, place, wires).run();
   if (!status.ok()) {
-    for (const auto& connection : connections) {
-      if (connection) connection->close();
+    for (const Wire& wire : wires) {
+      if (wire.connection) wire.connection->close();
     }
   }
   return status;

@@ -1,10 +1,11 @@
-// wire_up: connects every rank with every other. Private to transport/socket.
+// wire_up: connects every rank with every other, twice. Private to transport/socket.
 //
 // A rank listens at `folder`/rank-N and connects to the ranks below its own; both sides open with a
 // hello. Strangers are dropped and the listening goes on: another user's process, another run's,
 // one that breaks the format or says nothing.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -15,10 +16,19 @@
 
 namespace ripeline::runtime {
 
-// connections[rank], empty at the own. Fails by status: which ranks did not come, or how one does
-// not fit.
-core::Status wire_up(asio::io_context& io, const SocketOptions& options,
-                     std::vector<std::shared_ptr<Connection>>& connections,
-                     std::vector<std::deque<Frame>>& early);
+// One connection of a rank that is wired up, and what came over it meanwhile.
+struct Wire {
+  std::shared_ptr<Connection> connection;
+  std::deque<Frame> early;
+};
+// By rank and channel: `wire_of(rank, channel)`; those of the own rank are empty.
+using Wires = std::vector<Wire>;
+[[nodiscard]] inline std::size_t wire_of(int rank, Channel channel) {
+  return static_cast<std::size_t>(rank * kChannels + static_cast<int>(channel));
+}
+
+// Fails by status: which ranks did not come, or how one does not fit.
+core::Status wire_up(asio::io_context& io, const SocketOptions& options, Place& place,
+                     Wires& wires);
 
 }  // namespace ripeline::runtime

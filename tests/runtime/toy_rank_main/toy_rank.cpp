@@ -71,18 +71,17 @@ Status run(const Arguments& arguments) {
 
   simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment.rank);
   runtime::ToyWork work({.stages = facts.stages, .width = 4, .seed = 1});
-  runtime::WorkerOptions worker_options;
-  worker_options.silence = std::chrono::seconds(30);
-  worker_options.before_task = [&](core::Task, const runtime::TaskInfo&) {
+  runtime::InlineEngine engine(work, [&](const runtime::TaskInfo&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(arguments.ms_per_task));
-  };
-  runtime::Worker worker(arbiter, *transport, work, std::move(worker_options));
+  });
+  runtime::Run run(*transport, {.process = {.silence = std::chrono::seconds(30)}});
+  runtime::Worker worker(arbiter, run, engine);
   for (int step = 0; step < arguments.steps; ++step) {
     runtime::StepReport report;
     if (Status s = worker.step(step, kMicrobatches, report); !s.ok()) return s;
     if (step == 0) std::cout << "running" << std::endl;
   }
-  return transport->finish(std::chrono::seconds(10));
+  return run.finish(std::chrono::seconds(10));
 }
 
 }  // namespace

@@ -1,0 +1,187 @@
+#include "runtime/gather.h"
+
+#include <cstring>
+#include <optional>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+constexpr std::size_t kLongestTag = 256;
+
+template <class Int>
+void write(Blob& to, Int value) {
+  for (std::size_t i = 0; i < sizeof(Int); ++i) {
+    to.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff));
+  }
+}
+
+// Reads what write() wrote; once something is missing, nothing but zeros.
+class Reader {
+ public:
+  explicit Reader(const Blob& from) : from_(from) {}
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return at_ == from_.size(); }
+  template <class Int>
+  Int number() {
+    std::uint64_t bits = 0;
+    if (!has(sizeof(Int))) return 0;
+    for (std::size_t i = 0; i < sizeof(Int); ++i) {
+      bits |= std::to_integer<std::uint64_t>(from_[at_++]) << (8 * i);
+    }
+    return static_cast<Int>(bits);
+  }
+  const std::byte* bytes(std::size_t size) {
+    if (!has(size)) return nullptr;
+    const std::byte* at = from_.data() + at_;
+    at_ += size;
+    return at;
+  }
+
+ private:
+  bool has(std::size_t size) { return ok_ = ok_ && size <= from_.size() - at_; }
+  const Blob& from_;
+  std::size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+Gathers::Gathers(int self, int processes) : self_(self), processes_(processes) {}
+
+std::vector<int> Gathers::children() const {
+  std::vector<int> all;
+  for (const int child : {2 * self_ + 1, 2 * self_ + 2}) {
+    if (child < processes_) all.push_back(child);
+  }
+  return all;
+}
+
+Status Gathers::check_tag(int from, const Part& part) const {
+  if (part.tag == tag_) return {};
+  return {StatusCode::refused, "rank " + std::to_string(from) + " gathers '" + part.tag +
+                                   "', rank " + std::to_string(self_) + " gathers '" + tag_ +
+                                   "': all ranks must gather the same, in the same order"};
+}
+
+void Gathers::add(const Part& part) {
+  for (const auto& [process, blob] : part.blobs) parts_[process] = blob;
+}
+
+Status Gathers::begin(std::string tag, Blob mine) {
+  if (active_ || tag.size() > kLongestTag) {
+    return {StatusCode::invalid, active_ ? "'" + tag_ + "' is being gathered already"
+                                         : "the tag of a gather has at most 256 bytes"};
+  }
+  ++number_;
+  active_ = true;
+  told_parent_ = told_children_ = false;
+  tag_ = std::move(tag);
+  parts_.clear();
+  came_.clear();
+  parts_[self_] = std::move(mine);
+  for (auto& [child, kept] : std::exchange(children_, {})) {
+    if (Status s = check_tag(child, kept.second); !s.ok()) return s;
+    came_.insert(child);
+    add(kept.second);
+  }
+  return {};
+}
+
+Status Gathers::take(const Delivery& delivery) {
+  const int from = delivery.from;
+  const std::int64_t number = delivery.envelope.step;
+  const auto refused = [&](const std::string& what) {
+    return Status(StatusCode::invalid, "rank " + std::to_string(from) + " sent " + what);
+  };
+  const bool is_child = from > 0 && (from - 1) / 2 == self_;
+  if (!is_child && (self_ == 0 || from != parent())) return refused("a gather that is not its");
+  const Blob bytes = blob_of(delivery.payload);
+  Reader reader(bytes);
+  Part part;
+  const auto tag_size = reader.number<std::uint16_t>();
+  if (const std::byte* tag = reader.bytes(tag_size)) {
+    part.tag.assign(reinterpret_cast<const char*>(tag), tag_size);
+  }
+  const auto count = reader.number<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
+    const auto process = reader.number<std::uint32_t>();
+    const auto size = reader.number<std::uint64_t>();
+    const std::byte* const at = reader.bytes(size);
+    if (at == nullptr || process >= static_cast<std::uint32_t>(processes_)) {
+      return refused("a gather that is cut off, or of a rank that there is not");
+    }
+    part.blobs[static_cast<int>(process)] = Blob(at, at + size);
+  }
+  if (!reader.ok() || !reader.at_end() || tag_size > kLongestTag) {
+    return refused("a gather that is not one");
+  }
+  const bool is_next = number == number_ + 1 && is_child && !children_.contains(from);
+  const bool is_now = active_ && number == number_ && !have_all();
+  if (!is_next && !(is_now && !came_.contains(from))) {
+    return refused("gather " + std::to_string(number) + ", but " + std::to_string(number_) +
+                   " is the present one");
+  }
+  if (is_next) {
+    children_[from] = {number, std::move(part)};
+    return {};
+  }
+  if (Status s = check_tag(from, part); !s.ok()) return s;
+  if (is_child) came_.insert(from);
+  if (!is_child && part.blobs.size() != static_cast<std::size_t>(processes_)) {
+    return refused("a gather that lacks parts");
+  }
+  add(part);
+  return {};
+}
+
+Outgoing Gathers::outgoing(int to) const {
+  Blob bytes;
+  write(bytes, static_cast<std::uint16_t>(tag_.size()));
+  const auto* tag = reinterpret_cast<const std::byte*>(tag_.data());
+  bytes.insert(bytes.end(), tag, tag + tag_.size());
+  write(bytes, static_cast<std::uint32_t>(parts_.size()));
+  for (const auto& [process, blob] : parts_) {
+    write(bytes, static_cast<std::uint32_t>(process));
+    write(bytes, static_cast<std::uint64_t>(blob.size()));
+    bytes.insert(bytes.end(), blob.begin(), blob.end());
+  }
+  Outgoing out{.to = to, .envelope = {}, .payload = payload_of(std::move(bytes))};
+  out.envelope.step = number_;
+  out.envelope.message = {-1, -1};
+  out.envelope.signal = Signal::gather;
+  return out;
+}
+
+void Gathers::take_outgoing(std::vector<Outgoing>& sends) {
+  if (!active_) return;
+  const std::vector<int> below = children();
+  if (!told_parent_ && self_ > 0 && came_.size() == below.size()) {
+    told_parent_ = true;
+    sends.push_back(outgoing(parent()));
+  }
+  if (!told_children_ && have_all() && (self_ == 0 || told_parent_)) {
+    told_children_ = true;
+    for (const int child : below) sends.push_back(outgoing(child));
+  }
+}
+
+std::vector<Blob> Gathers::take() {
+  std::vector<Blob> all;
+  for (auto& [process, blob] : parts_) all.push_back(std::move(blob));
+  parts_.clear();
+  active_ = false;
+  return all;
+}
+
+int Gathers::waits_for() const {
+  if (!active_ || have_all()) return -1;
+  for (const int child : children()) {
+    if (!came_.contains(child)) return child;
+  }
+  return parent();
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,109 @@
+#include "runtime/place.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace ripeline::runtime {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+// Sizes that differ by little share their buffers: an eighth of a power of two is the step, so that
+// at most an eighth of a buffer is unused.
+std::size_t rounded(std::size_t size) {
+  const std::size_t step = std::max(kAlignment, std::bit_floor(std::max<std::size_t>(size, 1)) / 8);
+  return (size + step - 1) / step * step;
+}
+
+}  // namespace
+
+class HostPlace::Pool {
+ public:
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() {
+    for (const auto& [size, buffers] : free_) {
+      for (void* const buffer : buffers) std::free(buffer);
+    }
+  }
+
+  void* take(std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    void* buffer = nullptr;
+    if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
+      buffer = found->second.back();
+      found->second.pop_back();
+      free_bytes_ -= size;
+    } else {
+      buffer = std::aligned_alloc(kAlignment, size);
+      if (buffer == nullptr) return nullptr;
+    }
+    taken_bytes_ += size;
+    most_taken_ = std::max(most_taken_, taken_bytes_);
+    return buffer;
+  }
+
+  void give_back(void* buffer, std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    taken_bytes_ -= size;
+    if (free_bytes_ + size > most_taken_ && !make_room(size)) return std::free(buffer);
+    free_[size].push_back(buffer);
+    free_bytes_ += size;
+  }
+
+  std::size_t taken() const {
+    const std::lock_guard lock(mutex_);
+    return taken_bytes_;
+  }
+  std::size_t free() const {
+    const std::lock_guard lock(mutex_);
+    return free_bytes_;
+  }
+
+ private:
+  // Ends free buffers of other sizes, the largest first: sizes that come no more must not keep out
+  // those that do.
+  bool make_room(std::size_t size) {
+    for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
+      while (it->first != size && !it->second.empty() && free_bytes_ + size > most_taken_) {
+        std::free(it->second.back());
+        it->second.pop_back();
+        free_bytes_ -= it->first;
+      }
+    }
+    return free_bytes_ + size <= most_taken_;
+  }
+
+  mutable std::mutex mutex_;
+  // Guarded by the mutex.
+  std::map<std::size_t, std::vector<void*>> free_;  // by size
+  std::size_t free_bytes_ = 0;
+  std::size_t taken_bytes_ = 0;
+  std::size_t most_taken_ = 0;
+};
+
+HostPlace::HostPlace() : pool_(std::make_shared<Pool>()) {}
+
+Bytes HostPlace::take(core::EdgeId /*edge*/, std::size_t size) {
+  if (size > std::numeric_limits<std::size_t>::max() / 4) return {};
+  const std::size_t whole = rounded(size);
+  void* const buffer = pool_->take(whole);
+  if (buffer == nullptr) return {};
+  return {.data = static_cast<std::byte*>(buffer),
+          .size = size,
+          .keeper = {buffer, [pool = pool_, whole](void* b) { pool->give_back(b, whole); }}};
+}
+
+std::size_t HostPlace::taken() const { return pool_->taken(); }
+std::size_t HostPlace::free() const { return pool_->free(); }
+
+}  // namespace ripeline::runtime

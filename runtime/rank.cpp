@@ -1,0 +1,307 @@
+#include "runtime/rank.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/print.h"
+#include "runtime/notice_codec.h"
+
+namespace ripeline::runtime {
+
+using core::Command;
+using core::Status;
+using core::StatusCode;
+using core::Time;
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOptions options)
+    : arbiter_(arbiter),
+      facts_(arbiter.facts()),
+      layout_(layout),
+      self_(layout.at(self)),
+      options_(std::move(options)),
+      ledger_(facts_),
+      executor_(self_, arbiter, agreement_, ledger_) {
+  inputs_of_.resize(facts_.lanes.size());
+  outputs_of_.resize(facts_.lanes.size());
+  for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
+    const auto producer = at(facts_.edges[i].producer);
+    const auto consumer = at(facts_.edges[i].consumer);
+    if (facts_.lanes[producer].stage == facts_.lanes[consumer].stage) continue;
+    inputs_of_[consumer].push_back(static_cast<core::EdgeId>(i));
+    outputs_of_[producer].push_back(static_cast<core::EdgeId>(i));
+  }
+}
+
+int Rank::process_of(core::LaneId lane) const {
+  core::Coordinates there = self_;
+  there.rank = facts_.lanes[at(lane)].rank;
+  return layout_.process(there);
+}
+
+std::string Rank::name_of(core::Task task) const { return core::task_name(facts_, task); }
+
+// Before a step: what its tasks will take, as far as somebody knows.
+void Rank::tell_costs() {
+  if (options_.costs) {
+    arbiter_.expect(*options_.costs);
+  } else if (!ended_.empty()) {
+    core::Costs costs{.tasks = std::vector<Time>(facts_.lanes.size()),
+                      .varying = {},
+                      .links = std::vector<Time>(facts_.edges.size()),
+                      .notices = std::vector<Time>(facts_.edges.size())};
+    for (std::size_t lane = 0; lane < ended_.size(); ++lane) {
+      if (ended_[lane] > 0) costs.tasks[lane] = took_[lane] / ended_[lane];
+    }
+    arbiter_.expect(costs);
+  }
+  took_.assign(facts_.lanes.size(), Time{0});
+  ended_.assign(facts_.lanes.size(), 0);
+}
+
+Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
+  report_ = {};
+  begun_ = now;
+  started_.clear();
+  microbatches_ = microbatches;
+  tasks_left_.clear();
+  for (std::size_t lane = 0; lane < facts_.lanes.size(); ++lane) {
+    tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
+  }
+  tell_costs();
+  return executor_.begin_step(step, microbatches, now);
+}
+
+// Who sends a message is one end of its edge, who sends a grant the other; a notice comes from
+// either.
+Status Rank::check_sender(const Delivery& delivery) const {
+  const core::EdgeId edge = delivery.envelope.message.edge;
+  const auto refused = [&](const std::string& why) {
+    return Status(StatusCode::invalid, "rank " + std::to_string(delivery.from) +
+                                           " sent a message of edge " + std::to_string(edge) +
+                                           ", " + why);
+  };
+  if (edge < 0 || at(edge) >= facts_.edges.size()) return refused("which there is not");
+  const core::EdgeFacts& e = facts_.edges[at(edge)];
+  const int producer = process_of(e.producer);
+  const int consumer = process_of(e.consumer);
+  const Signal signal = delivery.envelope.signal;
+  const bool fits = signal == Signal::grant ? delivery.from == consumer
+                    : signal == Signal::notice
+                        ? delivery.from == consumer || delivery.from == producer
+                        : delivery.from == producer;
+  return fits ? Status()
+              : refused("which leads from rank " + std::to_string(producer) + " to rank " +
+                        std::to_string(consumer));
+}
+
+Status Rank::delivered(Delivery delivery, Time now) {
+  if (Status s = check_sender(delivery); !s.ok()) return s;
+  if (!options_.due) return accept(delivery, now);
+  const Time due = options_.due(delivery.envelope);
+  delivery.at = std::max(delivery.at, due);
+  if (due <= now) return accept(delivery, now);
+  held_.emplace(due, std::move(delivery));
+  return {};
+}
+
+Status Rank::accept(Delivery& delivery, Time now) {
+  const auto& [step, message, sent, signal, ordinal] = delivery.envelope;
+  if (signal == Signal::notice) {
+    if (step != executor_.step()) return {};  // it is of no use any more, or not yet
+    core::Notice notice;
+    if (Status s = decode_notice(delivery, notice); !s.ok()) return s;
+    // What it says counts from when it came.
+    return executor_.noticed(step, notice, std::min(delivery.at, now));
+  }
+  if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
+  if (signal == Signal::grant) return executor_.granted(step, message, now);
+  // A hint learns how late messages come, not how long the rank was busy.
+  const Time came = std::clamp(delivery.at, std::min(sent, now), now);
+  if (Status s = executor_.arrived(step, message, came, ordinal); !s.ok()) return s;
+  if (options_.trace != nullptr) options_.trace->message(step, message, sent, came);
+  if (options_.observer != nullptr) options_.observer->arrived(delivery.envelope, came);
+  mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
+  return {};
+}
+
+Status Rank::ended(Ended ended, Time /*now*/) {
+  if (!ended.status.ok()) {
+    std::string who = name_of(ended.call.task.task);
+    if (ended.with) who += " and " + name_of(ended.with->task.task);
+    return {ended.status.code(), who + " failed: " + ended.status.message()};
+  }
+  Status status = accept_end(ended.call, ended.begin, ended.end);
+  if (ended.with && status.ok()) status = accept_end(*ended.with, ended.begin, ended.end);
+  return status;
+}
+
+void Rank::keep_outputs(Call& call) {
+  for (Output& output : call.outputs) {
+    mailbox_[{executor_.step(), output.edge, call.task.task.microbatch}] =
+        std::move(output.payload);
+  }
+}
+
+Status Rank::accept_end(Call& call, Time begin, Time end) {
+  keep_outputs(call);
+  const core::Task task = call.task.task;
+  spare_.push_back(std::move(call));
+  const auto lane = at(task.lane);
+  std::erase(running_, task);
+  report_.busy += end - begin;
+  ++report_.tasks;
+  took_[lane] += end - begin;
+  ++ended_[lane];
+  if (options_.trace != nullptr) options_.trace->task(executor_.step(), task, begin, end);
+  if (options_.observer != nullptr) options_.observer->finished(task, end);
+  return executor_.finished(task, end);
+}
+
+void Rank::take_inputs(core::Task task, std::vector<Input>& inputs) {
+  const auto lane = at(task.lane);
+  const bool is_last = --tasks_left_[lane] == 0;
+  inputs.clear();
+  for (const core::EdgeId id : inputs_of_[lane]) {
+    const core::EdgeFacts& edge = facts_.edges[at(id)];
+    const core::LaneFacts& from = facts_.lanes[at(edge.producer)];
+    const core::OpFacts& op = facts_.ops[at(from.op)];
+    const core::TaskSpan needed = facts_.needed(id, task.microbatch, microbatches_);
+    for (int m = needed.first; m < needed.last; ++m) {
+      Input input{.op = op.name,
+                  .kind = op.kind,
+                  .stage = from.stage,
+                  .microbatch = facts_.microbatch_of({edge.producer, m}),
+                  .payload = {}};
+      const auto found = mailbox_.find({executor_.step(), id, m});
+      if (found != mailbox_.end()) {
+        // What all tasks of a lane need stays for the last of them.
+        if (edge.of == core::Of::all && !is_last) {
+          input.payload = found->second;
+        } else {
+          input.payload = std::move(found->second);
+          mailbox_.erase(found);
+        }
+      }
+      inputs.push_back(std::move(input));
+    }
+  }
+}
+
+Call Rank::call_of(core::Task task, Time now) {
+  Call call;
+  if (!spare_.empty()) {
+    call = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
+  const core::OpFacts& op = facts_.ops[at(lane.op)];
+  call.task = {.op = op.name,
+               .kind = op.kind,
+               .stage = lane.stage,
+               .stages = facts_.stages,
+               .microbatch = facts_.microbatch_of(task),
+               .microbatches = microbatches_,
+               .step = executor_.step(),
+               .task = task,
+               .start = now};
+  take_inputs(task, call.inputs);
+  call.outputs.clear();
+  for (const core::EdgeId edge : outputs_of_[at(task.lane)]) {
+    if (facts_.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
+    const core::LaneFacts& to = facts_.lanes[at(facts_.edges[at(edge)].consumer)];
+    const core::OpFacts& of = facts_.ops[at(to.op)];
+    call.outputs.push_back(
+        {.op = of.name, .kind = of.kind, .stage = to.stage, .edge = edge, .payload = {}});
+  }
+  return call;
+}
+
+// It starts, and so does the one after it, beside it.
+bool Rank::is_pair(std::size_t command) const {
+  if (facts_.pairs.empty() || command + 1 == commands_.size()) return false;
+  const Command& next = commands_[command + 1];
+  return next.kind == Command::Kind::start &&
+         facts_.are_pair(commands_[command].task.lane, next.task.lane);
+}
+
+void Rank::start(std::size_t& command, Time now, Actions& actions) {
+  const auto begin = [&](core::Task task) {
+    started_.push_back(task);
+    running_.push_back(task);
+    if (options_.observer != nullptr) options_.observer->started(task, now);
+    return call_of(task, now);
+  };
+  const bool pair = is_pair(command);
+  Actions::Start& start = actions.starts.emplace_back();
+  start.call = begin(commands_[command].task);
+  if (pair) start.with = begin(commands_[++command].task);
+}
+
+// A message, its announcement, its grant, or a notice.
+Outgoing Rank::outgoing(const Command& command, Time now) {
+  Outgoing out;
+  out.envelope.step = executor_.step();
+  out.envelope.sent = now;
+  if (command.kind == Command::Kind::notify) {
+    core::Coordinates there = self_;
+    there.rank = command.to;
+    out.to = layout_.process(there);
+    out.envelope.message = command.notice.message;
+    out.envelope.signal = Signal::notice;
+    out.payload = encode_notice(command.notice);
+    return out;
+  }
+  const core::Message message = command.message;
+  const core::EdgeFacts& edge = facts_.edges[at(message.edge)];
+  out.to = process_of(command.kind == Command::Kind::grant ? edge.producer : edge.consumer);
+  out.envelope.message = message;
+  out.envelope.ordinal = command.ordinal;
+  if (command.kind == Command::Kind::grant) {
+    out.envelope.signal = Signal::grant;
+  } else if (command.kind == Command::Kind::announce) {
+    out.envelope.signal = Signal::announce;
+  } else {
+    // An edge between tasks of one stage carries nothing.
+    auto node = mailbox_.extract({executor_.step(), message.edge, message.microbatch});
+    if (!node.empty()) out.payload = std::move(node.mapped());
+  }
+  return out;
+}
+
+Status Rank::poll(Time now, Actions& actions) {
+  while (!held_.empty() && held_.begin()->first <= now) {
+    Delivery due = std::move(held_.begin()->second);
+    held_.erase(held_.begin());
+    if (Status s = accept(due, now); !s.ok()) return s;
+  }
+  if (!held_.empty()) actions.until = std::min(actions.until, held_.begin()->first);
+  commands_.clear();
+  if (Status s = executor_.poll(now, commands_); !s.ok()) return s;
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    const Command& command = commands_[i];
+    if (command.kind == Command::Kind::start) {
+      start(i, now, actions);
+    } else if (command.kind == Command::Kind::hold_until) {
+      actions.until = std::min(actions.until, command.until);
+    } else {
+      actions.sends.push_back(outgoing(command, now));
+    }
+  }
+  if (options_.observer != nullptr) options_.observer->polled(now, executor_, commands_);
+  if (step_done()) report_.duration = now - begun_;
+  return {};
+}
+
+void Rank::poll_sends(Time now, Actions& actions) {
+  commands_.clear();
+  executor_.poll_links(commands_);
+  for (const Command& command : commands_) actions.sends.push_back(outgoing(command, now));
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,146 @@
+// Rank: one rank's part of a program, without I/O: the executor, the payloads that wait for their
+// task or their way, and what the tasks' calls are made of.
+//
+// Events in, actions out: no thread, clock, socket or tensor. A Process (runtime/process.h) gives
+// it what concerns it.
+//
+//   rank.begin_step(step, microbatches, now);
+//   for (;;) {
+//     rank.poll(now, actions);        // send, start
+//     …                               // delivered(), ended()
+//     if (rank.step_done()) break;
+//   }
+//
+// What a peer sends is checked before it is believed: a message must come from the rank at the
+// other end of its edge. All fail by status; after the first failure the rank is of no use.
+// Borrowed things must outlive it. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/costs.h"
+#include "core/executor.h"
+#include "core/layout.h"
+#include "runtime/engine.h"
+#include "runtime/outgoing.h"
+#include "trace/record.h"
+
+namespace ripeline::runtime {
+
+// Sees what a rank does, as it does it, on the rank's clock.
+class RankObserver {
+ public:
+  virtual ~RankObserver() = default;
+  virtual void arrived(const Envelope& envelope, core::Time at) = 0;  // a message of a task
+  virtual void started(core::Task task, core::Time at) = 0;
+  virtual void finished(core::Task task, core::Time at) = 0;
+  // The executor was asked at `now`, and gave these commands.
+  virtual void polled(core::Time now, const core::Executor& executor,
+                      std::span<const core::Command> commands) = 0;
+};
+
+struct RankOptions {
+  // What tasks and messages take, on the clock: a profile, say, for a hint that waits. Nothing:
+  // what the rank's tasks took on average in the step before, and nothing in the first step.
+  std::optional<core::Costs> costs = std::nullopt;
+  // When a message that has come is due, on the clock: injected delays. Null: at once.
+  std::function<core::Time(const Envelope&)> due = nullptr;
+  trace::Record* trace = nullptr;    // borrowed; null: none
+  RankObserver* observer = nullptr;  // borrowed; null: none
+};
+
+// To be done by whoever feeds the rank, in this order.
+struct Actions {
+  struct Start {
+    Call call;
+    std::optional<Call> with = std::nullopt;  // the other one of a `pair` that starts at once
+  };
+  std::vector<Outgoing> sends;
+  std::vector<Start> starts;
+  core::Time until = core::Time::max();  // when to poll again if nothing comes
+};
+
+struct StepReport {
+  std::chrono::nanoseconds duration{0};  // from begin_step until this rank is done with the step
+  std::chrono::nanoseconds busy{0};      // inside tasks, injected delays included
+  std::int64_t tasks = 0;
+};
+
+class Rank {
+ public:
+  // `self` is a process of the layout, with the arbiter's rank.
+  Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOptions options);
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
+  [[nodiscard]] bool step_done() const { return running_.empty() && executor_.step_done(); }
+
+  // What is_of_edge().
+  core::Status delivered(Delivery delivery, core::Time now);
+  core::Status ended(Ended ended, core::Time now);
+  // Its failure is the executor's, too.
+  void fail(const core::Status& why) { executor_.failed(why); }
+
+  // Appends; a start is given once, and so is what is sent.
+  core::Status poll(core::Time now, Actions& actions);
+  // What is to be sent alone: between two tasks that one poll() started.
+  void poll_sends(core::Time now, Actions& actions);
+
+  // Its tasks that run now, and those of the last step in the order in which they started.
+  [[nodiscard]] const std::vector<core::Task>& running() const { return running_; }
+  [[nodiscard]] const std::vector<core::Task>& started() const { return started_; }
+  [[nodiscard]] const StepReport& report() const { return report_; }
+  [[nodiscard]] const core::Executor& executor() const { return executor_; }
+  [[nodiscard]] const core::Ledger& ledger() const { return ledger_; }
+
+ private:
+  // Of which step, over which edge, for which microbatch.
+  using Key = std::tuple<std::int64_t, core::EdgeId, std::int32_t>;
+
+  void tell_costs();
+  [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
+  core::Status accept(Delivery& delivery, core::Time now);
+  core::Status accept_end(Call& call, core::Time begin, core::Time end);
+  void keep_outputs(Call& call);
+  [[nodiscard]] Call call_of(core::Task task, core::Time now);
+  void take_inputs(core::Task task, std::vector<Input>& inputs);
+  void start(std::size_t& command, core::Time now, Actions& actions);
+  [[nodiscard]] bool is_pair(std::size_t command) const;
+  [[nodiscard]] Outgoing outgoing(const core::Command& command, core::Time now);
+  [[nodiscard]] int process_of(core::LaneId lane) const;
+  [[nodiscard]] std::string name_of(core::Task task) const;
+
+  core::Arbiter& arbiter_;
+  const core::ProgramFacts& facts_;
+  core::Layout layout_;
+  core::Coordinates self_;
+  RankOptions options_;
+  core::OneMember agreement_;
+  core::Ledger ledger_;
+  core::Executor executor_;
+  int microbatches_ = 0;
+  StepReport report_;
+  core::Time begun_{0};
+  std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it
+  std::vector<std::vector<core::EdgeId>> outputs_of_;  // per lane: edges that carry its output
+  std::map<Key, Payload> mailbox_;            // arrived, handed over or to be sent; not yet taken
+  std::multimap<core::Time, Delivery> held_;  // that are not due, by when they are
+  std::vector<core::Task> running_;
+  std::vector<core::Task> started_;
+  std::vector<int> tasks_left_;          // per lane, to start
+  std::vector<core::Command> commands_;  // of the last poll
+  std::vector<core::Time> took_;         // per lane: its tasks of this step, together
+  std::vector<std::int64_t> ended_;      // per lane: in this step
+  std::vector<Call> spare_;              // calls that have ended, for their memory
+};
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,98 @@
+#include "runtime/run.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::Time;
+
+namespace {
+
+constexpr auto kLastWords = std::chrono::milliseconds(300);
+
+}  // namespace
+
+Run::Run(Transport& transport, RunOptions options)
+    : transport_(transport),
+      options_(options),
+      process_(transport.self(), transport.processes(), options.process) {}
+
+Status Run::gather(std::string tag, Blob mine, std::vector<Blob>& all) {
+  process_.begin_gather(std::move(tag), std::move(mine), now());
+  if (Status s = run_until(nullptr, [this] { return process_.gather_done(); }); !s.ok()) return s;
+  all = process_.take_gathered();
+  return {};
+}
+
+Status Run::fail(Status why) {
+  process_.fail(std::move(why));
+  return run_until(nullptr, [] { return false; });
+}
+
+Status Run::finish(std::chrono::nanoseconds limit) {
+  std::vector<Blob> all;
+  if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
+  return transport_.finish(limit);
+}
+
+Status Run::run_step(Rank& rank, TaskEngine& engine) {
+  process_.attach(rank, now());
+  Status status = run_until(&engine, [&rank] { return rank.step_done(); });
+  process_.detach();
+  return status;
+}
+
+Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
+  for (;;) {
+    take_ends(engine);
+    process_.poll(now(), actions_);
+    const bool ended = carry_out(engine);
+    if (!ended && !process_.outcome().ok()) break;
+    if (!ended && done()) return {};
+    const Time until = std::min(actions_.until, engine == nullptr ? Time::max() : engine->next());
+    receive(ended ? Time{0} : std::max(Time{0}, until - now()));
+  }
+  transport_.flush(kLastWords);
+  return process_.outcome();
+}
+
+void Run::send() {
+  for (Outgoing& out : actions_.sends) {
+    Status s = transport_.send(out.to, out.envelope, std::move(out.payload));
+    if (!s.ok()) process_.fail(std::move(s));
+  }
+}
+
+bool Run::carry_out(TaskEngine* engine) {
+  send();
+  if (engine == nullptr) return false;
+  for (Actions::Start& start : actions_.starts) {
+    if (start.with) {
+      engine->start_pair(std::move(start.call), std::move(*start.with));
+    } else {
+      engine->start(std::move(start.call));
+    }
+  }
+  return take_ends(engine);
+}
+
+bool Run::take_ends(TaskEngine* engine) {
+  bool any = false;
+  while (engine != nullptr && engine->ended(ended_)) {
+    any = true;
+    process_.ended(std::move(ended_), now());
+    process_.poll_sends(now(), actions_);  // what it gives does not wait for the next one
+    send();
+  }
+  return any;
+}
+
+void Run::receive(std::chrono::nanoseconds wait) {
+  deliveries_.clear();
+  if (Status s = transport_.poll(wait, deliveries_); !s.ok()) return process_.fail(std::move(s));
+  for (Delivery& delivery : deliveries_) process_.delivered(std::move(delivery), now());
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,76 @@
+// Run: this process's place in a run: a Process that is fed from a Transport.
+//
+// Workers take their turns on it, one step each; between them all processes may gather. No wait is
+// longer than its limits: then what fails names what waits for whom. After a failure every call
+// returns it, and the others have been told.
+//
+//   Run run(*transport);
+//   InlineEngine engine(work);
+//   Worker worker(arbiter, run, engine);
+//   for (…) { worker.step(step, microbatches, report);  run.gather("norms", mine, all); }
+//   run.finish();
+//
+// One thread, but for wake().
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/clock.h"
+#include "runtime/process.h"
+#include "runtime/transport/transport.h"
+
+namespace ripeline::runtime {
+
+struct RunOptions {
+  ProcessOptions process = {};
+  const RankClock* clock = nullptr;  // borrowed; null: the host's
+};
+
+class Run {
+ public:
+  // Borrowed; it must outlive the run.
+  explicit Run(Transport& transport, RunOptions options = {});
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  [[nodiscard]] int self() const { return process_.self(); }
+  [[nodiscard]] int processes() const { return process_.processes(); }
+
+  // Every process gives bytes and gets those of all, by process; also the barrier between steps.
+  // All call it in the same order, with the same tag.
+  core::Status gather(std::string tag, Blob mine, std::vector<Blob>& all);
+  // For a caller that cannot go on: tells the others why.
+  core::Status fail(core::Status why);
+  // The end: all processes come to it before anyone closes.
+  core::Status finish(std::chrono::nanoseconds limit);
+
+  // A step of the rank, which has begun it, on the engine: a Worker's business.
+  core::Status run_step(Rank& rank, TaskEngine& engine);
+  // Makes the loop ask its engine. From any thread.
+  void wake() { transport_.wake(); }
+  // Of the host's monotonic clock, so that the traces of its ranks fit together.
+  [[nodiscard]] core::Time now() const {
+    return options_.clock == nullptr ? RankClock::host() : options_.clock->now();
+  }
+
+ private:
+  // Until `done`, or until the run has failed. The engine may be null.
+  core::Status run_until(TaskEngine* engine, const std::function<bool()>& done);
+  // Both: whether a task has ended.
+  bool carry_out(TaskEngine* engine);
+  bool take_ends(TaskEngine* engine);
+  void send();
+  void receive(std::chrono::nanoseconds wait);
+
+  Transport& transport_;
+  RunOptions options_;
+  Process process_;
+  Actions actions_;
+  Ended ended_;
+  std::vector<Delivery> deliveries_;
+};
+
+}  // namespace ripeline::runtime
