@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "optimise/zero_bubble.h"

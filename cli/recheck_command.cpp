@@ -15,6 +15,7 @@
 #include "certificates/recheck.h"
 #include "cli/certificate_folder.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/process.h"
 #include "cli/progress.h"
 

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/pictures.h"
 #include "cli/progress.h"
+#include "lower/facts.h"
 #include "simulate/table_arbiter.h"
 #include "trace/write.h"
 #include "verify/verify.h"
