@@ -31,7 +31,7 @@ EmulatedRank::EmulatedRank(core::Arbiter& arbiter, runtime::Transport& transport
       timing_(timing),
       silence_(silence),
       transport_(transport, arbiter.facts(), timing, clock_),
-      run_(transport_, {.process = {.silence = silence}, .clock = &clock_}) {}
+      run_(transport_, {.limits = {.stall = silence}, .clock = &clock_}) {}
 
 Status EmulatedRank::agree_on_start(Time& start) {
   const std::int64_t mine = (RankClock::host() + kLead).count();

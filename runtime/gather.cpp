@@ -1,7 +1,6 @@
 #include "runtime/gather.h"
 
-#include <cstring>
-#include <optional>
+#include "runtime/blob_io.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -10,42 +9,6 @@ using core::Status;
 using core::StatusCode;
 
 constexpr std::size_t kLongestTag = 256;
-
-template <class Int>
-void write(Blob& to, Int value) {
-  for (std::size_t i = 0; i < sizeof(Int); ++i) {
-    to.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff));
-  }
-}
-
-// Reads what write() wrote; once something is missing, nothing but zeros.
-class Reader {
- public:
-  explicit Reader(const Blob& from) : from_(from) {}
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] bool at_end() const { return at_ == from_.size(); }
-  template <class Int>
-  Int number() {
-    std::uint64_t bits = 0;
-    if (!has(sizeof(Int))) return 0;
-    for (std::size_t i = 0; i < sizeof(Int); ++i) {
-      bits |= std::to_integer<std::uint64_t>(from_[at_++]) << (8 * i);
-    }
-    return static_cast<Int>(bits);
-  }
-  const std::byte* bytes(std::size_t size) {
-    if (!has(size)) return nullptr;
-    const std::byte* at = from_.data() + at_;
-    at_ += size;
-    return at;
-  }
-
- private:
-  bool has(std::size_t size) { return ok_ = ok_ && size <= from_.size() - at_; }
-  const Blob& from_;
-  std::size_t at_ = 0;
-  bool ok_ = true;
-};
 
 }  // namespace
 
@@ -99,12 +62,9 @@ Status Gathers::take(const Delivery& delivery) {
   const bool is_child = from > 0 && (from - 1) / 2 == self_;
   if (!is_child && (self_ == 0 || from != parent())) return refused("a gather that is not its");
   const Blob bytes = blob_of(delivery.payload);
-  Reader reader(bytes);
+  BlobReader reader(bytes);
   Part part;
-  const auto tag_size = reader.number<std::uint16_t>();
-  if (const std::byte* tag = reader.bytes(tag_size)) {
-    part.tag.assign(reinterpret_cast<const char*>(tag), tag_size);
-  }
+  part.tag = reader.text(kLongestTag);
   const auto count = reader.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
     const auto process = reader.number<std::uint32_t>();
@@ -115,9 +75,7 @@ Status Gathers::take(const Delivery& delivery) {
     }
     part.blobs[static_cast<int>(process)] = Blob(at, at + size);
   }
-  if (!reader.ok() || !reader.at_end() || tag_size > kLongestTag) {
-    return refused("a gather that is not one");
-  }
+  if (!reader.is_done()) return refused("a gather that is not one");
   const bool is_next = number == number_ + 1 && is_child && !children_.contains(from);
   const bool is_now = active_ && number == number_ && !have_all();
   if (!is_next && !(is_now && !came_.contains(from))) {
@@ -138,17 +96,15 @@ Status Gathers::take(const Delivery& delivery) {
 }
 
 Outgoing Gathers::outgoing(int to) const {
-  Blob bytes;
-  write(bytes, static_cast<std::uint16_t>(tag_.size()));
-  const auto* tag = reinterpret_cast<const std::byte*>(tag_.data());
-  bytes.insert(bytes.end(), tag, tag + tag_.size());
-  write(bytes, static_cast<std::uint32_t>(parts_.size()));
+  BlobWriter bytes;
+  bytes.text(tag_);
+  bytes.number(static_cast<std::uint32_t>(parts_.size()));
   for (const auto& [process, blob] : parts_) {
-    write(bytes, static_cast<std::uint32_t>(process));
-    write(bytes, static_cast<std::uint64_t>(blob.size()));
-    bytes.insert(bytes.end(), blob.begin(), blob.end());
+    bytes.number(static_cast<std::uint32_t>(process));
+    bytes.number(static_cast<std::uint64_t>(blob.size()));
+    bytes.bytes(blob.data(), blob.size());
   }
-  Outgoing out{.to = to, .envelope = {}, .payload = payload_of(std::move(bytes))};
+  Outgoing out{.to = to, .envelope = {}, .payload = payload_of(bytes.take())};
   out.envelope.step = number_;
   out.envelope.message = {-1, -1};
   out.envelope.signal = Signal::gather;

@@ -3,95 +3,124 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/duration.h"
-#include "runtime/report.h"
-
 namespace ripeline::runtime {
 
 using core::Status;
 using core::StatusCode;
 using core::Time;
 
-Process::Process(int self, int processes, ProcessOptions options)
-    : self_(self), processes_(processes), options_(options), gathers_(self, processes) {}
+namespace {
+
+std::string text_of(const Payload& payload) {
+  const auto* text = reinterpret_cast<const char*>(payload.head.data());
+  return {text, payload.head.size()};
+}
+
+}  // namespace
+
+Process::Process(int self, int processes, FaultLimits limits)
+    : self_(self),
+      processes_(processes),
+      gathers_(self, processes),
+      faults_(self, processes, limits) {}
 
 void Process::attach(Rank& rank, Time now) {
   rank_ = &rank;
-  last_event_ = now;
-  for (Delivery& delivery : std::exchange(kept_, {})) {
-    check(give(std::move(delivery), now));
-  }
+  facts_ = &rank.facts();
+  faults_.resume(now);
+  for (Delivery& delivery : std::exchange(kept_, {})) check(give(std::move(delivery), now), now);
 }
 
 void Process::begin_gather(std::string tag, Blob mine, Time now) {
-  last_event_ = now;
-  if (outcome_.ok()) check(gathers_.begin(std::move(tag), std::move(mine)));
+  faults_.resume(now);
+  if (!is_failing()) check(gathers_.begin(std::move(tag), std::move(mine)), now);
 }
 
 void Process::delivered(Delivery delivery, Time now) {
-  if (!outcome_.ok()) return;
-  last_event_ = now;
-  check(give(std::move(delivery), now));
+  faults_.happened(now);
+  if (delivery.from < 0 || delivery.from >= processes_ || delivery.from == self_) return;
+  check(give(std::move(delivery), now), now);
 }
 
 Status Process::give(Delivery delivery, Time now) {
   const Signal signal = delivery.envelope.signal;
-  if (signal == Signal::gather) return gathers_.take(delivery);
-  if (signal == Signal::report) return decode_report(delivery);
   if (signal == Signal::lost) {
-    return {StatusCode::lost, "rank " + std::to_string(delivery.from) + " was lost (" +
-                                  text_of(delivery.payload) + ")"};
+    faults_.lost(delivery.from, text_of(delivery.payload), now);
+    return {};
   }
+  if (signal == Signal::report) {
+    ProcessReport report;
+    Status status = decode_report(delivery.payload, now, report);
+    if (status.ok()) faults_.reported(delivery.from, std::move(report), now);
+    return status;
+  }
+  if (is_failing()) return {};
+  if (signal == Signal::gather) return gathers_.take(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
   kept_.push_back(std::move(delivery));
   return {};
 }
 
 void Process::ended(Ended ended, Time now) {
-  if (!outcome_.ok()) return;
-  last_event_ = now;
+  faults_.happened(now);
+  if (is_failing()) return;
   if (ended.call.task.task.lane < 0) {
-    return check({ended.status.code(), "rank " + std::to_string(self_) +
-                                           " could not begin the step: " + ended.status.message()});
+    return check({ended.status.code(), "it could not begin the step: " + ended.status.message()},
+                 now);
   }
-  if (rank_ != nullptr) check(rank_->ended(std::move(ended), now));
+  if (rank_ != nullptr) check(rank_->ended(std::move(ended), now), now);
 }
 
 void Process::poll(Time now, Actions& actions) {
   actions.sends.clear();
   actions.starts.clear();
   actions.until = Time::max();
-  gathers_.take_outgoing(actions.sends);
-  if (outcome_.ok() && rank_ != nullptr) check(rank_->poll(now, actions));
-  if (is_idle()) {
-    const Time silent_at = last_event_ + options_.silence;
-    actions.until = std::min(actions.until, silent_at);
-    if (now >= silent_at) {
-      check({StatusCode::timeout, "rank " + std::to_string(self_) + " saw nothing happen for " +
-                                      seconds_text(options_.silence)});
-    }
+  if (!is_failing()) {
+    gathers_.take_outgoing(actions.sends);
+    if (rank_ != nullptr) check(rank_->poll(now, actions), now);
   }
-  if (outcome_.ok() || told_) return;
-  told_ = true;
+  poll_faults(now, actions);
+}
+
+void Process::poll_faults(Time now, Actions& actions) {
+  const bool is_running = rank_ != nullptr && !rank_->running().empty();
+  actions.until = std::min(actions.until, faults_.look(now, is_running));
+  if (!is_failing()) return;
   actions.starts.clear();
-  for (int process = 0; process < processes_; ++process) {
-    if (process != self_) actions.sends.push_back(encode_report(process, outcome_));
+  if (faults_.owes_report()) {
+    for (Outgoing& out : faults_.tell(report(now), now)) actions.sends.push_back(std::move(out));
   }
+  if (!outcome_.ok() || !faults_.is_settled(now)) return;
+  static const core::ProgramFacts kNone{};
+  outcome_ = faults_.outcome(facts_ == nullptr ? kNone : *facts_, now);
+  if (rank_ != nullptr) rank_->fail(outcome_);
+}
+
+ProcessReport Process::report(Time now) const {
+  ProcessReport report;
+  if (rank_ != nullptr) {
+    report.waits = rank_->waits();
+    report.last = rank_->last_events(now);
+  }
+  report.waits.rank = self_;
+  if (gathers_.is_active() && !gathers_.is_done()) {
+    core::Wait wait;
+    wait.reason = core::Wait::For::gather;
+    wait.on = gathers_.waits_for();
+    report.waits.waits.push_back(wait);
+  }
+  return report;
 }
 
 void Process::poll_sends(Time now, Actions& actions) {
   actions.sends.clear();
-  if (outcome_.ok() && rank_ != nullptr) rank_->poll_sends(now, actions);
+  if (!is_failing() && rank_ != nullptr) rank_->poll_sends(now, actions);
 }
 
-void Process::fail(Status why) { check(std::move(why)); }
+void Process::fail(Status why, Time now) { check(std::move(why), now); }
 
-void Process::check(Status status) {
-  if (status.ok() || !outcome_.ok()) return;
-  std::string waiting = rank_ == nullptr ? "" : rank_->executor().waiting();
-  if (waiting.ends_with('\n')) waiting.pop_back();
-  outcome_ = Status(status.code(), status.message() + (waiting.empty() ? "" : "\n" + waiting));
-  if (rank_ != nullptr) rank_->fail(outcome_);
+void Process::check(Status status, Time now) {
+  if (!status.ok()) faults_.failed(std::move(status), now);
 }
 
 }  // namespace ripeline::runtime

@@ -3,32 +3,29 @@
 // Events in, actions out: no thread, clock or socket. A Run (runtime/run.h) feeds it from a
 // transport; a test from one queue for all the processes of a run. It has the gathers, and at most
 // one rank of a program at a time: messages that come while it has none are kept for the next one.
-// Whatever fails is told to all others; from then on outcome() says why, and who waits for whom.
+// Whatever fails is told to all others (runtime/faults.h); outcome() then says who is to blame, and
+// who waits for whom.
 //
 //   process.attach(rank, now);       // or process.begin_gather(…)
 //   process.poll(now, actions);      // send, start
-//   …                                // delivered(), ended()
+//   …                                // delivered(), ended(), heard()
+//   if (!process.outcome().ok()) …   // the run has failed, and what can be known of it is known
 //
 // One thread.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "runtime/faults.h"
 #include "runtime/gather.h"
 #include "runtime/rank.h"
 
 namespace ripeline::runtime {
 
-struct ProcessOptions {
-  // The longest wait for any event while nothing runs here.
-  std::chrono::nanoseconds silence = std::chrono::seconds(120);
-};
-
 class Process {
  public:
-  Process(int self, int processes, ProcessOptions options);
+  Process(int self, int processes, FaultLimits limits);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -46,29 +43,32 @@ class Process {
 
   void delivered(Delivery delivery, core::Time now);
   void ended(Ended ended, core::Time now);
+  void heard(int process, core::Time at) { faults_.heard(process, at); }
   // The caller cannot go on.
-  void fail(core::Status why);
+  void fail(core::Status why, core::Time now);
 
   // Replaces what `actions` holds.
   void poll(core::Time now, Actions& actions);
   void poll_sends(core::Time now, Actions& actions);
 
+  // Something has failed: nothing starts any more.
+  [[nodiscard]] bool is_failing() const { return faults_.any(); }
   [[nodiscard]] const core::Status& outcome() const { return outcome_; }
 
  private:
-  void check(core::Status status);
+  void check(core::Status status, core::Time now);
   core::Status give(Delivery delivery, core::Time now);
-  [[nodiscard]] bool is_idle() const { return rank_ == nullptr || rank_->running().empty(); }
+  [[nodiscard]] ProcessReport report(core::Time now) const;
+  void poll_faults(core::Time now, Actions& actions);
 
   int self_;
   int processes_;
-  ProcessOptions options_;
   Gathers gathers_;
+  Faults faults_;
   Rank* rank_ = nullptr;
-  std::vector<Delivery> kept_;  // of edges, until there is a rank
+  const core::ProgramFacts* facts_ = nullptr;  // of the last rank
+  std::vector<Delivery> kept_;                 // of edges, until there is a rank
   core::Status outcome_;
-  bool told_ = false;  // the others of it
-  core::Time last_event_{0};
 };
 
 }  // namespace ripeline::runtime

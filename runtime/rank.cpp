@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/print.h"
+#include "runtime/duration.h"
 #include "runtime/notice_codec.h"
 
 namespace ripeline::runtime {
@@ -14,6 +15,8 @@ using core::StatusCode;
 using core::Time;
 
 namespace {
+
+constexpr std::size_t kLastEvents = 4;  // enough to see what a rank was at
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -45,6 +48,26 @@ int Rank::process_of(core::LaneId lane) const {
 }
 
 std::string Rank::name_of(core::Task task) const { return core::task_name(facts_, task); }
+
+void Rank::note(const char* what, core::Task task, Time when) {
+  if (last_.size() == kLastEvents) last_.pop_front();
+  last_.push_back({what, task, when});
+}
+
+std::string Rank::last_events(Time now) const {
+  std::string text;
+  for (auto event = last_.rbegin(); event != last_.rend(); ++event) {
+    text += (text.empty() ? "" : ", ") + (std::string(event->what) + " " + name_of(event->task)) +
+            " " + seconds_text(std::max(Time{0}, now - event->at)) + " ago";
+  }
+  return text;
+}
+
+core::RankWaits Rank::waits() const {
+  core::RankWaits waits = executor_.waits();
+  waits.running = running_;
+  return waits;
+}
 
 // Before a step: what its tasks will take, as far as somebody knows.
 void Rank::tell_costs() {
@@ -124,6 +147,7 @@ Status Rank::accept(Delivery& delivery, Time now) {
   // A hint learns how late messages come, not how long the rank was busy.
   const Time came = std::clamp(delivery.at, std::min(sent, now), now);
   if (Status s = executor_.arrived(step, message, came, ordinal); !s.ok()) return s;
+  note("got", {facts_.edges[at(message.edge)].producer, message.microbatch}, came);
   if (options_.trace != nullptr) options_.trace->message(step, message, sent, came);
   if (options_.observer != nullptr) options_.observer->arrived(delivery.envelope, came);
   mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
@@ -153,7 +177,8 @@ Status Rank::accept_end(Call& call, Time begin, Time end) {
   const core::Task task = call.task.task;
   spare_.push_back(std::move(call));
   const auto lane = at(task.lane);
-  std::erase(running_, task);
+  std::erase_if(running_, [task](const core::RunningTask& r) { return r.task == task; });
+  note("ended", task, end);
   report_.busy += end - begin;
   ++report_.tasks;
   took_[lane] += end - begin;
@@ -233,7 +258,8 @@ bool Rank::is_pair(std::size_t command) const {
 void Rank::start(std::size_t& command, Time now, Actions& actions) {
   const auto begin = [&](core::Task task) {
     started_.push_back(task);
-    running_.push_back(task);
+    running_.push_back({task, now});
+    note("started", task, now);
     if (options_.observer != nullptr) options_.observer->started(task, now);
     return call_of(task, now);
   };

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -96,8 +97,12 @@ class Rank {
   void poll_sends(core::Time now, Actions& actions);
 
   // Its tasks that run now, and those of the last step in the order in which they started.
-  [[nodiscard]] const std::vector<core::Task>& running() const { return running_; }
+  [[nodiscard]] const std::vector<core::RunningTask>& running() const { return running_; }
   [[nodiscard]] const std::vector<core::Task>& started() const { return started_; }
+  [[nodiscard]] core::RankWaits waits() const;
+  // The last things that happened, the latest first, for people.
+  [[nodiscard]] std::string last_events(core::Time now) const;
+  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_; }
   [[nodiscard]] const StepReport& report() const { return report_; }
   [[nodiscard]] const core::Executor& executor() const { return executor_; }
   [[nodiscard]] const core::Ledger& ledger() const { return ledger_; }
@@ -105,7 +110,13 @@ class Rank {
  private:
   // Of which step, over which edge, for which microbatch.
   using Key = std::tuple<std::int64_t, core::EdgeId, std::int32_t>;
+  struct LastEvent {
+    const char* what;
+    core::Task task;
+    core::Time at;
+  };
 
+  void note(const char* what, core::Task task, core::Time at);
   void tell_costs();
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
   core::Status accept(Delivery& delivery, core::Time now);
@@ -134,7 +145,8 @@ class Rank {
   std::vector<std::vector<core::EdgeId>> outputs_of_;  // per lane: edges that carry its output
   std::map<Key, Payload> mailbox_;            // arrived, handed over or to be sent; not yet taken
   std::multimap<core::Time, Delivery> held_;  // that are not due, by when they are
-  std::vector<core::Task> running_;
+  std::vector<core::RunningTask> running_;
+  std::deque<LastEvent> last_;
   std::vector<core::Task> started_;
   std::vector<int> tasks_left_;          // per lane, to start
   std::vector<core::Command> commands_;  // of the last poll

@@ -1,37 +1,103 @@
 #include "runtime/report.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "runtime/blob_io.h"
 
 namespace ripeline::runtime {
+namespace {
 
 using core::Status;
 using core::StatusCode;
+using core::Time;
 
-Outgoing encode_report(int to, const Status& why) {
-  Outgoing out{.to = to, .envelope = {}, .payload = {}};
-  out.envelope.signal = Signal::report;
-  out.envelope.step = static_cast<std::int64_t>(why.code());
-  const std::size_t size = std::min(why.message().size(), kLargestHead);
-  out.payload.head.resize(size);
-  std::memcpy(out.payload.head.data(), why.message().data(), size);
-  return out;
+constexpr std::size_t kLongestText = 8192;  // bytes
+constexpr std::uint32_t kMostWaits = 4096;
+
+void write(BlobWriter& to, core::Task task) {
+  to.number(task.lane);
+  to.number(task.microbatch);
 }
 
-Status decode_report(const Delivery& delivery) {
-  const std::int64_t code = delivery.envelope.step;
-  const std::string text = text_of(delivery.payload);
-  const bool is_code = code > static_cast<std::int64_t>(StatusCode::ok) &&
-                       code <= static_cast<std::int64_t>(StatusCode::failed);
-  const StatusCode of = is_code ? static_cast<StatusCode>(code) : StatusCode::invalid;
-  if (of == StatusCode::lost || of == StatusCode::refused) return {of, text};
-  return {StatusCode::lost, "rank " + std::to_string(delivery.from) + " stopped: " + text};
+core::Task read_task(BlobReader& from) {
+  core::Task task;
+  task.lane = from.number<core::LaneId>();
+  task.microbatch = from.number<std::int32_t>();
+  return task;
 }
 
-std::string text_of(const Payload& payload) {
-  std::string text(payload.head.size(), '\0');
-  std::memcpy(text.data(), payload.head.data(), text.size());
-  return text;
+void write(BlobWriter& to, const core::Wait& wait) {
+  to.number(static_cast<std::uint8_t>(wait.reason));
+  write(to, wait.task);
+  to.number(wait.message.edge);
+  to.number(wait.message.microbatch);
+  write(to, wait.other);
+  to.number(wait.pool);
+  to.number(wait.on);
+  to.number(wait.held);
+}
+
+core::Wait read_wait(BlobReader& from) {
+  core::Wait wait;
+  // A reason that there is not becomes the last one, which fits no ids but its own.
+  const auto last = static_cast<std::uint8_t>(core::Wait::For::gather);
+  wait.reason = static_cast<core::Wait::For>(std::min(from.number<std::uint8_t>(), last));
+  wait.task = read_task(from);
+  wait.message.edge = from.number<core::EdgeId>();
+  wait.message.microbatch = from.number<std::int32_t>();
+  wait.other = read_task(from);
+  wait.pool = from.number<int>();
+  wait.on = from.number<int>();
+  wait.held = from.number<std::int64_t>();
+  return wait;
+}
+
+}  // namespace
+
+Payload encode_report(const ProcessReport& report, Time now) {
+  BlobWriter to;
+  to.number(static_cast<std::uint8_t>(report.status.code()));
+  to.text(report.status.message().substr(0, kLongestText));
+  to.text(report.last.substr(0, kLongestText));
+  const core::RankWaits& waits = report.waits;
+  to.number(waits.rank);
+  to.number(waits.step);
+  const auto running = std::min<std::size_t>(waits.running.size(), kMostWaits);
+  to.number(static_cast<std::uint32_t>(running));
+  for (std::size_t i = 0; i < running; ++i) {
+    write(to, waits.running[i].task);
+    to.number(static_cast<std::int64_t>((now - waits.running[i].since).count()));
+  }
+  const auto waiting = std::min<std::size_t>(waits.waits.size(), kMostWaits);
+  to.number(static_cast<std::uint32_t>(waiting));
+  for (std::size_t i = 0; i < waiting; ++i) write(to, waits.waits[i]);
+  return payload_of(to.take());
+}
+
+Status decode_report(const Payload& payload, Time now, ProcessReport& report) {
+  const Blob bytes = blob_of(payload);
+  BlobReader from(bytes);
+  const auto code = from.number<std::uint8_t>();
+  const std::string message = from.text(kLongestText);
+  report.last = from.text(kLongestText);
+  report.waits.rank = from.number<int>();
+  report.waits.step = from.number<std::int64_t>();
+  const auto running = from.number<std::uint32_t>();
+  for (std::uint32_t i = 0; i < std::min(running, kMostWaits) && from.ok(); ++i) {
+    const core::Task task = read_task(from);
+    const Time age{std::max<std::int64_t>(0, from.number<std::int64_t>())};
+    report.waits.running.push_back({task, now - std::min(age, now)});
+  }
+  const auto waiting = from.number<std::uint32_t>();
+  for (std::uint32_t i = 0; i < std::min(waiting, kMostWaits) && from.ok(); ++i) {
+    report.waits.waits.push_back(read_wait(from));
+  }
+  if (!from.is_done() || code > static_cast<std::uint8_t>(StatusCode::failed)) {
+    return {StatusCode::invalid,
+            "a report of " + std::to_string(bytes.size()) + " bytes that is none"};
+  }
+  report.status = Status(static_cast<StatusCode>(code), message);
+  return {};
 }
 
 }  // namespace ripeline::runtime

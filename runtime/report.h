@@ -1,19 +1,25 @@
-// What a process says of itself when its run fails.
+// ProcessReport: what a process says of itself when its run fails.
+//
+// Whoever notices a fault tells all others so by its own report; each answers with its own, and
+// from all of them each finds the same culprit (runtime/faults.h, core/wait_graph.h). Plain value.
 #pragma once
 
 #include <string>
 
-#include "runtime/outgoing.h"
+#include "core/status.h"
+#include "core/waiting.h"
+#include "runtime/payload.h"
 
 namespace ripeline::runtime {
 
-// What `why`'s process sends to another.
-[[nodiscard]] Outgoing encode_report(int to, const core::Status& why);
-// What the other makes of it: a loss is passed on as it is, so that it names the cause and not the
-// messenger.
-[[nodiscard]] core::Status decode_report(const Delivery& delivery);
+struct ProcessReport {
+  core::Status status;    // why it fails itself; ok: because of others
+  core::RankWaits waits;  // `since` of what runs: on the clock of whoever has the report
+  std::string last;       // its last events, for people
+};
 
-// The head as text.
-[[nodiscard]] std::string text_of(const Payload& payload);
+[[nodiscard]] Payload encode_report(const ProcessReport& report, core::Time now);
+// Refuses what is no report. Its ids are not checked: core::fits().
+core::Status decode_report(const Payload& payload, core::Time now, ProcessReport& report);
 
 }  // namespace ripeline::runtime

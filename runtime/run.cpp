@@ -17,7 +17,7 @@ constexpr auto kLastWords = std::chrono::milliseconds(300);
 Run::Run(Transport& transport, RunOptions options)
     : transport_(transport),
       options_(options),
-      process_(transport.self(), transport.processes(), options.process) {}
+      process_(transport.self(), transport.processes(), options.limits) {}
 
 Status Run::gather(std::string tag, Blob mine, std::vector<Blob>& all) {
   process_.begin_gather(std::move(tag), std::move(mine), now());
@@ -27,7 +27,7 @@ Status Run::gather(std::string tag, Blob mine, std::vector<Blob>& all) {
 }
 
 Status Run::fail(Status why) {
-  process_.fail(std::move(why));
+  process_.fail(std::move(why), now());
   return run_until(nullptr, [] { return false; });
 }
 
@@ -61,7 +61,7 @@ Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
 void Run::send() {
   for (Outgoing& out : actions_.sends) {
     Status s = transport_.send(out.to, out.envelope, std::move(out.payload));
-    if (!s.ok()) process_.fail(std::move(s));
+    if (!s.ok()) process_.fail(std::move(s), now());
   }
 }
 
@@ -91,8 +91,17 @@ bool Run::take_ends(TaskEngine* engine) {
 
 void Run::receive(std::chrono::nanoseconds wait) {
   deliveries_.clear();
-  if (Status s = transport_.poll(wait, deliveries_); !s.ok()) return process_.fail(std::move(s));
+  Status status = transport_.poll(wait, deliveries_);
+  if (!status.ok()) process_.fail(std::move(status), now());
   for (Delivery& delivery : deliveries_) process_.delivered(std::move(delivery), now());
+  if (deliveries_.empty() || now() >= next_look_) look_after_peers();
+}
+
+void Run::look_after_peers() {
+  next_look_ = now() + options_.limits.silence / 8;
+  for (int process = 0; process < processes(); ++process) {
+    if (process != self()) process_.heard(process, transport_.heard(process));
+  }
 }
 
 }  // namespace ripeline::runtime

@@ -25,7 +25,7 @@
 namespace ripeline::runtime {
 
 struct RunOptions {
-  ProcessOptions process = {};
+  FaultLimits limits = {};
   const RankClock* clock = nullptr;  // borrowed; null: the host's
 };
 
@@ -64,6 +64,7 @@ class Run {
   bool take_ends(TaskEngine* engine);
   void send();
   void receive(std::chrono::nanoseconds wait);
+  void look_after_peers();
 
   Transport& transport_;
   RunOptions options_;
@@ -71,6 +72,7 @@ class Run {
   Actions actions_;
   Ended ended_;
   std::vector<Delivery> deliveries_;
+  core::Time next_look_{0};  // after the peers
 };
 
 }  // namespace ripeline::runtime

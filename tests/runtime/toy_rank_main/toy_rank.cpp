@@ -74,7 +74,7 @@ Status run(const Arguments& arguments) {
   runtime::InlineEngine engine(work, [&](const runtime::TaskInfo&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(arguments.ms_per_task));
   });
-  runtime::Run run(*transport, {.process = {.silence = std::chrono::seconds(30)}});
+  runtime::Run run(*transport, {.limits = {.stall = std::chrono::seconds(30)}});
   runtime::Worker worker(arbiter, run, engine);
   for (int step = 0; step < arguments.steps; ++step) {
     runtime::StepReport report;

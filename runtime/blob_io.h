@@ -1,0 +1,79 @@
+// Numbers and texts in a Blob, little-endian: what processes tell each other.
+//
+// A reader never goes beyond what is there: once something is missing, ok() is false and all that
+// it gives is zero or empty. Lengths are checked before anything is taken.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/payload.h"
+
+namespace ripeline::runtime {
+
+class BlobWriter {
+ public:
+  template <class Int>
+  void number(Int value) {
+    for (std::size_t i = 0; i < sizeof(Int); ++i) {
+      blob_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff));
+    }
+  }
+  void bytes(const void* data, std::size_t size) {
+    const auto* at = static_cast<const std::byte*>(data);
+    blob_.insert(blob_.end(), at, at + size);
+  }
+  // With its length.
+  void text(std::string_view text) {
+    number(static_cast<std::uint32_t>(text.size()));
+    bytes(text.data(), text.size());
+  }
+  [[nodiscard]] Blob take() { return std::move(blob_); }
+
+ private:
+  Blob blob_;
+};
+
+class BlobReader {
+ public:
+  // Borrowed.
+  explicit BlobReader(const Blob& from) : from_(from) {}
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  // All is read, and nothing was missing.
+  [[nodiscard]] bool is_done() const { return ok_ && at_ == from_.size(); }
+  template <class Int>
+  Int number() {
+    std::uint64_t bits = 0;
+    if (!has(sizeof(Int))) return 0;
+    for (std::size_t i = 0; i < sizeof(Int); ++i) {
+      bits |= std::to_integer<std::uint64_t>(from_[at_++]) << (8 * i);
+    }
+    return static_cast<Int>(bits);
+  }
+  // Null if they are not all there.
+  const std::byte* bytes(std::uint64_t size) {
+    if (!has(size)) return nullptr;
+    const std::byte* const at = from_.data() + at_;
+    at_ += size;
+    return at;
+  }
+  std::string text(std::size_t most) {
+    const auto size = number<std::uint32_t>();
+    ok_ = ok_ && size <= most;
+    const std::byte* const at = bytes(size);
+    return at == nullptr ? "" : std::string(reinterpret_cast<const char*>(at), size);
+  }
+
+ private:
+  bool has(std::uint64_t size) { return ok_ = ok_ && size <= from_.size() - at_; }
+
+  const Blob& from_;
+  std::size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace ripeline::runtime

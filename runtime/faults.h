@@ -1,0 +1,82 @@
+// Faults: who of a run is alive, and whom to blame when it fails.
+//
+// Sans I/O. A fault is noticed by whoever it concerns: a failure of its own, a peer that is gone, a
+// peer that is silent (no byte and no heartbeat for `silence`), or nothing that happens for `stall`
+// although all are alive. Whoever notices one sends all others its report; each answers with its
+// own, which goes to all. When everyone who can has answered, or `answers` is over, each process
+// follows the waits of all to the same culprit (core/wait_graph.h), so that the first line of what
+// every process says names it.
+//
+// Times are those of the process's clock. One thread.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/wait_graph.h"
+#include "runtime/outgoing.h"
+#include "runtime/report.h"
+
+namespace ripeline::runtime {
+
+struct FaultLimits {
+  // The longest that a process may give no sign of life.
+  std::chrono::nanoseconds silence = std::chrono::seconds(30);
+  // The longest that nothing may happen here while all are alive: longer than any task takes.
+  std::chrono::nanoseconds stall = std::chrono::minutes(10);
+  // The longest wait for what the others report of themselves.
+  std::chrono::nanoseconds answers = std::chrono::seconds(2);
+};
+
+class Faults {
+ public:
+  Faults(int self, int processes, FaultLimits limits);
+
+  // From now on this process waits for something again.
+  void resume(core::Time now) { last_event_ = now; }
+  // Something has happened here.
+  void happened(core::Time now) { last_event_ = now; }
+  // What the transport knows of a peer: when it last gave a sign of life.
+  void heard(int process, core::Time at);
+
+  void failed(core::Status why, core::Time now);  // this process
+  void lost(int process, std::string how, core::Time now);
+  void reported(int process, ProcessReport report, core::Time now);
+  // Notices who is silent and, unless something runs here, that nothing happens. Returns when to
+  // ask again.
+  core::Time look(core::Time now, bool is_running);
+
+  [[nodiscard]] bool any() const { return since_.has_value(); }
+  // Of this process, to be sent to all others, once.
+  [[nodiscard]] bool owes_report() const { return any() && !told_; }
+  [[nodiscard]] std::vector<Outgoing> tell(ProcessReport mine, core::Time now);
+  // There is nothing more to wait for.
+  [[nodiscard]] bool is_settled(core::Time now) const;
+  // Why the run has failed, for this process: the culprit first.
+  [[nodiscard]] core::Status outcome(const core::ProgramFacts& facts, core::Time now) const;
+
+ private:
+  struct Peer {
+    core::Time heard{0};
+    std::optional<ProcessReport> report = std::nullopt;
+    core::Time reported{0};
+    std::string lost;  // how; empty: it is not
+    bool silent = false;
+  };
+
+  void notice(core::Time now);
+  [[nodiscard]] core::RankState state_of(int process) const;
+  [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
+
+  int self_;
+  FaultLimits limits_;
+  std::vector<Peer> peers_;  // by process; the own one too
+  core::Time last_event_{0};
+  std::optional<core::Time> since_;  // a fault was noticed
+  bool told_ = false;
+  core::Status own_;  // what this process noticed or did itself
+};
+
+}  // namespace ripeline::runtime
