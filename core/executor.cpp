@@ -21,6 +21,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
       arbiter_(arbiter),
       agreement_(agreement),
       ledger_(ledger),
+      progress_(facts_, self.rank),
       links_(facts_, self.rank) {
   assert(arbiter.rank() == self.rank);
   const LaneSpan own = facts_.lanes_of(self_.rank);
@@ -61,9 +62,7 @@ Status Executor::check_begin(std::int64_t step, int microbatches) const {
   if (!facts_.admits(microbatches)) {
     return invalid(std::to_string(microbatches) + " microbatches are outside the program's range");
   }
-  const auto early = early_.find(step);
-  if (early == early_.end()) return {};
-  for (const IncomingMessage& incoming : early->second) {
+  for (const IncomingMessage& incoming : early_.of(step)) {
     const Message message = incoming.message;
     if (facts_.is_needed(message.edge, message.microbatch, microbatches)) continue;
     return invalid("a message of microbatch " + std::to_string(message.microbatch) +
@@ -80,18 +79,13 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   ledger_.begin_step();
   step_ = step;
   microbatches_ = microbatches;
-  finished_ = 0;
-  expected_ = 0;
-  for (int i = 0; i < lanes_; ++i) expected_ += facts_.tasks_of(first_lane_ + i, microbatches);
-  progress_.assign(at(lanes_) * at(microbatches), Progress::waiting);
+  progress_.begin_step(microbatches);
+  idle_ = {};
   links_.begin_step(microbatches);
-  if (const auto kept = early_.find(step); kept != early_.end()) {
-    for (const IncomingMessage& early : kept->second) {
-      if (failure_ = accept(early, now); !failure_.ok()) return failure_;
-    }
+  for (const IncomingMessage& early : early_.of(step)) {
+    if (failure_ = accept(early, now); !failure_.ok()) return failure_;
   }
-  // Of steps before the first one, too: those never begin here.
-  early_.erase(early_.begin(), early_.upper_bound(step));
+  early_.drop(step);  // of steps before the first one, too: those never begin here
   return {};
 }
 
@@ -175,17 +169,10 @@ Status Executor::keep_early(std::int64_t step, const IncomingMessage& early) {
   if (step < 0) {
     return invalid(std::string("a message ") + what + " for step " + std::to_string(step));
   }
-  std::vector<IncomingMessage>& kept = early_[step];
-  const auto is_same = [&](const IncomingMessage& e) {
-    return e.message == early.message && e.announced == early.announced;
-  };
-  if (std::find_if(kept.begin(), kept.end(), is_same) != kept.end()) {
-    const Task producer{facts_.edges[at(early.message.edge)].producer, early.message.microbatch};
-    return invalid(task_name(facts_, producer) + " " + what + " twice for step " +
-                   std::to_string(step));
-  }
-  kept.push_back(early);
-  return {};
+  if (early_.keep(step, early)) return {};
+  const Task producer{facts_.edges[at(early.message.edge)].producer, early.message.microbatch};
+  return invalid(task_name(facts_, producer) + " " + what + " twice for step " +
+                 std::to_string(step));
 }
 
 // Of this step.
@@ -205,12 +192,11 @@ Status Executor::finished(Task task, Time now) {
     return invalid("a task of lane " + std::to_string(task.lane) + ", microbatch " +
                    std::to_string(task.microbatch) + " has finished, which is not of this rank");
   }
-  if (progress_[index(task)] != Progress::running) {
+  if (!progress_.runs(task)) {
     return invalid(task_name(facts_, task) + " has finished, but it does not run");
   }
-  progress_[index(task)] = Progress::done;
+  progress_.ended(task);
   running_[engine_of(task.lane)].end(task.lane);
-  ++finished_;
   links_.ended(task);
   arbiter_.on_finished(task, now);
   if (const Status status = ledger_.finished(task); !status.ok()) {
@@ -228,7 +214,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   holds_.clear();
   const auto before = std::ssize(commands);
   for (const Engine engine : engines_) {
-    if (finished_ == expected_) break;
+    if (progress_.all_done()) break;
     while (may_take(engine) && start_on(engine, now, commands)) {  // another one beside it, too
     }
   }
@@ -266,10 +252,18 @@ void Executor::poll_links(std::vector<Command>& commands) {
 
 bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands) {
   if (!failure_.ok()) return false;
+  Idle& idle = idle_[static_cast<std::size_t>(engine)];
+  idle = Idle::no_choice;
   const Agreement::Permission permission = agreement_.permit(arbiter_, engine, now);
-  if (!permission.decided) return false;
+  if (!permission.decided) {
+    idle = Idle::undecided;
+    return false;
+  }
   const Choice choice = arbiter_.choose(engine, permission.tasks, now);
-  if (choice.kind == Choice::Kind::hold) holds_.push_back(choice.until);
+  if (choice.kind == Choice::Kind::hold) {
+    idle = Idle::held;
+    holds_.push_back(choice.until);
+  }
   if (!choice.starts()) return false;
   if (const std::string why = why_not(choice.task, engine); !why.empty()) {
     failure_ = breach("the arbiter chose " + why);
@@ -284,7 +278,7 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
 }
 
 void Executor::start(Task task, Time now) {
-  progress_[index(task)] = Progress::running;
+  progress_.started(task, now);
   running_[engine_of(task.lane)].start(task.lane);
   links_.started(task);
   arbiter_.started(task, now);
@@ -296,11 +290,15 @@ void Executor::start(Task task, Time now) {
 
 std::string Executor::why_not(Task task, Engine engine) const {
   if (!is_ours(task) || engine_of(task.lane) != static_cast<std::size_t>(engine) ||
-      progress_[index(task)] != Progress::waiting) {
+      !progress_.waits(task)) {
     return "lane " + std::to_string(task.lane) + ", microbatch " + std::to_string(task.microbatch) +
            ", which may not start";
   }
-  if (!needs_met(task)) return task_name(facts_, task) + ", which needs " + missing_needs(task);
+  if (!needs_met(task)) {
+    std::vector<Wait> missing;
+    find_needs(view(), task, missing);
+    return task_name(facts_, task) + ", which needs " + print_reasons(facts_, missing);
+  }
   const RunningTasks& running = running_[static_cast<std::size_t>(engine)];
   if (running.takes(task.lane, facts_)) return {};
   return task_name(facts_, task) + ", and its engine runs " + lane_name(facts_, running.lane());
@@ -309,7 +307,7 @@ std::string Executor::why_not(Task task, Engine engine) const {
 bool Executor::is_here(EdgeId edge, int microbatch) const {
   const LaneId producer = local_[at(edge - first_edge_)];
   return producer < 0 ? links_.has_arrived({edge, microbatch})
-                      : progress_[index(Task{producer, microbatch})] == Progress::done;
+                      : progress_.is_done({producer, microbatch});
 }
 
 int Executor::first_missing(EdgeId edge, int microbatch) const {
@@ -339,17 +337,8 @@ Status Executor::breach(const std::string& what) const {
 // of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held: activation of stage 0 3
 std::string Executor::counters() const {
   constexpr int kMost = 16;  // of each kind: a breach is one line
-  std::string text = "of " + std::to_string(microbatches_) + " microbatches";
-  for (int i = 0; i < std::min(lanes_, kMost); ++i) {
-    const auto first =
-        progress_.begin() + static_cast<std::ptrdiff_t>(index(Task{first_lane_ + i, 0}));
-    const int tasks = facts_.tasks_of(first_lane_ + i, microbatches_);
-    const auto waiting = std::count(first, first + tasks, Progress::waiting);
-    const auto ended = std::count(first, first + tasks, Progress::done);
-    text += (i == 0 ? " " : ", ") + lane_name(facts_, first_lane_ + i) + " started " +
-            std::to_string(tasks - waiting) + ", ended " + std::to_string(ended);
-  }
-  if (lanes_ > kMost) text += " …";
+  std::string text =
+      "of " + std::to_string(microbatches_) + " microbatches " + progress_.text(kMost);
   int shown = 0;
   for (std::size_t pool = 0; pool < facts_.pools.size() && shown < kMost; ++pool) {
     if (facts_.pools[pool].rank != self_.rank) continue;
@@ -360,48 +349,19 @@ std::string Executor::counters() const {
   return text;
 }
 
-std::string Executor::missing_needs(Task task) const {
-  std::string missing;
-  const auto add = [&](const std::string& need) {
-    missing += (missing.empty() ? "" : " and ") + need;
-  };
-  const auto lane = at(task.lane - first_lane_);
-  for (EdgeId edge = first_need_[lane]; edge < first_need_[lane + 1]; ++edge) {
-    const int m = first_missing(edge, task.microbatch);
-    if (m < 0) continue;
-    const EdgeFacts& e = facts_.edges[at(edge)];
-    const std::string producer = task_name(facts_, {e.producer, m});
-    const int owes = facts_.lanes[at(e.producer)].rank;
-    if (owes == self_.rank) {
-      add(producer);
-      continue;
-    }
-    const std::string why = links_.why_not_granted({edge, m});
-    add(producer + " from rank " + std::to_string(owes) +
-        (why.empty() ? "" : ", whose message waits for " + why));
-  }
-  return missing;
+RankView Executor::view() const {
+  return {.facts = facts_,
+          .rank = self_.rank,
+          .progress = progress_,
+          .links = links_,
+          .ledger = ledger_,
+          .arbiter = arbiter_,
+          .running = running_,
+          .idle = idle_};
 }
 
-std::string Executor::waiting(int lines) const {
-  if (step_ < 0) return {};
-  std::string text = links_.waiting(lines / 2);
-  lines -= static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-  for (LaneId lane = first_lane_; lane < first_lane_ + lanes_ && lines > 0; ++lane) {
-    Task task{lane, 0};
-    const int tasks = facts_.tasks_of(lane, microbatches_);
-    while (task.microbatch < tasks && progress_[index(task)] == Progress::done) ++task.microbatch;
-    if (task.microbatch == tasks) continue;
-    text += "rank " + std::to_string(self_.rank) + ": " + task_name(facts_, task);
-    if (progress_[index(task)] == Progress::running) {
-      text += " runs\n";
-    } else {
-      const std::string missing = missing_needs(task);
-      text += " waits for " + (missing.empty() ? "its turn, its engine or room" : missing) + "\n";
-    }
-    --lines;
-  }
-  return text;
-}
+RankWaits Executor::waits() const { return find_waits(view(), step_); }
+
+std::string Executor::waiting(int lines) const { return print_waits(facts_, waits(), lines); }
 
 }  // namespace ripeline::core

@@ -24,16 +24,19 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/agreement.h"
 #include "core/arbiter.h"
 #include "core/command.h"
+#include "core/early_messages.h"
+#include "core/find_waits.h"
 #include "core/ledger.h"
 #include "core/links.h"
+#include "core/progress.h"
 #include "core/running.h"
+#include "core/waiting.h"
 
 namespace ripeline::core {
 
@@ -73,23 +76,15 @@ class Executor {
   [[nodiscard]] bool hands_over(Engine engine) const { return links_.hands_over(engine); }
 
   // Every task of this rank has finished in this step, and every message has its slot.
-  [[nodiscard]] bool step_done() const { return finished_ == expected_ && links_.settled(); }
+  [[nodiscard]] bool step_done() const { return progress_.all_done() && links_.settled(); }
   [[nodiscard]] std::int64_t step() const { return step_; }
 
-  // Who waits for what, for people: each unfinished lane's next task and the needs that are
-  // missing, with the rank that owes them; before them the messages that wait for a slot or their
-  // rendezvous. At most `lines` lines.
+  // What runs, and what waits for what, now; nothing before the first step. After a failure, too.
+  [[nodiscard]] RankWaits waits() const;
+  // The same for people, in at most `lines` lines.
   [[nodiscard]] std::string waiting(int lines = 8) const;
 
  private:
-  // What comes from another rank.
-  struct IncomingMessage {
-    Message message;
-    std::int32_t ordinal;
-    bool announced;  // else arrived
-  };
-  enum class Progress : std::uint8_t { waiting, running, done };
-
   [[nodiscard]] Status invalid(const std::string& what) const;
   [[nodiscard]] Status check_begin(std::int64_t step, int microbatches) const;
   Status receive(std::int64_t step, const IncomingMessage& incoming, Time now);
@@ -102,15 +97,7 @@ class Executor {
   void notify(std::vector<Command>& commands) const;
 
   // A task of this rank, in this step.
-  [[nodiscard]] bool is_ours(Task task) const {
-    return step_ >= 0 && task.lane >= first_lane_ && task.lane < first_lane_ + lanes_ &&
-           task.microbatch >= 0 && task.microbatch < facts_.tasks_of(task.lane, microbatches_);
-  }
-  [[nodiscard]] std::size_t index(Task task) const {
-    return static_cast<std::size_t>(task.lane - first_lane_) *
-               static_cast<std::size_t>(microbatches_) +
-           static_cast<std::size_t>(task.microbatch);
-  }
+  [[nodiscard]] bool is_ours(Task task) const { return step_ >= 0 && progress_.has(task); }
   [[nodiscard]] std::size_t engine_of(LaneId lane) const {
     return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(lane)].engine);
   }
@@ -125,9 +112,9 @@ class Executor {
   // Of those of the producer that the task needs, the first that is missing; -1: none.
   [[nodiscard]] int first_missing(EdgeId edge, int microbatch) const;
   [[nodiscard]] bool needs_met(Task task) const;
-  [[nodiscard]] std::string missing_needs(Task task) const;
   [[nodiscard]] Status breach(const std::string& what) const;
   [[nodiscard]] std::string counters() const;
+  [[nodiscard]] RankView view() const;
 
   const ProgramFacts& facts_;
   Coordinates self_;
@@ -137,22 +124,21 @@ class Executor {
 
   std::int64_t step_ = -1;
   int microbatches_ = 0;
-  std::int64_t finished_ = 0;
-  std::int64_t expected_ = 0;
   LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
   int lanes_ = 0;
   EdgeId first_edge_ = 0;
   Status failure_;
   std::array<RunningTasks, kEngines> running_{};
-  std::vector<Engine> engines_;       // those that the rank's lanes use
-  std::vector<Progress> progress_;    // per own lane and microbatch
+  std::array<Idle, kEngines> idle_{};
+  std::vector<Engine> engines_;  // those that the rank's lanes use
+  TaskProgress progress_;
   std::vector<EdgeId> first_need_;    // per own lane, and one past the last
   std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
   std::vector<Message> handed_over_;  // by one arrival
   std::vector<Time> holds_;           // of one poll
   std::vector<Notice> notices_;       // of one poll
   Links links_;
-  std::map<std::int64_t, std::vector<IncomingMessage>> early_;  // of later steps, as they came
+  EarlyMessages early_;
 };
 
 }  // namespace ripeline::core

@@ -14,7 +14,7 @@ Status refused(std::string why) { return {StatusCode::invalid, std::move(why)}; 
 
 }  // namespace
 
-Links::Links(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
+Links::Links(const ProgramFacts& facts, int rank) : facts_(facts) {
   const LaneSpan own = facts.lanes_of(rank);
   const int lanes = own.end - own.first;
   first_lane_ = own.first;
@@ -100,6 +100,11 @@ Links::OutgoingMessages* Links::outgoing(EdgeId id) {
   const auto found = std::find_if(outgoing_.begin(), outgoing_.end(),
                                   [id](const OutgoingMessages& out) { return out.edge == id; });
   return found != outgoing_.end() ? &*found : nullptr;
+}
+
+std::int64_t Links::lent(const OutgoingMessages& out) const {
+  if (out.at_once || out.announced) return 0;
+  return facts_.inboxes[at(edge(out.edge).inbox)].slots - out.credits;
 }
 
 std::string Links::name(Message message) const {
@@ -292,33 +297,31 @@ void Links::find_due(const Arbiter& arbiter) {
   }
 }
 
-std::string Links::why_not_granted(Message message) const {
-  const std::uint8_t state = state_[index(message)];
-  if ((state & kAnnounced) == 0 || (state & kGranted) != 0) return {};
-  const EdgeFacts& e = edge(message.edge);
-  if (e.rendezvous) return "its rendezvous";
-  const std::int64_t slots = facts_.inboxes[at(e.inbox)].slots;
-  return "a slot: " + inbox_name(facts_, e.inbox) + ", " + std::to_string(taken_[at(e.inbox)]) +
-         " of " + std::to_string(slots) + " taken";
-}
-
-std::string Links::waiting(int lines) const {
-  std::string text;
+void Links::waits(bool ended, std::vector<Wait>& waits) const {
+  const auto add = [&](Wait::For reason, Message message, std::int64_t held) {
+    Wait& wait = waits.emplace_back();
+    wait.reason = reason;
+    wait.message = message;
+    wait.on = facts_.lanes[at(edge(message.edge).consumer)].rank;
+    wait.held = held;
+    if (reason == Wait::For::end) return;
+    const EdgeFacts& e = edge(message.edge);
+    wait.task = {e.producer, message.microbatch};
+    wait.other = {e.consumer, facts_.needed_by(message.edge, message.microbatch, microbatches_)};
+  };
   for (const WaitingMessage& w : waiting_) {
-    if (lines-- <= 0) break;
-    const EdgeFacts& e = edge(w.message.edge);
-    const std::string to = std::to_string(facts_.lanes[at(e.consumer)].rank);
-    text += "rank " + std::to_string(rank_) + ": the message of " + name(w.message) + " waits for ";
-    if (e.rendezvous) {
-      text += "its rendezvous with rank " + to + "\n";
+    if (is_announced(edge(w.message.edge))) {  // granted: it leaves at the next poll
+      if (!w.granted) add(Wait::For::grant, w.message, -1);
       continue;
     }
-    const std::string slots = std::to_string(facts_.inboxes[at(e.inbox)].slots);
-    const std::string taken = is_announced(e) ? " of " + slots + " on rank " + to
-                                              : ", " + slots + " of " + slots + " taken";
-    text += "a slot: " + inbox_name(facts_, e.inbox) + taken + "\n";
+    const auto out = std::find_if(outgoing_.begin(), outgoing_.end(),
+                                  [&](const auto& o) { return o.edge == w.message.edge; });
+    add(Wait::For::slot, w.message, lent(*out));
   }
-  return text;
+  if (!ended || !waiting_.empty() || lent_ == 0) return;
+  for (const OutgoingMessages& out : outgoing_) {
+    if (lent(out) > 0) add(Wait::For::end, {out.edge, -1}, lent(out));
+  }
 }
 
 }  // namespace ripeline::core

@@ -29,6 +29,7 @@
 
 #include "core/arbiter.h"
 #include "core/command.h"
+#include "core/waiting.h"
 
 namespace ripeline::core {
 
@@ -81,10 +82,20 @@ class Links {
     due_.clear();
   }
 
-  // For people: why a message to this rank that was announced is not granted; empty if it was not.
-  [[nodiscard]] std::string why_not_granted(Message message) const;
-  // For people: a line for each message of this rank that waits, at most `lines`.
-  [[nodiscard]] std::string waiting(int lines) const;
+  // Appends a wait for each message of this rank that waits to leave; if all its tasks have `ended`
+  // and all messages have left, one for each edge of which slots are not free again.
+  void waits(bool ended, std::vector<Wait>& waits) const;
+  // Of a message to this rank: it was announced and is not granted; it has a slot of its inbox.
+  [[nodiscard]] bool awaits_grant(Message message) const {
+    return (state_[index(message)] & (kAnnounced | kGranted)) == kAnnounced;
+  }
+  [[nodiscard]] bool has_slot(Message message) const {
+    return (state_[index(message)] & (kGranted | kReceived)) != 0;
+  }
+  // Slots that are taken of an inbox of this rank.
+  [[nodiscard]] std::int64_t taken(int inbox) const {
+    return taken_[static_cast<std::size_t>(inbox)];
+  }
 
  private:
   // Of a message to this rank.
@@ -131,6 +142,8 @@ class Links {
   void expect(EdgeId id);
   [[nodiscard]] std::string name(Message message) const;
   [[nodiscard]] OutgoingMessages* outgoing(EdgeId id);
+  // Slots of its own inbox that are not free.
+  [[nodiscard]] std::int64_t lent(const OutgoingMessages& out) const;
   [[nodiscard]] bool may_leave(const WaitingMessage& waiting);
   [[nodiscard]] bool may_grant(const WaitingMessage& announced, const Arbiter& arbiter);
   void free_slots(Task task);
@@ -139,7 +152,6 @@ class Links {
 
   // What most calls read comes first.
   const ProgramFacts& facts_;
-  int rank_;
   int microbatches_ = 0;
   LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
   EdgeId first_edge_ = 0;

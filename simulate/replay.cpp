@@ -210,6 +210,9 @@ class Replayer {
     for (const auto& rank : ranks_) rank->executor.hold_back(false);
     if (!settle()) return;
     std::vector<core::Task> started;
+    for (const auto& rank : ranks_) {
+      if (!poll(*rank, started)) return;
+    }
     bool done = true;
     for (const auto& rank : ranks_) {
       done = done && rank->executor.step_done();
@@ -219,9 +222,6 @@ class Replayer {
       const int rank = at(program_.pools, pool).rank;
       out_.state += fmt::format("{} held {}\n", program_.pool_name(pool),
                                 ranks_[static_cast<std::size_t>(rank)]->ledger.held(pool));
-    }
-    for (const auto& rank : ranks_) {
-      if (!poll(*rank, started)) return;
     }
     for (const core::Message m : arrived_) {
       const auto is_it = [m](const core::Command& c) { return c.message == m; };

@@ -271,7 +271,7 @@ TEST(Executor, says_who_waits_for_whom) {
   Rank first(0);
   ASSERT_TRUE(first.executor.begin_step(0, 2, kNow).ok());
   EXPECT_EQ(first.executor.waiting(),
-            "rank 0: 0F0 waits for its turn, its engine or room\n"
+            "rank 0: 0F0 waits for its turn\n"
             "rank 0: 0B0 waits for 0F0 and 1B0 from rank 1\n");
   first.poll(fake::start(0, 0));
   EXPECT_EQ(first.executor.waiting(1), "rank 0: 0F0 runs\n");

@@ -145,6 +145,9 @@ TEST(Links, a_message_leaves_when_its_own_inbox_has_a_slot) {
   EXPECT_EQ(sender.poll(), "send 0/3");
   sender.grant({0, 2});
   EXPECT_FALSE(sender.executor.step_done()) << "a slot is still taken";
+  EXPECT_EQ(sender.executor.waiting(),
+            "rank 0: the end of the step waits for the slots from 0F to 1F, 1 of 2 taken on rank "
+            "1\n");
   sender.grant({0, 3});
   EXPECT_TRUE(sender.executor.step_done());
   expect_refused(sender.executor.granted(0, {0, 3}, kNow),
@@ -170,7 +173,7 @@ TEST(Links, a_channel_lets_in_the_earliest_that_is_announced) {
   EXPECT_EQ(sender.poll(), "announce 1/0");
   EXPECT_EQ(sender.executor.waiting(2),
             "rank 0: the message of 0F0 at 1F0 waits for a slot: inbox of stage 1 of 1 on rank 1\n"
-            "rank 0: 0F1 waits for its turn, its engine or room\n");
+            "rank 0: 0F1 waits for its turn\n");
   sender.grant({1, 0});
   EXPECT_EQ(sender.poll(), "send 1/0");
   expect_refused(sender.executor.granted(0, {1, 0}, kNow),
@@ -190,6 +193,9 @@ TEST(Links, a_channel_lets_in_the_earliest_that_is_announced) {
   EXPECT_EQ(receiver.executor.waiting(1),
             "rank 1: 1F0 waits for 0F0 from rank 0, whose message waits for a slot: inbox of stage "
             "1, 1 of 1 taken\n");
+  const Wait wait = receiver.executor.waits().waits.front();
+  EXPECT_EQ(wait.on, 1) << "nobody else owes it";
+  EXPECT_EQ(wait.other, (Task{3, 0})) << "which has the slot";
   expect_refused(receiver.executor.announced(0, {0, 0}, 0),
                  "rank 1, step 0: 0F0 at 1F0 was announced twice");
   expect_refused(receiver.executor.arrived(0, {0, 0}, kNow),
@@ -242,7 +248,7 @@ TEST(Links, a_rendezvous_holds_its_engine_until_its_consumer_is_next) {
   begin(sender, 2);
   sender.run(0, 0);
   EXPECT_EQ(sender.poll(fake::start(0, 1)), "announce 0/0") << "its engine hands it over";
-  EXPECT_EQ(sender.executor.waiting(1), "rank 0: 0F1 waits for its turn, its engine or room\n");
+  EXPECT_EQ(sender.executor.waiting(1), "rank 0: 0F1 waits for its engine, which hands over 0F0\n");
   EXPECT_EQ(sender.executor.waiting(2).substr(0, 78),
             "rank 0: the message of 0F0 at 1F0 waits for its rendezvous with rank 1\nrank 0:");
   sender.grant({0, 0});
@@ -256,6 +262,7 @@ TEST(Links, a_rendezvous_holds_its_engine_until_its_consumer_is_next) {
   EXPECT_EQ(receiver.poll(), "");
   EXPECT_EQ(receiver.executor.waiting(1),
             "rank 1: 1F0 waits for 0F0 from rank 0, whose message waits for its rendezvous\n");
+  EXPECT_EQ(receiver.executor.waits().waits.front().other, (Task{3, 0})) << "is before it";
   receiver.arbiter.in_order = {2, 0};
   EXPECT_EQ(receiver.poll(), "grant 0/0");
 }

@@ -342,7 +342,8 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
               2, timing, {.silence = std::chrono::milliseconds(300)});
   EXPECT_TRUE(run.run.status.ok()) << run.run.status.message();
   EXPECT_TRUE(run.run.stuck);
-  EXPECT_THAT(run.run.waiting, HasSubstr("rank 0: 0F1 waits for its turn, its engine or room"));
+  EXPECT_THAT(run.run.waiting, HasSubstr("rank 0: 0F1 waits for room in a of stage 0: 1 of 1 held, "
+                                         "until 0B0 ends"));
   EXPECT_EQ(run.run.tasks, 2);
 }
 

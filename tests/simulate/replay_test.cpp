@@ -1,9 +1,9 @@
 // A refutation ends the same for the machine, for executors with the interpreter and for executors
 // with the generated arbiter, all from the JSON that `ripeline verify` writes.
 #include "simulate/replay.h"
-#include "lower/facts.h"
 
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 
 #include "full.h"
 #include "greedy.h"
+#include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/support/link_cases.h"
@@ -35,6 +36,11 @@ const Refuted kRefuted[] = {
     {"greedy", greedy::make_arbiter, "activation of rank 0 held 3"},
     {"full", full::make_arbiter, "whose message waits for a slot: inbox of stage 1, 1 of 1 taken"},
 };
+
+// Generated arbiters say what their order puts first only where a rendezvous asks for it.
+std::string without_orders(const std::string& state) {
+  return std::regex_replace(state, std::regex("its turn: the order puts [^ ]+ first"), "its turn");
+}
 
 class Replays : public testing::TestWithParam<Refuted> {
  protected:
@@ -80,7 +86,7 @@ TEST_P(Replays, to_the_same_stuck_state_everywhere) {
   EXPECT_EQ(fast.difference, std::nullopt);
   EXPECT_TRUE(slow.stuck);
   EXPECT_TRUE(fast.stuck);
-  EXPECT_EQ(fast.state, slow.state);
+  EXPECT_EQ(without_orders(fast.state), without_orders(slow.state));
   EXPECT_NE(fast.state.find(GetParam().waits), std::string::npos) << fast.state;
   for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
     const std::string held =
@@ -143,7 +149,7 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
     EXPECT_EQ(fast.difference, std::nullopt);
     EXPECT_TRUE(slow.stuck) << slow.state;
     EXPECT_TRUE(fast.stuck) << fast.state;
-    EXPECT_EQ(fast.state, slow.state);
+    EXPECT_EQ(without_orders(fast.state), without_orders(slow.state));
     for (int pool = 0; pool < static_cast<int>(program.pools.size()); ++pool) {
       const std::string held =
           program.pool_name(pool) + " held " + std::to_string(at(state.held, pool)) + "\n";

@@ -376,7 +376,8 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   const RunReport run = TableRun(program).run(2);
   EXPECT_TRUE(run.status.ok());
   EXPECT_TRUE(run.stuck);
-  EXPECT_THAT(run.waiting, HasSubstr("rank 0: 0F1 waits for its turn, its engine or room"));
+  EXPECT_THAT(run.waiting, HasSubstr("rank 0: 0F1 waits for room in a of stage 0: 1 of 1 held, "
+                                     "until 0B0 ends"));
   EXPECT_THAT(run.waiting, HasSubstr("rank 0: 0B0 waits for 0F1"));
 }
 

@@ -1,0 +1,42 @@
+// find_waits: what a rank waits for (core/waiting.h), found in what its executor keeps.
+//
+// Reads, and changes nothing. For faults and people: it may go through every task of the step.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/arbiter.h"
+#include "core/ledger.h"
+#include "core/links.h"
+#include "core/progress.h"
+#include "core/running.h"
+#include "core/waiting.h"
+
+namespace ripeline::core {
+
+// Why an engine got no task when the executor last asked for one.
+enum class Idle : std::uint8_t {
+  no_choice,  // it got one, or the arbiter had none to choose
+  undecided,  // the group has not agreed
+  held,       // the hint waits
+};
+
+// What an executor keeps, borrowed.
+struct RankView {
+  const ProgramFacts& facts;
+  int rank;
+  const TaskProgress& progress;
+  const Links& links;
+  const Ledger& ledger;
+  const Arbiter& arbiter;
+  const std::array<RunningTasks, kEngines>& running;
+  const std::array<Idle, kEngines>& idle;
+};
+
+// Appended: of what a task of the rank needs, what is missing.
+void find_needs(const RankView& view, Task task, std::vector<Wait>& waits);
+[[nodiscard]] RankWaits find_waits(const RankView& view, std::int64_t step);
+
+}  // namespace ripeline::core
