@@ -1,8 +1,6 @@
 #include "core/waiting.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 
 #include "core/print.h"
 
