@@ -96,7 +96,7 @@ bool Faults::is_settled(Time now) const {
   });
 }
 
-RankState Faults::state_of(int process) const {
+RankState Faults::state_of(int process, Time now) const {
   const Peer& peer = peers_[static_cast<std::size_t>(process)];
   RankState state;
   if (peer.report) {
@@ -111,7 +111,7 @@ RankState Faults::state_of(int process) const {
   } else {
     state.is = RankState::Is::silent;
     state.since = peer.heard;
-    if (!peer.silent) {
+    if (peer.heard + limits_.silence / 2 > now) {
       state.said = "it is alive, but has not answered for " + seconds_text(limits_.answers);
     }
   }
@@ -144,7 +144,7 @@ StatusCode Faults::code_of(const Blame& blame) const {
 Status Faults::outcome(const core::ProgramFacts& facts, Time now) const {
   std::vector<RankState> states;
   for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
-    states.push_back(state_of(process));
+    states.push_back(state_of(process, now));
   }
   const Blame blame = core::follow_waits(facts, states, self_);
   std::string text = print_blame(facts, blame, now);

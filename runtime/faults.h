@@ -67,7 +67,7 @@ class Faults {
   };
 
   void notice(core::Time now);
-  [[nodiscard]] core::RankState state_of(int process) const;
+  [[nodiscard]] core::RankState state_of(int process, core::Time now) const;
   [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
 
   int self_;

@@ -9,6 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "core/executor.h"
+<<<<<<< HEAD
+=======
+#include "core/wait_graph.h"
+>>>>>>> h-waits
 #include "tests/core/fake_program.h"
 
 namespace ripeline::core {
@@ -181,6 +185,41 @@ TEST(Waits, that_do_not_fit_are_told_apart) {
   EXPECT_FALSE(with([](Wait& w) { w.reason = static_cast<For>(77); }));
 }
 
+<<<<<<< HEAD
+=======
+TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_lost) {
+  Rank first(0, 3);
+  Rank last(1, 3);
+  for (int m : {0, 1}) {
+    first.run(0, m);
+    last.arrive(kToF, m);
+  }
+  first.poll();
+  last.poll(fake::start(2, 0), kNow);
+  const auto blamed = [&] {
+    std::vector<RankState> ranks(2);
+    for (Rank* rank : {&first, &last}) {
+      RankState& state = ranks[rank == &first ? 0 : 1];
+      state.is = RankState::Is::well;
+      state.waits = rank->executor.waits();
+    }
+    return print_blame(first.facts, follow_waits(first.facts, ranks, 0),
+                       kNow + std::chrono::seconds(40));
+  };
+  EXPECT_EQ(blamed(),
+            "rank 1 has been running 1F0 for 40.0 s\n"
+            "rank 0: 0B0 waits for 1B0 from rank 1\n"
+            "rank 1: 1B0 waits for 1F0\n");
+  EXPECT_TRUE(last.executor.finished({2, 0}, kNow).ok());
+  last.run(3, 0);  // its message does not come
+  last.run(2, 1);
+  last.run(3, 1);
+  EXPECT_EQ(blamed(),
+            "rank 1 owes 1B0 and does not say what keeps it; it is in step 0\n"
+            "rank 0: 0B0 waits for 1B0 from rank 1\n");
+}
+
+>>>>>>> h-waits
 // CPU time of so many messages of one later step, the best of several.
 double keep(int messages) {
   double best = std::numeric_limits<double>::max();
