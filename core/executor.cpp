@@ -362,12 +362,8 @@ RankView Executor::view() const {
 
 RankWaits Executor::waits() const { return find_waits(view(), step_); }
 
-<<<<<<< HEAD
-std::string Executor::waiting(int lines) const { return print_waits(facts_, waits(), lines); }
-=======
 std::string Executor::waiting(int lines) const {
   return lines > 0 ? print_waits(facts_, waits(), lines) : "";
 }
->>>>>>> h-waits
 
 }  // namespace ripeline::core

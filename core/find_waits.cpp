@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-<<<<<<< HEAD
-=======
 #include <span>
->>>>>>> h-waits
 
 namespace ripeline::core {
 namespace {
@@ -21,16 +18,6 @@ class Finder {
       : view_(view),
         facts_(view.facts),
         progress_(view.progress),
-<<<<<<< HEAD
-        microbatches_(view.progress.microbatches()) {}
-
-  void needs(Task task, std::vector<Wait>& out) const {
-    const auto before = [](const EdgeFacts& e, LaneId lane) { return e.consumer < lane; };
-    const auto first =
-        std::lower_bound(facts_.edges.begin(), facts_.edges.end(), task.lane, before);
-    for (auto e = first; e != facts_.edges.end() && e->consumer == task.lane; ++e) {
-      const auto id = static_cast<EdgeId>(e - facts_.edges.begin());
-=======
         microbatches_(view.progress.microbatches()) {
     const LaneSpan lanes = progress_.lanes();
     const auto before = [](const UseFacts& use, LaneId lane) { return use.lane < lane; };
@@ -42,7 +29,6 @@ class Finder {
   void needs(Task task, std::vector<Wait>& out) const {
     const EdgeId end = first_edge(task.lane + 1);
     for (EdgeId id = first_edge(task.lane); id < end; ++id) {
->>>>>>> h-waits
       const TaskSpan needed = facts_.needed(id, task.microbatch, microbatches_);
       for (int m = needed.first; m < needed.last; ++m) {
         if (is_here({id, m})) continue;
@@ -69,8 +55,6 @@ class Finder {
     if (out.size() == before) out.push_back(kept_back(task));
   }
 
-<<<<<<< HEAD
-=======
   // The first edge whose consumer is the lane or a later one.
   [[nodiscard]] EdgeId first_edge(LaneId lane) const {
     const auto before = [](const EdgeFacts& e, LaneId id) { return e.consumer < id; };
@@ -78,7 +62,6 @@ class Finder {
         std::lower_bound(facts_.edges.begin(), facts_.edges.end(), lane, before) -
         facts_.edges.begin());
   }
->>>>>>> h-waits
   [[nodiscard]] Engine engine_of(LaneId lane) const { return facts_.lanes[at(lane)].engine; }
   [[nodiscard]] int rank_of(LaneId lane) const { return facts_.lanes[at(lane)].rank; }
   [[nodiscard]] bool is_here(Message message) const {
@@ -105,12 +88,8 @@ class Finder {
 
   // A task whose start frees a slot of the inbox.
   Task taker(int inbox) const {
-<<<<<<< HEAD
-    for (EdgeId id = 0; at(id) < facts_.edges.size(); ++id) {
-=======
     const EdgeId end = first_edge(progress_.lanes().end);
     for (EdgeId id = first_edge(progress_.lanes().first); id < end; ++id) {
->>>>>>> h-waits
       const EdgeFacts& e = facts_.edges[at(id)];
       if (e.inbox != inbox) continue;
       for (int m = 0; m < facts_.tasks_of(e.producer, microbatches_); ++m) {
@@ -162,11 +141,7 @@ class Finder {
   }
 
   bool for_room(Wait& wait) const {
-<<<<<<< HEAD
-    for (const UseFacts& use : facts_.uses) {
-=======
     for (const UseFacts& use : uses_) {
->>>>>>> h-waits
       if (use.lane != wait.task.lane) continue;
       const std::optional<Room> room = facts_.room(use);
       const std::int64_t held = view_.ledger.held(use.pool);
@@ -183,11 +158,7 @@ class Finder {
   // The task that will give back some of what is held: one that runs, if any does.
   Task releaser(int pool) const {
     Task first;
-<<<<<<< HEAD
-    for (const UseFacts& gives : facts_.uses) {
-=======
     for (const UseFacts& gives : uses_) {
->>>>>>> h-waits
       if (gives.pool != pool || gives.releases == 0) continue;
       const Task last = progress_.last_started(gives.lane).task;
       if (last.lane >= 0 && progress_.runs(last)) return last;
@@ -202,11 +173,7 @@ class Finder {
   bool is_acquired(int pool, Task gives) const {
     const int microbatch = facts_.microbatch_of(gives);
     const int stage = facts_.lanes[at(gives.lane)].stage;
-<<<<<<< HEAD
-    return std::any_of(facts_.uses.begin(), facts_.uses.end(), [&](const UseFacts& use) {
-=======
     return std::any_of(uses_.begin(), uses_.end(), [&](const UseFacts& use) {
->>>>>>> h-waits
       const LaneFacts& l = facts_.lanes[at(use.lane)];
       if (use.pool != pool || use.acquires == 0 || l.stage != stage) return false;
       if (!l.share.has(microbatch)) return false;
@@ -219,10 +186,7 @@ class Finder {
   const ProgramFacts& facts_;
   const TaskProgress& progress_;
   int microbatches_;
-<<<<<<< HEAD
-=======
   std::span<const UseFacts> uses_;  // of the rank's lanes
->>>>>>> h-waits
 };
 
 }  // namespace

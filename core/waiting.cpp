@@ -1,12 +1,6 @@
 #include "core/waiting.h"
 
-<<<<<<< HEAD
-#include <algorithm>
 #include <cstddef>
-#include <optional>
-=======
-#include <cstddef>
->>>>>>> h-waits
 
 #include "core/print.h"
 

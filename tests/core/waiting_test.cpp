@@ -9,10 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/executor.h"
-<<<<<<< HEAD
-=======
 #include "core/wait_graph.h"
->>>>>>> h-waits
 #include "tests/core/fake_program.h"
 
 namespace ripeline::core {
@@ -185,8 +182,6 @@ TEST(Waits, that_do_not_fit_are_told_apart) {
   EXPECT_FALSE(with([](Wait& w) { w.reason = static_cast<For>(77); }));
 }
 
-<<<<<<< HEAD
-=======
 TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_lost) {
   Rank first(0, 3);
   Rank last(1, 3);
@@ -219,7 +214,6 @@ TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_
             "rank 0: 0B0 waits for 1B0 from rank 1\n");
 }
 
->>>>>>> h-waits
 // CPU time of so many messages of one later step, the best of several.
 double keep(int messages) {
   double best = std::numeric_limits<double>::max();
