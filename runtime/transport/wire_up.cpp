@@ -114,7 +114,7 @@ class WireUp {
     unlink(path.c_str());  // of a run that was killed
     asio::error_code error;
     acceptor_.open(asio::local::stream_protocol(), error);
-    if (!error) prepare_socket(acceptor_.native_handle());
+    if (!error) prepare_socket(acceptor_.native_handle(), options_.kernel_bytes);
     if (!error) acceptor_.bind({path}, error);
     if (!error) acceptor_.listen(kChannels * options_.ranks + 16, error);
     if (error) return {StatusCode::failed, path + ": cannot listen: " + error.message()};
@@ -157,7 +157,7 @@ class WireUp {
   }
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
-    prepare_socket(descriptor);
+    prepare_socket(descriptor, options_.kernel_bytes);
     return std::make_shared<Connection>(UnixSocket(io_, asio::local::stream_protocol(), descriptor),
                                         options_.token, options_.largest_payload, place_);
   }
