@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/print.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
@@ -376,8 +377,35 @@ INSTANTIATE_TEST_SUITE_P(each, WorkerFailureTest, testing::Bool(), [](const auto
   return test.param ? "in_an_engines_thread" : "inline";
 });
 
+// Knows when its rank has ended the n-th task of that name.
+class Awaiting final : public RankObserver {
+ public:
+  Awaiting(const core::ProgramFacts& facts, std::string task, int times)
+      : facts_(facts), task_(std::move(task)), times_(times) {}
+  void arrived(const Envelope&, core::Time) override {}
+  void started(core::Task, core::Time) override {}
+  void finished(core::Task task, core::Time) override {
+    if (core::task_name(facts_, task) == task_ && --times_ == 0) ended_.set_value();
+  }
+  void polled(core::Time, const core::Executor&, std::span<const core::Command>) override {}
+  [[nodiscard]] bool wait() {
+    return ended_.get_future().wait_for(60s) == std::future_status::ready;
+  }
+
+ private:
+  const core::ProgramFacts& facts_;
+  std::string task_;
+  int times_;
+  std::promise<void> ended_;
+};
+
 TEST_P(WorkerFailureTest, of_a_status_is_named_everywhere) {
-  run([] { return Status(StatusCode::failed, "the disk is full"); });
+  Awaiting last(proved_.facts(), "2B1", 2);  // after it, rank 2 waits for rank 1
+  run_.rank(2).options.observer = &last;
+  run([&] {
+    EXPECT_TRUE(last.wait());
+    return Status(StatusCode::failed, "the disk is full");
+  });
   EXPECT_EQ(status(1).code(), StatusCode::failed);
   EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: the disk is full"));
   for (const int r : {0, 2}) {
