@@ -189,7 +189,7 @@ Status Rank::delivered(Delivery delivery, Time now) {
   if (!options_.due) return accept(delivery, now);
   const Time due = options_.due(delivery.envelope);
   delivery.at = std::max(delivery.at, due);
-  if (due <= now) return accept(delivery, now);
+  // Also if it is due by now: another one may be that was so before it.
   held_.emplace(due, std::move(delivery));
   return {};
 }
