@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -159,17 +157,15 @@ std::string events_text(const core::ProgramFacts& facts, const Record& record) {
   return text;
 }
 
-Writer::Writer(std::string path, const About& about)
-    : path_(std::move(path)), about_(about), out_(path_, std::ios::binary) {
-  if (!out_) error_ = errno;
-  out_ << "{\"displayTimeUnit\":\"ms\",\"otherData\":" << about.to_json()
-       << ",\n\"traceEvents\":[\n";
+Writer::Writer(std::string path, const About& about) : about_(about), file_(std::move(path)) {
+  file_.write("{\"displayTimeUnit\":\"ms\",\"otherData\":" + about.to_json() +
+              ",\n\"traceEvents\":[\n");
   buffer_.reserve(kBuffer + 1024);
   append_names(buffer_, about.facts());
 }
 
 void Writer::flush() {
-  out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  file_.write(buffer_);
   buffer_.clear();
 }
 
@@ -203,10 +199,7 @@ void Writer::add_text(const std::string& events) {
 core::Status Writer::finish() {
   buffer_ += "\n]}\n";
   flush();
-  out_.flush();
-  if (out_) return {};
-  const int error = error_ != 0 ? error_ : errno;
-  return {core::StatusCode::failed, path_ + ": cannot be written: " + std::strerror(error)};
+  return file_.put();
 }
 
 core::Status write_texts(const std::string& path, const About& about,

@@ -12,11 +12,11 @@
 // texts go to add_text() of one Writer. Failures are kept until finish(). One thread.
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "core/status.h"
+#include "files/new_file.h"
 #include "trace/about.h"
 #include "trace/record.h"
 
@@ -39,11 +39,9 @@ class Writer {
  private:
   void flush();
 
-  std::string path_;
   const About& about_;
-  std::ofstream out_;
+  files::NewFile file_;
   std::string buffer_;
-  int error_ = 0;  // why the file could not be opened
 };
 
 // The file of ranks whose events come as text.
