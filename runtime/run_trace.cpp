@@ -1,0 +1,78 @@
+#include "runtime/run_trace.h"
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <vector>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+constexpr std::size_t kManyEvents = 1 << 14;  // two or three megabytes as text
+
+// One for all ranks: what rank 0 has drawn.
+Status agree(Transport& transport, std::chrono::nanoseconds limit, std::uint64_t& run) {
+  std::random_device random;
+  run = std::uint64_t{random()} << 32 | random();
+  Payload mine(sizeof run);
+  std::memcpy(mine.data(), &run, sizeof run);
+  std::vector<Payload> all;
+  if (Status s = transport.all_gather(mine, limit, all); !s.ok()) return s;
+  if (all.front().size() != sizeof run) {
+    return {StatusCode::invalid, "rank 0 sent a malformed number for the run"};
+  }
+  std::memcpy(&run, all.front().data(), sizeof run);
+  return {};
+}
+
+}  // namespace
+
+RunTrace::~RunTrace() {
+  if (part_) static_cast<void>(append().ok());
+}
+
+Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& run, Transport& transport,
+                      std::chrono::nanoseconds limit) {
+  const std::string folder = trace::parts_folder(path_);
+  // No rank has a part yet: none goes on before all have come to where they agree.
+  trace::remove_parts(folder);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
+  trace::Part part{.rank = transport.rank(), .run = 0};
+  if (Status s = agree(transport, limit, part.run); !s.ok()) return s;
+  about_.emplace(facts, run);
+  about_->part = part;
+  part_.emplace(folder, *about_);
+  next_ = RankClock::host() + pause_;
+  return part_->failure();
+}
+
+Status RunTrace::step_ended() {
+  if (!part_) return {};
+  const std::size_t events = record_.tasks.size() + record_.messages.size() + record_.idle.size();
+  if (events < kManyEvents && RankClock::host() < next_) return {};
+  const bool is_told = !part_->failure().ok();
+  Status status = append();
+  return is_told ? Status() : std::move(status);
+}
+
+Status RunTrace::close() {
+  if (!part_) return {};
+  Status status = append();
+  part_.reset();
+  return status;
+}
+
+Status RunTrace::append() {
+  Status status = part_->append(record_);
+  record_.clear();
+  next_ = RankClock::host() + pause_;
+  return status;
+}
+
+}  // namespace ripeline::runtime
