@@ -56,7 +56,8 @@ Status Check::before(ripeline::runtime::Transport& transport) {
       if (!status.ok()) return status;
     }
     std::vector<Payload> all;
-    if (Status status = transport.all_gather(payload, kLimit, all); !status.ok()) return status;
+    if (Status status = transport.all_gather(payload, options_.silence, all); !status.ok())
+      return status;
     const auto given =
         std::find_if(all.begin(), all.end(), [](const Payload& theirs) { return !theirs.empty(); });
     torch::Tensor values;
@@ -112,7 +113,7 @@ Status Check::finish(ripeline::runtime::Transport& transport, double pipelined_l
   std::vector<std::string> all;
   std::array<char, 40> number{};  // also of what JSON has no number for
   std::snprintf(number.data(), number.size(), "%.17g ", result_.gradient);
-  Status status = gather(transport, number.data() + result_.parameter, all);
+  Status status = gather(transport, options_.silence, number.data() + result_.parameter, all);
   if (!status.ok()) return status;
   for (const std::string& theirs : all) {
     char* end = nullptr;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "files/new_file.h"
 #include "rank.h"
 #include "report.h"
 #include "runner.h"
@@ -77,7 +78,7 @@ void print(const Options& options, const std::array<Side, 2>& sides) {
 }
 
 Status write_json(const Options& options, const std::array<Side, 2>& sides) {
-  return write_file(
+  return ripeline::files::write_file(
       options.json,
       "{\n  \"schema\": \"ripeline.gpt.compare/1\",\n  \"steps\": " +
           std::to_string(options.steps) + ",\n  \"microbatches\": " +
@@ -111,8 +112,8 @@ Status compare(const Options& options, ripeline::runtime::Transport& transport) 
     }
   }
   for (Side& side : sides) {
-    status = gather_peaks(transport, side.schedule.facts, side.runner.trainer().worker().ledger(),
-                          side.peaks);
+    status = gather_peaks(transport, options.silence, side.schedule.facts,
+                          side.runner.trainer().worker().ledger(), side.peaks);
     if (!status.ok()) return status;
   }
   if (transport.rank() != 0) return {};

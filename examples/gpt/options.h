@@ -1,6 +1,7 @@
 // The command line of gpt.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct Options {
   ripeline::runtime::DelayPlan delay;
   std::string delay_spec;
   std::uint64_t delay_seed = 1;
-  std::string trace;  // files; empty: none
+  std::chrono::seconds silence{120};  // the longest wait for another rank
+  std::string trace;                  // files; empty: none
   std::string json;
   bool threads = false;
 

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "core/print.h"
 
@@ -18,12 +16,12 @@ using ripeline::core::Status;
 using ripeline::core::StatusCode;
 using ripeline::runtime::Payload;
 
-Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
-              std::vector<std::string>& all) {
+Status gather(ripeline::runtime::Transport& transport, std::chrono::seconds limit,
+              const std::string& mine, std::vector<std::string>& all) {
   Payload payload(mine.size());
   if (!mine.empty()) std::memcpy(payload.data(), mine.data(), mine.size());
   std::vector<Payload> payloads;
-  if (Status status = transport.all_gather(payload, kLimit, payloads); !status.ok()) return status;
+  if (Status status = transport.all_gather(payload, limit, payloads); !status.ok()) return status;
   all.clear();
   for (const Payload& theirs : payloads) {
     std::string text(theirs.size(), '\0');
@@ -34,14 +32,15 @@ Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
   return {};
 }
 
-Status gather_peaks(ripeline::runtime::Transport& transport, const ProgramFacts& facts,
-                    const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks) {
+Status gather_peaks(ripeline::runtime::Transport& transport, std::chrono::seconds limit,
+                    const ProgramFacts& facts, const ripeline::core::Ledger& ledger,
+                    std::vector<Peak>& peaks) {
   // Every rank sends a number for every pool; only those of its own count.
   std::string mine;
   const int pools = static_cast<int>(facts.pools.size());
   for (int pool = 0; pool < pools; ++pool) mine += std::to_string(ledger.peak(pool)) + ' ';
   std::vector<std::string> all;
-  if (Status status = gather(transport, mine, all); !status.ok()) return status;
+  if (Status status = gather(transport, limit, mine, all); !status.ok()) return status;
   peaks.clear();
   for (int pool = 0; pool < pools; ++pool) {
     const ripeline::core::PoolFacts& of = facts.pools[static_cast<std::size_t>(pool)];
@@ -109,14 +108,6 @@ std::string hash_text(std::uint64_t hash) {
   std::array<char, 20> text{};
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
   return text.data();
-}
-
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) return {};
-  return {StatusCode::failed, path + ": cannot be written: " + std::strerror(errno)};
 }
 
 }  // namespace gpt

@@ -12,12 +12,9 @@
 
 namespace gpt {
 
-// How long a rank waits for the others at the places where all meet.
-inline constexpr std::chrono::seconds kLimit{120};
-
-// One text from every rank, by rank.
-ripeline::core::Status gather(ripeline::runtime::Transport& transport, const std::string& mine,
-                              std::vector<std::string>& all);
+// One text from every rank, by rank; waits for none longer than `limit`.
+ripeline::core::Status gather(ripeline::runtime::Transport& transport, std::chrono::seconds limit,
+                              const std::string& mine, std::vector<std::string>& all);
 
 // The most that was held of a pool, beside what was proved.
 struct Peak {
@@ -28,6 +25,7 @@ struct Peak {
 };
 // Of all ranks' pools, from each rank's ledger. Every rank must call it.
 ripeline::core::Status gather_peaks(ripeline::runtime::Transport& transport,
+                                    std::chrono::seconds limit,
                                     const ripeline::core::ProgramFacts& facts,
                                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks);
 // `4 3 2 1 proved, 4 2 2 1 observed`, in the pools' order.
@@ -38,6 +36,5 @@ ripeline::core::Status gather_peaks(ripeline::runtime::Transport& transport,
 [[nodiscard]] std::string json_of(double number);
 [[nodiscard]] std::string json_of(const std::string& text);
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
-ripeline::core::Status write_file(const std::string& path, const std::string& text);
 
 }  // namespace gpt

@@ -36,7 +36,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 Runner::Runner(const Options& options, const Schedule& schedule,
                ripeline::runtime::Transport& transport, std::shared_ptr<const Batches> batches)
-    : arbiter_(schedule.make_arbiter(transport.rank())) {
+    : trace_(options.trace), arbiter_(schedule.make_arbiter(transport.rank())) {
   work_.emplace(make_model(options, schedule, transport.rank(), batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
@@ -45,7 +45,9 @@ Runner::Runner(const Options& options, const Schedule& schedule,
   optimizer_ = std::make_unique<torch::optim::AdamW>(parameters, options.rate);
   TrainerOptions trainer;
   trainer.clip = options.clip;
-  if (!options.trace.empty()) trainer.worker.trace = &trace_;
+  trainer.limit = options.silence;
+  trainer.worker.silence = options.silence;
+  if (!options.trace.empty()) trainer.worker.trace = trace_.record();
   ripeline::runtime::Transport* used = &transport;
   if (!options.delay.empty()) {
     trainer.worker.before_task = [&plan = options.delay, &facts = schedule.facts](

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "check.h"
+#include "files/new_file.h"
 #include "rank.h"
 #include "report.h"
 #include "runner.h"
-#include "trace/write.h"
 
 namespace gpt {
 namespace {
@@ -26,7 +26,7 @@ struct StepLine {
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
                      const Batches& batches, ripeline::runtime::Transport& transport) {
   std::vector<std::string> counts;
-  Status status = gather(transport, std::to_string(runner.parameters()), counts);
+  Status status = gather(transport, options.silence, std::to_string(runner.parameters()), counts);
   if (!status.ok() || transport.rank() != 0) return status;
   std::int64_t parameters = 0;
   for (const std::string& count : counts) parameters += std::stoll(count);
@@ -115,27 +115,17 @@ std::string json_text(const Options& options, const Schedule& schedule,
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
               const std::vector<StepLine>& lines, ripeline::runtime::Transport& transport) {
   std::vector<Peak> peaks;
-  Status status =
-      gather_peaks(transport, schedule.facts, runner.trainer().worker().ledger(), peaks);
-  std::vector<std::string> events;
-  if (status.ok() && !options.trace.empty()) {
-    status =
-        gather(transport, ripeline::trace::events_text(schedule.facts, runner.trace()), events);
-  }
+  Status status = gather_peaks(transport, options.silence, schedule.facts,
+                               runner.trainer().worker().ledger(), peaks);
+  if (status.ok()) status = runner.trace().close();
   if (!status.ok() || transport.rank() != 0) return status;
   std::printf("activations held, by %s: %s\n",
               schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
   if (check != nullptr) print_check(check->result());
   std::fflush(stdout);
-  if (!options.trace.empty()) {
-    const ripeline::trace::About about(
-        schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed});
-    status = ripeline::trace::write_texts(options.trace, about, events);
-  }
-  if (status.ok() && !options.json.empty()) {
-    status = write_file(options.json, json_text(options, schedule, lines, peaks, check));
-  }
-  return status;
+  if (options.json.empty()) return {};
+  return ripeline::files::write_file(options.json,
+                                     json_text(options, schedule, lines, peaks, check));
 }
 
 }  // namespace
@@ -149,12 +139,21 @@ Status train(const Options& options, ripeline::runtime::Transport& transport, bo
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
   status = print_opening(options, schedule, runner, *batches, transport);
+  if (status.ok() && !options.trace.empty()) {
+    status = runner.trace().open(schedule.facts,
+                                 {.microbatches = options.microbatches, .seed = options.model.seed},
+                                 transport, options.silence);
+  }
   std::vector<StepLine> lines;
   for (int step = 0; step < options.steps && status.ok(); ++step) {
     StepLine line;
     Check* checking = step < options.check ? &*check : nullptr;
     status = run_step(options, runner, checking, transport, step, line);
     if (!status.ok()) break;
+    if (const Status lost = runner.trace().step_ended(); !lost.ok()) {
+      std::fprintf(stderr, "gpt: rank %d: %s; training goes on without its trace\n",
+                   transport.rank(), lost.message().c_str());
+    }
     lines.push_back(line);
     if (transport.rank() == 0) {
       std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms\n", step, line.loss,
