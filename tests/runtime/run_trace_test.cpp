@@ -124,7 +124,7 @@ TEST_F(RunTraceTest, of_a_run_that_is_killed_has_its_finished_steps) {
 TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
-  Run run(*transports[0]);
+  runtime::Run run(*transports[0]);
   {
     RunTrace trace(trace_, kLimit);
     ASSERT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(), "");
@@ -140,7 +140,7 @@ TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
 TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
-  Run run(*transports[0]);
+  runtime::Run run(*transports[0]);
   RunTrace trace(trace_, kLimit);  // by their number alone
   ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
   std::size_t most = 0;
@@ -162,7 +162,7 @@ TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
 TEST_F(RunTraceTest, that_cannot_be_written_says_so_once_and_fails_at_the_end) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
-  Run run(*transports[0]);
+  runtime::Run run(*transports[0]);
   RunTrace trace(trace_, core::Time{0});
   ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
   const auto limit_files = [](rlim_t bytes) {
@@ -192,7 +192,7 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
   const auto transports = make_local_group(2);
   testing_support::in_threads(2, [&](int rank) {
     RunTrace trace(trace_);
-    Run run(*transports[static_cast<std::size_t>(rank)]);
+    runtime::Run run(*transports[static_cast<std::size_t>(rank)]);
     EXPECT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(), "");
     EXPECT_EQ(trace.close().message(), "");
   });
@@ -203,7 +203,7 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
 TEST_F(RunTraceTest, in_a_place_that_is_none_fails_at_once) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
-  Run run(*transports[0]);
+  runtime::Run run(*transports[0]);
   RunTrace trace("/dev/null/run.json");
   EXPECT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(),
             "/dev/null/run.json.parts: cannot be made: Not a directory");
