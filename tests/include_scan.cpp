@@ -102,6 +102,7 @@ const std::vector<Row>& rows() {
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt", "json"}},
       {"runtime/", {"runtime/", "core/", "trace/"}, {"std", "posix"}, kTorchSide},
+      {"runtime/launch/", {"runtime/launch/", "core/"}, {"std", "posix"}},
       {"runtime/transport/",
        {"runtime/transport/", "runtime/duration.h", "core/"},
        {"std", "posix", "asio"}},

@@ -1,7 +1,8 @@
-// One rank of a toy run, for the launcher's tests: toy_rank SCHEDULE STEPS MS_PER_TASK
+// One rank of a toy run, for the launcher's tests: toy_rank SCHEDULE STEPS MS_PER_TASK [FAULT]…
 //
 // Connects to the other ranks, runs a library schedule on the toy model and says how far it is:
 // `pid N` first, `running` after the first step, `done` at the end. On failure the status, exit 1.
+// FAULT, say `2:kill@40`, is what goes wrong: toy_faults.h.
 #include <unistd.h>
 
 #include <charconv>
@@ -10,6 +11,7 @@
 #include <iostream>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "lower/facts.h"
 #include "runtime/environment.h"
@@ -19,6 +21,7 @@
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
+#include "tests/runtime/toy_rank_main/toy_faults.h"
 #include "verify/verify.h"
 
 namespace ripeline {
@@ -33,6 +36,7 @@ struct Arguments {
   std::string_view schedule;
   int steps = 0;
   int ms_per_task = 0;
+  std::vector<std::string_view> faults;
 };
 
 bool read(std::string_view text, int& value) {
@@ -55,6 +59,12 @@ Status prove(std::string_view schedule, int ranks, verify::Verdict& verdict) {
 Status run(const Arguments& arguments) {
   runtime::RankEnvironment environment;
   if (Status s = runtime::read_rank_environment(environment); !s.ok()) return s;
+  ToyFaults faults;
+  for (const std::string_view fault : arguments.faults) {
+    if (!faults.add(fault, environment.rank))
+      return {StatusCode::invalid, "no fault is called " + std::string(fault)};
+  }
+  faults.start();
   verify::Verdict verdict;
   if (Status s = prove(arguments.schedule, environment.ranks, verdict); !s.ok()) return s;
   const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
@@ -74,14 +84,17 @@ Status run(const Arguments& arguments) {
   runtime::WorkerOptions worker_options;
   worker_options.silence = std::chrono::seconds(30);
   worker_options.before_task = [&](core::Task, const runtime::TaskInfo&) {
+    faults.task();
     std::this_thread::sleep_for(std::chrono::milliseconds(arguments.ms_per_task));
   };
   runtime::Worker worker(arbiter, *transport, work, std::move(worker_options));
   for (int step = 0; step < arguments.steps; ++step) {
+    faults.step(step);
     runtime::StepReport report;
     if (Status s = worker.step(step, kMicrobatches, report); !s.ok()) return s;
     if (step == 0) std::cout << "running" << std::endl;
   }
+  faults.end();
   return transport->finish(std::chrono::seconds(10));
 }
 
@@ -91,12 +104,13 @@ Status run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   std::cout << "pid " << getpid() << std::endl;
   ripeline::Arguments arguments;
-  if (argc != 4 || !ripeline::read(argv[2], arguments.steps) ||
+  if (argc < 4 || !ripeline::read(argv[2], arguments.steps) ||
       !ripeline::read(argv[3], arguments.ms_per_task)) {
-    std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK\n";
+    std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK [FAULT]...\n";
     return 2;
   }
   arguments.schedule = argv[1];
+  arguments.faults.assign(argv + 4, argv + argc);
   const ripeline::core::Status status = ripeline::run(arguments);
   if (!status.ok()) {
     std::cerr << status.message() << std::endl;
