@@ -212,8 +212,9 @@ class Launcher {
     }
     const bool all = drain(true);
     output_.stop_reading();
+    const std::vector<std::string> left_out = output_.left_out();
     if (!cause_.empty()) output_.say(cause_);
-    for (const std::string& sentence : output_.left_out()) output_.say(sentence);
+    for (const std::string& sentence : left_out) output_.say(sentence);
     drain(all);
   }
 

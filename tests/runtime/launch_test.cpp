@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <thread>
 
 #include "tests/runtime/launched.h"
@@ -208,6 +209,8 @@ struct Unread {
   std::array<int, 2> (*open)();
 };
 
+std::ostream& operator<<(std::ostream& out, const Unread& each) { return out << each.name; }
+
 const Unread kUnread[] = {
     {"a_pipe",
      [] {
@@ -383,6 +386,7 @@ TEST_F(LaunchTest, ends_all_when_some_ranks_find_no_program) {
       launch(shell(3, "[ $RANK = 1 ] && exec /nowhere/train; exec sleep 1000", {"--grace", "0"})),
       127);
   EXPECT_EQ(count("rank 1 failed first, with exit code 127"), 1) << output();
+  EXPECT_EQ(count("left out"), 0) << output();
   expect_nothing_left();
 }
 
