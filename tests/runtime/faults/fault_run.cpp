@@ -142,12 +142,12 @@ class FaultRun {
     }
   }
 
-  // Where nobody reads the output: until it is full.
+  // Where nobody reads the output: until much of it is there.
   bool all_run() const {
     if (kind_.world != World::unread) return launched_.count("] running") == draw_.ranks;
-    constexpr int kNearlyFull = 61'440;  // of a pipe of 64 KiB
+    constexpr int kMuch = 32'768;  // bytes; a pipe may hold 64 KiB
     int bytes = 0;
-    return ioctl(unread_[0], FIONREAD, &bytes) == 0 && bytes >= kNearlyFull;
+    return ioctl(unread_[0], FIONREAD, &bytes) == 0 && bytes >= kMuch;
   }
 
   pid_t pid_of(int rank) const {
