@@ -16,7 +16,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -33,8 +32,8 @@ constexpr const char* kName = "launch-guard";  // at most 15 bytes
 // /proc/self/stat.
 void take_name() {
   prctl(PR_SET_NAME, kName);
-  std::ifstream file("/proc/self/stat", std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text;
+  std::getline(std::ifstream("/proc/self/stat", std::ios::binary), text);
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return;
   std::istringstream words(text.substr(name_end + 1));

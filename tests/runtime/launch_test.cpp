@@ -9,8 +9,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 
 #include "tests/runtime/launch_case.h"
 
@@ -166,8 +164,7 @@ TEST_F(LaunchTest, leaves_nothing_when_all_that_name_the_program_are_killed) {
   start(shell(2, std::string(kSessions) + "sleep 1000; true named_program"));
   wait_for("here", 2);
   for (const pid_t pid : launched_.processes()) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
-    const std::string line{std::istreambuf_iterator<char>(file), {}};
+    const std::string line = testing_support::text_of("/proc/" + std::to_string(pid) + "/cmdline");
     if (line.find("named_program") != line.npos) kill(pid, SIGKILL);
   }
   EXPECT_EQ(wait(), -SIGKILL);
@@ -178,9 +175,8 @@ TEST_F(LaunchTest, ends_all_when_its_guard_is_killed) {
   start(shell(2, std::string(kSessions) + "sleep 1000"));
   wait_for("here", 2);
   for (const pid_t pid : launched_.processes()) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-    std::string name;
-    if (std::getline(file, name) && name == "launch-guard") kill(pid, SIGKILL);
+    const std::string name = testing_support::text_of("/proc/" + std::to_string(pid) + "/comm");
+    if (name == "launch-guard\n") kill(pid, SIGKILL);
   }
   EXPECT_EQ(wait(), 128 + SIGKILL);
   EXPECT_EQ(count("the launcher's guard was ended, and with it the ranks"), 1) << output();

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -21,12 +20,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLimit = 60s;
 
+}  // namespace
+
+// Not with iterators, which throw when the process has gone.
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
-
-}  // namespace
 
 bool becomes_true(const std::function<bool()>& condition) {
   const Clock::time_point end = Clock::now() + kLimit;

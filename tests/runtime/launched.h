@@ -19,6 +19,9 @@ namespace ripeline::testing_support {
 // runs.
 bool becomes_true(const std::function<bool()>& condition);
 
+// The text of a file, as far as it can be read: those of a process in /proc may go meanwhile.
+std::string text_of(const std::string& path);
+
 class Launched {
  public:
   Launched() = default;

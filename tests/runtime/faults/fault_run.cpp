@@ -9,8 +9,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -22,6 +20,7 @@ namespace {
 
 using testing_support::becomes_true;
 using testing_support::Launched;
+using testing_support::text_of;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostRanks = 4;
@@ -49,11 +48,6 @@ std::string replaced(std::string text, char sign, int number) {
 
 std::string filled(const std::string& text, const Draw& draw) {
   return replaced(replaced(replaced(text, 'R', draw.rank), 'O', draw.other), 'N', draw.task);
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 class FaultRun {
@@ -136,8 +130,8 @@ class FaultRun {
       const std::string folder = "/proc/" + std::to_string(pid);
       const bool is_it =
           blow.target == Target::guard
-              ? read_file(folder + "/comm") == "launch-guard\n"
-              : read_file(folder + "/cmdline").find(RIPELINE_TOY_RANK) != std::string::npos;
+              ? text_of(folder + "/comm") == "launch-guard\n"
+              : text_of(folder + "/cmdline").find(RIPELINE_TOY_RANK) != std::string::npos;
       if (is_it) Launched::kill_safely(pid, blow.signal);
     }
   }
@@ -160,7 +154,7 @@ class FaultRun {
   std::vector<pid_t> toy_ranks() const {
     std::vector<pid_t> found;
     for (const pid_t pid : launched_.processes()) {
-      if (read_file("/proc/" + std::to_string(pid) + "/cmdline").starts_with(RIPELINE_TOY_RANK))
+      if (text_of("/proc/" + std::to_string(pid) + "/cmdline").starts_with(RIPELINE_TOY_RANK))
         found.push_back(pid);
     }
     std::sort(found.begin(), found.end());
