@@ -50,7 +50,7 @@ class RunTraceTest : public testing::Test {
     const pid_t child = fork();
     if (child != 0) return child;
     execl(RIPELINE_PROGRAM, "ripeline", "launch", "-n", "3", "--grace", "5", "--",
-          RIPELINE_TOY_RANK, "bf", steps.c_str(), "1", trace_.c_str(), nullptr);
+          RIPELINE_TOY_RANK, "bf", steps.c_str(), "1", ("--trace=" + trace_).c_str(), nullptr);
     _exit(99);
   }
   static int wait(pid_t child) {
