@@ -90,7 +90,7 @@ TEST_P(RunTest, names_the_cause_of_a_process_that_stops) {
     if (run.self() == 2) {
       const Status why{StatusCode::failed, "2F0 failed: no memory"};
       const Status status = run.fail(why);
-      EXPECT_EQ(status.message(), "rank 2 failed: 2F0 failed: no memory");
+      EXPECT_THAT(status.message(), testing::StartsWith("rank 2 failed: 2F0 failed: no memory"));
       EXPECT_EQ(run.gather("more", {}, all).message(), status.message()) << "it has stopped itself";
       return;
     }
@@ -137,8 +137,7 @@ TEST_P(RunTest, limits_the_wait_for_a_gather) {
   runtime::Run second(of(1), {.limits = {.stall = 60s}});
   const Status other = second.gather("summary", {}, all);
   EXPECT_EQ(other.code(), StatusCode::timeout);
-  EXPECT_THAT(other.message(), testing::StartsWith("rank 1 does not go on"))
-      << "it has not come to where rank 0 waited";
+  EXPECT_THAT(other.message(), HasSubstr("rank 0: the gather waits for rank 1"));
 }
 
 // All come to it; who is early waits.

@@ -56,11 +56,10 @@ const FaultKind kKinds[] = {
      .codes = {128 + SIGSEGV},
      .said = "rank R was ended by SIGSEGV",
      .has_culprit = true},
-    // Today an exception of user code between tasks ends the process.
     {.name = "exception_in_a_step",
      .in_ranks = {"R:throw@N"},
      .blows = {},
-     .codes = {1, 128 + SIGABRT},
+     .codes = {15},
      .said = "the stage is broken",
      .has_culprit = true},
     {.name = "exit_before_it_connects",
