@@ -391,6 +391,7 @@ Status Rank::poll(Time now, Actions& actions) {
 void Rank::poll_sends(Time now, Actions& actions) {
   commands_.clear();
   executor_.poll_links(commands_);
+  if (options_.observer != nullptr) options_.observer->sent(now, commands_);
   for (const Command& command : commands_) actions.sends.push_back(outgoing(command, now));
 }
 

@@ -49,6 +49,8 @@ class RankObserver {
   // The executor was asked at `now`, and gave these commands.
   virtual void polled(core::Time now, const core::Executor& executor,
                       std::span<const core::Command> commands) = 0;
+  // What else it sends: between two tasks.
+  virtual void sent(core::Time /*now*/, std::span<const core::Command> /*commands*/) {}
 };
 
 struct RankOptions {
