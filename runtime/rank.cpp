@@ -175,6 +175,7 @@ void Rank::keep_outputs(Call& call) {
 Status Rank::accept_end(Call& call, Time begin, Time end) {
   keep_outputs(call);
   const core::Task task = call.task.task;
+  call.inputs.clear();  // what they hold is not kept until the next call
   spare_.push_back(std::move(call));
   const auto lane = at(task.lane);
   std::erase_if(running_, [task](const core::RunningTask& r) { return r.task == task; });
