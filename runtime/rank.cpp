@@ -124,7 +124,10 @@ Status Rank::check_sender(const Delivery& delivery) const {
 }
 
 Status Rank::delivered(Delivery delivery, Time now) {
-  if (Status s = check_sender(delivery); !s.ok()) return s;
+  if (Status s = check_sender(delivery); !s.ok()) {
+    // A late notice may be of a program whose turn is over.
+    return delivery.envelope.signal == Signal::notice ? Status() : s;
+  }
   if (!options_.due) return accept(delivery, now);
   const Time due = options_.due(delivery.envelope);
   delivery.at = std::max(delivery.at, due);
@@ -139,8 +142,9 @@ Status Rank::accept(Delivery& delivery, Time now) {
     if (step != executor_.step()) return {};  // it is of no use any more, or not yet
     core::Notice notice;
     if (Status s = decode_notice(delivery, notice); !s.ok()) return s;
-    // What it says counts from when it came.
-    return executor_.noticed(step, notice, std::min(delivery.at, now));
+    // What it says counts from when it came. One that does not fit is of no use, and no fault.
+    (void)executor_.noticed(step, notice, std::min(delivery.at, now));
+    return {};
   }
   if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
   if (signal == Signal::grant) return executor_.granted(step, message, now);

@@ -63,6 +63,7 @@ class Witness::Told final : public core::Arbiter {
   int rank() const override { return inner_.rank(); }
   core::Status begin_step(std::int64_t step, int microbatches) override {
     step_ = step;
+    (void)witness_.of(step);
     return inner_.begin_step(step, microbatches);
   }
   void on_finished(Task task, core::Time now) override {
