@@ -1,6 +1,7 @@
 #include "runtime/faults.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "runtime/duration.h"
@@ -20,9 +21,24 @@ void Faults::notice(Time now) {
   if (!since_) since_ = now;
 }
 
-void Faults::heard(int process, Time at) {
+void Faults::complain(int process, Complaint::Of of, Time since, std::string said) {
+  if (!told_) complaints_.push_back({process, of, since, std::move(said)});
+}
+
+void Faults::heard(int process, Time at, Time now) {
   Peer& peer = peers_[static_cast<std::size_t>(process)];
   peer.heard = std::max(peer.heard, at);
+  peer.asked = now;
+}
+
+void Faults::refused(int process, const Status& why, Time now) {
+  std::string said = why.message();
+  const std::string sent = "rank " + std::to_string(process) + " sent ";
+  const std::string self = "rank " + std::to_string(self_);
+  said = said.starts_with(sent) ? "it sent " + self + " " + said.substr(sent.size())
+                                : self + " refused what it sent: " + said;
+  complain(process, Complaint::Of::sent, now, std::move(said));
+  notice(now);
 }
 
 void Faults::failed(Status why, Time now) {
@@ -35,6 +51,7 @@ void Faults::lost(int process, std::string how, Time now) {
   if (peer.report) return;  // it has said why
   peer.lost = how.empty() ? "connection closed" : std::move(how);
   peer.heard = now;
+  complain(process, Complaint::Of::lost, now, peer.lost);
   notice(now);
 }
 
@@ -52,11 +69,14 @@ Time Faults::look(Time now, bool is_running) {
   for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
     Peer& peer = peers_[static_cast<std::size_t>(process)];
     if (process == self_) continue;
-    if (peer.heard == Time{0}) peer.heard = now;
+    if (peer.heard == Time{0}) peer.heard = peer.asked = now;
     const Time silent_at = peer.heard + limits_.silence;
-    peer.silent = now >= silent_at;
-    if (peer.silent) notice(now);
-    next = std::min(next, silent_at);
+    peer.silent = peer.asked >= silent_at;
+    if (peer.silent) {
+      complain(process, Complaint::Of::silent, peer.heard, "");
+      notice(now);
+    }
+    next = std::min(next, std::max(silent_at, now));
   }
   if (!is_running) {
     const Time stalls_at = last_event_ + limits_.stall;
@@ -74,6 +94,7 @@ std::vector<Outgoing> Faults::tell(ProcessReport mine, Time now) {
   told_ = true;
   // That nothing happens here, or that a peer is silent, is no failure of this process.
   if (own_.code() != StatusCode::timeout) mine.status = own_;
+  mine.complaints = complaints_;
   const Payload payload = encode_report(mine, now);
   reported(self_, std::move(mine), now);
   std::vector<Outgoing> all;
@@ -96,13 +117,41 @@ bool Faults::is_settled(Time now) const {
   });
 }
 
+// Of all that anybody has against the process: what says most, of as much the earliest.
+const Complaint* Faults::worst_complaint(int process) const {
+  const Complaint* worst = nullptr;
+  for (std::size_t by = 0; by < peers_.size(); ++by) {
+    if (!peers_[by].report) continue;
+    for (const Complaint& c : peers_[by].report->complaints) {
+      if (c.process != process) continue;
+      // One that has reported is alive: it and who lost it lost their connection, for which the
+      // first of the two stands.
+      const bool is_cut = c.of == Complaint::Of::lost &&
+                          peers_[static_cast<std::size_t>(process)].report.has_value();
+      if (is_cut && static_cast<int>(by) < process) continue;
+      if (worst == nullptr || std::pair(c.of, c.since) < std::pair(worst->of, worst->since)) {
+        worst = &c;
+      }
+    }
+  }
+  return worst;
+}
+
 RankState Faults::state_of(int process, Time now) const {
   const Peer& peer = peers_[static_cast<std::size_t>(process)];
   RankState state;
-  if (peer.report) {
-    state.is = peer.report->status.ok() ? RankState::Is::well : RankState::Is::failed;
+  if (peer.report && !peer.report->status.ok()) {
+    state.is = RankState::Is::failed;
     state.since = peer.reported;
     state.said = peer.report->status.message();
+  } else if (const Complaint* const worst = worst_complaint(process)) {
+    constexpr std::array kIs = {RankState::Is::failed, RankState::Is::lost, RankState::Is::silent};
+    state.is = kIs[static_cast<std::size_t>(worst->of)];
+    state.since = worst->since;
+    state.said = worst->said;
+  } else if (peer.report) {
+    state.is = RankState::Is::well;
+    state.since = peer.reported;
     state.waits = peer.report->waits;
   } else if (!peer.lost.empty()) {
     state.is = RankState::Is::lost;
@@ -123,7 +172,9 @@ StatusCode Faults::code_of(const Blame& blame) const {
   switch (blame.why) {
     case Blame::Why::failed: {
       const int process = blame.ranks.front();
-      const StatusCode code = peers_[static_cast<std::size_t>(process)].report->status.code();
+      const auto& report = peers_[static_cast<std::size_t>(process)].report;
+      if (!report || report->status.ok()) return StatusCode::invalid;  // others have refused it
+      const StatusCode code = report->status.code();
       const bool is_of_all = process == self_ || code == StatusCode::refused;
       return is_of_all ? code : StatusCode::lost;
     }

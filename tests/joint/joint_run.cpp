@@ -92,7 +92,8 @@ class JointRun {
       all.insert(ranks);
       ++verdict.survivors;
       const bool named = std::any_of(ranks.begin(), ranks.end(),
-                                     [this](int rank) { return is_culprit(rank); });
+                                     [this](int rank) { return is_culprit(rank); }) ||
+                         says_apart(line);
       verdict.named += named ? 1 : 0;
       verdict.blamed_healthy = verdict.blamed_healthy || !named;
       verdict.lines.push_back("rank " + std::to_string(index_of(*process)) + " says: " + line);
@@ -131,6 +132,13 @@ class JointRun {
     return std::any_of(scenario_.faults.begin(), scenario_.faults.end(), [&](const Fault& f) {
       return f.process == process || (f.kind == FaultKind::cut && f.other == process);
     });
+  }
+
+  // Of two that gather something else nobody knows which one is right: the line names both.
+  [[nodiscard]] bool says_apart(const std::string& line) const {
+    const Fault& fault = scenario_.faults.empty() ? Fault{} : scenario_.faults.front();
+    return fault.kind == FaultKind::apart &&
+           line.find("rank " + std::to_string(fault.process) + " gathers") != std::string::npos;
   }
 
   // ---------------------------------------------------------------- faults

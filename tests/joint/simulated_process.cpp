@@ -18,7 +18,7 @@ using runtime::Signal;
 
 namespace {
 
-constexpr Time kFinishLimit = std::chrono::seconds(30);
+constexpr Time kFinishLimit = std::chrono::minutes(5);  // as a training program's
 constexpr Time kWakeLatency = std::chrono::microseconds(20);
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -46,8 +46,7 @@ SimulatedProcess::SimulatedProcess(World& world, int self)
       process_(self, world.scenario.processes, limits_of(world, self)),
       signs_(at(world.scenario.processes)),
       heard_(at(world.scenario.processes)),
-      goodbyes_(at(world.scenario.processes)),
-      losses_(at(world.scenario.processes)) {
+      goodbyes_(at(world.scenario.processes)) {
   for (const auto& witness : world.witnesses) {
     arbiters_.push_back(witness->arbiter(self));
     ranks_.push_back(std::make_unique<runtime::Rank>(
@@ -112,6 +111,7 @@ void SimulatedProcess::turn() {
       });
       return;
     }
+    if (finishing_ && check_finish()) return end(Is::finished);
     if (inbox_.empty() && ended_.empty()) return wait();
     receive();
   }
@@ -172,7 +172,7 @@ void SimulatedProcess::receive() {
   next_look_ = now() + world_.scenario.limits.silence / 8;
   for (int peer = 0; peer < world_.scenario.processes; ++peer) {
     if (peer == self_ || !world_.bug.passes_on_heard(self_, peer)) continue;
-    process_.heard(peer, heard_[at(peer)]);
+    process_.heard(peer, heard_[at(peer)], now());
   }
 }
 
@@ -192,18 +192,16 @@ void SimulatedProcess::read_signs() {
 void SimulatedProcess::arrive(Delivery delivery) {
   if (is_ != Is::alive) return;
   if (delivery.envelope.signal == Signal::lost) {
-    if (goodbyes_[at(delivery.from)] != 0 && finishing_) return;
-    losses_[at(delivery.from)] = 1;
+    if (goodbyes_[at(delivery.from)] != 0) return;
   }
   delivery.at = clock(delivery.at);
   inbox_.push_back(std::move(delivery));
-  if (finishing_) return check_finish();
   if (waits_) wake(wait_);
 }
 
 void SimulatedProcess::arrive_goodbye(int from) {
   goodbyes_[at(from)] = 1;
-  if (finishing_ && is_ == Is::alive) check_finish();
+  if (finishing_ && is_ == Is::alive && waits_) wake(wait_);
 }
 
 // ---------------------------------------------------------------- the script
@@ -227,16 +225,11 @@ void SimulatedProcess::begin_item() {
       finishing_ = true;
       world_.network.say_goodbye(self_);
       after(kFinishLimit, [this] {
-        outcome_ = {StatusCode::timeout, "the others did not finish"};
-        for (int peer = 0; peer < world_.scenario.processes; ++peer) {
-          if (peer == self_ || goodbyes_[at(peer)] != 0) continue;
-          outcome_ = {StatusCode::timeout, "rank " + std::to_string(self_) +
-                                               " waited for rank " + std::to_string(peer) +
-                                               " to finish"};
-        }
-        end(Is::failed);
+        if (process_.is_failing()) return;
+        process_.fail({StatusCode::timeout, "others have not finished"}, now());
+        if (waits_) wake(wait_);
       });
-      return check_finish();
+      return;
   }
 }
 
@@ -281,20 +274,12 @@ void SimulatedProcess::end_item() {
   note("has gathered '" + item.tag + "'");
 }
 
-// As a transport's finish(): a peer that is gone after its goodbye is no loss.
-void SimulatedProcess::check_finish() {
-  bool all = true;
+// As a transport's finish(): all have said goodbye.
+bool SimulatedProcess::check_finish() const {
   for (int peer = 0; peer < world_.scenario.processes; ++peer) {
-    if (peer == self_) continue;
-    if (losses_[at(peer)] != 0 && goodbyes_[at(peer)] == 0) return lose(peer);
-    all = all && goodbyes_[at(peer)] != 0;
+    if (peer != self_ && goodbyes_[at(peer)] == 0) return false;
   }
-  if (all) end(Is::finished);
-}
-
-void SimulatedProcess::lose(int from) {
-  outcome_ = {StatusCode::lost, "rank " + std::to_string(from) + " was lost (connection closed)"};
-  end(Is::failed);
+  return !process_.is_failing();
 }
 
 void SimulatedProcess::end(Is how) {

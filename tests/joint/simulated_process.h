@@ -99,8 +99,7 @@ class SimulatedProcess {
   void begin_step(const Item& item);
   void end_item();
   void end(Is how);
-  void lose(int from);
-  void check_finish();
+  [[nodiscard]] bool check_finish() const;
 
   // The engine.
   void start(Start start);
@@ -141,7 +140,6 @@ class SimulatedProcess {
 
   bool finishing_ = false;
   std::vector<char> goodbyes_;  // by peer
-  std::vector<char> losses_;
 
   NextTask next_task_ = NextTask::as_usual;
   core::Time lasts_{0};
