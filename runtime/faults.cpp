@@ -118,19 +118,24 @@ bool Faults::is_settled(Time now) const {
 }
 
 // Of all that anybody has against the process: what says most, of as much the earliest.
-const Complaint* Faults::worst_complaint(int process) const {
-  const Complaint* worst = nullptr;
-  for (std::size_t by = 0; by < peers_.size(); ++by) {
-    if (!peers_[by].report) continue;
-    for (const Complaint& c : peers_[by].report->complaints) {
+std::optional<Complaint> Faults::worst_complaint(int process) const {
+  std::optional<Complaint> worst;
+  const int processes = static_cast<int>(peers_.size());
+  for (int by = 0; by < processes; ++by) {
+    const auto& report = peers_[static_cast<std::size_t>(by)].report;
+    if (!report) continue;
+    for (Complaint c : report->complaints) {
+      if (c.process < 0 || c.process >= processes || c.process == by) continue;
+      // Who has reported is there: it and who lost it lost their connection, for which the first
+      // of the two stands.
+      if (c.of == Complaint::Of::lost && peers_[static_cast<std::size_t>(c.process)].report) {
+        const auto [first, second] = std::minmax(by, c.process);
+        c.process = first;
+        c.said = "it and rank " + std::to_string(second) + " lost their connection: " + c.said;
+      }
       if (c.process != process) continue;
-      // One that has reported is alive: it and who lost it lost their connection, for which the
-      // first of the two stands.
-      const bool is_cut = c.of == Complaint::Of::lost &&
-                          peers_[static_cast<std::size_t>(process)].report.has_value();
-      if (is_cut && static_cast<int>(by) < process) continue;
-      if (worst == nullptr || std::pair(c.of, c.since) < std::pair(worst->of, worst->since)) {
-        worst = &c;
+      if (!worst || std::pair(c.of, c.since) < std::pair(worst->of, worst->since)) {
+        worst = std::move(c);
       }
     }
   }
@@ -144,7 +149,7 @@ RankState Faults::state_of(int process, Time now) const {
     state.is = RankState::Is::failed;
     state.since = peer.reported;
     state.said = peer.report->status.message();
-  } else if (const Complaint* const worst = worst_complaint(process)) {
+  } else if (const std::optional<Complaint> worst = worst_complaint(process)) {
     constexpr std::array kIs = {RankState::Is::failed, RankState::Is::lost, RankState::Is::silent};
     state.is = kIs[static_cast<std::size_t>(worst->of)];
     state.since = worst->since;

@@ -72,7 +72,7 @@ class Faults {
 
   void notice(core::Time now);
   void complain(int process, Complaint::Of of, core::Time since, std::string said);
-  [[nodiscard]] const Complaint* worst_complaint(int process) const;
+  [[nodiscard]] std::optional<Complaint> worst_complaint(int process) const;
   [[nodiscard]] core::RankState state_of(int process, core::Time now) const;
   [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
 

@@ -53,7 +53,7 @@ void Network::send(int from, Outgoing message) {
   if (!w.open) return;  // forgotten
   if (w.sent.size() == kRemembered) w.sent.erase(w.sent.begin());
   w.sent.push_back(message);
-  w.sent.back().payload.parts.clear();  // their keepers are counted
+  for (runtime::Bytes& part : w.sent.back().payload.parts) part.keeper.reset();  // it is counted
   const Time arrival = timeline_.now() + draw_delay();
   w.last_arrival = std::max(w.last_arrival, arrival);
   ++on_their_way_;
