@@ -129,7 +129,7 @@ std::optional<Complaint> Faults::worst_complaint(int process) const {
       // Who has reported is there: it and who lost it lost their connection, for which the first
       // of the two stands.
       if (c.of == Complaint::Of::lost && peers_[static_cast<std::size_t>(c.process)].report) {
-        const auto [first, second] = std::minmax(by, c.process);
+        const auto [first, second] = std::minmax({by, c.process});
         c.process = first;
         c.said = "it and rank " + std::to_string(second) + " lost their connection: " + c.said;
       }

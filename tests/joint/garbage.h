@@ -15,8 +15,9 @@ struct Garbage {
   runtime::Outgoing message;
 };
 
-// From process `from` to `to`, which got `sent` from it, the latest last.
-[[nodiscard]] Garbage draw_garbage(const core::ProgramFacts& facts, int from, int to,
+// From process `from` to `to`, which got `sent` from it, the latest last. Without facts nothing of
+// edges: what one program sends might be what another one waits for, which nobody can tell.
+[[nodiscard]] Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
                                    const std::vector<runtime::Outgoing>& sent, Random& random);
 
 }  // namespace ripeline::joint

@@ -192,7 +192,9 @@ class JointRun {
 
   void send_garbage(const Fault& fault) {
     Random random(fault.seed);
-    Garbage garbage = draw_garbage(witnesses_.front()->facts(), fault.process, fault.other,
+    for (const auto& witness : witnesses_) witness->expect_repeats();
+    const core::ProgramFacts* facts = witnesses_.size() == 1 ? &witnesses_.front()->facts() : nullptr;
+    Garbage garbage = draw_garbage(facts, fault.process, fault.other,
                                    network_.sent(fault.process, fault.other), random);
     log_.note(fault.process, [&] {
       return "sends rank " + std::to_string(fault.other) + " " + garbage.what + ": " +

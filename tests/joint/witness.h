@@ -43,6 +43,8 @@ class Witness {
   void give(runtime::Call& call);
   void holds(int rank, std::int64_t step, const core::Ledger& ledger);
   void done(int rank, std::int64_t step);
+  // A faulty process repeats what it sent: it may come after its step.
+  void expect_repeats() { repeats_ = true; }
 
   // What was wrong first, or nothing.
   [[nodiscard]] const std::string& problem() const { return problem_; }
@@ -80,6 +82,7 @@ class Witness {
   int number_;
   std::vector<Step> steps_;
   std::string problem_;
+  bool repeats_ = false;
 };
 
 }  // namespace ripeline::joint
