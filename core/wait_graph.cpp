@@ -85,6 +85,10 @@ class WaitGraph {
   [[nodiscard]] bool is_well(std::size_t rank) const {
     return ranks_[rank].is == RankState::Is::well;
   }
+  // In a step before the other's: of what the other waits for it does not speak yet.
+  [[nodiscard]] bool is_behind(int rank, int other) const {
+    return ranks_[at(rank)].waits.step < ranks_[at(other)].waits.step;
+  }
   [[nodiscard]] bool exists(int rank) const { return rank >= 0 && at(rank) < ranks_.size(); }
 
   // ------------------------------------------------------------- what a wait waits for
@@ -173,6 +177,7 @@ class WaitGraph {
   Nodes task_of(int rank, Task task, Message message, const Blame::Link& link) {
     if (!exists(rank)) return starts(link);
     if (!is_well(at(rank))) return standing(rank);
+    if (is_behind(rank, link.rank)) return any_of(rank, task);
     Nodes found = runs(rank, [&](Task t) { return t == task; });
     if (!found.empty()) return found;
     found = waits_of(rank, [&](const Wait& w) {
@@ -194,6 +199,7 @@ class WaitGraph {
     const int rank = wait.on;
     if (!exists(rank)) return starts(link);
     if (!is_well(at(rank))) return standing(rank);
+    if (is_behind(rank, link.rank)) return any_of(rank, wait.other);
     Nodes found = waits_of(rank, [&](const Wait& w) {
       return w.reason == For::need && w.message == wait.message && w.on == rank;
     });

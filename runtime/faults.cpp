@@ -1,6 +1,7 @@
 #include "runtime/faults.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "runtime/duration.h"
@@ -20,9 +21,24 @@ void Faults::notice(Time now) {
   if (!since_) since_ = now;
 }
 
-void Faults::heard(int process, Time at) {
+void Faults::complain(int process, Complaint::Of of, Time since, std::string said) {
+  if (!told_) complaints_.push_back({process, of, since, std::move(said)});
+}
+
+void Faults::heard(int process, Time at, Time now) {
   Peer& peer = peers_[static_cast<std::size_t>(process)];
   peer.heard = std::max(peer.heard, at);
+  peer.asked = now;
+}
+
+void Faults::refused(int process, const Status& why, Time now) {
+  std::string said = why.message();
+  const std::string sent = "rank " + std::to_string(process) + " sent ";
+  const std::string self = "rank " + std::to_string(self_);
+  said = said.starts_with(sent) ? "it sent " + self + " " + said.substr(sent.size())
+                                : self + " refused what it sent: " + said;
+  complain(process, Complaint::Of::sent, now, std::move(said));
+  notice(now);
 }
 
 void Faults::failed(Status why, Time now) {
@@ -31,27 +47,12 @@ void Faults::failed(Status why, Time now) {
 }
 
 void Faults::lost(int process, std::string how, Time now) {
-  const Peer& peer = peers_[static_cast<std::size_t>(process)];
+  Peer& peer = peers_[static_cast<std::size_t>(process)];
   if (peer.report) return;  // it has said why
-  if (how.empty()) how = "connection closed";
-  if (accusation_.process < 0) accusation_ = {process, true, how};
-  accuse({process, true, std::move(how)}, now);
-  notice(now);
-}
-
-void Faults::refused(int process, std::string why, Time now) {
-  if (accusation_.process < 0) accusation_ = {process, false, why};
-  accuse({process, false, std::move(why)}, now);
-  notice(now);
-}
-
-void Faults::accuse(const ProcessReport::Accusation& accusation, Time now) {
-  if (accusation.process < 0 || accusation.process >= static_cast<int>(peers_.size())) return;
-  Peer& peer = peers_[static_cast<std::size_t>(accusation.process)];
-  std::string& of = accusation.is_lost ? peer.lost : peer.accused;
-  if (!of.empty()) return;
-  of = accusation.why.empty() ? "for no reason given" : accusation.why;
+  peer.lost = how.empty() ? "connection closed" : std::move(how);
   peer.heard = now;
+  complain(process, Complaint::Of::lost, now, peer.lost);
+  notice(now);
 }
 
 void Faults::reported(int process, ProcessReport report, Time now) {
@@ -59,7 +60,6 @@ void Faults::reported(int process, ProcessReport report, Time now) {
   if (peer.report) return;
   peer.report = std::move(report);
   peer.reported = peer.heard = now;
-  accuse(peer.report->accusation, now);
   notice(now);
 }
 
@@ -69,11 +69,14 @@ Time Faults::look(Time now, bool is_running) {
   for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
     Peer& peer = peers_[static_cast<std::size_t>(process)];
     if (process == self_) continue;
-    if (peer.heard == Time{0}) peer.heard = now;
+    if (peer.heard == Time{0}) peer.heard = peer.asked = now;
     const Time silent_at = peer.heard + limits_.silence;
-    peer.silent = now >= silent_at;
-    if (peer.silent) notice(now);
-    next = std::min(next, silent_at);
+    peer.silent = peer.asked >= silent_at;
+    if (peer.silent) {
+      complain(process, Complaint::Of::silent, peer.heard, "");
+      notice(now);
+    }
+    next = std::min(next, std::max(silent_at, now));
   }
   if (!is_running) {
     const Time stalls_at = last_event_ + limits_.stall;
@@ -91,7 +94,7 @@ std::vector<Outgoing> Faults::tell(ProcessReport mine, Time now) {
   told_ = true;
   // That nothing happens here, or that a peer is silent, is no failure of this process.
   if (own_.code() != StatusCode::timeout) mine.status = own_;
-  mine.accusation = accusation_;
+  mine.complaints = complaints_;
   const Payload payload = encode_report(mine, now);
   reported(self_, std::move(mine), now);
   std::vector<Outgoing> all;
@@ -114,6 +117,31 @@ bool Faults::is_settled(Time now) const {
   });
 }
 
+// Of all that anybody has against the process: what says most, of as much the earliest.
+std::optional<Complaint> Faults::worst_complaint(int process) const {
+  std::optional<Complaint> worst;
+  const int processes = static_cast<int>(peers_.size());
+  for (int by = 0; by < processes; ++by) {
+    const auto& report = peers_[static_cast<std::size_t>(by)].report;
+    if (!report) continue;
+    for (Complaint c : report->complaints) {
+      if (c.process < 0 || c.process >= processes || c.process == by) continue;
+      // Who has reported is there: it and who lost it lost their connection, for which the first
+      // of the two stands.
+      if (c.of == Complaint::Of::lost && peers_[static_cast<std::size_t>(c.process)].report) {
+        const auto [first, second] = std::minmax({by, c.process});
+        c.process = first;
+        c.said = "it and rank " + std::to_string(second) + " lost their connection: " + c.said;
+      }
+      if (c.process != process) continue;
+      if (!worst || std::pair(c.of, c.since) < std::pair(worst->of, worst->since)) {
+        worst = std::move(c);
+      }
+    }
+  }
+  return worst;
+}
+
 RankState Faults::state_of(int process, Time now) const {
   const Peer& peer = peers_[static_cast<std::size_t>(process)];
   RankState state;
@@ -121,12 +149,14 @@ RankState Faults::state_of(int process, Time now) const {
     state.is = RankState::Is::failed;
     state.since = peer.reported;
     state.said = peer.report->status.message();
-  } else if (!peer.accused.empty()) {
-    state.is = RankState::Is::failed;
-    state.since = peer.heard;
-    state.said = peer.accused;
-  } else if (peer.report && peer.lost.empty()) {
+  } else if (const std::optional<Complaint> worst = worst_complaint(process)) {
+    constexpr std::array kIs = {RankState::Is::failed, RankState::Is::lost, RankState::Is::silent};
+    state.is = kIs[static_cast<std::size_t>(worst->of)];
+    state.since = worst->since;
+    state.said = worst->said;
+  } else if (peer.report) {
     state.is = RankState::Is::well;
+    state.since = peer.reported;
     state.waits = peer.report->waits;
   } else if (!peer.lost.empty()) {
     state.is = RankState::Is::lost;
@@ -148,7 +178,7 @@ StatusCode Faults::code_of(const Blame& blame) const {
     case Blame::Why::failed: {
       const int process = blame.ranks.front();
       const auto& report = peers_[static_cast<std::size_t>(process)].report;
-      if (!report || report->status.ok()) return StatusCode::invalid;  // it is accused
+      if (!report || report->status.ok()) return StatusCode::invalid;  // others have refused it
       return report->status.code();
     }
     case Blame::Why::lost:

@@ -38,13 +38,14 @@ class Faults {
   void resume(core::Time now) { last_event_ = now; }
   // Something has happened here.
   void happened(core::Time now) { last_event_ = now; }
-  // What the transport knows of a peer: when it last gave a sign of life.
-  void heard(int process, core::Time at);
+  // What the transport knows of a peer, asked at `now`: when it last gave a sign of life. Its
+  // silence is what was between: while nobody asked, it may well have spoken.
+  void heard(int process, core::Time at, core::Time now);
 
   void failed(core::Status why, core::Time now);  // this process
+  // The process sent what it must not.
+  void refused(int process, const core::Status& why, core::Time now);
   void lost(int process, std::string how, core::Time now);
-  // It sent what it may not.
-  void refused(int process, std::string why, core::Time now);
   void reported(int process, ProcessReport report, core::Time now);
   // Notices who is silent and, unless something runs here, that nothing happens. Returns when to
   // ask again.
@@ -62,15 +63,16 @@ class Faults {
  private:
   struct Peer {
     core::Time heard{0};
+    core::Time asked{0};  // when it was last known whether it was heard
     std::optional<ProcessReport> report = std::nullopt;
     core::Time reported{0};
-    std::string lost;     // how; empty: it is not
-    std::string accused;  // of what it may not send; empty: it is not
+    std::string lost;  // how; empty: it is not
     bool silent = false;
   };
 
   void notice(core::Time now);
-  void accuse(const ProcessReport::Accusation& accusation, core::Time now);
+  void complain(int process, Complaint::Of of, core::Time since, std::string said);
+  [[nodiscard]] std::optional<Complaint> worst_complaint(int process) const;
   [[nodiscard]] core::RankState state_of(int process, core::Time now) const;
   [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
 
@@ -80,8 +82,8 @@ class Faults {
   core::Time last_event_{0};
   std::optional<core::Time> since_;  // a fault was noticed
   bool told_ = false;
-  core::Status own_;  // what this process noticed or did itself
-  ProcessReport::Accusation accusation_;
+  core::Status own_;                   // what this process noticed or did itself
+  std::vector<Complaint> complaints_;  // its own
 };
 
 }  // namespace ripeline::runtime

@@ -30,7 +30,10 @@ void Process::attach(Rank& rank, Time now) {
   rank_ = &rank;
   facts_ = &rank.facts();
   faults_.resume(now);
-  for (Delivery& delivery : std::exchange(kept_, {})) take(std::move(delivery), now);
+  for (Delivery& delivery : std::exchange(kept_, {})) {
+    const int from = delivery.from;
+    check_sent(from, give(std::move(delivery), now), now);
+  }
 }
 
 void Process::begin_gather(std::string tag, Blob mine, Time now) {
@@ -39,21 +42,11 @@ void Process::begin_gather(std::string tag, Blob mine, Time now) {
 }
 
 void Process::delivered(Delivery delivery, Time now) {
-  faults_.happened(now);
+  // Notices may go round for as long as a rank waits.
+  if (delivery.envelope.signal != Signal::notice) faults_.happened(now);
   if (delivery.from < 0 || delivery.from >= processes_ || delivery.from == self_) return;
-  take(std::move(delivery), now);
-}
-
-// What is refused is its sender's fault, unless it is ours.
-void Process::take(Delivery delivery, Time now) {
   const int from = delivery.from;
-  const Status status = give(std::move(delivery), now);
-  if (status.ok()) return;
-  if (status.code() == StatusCode::invalid) {
-    faults_.refused(from, status.message(), now);
-  } else {
-    faults_.failed(status, now);
-  }
+  check_sent(from, give(std::move(delivery), now), now);
 }
 
 Status Process::give(Delivery delivery, Time now) {
@@ -136,6 +129,12 @@ void Process::poll_sends(Time now, Actions& actions) {
 }
 
 void Process::fail(Status why, Time now) { check(std::move(why), now); }
+
+// What does not fit at all is its sender's fault.
+void Process::check_sent(int process, Status status, Time now) {
+  if (status.code() != StatusCode::invalid) return check(std::move(status), now);
+  faults_.refused(process, status, now);
+}
 
 void Process::check(Status status, Time now) {
   if (!status.ok()) faults_.failed(std::move(status), now);

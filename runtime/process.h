@@ -43,7 +43,8 @@ class Process {
 
   void delivered(Delivery delivery, core::Time now);
   void ended(Ended ended, core::Time now);
-  void heard(int process, core::Time at) { faults_.heard(process, at); }
+  // Asked at `now`, the transport says that the process was last heard at `at`.
+  void heard(int process, core::Time at, core::Time now) { faults_.heard(process, at, now); }
   // The caller cannot go on.
   void fail(core::Status why, core::Time now);
 
@@ -57,7 +58,7 @@ class Process {
 
  private:
   void check(core::Status status, core::Time now);
-  void take(Delivery delivery, core::Time now);
+  void check_sent(int process, core::Status status, core::Time now);
   core::Status give(Delivery delivery, core::Time now);
   [[nodiscard]] ProcessReport report(core::Time now) const;
   void poll_faults(core::Time now, Actions& actions);

@@ -129,7 +129,7 @@ Status Rank::begin_if_allowed(Time now, Actions& actions) {
     Outgoing& out = actions.sends.emplace_back();
     out.to = process;
     out.envelope.step = step_;
-    out.envelope.message = {-1, -1};
+    out.envelope.message = {-1, mark()};
     out.envelope.sent = now;
     out.envelope.signal = Signal::begun;
   }
@@ -137,6 +137,7 @@ Status Rank::begin_if_allowed(Time now, Actions& actions) {
 }
 
 Status Rank::accept_begun(const Delivery& delivery) {
+  if (delivery.envelope.message.microbatch != mark()) return {};  // a program whose turn is over
   const auto of = begun_by_.find(delivery.from);
   const std::int64_t step = delivery.envelope.step;
   if (of == begun_by_.end() || step <= of->second) {
@@ -184,7 +185,10 @@ Status Rank::check_sender(const Delivery& delivery) const {
 
 Status Rank::delivered(Delivery delivery, Time now) {
   if (delivery.envelope.signal == Signal::begun) return accept_begun(delivery);
-  if (Status s = check_sender(delivery); !s.ok()) return s;
+  if (Status s = check_sender(delivery); !s.ok()) {
+    // A late notice may be of a program whose turn is over.
+    return delivery.envelope.signal == Signal::notice ? Status() : s;
+  }
   if (Status s = check_step(delivery); !s.ok()) return s;
   if (!options_.due) return accept(delivery, now);
   const Time due = options_.due(delivery.envelope);
@@ -200,8 +204,9 @@ Status Rank::accept(Delivery& delivery, Time now) {
     if (step != executor_.step()) return {};  // it is of no use any more, or not yet
     core::Notice notice;
     if (Status s = decode_notice(delivery, notice); !s.ok()) return s;
-    // What it says counts from when it came.
-    return executor_.noticed(step, notice, std::min(delivery.at, now));
+    // What it says counts from when it came. One that does not fit is of no use, and no fault.
+    (void)executor_.noticed(step, notice, std::min(delivery.at, now));
+    return {};
   }
   if (signal == Signal::announce) return executor_.announced(step, message, ordinal);
   if (signal == Signal::grant) return executor_.granted(step, message, now);
@@ -236,6 +241,7 @@ void Rank::keep_outputs(Call& call) {
 Status Rank::accept_end(Call& call, Time begin, Time end) {
   keep_outputs(call);
   const core::Task task = call.task.task;
+  call.inputs.clear();  // what they hold is not kept until the next call
   spare_.push_back(std::move(call));
   const auto lane = at(task.lane);
   std::erase_if(running_, [task](const core::RunningTask& r) { return r.task == task; });

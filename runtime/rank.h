@@ -129,6 +129,10 @@ class Rank {
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
   [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
   core::Status accept_begun(const Delivery& delivery);
+  // Tells programs apart that take turns.
+  [[nodiscard]] std::int32_t mark() const {
+    return static_cast<std::int32_t>(facts_.hash & 0x7fffffff);
+  }
   // The executor begins the step that is to begin, if it may.
   core::Status begin_if_allowed(core::Time now, Actions& actions);
   core::Status accept(Delivery& delivery, core::Time now);

@@ -13,6 +13,7 @@ using core::Time;
 
 constexpr std::size_t kLongestText = 8192;  // bytes
 constexpr std::uint32_t kMostWaits = 4096;
+constexpr std::uint32_t kMostComplaints = 64;
 
 void write(BlobWriter& to, core::Task task) {
   to.number(task.lane);
@@ -52,6 +53,29 @@ core::Wait read_wait(BlobReader& from) {
   return wait;
 }
 
+void write(BlobWriter& to, const Complaint& complaint, Time now) {
+  to.number(complaint.process);
+  to.number(static_cast<std::uint8_t>(complaint.of));
+  to.number(static_cast<std::int64_t>((now - complaint.since).count()));
+  to.text(complaint.said.substr(0, kLongestText));
+}
+
+// Since when, of something that old.
+Time read_since(BlobReader& from, Time now) {
+  const Time age{std::max<std::int64_t>(0, from.number<std::int64_t>())};
+  return now - std::min(age, now);
+}
+
+Complaint read_complaint(BlobReader& from, Time now) {
+  Complaint complaint;
+  complaint.process = from.number<int>();
+  const auto last = static_cast<std::uint8_t>(Complaint::Of::silent);
+  complaint.of = static_cast<Complaint::Of>(std::min(from.number<std::uint8_t>(), last));
+  complaint.since = read_since(from, now);
+  complaint.said = from.text(kLongestText);
+  return complaint;
+}
+
 }  // namespace
 
 Payload encode_report(const ProcessReport& report, Time now) {
@@ -59,9 +83,9 @@ Payload encode_report(const ProcessReport& report, Time now) {
   to.number(static_cast<std::uint8_t>(report.status.code()));
   to.text(report.status.message().substr(0, kLongestText));
   to.text(report.last.substr(0, kLongestText));
-  to.number(report.accusation.process);
-  to.number(static_cast<std::uint8_t>(report.accusation.is_lost));
-  to.text(report.accusation.why.substr(0, kLongestText));
+  const auto complaints = std::min<std::size_t>(report.complaints.size(), kMostComplaints);
+  to.number(static_cast<std::uint32_t>(complaints));
+  for (std::size_t i = 0; i < complaints; ++i) write(to, report.complaints[i], now);
   const core::RankWaits& waits = report.waits;
   to.number(waits.rank);
   to.number(waits.step);
@@ -83,16 +107,16 @@ Status decode_report(const Payload& payload, Time now, ProcessReport& report) {
   const auto code = from.number<std::uint8_t>();
   const std::string message = from.text(kLongestText);
   report.last = from.text(kLongestText);
-  report.accusation.process = from.number<int>();
-  report.accusation.is_lost = from.number<std::uint8_t>() != 0;
-  report.accusation.why = from.text(kLongestText);
+  const auto complaints = from.number<std::uint32_t>();
+  for (std::uint32_t i = 0; i < std::min(complaints, kMostComplaints) && from.ok(); ++i) {
+    report.complaints.push_back(read_complaint(from, now));
+  }
   report.waits.rank = from.number<int>();
   report.waits.step = from.number<std::int64_t>();
   const auto running = from.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < std::min(running, kMostWaits) && from.ok(); ++i) {
     const core::Task task = read_task(from);
-    const Time age{std::max<std::int64_t>(0, from.number<std::int64_t>())};
-    report.waits.running.push_back({task, now - std::min(age, now)});
+    report.waits.running.push_back({task, read_since(from, now)});
   }
   const auto waiting = from.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < std::min(waiting, kMostWaits) && from.ok(); ++i) {

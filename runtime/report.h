@@ -4,7 +4,9 @@
 // from all of them each finds the same culprit (runtime/faults.h, core/wait_graph.h). Plain value.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "core/waiting.h"
@@ -12,15 +14,22 @@
 
 namespace ripeline::runtime {
 
-struct ProcessReport {
-  // Of a peer, by who has to do with it: others cannot see it.
-  struct Accusation {
-    int process = -1;      // -1: none
-    bool is_lost = false;  // else it sent what it may not
-    std::string why;
+// What a process has noticed of another one.
+struct Complaint {
+  enum class Of : std::uint8_t {
+    sent,    // it sent what it must not
+    lost,    // it cannot be reached any more
+    silent,  // it gave no sign of life
   };
+  int process = -1;
+  Of of = Of::sent;
+  core::Time since{0};  // on the clock of whoever has the report
+  std::string said;     // for people
+};
+
+struct ProcessReport {
   core::Status status;  // why it fails itself; ok: because of others
-  Accusation accusation;
+  std::vector<Complaint> complaints;
   core::RankWaits waits;  // `since` of what runs: on the clock of whoever has the report
   std::string last;       // its last events, for people
 };

@@ -34,7 +34,21 @@ Status Run::fail(Status why) {
 Status Run::finish(std::chrono::nanoseconds limit) {
   std::vector<Blob> all;
   if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
-  return transport_.finish(limit);
+  // Who is not done yet may ask what is wrong, or be lost.
+  const Time last = now() + limit;
+  Status status = finish_until(last);
+  while (!status.ok() && !process_.is_failing()) {
+    if (now() >= last) return fail(std::move(status));
+    receive(Time{0});
+    process_.poll(now(), actions_);
+    send();
+    if (!process_.is_failing()) status = finish_until(last);
+  }
+  return status.ok() ? status : run_until(nullptr, [] { return false; });
+}
+
+Status Run::finish_until(Time last) {
+  return transport_.finish(std::clamp(last - now(), Time{0}, Time(options_.limits.silence / 8)));
 }
 
 Status Run::run_step(Rank& rank, TaskEngine& engine) {
@@ -100,7 +114,7 @@ void Run::receive(std::chrono::nanoseconds wait) {
 void Run::look_after_peers() {
   next_look_ = now() + options_.limits.silence / 8;
   for (int process = 0; process < processes(); ++process) {
-    if (process != self()) process_.heard(process, transport_.heard(process));
+    if (process != self()) process_.heard(process, transport_.heard(process), now());
   }
 }
 

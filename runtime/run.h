@@ -62,6 +62,7 @@ class Run {
   // Both: whether a task has ended.
   bool carry_out(TaskEngine* engine);
   bool take_ends(TaskEngine* engine);
+  core::Status finish_until(core::Time last);
   void send();
   void receive(std::chrono::nanoseconds wait);
   void look_after_peers();

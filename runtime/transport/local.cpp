@@ -100,7 +100,7 @@ class LocalTransport final : public Transport {
              std::any_of(group_->ranks.begin(), group_->ranks.end(),
                          [](const Group::Rank& r) { return r.gone && !r.finished; });
     };
-    of(rank_).changed.wait_for(lock, limit, is_over);
+    of(rank_).changed.wait_for(lock, limit, [&] { return is_over() || !of(rank_).inbox.empty(); });
     if (missing().empty()) return {};
     for (int rank = 0; rank < processes(); ++rank) {
       if (of(rank).gone && !of(rank).finished) {
@@ -108,8 +108,7 @@ class LocalTransport final : public Transport {
                 "rank " + std::to_string(rank) + " was lost (it ended without a word)"};
       }
     }
-    return {StatusCode::timeout, "rank " + std::to_string(rank_) + " waited " +
-                                     seconds_text(limit) + " for rank " + missing() + " to finish"};
+    return {StatusCode::timeout, "rank " + missing() + " has not finished"};
   }
 
   void flush(std::chrono::nanoseconds /*limit*/) override {}

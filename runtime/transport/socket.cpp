@@ -157,26 +157,24 @@ class SocketTransport final : public Transport {
   }
 
   Status finish(std::chrono::nanoseconds limit) override {
-    finishing_ = true;
-    for (int r = 0; r < processes(); ++r) {
+    for (int r = 0; r < processes() && !finishing_; ++r) {
       if (r == self()) continue;
       for (const Channel channel : {Channel::data, Channel::control}) {
         connection(r, channel).send(frame(FrameKind::goodbye));
       }
     }
+    finishing_ = true;
     const auto missing = [&] {
       return first_rank([&](int r) { return peer(r).goodbyes < kChannels || queued(r) > 0; });
     };
     const auto lost = [&] { return first_rank([&](int r) { return !peer(r).loss.empty(); }); };
-    run_for(limit, [&] { return missing() < 0 || lost() >= 0; });
+    run_for(limit, [&] { return missing() < 0 || lost() >= 0 || !inbox_.empty(); });
     if (missing() < 0) return {};
     if (const int rank = lost(); rank >= 0) {
       return {StatusCode::lost,
               "rank " + std::to_string(rank) + " was lost (" + peer(rank).loss + ")"};
     }
-    return {StatusCode::timeout, "rank " + std::to_string(self()) + " waited " +
-                                     seconds_text(limit) + " for rank " +
-                                     std::to_string(missing()) + " to finish"};
+    return {StatusCode::timeout, "rank " + std::to_string(missing()) + " has not finished"};
   }
 
   void flush(std::chrono::nanoseconds limit) override {
@@ -259,8 +257,8 @@ class SocketTransport final : public Transport {
   void lose(int rank, const std::string& how) {
     Peer& p = peer(rank);
     if (!p.loss.empty()) return;
-    // After its goodbye, and ours, a closed connection is the end.
-    if (p.goodbyes == kChannels && finishing_) return;
+    // After its goodbye a closed connection is the end, also for who is not done yet.
+    if (p.goodbyes == kChannels) return;
     p.loss = how;
     for (const Channel channel : {Channel::data, Channel::control})
       connection(rank, channel).close();

@@ -79,7 +79,9 @@ class Transport {
   // When it last gave a sign of life, be it part of a message, on the monotonic clock.
   [[nodiscard]] virtual core::Time heard(int from) const = 0;
 
-  // All processes say goodbye before anyone closes; afterwards a closed peer is no loss.
+  // All processes say goodbye before anyone closes; a peer that closes after its goodbye is no
+  // loss. Fails by status if that takes longer, or as soon as something else comes, which poll()
+  // gives: then the caller may try again.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
   // For a process that stops: waits until what it has to say of it has left, or nobody reads it.

@@ -1,0 +1,156 @@
+#include "tests/joint/network.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "runtime/transport/peers.h"
+
+namespace ripeline::joint {
+
+using core::Time;
+using runtime::Delivery;
+using runtime::Outgoing;
+
+namespace {
+
+constexpr std::size_t kRemembered = 8;  // of what was sent
+
+}  // namespace
+
+std::string describe(const runtime::Envelope& envelope) {
+  constexpr std::array kNames = {"data", "announce", "grant", "notice", "gather", "report", "lost"};
+  std::string text = kNames[static_cast<std::size_t>(envelope.signal)];
+  if (!is_of_edge(envelope.signal)) {
+    return envelope.signal == runtime::Signal::gather ? text + " " + std::to_string(envelope.step)
+                                                      : text;
+  }
+  return text + " of edge " + std::to_string(envelope.message.edge) + ", microbatch " +
+         std::to_string(envelope.message.microbatch) + ", step " + std::to_string(envelope.step);
+}
+
+Network::Network(Timeline& timeline, const Scenario& scenario, bool lost_overtakes, Log& log)
+    : timeline_(timeline),
+      scenario_(scenario),
+      lost_overtakes_(lost_overtakes),
+      log_(log),
+      random_(scenario.seed * 2 + 3),
+      wires_(static_cast<std::size_t>(scenario.processes * scenario.processes)),
+      silences_(static_cast<std::size_t>(scenario.processes)) {
+  for (Wire& wire : wires_) wire.heartbeat_delay = scenario.messages.draw(random_);
+}
+
+Time Network::draw_delay() {
+  const Time delay = scenario_.messages.draw(random_);
+  longest_ = std::max(longest_, delay);
+  return delay;
+}
+
+void Network::send(int from, Outgoing message) {
+  const int to = message.to;
+  Wire& w = wire(from, to);
+  if (!w.open) return;  // forgotten
+  if (w.sent.size() == kRemembered) w.sent.erase(w.sent.begin());
+  w.sent.push_back(message);
+  for (runtime::Bytes& part : w.sent.back().payload.parts) part.keeper.reset();  // it is counted
+  const Time arrival = timeline_.now() + draw_delay();
+  w.last_arrival = std::max(w.last_arrival, arrival);
+  ++on_their_way_;
+  Delivery delivery{from, message.envelope, std::move(message.payload), arrival};
+  const std::int64_t number = w.sends++;
+  timeline_.at(arrival, [this, to, number, d = std::move(delivery)]() mutable {
+    --on_their_way_;
+    Wire& in = wire(d.from, to);
+    if (in.cut_at >= 0 && number >= in.cut_at) return;
+    in.last_sign = timeline_.now();
+    receiver_.delivery(to, std::move(d));
+  });
+}
+
+void Network::say_goodbye(int process) {
+  for (int to = 0; to < scenario_.processes; ++to) {
+    Wire& w = wire(process, to);
+    if (to == process || !w.open) continue;
+    const Time arrival = std::max(w.last_arrival, timeline_.now() + draw_delay());
+    w.last_arrival = arrival;
+    const std::int64_t number = w.sends++;
+    timeline_.at(arrival, [this, process, to, number] {
+      const Wire& in = wire(process, to);
+      if (in.cut_at < 0 || number < in.cut_at) receiver_.goodbye(to, process);
+    });
+  }
+}
+
+void Network::lose(int from, int to, const std::string& how, Time delay) {
+  Wire& w = wire(from, to);
+  if (!w.open) return;
+  w.open = false;
+  w.broken = timeline_.now();
+  longest_ = std::max(longest_, delay);
+  Time arrival = timeline_.now() + delay;
+  if (!lost_overtakes_) arrival = std::max(arrival, w.last_arrival + Time(1));
+  timeline_.at(arrival, [this, from, to, how] {
+    receiver_.delivery(to, runtime::loss_of(from, how, timeline_.now()));
+  });
+}
+
+void Network::drop_some(int from, int to) {
+  Wire& w = wire(from, to);
+  if (w.last_arrival <= timeline_.now() || random_.one_in(2)) return;
+  w.cut_at = random_.between(std::max<std::int64_t>(0, w.sends - 6), w.sends);
+}
+
+void Network::close(int process, const std::string& how) {
+  for (int other = 0; other < scenario_.processes; ++other) {
+    if (other == process) continue;
+    lose(process, other, how, draw_delay());
+    wire(other, process).open = false;
+  }
+}
+
+void Network::kill(int process) {
+  stop(process);
+  for (int other = 0; other < scenario_.processes; ++other) {
+    if (other != process) drop_some(process, other);
+  }
+  close(process, "connection closed");
+}
+
+// Each sees it when it does: one side may be told seconds after the other.
+void Network::cut(int process, int other) {
+  for (const auto& [from, to] : {std::pair(process, other), std::pair(other, process)}) {
+    drop_some(from, to);
+    const Time delay =
+        random_.one_in(4) ? random_.between(Time(0), Time(std::chrono::seconds(1))) : draw_delay();
+    lose(from, to, "connection reset", delay);
+  }
+}
+
+void Network::stop(int process) {
+  silences_[static_cast<std::size_t>(process)].push_back({timeline_.now()});
+}
+void Network::resume(int process) {
+  silences_[static_cast<std::size_t>(process)].back().to = timeline_.now();
+}
+
+bool Network::beats(int process, Time when) const {
+  const auto& all = silences_[static_cast<std::size_t>(process)];
+  return std::none_of(all.begin(), all.end(),
+                      [when](const Silence& s) { return s.from <= when && when < s.to; });
+}
+
+Time Network::last_sign(int from, int to) const {
+  const Wire& w = wire(from, to);
+  const Time phase = scenario_.traits[static_cast<std::size_t>(from)].heartbeat_phase;
+  const Time until = timeline_.now() - w.heartbeat_delay - phase;
+  if (until < Time{0}) return w.last_sign;
+  for (std::int64_t i = until / scenario_.heartbeat; i >= 0; --i) {
+    const Time sent = phase + i * scenario_.heartbeat;
+    const Time came = sent + w.heartbeat_delay;
+    if (came <= w.last_sign) break;
+    if (came < w.broken && beats(from, sent)) return came;
+  }
+  return w.last_sign;
+}
+
+}  // namespace ripeline::joint

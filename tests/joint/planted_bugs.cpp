@@ -1,0 +1,222 @@
+#include "tests/joint/planted_bugs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ripeline::joint {
+namespace {
+
+using core::StatusCode;
+using core::Time;
+using runtime::Actions;
+using runtime::Delivery;
+using runtime::Ended;
+using runtime::Outgoing;
+using runtime::Signal;
+
+// ---------------------------------------------------------------- links
+
+class SlotTooMany final : public PlantedBug {
+  void change_facts(std::vector<core::EdgeFacts>& /*edges*/,
+                    std::vector<core::InboxFacts>& inboxes) override {
+    for (core::InboxFacts& inbox : inboxes) ++inbox.slots;
+  }
+};
+
+class FifoForgotten final : public PlantedBug {
+  void change_facts(std::vector<core::EdgeFacts>& edges,
+                    std::vector<core::InboxFacts>& /*inboxes*/) override {
+    for (core::EdgeFacts& edge : edges) edge.fifo = false;
+  }
+};
+
+// The third grant of a process does not leave.
+class GrantDropped final : public PlantedBug {
+  void change_actions(int process, Actions& actions) override {
+    std::erase_if(actions.sends, [&](const Outgoing& out) {
+      return process == 1 && out.envelope.signal == Signal::grant && ++grants_ == 3;
+    });
+  }
+  int grants_ = 0;
+};
+
+// ---------------------------------------------------------------- Rank
+
+// Of two messages to one rank that leave at once, each carries the other's payload.
+class PayloadsSwapped final : public PlantedBug {
+  void change_actions(int /*process*/, Actions& actions) override {
+    Outgoing* first = nullptr;
+    for (Outgoing& out : actions.sends) {
+      if (out.envelope.signal != Signal::data || out.payload.empty()) continue;
+      if (first != nullptr && first->to == out.to) std::swap(first->payload, out.payload);
+      first = &out;
+    }
+  }
+};
+
+// What all tasks of a lane need goes to the first of them alone.
+class SharedInputTaken final : public PlantedBug {
+  void change_facts(std::vector<core::EdgeFacts>& edges,
+                    std::vector<core::InboxFacts>& /*inboxes*/) override {
+    for (const core::EdgeFacts& edge : edges) of_all_ = of_all_ || edge.of == core::Of::all;
+  }
+  void change_actions(int /*process*/, Actions& actions) override {
+    for (Actions::Start& start : actions.starts) {
+      if (!of_all_ || start.call.task.task.microbatch == 0) continue;
+      for (runtime::Input& input : start.call.inputs) {
+        if (input.microbatch != start.call.task.microbatch) input.payload = {};
+      }
+    }
+  }
+  bool of_all_ = false;
+};
+
+// A payload is still kept when its task has ended.
+class PayloadKept final : public PlantedBug {
+  void change_deliveries(int process, bool /*has_rank*/,
+                         std::vector<Delivery>& deliveries) override {
+    for (const Delivery& delivery : deliveries) {
+      if (process == 0 && delivery.envelope.signal == Signal::data) kept_ = delivery.payload;
+    }
+  }
+  runtime::Payload kept_;
+};
+
+// An end is lost if another one comes with it.
+class EndForgotten final : public PlantedBug {
+  bool passes_on(int process, const Ended& ended) override {
+    const bool same = process == process_ && ended.end == end_;
+    process_ = process;
+    end_ = ended.end;
+    return !same;
+  }
+  int process_ = -1;
+  Time end_{0};
+};
+
+// ---------------------------------------------------------------- Process
+
+// What comes while no rank is attached is not kept.
+class EarlyMessageDropped final : public PlantedBug {
+  void change_deliveries(int /*process*/, bool has_rank,
+                         std::vector<Delivery>& deliveries) override {
+    std::erase_if(deliveries, [&](const Delivery& d) {
+      return !has_rank && d.envelope.signal == Signal::data;
+    });
+  }
+};
+
+// A rank stays attached after its step, and gets what is of the next one.
+class RankNotDetached final : public PlantedBug {
+  bool keeps_attached() override { return true; }
+};
+
+// ---------------------------------------------------------------- Gathers
+
+// What a process gives is sent up twice.
+class GatherTwice final : public PlantedBug {
+  void change_actions(int process, Actions& actions) override {
+    if (process == 0) return;
+    const auto found =
+        std::find_if(actions.sends.begin(), actions.sends.end(), [process](const Outgoing& out) {
+          return out.envelope.signal == Signal::gather && out.to < process;
+        });
+    if (found != actions.sends.end()) actions.sends.push_back(Outgoing(*found));
+  }
+};
+
+// What process 0 sends down reaches one child only.
+class GatherStops final : public PlantedBug {
+  void change_actions(int process, Actions& actions) override {
+    std::erase_if(actions.sends, [process](const Outgoing& out) {
+      return out.envelope.signal == Signal::gather && process == 0 && out.to == 2;
+    });
+  }
+};
+
+// ---------------------------------------------------------------- Faults
+
+// A process notices a fault and does not tell.
+class ReportForgotten final : public PlantedBug {
+  void change_actions(int process, Actions& actions) override {
+    std::erase_if(actions.sends, [process](const Outgoing& out) {
+      return process == 0 && out.envelope.signal == Signal::report;
+    });
+  }
+};
+
+// That a peer was heard is not passed on.
+class NotHeard final : public PlantedBug {
+  bool passes_on_heard(int /*process*/, int /*peer*/) override { return false; }
+};
+
+// A silent peer is not noticed.
+class SilenceUnnoticed final : public PlantedBug {
+  void change_limits(int /*process*/, runtime::FaultLimits& limits) override {
+    limits.silence = std::chrono::hours(24);
+  }
+};
+
+// The wait for reports does not end.
+class AnswersAwaited final : public PlantedBug {
+  void change_limits(int /*process*/, runtime::FaultLimits& limits) override {
+    limits.answers = std::chrono::hours(24);
+  }
+};
+
+// ---------------------------------------------------------------- the transport
+
+// That a peer is gone is told before what it sent last.
+class LostOvertakes final : public PlantedBug {
+  bool lost_overtakes() override { return true; }
+};
+
+template <class Bug>
+NamedBug named(std::string_view name, std::string_view where) {
+  return {name, where, [] { return std::make_unique<Bug>(); }};
+}
+
+}  // namespace
+
+const std::vector<NamedBug>& planted_bugs() {
+  static const std::vector<NamedBug> kBugs = {
+      named<SlotTooMany>("slot-too-many", "core/links"),
+      named<FifoForgotten>("fifo-forgotten", "core/links"),
+      named<GrantDropped>("grant-dropped", "core/links"),
+      named<PayloadsSwapped>("payloads-swapped", "runtime/rank"),
+      named<SharedInputTaken>("shared-input-taken", "runtime/rank"),
+      named<PayloadKept>("payload-kept", "runtime/rank"),
+      named<EndForgotten>("end-forgotten", "runtime/rank"),
+      named<EarlyMessageDropped>("early-message-dropped", "runtime/process"),
+      named<RankNotDetached>("rank-not-detached", "runtime/process"),
+      named<GatherTwice>("gather-twice", "runtime/gather"),
+      named<GatherStops>("gather-stops", "runtime/gather"),
+      named<ReportForgotten>("report-forgotten", "runtime/faults"),
+      named<NotHeard>("not-heard", "runtime/faults"),
+      named<SilenceUnnoticed>("silence-unnoticed", "runtime/faults"),
+      named<AnswersAwaited>("answers-awaited", "runtime/faults"),
+      named<LostOvertakes>("lost-overtakes", "runtime/transport"),
+  };
+  return kBugs;
+}
+
+MakeBug bug_of(std::string_view name) {
+  for (const NamedBug& bug : planted_bugs()) {
+    if (bug.name == name) return bug.make;
+  }
+  return nullptr;
+}
+
+std::optional<Finding> first_seed_that_finds(const NamedBug& bug, std::uint64_t from,
+                                             std::uint64_t seeds) {
+  for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
+    const Verdict verdict = run_seed(seed, {.bug = bug.make});
+    if (!verdict.broken.empty()) return Finding{seed, verdict.broken};
+    if (!verdict.blamed_healthy || verdict.kind == FaultKind::two) continue;
+    if (run_seed(seed).blamed_healthy) continue;
+    return Finding{seed, verdict.lines.front()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace ripeline::joint

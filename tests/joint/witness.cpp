@@ -1,0 +1,244 @@
+#include "tests/joint/witness.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "core/print.h"
+#include "lower/facts.h"
+
+namespace ripeline::joint {
+namespace {
+
+using core::Message;
+using core::Task;
+using runtime::Call;
+using runtime::Input;
+using runtime::Output;
+using runtime::Payload;
+using spec::Event;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+core::OwnedFacts changed(const core::ProgramFacts& facts, PlantedBug& bug) {
+  std::vector<core::EdgeFacts> edges(facts.edges.begin(), facts.edges.end());
+  std::vector<core::InboxFacts> inboxes(facts.inboxes.begin(), facts.inboxes.end());
+  bug.change_facts(edges, inboxes);
+  core::ProgramFacts copy = facts;
+  copy.edges = edges;
+  copy.inboxes = inboxes;
+  return core::OwnedFacts(copy);
+}
+
+// What a payload says it is: of which program, step, edge and microbatch.
+using Tag = std::array<std::int64_t, 4>;
+
+Payload payload_of(const Tag& tag, const std::shared_ptr<int>& keeper) {
+  Payload payload;
+  payload.head.resize(sizeof tag);
+  std::memcpy(payload.head.data(), tag.data(), sizeof tag);
+  payload.parts.push_back({.data = reinterpret_cast<std::byte*>(keeper.get()),
+                           .size = 1,
+                           .device = -1,
+                           .keeper = keeper});
+  return payload;
+}
+
+bool read(const Payload& payload, Tag& tag) {
+  if (payload.head.size() != sizeof tag || payload.parts.size() != 1) return false;
+  std::memcpy(tag.data(), payload.head.data(), sizeof tag);
+  return true;
+}
+
+}  // namespace
+
+// The interpreter, which tells the witness what it is told.
+class Witness::Told final : public core::Arbiter {
+ public:
+  Told(Witness& witness, int rank)
+      : witness_(witness), inner_(witness.program_, witness.facts(), rank) {}
+
+  const core::ProgramFacts& facts() const override { return inner_.facts(); }
+  int rank() const override { return inner_.rank(); }
+  core::Status begin_step(std::int64_t step, int microbatches) override {
+    step_ = step;
+    (void)witness_.of(step);
+    return inner_.begin_step(step, microbatches);
+  }
+  void on_finished(Task task, core::Time now) override {
+    happen({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
+    inner_.on_finished(task, now);
+  }
+  void on_arrived(Message message, core::Time now) override {
+    // For the machine a rendezvous message arrives when it is taken.
+    if (!facts().edges[at(message.edge)].rendezvous) arrive(message);
+    inner_.on_arrived(message, now);
+  }
+  void on_taken(Message message, core::Time now) override {
+    arrive(message);
+    inner_.on_taken(message, now);
+  }
+  void ready(core::Engine engine, core::TaskSet& out) const override { inner_.ready(engine, out); }
+  core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                      core::Time now) const override {
+    return inner_.choose(engine, allowed, now);
+  }
+  Task next_in_order(core::Engine engine) const override { return inner_.next_in_order(engine); }
+  void expect(const core::Costs& costs) override { inner_.expect(costs); }
+  void on_notice(const core::Notice& notice, core::Time now) override {
+    inner_.on_notice(notice, now);
+  }
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override {
+    inner_.take_notices(now, out);
+  }
+  void started(Task task, core::Time now) override {
+    happen(
+        {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
+    inner_.started(task, now);
+  }
+
+ private:
+  void happen(const Event& event) { witness_.happen(step_, event); }
+  void arrive(Message m) {
+    happen({.what = Event::Do::arrive,
+            .lane = facts().edges[at(m.edge)].consumer,
+            .microbatch = m.microbatch,
+            .edge = m.edge});
+  }
+
+  Witness& witness_;
+  simulate::InterpretedArbiter inner_;
+  std::int64_t step_ = -1;
+};
+
+Witness::Witness(const spec::Program& program, int microbatches, int number, PlantedBug& bug)
+    : program_(program),
+      true_(lower::facts_of(program)),
+      told_(changed(true_.facts(), bug)),
+      machine_(program, microbatches),
+      microbatches_(microbatches),
+      number_(number) {}
+
+std::unique_ptr<core::Arbiter> Witness::arbiter(int rank) {
+  return std::make_unique<Told>(*this, rank);
+}
+
+void Witness::fail(const std::string& what) {
+  if (problem_.empty()) problem_ = what;
+}
+
+std::string Witness::name(Task task) const { return core::task_name(true_.facts(), task); }
+
+Witness::Step& Witness::of(std::int64_t step) {
+  while (last_step() < step) {
+    steps_.push_back({machine_.initial(), {}, {}, {}, std::make_shared<int>(0)});
+  }
+  return steps_[at(step)];
+}
+
+void Witness::happen(std::int64_t step, const Event& event) {
+  Step& of_step = of(step);
+  if (!problem_.empty()) return;
+  if (!machine_.is_enabled(of_step.state, event, spec::Machine::Chooser::any)) {
+    return fail("in step " + std::to_string(step) + " the machine does not " +
+                machine_.describe(event));
+  }
+  machine_.step(of_step.state, event);
+  of_step.events.push_back(event);
+}
+
+void Witness::called(const Call& call) {
+  const Task task = call.task.task;
+  const std::string who = name(task) + " of step " + std::to_string(call.task.step);
+  Step& step = of(call.task.step);
+  if (!step.called.insert({task.lane, task.microbatch}).second) return fail(who + " runs twice");
+  const core::ProgramFacts& facts = true_.facts();
+  std::set<MessageKey> needed;
+  std::set<core::EdgeId> wanted;
+  for (std::size_t i = 0; i < facts.edges.size(); ++i) {
+    const auto edge = static_cast<core::EdgeId>(i);
+    const core::EdgeFacts& e = facts.edges[i];
+    if (facts.lanes[at(e.producer)].stage == facts.lanes[at(e.consumer)].stage) continue;
+    if (e.consumer == task.lane) {
+      const core::TaskSpan span = facts.needed(edge, task.microbatch, microbatches_);
+      for (int m = span.first; m < span.last; ++m) needed.insert({edge, m});
+    }
+    if (e.producer == task.lane && facts.needed_by(edge, task.microbatch, microbatches_) >= 0) {
+      wanted.insert(edge);
+    }
+  }
+  for (const Input& input : call.inputs) {
+    Tag tag{};
+    if (!read(input.payload, tag)) return fail(who + " gets an input without its payload");
+    const MessageKey key{static_cast<core::EdgeId>(tag[2]), static_cast<std::int32_t>(tag[3])};
+    if (tag[0] != number_ || tag[1] != call.task.step || needed.erase(key) == 0) {
+      return fail(who + " gets the payload of edge " + std::to_string(tag[2]) + ", microbatch " +
+                  std::to_string(tag[3]) + ", step " + std::to_string(tag[1]) + " of program " +
+                  std::to_string(tag[0]));
+    }
+    const Task producer{facts.edges[at(key.first)].producer, key.second};
+    const core::LaneFacts& lane = facts.lanes[at(producer.lane)];
+    if (input.stage != lane.stage || input.op != facts.ops[at(lane.op)].name ||
+        input.microbatch != facts.microbatch_of(producer)) {
+      return fail(who + " gets the payload of " + name(producer) + " as another's");
+    }
+  }
+  if (!needed.empty()) return fail(who + " lacks an input");
+  for (const Output& output : call.outputs) {
+    if (wanted.erase(output.edge) == 0) return fail(who + " is asked for an output too much");
+  }
+  if (!wanted.empty()) fail(who + " is not asked for an output");
+}
+
+void Witness::give(Call& call) {
+  for (Output& output : call.outputs) {
+    output.payload = payload_of({number_, call.task.step, output.edge, call.task.task.microbatch},
+                                of(call.task.step).payloads);
+  }
+}
+
+void Witness::holds(int rank, std::int64_t step, const core::Ledger& ledger) {
+  if (step < 0 || step > last_step() || !problem_.empty()) return;
+  for (std::size_t pool = 0; pool < program_.pools.size(); ++pool) {
+    if (program_.pools[pool].rank != rank) continue;
+    const std::int64_t held = ledger.held(static_cast<int>(pool));
+    const std::int64_t right = steps_[at(step)].state.held[pool];
+    if (held == right) continue;
+    return fail("the ledger of rank " + std::to_string(rank) + " holds " + std::to_string(held) +
+                " of a pool of which " + std::to_string(right) + " is held");
+  }
+}
+
+void Witness::done(int rank, std::int64_t step) {
+  Step& of_step = of(step);
+  of_step.done.insert(rank);
+  if (of_step.done.size() != at(program_.ranks)) return;
+  if (!machine_.done(of_step.state)) {
+    fail("all ranks are done with step " + std::to_string(step) + ", the machine is not");
+  } else if (of_step.payloads.use_count() > 1 && !repeats_) {
+    fail(std::to_string(of_step.payloads.use_count() - 1) + " payloads of step " +
+         std::to_string(step) + " are kept when all ranks are done with it");
+  }
+}
+
+bool Witness::is_stuck() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [this](const Step& step) { return machine_.stuck(step.state); });
+}
+
+bool Witness::is_done(int steps) const {
+  return last_step() + 1 == steps &&
+         std::all_of(steps_.begin(), steps_.end(), [this](const Step& step) {
+           return step.done.size() == at(program_.ranks) && machine_.done(step.state);
+         });
+}
+
+std::string Witness::run_of(std::int64_t step) const {
+  if (step < 0 || step > last_step()) return "";
+  std::string text;
+  for (const Event& event : steps_[at(step)].events) text += machine_.describe(event) + "\n";
+  return text;
+}
+
+}  // namespace ripeline::joint

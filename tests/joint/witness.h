@@ -1,0 +1,88 @@
+// Witness: sees all that the ranks of one program do, and says what is wrong with it.
+//
+// Each start, end and arrival must be one that spec/machine.h allows then; each task's call comes
+// once, with the payloads of exactly those tasks that it needs; a ledger holds what the machine
+// holds; when all ranks are done with a step, none of its payloads is kept anywhere. Knows nothing
+// of processes, time or faults. One for each program of a run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/ledger.h"
+#include "core/owned_facts.h"
+#include "runtime/engine.h"
+#include "simulate/interpreter.h"
+#include "spec/machine.h"
+#include "tests/joint/planted_bug.h"
+
+namespace ripeline::joint {
+
+class Witness {
+ public:
+  // The program is borrowed. The ranks get its facts, as `bug` makes them.
+  Witness(const spec::Program& program, int microbatches, int number, PlantedBug& bug);
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
+
+  [[nodiscard]] const core::ProgramFacts& facts() const { return told_.facts(); }
+  [[nodiscard]] int microbatches() const { return microbatches_; }
+  // Of a rank: the interpreter, which tells this witness.
+  [[nodiscard]] std::unique_ptr<core::Arbiter> arbiter(int rank);
+
+  // A call that the rank wants run.
+  void called(const runtime::Call& call);
+  // What it gives; the same for a task whenever it runs.
+  void give(runtime::Call& call);
+  void holds(int rank, std::int64_t step, const core::Ledger& ledger);
+  void done(int rank, std::int64_t step);
+  // A faulty process repeats what it sent: it may come after its step.
+  void expect_repeats() { repeats_ = true; }
+
+  // What was wrong first, or nothing.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  // All ranks began this step, and the machine cannot go on in it.
+  [[nodiscard]] bool is_stuck() const;
+  [[nodiscard]] bool is_done(int steps) const;
+  // The events of one step, as `ripeline` reads a run; empty if there is no such step.
+  [[nodiscard]] std::string run_of(std::int64_t step) const;
+  [[nodiscard]] std::int64_t last_step() const {
+    return static_cast<std::int64_t>(steps_.size()) - 1;
+  }
+
+ private:
+  class Told;
+  using TaskKey = std::pair<core::LaneId, std::int32_t>;
+  using MessageKey = std::pair<core::EdgeId, std::int32_t>;
+  struct Step {
+    spec::Machine::State state;
+    std::vector<spec::Event> events;
+    std::set<TaskKey> called;
+    std::set<int> done;             // ranks
+    std::shared_ptr<int> payloads;  // shared by all that are kept
+  };
+
+  Step& of(std::int64_t step);
+  void happen(std::int64_t step, const spec::Event& event);
+  void fail(const std::string& what);
+  [[nodiscard]] std::string name(core::Task task) const;
+
+  const spec::Program& program_;
+  core::OwnedFacts true_;
+  core::OwnedFacts told_;
+  spec::Machine machine_;
+  int microbatches_;
+  int number_;
+  std::vector<Step> steps_;
+  std::string problem_;
+  bool repeats_ = false;
+};
+
+}  // namespace ripeline::joint
