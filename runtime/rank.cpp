@@ -136,17 +136,9 @@ Status Rank::begin_if_allowed(Time now, Actions& actions) {
   return {};
 }
 
-Status Rank::accept_begun(const Delivery& delivery) {
-  if (delivery.envelope.message.microbatch != mark()) return {};  // a program whose turn is over
-  const auto of = begun_by_.find(delivery.from);
-  const std::int64_t step = delivery.envelope.step;
-  if (of == begun_by_.end() || step <= of->second) {
-    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) + " says that step " +
-                                     std::to_string(step) +
-                                     " has begun, which concerns nothing here"};
-  }
-  of->second = step;
-  return {};
+void Rank::begun(int process, std::int64_t step) {
+  const auto of = begun_by_.find(process);
+  if (of != begun_by_.end()) of->second = std::max(of->second, step);
 }
 
 // Of the present step or the next one: nobody is further.
@@ -184,7 +176,6 @@ Status Rank::check_sender(const Delivery& delivery) const {
 }
 
 Status Rank::delivered(Delivery delivery, Time now) {
-  if (delivery.envelope.signal == Signal::begun) return accept_begun(delivery);
   if (Status s = check_sender(delivery); !s.ok()) {
     // A late notice may be of a program whose turn is over.
     return delivery.envelope.signal == Signal::notice ? Status() : s;

@@ -93,7 +93,14 @@ class Rank {
     return !begins_ && running_.empty() && executor_.step_done();
   }
 
-  // What is_of_rank().
+  // Tells programs apart that take turns in a run.
+  [[nodiscard]] std::int32_t mark() const {
+    return static_cast<std::int32_t>(facts_.hash & 0x7fffffff);
+  }
+  // The process has begun this step of the program.
+  void begun(int process, std::int64_t step);
+
+  // What is_of_edge().
   core::Status delivered(Delivery delivery, core::Time now);
   core::Status ended(Ended ended, core::Time now);
   // Its failure is the executor's, too.
@@ -128,11 +135,6 @@ class Rank {
   void tell_costs();
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
   [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
-  core::Status accept_begun(const Delivery& delivery);
-  // Tells programs apart that take turns.
-  [[nodiscard]] std::int32_t mark() const {
-    return static_cast<std::int32_t>(facts_.hash & 0x7fffffff);
-  }
   // The executor begins the step that is to begin, if it may.
   core::Status begin_if_allowed(core::Time now, Actions& actions);
   core::Status accept(Delivery& delivery, core::Time now);
