@@ -115,16 +115,16 @@ TEST_F(EarlyMessages, that_do_not_fit_are_refused_when_they_come) {
     EXPECT_THAT(status.message(), HasSubstr(why));
   };
   expect_refused(data(1, 0, 10), "rank 1, step 0: 0F0 has arrived twice for step 1");
-  expect_refused(data(2, 0, 20), "rank 0 sent a message of step 2 while rank 1 is in step 0");
+  expect_refused(data(2, 0, 20), "it sent rank 1 a message of step 2 while rank 1 is in step 0");
   expect_refused(data(1, -1, 10), "a message of microbatch -1 has arrived");
   expect_refused(data(-1, 0, 30), "0F0 at 1F0 has arrived for step -1");
   Delivery elsewhere = data(1, 0, 10);
   elsewhere.envelope.message.edge = 7;
-  expect_refused(std::move(elsewhere), "rank 0 sent a message of edge 7, which there is not");
+  expect_refused(std::move(elsewhere), "it sent rank 1 a message of edge 7, which there is not");
   Delivery grant = data(1, 0, 10);
   grant.envelope.signal = Signal::grant;
   expect_refused(std::move(grant),
-                 "rank 0 sent a message of edge 0, which leads from rank 0 to rank 1");
+                 "it sent rank 1 a message of edge 0, which leads from rank 0 to rank 1");
 }
 
 // A microbatch that there is not: known when its step begins.

@@ -289,7 +289,7 @@ TEST_P(TransportTest, limits_the_wait_for_the_end) {
   make(2);
   const Status finished = of(1).finish(50ms);
   EXPECT_EQ(finished.code(), StatusCode::timeout);
-  EXPECT_THAT(finished.message(), HasSubstr("rank 1 waited 0.05 s for rank 0"));
+  EXPECT_THAT(finished.message(), HasSubstr("rank 0 has not finished"));
 }
 
 TEST_P(TransportTest, wakes_when_a_message_comes) {
