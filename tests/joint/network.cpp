@@ -19,7 +19,8 @@ constexpr std::size_t kRemembered = 8;  // of what was sent
 }  // namespace
 
 std::string describe(const runtime::Envelope& envelope) {
-  constexpr std::array kNames = {"data", "announce", "grant", "notice", "gather", "report", "lost"};
+  constexpr std::array<const char*, 8> kNames = {"data",  "announce", "grant",  "notice",
+                                                 "begun", "gather",   "report", "lost"};
   std::string text = kNames[static_cast<std::size_t>(envelope.signal)];
   if (!is_of_edge(envelope.signal)) {
     return envelope.signal == runtime::Signal::gather ? text + " " + std::to_string(envelope.step)
