@@ -112,9 +112,13 @@ std::vector<Outgoing> Faults::tell(ProcessReport mine, Time now) {
 bool Faults::is_settled(Time now) const {
   if (!told_) return false;
   if (now >= *since_ + limits_.answers) return true;
-  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return peer.report.has_value() || !peer.lost.empty() || peer.silent;
-  });
+  for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
+    const Peer& peer = peers_[static_cast<std::size_t>(process)];
+    if (peer.report || !peer.lost.empty() || peer.silent) continue;
+    // Whom another has called silent or lost is not waited for.
+    if (!worst_complaint(process)) return false;
+  }
+  return true;
 }
 
 // Of all that anybody has against the process: what says most, of as much the earliest.
