@@ -14,7 +14,10 @@ inline void add_launch_options(CLI::App& command, runtime::LaunchOptions& option
       ->type_name("N");
   command.add_flag("!--no-prefix", options.prefix, "do not write [rank N] before each line");
   command
-      .add_option("--grace", grace, "seconds that the other ranks get to end when one has failed")
+      .add_option(
+          "--grace", grace,
+          "seconds that the other ranks get to end when one has failed, and a reader of the "
+          "output when all have ended")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
   command

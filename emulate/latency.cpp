@@ -90,7 +90,6 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
         deliveries.push_back(std::move(delivery));
       }
     }
-    if (deliveries.size() > before) return {};
     const Time first = held_.empty() ? Time::max() : held_.begin()->first;
     const Time next = std::max(idle_since, std::min(until, first));
     if (next <= RankClock::host()) {
@@ -99,6 +98,10 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
       release(deliveries);
       if (deliveries.size() > before || next >= until) return {};
       continue;
+    }
+    if (deliveries.size() > before) {  // not of the program: its wait ends now
+      woke_ = clock_.now();
+      return {};
     }
     inner_wait = next - RankClock::host();
   }

@@ -188,4 +188,8 @@ void Recorder::polled(Time now, const core::Executor& executor, std::span<const 
   }
 }
 
+void Recorder::sent(Time now, std::span<const Command> commands) {
+  for (const Command& command : commands) count(command, now);
+}
+
 }  // namespace ripeline::emulate

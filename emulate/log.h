@@ -61,6 +61,7 @@ class Recorder final : public runtime::RankObserver {
   void finished(core::Task task, core::Time at) override;
   void polled(core::Time now, const core::Executor& executor,
               std::span<const core::Command> commands) override;
+  void sent(core::Time now, std::span<const core::Command> commands) override;
 
  private:
   void count(const core::Command& command, core::Time now);

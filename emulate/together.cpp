@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -37,6 +38,7 @@ class Together {
   }
 
  private:
+  static constexpr Time kRuns = Time::max();
   using Key = std::pair<std::int32_t, std::int32_t>;  // lane or edge, microbatch
 
   void add(const RankRun& rank) {
@@ -59,7 +61,7 @@ class Together {
       if (entry.kind == Kind::finished) ended[{entry.what, entry.microbatch}] = {entry.at, asked};
       if (entry.kind != Kind::sent) continue;
       const auto found = ended.find({facts_.edges[at(entry.what)].producer, entry.microbatch});
-      if (found == ended.end() || asked == found->second.second + 1) continue;
+      if (found == ended.end() || asked <= found->second.second + 1) continue;
       waited_since_[{entry.what, entry.microbatch}] = found->second.first;
     }
   }
@@ -67,7 +69,10 @@ class Together {
   void replay(int rank) {
     simulate::IdleWatch watch(facts_, rank, options_.sequential_ops);
     watch.begin_step(microbatches_);
-    std::map<Key, Time> started;
+    // In the order of their starts, also of those that start at one time; those that run end with
+    // it.
+    std::vector<trace::TaskEvent> tasks;
+    std::map<Key, std::size_t> running;  // among them
     struct Busy {
       int tasks = 0;
       Time since{0};
@@ -95,7 +100,8 @@ class Together {
         case Kind::started: {
           EngineReport& engine = report(rank, task.lane);
           if (engine.tasks++ == 0) engine.first = when;
-          started[{task.lane, task.microbatch}] = when;
+          running[{task.lane, task.microbatch}] = tasks.size();
+          tasks.push_back({.task = task, .start = when, .end = kRuns});
           Busy& busy = busy_engine(task.lane);
           if (busy.tasks++ == 0) busy.since = when;
           watch.started(task, when, 0, engine, options_.causes ? &all_.record : nullptr);
@@ -104,11 +110,11 @@ class Together {
         case Kind::finished: {
           last = std::max(last, when);
           EngineReport& engine = report(rank, task.lane);
-          const Time begin = started[{task.lane, task.microbatch}];
           engine.last = when;
           Busy& busy = busy_engine(task.lane);
           if (--busy.tasks == 0) engine.busy += when - busy.since;
-          all_.record.task(0, task, begin, when);
+          const auto own = running.find({task.lane, task.microbatch});
+          if (own != running.end()) tasks[own->second].end = when;
           watch.finished(task, when);
           break;
         }
@@ -122,6 +128,8 @@ class Together {
           break;
       }
     }
+    std::copy_if(tasks.begin(), tasks.end(), std::back_inserter(all_.record.tasks),
+                 [](const trace::TaskEvent& e) { return e.end != kRuns; });
   }
 
   // A run sticks if its ranks only waited.

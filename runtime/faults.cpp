@@ -172,16 +172,14 @@ RankState Faults::state_of(int process, Time now) const {
   return state;
 }
 
-// The same for all but the culprit, which has its own.
+// The same for all.
 StatusCode Faults::code_of(const Blame& blame) const {
   switch (blame.why) {
     case Blame::Why::failed: {
       const int process = blame.ranks.front();
       const auto& report = peers_[static_cast<std::size_t>(process)].report;
       if (!report || report->status.ok()) return StatusCode::invalid;  // others have refused it
-      const StatusCode code = report->status.code();
-      const bool is_of_all = process == self_ || code == StatusCode::refused;
-      return is_of_all ? code : StatusCode::lost;
+      return report->status.code();
     }
     case Blame::Why::lost:
       return StatusCode::lost;

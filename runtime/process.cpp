@@ -11,6 +11,8 @@ using core::Time;
 
 namespace {
 
+constexpr std::size_t kMostKept = 1 << 20;  // between two steps: more than any step has
+
 std::string text_of(const Payload& payload) {
   const auto* text = reinterpret_cast<const char*>(payload.head.data());
   return {text, payload.head.size()};
@@ -62,6 +64,10 @@ Status Process::give(Delivery delivery, Time now) {
   if (is_failing()) return {};
   if (signal == Signal::gather) return gathers_.take(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
+  if (kept_.size() == kMostKept) {
+    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
+                                     " sends and sends: so many messages belong to no step"};
+  }
   kept_.push_back(std::move(delivery));
   return {};
 }

@@ -12,8 +12,10 @@
 //   }
 //
 // What a peer sends is checked before it is believed: a message must come from the rank at the
-// other end of its edge. All fail by status; after the first failure the rank is of no use.
-// Borrowed things must outlive it. One thread.
+// other end of its edge. A rank is done with a step when all to which it sends have begun it, too:
+// nobody keeps messages of more than the next step, however one-sided the program is, and nothing
+// of a step but notices comes when another program has its turn. All fail by status; after the
+// first failure the rank is of no use. Borrowed things must outlive it. One thread.
 #pragma once
 
 #include <chrono>
@@ -22,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -46,6 +49,8 @@ class RankObserver {
   // The executor was asked at `now`, and gave these commands.
   virtual void polled(core::Time now, const core::Executor& executor,
                       std::span<const core::Command> commands) = 0;
+  // What else it sends: between two tasks.
+  virtual void sent(core::Time /*now*/, std::span<const core::Command> /*commands*/) {}
 };
 
 struct RankOptions {
@@ -82,10 +87,11 @@ class Rank {
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
+  // The step begins at the first poll().
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
-  [[nodiscard]] bool step_done() const { return running_.empty() && executor_.step_done(); }
+  [[nodiscard]] bool step_done() const;
 
-  // What is_of_edge().
+  // What is_of_rank().
   core::Status delivered(Delivery delivery, core::Time now);
   core::Status ended(Ended ended, core::Time now);
   // Its failure is the executor's, too.
@@ -116,9 +122,20 @@ class Rank {
     core::Time at;
   };
 
+  // Which steps a process has said to have begun: all up to one, and perhaps the one after the
+  // next, whose message overtook.
+  struct Begun {
+    std::int64_t up_to = -1;
+    bool one_more = false;
+  };
+
   void note(const char* what, core::Task task, core::Time at);
   void tell_costs();
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
+  [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
+  core::Status accept_begun(const Delivery& delivery);
+  // The executor begins the step that is to begin.
+  core::Status begin(core::Time now, Actions& actions);
   core::Status accept(Delivery& delivery, core::Time now);
   core::Status accept_end(Call& call, core::Time begin, core::Time end);
   void keep_outputs(Call& call);
@@ -139,6 +156,10 @@ class Rank {
   core::Ledger ledger_;
   core::Executor executor_;
   int microbatches_ = 0;
+  std::int64_t step_ = -1;  // the present one, or the one that is to begin
+  bool begins_ = false;
+  std::map<int, Begun> begun_by_;         // processes to which this one sends
+  std::set<int> senders_;                 // processes that send to this one
   StepReport report_;
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it

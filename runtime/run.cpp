@@ -64,7 +64,7 @@ Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
     process_.poll(now(), actions_);
     const bool ended = carry_out(engine);
     if (!ended && !process_.outcome().ok()) break;
-    if (!ended && done()) return {};
+    if (!ended && !process_.is_failing() && done()) return {};
     const Time until = std::min(actions_.until, engine == nullptr ? Time::max() : engine->next());
     receive(ended ? Time{0} : std::max(Time{0}, until - now()));
   }

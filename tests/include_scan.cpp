@@ -25,10 +25,11 @@ struct Row {
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
-const Names kAllFolders = {
-    "core/",    "spec/",     "verify/",   "certificates/", "wire/",  "pytorch/",  "lower/",
-    "codegen/", "simulate/", "validate/", "view/",         "trace/", "optimise/", "runtime/",
-    "emulate/", "cli/",      "tests/",    "proptests/",    "bench/", "examples/", ""};
+const Names kAllFolders = {"core/",     "spec/",  "verify/",  "certificates/", "wire/",
+                           "pytorch/",  "lower/", "codegen/", "simulate/",     "validate/",
+                           "view/",     "trace/", "files/",   "optimise/",     "runtime/",
+                           "emulate/",  "cli/",   "tests/",   "proptests/",    "bench/",
+                           "examples/", ""};
 // What callers of the judge see.
 const Names kRootOfVerify = {"verify/verify.h",
                              "verify/verdict.h",
@@ -44,7 +45,8 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
       {"core/", {"core/"}, {"std"}, kOfTheWorld},
       {"core/vocabulary/", {"core/vocabulary/"}, {"std"}, kOfTheWorld},
-      {"trace/", {"trace/", "core/"}, {"std"}},
+      {"files/", {"files/", "core/"}, {"std", "posix"}},
+      {"trace/", {"trace/", "files/", "core/"}, {"std"}},
       {"trace/about", {"trace/", "core/"}, {"std", "json"}},
       {"trace/read", {"trace/", "core/"}, {"std", "json"}},
       {"pytorch/csv/", {"pytorch/csv/"}, {"std", "fmt"}},
@@ -101,16 +103,18 @@ const std::vector<Row>& rows() {
        {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt", "json"}},
-      {"runtime/", {"runtime/", "core/", "trace/"}, {"std", "posix"}, kTorchSide},
+      {"runtime/", {"runtime/", "core/", "files/", "trace/"}, {"std", "posix"}, kTorchSide},
+      {"runtime/launch/", {"runtime/launch/", "core/"}, {"std", "posix"}},
       {"runtime/transport/",
-       {"runtime/transport/", "runtime/duration.h", "core/"},
+       {"runtime/transport/", "runtime/duration.h", "runtime/payload.h", "runtime/place.h",
+        "core/"},
        {"std", "posix", "asio"}},
       {"runtime/torch/", {"runtime/", "core/", "trace/"}, {"std", "posix", "torch"}},
       {"emulate/", {"emulate/", "simulate/", "runtime/", "core/", "trace/"}, {"std"}, kTorchSide},
       {"cli/",
        {"cli/", "core/", "spec/", "verify/", "certificates/", "wire/", "pytorch/", "lower/",
         "codegen/", "simulate/", "validate/", "optimise/", "view/", "runtime/", "emulate/",
-        "trace/"},
+        "files/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
       {"cli/launch_main",
@@ -123,9 +127,13 @@ const std::vector<Row>& rows() {
       {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
-      {"fuzz/", {"spec/", "pytorch/csv/"}, {"std"}},
+      {"fuzz/",
+       {"spec/", "pytorch/csv/", "core/", "runtime/", "simulate/", "trace/"},
+       {"std", "posix", "asio"}},
       {"bench/", kAllFolders, {"std", "posix", "fmt", "json", "benchmark", "cli11"}},
-      {"examples/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch", "cli11"}},
+      {"examples/",
+       {"core/", "files/", "runtime/", "trace/", ""},
+       {"std", "posix", "torch", "cli11"}},
       {"docs/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
   };
   return kRows;

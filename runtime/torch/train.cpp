@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -180,7 +181,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                 std::to_string(facts.ranks) +
                 ", or generate the program with -D ranks=" + std::to_string(environment.ranks)};
   }
-  torch::set_num_threads(environment.default_threads());
+  const char* threads = std::getenv("OMP_NUM_THREADS");  // LibTorch has read it
+  if (threads == nullptr || *threads == '\0') torch::set_num_threads(environment.default_threads());
   SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;

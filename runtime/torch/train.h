@@ -72,7 +72,8 @@ class TorchTrainer {
 };
 
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
-// ranks, and connects to the other ranks. Fails when the world does not have the program's ranks.
+// ranks unless OMP_NUM_THREADS says how many, and connects to the other ranks. Fails when the world
+// does not have the program's ranks.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport);
 

@@ -57,6 +57,7 @@ constexpr std::array kKinds = {
     Kind{FrameKind::notice, Signal::notice, Channel::control},
     Kind{FrameKind::gather, Signal::gather, Channel::data},
     Kind{FrameKind::report, Signal::report, Channel::control},
+    Kind{FrameKind::begun, Signal::begun, Channel::control},
 };
 
 }  // namespace
@@ -119,7 +120,7 @@ Status decode_header(const Header& header, Frame& frame, PayloadShape& shape) {
   Reader from(header.data() + kPrefixBytes);
   const auto kind = from.read<std::uint16_t>();
   if (kind < static_cast<std::uint16_t>(FrameKind::hello) ||
-      kind > static_cast<std::uint16_t>(FrameKind::report)) {
+      kind > static_cast<std::uint16_t>(FrameKind::begun)) {
     return {StatusCode::invalid, "frame kind " + std::to_string(kind) + ", which there is not"};
   }
   frame.kind = static_cast<FrameKind>(kind);

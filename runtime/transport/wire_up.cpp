@@ -40,8 +40,8 @@ class WireUp {
       : io_(io), options_(options), place_(place), wires_(wires), acceptor_(io) {
     wires_.clear();
     wires_.resize(wire_of(options.ranks, Channel::data));
-    met_.assign(static_cast<std::size_t>(options.ranks), false);
-    met_[static_cast<std::size_t>(options.rank)] = true;
+    met_.assign(wires_.size(), false);
+    for (const Channel channel : kEach) met_[wire_of(options.rank, channel)] = true;
   }
 
   Status run() {
@@ -114,7 +114,7 @@ class WireUp {
     unlink(path.c_str());  // of a run that was killed
     asio::error_code error;
     acceptor_.open(asio::local::stream_protocol(), error);
-    if (!error) prepare_socket(acceptor_.native_handle());
+    if (!error) prepare_socket(acceptor_.native_handle(), options_.kernel_bytes);
     if (!error) acceptor_.bind({path}, error);
     if (!error) acceptor_.listen(kChannels * options_.ranks + 16, error);
     if (error) return {StatusCode::failed, path + ": cannot listen: " + error.message()};
@@ -157,7 +157,7 @@ class WireUp {
   }
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
-    prepare_socket(descriptor);
+    prepare_socket(descriptor, options_.kernel_bytes);
     return std::make_shared<Connection>(UnixSocket(io_, asio::local::stream_protocol(), descriptor),
                                         options_.token, options_.largest_payload, place_);
   }
@@ -246,7 +246,7 @@ class WireUp {
     const bool was_called = expected.rank < 0;
     if (!was_called && (rank != expected.rank || end.channel != expected.channel)) return false;
     if (was_called) connection->send(hello(end.channel));
-    if (rank < options_.ranks) met_[static_cast<std::size_t>(rank)] = true;
+    if (rank < options_.ranks) met_[wire_of(rank, end.channel)] = true;
     if (ranks != options_.ranks) {
       refuse(rank, "has " + std::to_string(ranks) + " ranks, rank " +
                        std::to_string(options_.rank) + " has " + std::to_string(options_.ranks));
@@ -266,33 +266,28 @@ class WireUp {
     std::erase(pending_, connection);
     connection->hand_over(
         {.on_frame = [this, end](Frame&& f) { wire(end).early.push_back(std::move(f)); },
-         .on_closed =
-             [this, end](const Status& why) {
-               // It may have said why on the other one, which closes next.
-               if (end.channel == Channel::data && has(end.rank, Channel::control)) return;
-               lose(end.rank, why);
-             }});
+         .on_closed = [this, end](const Status& why) { lose(end, why); }});
     return true;
   }
 
-  void lose(int rank, const Status& why) {
+  void lose(End end, const Status& why) {
     if (!result_.ok()) return;
-    for (const Frame& frame : wire({rank, Channel::control}).early) {
+    for (const Frame& frame : wire(end).early) {
       if (frame.kind != FrameKind::abandon) continue;
       another_program_ = frame.envelope.step == static_cast<std::int64_t>(StatusCode::refused);
-      result_ = abandon_status(rank, frame);
+      result_ = abandon_status(end.rank, frame);
       return;
     }
-    result_ = {StatusCode::lost, "rank " + std::to_string(rank) +
+    result_ = {StatusCode::lost, "rank " + std::to_string(end.rank) +
                                      " was lost while the ranks connected (" + why.message() + ")"};
   }
 
-  // To the ranks that fit, so that they name the cause; the one that was refused has our hello.
+  // To the ranks that fit, so that they name the cause; the one that was refused has our hello. On
+  // every connection that there is: whichever they see end first, it has said why.
   void say_why() {
-    for (int rank = 0; rank < options_.ranks; ++rank) {
-      if (!has(rank, Channel::control)) continue;
-      wire({rank, Channel::control})
-          .connection->send(abandon_frame(options_.token, options_.program_hash, result_));
+    for (const Wire& wire : wires_) {
+      if (!wire.connection) continue;
+      wire.connection->send(abandon_frame(options_.token, options_.program_hash, result_));
     }
     const auto is_flushed = [this] {
       return std::all_of(wires_.begin(), wires_.end(), [](const Wire& w) {
@@ -314,7 +309,7 @@ class WireUp {
   asio::local::stream_protocol::acceptor acceptor_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
-  std::vector<bool> met_;         // ranks that have said hello, and the own
+  std::vector<bool> met_;         // by rank and channel: it has said hello; the own, too
   bool another_program_ = false;  // found here, or by a rank that has told us
   Status result_;
   // Handlers that are queued when this ends look here first.

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "company.h"
+#include "emulate/timed_engine.h"
 #include "emulate/together.h"
 #include "followed.h"
 #include "forecasting.h"
@@ -32,6 +33,7 @@ using simulate::Timing;
 using simulate::TimingOptions;
 using testing::HasSubstr;
 using testing_support::compiled;
+using namespace std::chrono_literals;
 
 // In units.
 constexpr double kLate = 0.02;       // of one event: order holds
@@ -155,10 +157,14 @@ class Drivers {
     testing_support::in_threads(program_.ranks, [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       const auto own = arbiter(r);
-      const RankRun run = emulate_rank(*own, *group[at], microbatches_, timing, how.silence);
+      EmulatedRank self(*own, *group[at], timing, how.silence);
+      RankRun run = self.run(microbatches_);
       // As between processes.
-      EXPECT_EQ(decode(encode(run), runs[at]).message(), "");
-      if (runs[at].status.ok()) runs[at].status = group[at]->finish(how.silence);
+      std::vector<RankRun> all;
+      if (run.status.ok()) run.status = self.gather(run, all);
+      if (run.status.ok()) run.status = self.finish();
+      if (run.status.ok()) run = all.at(at);
+      runs[at] = std::move(run);
     });
     return together(facts(), microbatches_, runs, how);
   }
@@ -347,6 +353,46 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   EXPECT_EQ(run.run.tasks, 2);
 }
 
+// Nobody asked for the first one's end when the second one started.
+TEST(TimedEngine, knows_what_has_ended_when_another_task_starts) {
+  const spec::Program program = compiled(R"(
+pipeline pairs { microbatches 4; stages 1; place s on s;
+  op F { cost 4; }  op B { cost 6; needs F at here; }
+  pair F, B { cost 12; }  dispatch ready; })");
+  const core::OwnedFacts storage = lower::facts_of(program);
+  TimingOptions options;
+  options.clock = 1'000'000;
+  Timing timing;
+  ASSERT_EQ(Timing::make(program, 4, options, timing).message(), "");
+  const runtime::RankClock clock;
+  const Time start = clock.now() - std::chrono::seconds(10);
+  const auto call = [](core::Task task, Time at) {
+    runtime::Call made;
+    made.task.task = task;
+    made.task.start = at;
+    return made;
+  };
+  const auto ends = [&](Time second) {
+    TimedEngine engine(storage.facts(), timing, clock);
+    EXPECT_EQ(engine.next(), Time::max());
+    engine.start(call({0, 1}, start));
+    EXPECT_EQ(engine.next(), start + 4ms);
+    engine.start(call({1, 0}, second));
+    std::vector<std::pair<int, Time>> found;
+    runtime::Ended ended;
+    while (engine.ended(ended)) {
+      found.emplace_back(ended.call.task.task.lane, ended.end - start);
+      EXPECT_EQ(ended.begin, ended.call.task.start);
+    }
+    return found;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(ends(start + 5s), ElementsAre(std::pair(0, 4ms), std::pair(1, 5006ms)));
+  EXPECT_THAT(ends(start + 4ms), ElementsAre(std::pair(0, 4ms), std::pair(1, 10ms)));
+  EXPECT_THAT(ends(start), ElementsAre(std::pair(0, 12ms), std::pair(1, 12ms)))
+      << "beside each other both are slower";
+}
+
 TEST(RankRun, comes_back_from_its_bytes) {
   RankRun run;
   run.status = {core::StatusCode::timeout, "nothing"};
@@ -359,7 +405,7 @@ TEST(RankRun, comes_back_from_its_bytes) {
   run.start = Time{9};
   run.overshot = Time{10};
   run.behind = Time{11};
-  runtime::Payload payload = encode(run);
+  const runtime::Blob payload = encode(run);
   RankRun back;
   ASSERT_EQ(decode(payload, back).message(), "");
   EXPECT_EQ(encode(back), payload);
@@ -368,7 +414,7 @@ TEST(RankRun, comes_back_from_its_bytes) {
   EXPECT_TRUE(back.entries[1].holds);
   EXPECT_EQ(back.behind, Time{11});
   for (std::size_t size = 0; size < payload.size(); ++size) {
-    runtime::Payload cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
+    runtime::Blob cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
     RankRun none;
     EXPECT_FALSE(decode(cut, none).ok()) << size << " bytes";
   }

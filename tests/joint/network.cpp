@@ -19,12 +19,11 @@ constexpr std::size_t kRemembered = 8;  // of what was sent
 }  // namespace
 
 std::string describe(const runtime::Envelope& envelope) {
-  constexpr std::array kNames = {"data", "announce", "grant", "notice", "gather", "report", "lost"};
+  constexpr std::array kNames = {"data", "announce", "grant", "notice", "begun", "gather", "report", "lost"};
   std::string text = kNames[static_cast<std::size_t>(envelope.signal)];
   if (!is_of_edge(envelope.signal)) {
-    return envelope.signal == runtime::Signal::gather
-               ? text + " " + std::to_string(envelope.step)
-               : text;
+    const bool has_step = envelope.signal < runtime::Signal::report;
+    return has_step ? text + " " + std::to_string(envelope.step) : text;
   }
   return text + " of edge " + std::to_string(envelope.message.edge) + ", microbatch " +
          std::to_string(envelope.message.microbatch) + ", step " + std::to_string(envelope.step);

@@ -2,22 +2,16 @@
 // and that nothing is left behind.
 #include "runtime/launch.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <thread>
 
-#include "tests/runtime/ranks.h"
+#include "runtime/exit_code.h"
+#include "tests/runtime/launch_case.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -28,153 +22,8 @@ using testing::Not;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // For what comes at once where nothing else runs.
 constexpr auto kLimit = 60s;
-
-template <class Condition>
-bool becomes_true(const Condition& condition) {
-  const Clock::time_point end = Clock::now() + kLimit;
-  while (!condition()) {
-    if (Clock::now() >= end) return false;
-    std::this_thread::sleep_for(5ms);
-  }
-  return true;
-}
-
-// The launcher as a child, with a folder for temporary files of its own: whatever that run leaves
-// behind lies there, and whoever belongs to it has the folder in its environment.
-class LaunchTest : public testing::Test {
- protected:
-  void TearDown() override {
-    if (pid_ > 0) kill(pid_, SIGKILL);
-    if (pid_ > 0) waitpid(pid_, nullptr, 0);
-  }
-
-  void start(const std::vector<std::string>& arguments) {
-    std::vector<std::string> words = {RIPELINE_PROGRAM, "launch"};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    pid_ = fork();
-    ASSERT_GE(pid_, 0);
-    if (pid_ != 0) return;
-    setenv("TMPDIR", temporary_.path().c_str(), 1);
-    const int out = open(output_path().c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(output_ < 0 ? out : output_, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-    execv(argv[0], argv.data());
-    _exit(99);
-  }
-
-  // The launcher's exit code, or minus the signal that ended it.
-  int wait() {
-    int status = 0;
-    const bool ended = becomes_true([&] { return waitpid(pid_, &status, WNOHANG) == pid_; });
-    EXPECT_TRUE(ended) << "the launcher still runs; it said:\n" << output();
-    if (!ended) return -1;
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  int launch(const std::vector<std::string>& arguments) {
-    start(arguments);
-    return wait();
-  }
-
-  std::string output() const { return text_of(output_path()); }
-  long count(const std::string& line) const {
-    std::istringstream in(output());
-    long n = 0;
-    for (std::string each; std::getline(in, each);) n += each.find(line) != std::string::npos;
-    return n;
-  }
-  // The lines of one rank, with prefix.
-  std::string output_of(int rank) const {
-    std::istringstream in(output());
-    std::string text;
-    for (std::string each; std::getline(in, each);) {
-      if (each.starts_with("[rank " + std::to_string(rank) + "] ")) text += each + "\n";
-    }
-    return text;
-  }
-  pid_t pid_of(int rank) const {
-    const std::string text = output_of(rank);
-    const std::size_t at = text.find("pid ");
-    return at == std::string::npos ? -1 : std::stoi(text.substr(at + 4));
-  }
-
-  void start_toy(int ranks, const std::vector<std::string>& options = {}) {
-    std::vector<std::string> words = {"-n", std::to_string(ranks)};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--", RIPELINE_TOY_RANK, "bf", "100000", "1"});
-    start(words);
-    ASSERT_TRUE(becomes_true([&] { return count("] running") == ranks; })) << output();
-  }
-
-  long processes() const {
-    long n = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename();
-      if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }))
-        continue;
-      n += text_of(entry.path() / "environ").find("TMPDIR=" + temporary_.path()) !=
-           std::string::npos;
-    }
-    return n;
-  }
-  void expect_nothing_left() {
-    EXPECT_TRUE(becomes_true([this] { return processes() == 0; })) << processes() << " processes";
-    EXPECT_TRUE(becomes_true([this] { return std::filesystem::is_empty(temporary_.path()); }));
-  }
-
-  int output_ = -1;  // of the launcher; -1: the file
-
- private:
-  std::string output_path() const { return files_.path() + "/output"; }
-
-  testing_support::TemporaryFolder temporary_;
-  testing_support::TemporaryFolder files_;
-  pid_t pid_ = -1;
-
- protected:
-  void signal_launcher(int number) const { kill(pid_, number); }
-};
-
-std::vector<std::string> shell(int ranks, const std::string& script,
-                               std::vector<std::string> options = {}) {
-  options.insert(options.end(), {"-n", std::to_string(ranks), "--", "sh", "-c", script});
-  return options;
-}
-
-TEST_F(LaunchTest, prefixes_the_lines_of_both_outputs) {
-  EXPECT_EQ(launch(shell(2, "echo one; echo two >&2; printf three")), 0);
-  for (const char* rank : {"[rank 0] ", "[rank 1] "}) {
-    for (const char* line : {"one", "two", "three"}) EXPECT_EQ(count(std::string(rank) + line), 1);
-  }
-  EXPECT_EQ(count(""), 6) << output();
-  expect_nothing_left();
-}
-
-TEST_F(LaunchTest, writes_no_prefix_if_told_so) {
-  EXPECT_EQ(launch(shell(1, "echo bare", {"--no-prefix"})), 0);
-  EXPECT_EQ(output(), "bare\n");
-}
-
-TEST_F(LaunchTest, shows_long_lines_and_much_output_whole) {
-  EXPECT_EQ(
-      launch(shell(2, "head -c 200000 /dev/zero | tr '\\0' x; echo; seq 1 20000", {"--no-prefix"})),
-      0);
-  const std::string text = output();
-  EXPECT_EQ(std::count(text.begin(), text.end(), 'x'), 400000);
-  EXPECT_EQ(count("20000"), 2);
-}
 
 TEST_F(LaunchTest, tells_each_rank_who_it_is) {
   const std::string script =
@@ -224,16 +73,6 @@ TEST_F(LaunchTest, kills_what_ignores_the_request_to_end) {
   expect_nothing_left();
 }
 
-TEST_F(LaunchTest, goes_on_when_nobody_reads_its_output) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  close(ends[0]);
-  output_ = ends[1];
-  EXPECT_EQ(launch(shell(2, "seq 1 10000; exit $((RANK * 7))")), 7);
-  close(ends[1]);
-  expect_nothing_left();
-}
-
 TEST_F(LaunchTest, runs_a_program_to_its_end) {
   EXPECT_EQ(launch({"-n", "4", "--", RIPELINE_TOY_RANK, "bf", "5", "0"}), 0) << output();
   EXPECT_EQ(count("] done"), 4) << output();
@@ -243,8 +82,8 @@ TEST_F(LaunchTest, runs_a_program_to_its_end) {
 TEST_F(LaunchTest, ends_all_when_one_rank_is_killed_and_each_says_why) {
   start_toy(4);
   const Clock::time_point killed = Clock::now();
-  ASSERT_GT(pid_of(2), 0);
-  kill(pid_of(2), SIGKILL);
+  ASSERT_GT(launched_.pid_of(2), 0);
+  kill(launched_.pid_of(2), SIGKILL);
   EXPECT_EQ(wait(), 128 + SIGKILL);
   EXPECT_LT(Clock::now() - killed, kLimit);
   for (const int rank : {0, 1, 3}) {
@@ -255,14 +94,14 @@ TEST_F(LaunchTest, ends_all_when_one_rank_is_killed_and_each_says_why) {
 
 TEST_F(LaunchTest, ends_all_at_an_interrupt) {
   start_toy(3);
-  signal_launcher(SIGINT);
+  launched_.signal(SIGINT);
   EXPECT_EQ(wait(), 130);
   expect_nothing_left();
 }
 
 TEST_F(LaunchTest, leaves_no_rank_when_it_is_killed_itself) {
   start_toy(3);
-  signal_launcher(SIGKILL);
+  launched_.signal(SIGKILL);
   EXPECT_EQ(wait(), -SIGKILL);
   expect_nothing_left();
 }
@@ -270,13 +109,134 @@ TEST_F(LaunchTest, leaves_no_rank_when_it_is_killed_itself) {
 TEST_F(LaunchTest, of_ranks_with_different_schedules_ends_with_both_hashes) {
   const std::string toy = RIPELINE_TOY_RANK;
   const std::string script = "case $RANK in 1) s=gpipe;; *) s=bf;; esac; exec " + toy + " $s 1 0";
-  EXPECT_EQ(launch(shell(3, script)), 1);
+  EXPECT_EQ(launch(shell(3, script)), exit_code_of(core::StatusCode::refused));
   const std::string text = output();
   EXPECT_THAT(text, HasSubstr("all ranks must be built from the same schedule"));
   EXPECT_THAT(text, Not(HasSubstr("running")));
   for (const int rank : {0, 1, 2}) {
     EXPECT_THAT(output_of(rank), HasSubstr(" runs program ")) << "rank " << rank;
   }
+  expect_nothing_left();
+}
+
+// `nohup ripeline launch …`: neither launcher nor ranks end.
+TEST_F(LaunchTest, keeps_ignoring_a_signal_that_was_ignored) {
+  launched_.before = [] { std::signal(SIGHUP, SIG_IGN); };
+  start(shell(2, "kill -HUP $$; echo here; sleep 1; echo end"));
+  wait_for("here", 2);
+  launched_.signal(SIGHUP);
+  EXPECT_EQ(wait(), 0);
+  EXPECT_EQ(count("end"), 2) << output();
+}
+
+TEST_F(LaunchTest, ends_all_when_its_terminal_goes) {
+  start_toy(2);
+  launched_.signal(SIGHUP);
+  EXPECT_EQ(wait(), 128 + SIGHUP);
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, sees_its_ranks_end_where_children_are_ignored) {
+  launched_.before = [] { std::signal(SIGCHLD, SIG_IGN); };
+  EXPECT_EQ(launch(shell(2, "exit $((RANK * 5))")), 5);
+  expect_nothing_left();
+}
+
+// Two generations of sessions, the second without a living parent.
+const char* const kSessions =
+    "setsid sh -c 'setsid sleep 1000 & exec sleep 1000' & setsid sh -c 'sleep 1000 & exit' & "
+    "echo here; ";
+
+TEST_F(LaunchTest, ends_children_in_sessions_of_their_own) {
+  EXPECT_EQ(launch(shell(2, std::string(kSessions) + "sleep 0.3")), 0);
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, when_killed_leaves_no_children_in_sessions_of_their_own) {
+  start(shell(2, std::string(kSessions) + "sleep 1000"));
+  wait_for("here", 2);
+  launched_.signal(SIGKILL);
+  EXPECT_EQ(wait(), -SIGKILL);
+  expect_nothing_left();
+}
+
+// `pkill -KILL -f PROGRAM` finds launcher and ranks by their command lines.
+TEST_F(LaunchTest, leaves_nothing_when_all_that_name_the_program_are_killed) {
+  start(shell(2, std::string(kSessions) + "sleep 1000; true named_program"));
+  wait_for("here", 2);
+  for (const pid_t pid : launched_.processes()) {
+    const std::string line = testing_support::text_of("/proc/" + std::to_string(pid) + "/cmdline");
+    if (line.find("named_program") != line.npos) kill(pid, SIGKILL);
+  }
+  EXPECT_EQ(wait(), -SIGKILL);
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, ends_all_when_its_guard_is_killed) {
+  start(shell(2, std::string(kSessions) + "sleep 1000"));
+  wait_for("here", 2);
+  for (const pid_t pid : launched_.processes()) {
+    const std::string name = testing_support::text_of("/proc/" + std::to_string(pid) + "/comm");
+    if (name == "launch-guard\n") kill(pid, SIGKILL);
+  }
+  EXPECT_EQ(wait(), 128 + SIGKILL);
+  EXPECT_EQ(count("the launcher's guard was ended, and with it the ranks"), 1) << output();
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, lets_a_stopped_rank_say_its_last_words) {
+  const std::string script =
+      "trap 'echo bye; exit 1' TERM; [ $RANK = 0 ] && sleep 0.3 && exit 3; kill -STOP $$; sleep "
+      "1000";
+  EXPECT_EQ(launch(shell(2, script, {"--grace", "1"})), 3);
+  EXPECT_EQ(count("[rank 1] bye"), 1) << output();
+  EXPECT_EQ(count("the ranks that still run 1 s after the first failure are ended"), 1) << output();
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, ends_all_when_some_ranks_find_no_program) {
+  EXPECT_EQ(
+      launch(shell(3, "[ $RANK = 1 ] && exec /nowhere/train; exec sleep 1000", {"--grace", "0"})),
+      127);
+  EXPECT_EQ(count("rank 1 failed first, with exit code 127"), 1) << output();
+  EXPECT_EQ(count("left out"), 0) << output();
+  expect_nothing_left();
+}
+
+void limit(__rlimit_resource what, rlim_t value) {
+  const rlimit both{.rlim_cur = value, .rlim_max = value};
+  setrlimit(what, &both);
+}
+
+TEST_F(LaunchTest, starts_nothing_when_there_are_not_enough_descriptors) {
+  launched_.before = [] { limit(RLIMIT_NOFILE, 32); };
+  EXPECT_EQ(launch(shell(20, "echo started")), 2);
+  EXPECT_THAT(output(), HasSubstr("of 20: Too many open files"));
+  EXPECT_EQ(count("started"), 0) << output();
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, raises_its_own_limit_of_descriptors_and_not_the_ranks) {
+  launched_.before = [] {
+    const rlimit few{.rlim_cur = 32, .rlim_max = 256};
+    setrlimit(RLIMIT_NOFILE, &few);
+  };
+  EXPECT_EQ(launch(shell(20, "ulimit -n")), 0) << output();
+  EXPECT_EQ(count("] 32"), 20) << output();
+}
+
+// Processes are counted for the real user, and limited where the capabilities do not say otherwise.
+TEST_F(LaunchTest, ends_those_that_run_when_a_rank_cannot_be_started) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs a user who has no other processes";
+  launched_.before = [] {
+    limit(RLIMIT_NPROC, 6);
+    constexpr int kSysAdmin = 21;  // of linux/capability.h
+    constexpr int kSysResource = 24;
+    for (const int each : {kSysAdmin, kSysResource}) prctl(PR_CAPBSET_DROP, each, 0, 0, 0);
+    if (setresuid(54321, 0, 0) != 0) _exit(98);
+  };
+  EXPECT_EQ(launch(shell(12, "exec sleep 1000")), 2);
+  EXPECT_THAT(output(), HasSubstr("cannot start rank 4: Resource temporarily unavailable"));
   expect_nothing_left();
 }
 

@@ -1,0 +1,22 @@
+// launch/guard_process: what runs in the guard.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "runtime/launch/inherited.h"
+#include "runtime/launch/output.h"
+#include "runtime/launch/rank_process.h"
+
+namespace ripeline::runtime {
+
+// After so long a process that was killed is left alone: it is in the kernel.
+inline constexpr std::chrono::seconds kEndLimit{10};
+
+// In a forked child of the launcher: makes the run's folder, starts the ranks, tells Notices over
+// `launcher`, and sends the ranks the signals that it reads there as ints, until all have ended or
+// the launcher is gone. Then ends all that is left.
+[[noreturn]] void run_guard(const RunPlan& plan, const std::vector<RankOutputs>& outputs,
+                            const Inherited& inherited, int launcher);
+
+}  // namespace ripeline::runtime

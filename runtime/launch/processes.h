@@ -1,0 +1,23 @@
+// launch/processes: the children of this process, and their end.
+//
+// Both functions read /proc; where it is not mounted they see nobody.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <vector>
+
+namespace ripeline::runtime {
+
+// Also those that have ended and were not waited for. A process that a descendant leaves behind
+// becomes a child of the nearest subreaper above it (PR_SET_CHILD_SUBREAPER).
+std::vector<pid_t> children();
+
+// Ends this process's children but `spared` with SIGKILL, and what they leave to it, until there
+// are none. For a subreaper these are all its descendants, whatever their groups and sessions.
+// Returns those that are still there after `limit`: a process in the kernel may not end.
+std::vector<pid_t> end_children(std::chrono::nanoseconds limit,
+                                const std::vector<pid_t>& spared = {});
+
+}  // namespace ripeline::runtime

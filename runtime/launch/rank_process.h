@@ -1,0 +1,28 @@
+// launch/rank_process: what a forked child does to become a rank.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/launch/inherited.h"
+#include "runtime/launch/output.h"
+
+namespace ripeline::runtime {
+
+// What all ranks of a run are told.
+struct RunPlan {
+  int ranks = 1;
+  std::vector<std::string> command;
+  std::string folder;  // of the run's sockets
+  std::string token;   // in hexadecimal
+  std::string port;    // free when the run began
+};
+
+// Gives this process torchrun's variables and a rank's outputs, and executes the command. It ends
+// with `parent`. Where the command cannot be executed it says so and exits, 127 or 126.
+[[noreturn]] void become_rank(const RunPlan& plan, int rank, RankOutputs outputs,
+                              const Inherited& inherited, pid_t parent);
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,61 @@
+// join_run: what it sets, and what it leaves to the user.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "runtime/torch/train.h"
+#include "tests/runtime/ranks.h"
+
+namespace ripeline::runtime {
+namespace {
+
+// A world of one rank; LibTorch's threads are put back at the end.
+class JoinTest : public testing::Test {
+ protected:
+  JoinTest() {
+    for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, "0", 1);
+    for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) setenv(name, "1", 1);
+    setenv("RIPELINE_FOLDER", folder_.path().c_str(), 1);
+    setenv("RIPELINE_TOKEN", "1", 1);
+    unsetenv("OMP_NUM_THREADS");
+  }
+  ~JoinTest() override {
+    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                             "RIPELINE_FOLDER", "RIPELINE_TOKEN"})
+      unsetenv(name);
+    if (old_ != nullptr) setenv("OMP_NUM_THREADS", old_text_.c_str(), 1);
+    at::set_num_threads(threads_);
+  }
+
+  void join() {
+    core::ProgramFacts facts;
+    facts.ranks = 1;
+    std::unique_ptr<Transport> transport;
+    const core::Status status = join_run(facts, environment_, transport);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+
+  testing_support::TemporaryFolder folder_;
+  RankEnvironment environment_;
+  const char* old_ = std::getenv("OMP_NUM_THREADS");
+  const std::string old_text_ = old_ == nullptr ? "" : old_;
+  const int threads_ = at::get_num_threads();
+};
+
+TEST_F(JoinTest, divides_the_cores_by_the_ranks) {
+  at::set_num_threads(7);
+  join();
+  EXPECT_EQ(at::get_num_threads(), environment_.default_threads());
+}
+
+TEST_F(JoinTest, leaves_the_number_of_threads_to_the_user) {
+  at::set_num_threads(7);  // as LibTorch does when it reads the variable
+  setenv("OMP_NUM_THREADS", "7", 1);
+  join();
+  EXPECT_EQ(at::get_num_threads(), 7);
+}
+
+}  // namespace
+}  // namespace ripeline::runtime
