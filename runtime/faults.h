@@ -82,7 +82,7 @@ class Faults {
   core::Time last_event_{0};
   std::optional<core::Time> since_;  // a fault was noticed
   bool told_ = false;
-  core::Status own_;  // what this process noticed or did itself
+  core::Status own_;                   // what this process noticed or did itself
   std::vector<Complaint> complaints_;  // its own
 };
 

@@ -158,8 +158,8 @@ class Rank {
   int microbatches_ = 0;
   std::int64_t step_ = -1;  // the present one, or the one that is to begin
   bool begins_ = false;
-  std::map<int, Begun> begun_by_;         // processes to which this one sends
-  std::set<int> senders_;                 // processes that send to this one
+  std::map<int, Begun> begun_by_;  // processes to which this one sends
+  std::set<int> senders_;          // processes that send to this one
   StepReport report_;
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it

@@ -28,7 +28,7 @@ struct Complaint {
 };
 
 struct ProcessReport {
-  core::Status status;    // why it fails itself; ok: because of others
+  core::Status status;  // why it fails itself; ok: because of others
   std::vector<Complaint> complaints;
   core::RankWaits waits;  // `since` of what runs: on the clock of whoever has the report
   std::string last;       // its last events, for people

@@ -86,8 +86,8 @@ Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
     case 5:
       if (copy(last(sent, [](const Outgoing& o) { return is_of_edge(o.envelope.signal); }),
                "what is of another microbatch")) {
-        out.envelope.message.microbatch = random.one_in(2) ? -1 - random.below(9)
-                                                           : 1000 + random.below(1'000'000'000);
+        out.envelope.message.microbatch =
+            random.one_in(2) ? -1 - random.below(9) : 1000 + random.below(1'000'000'000);
         return garbage;
       }
       break;

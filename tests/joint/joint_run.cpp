@@ -44,8 +44,7 @@ class JointRun {
         timeline_(scenario.seed),
         log_(timeline_, log),
         network_(timeline_, scenario, bug.lost_overtakes(), log_),
-        world_{scenario, timeline_, network_, witnesses_, bug, log_},
-        random_(scenario.seed * 2 + 5) {
+        world_{scenario, timeline_, network_, witnesses_, bug, log_} {
     for (std::size_t i = 0; i < scenario.subjects.size(); ++i) {
       const Subject& subject = scenario.subjects[i];
       witnesses_.push_back(std::make_unique<Witness>(subject.program, subject.microbatches,
@@ -91,9 +90,9 @@ class JointRun {
       const std::set<int> ranks = named_by(line);
       all.insert(ranks);
       ++verdict.survivors;
-      const bool named = std::any_of(ranks.begin(), ranks.end(),
-                                     [this](int rank) { return is_culprit(rank); }) ||
-                         says_apart(line);
+      const bool named =
+          std::any_of(ranks.begin(), ranks.end(), [this](int rank) { return is_culprit(rank); }) ||
+          says_apart(line);
       verdict.named += named ? 1 : 0;
       verdict.blamed_healthy = verdict.blamed_healthy || !named;
       verdict.lines.push_back("rank " + std::to_string(index_of(*process)) + " says: " + line);
@@ -108,9 +107,8 @@ class JointRun {
                        [](const auto& w) { return w->is_stuck(); });
   }
   [[nodiscard]] bool ended_well() const {
-    return std::all_of(processes_.begin(), processes_.end(), [](const auto& p) {
-      return p->is() == SimulatedProcess::Is::finished;
-    });
+    return std::all_of(processes_.begin(), processes_.end(),
+                       [](const auto& p) { return p->is() == SimulatedProcess::Is::finished; });
   }
 
  private:
@@ -193,7 +191,8 @@ class JointRun {
   void send_garbage(const Fault& fault) {
     Random random(fault.seed);
     for (const auto& witness : witnesses_) witness->expect_repeats();
-    const core::ProgramFacts* facts = witnesses_.size() == 1 ? &witnesses_.front()->facts() : nullptr;
+    const core::ProgramFacts* facts =
+        witnesses_.size() == 1 ? &witnesses_.front()->facts() : nullptr;
     Garbage garbage = draw_garbage(facts, fault.process, fault.other,
                                    network_.sent(fault.process, fault.other), random);
     log_.note(fault.process, [&] {
@@ -234,9 +233,8 @@ class JointRun {
 
   void check_end(Time expected) {
     if (ended_well()) {
-      const bool done = std::all_of(witnesses_.begin(), witnesses_.end(), [this](const auto& w) {
-        return w->is_done(scenario_.steps);
-      });
+      const bool done = std::all_of(witnesses_.begin(), witnesses_.end(),
+                                    [this](const auto& w) { return w->is_done(scenario_.steps); });
       if (!done) problem_ = "all processes ended well, and not all tasks have run";
       return;
     }
@@ -307,7 +305,6 @@ class JointRun {
   std::vector<std::unique_ptr<Witness>> witnesses_;
   World world_;
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
-  Random random_;
   std::string problem_;
   std::size_t injected_ = 0;
   std::set<int> happened_;

@@ -3,8 +3,8 @@
 // What a seed stands for is run without its faults first: that run must end well, unless
 // spec/machine.h is stuck as well. Then again with them, at a place drawn of the first one's
 // length. What is checked, always: what a Witness sees; that every process that is alive ends
-// within the limits; that nothing is on its way after a good end. Of a run with a fault: whom the
-// first lines name. docs/testing.md says how to use it.
+// within the limits. Of a run with a fault: whom the first lines name. docs/testing.md says how to
+// use it.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ namespace ripeline::joint {
 
 struct Verdict {
   FaultKind kind = FaultKind::none;
-  std::string broken;      // the invariant, in words; empty: none is
-  bool stuck = false;      // the program itself sticks: no fault was injected
-  bool happened = false;   // the faults took place before the run was over
+  std::string broken;     // the invariant, in words; empty: none is
+  bool stuck = false;     // the program itself sticks: no fault was injected
+  bool happened = false;  // the faults took place before the run was over
   bool ended_well = false;
-  int survivors = 0;       // that ended because the run failed
-  int named = 0;           // of them: whose first line names a culprit
-  bool agreed = true;      // all first lines name the same
+  int survivors = 0;               // that ended because the run failed
+  int named = 0;                   // of them: whose first line names a culprit
+  bool agreed = true;              // all first lines name the same
   bool blamed_healthy = false;     // a first line names a process that has no part in it
   std::vector<std::string> lines;  // what each survivor says first
   std::int64_t events = 0;
@@ -35,7 +35,7 @@ struct Verdict {
 };
 
 struct RunOptions {
-  std::optional<FaultKind> kind = std::nullopt;  // else what the seed stands for
+  std::optional<FaultKind> kind = std::nullopt;                // else what the seed stands for
   std::function<std::unique_ptr<PlantedBug>()> bug = nullptr;  // else none
   bool log = false;
 };

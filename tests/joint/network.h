@@ -45,8 +45,6 @@ class Network {
   [[nodiscard]] const std::vector<runtime::Outgoing>& sent(int from, int to) const {
     return wire(from, to).sent;
   }
-  // Sent, and neither arrived nor dropped.
-  [[nodiscard]] int on_their_way() const { return on_their_way_; }
   // The longest that anything took.
   [[nodiscard]] core::Time longest() const { return longest_; }
 
@@ -56,7 +54,7 @@ class Network {
     bool open = true;
     core::Time broken{core::Time::max()};  // then no heartbeat gets through
     std::int64_t sends = 0;
-    std::int64_t cut_at = -1;   // messages from this one on do not arrive; -1: all do
+    std::int64_t cut_at = -1;    // messages from this one on do not arrive; -1: all do
     core::Time last_arrival{0};  // of what was sent so far
     core::Time last_sign{0};     // of a message
     core::Time heartbeat_delay{0};
@@ -86,7 +84,6 @@ class Network {
   Receiver receiver_;
   std::vector<Wire> wires_;
   std::vector<std::vector<Silence>> silences_;  // by process
-  int on_their_way_ = 0;
   core::Time longest_{0};
 };
 

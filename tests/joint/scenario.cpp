@@ -118,9 +118,8 @@ void draw_subjects(Scenario& scenario, Random& random) {
   scenario.processes = first->program.ranks;
   scenario.subjects.push_back(std::move(*first));
   if (!random.one_in(4)) return;
-  std::optional<Subject> second =
-      random.one_in(3) ? of_patience(scenario.processes, random)
-                       : of_library(scenario.processes, random);
+  std::optional<Subject> second = random.one_in(3) ? of_patience(scenario.processes, random)
+                                                   : of_library(scenario.processes, random);
   if (second && second->program.ranks == scenario.processes) {
     scenario.subjects.push_back(std::move(*second));
   }
@@ -165,8 +164,8 @@ Fault draw_fault(const Scenario& scenario, FaultKind kind, Random& random) {
   Fault fault;
   fault.kind = kind;
   fault.process = random.below(scenario.processes);
-  fault.other = (fault.process + random.between(1, std::max(1, scenario.processes - 1))) %
-                scenario.processes;
+  fault.other =
+      (fault.process + random.between(1, std::max(1, scenario.processes - 1))) % scenario.processes;
   fault.seed = random.bits();
   const Time silence = scenario.limits.silence;
   if (kind == FaultKind::slow) fault.lasts = random.between(silence, scenario.limits.stall / 3);

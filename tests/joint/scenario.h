@@ -38,9 +38,9 @@ inline constexpr std::array<std::string_view, 13> kFaultKinds = {
 struct Fault {
   FaultKind kind = FaultKind::none;
   int process = 0;
-  int other = 0;             // of a cut
-  core::Time lasts{0};       // of a task or a stop
-  std::uint64_t seed = 0;    // of what garbage
+  int other = 0;              // of a cut
+  core::Time lasts{0};        // of a task or a stop
+  std::uint64_t seed = 0;     // of what garbage
   std::int64_t at_event = 0;  // of the timeline
 };
 
@@ -78,8 +78,8 @@ struct Scenario {
   std::uint64_t seed = 0;
   std::vector<Subject> subjects;  // one program, or two in turn
   int processes = 1;
-  int steps = 1;              // of each program
-  bool gathers = false;       // between the steps; if there are two programs, always
+  int steps = 1;                      // of each program
+  bool gathers = false;               // between the steps; if there are two programs, always
   std::vector<ProcessTraits> traits;  // by process
   Delays messages;
   Delays tasks;

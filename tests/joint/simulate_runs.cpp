@@ -1,9 +1,9 @@
 // simulate_runs: as many simulated runs as one likes. See docs/testing.md.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -16,7 +16,8 @@
 namespace ripeline::joint {
 namespace {
 
-constexpr const char* kUsage = R"(usage: simulate_runs [--seeds N] [--from S] [--kinds LIST] [--unnamed yes|no]
+constexpr const char* kUsage =
+    R"(usage: simulate_runs [--seeds N] [--from S] [--kinds LIST] [--unnamed yes|no]
        simulate_runs --replay SEED [--kinds KIND] [--bug NAME]
        simulate_runs --bugs N
 Simulates the runs of N seeds from S (1,000 from 1) and counts what was broken. LIST: some of none,

@@ -236,8 +236,7 @@ void SimulatedProcess::begin_item() {
 void SimulatedProcess::begin_step(const Item& item) {
   runtime::Rank& rank = *ranks_[item.program];
   note("begins step " + std::to_string(item.step) + " of program " + std::to_string(item.program));
-  Status status =
-      rank.begin_step(item.step, world_.witnesses[item.program]->microbatches(), now());
+  Status status = rank.begin_step(item.step, world_.witnesses[item.program]->microbatches(), now());
   if (!status.ok()) return process_.fail(std::move(status), now());
   if (std::exchange(refuses_, false)) {
     suffers_ = true;

@@ -115,8 +115,8 @@ class SimulatedProcess {
   Random random_;
   runtime::Process process_;
   runtime::Actions actions_;
-  std::vector<std::unique_ptr<core::Arbiter>> arbiters_;   // by program
-  std::vector<std::unique_ptr<runtime::Rank>> ranks_;      // by program
+  std::vector<std::unique_ptr<core::Arbiter>> arbiters_;  // by program
+  std::vector<std::unique_ptr<runtime::Rank>> ranks_;     // by program
   std::vector<Item> script_;
   std::size_t item_ = 0;
   Is is_ = Is::alive;

@@ -44,7 +44,8 @@ std::string Tally::table() const {
       "           runs   stuck  faults    well  agreed  survivors     named  broken    events\n";
   for (const auto& [kind, row] : rows_) {
     char line[160];
-    (void)std::snprintf(line, sizeof line, "%-8s%7lld %7lld %7lld %7lld %7lld %10lld %9lld %7lld %9lld\n",
+    (void)std::snprintf(line, sizeof line,
+                        "%-8s%7lld %7lld %7lld %7lld %7lld %10lld %9lld %7lld %9lld\n",
                         std::string(name_of(kind)).c_str(), static_cast<long long>(row.runs),
                         static_cast<long long>(row.stuck), static_cast<long long>(row.happened),
                         static_cast<long long>(row.well), static_cast<long long>(row.agreed),
