@@ -11,7 +11,6 @@ using core::Time;
 
 namespace {
 
-constexpr std::size_t kMostTurns = 1 << 16;
 constexpr std::size_t kMostKept = 1 << 20;  // between two steps: more than any step has
 
 std::string text_of(const Payload& payload) {
@@ -31,9 +30,6 @@ void Process::attach(Rank& rank, Time now) {
   rank_ = &rank;
   facts_ = &rank.facts();
   faults_.resume(now);
-  for (const auto& [turn, step] : begun_) {
-    if (turn.first == rank.mark()) rank.begun(turn.second, step);
-  }
   for (Delivery& delivery : std::exchange(kept_, {})) {
     const int from = delivery.from;
     check_sent(from, give(std::move(delivery), now), now);
@@ -67,26 +63,12 @@ Status Process::give(Delivery delivery, Time now) {
   }
   if (is_failing()) return {};
   if (signal == Signal::gather) return gathers_.take(delivery);
-  if (signal == Signal::begun) return note_begun(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
   if (kept_.size() == kMostKept) {
     return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
                                      " sends and sends: so many messages belong to no step"};
   }
   kept_.push_back(std::move(delivery));
-  return {};
-}
-
-// It may come late, when another program has its turn: its own will ask for it.
-Status Process::note_begun(const Delivery& delivery) {
-  const Turn turn{delivery.envelope.message.microbatch, delivery.from};
-  if (begun_.size() == kMostTurns && !begun_.contains(turn)) {
-    return {StatusCode::invalid,
-            "rank " + std::to_string(delivery.from) + " begins one program " + "after another"};
-  }
-  std::int64_t& step = begun_.try_emplace(turn, -1).first->second;
-  step = std::max(step, delivery.envelope.step);
-  if (rank_ != nullptr && rank_->mark() == turn.first) rank_->begun(turn.second, step);
   return {};
 }
 

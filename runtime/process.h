@@ -14,10 +14,7 @@
 // One thread.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/faults.h"
@@ -63,7 +60,6 @@ class Process {
   void check(core::Status status, core::Time now);
   void check_sent(int process, core::Status status, core::Time now);
   core::Status give(Delivery delivery, core::Time now);
-  core::Status note_begun(const Delivery& delivery);
   [[nodiscard]] ProcessReport report(core::Time now) const;
   void poll_faults(core::Time now, Actions& actions);
 
@@ -73,8 +69,6 @@ class Process {
   Faults faults_;
   Rank* rank_ = nullptr;
   const core::ProgramFacts* facts_ = nullptr;  // of the last rank
-  using Turn = std::pair<std::int32_t, int>;   // a program's mark, and a process
-  std::map<Turn, std::int64_t> begun_;         // the last step that it has begun
   std::vector<Delivery> kept_;                 // of edges, until there is a rank
   core::Status outcome_;
 };

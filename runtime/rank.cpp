@@ -43,7 +43,7 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
     const int from = process_of(edge.producer);
     const int to = process_of(edge.consumer);
     if (from == to) continue;
-    if (from == self) begun_by_[to] = -1;
+    if (from == self) begun_by_[to] = {};
     if (to == self) senders_.insert(from);
   }
 }
@@ -73,9 +73,9 @@ std::string Rank::last_events(Time now) const {
 core::RankWaits Rank::waits() const {
   core::RankWaits waits = executor_.waits();
   waits.running = running_;
-  if (!begins_) return waits;
-  for (const auto& [process, step] : begun_by_) {
-    if (step >= executor_.step()) continue;
+  if (begins_ || !executor_.step_done()) return waits;
+  for (const auto& [process, begun] : begun_by_) {
+    if (begun.up_to >= executor_.step()) continue;
     core::Wait wait;
     wait.reason = core::Wait::For::gather;
     wait.on = layout_.at(process).rank;
@@ -111,17 +111,21 @@ Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
   for (std::size_t lane = 0; lane < facts_.lanes.size(); ++lane) {
     tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
   }
+  if (step_ < 0) {
+    for (auto& [process, begun] : begun_by_) begun.up_to = step - 1;
+  }
   step_ = step;
   begins_ = true;
   return {};
 }
 
-Status Rank::begin_if_allowed(Time now, Actions& actions) {
-  const bool is_first = executor_.step() < 0;
-  const bool may = std::all_of(begun_by_.begin(), begun_by_.end(), [&](const auto& of) {
-    return is_first || of.second >= executor_.step();
-  });
-  if (!may) return {};
+bool Rank::step_done() const {
+  return !begins_ && running_.empty() && executor_.step_done() &&
+         std::all_of(begun_by_.begin(), begun_by_.end(),
+                     [&](const auto& of) { return of.second.up_to >= executor_.step(); });
+}
+
+Status Rank::begin(Time now, Actions& actions) {
   begins_ = false;
   tell_costs();
   if (Status s = executor_.begin_step(step_, microbatches_, now); !s.ok()) return s;
@@ -129,16 +133,28 @@ Status Rank::begin_if_allowed(Time now, Actions& actions) {
     Outgoing& out = actions.sends.emplace_back();
     out.to = process;
     out.envelope.step = step_;
-    out.envelope.message = {-1, mark()};
+    out.envelope.message = {-1, -1};
     out.envelope.sent = now;
     out.envelope.signal = Signal::begun;
   }
   return {};
 }
 
-void Rank::begun(int process, std::int64_t step) {
-  const auto of = begun_by_.find(process);
-  if (of != begun_by_.end()) of->second = std::max(of->second, step);
+Status Rank::accept_begun(const Delivery& delivery) {
+  const auto of = begun_by_.find(delivery.from);
+  const std::int64_t step = delivery.envelope.step;
+  const bool is_next = of != begun_by_.end() && step == of->second.up_to + 1;
+  const bool is_early =
+      of != begun_by_.end() && step == of->second.up_to + 2 && !of->second.one_more;
+  if (!is_next && !is_early) {
+    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) + " says that step " +
+                                     std::to_string(step) +
+                                     " has begun, which concerns nothing here"};
+  }
+  Begun& begun = of->second;
+  if (is_next) begun.up_to += begun.one_more ? 2 : 1;
+  begun.one_more = is_early;
+  return {};
 }
 
 // Of the present step or the next one: nobody is further.
@@ -176,11 +192,11 @@ Status Rank::check_sender(const Delivery& delivery) const {
 }
 
 Status Rank::delivered(Delivery delivery, Time now) {
-  if (Status s = check_sender(delivery); !s.ok()) {
-    // A late notice may be of a program whose turn is over.
-    return delivery.envelope.signal == Signal::notice ? Status() : s;
-  }
-  if (Status s = check_step(delivery); !s.ok()) return s;
+  if (delivery.envelope.signal == Signal::begun) return accept_begun(delivery);
+  Status fits = check_sender(delivery);
+  if (fits.ok()) fits = check_step(delivery);
+  // A late notice may be of a program whose turn is over.
+  if (!fits.ok()) return delivery.envelope.signal == Signal::notice ? Status() : fits;
   if (!options_.due) return accept(delivery, now);
   const Time due = options_.due(delivery.envelope);
   delivery.at = std::max(delivery.at, due);
@@ -360,7 +376,7 @@ Outgoing Rank::outgoing(const Command& command, Time now) {
 
 Status Rank::poll(Time now, Actions& actions) {
   if (begins_) {
-    if (Status s = begin_if_allowed(now, actions); !s.ok()) return s;
+    if (Status s = begin(now, actions); !s.ok()) return s;
   }
   while (!held_.empty() && held_.begin()->first <= now) {
     Delivery due = std::move(held_.begin()->second);

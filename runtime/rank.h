@@ -12,10 +12,10 @@
 //   }
 //
 // What a peer sends is checked before it is believed: a message must come from the rank at the
-// other end of its edge. A rank begins a step when all to which it sends have begun the one before,
-// so that nobody keeps messages of more than the next step, however one-sided the program is. All
-// fail by status; after the first failure the rank is of no use. Borrowed things must outlive it.
-// One thread.
+// other end of its edge. A rank is done with a step when all to which it sends have begun it, too:
+// nobody keeps messages of more than the next step, however one-sided the program is, and nothing
+// of a step but notices comes when another program has its turn. All fail by status; after the
+// first failure the rank is of no use. Borrowed things must outlive it. One thread.
 #pragma once
 
 #include <chrono>
@@ -87,20 +87,11 @@ class Rank {
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  // The step begins at the first poll() at which it may.
+  // The step begins at the first poll().
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
-  [[nodiscard]] bool step_done() const {
-    return !begins_ && running_.empty() && executor_.step_done();
-  }
+  [[nodiscard]] bool step_done() const;
 
-  // Tells programs apart that take turns in a run.
-  [[nodiscard]] std::int32_t mark() const {
-    return static_cast<std::int32_t>(facts_.hash & 0x7fffffff);
-  }
-  // The process has begun this step of the program.
-  void begun(int process, std::int64_t step);
-
-  // What is_of_edge().
+  // What is_of_rank().
   core::Status delivered(Delivery delivery, core::Time now);
   core::Status ended(Ended ended, core::Time now);
   // Its failure is the executor's, too.
@@ -131,12 +122,20 @@ class Rank {
     core::Time at;
   };
 
+  // Which steps a process has said to have begun: all up to one, and perhaps the one after the
+  // next, whose message overtook.
+  struct Begun {
+    std::int64_t up_to = -1;
+    bool one_more = false;
+  };
+
   void note(const char* what, core::Task task, core::Time at);
   void tell_costs();
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
   [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
-  // The executor begins the step that is to begin, if it may.
-  core::Status begin_if_allowed(core::Time now, Actions& actions);
+  core::Status accept_begun(const Delivery& delivery);
+  // The executor begins the step that is to begin.
+  core::Status begin(core::Time now, Actions& actions);
   core::Status accept(Delivery& delivery, core::Time now);
   core::Status accept_end(Call& call, core::Time begin, core::Time end);
   void keep_outputs(Call& call);
@@ -159,8 +158,8 @@ class Rank {
   int microbatches_ = 0;
   std::int64_t step_ = -1;  // the present one, or the one that is to begin
   bool begins_ = false;
-  std::map<int, std::int64_t> begun_by_;  // processes to which this one sends: their steps
-  std::set<int> senders_;                 // processes that send to this one
+  std::map<int, Begun> begun_by_;  // processes to which this one sends
+  std::set<int> senders_;          // processes that send to this one
   StepReport report_;
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it

@@ -44,8 +44,7 @@ class JointRun {
         timeline_(scenario.seed),
         log_(timeline_, log),
         network_(timeline_, scenario, bug.lost_overtakes(), log_),
-        world_{scenario, timeline_, network_, witnesses_, bug, log_},
-        random_(scenario.seed * 2 + 5) {
+        world_{scenario, timeline_, network_, witnesses_, bug, log_} {
     for (std::size_t i = 0; i < scenario.subjects.size(); ++i) {
       const Subject& subject = scenario.subjects[i];
       witnesses_.push_back(std::make_unique<Witness>(subject.program, subject.microbatches,
@@ -306,7 +305,6 @@ class JointRun {
   std::vector<std::unique_ptr<Witness>> witnesses_;
   World world_;
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
-  Random random_;
   std::string problem_;
   std::size_t injected_ = 0;
   std::set<int> happened_;

@@ -3,8 +3,8 @@
 // What a seed stands for is run without its faults first: that run must end well, unless
 // spec/machine.h is stuck as well. Then again with them, at a place drawn of the first one's
 // length. What is checked, always: what a Witness sees; that every process that is alive ends
-// within the limits; that nothing is on its way after a good end. Of a run with a fault: whom the
-// first lines name. docs/testing.md says how to use it.
+// within the limits. Of a run with a fault: whom the first lines name. docs/testing.md says how to
+// use it.
 #pragma once
 
 #include <cstdint>

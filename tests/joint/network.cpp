@@ -19,12 +19,12 @@ constexpr std::size_t kRemembered = 8;  // of what was sent
 }  // namespace
 
 std::string describe(const runtime::Envelope& envelope) {
-  constexpr std::array<const char*, 8> kNames = {"data",  "announce", "grant",  "notice",
-                                                 "begun", "gather",   "report", "lost"};
+  constexpr std::array kNames = {"data",  "announce", "grant",  "notice",
+                                 "begun", "gather",   "report", "lost"};
   std::string text = kNames[static_cast<std::size_t>(envelope.signal)];
   if (!is_of_edge(envelope.signal)) {
-    return envelope.signal == runtime::Signal::gather ? text + " " + std::to_string(envelope.step)
-                                                      : text;
+    const bool has_step = envelope.signal < runtime::Signal::report;
+    return has_step ? text + " " + std::to_string(envelope.step) : text;
   }
   return text + " of edge " + std::to_string(envelope.message.edge) + ", microbatch " +
          std::to_string(envelope.message.microbatch) + ", step " + std::to_string(envelope.step);
@@ -56,11 +56,9 @@ void Network::send(int from, Outgoing message) {
   for (runtime::Bytes& part : w.sent.back().payload.parts) part.keeper.reset();  // it is counted
   const Time arrival = timeline_.now() + draw_delay();
   w.last_arrival = std::max(w.last_arrival, arrival);
-  ++on_their_way_;
   Delivery delivery{from, message.envelope, std::move(message.payload), arrival};
   const std::int64_t number = w.sends++;
   timeline_.at(arrival, [this, to, number, d = std::move(delivery)]() mutable {
-    --on_their_way_;
     Wire& in = wire(d.from, to);
     if (in.cut_at >= 0 && number >= in.cut_at) return;
     in.last_sign = timeline_.now();

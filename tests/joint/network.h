@@ -45,8 +45,6 @@ class Network {
   [[nodiscard]] const std::vector<runtime::Outgoing>& sent(int from, int to) const {
     return wire(from, to).sent;
   }
-  // Sent, and neither arrived nor dropped.
-  [[nodiscard]] int on_their_way() const { return on_their_way_; }
   // The longest that anything took.
   [[nodiscard]] core::Time longest() const { return longest_; }
 
@@ -86,7 +84,6 @@ class Network {
   Receiver receiver_;
   std::vector<Wire> wires_;
   std::vector<std::vector<Silence>> silences_;  // by process
-  int on_their_way_ = 0;
   core::Time longest_{0};
 };
 

@@ -1,9 +1,9 @@
 // simulate_runs: as many simulated runs as one likes. See docs/testing.md.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <string>

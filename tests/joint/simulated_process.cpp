@@ -102,7 +102,7 @@ void SimulatedProcess::turn() {
     poll();
     if (traits_.engine == EngineKind::in_line && !queue_.empty()) return run_next();
     if (!process_.outcome().ok()) return end(Is::failed);
-    if (item_done()) {
+    if (!process_.is_failing() && item_done()) {
       end_item();
       ++item_;
       after(draw_pause(), [this] {

@@ -132,7 +132,7 @@ std::string Witness::name(Task task) const { return core::task_name(true_.facts(
 
 Witness::Step& Witness::of(std::int64_t step) {
   while (last_step() < step) {
-    steps_.push_back({machine_.initial(), {}, {}, {}, std::make_shared<int>(0)});
+    steps_.push_back({machine_.initial(), {}, {}, std::make_shared<int>(0)});
   }
   return steps_[at(step)];
 }
@@ -145,7 +145,6 @@ void Witness::happen(std::int64_t step, const Event& event) {
                 machine_.describe(event));
   }
   machine_.step(of_step.state, event);
-  of_step.events.push_back(event);
 }
 
 void Witness::called(const Call& call) {
@@ -232,13 +231,6 @@ bool Witness::is_done(int steps) const {
          std::all_of(steps_.begin(), steps_.end(), [this](const Step& step) {
            return step.done.size() == at(program_.ranks) && machine_.done(step.state);
          });
-}
-
-std::string Witness::run_of(std::int64_t step) const {
-  if (step < 0 || step > last_step()) return "";
-  std::string text;
-  for (const Event& event : steps_[at(step)].events) text += machine_.describe(event) + "\n";
-  return text;
 }
 
 }  // namespace ripeline::joint

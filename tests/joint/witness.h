@@ -51,8 +51,6 @@ class Witness {
   // All ranks began this step, and the machine cannot go on in it.
   [[nodiscard]] bool is_stuck() const;
   [[nodiscard]] bool is_done(int steps) const;
-  // The events of one step, as `ripeline` reads a run; empty if there is no such step.
-  [[nodiscard]] std::string run_of(std::int64_t step) const;
   [[nodiscard]] std::int64_t last_step() const {
     return static_cast<std::int64_t>(steps_.size()) - 1;
   }
@@ -63,7 +61,6 @@ class Witness {
   using MessageKey = std::pair<core::EdgeId, std::int32_t>;
   struct Step {
     spec::Machine::State state;
-    std::vector<spec::Event> events;
     std::set<TaskKey> called;
     std::set<int> done;             // ranks
     std::shared_ptr<int> payloads;  // shared by all that are kept
