@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -171,7 +172,7 @@ Status TorchTrainer::apply(TrainReport& report) {
 }
 
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
-                std::unique_ptr<Transport>& transport) {
+                std::unique_ptr<Transport>& transport, Configuration configuration) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
   if (environment.ranks != facts.ranks) {
     return {StatusCode::refused,
@@ -180,13 +181,15 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                 std::to_string(facts.ranks) +
                 ", or generate the program with -D ranks=" + std::to_string(environment.ranks)};
   }
-  torch::set_num_threads(environment.default_threads());
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) {  // what the user says goes before
+    torch::set_num_threads(environment.default_threads());
+  }
   SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
   options.folder = environment.folder;
-  options.token = environment.token;
   options.program_hash = facts.hash;
+  options.configuration = std::move(configuration);
   return connect_sockets(options, transport);
 }
 
