@@ -23,11 +23,10 @@ int run(const Options& options) {
   if (options.table == "fixed") fixed_table(options, cells);
   if (options.table == "tails") tails_table(options, cells);
   if (options.table == "causes") causes_table(options, cells);
-  if (!options.json.empty() && !cells.write(options.json)) {
-    std::cerr << "bench_hints: cannot write " << options.json << '\n';
-    return 2;
-  }
-  return 0;
+  if (options.json.empty()) return 0;
+  const core::Status written = cells.write(options.json);
+  if (!written.ok()) std::cerr << "bench_hints: " << written.message() << '\n';
+  return written.ok() ? 0 : 2;
 }
 
 void add_options(CLI::App& app, Options& options) {

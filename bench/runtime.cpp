@@ -10,6 +10,13 @@
 // With the memory of 1F1B, rank 0 has at most as many microbatches in flight as there are ranks,
 // and each of them makes 2 (ranks - 1) hops for 2 of rank 0's tasks. So hops alone take
 // (ranks - 1) / ranks of a hop per task, the column `hops`.
+//
+// The second table is of tasks that take their time, as on a GPU: they sleep. Messages of up to
+// 16 MiB move between 4 processes, with as much in the kernel's buffers as Debian gives a user
+// (208 KiB) or as root gets (4 MiB), with tasks in the loop's thread or in one of their own, over
+// unbounded links or channels of 2 slots. Each column is a step's time divided by that of the same
+// tasks with messages of 64 bytes over unbounded links, from the same round; the median of the
+// rounds. Memory is that of 1F1B in all.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +35,7 @@
 #include "bf_2.h"
 #include "bf_4.h"
 #include "lower/facts.h"
+#include "runtime/place.h"
 #include "runtime/transport/local.h"
 #include "runtime/transport/socket.h"
 #include "runtime/worker.h"
@@ -54,22 +62,39 @@ void require(const core::Status& status) {
   if (!status.ok()) fail(status.message());
 }
 
+// Messages that are small go in the head; the others are one buffer, which is never written.
 class EmptyWork final : public runtime::Work {
  public:
+  explicit EmptyWork(std::size_t bytes = kMessageBytes, std::chrono::nanoseconds time = {})
+      : bytes_(bytes), time_(time), buffer_(place_.take(-1, bytes)) {
+    std::fill_n(buffer_.data, bytes, std::byte{1});
+  }
   core::Status begin_step(std::int64_t, int) override { return {}; }
   core::Status run(runtime::Call& call) override {
-    for (runtime::Output& output : call.outputs) output.payload.head.resize(kMessageBytes);
+    if (time_.count() > 0) std::this_thread::sleep_for(time_);
+    for (runtime::Output& output : call.outputs) {
+      if (bytes_ <= kMessageBytes) {
+        output.payload.head.resize(bytes_);
+      } else {
+        output.payload.parts = {buffer_};
+      }
+    }
     return {};
   }
+
+ private:
+  runtime::HostPlace place_;
+  std::size_t bytes_;
+  std::chrono::nanoseconds time_;
+  runtime::Bytes buffer_;
 };
 
 // Makes the arbiter of a rank, with what it needs.
 using MakeArbiter = std::function<std::shared_ptr<core::Arbiter>(int rank)>;
 
 struct Interpreted {
-  Interpreted(int ranks, int rank)
-      : program(spec::compile({"bf.ripe", spec::library_text("bf").value()},
-                              {.defines = {{"ranks", ranks}}, .dispatch = {}})
+  Interpreted(int ranks, int rank, const std::string& text = spec::library_text("bf").value())
+      : program(spec::compile({"bf.ripe", text}, {.defines = {{"ranks", ranks}}, .dispatch = {}})
                     .value()),
         facts(lower::facts_of(program)),
         arbiter(program, facts.facts(), rank) {}
@@ -86,6 +111,11 @@ std::shared_ptr<core::Arbiter> interpreted(int ranks, int rank) {
 std::shared_ptr<core::Arbiter> generated(int ranks, int rank) {
   if (ranks == 2) return std::make_shared<bf_2::Arbiter>(rank);
   return std::make_shared<bf_4::Arbiter>(rank);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 // One rank's steps; the microseconds per task of each.
@@ -175,11 +205,6 @@ std::vector<double> over_threads(int ranks, const MakeArbiter& make, int steps) 
   return result;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // Microseconds per hop: half a round trip, median of batches.
 double ping_pong() {
   constexpr int kBatches = 21;
@@ -207,6 +232,113 @@ double ping_pong() {
   close(ends[0]);
   close(ends[1]);
   return median(batches);
+}
+
+// A kind of step with tasks that take their time.
+struct Load {
+  const char* name;
+  std::size_t bytes;
+  std::chrono::milliseconds task;
+  bool channels = false;
+};
+constexpr int kLoadRanks = 4;
+constexpr int kLoadMicrobatches = 8;
+constexpr int kUserBytes = 212992;  // Debian's net.core.wmem_max
+
+struct Way {
+  bool thread;
+  int kernel_bytes;
+};
+
+std::shared_ptr<core::Arbiter> loaded(const Load& load, int rank) {
+  std::string text = spec::library_text("bf").value();
+  if (load.channels) {
+    const auto put = [&text](const std::string& before, const std::string& what) {
+      text.insert(text.find(before), what);
+    };
+    put("  op F", "  channel in per stage { slots 2; }\n  channel back per stage { slots 2; }\n");
+    put(";  acquires", " via in");
+    put(";  releases", " via back");
+  }
+  const auto all = std::make_shared<Interpreted>(kLoadRanks, rank, text);
+  return {all, &all->arbiter};
+}
+
+// Seconds of the second step, which all ranks begin together.
+double step_of(const Load& load, const Way& way) {
+  std::string folder = "/tmp/ripeline-bench-XXXXXX";
+  std::array<int, 2> ends{};
+  if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0)
+    fail("cannot make a folder or pipe");
+  const std::uint64_t token = std::random_device()();
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < kLoadRanks; ++rank) {
+    pids.push_back(in_process([&] {
+      const auto arbiter = loaded(load, rank);
+      runtime::SocketOptions options;
+      options.rank = rank;
+      options.ranks = kLoadRanks;
+      options.folder = folder;
+      options.token = token;
+      options.program_hash = arbiter->facts().hash;
+      options.kernel_bytes = way.kernel_bytes;
+      std::unique_ptr<runtime::Transport> transport;
+      require(runtime::connect_sockets(options, transport));
+      EmptyWork work(load.bytes, load.task);
+      runtime::Run run(*transport);
+      std::unique_ptr<runtime::TaskEngine> engine;
+      if (way.thread) {
+        engine = std::make_unique<runtime::ThreadEngine>(work, [&run] { run.wake(); });
+      } else {
+        engine = std::make_unique<runtime::InlineEngine>(work);
+      }
+      runtime::Worker worker(*arbiter, run, *engine);
+      double seconds = 0;
+      std::vector<runtime::Blob> all;
+      for (int step = 0; step < 2; ++step) {
+        require(run.gather("the next step", {}, all));
+        const Clock::time_point begin = Clock::now();
+        runtime::StepReport report;
+        require(worker.step(step, kLoadMicrobatches, report));
+        require(run.gather("its end", {}, all));
+        seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      }
+      if (rank == 0) transfer(ends[1], &seconds, sizeof seconds, true);
+      require(run.finish(60s));
+    }));
+  }
+  close(ends[1]);
+  double seconds = 0;
+  transfer(ends[0], &seconds, sizeof seconds, false);
+  close(ends[0]);
+  for (const pid_t pid : pids) wait_for(pid);
+  rmdir(folder.c_str());
+  return seconds;
+}
+
+void run_loads() {
+  constexpr int kRounds = 5;
+  constexpr std::array kLoads = {Load{"64 KiB", 64 << 10, 5ms}, Load{"1 MiB", 1 << 20, 20ms},
+                                 Load{"16 MiB", 16 << 20, 60ms},
+                                 Load{"64 B, channels", 64, 20ms, true}};
+  constexpr std::array kWays = {Way{false, kUserBytes}, Way{false, 4 << 20}, Way{true, kUserBytes},
+                                Way{true, 4 << 20}};
+  std::printf("\n%-16s %7s  %13s  %13s  %13s  %13s\n", "message", "task", "loop, 208 KiB",
+              "loop, 4 MiB", "thread, 208 KiB", "thread, 4 MiB");
+  for (const Load& load : kLoads) {
+    std::array<std::vector<double>, kWays.size()> ratios;
+    for (int round = 0; round < kRounds; ++round) {
+      const Load small{"", kMessageBytes, load.task};
+      const double plain = step_of(small, {true, 4 << 20});
+      for (std::size_t way = 0; way < kWays.size(); ++way) {
+        ratios[way].push_back(step_of(load, kWays[way]) / plain);
+      }
+    }
+    std::printf("%-16s %4d ms", load.name, static_cast<int>(load.task.count()));
+    for (const auto& of_way : ratios) std::printf("  %13.3f", median(of_way));
+    std::printf("\n");
+    std::fflush(stdout);
+  }
 }
 
 void run() {
@@ -241,5 +373,6 @@ void run() {
 
 int main() {
   ripeline::run();
+  ripeline::run_loads();
   return 0;
 }

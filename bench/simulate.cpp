@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -23,6 +22,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "files/new_file.h"
 #include "lower/facts.h"
 #include "one_f_one_b_64.h"
 #include "simulate/interpreter.h"
@@ -196,11 +196,9 @@ int run(const Options& options) {
   json["many"]["seconds_in_all"] = many.seconds;
   json["many"]["gigabytes"] = many.gigabytes;
   if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << json.dump(2) << '\n';
-    file.close();
-    if (!file) {
-      fmt::print(stderr, "bench_simulate: cannot write {}\n", options.json);
+    const auto written = ripeline::files::write_file(options.json, json.dump(2) + "\n");
+    if (!written.ok()) {
+      fmt::print(stderr, "bench_simulate: {}\n", written.message());
       return 1;
     }
   }

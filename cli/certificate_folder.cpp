@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/failure.h"
+#include "files/new_file.h"
 
 namespace ripeline::cli {
 
@@ -24,24 +23,61 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 constexpr std::array kOwn = {verify::kManifest, "program.ripe", "order.csv", "invariant.txt",
                              "invariant.smt2",  "queries",      "graphs",    "runs"};
 
-spec::Result<void> clear(const fs::path& folder) {
+// Where the new files wait until all are written. One that a killed process left counts for
+// nothing.
+constexpr const char* kFresh = ".ripeline-partial";
+
+spec::Diagnostic failed(const fs::path& folder, const std::error_code& code) {
+  return failure(fmt::format("{}: {}", folder.string(), code.message()));
+}
+
+// That the folder is not there, is empty, or holds a certificate and nothing else.
+spec::Result<void> check_folder(const fs::path& folder) {
   std::error_code code;
   if (!fs::exists(folder, code)) return {};
   if (!fs::is_directory(folder, code)) {
     return failure(fmt::format("{}: this is no folder", folder.string()));
   }
-  for (const auto& entry : fs::directory_iterator(folder, code)) {
-    const std::string name = entry.path().filename().string();
+  const bool replaced = fs::exists(folder / verify::kManifest, code) ||
+                        fs::exists(folder / kFresh / verify::kManifest, code);
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end;
+       entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
     const bool own = std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
-    if (own && fs::exists(folder / verify::kManifest)) continue;
+    if (name == kFresh || (own && replaced)) continue;
     return failure(
         fmt::format("{}: the folder has other files in it, such as {}", folder.string(), name));
   }
-  // The manifest last: a folder without it is none that may be cleared.
-  for (auto name = kOwn.rbegin(); name != kOwn.rend() && !code; ++name) {
-    fs::remove_all(folder / *name, code);
+  if (code) return failed(folder, code);
+  return {};
+}
+
+spec::Result<void> write_fresh(const fs::path& fresh, const verify::Files& files) {
+  std::error_code code;
+  fs::remove_all(fresh, code);
+  for (const auto& [name, content] : files) {
+    const fs::path path = fresh / name;
+    fs::create_directories(path.parent_path(), code);
+    if (code) return failed(path.parent_path(), code);
+    const core::Status written = files::write_file(path.string(), content);
+    if (!written.ok()) return failure(written.message());
   }
-  if (code) return failure(fmt::format("{}: {}", folder.string(), code.message()));
+  return {};
+}
+
+// The old certificate goes, and the new one takes its place, its manifest last: half a certificate
+// has none.
+spec::Result<void> exchange(const fs::path& folder) {
+  std::error_code code;
+  for (const char* name : kOwn) {
+    if (!code) fs::remove_all(folder / name, code);
+  }
+  for (auto name = kOwn.rbegin(); name != kOwn.rend() && !code; ++name) {
+    if (!fs::exists(folder / kFresh / *name, code)) continue;
+    fs::rename(folder / kFresh / *name, folder / *name, code);
+  }
+  if (!code) fs::remove_all(folder / kFresh, code);
+  if (code) return failed(folder, code);
   return {};
 }
 
@@ -49,22 +85,16 @@ spec::Result<void> clear(const fs::path& folder) {
 
 spec::Result<void> write_certificate(const std::string& folder, const verify::Files& files) {
   const fs::path root(folder);
-  if (auto cleared = clear(root); !cleared.ok()) return cleared;
-  // The manifest last: half a certificate has none.
-  for (const bool manifest : {false, true}) {
-    for (const auto& [name, content] : files) {
-      if ((name == verify::kManifest) != manifest) continue;
-      const fs::path path = root / name;
-      std::error_code code;
-      fs::create_directories(path.parent_path(), code);
-      std::ofstream out(path, std::ios::binary);
-      if (!(out << content << std::flush)) {
-        return failure(fmt::format("{}: cannot be written: {}", path.string(),
-                                   code ? code.message() : std::strerror(errno)));
-      }
-    }
-  }
-  return {};
+  if (auto checked = check_folder(root); !checked.ok()) return checked;
+  std::error_code ignored;
+  const bool replaces = fs::exists(root / verify::kManifest, ignored);
+  const bool is_new = !fs::exists(root, ignored);
+  auto written = write_fresh(root / kFresh, files);
+  if (written.ok()) return exchange(root);
+  fs::remove_all(root / kFresh, ignored);
+  if (is_new) fs::remove(root, ignored);
+  if (!replaces) return written;
+  return failure(written.errors().front().message + "; the old certificate is still there");
 }
 
 spec::Result<verify::Files> read_certificate(const std::string& folder) {
@@ -79,6 +109,7 @@ spec::Result<verify::Files> read_certificate(const std::string& folder) {
     const fs::file_status status = entry->symlink_status();
     if (fs::is_directory(status)) continue;
     const std::string name = fs::relative(entry->path(), folder).generic_string();
+    if (name.starts_with(kFresh)) continue;
     if (!fs::is_regular_file(status)) {
       return failure(fmt::format("{}: {} is not a plain file", folder, name));
     }

@@ -9,7 +9,7 @@
 namespace ripeline::cli {
 
 // Writes into a folder that does not exist, is empty, or holds an older certificate, which is
-// replaced.
+// replaced when the new one is written whole, and else stays.
 [[nodiscard]] spec::Result<void> write_certificate(const std::string& folder,
                                                    const verify::Files& files);
 

@@ -18,6 +18,7 @@
 #include "emulate/emulate.h"
 #include "emulate/together.h"
 #include "runtime/environment.h"
+#include "runtime/exit_code.h"
 #include "runtime/launch.h"
 #include "runtime/transport/socket.h"
 #include "simulate/table_arbiter.h"
@@ -122,13 +123,25 @@ std::string more_json(const simulate::ReportedRun& r, const emulate::EmulatedRun
       .dump();
 }
 
+// What the program does wrong has the codes of all commands; what a rank cannot do has that of any
+// rank. A rank that lost another leaves it to that one to say why.
+int say_ended(const Status& status) {
+  say_failed(status.message());
+  switch (status.code()) {
+    case core::StatusCode::invalid:
+      return bad_input;
+    case core::StatusCode::refused:
+    case core::StatusCode::failed:
+      return runtime::exit_code_of(status.code());
+    default:
+      return refuted;
+  }
+}
+
 int report(const EmulateCommand& command, const PreparedRun& prepared, const ClockRun& expected,
            const emulate::EmulatedRun& emulated) {
   std::cerr << notes_of(prepared);
-  if (!emulated.run.status.ok()) {
-    say_failed(emulated.run.status.message());
-    return emulated.run.status.code() == core::StatusCode::invalid ? bad_input : refuted;
-  }
+  if (!emulated.run.status.ok()) return say_ended(emulated.run.status);
   const simulate::ReportedRun reported{
       prepared.program(), prepared.facts->facts(), command.run.microbatches, prepared.timing,
       emulated.run,       emulated.record,         trace::Source::emulated};
@@ -158,15 +171,15 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
                                             .program_hash = facts.hash,
                                             .configuration = configuration_of(command)},
                                            transport);
-  if (!status.ok()) return say_failed(status.message());
+  if (!status.ok()) return say_ended(status);
   simulate::TableArbiter arbiter(prepared.program(), facts, self.rank);
   emulate::EmulatedRank rank(arbiter, *transport, prepared.timing, options.silence);
   const emulate::RankRun mine = rank.run(command.run.microbatches);
-  if (!mine.status.ok()) return say_failed(mine.status.message()), refuted;
+  if (!mine.status.ok()) return say_ended(mine.status);
   std::vector<emulate::RankRun> ranks;
   status = rank.gather(mine, ranks);
   if (status.ok()) status = rank.finish();
-  if (!status.ok()) return say_failed(status.message()), refuted;
+  if (!status.ok()) return say_ended(status);
   if (self.rank != 0) return ok;
   return report(command, prepared, expected,
                 emulate::together(facts, command.run.microbatches, ranks, options));
@@ -238,7 +251,8 @@ void add_emulate(CLI::App& app, int& exit_code) {
       "A task occupies its rank for as long as `ripeline simulate` would say, without using the\n"
       "CPU, and messages take their latency; executors, arbiters and transports are those that\n"
       "train. Times are in costs, as of `simulate`.\n"
-      "Exit codes: 0 it ended, 1 it stuck or broke a proved bound, 2 bad input.");
+      "Exit codes: 0 it ended, 1 it stuck or broke a proved bound, 2 bad input; with --processes\n"
+      "11 ranks that do not fit together, 15 a rank that fails otherwise.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -1,12 +1,10 @@
 // ripeline format: the canonical layout.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "spec/parse.h"
 #include "spec/print.h"
 
@@ -40,12 +38,7 @@ int format_one(const std::string& file, const FormatOptions& options) {
     return ok;
   }
   if (text == source.text) return ok;
-  std::ofstream out(file, std::ios::binary);
-  if (!(out << text << std::flush)) {
-    std::cerr << "ripeline: " << file << ": cannot be written: " << std::strerror(errno) << '\n';
-    return bad_input;
-  }
-  return ok;
+  return said(write_file(file, text)).ok() ? ok : bad_input;
 }
 
 }  // namespace

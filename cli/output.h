@@ -7,8 +7,7 @@
 
 namespace ripeline::cli {
 
-// Whole or not at all: a reader never sees half a file. A device or a pipe, as /dev/null, stays
-// one; `-` is standard output.
+// As files/new_file.h: whole or not at all. `-` is standard output.
 [[nodiscard]] spec::Result<void> write_file(const std::string& path, const std::string& text);
 
 }  // namespace ripeline::cli

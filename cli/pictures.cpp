@@ -99,6 +99,7 @@ spec::Result<Run> run_of_trace(const std::string& path) {
   const core::Status read = trace::read(path, trace);
   if (!read.ok()) return failure(read.message());
   const bool all = trace.about.run.source == trace::Source::trained;
+  say_missing(trace.notes);
   Run run;
   run.title = path;
   if (auto made = finish(run, std::move(trace), true); !made.ok()) return made.errors();
@@ -153,8 +154,12 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
 }
 
+void say_missing(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
+}
+
 spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
-  if (ends_with(file, ".json")) return said(run_of_trace(file));
+  if (ends_with(file, ".json") || is_folder(file)) return said(run_of_trace(file));
   auto loaded = load(file, flags.program);
   if (!loaded.ok()) return loaded.errors();
   if (!flags.from.empty()) {

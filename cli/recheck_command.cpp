@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "cli/failure.h"
 #include "cli/process.h"
 #include "cli/progress.h"
+#include "files/new_file.h"
 
 namespace ripeline::cli {
 namespace {
@@ -64,8 +64,9 @@ class Questions {
   [[nodiscard]] verify::Reply ask(const RecheckCommand& command, std::size_t number,
                                   const std::string& text) const {
     const std::string path = (folder_ / fmt::format("{}.smt2", number)).string();
-    if (folder_.empty() || !(std::ofstream(path, std::ios::binary) << text << std::flush)) {
-      return {verify::Answer::unknown, "the question could not be written to a temporary file"};
+    if (folder_.empty()) return {verify::Answer::unknown, "there is no temporary folder"};
+    if (const core::Status s = files::write_file(path, text); !s.ok()) {
+      return {verify::Answer::unknown, s.message()};
     }
     const ProcessResult done = run_process(
         {.command = {command.solver, path}, .limit = std::chrono::seconds(command.seconds)});

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/pictures.h"
+#include "trace/parts.h"
 #include "view/compare.h"
 #include "view/explain.h"
 #include "view/terminal.h"
@@ -26,6 +27,7 @@ struct ShowCommand {
   std::string file;
   RunFlags run;
   std::string picture;
+  std::string trace;
   std::optional<int> width;
   std::string colour = "auto";
   std::optional<double> begin;
@@ -54,7 +56,22 @@ std::optional<core::Time> time_of(const view::Timeline& timeline, std::optional<
       static_cast<std::int64_t>(*units * static_cast<double>(timeline.run().unit.nanoseconds))};
 }
 
+// Nothing is drawn: the whole of a long run is more than fits.
+int merge(const ShowCommand& command) {
+  if (!is_folder(command.file)) {
+    return say_failed(
+        "--trace: expected the folder of a run's parts, as run.json.parts, and found " +
+        command.file);
+  }
+  std::vector<std::string> notes;
+  const core::Status merged = trace::merge_parts(command.file, command.trace, &notes);
+  if (!merged.ok()) return say_failed(merged.message());
+  say_missing(notes);
+  return ok;
+}
+
 int show(const ShowCommand& command) {
+  if (!command.trace.empty()) return merge(command);
   const auto loaded = load_run(command.file, command.run);
   if (!loaded.ok()) return bad_input;
   const Run& run = loaded.value();
@@ -155,6 +172,8 @@ void add_show(CLI::App& app, int& exit_code) {
   command->add_option("FILE", options->file, kRunHelp)->required();
   add_run_flags(*command, options->run);
   add_picture(*command, options->picture);
+  command->add_option("--trace", options->trace,
+                      "of the folder of a run that was killed: write one trace, and draw nothing");
   command->add_option("--width", options->width, "columns; the terminal's, or 100")
       ->check(CLI::Range(20, 10'000));
   command
@@ -167,6 +186,7 @@ void add_show(CLI::App& app, int& exit_code) {
       "Examples\n"
       "  ripeline show zb_h1 -m 16\n"
       "  ripeline show run.json --picture run.html\n"
+      "  ripeline show run.json.parts --trace run.json\n"
       "Exit codes: 0 it ended, 1 the run got stuck, 2 bad input.");
   command->callback([options, &exit_code] { exit_code = show(*options); });
 }

@@ -11,6 +11,7 @@ endfunction()
 
 ripeline_install_library(core RipelineTargets)
 ripeline_install_library(probe RipelineTargets)
+ripeline_install_library(files RipelineTargets)
 ripeline_install_library(trace RipelineTargets)
 ripeline_install_library(runtime RipelineTargets)
 foreach(program IN ITEMS ripeline ripeline-launch)

@@ -22,29 +22,27 @@ constexpr const char* kDelays =
     "compute=F:0.05,compute=B:0.08,compute=I:0.05,compute=W:0.03,jitter=0.9,rare=30:0.4";
 
 RankResult run_rank(const spec::Program& program, const core::ProgramFacts& facts, int rank,
-                    runtime::Transport& inner, const runtime::ToyModel& model, int microbatches,
+                    runtime::Transport& transport, const runtime::ToyModel& model, int microbatches,
                     const runtime::DelayPlan& delays) {
   RankResult result;
   simulate::InterpretedArbiter arbiter(program, facts, rank);
-  const auto transport = runtime::make_delayed_transport(inner, facts, delays);
   runtime::ToyWork work(model);
-  runtime::WorkerOptions options;
-  options.silence = 20s;
-  options.before_task = [&](core::Task task, const runtime::TaskInfo& info) {
-    std::this_thread::sleep_for(delays.compute(facts, info.step, task));
-  };
-  runtime::Worker worker(arbiter, *transport, work, options);
+  runtime::Run run(transport, {.process = {.silence = 20s}});
+  runtime::InlineEngine engine(work, [&](const runtime::TaskInfo& info) {
+    std::this_thread::sleep_for(delays.compute(facts, info.step, info.task));
+  });
+  runtime::Worker worker(arbiter, run, engine, {.due = runtime::due_of(delays, facts)});
   runtime::StepReport report;
   result.status = worker.step(0, microbatches, report);
-  if (result.status.ok()) result.status = transport->finish(20s);
-  result.started = worker.started();
+  if (result.status.ok()) result.status = run.finish(20s);
+  result.started = worker.rank().started();
   result.gradients = work.gradients();
   result.loss = work.loss();
   result.live = work.live();
   result.peaks.assign(facts.pools.size(), 0);
   for (std::size_t pool = 0; pool < facts.pools.size(); ++pool) {
     if (facts.pools[pool].rank == rank) {
-      result.peaks[pool] = worker.ledger().peak(static_cast<int>(pool));
+      result.peaks[pool] = worker.rank().ledger().peak(static_cast<int>(pool));
     }
   }
   return result;

@@ -31,11 +31,27 @@ void Faults::failed(Status why, Time now) {
 }
 
 void Faults::lost(int process, std::string how, Time now) {
-  Peer& peer = peers_[static_cast<std::size_t>(process)];
+  const Peer& peer = peers_[static_cast<std::size_t>(process)];
   if (peer.report) return;  // it has said why
-  peer.lost = how.empty() ? "connection closed" : std::move(how);
-  peer.heard = now;
+  if (how.empty()) how = "connection closed";
+  if (accusation_.process < 0) accusation_ = {process, true, how};
+  accuse({process, true, std::move(how)}, now);
   notice(now);
+}
+
+void Faults::refused(int process, std::string why, Time now) {
+  if (accusation_.process < 0) accusation_ = {process, false, why};
+  accuse({process, false, std::move(why)}, now);
+  notice(now);
+}
+
+void Faults::accuse(const ProcessReport::Accusation& accusation, Time now) {
+  if (accusation.process < 0 || accusation.process >= static_cast<int>(peers_.size())) return;
+  Peer& peer = peers_[static_cast<std::size_t>(accusation.process)];
+  std::string& of = accusation.is_lost ? peer.lost : peer.accused;
+  if (!of.empty()) return;
+  of = accusation.why.empty() ? "for no reason given" : accusation.why;
+  peer.heard = now;
 }
 
 void Faults::reported(int process, ProcessReport report, Time now) {
@@ -43,6 +59,7 @@ void Faults::reported(int process, ProcessReport report, Time now) {
   if (peer.report) return;
   peer.report = std::move(report);
   peer.reported = peer.heard = now;
+  accuse(peer.report->accusation, now);
   notice(now);
 }
 
@@ -74,6 +91,7 @@ std::vector<Outgoing> Faults::tell(ProcessReport mine, Time now) {
   told_ = true;
   // That nothing happens here, or that a peer is silent, is no failure of this process.
   if (own_.code() != StatusCode::timeout) mine.status = own_;
+  mine.accusation = accusation_;
   const Payload payload = encode_report(mine, now);
   reported(self_, std::move(mine), now);
   std::vector<Outgoing> all;
@@ -99,10 +117,16 @@ bool Faults::is_settled(Time now) const {
 RankState Faults::state_of(int process, Time now) const {
   const Peer& peer = peers_[static_cast<std::size_t>(process)];
   RankState state;
-  if (peer.report) {
-    state.is = peer.report->status.ok() ? RankState::Is::well : RankState::Is::failed;
+  if (peer.report && !peer.report->status.ok()) {
+    state.is = RankState::Is::failed;
     state.since = peer.reported;
     state.said = peer.report->status.message();
+  } else if (!peer.accused.empty()) {
+    state.is = RankState::Is::failed;
+    state.since = peer.heard;
+    state.said = peer.accused;
+  } else if (peer.report && peer.lost.empty()) {
+    state.is = RankState::Is::well;
     state.waits = peer.report->waits;
   } else if (!peer.lost.empty()) {
     state.is = RankState::Is::lost;
@@ -118,14 +142,14 @@ RankState Faults::state_of(int process, Time now) const {
   return state;
 }
 
-// The same for all but the culprit, which has its own.
+// The same for all.
 StatusCode Faults::code_of(const Blame& blame) const {
   switch (blame.why) {
     case Blame::Why::failed: {
       const int process = blame.ranks.front();
-      const StatusCode code = peers_[static_cast<std::size_t>(process)].report->status.code();
-      const bool is_of_all = process == self_ || code == StatusCode::refused;
-      return is_of_all ? code : StatusCode::lost;
+      const auto& report = peers_[static_cast<std::size_t>(process)].report;
+      if (!report || report->status.ok()) return StatusCode::invalid;  // it is accused
+      return report->status.code();
     }
     case Blame::Why::lost:
       return StatusCode::lost;

@@ -43,6 +43,8 @@ class Faults {
 
   void failed(core::Status why, core::Time now);  // this process
   void lost(int process, std::string how, core::Time now);
+  // It sent what it may not.
+  void refused(int process, std::string why, core::Time now);
   void reported(int process, ProcessReport report, core::Time now);
   // Notices who is silent and, unless something runs here, that nothing happens. Returns when to
   // ask again.
@@ -62,11 +64,13 @@ class Faults {
     core::Time heard{0};
     std::optional<ProcessReport> report = std::nullopt;
     core::Time reported{0};
-    std::string lost;  // how; empty: it is not
+    std::string lost;     // how; empty: it is not
+    std::string accused;  // of what it may not send; empty: it is not
     bool silent = false;
   };
 
   void notice(core::Time now);
+  void accuse(const ProcessReport::Accusation& accusation, core::Time now);
   [[nodiscard]] core::RankState state_of(int process, core::Time now) const;
   [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
 
@@ -77,6 +81,7 @@ class Faults {
   std::optional<core::Time> since_;  // a fault was noticed
   bool told_ = false;
   core::Status own_;  // what this process noticed or did itself
+  ProcessReport::Accusation accusation_;
 };
 
 }  // namespace ripeline::runtime

@@ -10,6 +10,12 @@ using core::StatusCode;
 
 constexpr std::size_t kLongestTag = 256;
 
+// Whether the process is `root`, or stands below it.
+bool is_below(int process, int root) {
+  while (process > root) process = (process - 1) / 2;
+  return process == root;
+}
+
 }  // namespace
 
 Gathers::Gathers(int self, int processes) : self_(self), processes_(processes) {}
@@ -76,9 +82,15 @@ Status Gathers::take(const Delivery& delivery) {
     part.blobs[static_cast<int>(process)] = Blob(at, at + size);
   }
   if (!reader.is_done()) return refused("a gather that is not one");
+  // A child's are those of its subtree, the parent's all.
+  for (int process = 0; process < processes_; ++process) {
+    if (part.blobs.contains(process) == (!is_child || is_below(process, from))) continue;
+    return refused("a gather of other ranks' parts than it has to give");
+  }
   const bool is_next = number == number_ + 1 && is_child && !children_.contains(from);
   const bool is_now = active_ && number == number_ && !have_all();
-  if (!is_next && !(is_now && !came_.contains(from))) {
+  // The parent cannot have all before it was told what is here.
+  if (!is_next && !(is_now && (is_child ? !came_.contains(from) : told_parent_))) {
     return refused("gather " + std::to_string(number) + ", but " + std::to_string(number_) +
                    " is the present one");
   }
@@ -88,9 +100,6 @@ Status Gathers::take(const Delivery& delivery) {
   }
   if (Status s = check_tag(from, part); !s.ok()) return s;
   if (is_child) came_.insert(from);
-  if (!is_child && part.blobs.size() != static_cast<std::size_t>(processes_)) {
-    return refused("a gather that lacks parts");
-  }
   add(part);
   return {};
 }

@@ -19,7 +19,8 @@ constexpr std::size_t kAlignment = 64;
 // Sizes that differ by little share their buffers: an eighth of a power of two is the step, so that
 // at most an eighth of a buffer is unused.
 std::size_t rounded(std::size_t size) {
-  const std::size_t step = std::max(kAlignment, std::bit_floor(std::max<std::size_t>(size, 1)) / 8);
+  size = std::max<std::size_t>(size, 1);
+  const std::size_t step = std::max(kAlignment, std::bit_floor(size) / 8);
   return (size + step - 1) / step * step;
 }
 

@@ -11,6 +11,8 @@ using core::Time;
 
 namespace {
 
+constexpr std::size_t kMostKept = 1 << 20;  // between two steps: more than any step has
+
 std::string text_of(const Payload& payload) {
   const auto* text = reinterpret_cast<const char*>(payload.head.data());
   return {text, payload.head.size()};
@@ -28,7 +30,7 @@ void Process::attach(Rank& rank, Time now) {
   rank_ = &rank;
   facts_ = &rank.facts();
   faults_.resume(now);
-  for (Delivery& delivery : std::exchange(kept_, {})) check(give(std::move(delivery), now), now);
+  for (Delivery& delivery : std::exchange(kept_, {})) take(std::move(delivery), now);
 }
 
 void Process::begin_gather(std::string tag, Blob mine, Time now) {
@@ -39,7 +41,19 @@ void Process::begin_gather(std::string tag, Blob mine, Time now) {
 void Process::delivered(Delivery delivery, Time now) {
   faults_.happened(now);
   if (delivery.from < 0 || delivery.from >= processes_ || delivery.from == self_) return;
-  check(give(std::move(delivery), now), now);
+  take(std::move(delivery), now);
+}
+
+// What is refused is its sender's fault, unless it is ours.
+void Process::take(Delivery delivery, Time now) {
+  const int from = delivery.from;
+  const Status status = give(std::move(delivery), now);
+  if (status.ok()) return;
+  if (status.code() == StatusCode::invalid) {
+    faults_.refused(from, status.message(), now);
+  } else {
+    faults_.failed(status, now);
+  }
 }
 
 Status Process::give(Delivery delivery, Time now) {
@@ -57,6 +71,10 @@ Status Process::give(Delivery delivery, Time now) {
   if (is_failing()) return {};
   if (signal == Signal::gather) return gathers_.take(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
+  if (kept_.size() == kMostKept) {
+    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
+                                     " sends and sends: so many messages belong to no step"};
+  }
   kept_.push_back(std::move(delivery));
   return {};
 }

@@ -57,6 +57,7 @@ class Process {
 
  private:
   void check(core::Status status, core::Time now);
+  void take(Delivery delivery, core::Time now);
   core::Status give(Delivery delivery, core::Time now);
   [[nodiscard]] ProcessReport report(core::Time now) const;
   void poll_faults(core::Time now, Actions& actions);

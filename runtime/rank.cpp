@@ -39,6 +39,13 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
     inputs_of_[consumer].push_back(static_cast<core::EdgeId>(i));
     outputs_of_[producer].push_back(static_cast<core::EdgeId>(i));
   }
+  for (const core::EdgeFacts& edge : facts_.edges) {
+    const int from = process_of(edge.producer);
+    const int to = process_of(edge.consumer);
+    if (from == to) continue;
+    if (from == self) begun_by_[to] = -1;
+    if (to == self) senders_.insert(from);
+  }
 }
 
 int Rank::process_of(core::LaneId lane) const {
@@ -66,6 +73,14 @@ std::string Rank::last_events(Time now) const {
 core::RankWaits Rank::waits() const {
   core::RankWaits waits = executor_.waits();
   waits.running = running_;
+  if (!begins_) return waits;
+  for (const auto& [process, step] : begun_by_) {
+    if (step >= executor_.step()) continue;
+    core::Wait wait;
+    wait.reason = core::Wait::For::gather;
+    wait.on = layout_.at(process).rank;
+    waits.waits.push_back(wait);
+  }
   return waits;
 }
 
@@ -96,8 +111,52 @@ Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
   for (std::size_t lane = 0; lane < facts_.lanes.size(); ++lane) {
     tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
   }
+  step_ = step;
+  begins_ = true;
+  return {};
+}
+
+Status Rank::begin_if_allowed(Time now, Actions& actions) {
+  const bool is_first = executor_.step() < 0;
+  const bool may = std::all_of(begun_by_.begin(), begun_by_.end(), [&](const auto& of) {
+    return is_first || of.second >= executor_.step();
+  });
+  if (!may) return {};
+  begins_ = false;
   tell_costs();
-  return executor_.begin_step(step, microbatches, now);
+  if (Status s = executor_.begin_step(step_, microbatches_, now); !s.ok()) return s;
+  for (const int process : senders_) {
+    Outgoing& out = actions.sends.emplace_back();
+    out.to = process;
+    out.envelope.step = step_;
+    out.envelope.message = {-1, -1};
+    out.envelope.sent = now;
+    out.envelope.signal = Signal::begun;
+  }
+  return {};
+}
+
+Status Rank::accept_begun(const Delivery& delivery) {
+  const auto of = begun_by_.find(delivery.from);
+  const std::int64_t step = delivery.envelope.step;
+  if (of == begun_by_.end() || step <= of->second) {
+    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) + " says that step " +
+                                     std::to_string(step) +
+                                     " has begun, which concerns nothing here"};
+  }
+  of->second = step;
+  return {};
+}
+
+// Of the present step or the next one: nobody is further.
+Status Rank::check_step(const Delivery& delivery) const {
+  const std::int64_t step = delivery.envelope.step;
+  const std::int64_t present = executor_.step();
+  if (present < 0 || step <= present + 1) return {};
+  return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
+                                   " sent a message of step " + std::to_string(step) +
+                                   " while rank " + std::to_string(self_.rank) + " is in step " +
+                                   std::to_string(present)};
 }
 
 // Who sends a message is one end of its edge, who sends a grant the other; a notice comes from
@@ -124,11 +183,13 @@ Status Rank::check_sender(const Delivery& delivery) const {
 }
 
 Status Rank::delivered(Delivery delivery, Time now) {
+  if (delivery.envelope.signal == Signal::begun) return accept_begun(delivery);
   if (Status s = check_sender(delivery); !s.ok()) return s;
+  if (Status s = check_step(delivery); !s.ok()) return s;
   if (!options_.due) return accept(delivery, now);
   const Time due = options_.due(delivery.envelope);
   delivery.at = std::max(delivery.at, due);
-  if (due <= now) return accept(delivery, now);
+  // Also if it is due by now: another one may be that was so before it.
   held_.emplace(due, std::move(delivery));
   return {};
 }
@@ -301,6 +362,9 @@ Outgoing Rank::outgoing(const Command& command, Time now) {
 }
 
 Status Rank::poll(Time now, Actions& actions) {
+  if (begins_) {
+    if (Status s = begin_if_allowed(now, actions); !s.ok()) return s;
+  }
   while (!held_.empty() && held_.begin()->first <= now) {
     Delivery due = std::move(held_.begin()->second);
     held_.erase(held_.begin());

@@ -12,8 +12,10 @@
 //   }
 //
 // What a peer sends is checked before it is believed: a message must come from the rank at the
-// other end of its edge. All fail by status; after the first failure the rank is of no use.
-// Borrowed things must outlive it. One thread.
+// other end of its edge. A rank begins a step when all to which it sends have begun the one before,
+// so that nobody keeps messages of more than the next step, however one-sided the program is. All
+// fail by status; after the first failure the rank is of no use. Borrowed things must outlive it.
+// One thread.
 #pragma once
 
 #include <chrono>
@@ -22,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -82,10 +85,13 @@ class Rank {
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
+  // The step begins at the first poll() at which it may.
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
-  [[nodiscard]] bool step_done() const { return running_.empty() && executor_.step_done(); }
+  [[nodiscard]] bool step_done() const {
+    return !begins_ && running_.empty() && executor_.step_done();
+  }
 
-  // What is_of_edge().
+  // What is_of_rank().
   core::Status delivered(Delivery delivery, core::Time now);
   core::Status ended(Ended ended, core::Time now);
   // Its failure is the executor's, too.
@@ -119,6 +125,10 @@ class Rank {
   void note(const char* what, core::Task task, core::Time at);
   void tell_costs();
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
+  [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
+  core::Status accept_begun(const Delivery& delivery);
+  // The executor begins the step that is to begin, if it may.
+  core::Status begin_if_allowed(core::Time now, Actions& actions);
   core::Status accept(Delivery& delivery, core::Time now);
   core::Status accept_end(Call& call, core::Time begin, core::Time end);
   void keep_outputs(Call& call);
@@ -139,6 +149,10 @@ class Rank {
   core::Ledger ledger_;
   core::Executor executor_;
   int microbatches_ = 0;
+  std::int64_t step_ = -1;  // the present one, or the one that is to begin
+  bool begins_ = false;
+  std::map<int, std::int64_t> begun_by_;  // processes to which this one sends: their steps
+  std::set<int> senders_;                 // processes that send to this one
   StepReport report_;
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it

@@ -59,6 +59,9 @@ Payload encode_report(const ProcessReport& report, Time now) {
   to.number(static_cast<std::uint8_t>(report.status.code()));
   to.text(report.status.message().substr(0, kLongestText));
   to.text(report.last.substr(0, kLongestText));
+  to.number(report.accusation.process);
+  to.number(static_cast<std::uint8_t>(report.accusation.is_lost));
+  to.text(report.accusation.why.substr(0, kLongestText));
   const core::RankWaits& waits = report.waits;
   to.number(waits.rank);
   to.number(waits.step);
@@ -80,6 +83,9 @@ Status decode_report(const Payload& payload, Time now, ProcessReport& report) {
   const auto code = from.number<std::uint8_t>();
   const std::string message = from.text(kLongestText);
   report.last = from.text(kLongestText);
+  report.accusation.process = from.number<int>();
+  report.accusation.is_lost = from.number<std::uint8_t>() != 0;
+  report.accusation.why = from.text(kLongestText);
   report.waits.rank = from.number<int>();
   report.waits.step = from.number<std::int64_t>();
   const auto running = from.number<std::uint32_t>();

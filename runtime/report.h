@@ -13,7 +13,14 @@
 namespace ripeline::runtime {
 
 struct ProcessReport {
-  core::Status status;    // why it fails itself; ok: because of others
+  // Of a peer, by who has to do with it: others cannot see it.
+  struct Accusation {
+    int process = -1;      // -1: none
+    bool is_lost = false;  // else it sent what it may not
+    std::string why;
+  };
+  core::Status status;  // why it fails itself; ok: because of others
+  Accusation accusation;
   core::RankWaits waits;  // `since` of what runs: on the clock of whoever has the report
   std::string last;       // its last events, for people
 };

@@ -25,10 +25,11 @@ struct Row {
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
-const Names kAllFolders = {
-    "core/",    "spec/",     "verify/",   "certificates/", "wire/",  "pytorch/",  "lower/",
-    "codegen/", "simulate/", "validate/", "view/",         "trace/", "optimise/", "runtime/",
-    "emulate/", "cli/",      "tests/",    "proptests/",    "bench/", "examples/", ""};
+const Names kAllFolders = {"core/",     "spec/",  "verify/",  "certificates/", "wire/",
+                           "pytorch/",  "lower/", "codegen/", "simulate/",     "validate/",
+                           "view/",     "trace/", "files/",   "optimise/",     "runtime/",
+                           "emulate/",  "cli/",   "tests/",   "proptests/",    "bench/",
+                           "examples/", ""};
 // What callers of the judge see.
 const Names kRootOfVerify = {"verify/verify.h",
                              "verify/verdict.h",
@@ -44,7 +45,8 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
       {"core/", {"core/"}, {"std"}, kOfTheWorld},
       {"core/vocabulary/", {"core/vocabulary/"}, {"std"}, kOfTheWorld},
-      {"trace/", {"trace/", "core/"}, {"std"}},
+      {"files/", {"files/", "core/"}, {"std", "posix"}},
+      {"trace/", {"trace/", "files/", "core/"}, {"std"}},
       {"trace/about", {"trace/", "core/"}, {"std", "json"}},
       {"trace/read", {"trace/", "core/"}, {"std", "json"}},
       {"pytorch/csv/", {"pytorch/csv/"}, {"std", "fmt"}},
@@ -101,7 +103,7 @@ const std::vector<Row>& rows() {
        {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt", "json"}},
-      {"runtime/", {"runtime/", "core/", "trace/"}, {"std", "posix"}, kTorchSide},
+      {"runtime/", {"runtime/", "core/", "files/", "trace/"}, {"std", "posix"}, kTorchSide},
       {"runtime/transport/",
        {"runtime/transport/", "runtime/blob_io.h", "runtime/configuration.h", "runtime/duration.h",
         "runtime/folder_store.h", "runtime/place.h", "runtime/payload.h", "runtime/store.h",
@@ -112,7 +114,7 @@ const std::vector<Row>& rows() {
       {"cli/",
        {"cli/", "core/", "spec/", "verify/", "certificates/", "wire/", "pytorch/", "lower/",
         "codegen/", "simulate/", "validate/", "optimise/", "view/", "runtime/", "emulate/",
-        "trace/"},
+        "files/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
       {"cli/launch_main",
@@ -127,7 +129,9 @@ const std::vector<Row>& rows() {
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
       {"fuzz/", {"spec/", "pytorch/csv/"}, {"std"}},
       {"bench/", kAllFolders, {"std", "posix", "fmt", "json", "benchmark", "cli11"}},
-      {"examples/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch", "cli11"}},
+      {"examples/",
+       {"core/", "files/", "runtime/", "trace/", ""},
+       {"std", "posix", "torch", "cli11"}},
       {"docs/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
   };
   return kRows;

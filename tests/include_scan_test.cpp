@@ -93,6 +93,8 @@ TEST(IncludeScan, every_rule_of_the_table) {
       {"runtime/worker.cpp", "\"runtime/torch/stage.h\"", false},
       {"runtime/worker.cpp", "<nlohmann/json.hpp>", false},
       {"runtime/worker.cpp", "<fmt/format.h>", false},
+      {"files/new_file.cpp", "<fcntl.h>", true},
+      {"files/new_file.cpp", "\"trace/record.h\"", false},
       {"trace/about.cpp", "<nlohmann/json.hpp>", true},
       {"trace/read.cpp", "<nlohmann/json.hpp>", true},
       {"trace/write.cpp", "<nlohmann/json.hpp>", false},

@@ -98,6 +98,11 @@ void check(const core::ProgramFacts& f) {
 
 const char* name_of(Source source) { return word(kSourceWords, source); }
 
+std::string About::identity() const {
+  return (part ? "run " + hash_text(part->run) + " of program " : "program ") +
+         std::string(facts().name) + ", hash " + hash_text(facts().hash);
+}
+
 std::string About::to_json() const {
   const core::ProgramFacts& f = facts();
   json about = {{"schema", kSchema},
@@ -112,6 +117,7 @@ std::string About::to_json() const {
                 {"unit", {{"name", run.unit.name}, {"nanoseconds", run.unit.nanoseconds}}},
                 {"costs", run.costs}};
   if (f.inputs == core::InputOrder::pyramid) about["inputs"] = "pyramid";
+  if (part) about["part"] = {{"rank", part->rank}, {"run", hash_text(part->run)}};
   about["seed"] = run.seed ? json(*run.seed) : json();
   for (const char* table : {"ops", "lanes", "edges", "pools", "uses", "inboxes"}) {
     about[table] = json::array();
@@ -181,6 +187,12 @@ Run run_of(const json& about) {
   return run;
 }
 
+Part part_of(const json& row, int ranks) {
+  const Part part{row.at("rank"), std::stoull(row.at("run").get<std::string>(), nullptr, 16)};
+  require(part.rank >= 0 && part.rank < ranks, "a part has no such rank");
+  return part;
+}
+
 }  // namespace
 
 core::Status About::from_json(const std::string& text, About& about) {
@@ -229,6 +241,7 @@ core::Status About::from_json(const std::string& text, About& about) {
                                             lanes[static_cast<std::size_t>(e.consumer)], e.of);
     }
     about = About(f, run_of(j));  // copies what the views point to
+    if (j.contains("part")) about.part = part_of(j["part"], f.ranks);
     return {};
   } catch (const std::exception& e) {
     return {core::StatusCode::invalid, std::string("otherData: ") + e.what()};

@@ -1,7 +1,7 @@
 // About: what a trace says of its run, so that a reader needs nothing but the file.
 //
-// It owns a copy of the program's facts. Movable; immutable but for `run`. to_json and from_json
-// are `otherData` of the file (docs/formats.md).
+// It owns a copy of the program's facts. Movable; immutable but for `run` and `part`. to_json and
+// from_json are `otherData` of the file (docs/formats.md).
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,14 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
+// Of the file of one rank (trace/parts.h): whose it is, and a number that all ranks of its run
+// have agreed on.
+struct Part {
+  int rank = 0;
+  std::uint64_t run = 0;
+  bool operator==(const Part&) const = default;
+};
+
 class About {
  public:
   About() = default;
@@ -41,11 +49,14 @@ class About {
 
   [[nodiscard]] const core::ProgramFacts& facts() const { return owned_.facts(); }
 
+  // For people: `run 00000000000004d2 of program bf, hash 0123456789abcdef`.
+  [[nodiscard]] std::string identity() const;
   [[nodiscard]] std::string to_json() const;
   // Replaces `about`; fails by status with what is missing or does not fit together.
   static core::Status from_json(const std::string& text, About& about);
 
   Run run;
+  std::optional<Part> part = std::nullopt;  // nothing: the file of all ranks
 
  private:
   core::OwnedFacts owned_;

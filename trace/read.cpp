@@ -6,10 +6,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
+
+#include "trace/parts.h"
+#include "trace/write.h"
 
 namespace ripeline::trace {
 namespace {
@@ -212,7 +217,9 @@ nlohmann::json head_of(const std::string& text) {
 
 }  // namespace
 
-Status read_text(const std::string& text, File& file) {
+namespace {
+
+Status read_whole(const std::string& text, File& file) {
   File found;
   Events events(found.record);
   if (!nlohmann::json::sax_parse(text, &events)) {
@@ -231,7 +238,44 @@ Status read_text(const std::string& text, File& file) {
   return {};
 }
 
+// Whether it is the text of a part, as far as it goes.
+bool is_part(std::string_view text) {
+  constexpr std::string_view kEvents = ",\n\"traceEvents\":[\n";  // as opening_text() has it
+  const std::size_t end = text.find(kEvents);
+  if (end == text.npos) return false;
+  const auto head = nlohmann::json::parse(std::string(text.substr(0, end)) + "}", nullptr, false);
+  return head.is_object() && head.contains("otherData") && head["otherData"].contains("part");
+}
+
+// Reads its whole lines, of which each is an event, with or without the last of them: the comma
+// after that one may have been written over the brackets that closed the file before.
+Status read_torn(std::string_view text, File& file) {
+  Status status;
+  std::size_t end = text.size();
+  for (int lines = 0; lines < 2 && end > 1; ++lines) {
+    end = text.rfind('\n', lines == 0 ? text.npos : end - 1);
+    if (end == text.npos || end == 0) break;
+    const std::string_view whole = text.substr(0, end - (text[end - 1] == ',' ? 1 : 0));
+    status = read_whole(std::string(whole) + kClosing, file);
+    if (!status.ok()) continue;
+    file.notes.push_back("its end is cut off, and " + std::to_string(text.size() - whole.size()) +
+                         " bytes of half an event are left out");
+    break;
+  }
+  return status;
+}
+
+}  // namespace
+
+Status read_text(const std::string& text, File& file) {
+  const Status status = read_whole(text, file);
+  if (status.ok() || text.ends_with(kClosing) || !is_part(text)) return status;
+  return read_torn(text, file);
+}
+
 Status read(const std::string& path, File& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return read_parts(path, file);
   std::ifstream in(path, std::ios::binary);
   std::string text;
   if (in) {
@@ -245,6 +289,9 @@ Status read(const std::string& path, File& file) {
   }
   if (!in) return {StatusCode::failed, path + ": cannot be read: " + std::strerror(errno)};
   const Status status = read_text(text, file);
+  if (status.ok()) {
+    for (std::string& note : file.notes) note = path + ": " + note;
+  }
   return status.ok() ? Status{} : Status{status.code(), path + ": " + status.message()};
 }
 

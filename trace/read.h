@@ -1,10 +1,13 @@
 // Reading a trace back: the facts of its program and every event.
 //
 // Reads what trace/write.h writes, and what another program made of it: fields in any order, more
-// fields, other events (which are left out). Events are in the order of the file.
+// fields, other events (which are left out). Events are in the order of the file; of a folder of
+// parts (trace/parts.h), rank by rank. A part may end within an event, as a killed process leaves
+// it: that one is left out, and `notes` say so.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "trace/about.h"
@@ -15,9 +18,10 @@ namespace ripeline::trace {
 struct File {
   About about;
   Record record;
+  std::vector<std::string> notes = {};  // what is missing, for people
 };
 
-// Fails by status with the file and what is wrong with it.
+// A file, or a folder of parts. Fails by status with the file and what is wrong with it.
 core::Status read(const std::string& path, File& file);
 core::Status read_text(const std::string& text, File& file);
 

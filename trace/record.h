@@ -72,6 +72,12 @@ struct Record {
   void message(std::int64_t step, core::Message message, core::Time sent, core::Time arrived) {
     messages.push_back({message, sent, arrived, step});
   }
+  // Keeps the memory.
+  void clear() {
+    tasks.clear();
+    messages.clear();
+    idle.clear();
+  }
   bool operator==(const Record&) const = default;
 };
 

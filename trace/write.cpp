@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -159,27 +157,25 @@ std::string events_text(const core::ProgramFacts& facts, const Record& record) {
   return text;
 }
 
-Writer::Writer(std::string path, const About& about)
-    : path_(std::move(path)), about_(about), out_(path_, std::ios::binary) {
-  if (!out_) error_ = errno;
-  out_ << "{\"displayTimeUnit\":\"ms\",\"otherData\":" << about.to_json()
-       << ",\n\"traceEvents\":[\n";
-  buffer_.reserve(kBuffer + 1024);
-  append_names(buffer_, about.facts());
+std::string opening_text(const About& about) {
+  std::string names;
+  append_names(names, about.facts());
+  return "{\"displayTimeUnit\":\"ms\",\"otherData\":" + about.to_json() + ",\n\"traceEvents\":[\n" +
+         names;
 }
 
-void Writer::flush() {
-  out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-  buffer_.clear();
+Writer::Writer(std::string path, const About& about) : about_(about), file_(std::move(path)) {
+  buffer_.reserve(kBuffer + 1024);
+  buffer_ += opening_text(about);
 }
 
 void Writer::add(const Record& record) {
   const auto add_one = [&](const auto& e, auto... how) {
     append(buffer_, about_.facts(), e, how...);
     if (buffer_.size() < kBuffer) return;
-    flush();
-    // Keeps the next object's comma: there is always something before it.
-    buffer_ += '\n';
+    // All but the last byte: the next object's comma must find something before it.
+    file_.write({buffer_.data(), buffer_.size() - 1});
+    buffer_.erase(0, buffer_.size() - 1);
   };
   const auto add_all = [&](const auto& events) {
     for (const auto& e : events) add_one(e);
@@ -192,28 +188,9 @@ void Writer::add(const Record& record) {
   add_all(record.idle);
 }
 
-void Writer::add_text(const std::string& events) {
-  if (events.empty()) return;
-  Text(buffer_).next();
-  buffer_ += events;
-  flush();
-  buffer_ += '\n';
-}
-
 core::Status Writer::finish() {
-  buffer_ += "\n]}\n";
-  flush();
-  out_.flush();
-  if (out_) return {};
-  const int error = error_ != 0 ? error_ : errno;
-  return {core::StatusCode::failed, path_ + ": cannot be written: " + std::strerror(error)};
-}
-
-core::Status write_texts(const std::string& path, const About& about,
-                         const std::vector<std::string>& events_by_rank) {
-  Writer writer(path, about);
-  for (const std::string& events : events_by_rank) writer.add_text(events);
-  return writer.finish();
+  file_.write(buffer_ + kClosing);
+  return file_.put();
 }
 
 }  // namespace ripeline::trace

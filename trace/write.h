@@ -8,15 +8,14 @@
 //   const core::Status status = writer.finish();
 //
 // Of two tasks at once on an engine one is on a thread of its own, since events of a thread must
-// not overlap. events_text() is a record's events as text, for ranks of other processes: their
-// texts go to add_text() of one Writer. Failures are kept until finish(). One thread.
+// not overlap. The file comes to its place whole or not at all (files/new_file.h). Failures are
+// kept until finish(). One thread.
 #pragma once
 
-#include <fstream>
 #include <string>
-#include <vector>
 
 #include "core/status.h"
+#include "files/new_file.h"
 #include "trace/about.h"
 #include "trace/record.h"
 
@@ -24,6 +23,10 @@ namespace ripeline::trace {
 
 // Objects with a comma and a line's end between them; empty: there are none.
 [[nodiscard]] std::string events_text(const core::ProgramFacts& facts, const Record& record);
+// What a file has before its events and after them. Names of ranks and threads are events too, so
+// that a comma follows the opening before any other.
+[[nodiscard]] std::string opening_text(const About& about);
+inline constexpr const char* kClosing = "\n]}\n";
 
 class Writer {
  public:
@@ -33,21 +36,12 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   void add(const Record& record);
-  void add_text(const std::string& events);
   core::Status finish();
 
  private:
-  void flush();
-
-  std::string path_;
   const About& about_;
-  std::ofstream out_;
+  files::NewFile file_;
   std::string buffer_;
-  int error_ = 0;  // why the file could not be opened
 };
-
-// The file of ranks whose events come as text.
-core::Status write_texts(const std::string& path, const About& about,
-                         const std::vector<std::string>& events_by_rank);
 
 }  // namespace ripeline::trace

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/race.h"
+#include "files/new_file.h"
 
 namespace ripeline::bench {
 
@@ -53,10 +53,8 @@ class Cells {
                       {"equal_runs", r.equal}});
   }
   [[nodiscard]] nlohmann::json& json() { return cells_; }
-  [[nodiscard]] bool write(const std::string& file) const {
-    std::ofstream out(file);
-    out << cells_.dump(1) << '\n';
-    return static_cast<bool>(out.flush());
+  core::Status write(const std::string& file) const {
+    return files::write_file(file, cells_.dump(1) + "\n");
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "files/new_file.h"
 #include "rank.h"
 #include "report.h"
 #include "runner.h"
@@ -77,7 +78,7 @@ void print(const Options& options, const std::array<Side, 2>& sides) {
 }
 
 Status write_json(const Options& options, const std::array<Side, 2>& sides) {
-  return write_file(
+  return ripeline::files::write_file(
       options.json,
       "{\n  \"schema\": \"ripeline.gpt.compare/1\",\n  \"steps\": " +
           std::to_string(options.steps) + ",\n  \"microbatches\": " +

@@ -11,27 +11,38 @@
 #include "options.h"
 #include "rank.h"
 #include "report.h"
+#include "runtime/exit_code.h"
 #include "runtime/run.h"
 #include "runtime/torch/train.h"
 #include "runtime/transport/local.h"
+#include "trace/parts.h"
 
 namespace gpt {
 namespace {
 
 using ripeline::core::ProgramFacts;
 using ripeline::core::Status;
+using ripeline::runtime::exit_code_of;
 using ripeline::runtime::Transport;
 
-// 0, or 1 after saying what went wrong.
+// The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
 int run_rank(const Options& options, Transport& transport) {
   bool passed = true;
-  ripeline::runtime::Run run(transport);
+  const ripeline::runtime::FaultLimits limits{.silence = options.silence, .stall = options.stall};
+  ripeline::runtime::Run run(transport, {.limits = limits});
   Status status = options.compares() ? compare(options, run) : train(options, run, passed);
-  status = status.ok() ? run.finish(kLimit) : run.fail(std::move(status));
+  status = status.ok() ? run.finish(options.stall) : run.fail(std::move(status));
+  const bool makes_trace = run.self() == 0 && !options.trace.empty();
+  const bool has_trained = status.ok();
+  if (has_trained && makes_trace) status = ripeline::trace::finish_parts(options.trace);
   if (!status.ok()) {
     std::fprintf(stderr, "gpt: rank %d: %s\n", run.self(), status.message().c_str());
   }
-  return status.ok() && passed ? 0 : 1;
+  if (!has_trained && makes_trace) {
+    std::fprintf(stderr, "gpt: what ran until then: ripeline show %s\n",
+                 ripeline::trace::parts_folder(options.trace).c_str());
+  }
+  return status.ok() && !passed ? 1 : exit_code_of(status.code());
 }
 
 int run_threads(const Options& options) {
@@ -72,7 +83,7 @@ int run_process(const Options& options) {
   std::unique_ptr<Transport> transport;
   if (Status status = join_run(facts, environment, transport); !status.ok()) {
     std::fprintf(stderr, "gpt: %s\n", status.message().c_str());
-    return 1;
+    return exit_code_of(status.code());
   }
   return run_rank(options, *transport);
 }

@@ -2,10 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
+
+#include "files/new_file.h"
 
 namespace gpt {
 namespace {
@@ -59,8 +58,9 @@ std::string mistake_in(const Options& options) {
 // Empty, or what would be wrong after the last step: so late nobody wants to hear of it.
 std::string mistake_in_files(const Options& options) {
   for (const std::string& file : {options.trace, options.json}) {
-    if (file.empty() || std::ofstream(file, std::ios::app)) continue;
-    return file + ": cannot be written: " + std::strerror(errno);
+    if (file.empty()) continue;
+    const ripeline::core::Status status = ripeline::files::NewFile(file).status();
+    if (!status.ok()) return status.message();
   }
   return {};
 }
@@ -96,6 +96,8 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   std::vector<std::string> compared;
   bool list = false;
   std::uint64_t seed = 1;
+  auto silence = options.silence.count();
+  auto stall = options.stall.count();
   auto* one = app.add_option("--schedule", schedule, "What to train under: " + schedule_names());
   app.add_flag("--list", list, "List the schedules, and stop");
   app.add_option("--compare", compared, "Two schedules, step by step in turn: time and memory")
@@ -122,7 +124,16 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
                     ->check(CLI::Range(0, 1'000'000'000));
   app.add_option("--delay", options.delay_spec, "Injected delays; see below");
   auto* delay_seed = app.add_option("--delay-seed", options.delay_seed, "Of the delays");
-  app.add_option("--trace", options.trace, "Write what ran when: a file for chrome://tracing");
+  app.add_option("--silence", silence,
+                 "Give up when another rank's process gives no sign of life for so many seconds")
+      ->check(CLI::Range(2, 1'000'000));
+  app.add_option("--stall", stall,
+                 "Give up when all are alive and nothing happens for so many seconds: longer than "
+                 "any task or pause takes")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--trace", options.trace,
+                 "Write what ran when: a file for chrome://tracing. Until the end its parts, one a "
+                 "rank, are in the folder FILE.parts, which `ripeline show` reads too");
   app.add_option("--json", options.json, "Write the results as one JSON object");
   app.add_flag("--ranks-as-threads", options.threads, "All ranks in this process");
   exit_code = 2;
@@ -139,6 +150,8 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   }
   if (check->count() > 0 && check->results() == std::vector<std::string>{""}) options.check = 3;
   options.model.seed = seed;
+  options.silence = std::chrono::seconds(silence);
+  options.stall = std::chrono::seconds(stall);
   if (delay_seed->count() == 0) options.delay_seed = seed;
   std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
   if (mistake.empty()) mistake = mistake_in(options);

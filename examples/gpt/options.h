@@ -1,6 +1,7 @@
 // The command line of gpt.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct Options {
   ripeline::runtime::DelayPlan delay;
   std::string delay_spec;
   std::uint64_t delay_seed = 1;
+  std::chrono::seconds silence{30};  // of a process, and of all: when to give up
+  std::chrono::seconds stall{600};
   std::string trace;  // files; empty: none
   std::string json;
   bool threads = false;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "core/print.h"
 
@@ -108,14 +106,6 @@ std::string hash_text(std::uint64_t hash) {
   std::array<char, 20> text{};
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
   return text.data();
-}
-
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) return {};
-  return {StatusCode::failed, path + ": cannot be written: " + std::strerror(errno)};
 }
 
 }  // namespace gpt

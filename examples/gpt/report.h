@@ -12,9 +12,6 @@
 
 namespace gpt {
 
-// How long a rank waits for the others at the places where all meet.
-inline constexpr std::chrono::seconds kLimit{120};
-
 // One text from every rank, by rank.
 ripeline::core::Status gather(ripeline::runtime::Run& run, const std::string& mine,
                               std::vector<std::string>& all);
@@ -38,6 +35,5 @@ ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
 [[nodiscard]] std::string json_of(double number);
 [[nodiscard]] std::string json_of(const std::string& text);
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
-ripeline::core::Status write_file(const std::string& path, const std::string& text);
 
 }  // namespace gpt

@@ -36,7 +36,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
                std::shared_ptr<const Batches> batches)
-    : arbiter_(schedule.make_arbiter(run.self())) {
+    : trace_(options.trace), arbiter_(schedule.make_arbiter(run.self())) {
   work_.emplace(make_model(options, schedule, run.self(), batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
@@ -45,7 +45,7 @@ Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runti
   optimizer_ = std::make_unique<torch::optim::AdamW>(parameters, options.rate);
   TrainerOptions trainer;
   trainer.clip = options.clip;
-  if (!options.trace.empty()) trainer.rank.trace = &trace_;
+  if (!options.trace.empty()) trainer.rank.trace = trace_.record();
   if (!options.delay.empty()) {
     trainer.rank.due = due_of(options.delay, schedule.facts);
     trainer.before_task = [&plan = options.delay, &facts = schedule.facts](const TaskInfo& info) {

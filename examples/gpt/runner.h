@@ -8,8 +8,8 @@
 
 #include "data.h"
 #include "options.h"
+#include "runtime/run_trace.h"
 #include "runtime/torch/train.h"
-#include "trace/record.h"
 
 namespace torch::optim {
 class AdamW;
@@ -28,11 +28,11 @@ class Runner {
 
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
-  [[nodiscard]] const ripeline::trace::Record& trace() const { return trace_; }
+  [[nodiscard]] ripeline::runtime::RunTrace& trace() { return trace_; }
   [[nodiscard]] std::int64_t parameters() const;  // numbers that this rank trains
 
  private:
-  ripeline::trace::Record trace_;
+  ripeline::runtime::RunTrace trace_;
   std::unique_ptr<ripeline::core::Arbiter> arbiter_;
   std::optional<ripeline::runtime::TorchWork> work_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "check.h"
+#include "files/new_file.h"
 #include "rank.h"
 #include "report.h"
 #include "runner.h"
-#include "trace/write.h"
 
 namespace gpt {
 namespace {
@@ -117,24 +117,15 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
   std::vector<Peak> peaks;
   Status status =
       gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
-  std::vector<std::string> events;
-  if (status.ok() && !options.trace.empty()) {
-    status = gather(run, ripeline::trace::events_text(schedule.facts, runner.trace()), events);
-  }
+  if (status.ok()) status = runner.trace().close();
   if (!status.ok() || run.self() != 0) return status;
   std::printf("activations held, by %s: %s\n",
               schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
   if (check != nullptr) print_check(check->result());
   std::fflush(stdout);
-  if (!options.trace.empty()) {
-    const ripeline::trace::About about(
-        schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed});
-    status = ripeline::trace::write_texts(options.trace, about, events);
-  }
-  if (status.ok() && !options.json.empty()) {
-    status = write_file(options.json, json_text(options, schedule, lines, peaks, check));
-  }
-  return status;
+  if (options.json.empty()) return {};
+  return ripeline::files::write_file(options.json,
+                                     json_text(options, schedule, lines, peaks, check));
 }
 
 }  // namespace
@@ -148,12 +139,20 @@ Status train(const Options& options, ripeline::runtime::Run& run, bool& passed) 
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
   status = print_opening(options, schedule, runner, *batches, run);
+  if (status.ok() && !options.trace.empty()) {
+    status = runner.trace().open(
+        schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed}, run);
+  }
   std::vector<StepLine> lines;
   for (int step = 0; step < options.steps && status.ok(); ++step) {
     StepLine line;
     Check* checking = step < options.check ? &*check : nullptr;
     status = run_step(options, runner, checking, run, step, line);
     if (!status.ok()) break;
+    if (const Status lost = runner.trace().step_ended(); !lost.ok()) {
+      std::fprintf(stderr, "gpt: rank %d: %s; training goes on without its trace\n", run.self(),
+                   lost.message().c_str());
+    }
     lines.push_back(line);
     if (run.self() == 0) {
       std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms\n", step, line.loss,

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "runtime/exit_code.h"
 #include "runtime/torch/train.h"
 #include "schedule.h"
 
@@ -43,5 +44,5 @@ core::Status train() {
 int main() {
   const core::Status status = train();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
-  return status.ok() ? 0 : 1;
+  return runtime::exit_code_of(status.code());
 }

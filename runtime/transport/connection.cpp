@@ -28,13 +28,14 @@ Status gone() { return {StatusCode::lost, "connection closed"}; }
 
 }  // namespace
 
-void prepare_socket(int descriptor) {
-  constexpr int kBytes = 4 << 20;  // a tensor: what the kernel holds moves while the rank computes
+void prepare_socket(int descriptor, int kernel_bytes) {
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   for (const auto& [force, plain] :
        {std::pair{SO_SNDBUFFORCE, SO_SNDBUF}, {SO_RCVBUFFORCE, SO_RCVBUF}}) {
-    if (setsockopt(descriptor, SOL_SOCKET, force, &kBytes, sizeof kBytes) == 0) continue;
-    setsockopt(descriptor, SOL_SOCKET, plain, &kBytes, sizeof kBytes);  // up to the system's limit
+    if (setsockopt(descriptor, SOL_SOCKET, force, &kernel_bytes, sizeof kernel_bytes) == 0)
+      continue;
+    setsockopt(descriptor, SOL_SOCKET, plain, &kernel_bytes,
+               sizeof kernel_bytes);  // up to the system's limit
   }
 }
 

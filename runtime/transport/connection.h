@@ -108,7 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<asio::const_buffer> pieces_;  // of one write
 };
 
-// Large kernel buffers, not inherited by programs that this process starts.
-void prepare_socket(int descriptor);
+// Kernel buffers of so many bytes; not inherited by programs that this process starts.
+void prepare_socket(int descriptor, int kernel_bytes);
 
 }  // namespace ripeline::runtime

@@ -57,6 +57,7 @@ constexpr std::array kKinds = {
     Kind{FrameKind::notice, Signal::notice, Channel::control},
     Kind{FrameKind::gather, Signal::gather, Channel::data},
     Kind{FrameKind::report, Signal::report, Channel::control},
+    Kind{FrameKind::begun, Signal::begun, Channel::control},
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ enum class FrameKind : std::uint16_t {
   notice,     // what hints that wait tell each other; 16 bytes
   heartbeat,  // the sender is alive; no payload
   report,     // the run fails: what a rank says of itself (runtime/report.h)
+  begun,      // the sender has begun the step; no payload
   ready,      // the sender is connected with all; before anything else but its hello
 };
 

@@ -95,9 +95,10 @@ class LocalTransport final : public Transport {
       }
       return ranks;
     };
-    const auto is_over = [this] {
-      return std::all_of(group_->ranks.begin(), group_->ranks.end(),
-                         [](const Group::Rank& r) { return r.finished || r.gone; });
+    const auto is_over = [&] {
+      return missing().empty() ||
+             std::any_of(group_->ranks.begin(), group_->ranks.end(),
+                         [](const Group::Rank& r) { return r.gone && !r.finished; });
     };
     of(rank_).changed.wait_for(lock, limit, is_over);
     if (missing().empty()) return {};

@@ -94,10 +94,10 @@ class SocketTransport final : public Transport {
         Wire& wire = wires_[wire_of(rank, channel)];
         wire.connection->hand_over(
             {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
-             .on_closed = [this, rank, channel](const Status& w) { closed(rank, channel, w); }});
+             .on_closed = [this, rank](const Status& why) { closed(rank, why); }});
         for (Frame& frame : wire.early) take(rank, std::move(frame));
         wire.early.clear();
-        if (!wire.closed.ok()) closed(rank, channel, wire.closed);
+        if (!wire.closed.ok()) closed(rank, wire.closed);
       }
       controls.push_back(wires_[wire_of(rank, Channel::control)].connection);
     }
@@ -192,7 +192,8 @@ class SocketTransport final : public Transport {
 
  private:
   struct Peer {
-    int goodbyes = 0;  // by channel
+    int goodbyes = 0;  // channels on which it said so
+    int closed = 0;    // channels that ended
     std::string loss;  // it is gone, and was not to be; empty: it is not
   };
 
@@ -254,9 +255,9 @@ class SocketTransport final : public Transport {
     return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
   }
 
-  void closed(int rank, Channel channel, const Status& why) {
-    // What a rank that ends says last comes on the other one, which closes next.
-    if (channel == Channel::data && why.code() == StatusCode::lost) return;
+  void closed(int rank, const Status& why) {
+    // What a rank that ends has sent is read to its end on both.
+    if (why.code() == StatusCode::lost && ++peer(rank).closed < kChannels) return;
     lose(rank, why.message());
   }
 

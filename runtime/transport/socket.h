@@ -31,8 +31,12 @@ struct SocketOptions {
   std::chrono::nanoseconds hello_limit =
       std::chrono::seconds(5);  // a caller that says nothing for so long is dropped
   std::uint64_t largest_payload = std::uint64_t{1} << 32;  // bytes; a longer frame is a violation
-  std::chrono::nanoseconds heartbeat = std::chrono::seconds(5);  // after which each rank says again
-                                                                 // that it is alive
+  // What the kernel is asked to hold in each direction: what is in it moves while nobody looks. It
+  // gives no more than net.core.wmem_max, unless the process is root's.
+  int kernel_bytes = 4 << 20;
+  std::chrono::nanoseconds heartbeat =
+      std::chrono::milliseconds(500);  // after which each rank says again
+                                       // that it is alive
 };
 
 // Connects to all other ranks. Fails by status: which ranks did not come, or how they do not fit.

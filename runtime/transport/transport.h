@@ -27,12 +27,15 @@ enum class Signal : std::uint8_t {
   announce,  // it waits at its sender to be granted
   grant,     // it may leave, or its slot is free
   notice,    // what the sender's rank tells of itself (core/notice.h)
+  begun,     // the sender's rank has begun the step; of no message
   gather,    // a part of a gather (runtime/gather.h)
   report,    // the run fails: what a process says of itself (runtime/report.h)
   lost,      // the sender is gone; the head says how. Never sent
 };
 // Of a message of the program: between the two ranks of its edge.
 [[nodiscard]] constexpr bool is_of_edge(Signal signal) { return signal <= Signal::notice; }
+// For the rank, and not for its process.
+[[nodiscard]] constexpr bool is_of_rank(Signal signal) { return signal <= Signal::begun; }
 
 struct Envelope {
   std::int64_t step = 0;

@@ -133,7 +133,7 @@ class WireUp {
     unlink(path_.c_str());  // of a process that was killed: the rank is claimed by this one
     asio::error_code error;
     acceptor_.open(asio::local::stream_protocol(), error);
-    if (!error) prepare_socket(acceptor_.native_handle());
+    if (!error) prepare_socket(acceptor_.native_handle(), options_.kernel_bytes);
     if (!error) acceptor_.bind({path_}, error);
     if (!error) acceptor_.listen(kChannels * options_.ranks + 16, error);
     if (!error) return roster_.listens_at(path_);
@@ -210,7 +210,7 @@ class WireUp {
   }
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
-    prepare_socket(descriptor);
+    prepare_socket(descriptor, options_.kernel_bytes);
     return std::make_shared<Connection>(UnixSocket(io_, asio::local::stream_protocol(), descriptor),
                                         *roster_.token(), options_.largest_payload, place_);
   }
@@ -320,8 +320,8 @@ class WireUp {
     // It may have said why on the other one, which closes next.
     if (end.channel == Channel::data && has(end.rank)) return;
     // One that is ready may be in its run already: what the others say is then on its way.
-    if (!is_ready_[static_cast<std::size_t>(end.rank)]) return lose(end.rank, why);
-    after(kLastWords, [this, end, why] { lose(end.rank, why); });
+    if (!is_ready_[static_cast<std::size_t>(end.rank)]) return lose(end, why);
+    after(kLastWords, [this, end, why] { lose(end, why); });
   }
 
   void take(End end, Frame&& frame) {
@@ -332,12 +332,12 @@ class WireUp {
     }
   }
 
-  void lose(int rank, const Status& why) {
+  void lose(End end, const Status& why) {
     if (!result_.ok()) return;
-    for (const Frame& frame : wire({rank, Channel::control}).early) {
-      if (frame.kind == FrameKind::abandon) return fail_if(abandon_status(rank, frame));
+    for (const Frame& frame : wire(end).early) {
+      if (frame.kind == FrameKind::abandon) return fail_if(abandon_status(end.rank, frame));
     }
-    fail_if({StatusCode::lost, "rank " + std::to_string(rank) +
+    fail_if({StatusCode::lost, "rank " + std::to_string(end.rank) +
                                    " was lost while the ranks connected (" + why.message() + ")"});
   }
 
@@ -347,16 +347,15 @@ class WireUp {
     }
   }
 
-  // To the ranks that are connected, which may have left the store behind.
+  // On every connection that there is: whichever they see end first, it has said why.
   void say_why() {
-    const std::vector<int> to = others([this](int rank) { return has(rank, Channel::control); });
-    for (const int rank : to) {
-      wire({rank, Channel::control})
-          .connection->send(abandon_frame(*roster_.token(), options_.program_hash, result_));
+    for (const Wire& wire : wires_) {
+      if (!wire.connection) continue;
+      wire.connection->send(abandon_frame(*roster_.token(), options_.program_hash, result_));
     }
-    const auto is_flushed = [&] {
-      return std::all_of(to.begin(), to.end(), [this](int rank) {
-        return wire({rank, Channel::control}).connection->queued() == 0;
+    const auto is_flushed = [this] {
+      return std::all_of(wires_.begin(), wires_.end(), [](const Wire& w) {
+        return !w.connection || w.connection->queued() == 0;
       });
     };
     const Clock::time_point limit = Clock::now() + kLastWords;
@@ -368,7 +367,7 @@ class WireUp {
   Roster& roster_;
   Place& place_;
   Wires& wires_;
-  const std::string path_ = options_.folder + "/" + std::to_string(options_.rank) + ".socket";
+  const std::string path_ = options_.folder + "/socket-" + std::to_string(options_.rank);
   asio::local::stream_protocol::acceptor acceptor_;
   bool accepts_ = false;
   asio::posix::stream_descriptor watch_;  // of the store; closed: it has none

@@ -1,6 +1,6 @@
 // wire_up: connects every rank with every other, twice. Private to transport/socket.
 //
-// A rank listens at `folder`/N.socket and connects to the ranks below its own; both sides open with
+// A rank listens at `folder`/socket-N and connects to the ranks below its own; both sides open with
 // a hello. Strangers are dropped and the listening goes on: another user's process, another run's,
 // one that breaks the format or says nothing. Then each says that it is ready, and waits until all
 // are.

@@ -675,4 +675,50 @@ TEST_F(Cli, says_that_standard_output_is_full) {
   }
 }
 
+// Each command that writes files, where no file may be longer than a kilobyte or two.
+TEST_F(Cli, leaves_a_good_file_when_the_new_one_does_not_fit_on_the_disk) {
+  write("long.ripe", "#  " + std::string(3000, 'x') + "\n\n\n  " + kSticks);
+  const struct {
+    std::string command;
+    std::string file;
+  } kCases[] = {
+      {"format --write long.ripe", "long.ripe"},
+      {"generate bf --name bf -o out", "out"},
+      {"export 1f1b -D ranks=4 -m 64 -o out", "out"},
+      {"simulate bf -m 64 --trace out", "out"},
+      {"simulate bf -m 64 --csv out", "out"},
+      {"simulate bf -m 64 --picture out.svg", "out.svg"},
+      {"show bf -m 64 --picture out.html", "out.html"},
+      {"verify bf -D ranks=2 --certificate c", "c"},
+  };
+  ASSERT_EQ(ripeline("verify 1f1b -D ranks=2 --certificate c").exit_code, 0);
+  for (const auto& [command, file] : kCases) {
+    if (!fs::exists(folder_ / file)) write(file, "good");
+    const bool folder = fs::is_directory(folder_ / file);
+    const std::string old = folder ? read(file + "/program.ripe") : read(file);
+    const Outcome outcome = ripeline(
+        "--version > /dev/null; trap '' XFSZ; ulimit -f 2; " RIPELINE_PROGRAM " " + command,
+        "2>&1 > /dev/null");
+    EXPECT_EQ(outcome.exit_code, 2) << command << outcome.out;
+    EXPECT_NE(outcome.out.find(": cannot be written: File too large; the old " +
+                               std::string(folder ? "certificate" : "file") + " is still there"),
+              std::string::npos)
+        << command << outcome.out;
+    EXPECT_EQ(folder ? read(file + "/program.ripe") : read(file), old) << command;
+    if (!folder) continue;
+    EXPECT_FALSE(fs::exists(folder_ / file / ".ripeline-partial"));
+    EXPECT_EQ(ripeline("recheck c").exit_code, 0);
+  }
+}
+
+TEST_F(Cli, replaces_what_a_killed_run_left_of_a_certificate) {
+  fs::create_directories(folder_ / "c" / ".ripeline-partial");
+  write("c/.ripeline-partial/certificate.json", "half");
+  EXPECT_EQ(ripeline("verify bf -D ranks=2 --certificate c").exit_code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "c" / ".ripeline-partial"));
+  fs::create_directory(folder_ / "c" / ".ripeline-partial");
+  write("c/.ripeline-partial/program.ripe", "half");
+  EXPECT_EQ(ripeline("recheck c").exit_code, 0);
+}
+
 }  // namespace

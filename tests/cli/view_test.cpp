@@ -10,7 +10,10 @@
 #include <string>
 
 #include "core/print.h"
+#include "tests/runtime/ranks.h"
 #include "tests/view/timelines.h"
+#include "trace/parts.h"
+#include "trace/read.h"
 
 namespace {
 
@@ -113,6 +116,55 @@ TEST(Pictures, are_written_of_programs_traces_and_refutations) {
 TEST(ShowCommand, has_no_colour_but_on_a_terminal) {
   EXPECT_EQ(say("show bf -m 4").find('\x1b'), std::string::npos);
   EXPECT_NE(say("show bf -m 4 --colour always").find('\x1b'), std::string::npos);
+}
+
+// What is left of a run that was killed: a part for each rank, here made of a simulated run.
+TEST(ShowCommand, reads_the_parts_of_a_run_and_makes_one_trace_of_them) {
+  namespace trace = ripeline::trace;
+  const ripeline::testing_support::TemporaryFolder folder;
+  const std::string whole = folder.path() + "/whole.json";
+  const std::string parts = folder.path() + "/run.json.parts";
+  say("simulate bf -D ranks=3 -m 4 --trace " + whole);
+  trace::File file;
+  ASSERT_EQ(trace::read(whole, file).message(), "");
+  fs::create_directory(parts);
+  const auto& facts = file.about.facts();
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto is_of = [&](ripeline::core::LaneId lane) {
+      return facts.lanes[static_cast<std::size_t>(lane)].rank == rank;
+    };
+    trace::Record record;
+    for (const auto& e : file.record.tasks) {
+      if (is_of(e.task.lane)) record.tasks.push_back(e);
+    }
+    for (const auto& e : file.record.messages) {
+      if (is_of(facts.edges[static_cast<std::size_t>(e.message.edge)].consumer)) {
+        record.messages.push_back(e);
+      }
+    }
+    trace::About about(facts, file.about.run);
+    about.part = {rank, 1};
+    trace::PartWriter part(parts, about);
+    ASSERT_TRUE(part.append(record).ok());
+  }
+  const std::string drawn = say("show " + parts);
+  EXPECT_THAT(drawn, HasSubstr("rank 2"));
+  EXPECT_THAT(drawn, testing::Not(HasSubstr("note:")));
+  EXPECT_THAT(say("why " + parts + " 1B0"), HasSubstr("1B0"));
+  EXPECT_THAT(say("compare " + parts + " " + whole), HasSubstr("makespan"));
+  const std::string merged = folder.path() + "/run.json";
+  EXPECT_EQ(say("show " + parts + " --trace " + merged), "");
+  EXPECT_EQ(say("show " + merged), drawn);
+
+  fs::remove(trace::part_path(parts, 1));
+  EXPECT_THAT(say("show " + parts),
+              HasSubstr("note: " + parts + ": the part of rank 1 is not here"));
+  EXPECT_THAT(say("show " + parts + " --trace " + merged), HasSubstr("rank 1 is not here"));
+  EXPECT_THAT(
+      say("show " + merged + " --trace " + whole),
+      HasSubstr("--trace: expected the folder of a run's parts, as run.json.parts, and found"));
+  EXPECT_THAT(say("show " + folder.path()),
+              HasSubstr("there is no part of a trace in this folder"));
 }
 
 }  // namespace

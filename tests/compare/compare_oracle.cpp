@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "files/new_file.h"
 #include "tests/compare/comparison.h"
 #include "tests/compare/tally.h"
 
@@ -158,12 +159,12 @@ std::optional<Progress> read(const std::string& path) {
   return json.get<Progress>();
 }
 
-// Whole or not at all, whenever it is stopped.
-void write(const std::string& path, const Progress& progress) {
-  if (path.empty()) return;
-  const std::string fresh = path + ".new";
-  std::ofstream(fresh) << nlohmann::json(progress).dump(1) << "\n";
-  std::filesystem::rename(fresh, path);
+// False: after saying why.
+bool write(const std::string& path, const Progress& progress) {
+  if (path.empty()) return true;
+  const core::Status written = files::write_file(path, nlohmann::json(progress).dump(1) + "\n");
+  if (!written.ok()) std::cerr << written.message() << "\n";
+  return written.ok();
 }
 
 int sum(const std::vector<std::string>& paths) {
@@ -213,10 +214,10 @@ int run(const Arguments& a) {
     }
     if (!found && steady_clock::now() - saved < kPause) continue;
     saved = steady_clock::now();
-    write(a.state, progress);
+    if (!write(a.state, progress)) return 2;
     std::cerr << fmt::format("{} programs, {} wrong\n", progress.done, progress.tally.wrong.size());
   }
-  write(a.state, progress);
+  if (!write(a.state, progress)) return 2;
   std::cout << progress.tally.table();
   std::cerr << fmt::format("{:.0f} s in the oracle, {:.0f} s in verify\n",
                            progress.tally.oracle_seconds, progress.tally.verify_seconds);

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "files/new_file.h"
 #include "tests/compare/record.h"
 #include "tests/compare/record_changes.h"
 #include "tests/compare/subjects.h"
@@ -107,17 +107,6 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
   return a;
 }
 
-// Whole or not at all, whenever it is stopped.
-bool write(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  std::ofstream file(fresh, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code failed;
-  if (file) std::filesystem::rename(fresh, path, failed);
-  return file && !failed;
-}
-
 // A line each, so that `diff` reads the file as well.
 std::string text_of(const Records& records) {
   std::string text = "[";
@@ -153,8 +142,8 @@ int record_all(const Arguments& a) {
   const std::string text = text_of(records);
   if (a.out.empty()) {
     std::cout << text;
-  } else if (!write(a.out, text)) {
-    std::cerr << a.out << " cannot be written\n";
+  } else if (const core::Status written = files::write_file(a.out, text); !written.ok()) {
+    std::cerr << written.message() << "\n";
     return 2;
   }
   for (const auto& [verdict, count] : verdicts) std::cerr << count << " " << verdict << "\n";

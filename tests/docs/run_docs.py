@@ -34,6 +34,7 @@ EXEMPT = {
     "./test": ("runs this test", ".ci/run"),
     "cmake --preset release": ("configures and builds the whole tree", "test"),
     "cmake --install build/release --prefix ~/ripeline": ("installs", "tests/install/CMakeLists.txt"),
+    "ripeline show run.json.parts --trace run.json": ("reads what a killed run left", "tests/examples/gpt_test.sh"),
     "cmake -S . -B build -DCMAKE_PREFIX_PATH=~/ripeline && cmake --build build": ("builds against an installed package", "tests/install/CMakeLists.txt"),
 }
 

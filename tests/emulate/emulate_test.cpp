@@ -155,10 +155,14 @@ class Drivers {
     testing_support::in_threads(program_.ranks, [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       const auto own = arbiter(r);
-      const RankRun run = emulate_rank(*own, *group[at], microbatches_, timing, how.silence);
+      EmulatedRank self(*own, *group[at], timing, how.silence);
+      RankRun run = self.run(microbatches_);
       // As between processes.
-      EXPECT_EQ(decode(encode(run), runs[at]).message(), "");
-      if (runs[at].status.ok()) runs[at].status = group[at]->finish(how.silence);
+      std::vector<RankRun> all;
+      if (run.status.ok()) run.status = self.gather(run, all);
+      if (run.status.ok()) run.status = self.finish();
+      if (run.status.ok()) run = all.at(at);
+      runs[at] = std::move(run);
     });
     return together(facts(), microbatches_, runs, how);
   }
@@ -359,7 +363,7 @@ TEST(RankRun, comes_back_from_its_bytes) {
   run.start = Time{9};
   run.overshot = Time{10};
   run.behind = Time{11};
-  runtime::Payload payload = encode(run);
+  const runtime::Blob payload = encode(run);
   RankRun back;
   ASSERT_EQ(decode(payload, back).message(), "");
   EXPECT_EQ(encode(back), payload);
@@ -368,7 +372,7 @@ TEST(RankRun, comes_back_from_its_bytes) {
   EXPECT_TRUE(back.entries[1].holds);
   EXPECT_EQ(back.behind, Time{11});
   for (std::size_t size = 0; size < payload.size(); ++size) {
-    runtime::Payload cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
+    runtime::Blob cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
     RankRun none;
     EXPECT_FALSE(decode(cut, none).ok()) << size << " bytes";
   }

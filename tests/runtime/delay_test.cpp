@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <deque>
-#include <thread>
+#include <limits>
+#include <optional>
 
 #include "tests/runtime/toy_run.h"
 
@@ -127,86 +127,117 @@ TEST_F(DelayPlanTest, delays_that_share_of_the_messages) {
   EXPECT_NEAR(rare, 200, 60);
 }
 
-// Two ranks of which the test plays one; what it sends is there at once.
-class Scripted final : public Transport {
- public:
-  [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int ranks() const override { return 2; }
-  Status send(int, const Envelope&, Payload) override { return {}; }
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    if (inbox.empty()) std::this_thread::sleep_for(wait);
-    for (Delivery& delivery : inbox) deliveries.push_back(std::move(delivery));
-    inbox.clear();
-    return {};
-  }
-  Status all_gather(const Payload&, std::chrono::nanoseconds, std::vector<Payload>&) override {
-    return {};
-  }
-  Status finish(std::chrono::nanoseconds) override { return {}; }
-  void abandon(const Status&) override {}
-
-  std::deque<Delivery> inbox;
-};
-
-class DelayedTransportTest : public DelayPlanTest {
+// Rank 0 of two, on a clock of the test's; the messages that it has seen, in their order.
+class DelayedRankTest : public DelayPlanTest, private RankObserver {
  protected:
+  void begin(const std::string& spec) {
+    rank_.emplace(arbiter_, core::Layout{.ranks = 2}, 0,
+                  RankOptions{.due = due_of(plan(spec, 3), facts()), .observer = this});
+    ASSERT_TRUE(rank_->begin_step(0, kMicrobatches, kStart).ok());
+  }
+  static Delivery data(int microbatch, core::EdgeId edge = kEdge, int from = 1) {
+    return {.from = from,
+            .envelope = {.step = 0, .message = {edge, microbatch}, .sent = kStart},
+            .payload = {},
+            .at = kStart};
+  }
+  Time poll(Time now) {
+    Actions actions;
+    const Status status = rank_->poll(now, actions);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return actions.until;
+  }
   // The microbatches in the order in which they come out, when one in the middle is late.
   std::vector<int> order(const std::string& spec) {
     const DelayPlan late = plan(spec, 3);
     int first_late = 0;
     while (late.message(facts(), 0, {kEdge, first_late}) == 0ns) ++first_late;
-    Scripted inner;
-    const Time now = Clock::now().time_since_epoch();
+    begin(spec);
     for (const int m : {first_late, first_late + 1}) {
       EXPECT_EQ(late.message(facts(), 0, {kEdge, m}) > 0ns, m == first_late)
           << "another seed, please";
-      inner.inbox.push_back(
-          {.envelope = {.step = 0, .message = {kEdge, m}, .sent = now}, .payload = {}});
+      EXPECT_TRUE(rank_->delivered(data(m), kStart).ok());
     }
-    const auto transport = make_delayed_transport(inner, facts(), late);
-    std::vector<Delivery> got;
-    const Clock::time_point limit = Clock::now() + 60s;
-    while (got.size() < 2 && Clock::now() < limit) EXPECT_TRUE(transport->poll(1s, got).ok());
-    EXPECT_GE(Clock::now().time_since_epoch() - now, 60ms) << "the late one came too early";
+    EXPECT_EQ(poll(kStart), kStart + 60ms);
+    EXPECT_LT(seen_.size(), 2U) << "the late one came too early";
+    EXPECT_EQ(poll(kStart + 60ms - 1ns), kStart + 60ms);
+    EXPECT_LT(seen_.size(), 2U) << "the late one came too early";
+    EXPECT_EQ(poll(kStart + 60ms), Time::max());
     std::vector<int> result;
-    for (const Delivery& d : got) result.push_back(d.envelope.message.microbatch - first_late);
+    for (const core::Message& message : seen_) result.push_back(message.microbatch - first_late);
     return result;
   }
+
   static constexpr core::EdgeId kEdge = 1;
+  static constexpr int kMicrobatches = 100;
+  static constexpr Time kStart = 1000s;
+  simulate::InterpretedArbiter arbiter_{proved_.program(), facts(), 0};
+  std::optional<Rank> rank_;
+  std::vector<core::Message> seen_;
+
+ private:
+  void arrived(const Envelope& envelope, Time) override { seen_.push_back(envelope.message); }
+  void started(core::Task, Time) override {}
+  void finished(core::Task, Time) override {}
+  void polled(Time, const core::Executor&, std::span<const core::Command>) override {}
 };
 
-TEST_F(DelayedTransportTest, lets_messages_overtake) {
+TEST_F(DelayedRankTest, lets_messages_overtake) {
   EXPECT_EQ(order("rare=10:60"), (std::vector{1, 0}));
 }
 
-TEST_F(DelayedTransportTest, keeps_their_order_with_fifo) {
+TEST_F(DelayedRankTest, keeps_their_order_with_fifo) {
   EXPECT_EQ(order("rare=10:60,fifo"), (std::vector{0, 1}));
 }
 
-TEST_F(DelayedTransportTest, returns_when_its_wait_is_over) {
-  Scripted inner;
-  inner.inbox.push_back(
-      {.envelope = {.step = 0, .message = {kEdge, 0}, .sent = Clock::now().time_since_epoch()},
-       .payload = {}});
-  const auto transport = make_delayed_transport(inner, facts(), plan("message=100000"));
-  std::vector<Delivery> got;
-  const Clock::time_point start = Clock::now();
-  EXPECT_TRUE(transport->poll(30ms, got).ok());
-  EXPECT_TRUE(transport->poll(0ns, got).ok());
-  EXPECT_TRUE(got.empty());
-  EXPECT_GE(Clock::now() - start, 30ms);
-  EXPECT_LT(Clock::now() - start, 60s);
+// Nobody looked when the first was due; the second comes when both are.
+TEST_F(DelayedRankTest, keeps_their_order_when_nobody_looks_in_time) {
+  for (const char* spec : {"message=5,fifo", "message=5"}) {
+    seen_.clear();
+    begin(spec);
+    Delivery second = data(1);
+    second.envelope.sent += 1ms;
+    EXPECT_TRUE(rank_->delivered(data(0), kStart).ok());
+    EXPECT_TRUE(rank_->delivered(std::move(second), kStart + 50ms).ok());
+    poll(kStart + 50ms);
+    EXPECT_EQ(seen_, (std::vector<core::Message>{{kEdge, 0}, {kEdge, 1}})) << spec;
+  }
 }
 
-TEST_F(DelayedTransportTest, delays_a_whole_run_that_ends_well) {
+TEST_F(DelayedRankTest, says_when_it_wants_to_look_again) {
+  begin("message=100000");
+  EXPECT_TRUE(rank_->delivered(data(0), kStart).ok());
+  EXPECT_EQ(poll(kStart + 30ms), kStart + 100s);
+  EXPECT_TRUE(seen_.empty());
+}
+
+// Before their delay is asked for, which depends on the edge.
+TEST_F(DelayedRankTest, refuses_messages_of_edges_that_there_are_not) {
+  for (const core::EdgeId edge : {-1, 4, 1'000'000, std::numeric_limits<core::EdgeId>::min()}) {
+    begin("message=5,rare=10:60,fifo");
+    const Status status = rank_->delivered(data(0, edge), kStart);
+    EXPECT_EQ(status.code(), StatusCode::invalid);
+    EXPECT_EQ(status.message(),
+              "rank 1 sent a message of edge " + std::to_string(edge) + ", which there is not");
+  }
+  begin("message=5");
+  EXPECT_FALSE(rank_->delivered(data(0, kEdge, 0), kStart).ok()) << "it is not from itself";
+}
+
+TEST_F(DelayPlanTest, delays_a_whole_run_that_ends_well) {
   for (const char* spec : {"message=2,rare=20:8", "message=2,rare=20:8,fifo"}) {
-    const DelayPlan late = plan(spec, 4);
-    ToyRun run(proved_, {});
-    run.wrap = [&](Transport& inner) { return make_delayed_transport(inner, facts(), late); };
-    const Clock::time_point start = Clock::now();
-    run.run(2, 4);
-    EXPECT_GE(Clock::now() - start, 8ms);
-    for (const int r : {0, 1}) EXPECT_TRUE(run.rank(r).status.ok()) << run.rank(r).status.message();
+    for (const bool in_engine_thread : {false, true}) {
+      const DelayPlan late = plan(spec, 4);
+      ToyRun run(proved_, {});
+      run.in_engine_thread = in_engine_thread;
+      for (const int r : {0, 1}) run.rank(r).options.due = due_of(late, facts());
+      const Clock::time_point start = Clock::now();
+      run.run(2, 4);
+      EXPECT_GE(Clock::now() - start, 8ms);
+      for (const int r : {0, 1}) {
+        EXPECT_TRUE(run.rank(r).status.ok()) << run.rank(r).status.message();
+      }
+    }
   }
 }
 

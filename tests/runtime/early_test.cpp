@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "tests/runtime/toy_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -36,45 +36,22 @@ pipeline forwards {
 }
 )";
 
-// Rank 1's transport: what rank 0 has sent is all there at the first look.
-class AllAtOnce final : public Transport {
- public:
-  explicit AllAtOnce(std::vector<Delivery> sent) : sent_(std::move(sent)) {}
-  [[nodiscard]] int rank() const override { return 1; }
-  [[nodiscard]] int ranks() const override { return 2; }
-  Status send(int, const Envelope&, Payload) override { return {}; }
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    if (sent_.empty()) std::this_thread::sleep_for(wait);
-    std::move(sent_.begin(), sent_.end(), std::back_inserter(deliveries));
-    sent_.clear();
-    return {};
-  }
-  Status all_gather(const Payload&, std::chrono::nanoseconds, std::vector<Payload>&) override {
-    return {};
-  }
-  Status finish(std::chrono::nanoseconds) override { return {}; }
-  void abandon(const Status&) override {}
-
- private:
-  std::vector<Delivery> sent_;
-};
-
 using Told = std::tuple<std::int64_t, int, std::byte>;  // step, microbatch, payload
 
 // Keeps what it is given.
 class Keeping final : public Work {
  public:
   Status begin_step(std::int64_t, int) override { return {}; }
-  Status run(const TaskInfo& task, std::span<Input> inputs, bool, Payload&) override {
-    for (const Input& input : inputs)
-      given.emplace_back(task.step, task.microbatch, input.payload.at(0));
+  Status run(Call& call) override {
+    for (const Input& input : call.inputs)
+      given.emplace_back(call.task.step, call.task.microbatch, input.payload.head.at(0));
     return {};
   }
   std::vector<Told> given;
 };
 
 // Counts what has come of each step.
-class Counting final : public WorkerObserver {
+class Counting final : public RankObserver {
  public:
   void arrived(const Envelope& envelope, core::Time) override {
     ++arrived_of.at(static_cast<std::size_t>(envelope.step));
@@ -89,17 +66,17 @@ class Counting final : public WorkerObserver {
 class EarlyMessages : public testing::Test {
  protected:
   Delivery data(std::int64_t step, int microbatch, int payload) const {
-    return {.envelope = {.step = step, .message = {edge_, microbatch}},
-            .payload = {static_cast<std::byte>(payload)}};
+    return {.from = 0,
+            .envelope = {.step = step, .message = {edge_, microbatch}},
+            .payload = payload_of({static_cast<std::byte>(payload)})};
   }
   // Steps of two microbatches, until one fails.
   Status run(std::vector<Delivery> sent, int steps) {
-    AllAtOnce transport(std::move(sent));
+    testing_support::ScriptedTransport transport(1, 2, std::move(sent));
     simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), 1);
-    WorkerOptions options;
-    options.silence = 20s;
-    options.observer = &observer_;
-    Worker worker(arbiter, transport, work_, options);
+    runtime::Run whole(transport, {.process = {.silence = 20s}});
+    InlineEngine engine(work_);
+    Worker worker(arbiter, whole, engine, {.observer = &observer_});
     Status status;
     for (int step = 0; step < steps && status.ok(); ++step) {
       StepReport report;
@@ -143,10 +120,15 @@ TEST_F(EarlyMessages, that_do_not_fit_are_refused_when_they_come) {
   expect_refused(data(-1, 0, 30), "0F0 at 1F0 has arrived for step -1");
   Delivery elsewhere = data(2, 0, 20);
   elsewhere.envelope.message.edge = 7;
-  expect_refused(std::move(elsewhere), "a message of edge 7 has arrived");
+  expect_refused(std::move(elsewhere), "rank 0 sent a message of edge 7, which there is not");
   Delivery grant = data(2, 0, 20);
   grant.envelope.signal = Signal::grant;
-  expect_refused(std::move(grant), "a message was granted for step 2");
+  expect_refused(std::move(grant),
+                 "rank 0 sent a message of edge 0, which leads from rank 0 to rank 1");
+  Delivery own = data(2, 0, 20);
+  own.from = 1;
+  expect_refused(std::move(own),
+                 "rank 1 sent a message of edge 0, which leads from rank 0 to rank 1");
 }
 
 // A microbatch that there is not: known when its step begins.

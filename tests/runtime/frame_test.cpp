@@ -18,19 +18,19 @@ Frame full_frame() {
   frame.envelope.message = {-1, std::numeric_limits<std::int32_t>::min()};
   frame.envelope.sent = core::Time{-5};
   frame.envelope.ordinal = 0x01020304;
-  frame.payload.resize(777);
+  frame.payload.head.resize(777);
+  frame.payload.parts.resize(3);
   return frame;
 }
 
 TEST(Frame, comes_back_as_it_was) {
-  for (const FrameKind kind :
-       {FrameKind::hello, FrameKind::data, FrameKind::gather, FrameKind::goodbye,
-        FrameKind::abandon, FrameKind::announce, FrameKind::grant, FrameKind::notice}) {
+  for (int k = static_cast<int>(FrameKind::hello); k <= static_cast<int>(FrameKind::report); ++k) {
+    const auto kind = static_cast<FrameKind>(k);
     Frame frame = full_frame();
     frame.kind = kind;
     Frame back;
-    std::uint64_t payload_bytes = 0;
-    const core::Status status = decode_header(encode_header(frame), back, payload_bytes);
+    PayloadShape shape;
+    const core::Status status = decode_header(encode_header(frame), back, shape);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(back.kind, kind);
     EXPECT_EQ(back.token, frame.token);
@@ -42,9 +42,39 @@ TEST(Frame, comes_back_as_it_was) {
     EXPECT_EQ(back.envelope.signal, kind == FrameKind::announce ? Signal::announce
                                     : kind == FrameKind::grant  ? Signal::grant
                                     : kind == FrameKind::notice ? Signal::notice
+                                    : kind == FrameKind::gather ? Signal::gather
+                                    : kind == FrameKind::report ? Signal::report
                                                                 : Signal::data);
-    EXPECT_EQ(payload_bytes, 777U);
+    EXPECT_EQ(shape.head, 777U);
+    EXPECT_EQ(shape.parts, 3U);
   }
+}
+
+TEST(Frame, of_a_signal_has_a_kind_of_its_own_and_a_channel) {
+  for (const Signal signal : {Signal::data, Signal::announce, Signal::grant, Signal::notice,
+                              Signal::gather, Signal::report}) {
+    const FrameKind kind = kind_of(signal);
+    EXPECT_EQ(signal_of(kind), signal);
+    const bool is_long = signal == Signal::data || signal == Signal::gather;
+    EXPECT_EQ(channel_of(kind), is_long ? Channel::data : Channel::control);
+  }
+  for (const FrameKind kind :
+       {FrameKind::hello, FrameKind::goodbye, FrameKind::abandon, FrameKind::heartbeat}) {
+    EXPECT_EQ(signal_of(kind), std::nullopt);
+    EXPECT_EQ(channel_of(kind), Channel::control);
+  }
+}
+
+TEST(Frame, has_the_sizes_of_its_parts) {
+  Payload payload;
+  const std::vector<std::uint64_t> sizes = {0, 1, 64 << 10, 0x0102030405060708};
+  for (const std::uint64_t size : sizes) payload.parts.push_back({.size = size});
+  const std::vector<std::byte> bytes = encode_sizes(payload);
+  EXPECT_EQ(bytes.size(), 32U);
+  EXPECT_EQ(std::to_integer<int>(bytes[24]), 8) << "little-endian";
+  EXPECT_EQ(std::to_integer<int>(bytes[31]), 1);
+  EXPECT_EQ(decode_sizes(bytes), sizes);
+  EXPECT_TRUE(encode_sizes({}).empty());
 }
 
 TEST(Frame, is_little_endian_in_its_fixed_layout) {
@@ -63,8 +93,11 @@ TEST(Frame, is_little_endian_in_its_fixed_layout) {
   EXPECT_EQ(byte(40), 0xfb) << "sent";
   EXPECT_EQ(byte(48), 4) << "ordinal";
   EXPECT_EQ(byte(51), 1);
-  EXPECT_EQ(byte(52), 777 % 256) << "bytes of payload";
+  EXPECT_EQ(byte(52), 777 % 256) << "bytes of the head";
   EXPECT_EQ(byte(53), 777 / 256);
+  EXPECT_EQ(byte(54), 3) << "parts";
+  EXPECT_EQ(byte(55), 0);
+  EXPECT_EQ(header.size(), 56U);
 }
 
 // Magic, version and kind are the first eight bytes; every change of one of them is refused.
@@ -75,9 +108,9 @@ TEST(Frame, of_another_format_is_refused) {
       Header header = good;
       header[at] = static_cast<std::byte>(value);
       Frame back;
-      std::uint64_t payload_bytes = 0;
-      const bool is_kind = at == 6 && value >= 1 && value <= 8;
-      const core::Status status = decode_header(header, back, payload_bytes);
+      PayloadShape shape;
+      const bool is_kind = at == 6 && value >= 1 && value <= 10;
+      const core::Status status = decode_header(header, back, shape);
       EXPECT_EQ(status.ok(), header == good || is_kind) << "byte " << at << " is " << value;
       if (status.ok()) continue;
       EXPECT_EQ(status.code(), at == 4 || at == 5 ? StatusCode::refused : StatusCode::invalid);
@@ -87,14 +120,40 @@ TEST(Frame, of_another_format_is_refused) {
 
 TEST(Frame, names_what_it_found) {
   Frame back;
-  std::uint64_t payload_bytes = 0;
+  PayloadShape shape;
   Header header = encode_header(full_frame());
-  header[6] = std::byte{9};
-  EXPECT_EQ(decode_header(header, back, payload_bytes).message(),
-            "frame kind 9, which there is not");
+  header[6] = std::byte{11};
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 11, which there is not");
   header[4] = std::byte{1};
-  EXPECT_EQ(decode_header(header, back, payload_bytes).message(), "frame version 1, expected 3");
-  EXPECT_EQ(decode_header({}, back, payload_bytes).message(), "a frame that is not Ripeline's");
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 4");
+  EXPECT_EQ(decode_header({}, back, shape).message(), "a frame that is not Ripeline's");
+}
+
+// Before anything is taken for them.
+TEST(Frame, of_too_large_a_head_or_too_many_parts_is_refused) {
+  Frame back;
+  PayloadShape shape;
+  Frame frame;
+  frame.payload.head.resize(kLargestHead);
+  frame.payload.parts.resize(kMostParts);
+  EXPECT_TRUE(decode_header(encode_header(frame), back, shape).ok());
+  frame.payload.head.resize(kLargestHead + 1);
+  const std::string kWanted =
+      "a frame whose payload has a head of 4097 bytes and 64 parts; at most 4096 and 64 are "
+      "allowed";
+  EXPECT_EQ(decode_header(encode_header(frame), back, shape).message(), kWanted);
+  frame.payload.head.clear();
+  frame.payload.parts.resize(kMostParts + 1);
+  EXPECT_EQ(decode_header(encode_header(frame), back, shape).code(), StatusCode::invalid);
+}
+
+TEST(Frame, of_a_rank_that_does_not_join_says_why) {
+  const core::Status refused{StatusCode::refused, "another program"};
+  EXPECT_EQ(abandon_status(3, abandon_frame(1, 2, refused)).message(), "another program");
+  const core::Status failed{StatusCode::failed, std::string(10'000, 'x')};
+  const core::Status told = abandon_status(3, abandon_frame(1, 2, failed));
+  EXPECT_EQ(told.code(), StatusCode::lost);
+  EXPECT_EQ(told.message(), "rank 3 stopped: " + std::string(kLargestHead, 'x'));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <thread>
 
+#include "runtime/exit_code.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::runtime {
@@ -270,7 +271,7 @@ TEST_F(LaunchTest, leaves_no_rank_when_it_is_killed_itself) {
 TEST_F(LaunchTest, of_ranks_with_different_schedules_ends_with_both_hashes) {
   const std::string toy = RIPELINE_TOY_RANK;
   const std::string script = "case $RANK in 1) s=gpipe;; *) s=bf;; esac; exec " + toy + " $s 1 0";
-  EXPECT_EQ(launch(shell(3, script)), 1);
+  EXPECT_EQ(launch(shell(3, script)), exit_code_of(core::StatusCode::refused));
   const std::string text = output();
   EXPECT_THAT(text, HasSubstr("all ranks must be built from the same schedule"));
   EXPECT_THAT(text, Not(HasSubstr("running")));

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "spec/elaborate.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -104,19 +104,19 @@ class Names final : public Work {
  public:
   explicit Names(const spec::Program& program) : program_(program) {}
   Status begin_step(std::int64_t /*step*/, int /*microbatches*/) override { return {}; }
-  Status run(const TaskInfo& task, std::span<Input> inputs, bool /*wanted*/,
-             Payload& output) override {
+  Status run(Call& call) override {
+    const TaskInfo& task = call.task;
     std::vector<std::string> found;
-    for (const Input& input : inputs) {
-      found.emplace_back(reinterpret_cast<const char*>(input.payload.data()), input.payload.size());
+    for (const Input& input : call.inputs) {
+      const std::vector<std::byte>& head = input.payload.head;
+      found.emplace_back(reinterpret_cast<const char*>(head.data()), head.size());
       if (found.back() != name_of(task.step, input.op, input.stage, input.microbatch)) {
         return {StatusCode::failed, "it got " + found.back()};
       }
     }
     if (found != needed(task)) return {StatusCode::failed, "it got other inputs than it needs"};
     const std::string name = name_of(task.step, task.op, task.stage, task.microbatch);
-    output.resize(name.size());
-    std::memcpy(output.data(), name.data(), name.size());
+    call.give(payload_of(testing_support::bytes(name)));
     return {};
   }
 
@@ -156,9 +156,11 @@ TEST_P(LinksRun, ends_with_messages_that_overtake) {
   }
   DelayPlan plan;
   ASSERT_TRUE(DelayPlan::parse("message=0.05,rare=40:1.5", 11, plan).ok());
-  run.wrap = [&](Transport& inner) { return make_delayed_transport(inner, proved.facts(), plan); };
   Names names(proved.program());
-  for (int r = 0; r < linked.ranks; ++r) run.rank(r).work = &names;
+  for (int r = 0; r < linked.ranks; ++r) {
+    run.rank(r).work = &names;
+    run.rank(r).options.due = due_of(plan, proved.facts());
+  }
   constexpr int kSteps = 3;
   run.run(kSteps, linked.microbatches);
   for (int r = 0; r < linked.ranks; ++r) {
@@ -198,9 +200,7 @@ TEST(LinksRun, of_the_toy_model_makes_the_references_gradients) {
     ToyRun run(proved, {.stages = 4, .width = 5, .seed = 3});
     DelayPlan plan;
     ASSERT_TRUE(DelayPlan::parse("message=0.05,rare=30:1", 5, plan).ok());
-    run.wrap = [&](Transport& inner) {
-      return make_delayed_transport(inner, proved.facts(), plan);
-    };
+    for (int r = 0; r < 4; ++r) run.rank(r).options.due = due_of(plan, proved.facts());
     run.run(3, 8);
     run.expect_reference(3, 8);
   }
@@ -220,14 +220,12 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
   testing_support::in_threads(program.ranks, [&](int r) {
     simulate::InterpretedArbiter arbiter(program, storage.facts(), r);
     Names names(program);
-    WorkerOptions options;
-    options.silence = std::chrono::seconds(5);
-    if (r == program.ranks - 1) {
-      options.before_task = [](core::Task, const TaskInfo&) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      };
-    }
-    Worker worker(arbiter, *group[static_cast<std::size_t>(r)], names, options);
+    runtime::Run run(*group[static_cast<std::size_t>(r)],
+                     {.process = {.silence = std::chrono::seconds(5)}});
+    InlineEngine engine(names, [&](const TaskInfo&) {
+      if (r == program.ranks - 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    });
+    Worker worker(arbiter, run, engine);
     StepReport report;
     status[static_cast<std::size_t>(r)] = worker.step(0, 8, report);
   });

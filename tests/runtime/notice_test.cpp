@@ -13,6 +13,7 @@
 #include "runtime/transport/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -50,12 +51,16 @@ TEST(NoticeCodec, gives_back_what_was_said) {
 TEST(NoticeCodec, refuses_what_is_none) {
   Delivery delivery;
   delivery.payload = encode_notice({});
-  delivery.payload.pop_back();
+  delivery.payload.head.pop_back();
   Notice heard;
   EXPECT_THAT(decode_notice(delivery, heard).message(), HasSubstr("a notice of 15 bytes"));
   delivery.payload = encode_notice({});
-  delivery.payload[0] = std::byte{3};
+  delivery.payload.head[0] = std::byte{3};
   EXPECT_THAT(decode_notice(delivery, heard).message(), HasSubstr("kind 3, which there is not"));
+  Blob bytes = encode_notice({}).head;
+  delivery.payload = {};
+  delivery.payload.parts.push_back({.data = bytes.data(), .size = bytes.size()});
+  EXPECT_FALSE(decode_notice(delivery, heard).ok()) << "it is all head";
 }
 
 // An arbiter that keeps what it is told.
@@ -116,16 +121,22 @@ struct TwoRanks {
   }
 
   void run(std::vector<std::unique_ptr<Transport>> group, int steps = 1) {
-    options.silence = 20s;
     testing_support::in_threads(2, [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       ToyWork work({.stages = 2});
-      Worker worker(*arbiters[at], *group[at], work, options);
+      testing_support::TellingTransport transport(*group[at], [&](int, const Envelope& envelope) {
+        if (sent) sent(envelope);
+      });
+      Run whole(transport, {.process = {.silence = 20s}});
+      InlineEngine engine(work, before_task);
+      RankOptions of_rank = options;
+      of_rank.trace = &records[at];
+      Worker worker(*arbiters[at], whole, engine, of_rank);
       for (int step = 0; step < steps && status[at].ok(); ++step) {
         StepReport report;
         status[at] = worker.step(step, 3, report);
       }
-      if (status[at].ok()) status[at] = group[at]->finish(20s);
+      if (status[at].ok()) status[at] = whole.finish(20s);
       group[at].reset();
     });
     for (const core::Status& s : status) EXPECT_EQ(s.message(), "");
@@ -136,7 +147,10 @@ struct TwoRanks {
   std::vector<std::unique_ptr<Listening>> arbiters;
   std::array<core::EdgeId, 2> edge_to{};
   std::array<core::Status, 2> status;
-  WorkerOptions options;
+  std::array<trace::Record, 2> records;
+  RankOptions options;
+  BeforeTask before_task;                     // of both ranks, in their threads
+  std::function<void(const Envelope&)> sent;  // the same
 };
 
 TEST(WorkerNotices, go_to_whom_they_concern) {
@@ -160,19 +174,13 @@ TEST(WorkerNotices, go_to_whom_they_concern) {
   }
 }
 
-// Knows when rank 0 has sent a notice and the message of a microbatch. Called in both ranks'
-// threads.
-class Sent final : public WorkerObserver {
+// Knows when rank 0 has sent a notice and the message of a microbatch. Told in both ranks' threads.
+class Sent {
  public:
   explicit Sent(core::Message message) : message_(message) {}
-  void arrived(const Envelope&, Time) override {}
-  void started(core::Task, Time) override {}
-  void finished(core::Task, Time) override {}
-  void polled(Time, const core::Executor&, std::span<const core::Command> commands) override {
-    for (const core::Command& command : commands) {
-      if (command.kind == core::Command::Kind::notify) notice_ = true;
-      if (command.kind == core::Command::Kind::send && command.message == message_) data_ = true;
-    }
+  void told(const Envelope& envelope) {
+    if (envelope.signal == Signal::notice) notice_ = true;
+    if (envelope.signal == Signal::data && envelope.message == message_) data_ = true;
     if (notice_ && data_ && !told_.exchange(true)) both_.set_value();
   }
   // Waits until both have left.
@@ -194,17 +202,17 @@ TEST(WorkerNotices, count_from_when_they_came) {
     SCOPED_TRACE(sockets ? "sockets" : "local");
     TwoRanks two;
     Sent sent({two.edge_to[1], 1});
-    two.options.observer = &sent;
+    two.sent = [&](const Envelope& envelope) { sent.told(envelope); };
     std::promise<void> busy;
     std::future<void> rank_1_is_busy = busy.get_future();
     Time came{0};  // all have, at the latest; of rank 1's thread
-    two.options.before_task = [&](core::Task task, const TaskInfo& info) {
+    two.before_task = [&](const TaskInfo& info) {
       if (info.op != "F") return;
-      if (info.stage == 0 && task.microbatch == 1) {
+      if (info.stage == 0 && info.microbatch == 1) {
         EXPECT_EQ(rank_1_is_busy.wait_for(60s), std::future_status::ready);
         two.arbiters[0]->to_say = {{.message = {two.edge_to[1], 2}, .in = 5ms}};
       }
-      if (info.stage == 1 && task.microbatch == 0) {
+      if (info.stage == 1 && info.microbatch == 0) {
         busy.set_value();
         EXPECT_TRUE(sent.wait());
         came = RankClock::host();
@@ -225,37 +233,19 @@ TEST(WorkerNotices, count_from_when_they_came) {
   }
 }
 
-// Adds up what the tasks of each lane take in the first step of three microbatches. Called in the
-// threads of all ranks, each for its own lanes.
-class FirstStep final : public WorkerObserver {
- public:
-  explicit FirstStep(std::size_t lanes) : lanes_(lanes) {}
-  void arrived(const Envelope&, Time) override {}
-  void started(core::Task task, Time at) override { of(task).start = at; }
-  void finished(core::Task task, Time at) override {
-    Lane& lane = of(task);
-    if (lane.ended++ < 3) lane.took += at - lane.start;
+// What the tasks of a lane took on average in the first step, of three microbatches.
+Time mean_of_first_step(const trace::Record& record, core::LaneId lane) {
+  Time took{0};
+  for (const trace::TaskEvent& task : record.tasks) {
+    if (task.step == 0 && task.task.lane == lane) took += task.end - task.start;
   }
-  void polled(Time, const core::Executor&, std::span<const core::Command>) override {}
-  [[nodiscard]] Time mean(std::size_t lane) const { return lanes_[lane].took / 3; }
-
- private:
-  struct Lane {
-    Time start{0};
-    Time took{0};
-    int ended = 0;
-  };
-  Lane& of(core::Task task) { return lanes_[static_cast<std::size_t>(task.lane)]; }
-
-  std::vector<Lane> lanes_;
-};
+  return took / 3;
+}
 
 TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
   constexpr auto kTask = 3ms;
   TwoRanks measured;
-  FirstStep first_step(measured.proved.facts().lanes.size());
-  measured.options.observer = &first_step;
-  measured.options.before_task = [&](core::Task, const TaskInfo& info) {
+  measured.before_task = [&](const TaskInfo& info) {
     std::this_thread::sleep_for(info.op == "B" ? 2 * kTask : kTask);
   };
   measured.run(make_local_group(2), 2);
@@ -271,7 +261,8 @@ TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
       }
       const bool is_b = facts.ops[static_cast<std::size_t>(facts.lanes[lane].op)].name == "B";
       EXPECT_GE(found, is_b ? 2 * kTask : kTask);
-      EXPECT_EQ(found, first_step.mean(lane));
+      EXPECT_EQ(found, mean_of_first_step(measured.records[static_cast<std::size_t>(r)],
+                                          static_cast<core::LaneId>(lane)));
     }
     EXPECT_EQ(arbiter.expected[0].links.size(), facts.edges.size());
     EXPECT_EQ(arbiter.expected[0].notices.size(), facts.edges.size());

@@ -16,6 +16,7 @@
 #include "runtime/duration.h"
 #include "runtime/transport/frame.h"
 #include "tests/runtime/ranks.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -26,6 +27,7 @@ using testing::HasSubstr;
 using testing_support::in_threads;
 using testing_support::socket_options;
 using testing_support::TemporaryFolder;
+using testing_support::token_in;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -72,12 +74,13 @@ class Stranger {
   int socket_;
 };
 
-Frame hello(int rank, int ranks) {
+Frame hello(std::uint64_t token, int rank, int ranks, Channel channel = Channel::data) {
   Frame frame;
   frame.kind = FrameKind::hello;
-  frame.token = 0x1234;
+  frame.token = token;
   frame.program_hash = 0xabcd;
   frame.envelope.message = {rank, ranks};
+  frame.envelope.ordinal = static_cast<std::int32_t>(channel);
   return frame;
 }
 
@@ -166,7 +169,7 @@ TEST(Socket, makes_its_folder_and_removes_it) {
   {
     const auto group = testing_support::connect_group(2, folder);
     EXPECT_TRUE(std::filesystem::exists(folder));
-    EXPECT_TRUE(std::filesystem::is_empty(folder)) << "nobody listens any longer";
+    EXPECT_FALSE(std::filesystem::exists(folder + "/socket-0")) << "nobody listens any longer";
   }
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
@@ -182,21 +185,11 @@ TEST(Socket, names_a_rank_that_does_not_come) {
       options.connect_limit = limit;
       status[static_cast<std::size_t>(rank)] = connect_alone(options);
     });
-    // The one whose time is over first may leave the other with a loss.
-    int late = 0;
-    int lost = 0;
-    for (const int rank : {0, 1}) {
-      const std::string who = "rank " + std::to_string(rank);
-      const std::string other = "rank " + std::to_string(1 - rank);
-      const Status& s = status[static_cast<std::size_t>(rank)];
-      if (s.message().starts_with(who + " waited " + seconds_text(limit) + " for rank 2 to")) {
-        EXPECT_EQ(s.code(), StatusCode::timeout);
-        ++late;
-      }
-      lost += s.message().find(other + " was lost") != std::string::npos ? 1 : 0;
-      said += s.message() + "\n";
-    }
-    if (late > 0 && late + lost == 2) return;
+    EXPECT_EQ(status[0].message(), status[1].message()) << "the one whose time is over tells all";
+    EXPECT_EQ(status[0].code(), StatusCode::timeout);
+    said = status[0].message();
+    if (said == "rank 2 did not come to " + folder.path() + " within " + seconds_text(limit))
+      return;
   }
   ADD_FAILURE() << said;
 }
@@ -206,7 +199,7 @@ TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
   const int leftover = socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  (folder.path() + "/rank-0").copy(address.sun_path, sizeof address.sun_path - 1);
+  (folder.path() + "/socket-0").copy(address.sun_path, sizeof address.sun_path - 1);
   ASSERT_EQ(bind(leftover, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   close(leftover);
   const auto group = testing_support::connect_group(2, folder.path());
@@ -216,7 +209,7 @@ TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
 // What a stranger says to rank 0 before the ranks connect; it stays connected until it is dropped.
 struct Disturbance {
   const char* name;
-  void (*say)(const Stranger&);
+  void (*say)(const Stranger&, std::uint64_t token);
   bool dropped_at_once = true;
 };
 
@@ -225,32 +218,63 @@ class SocketStrangerTest : public testing::TestWithParam<Disturbance> {};
 INSTANTIATE_TEST_SUITE_P(
     each, SocketStrangerTest,
     testing::Values(
-        Disturbance{"garbage",
-                    [](const Stranger& s) { s.write(std::string(200, 'x').data(), 200); }},
-        Disturbance{"nothing", [](const Stranger&) {}, false},
+        Disturbance{"garbage", [](const Stranger& s,
+                                  std::uint64_t) { s.write(std::string(200, 'x').data(), 200); }},
+        Disturbance{"nothing", [](const Stranger&, std::uint64_t) {}, false},
         Disturbance{"half_a_hello",
-                    [](const Stranger& s) { s.write(encode_header(hello(1, 2)).data(), 30); },
+                    [](const Stranger& s, std::uint64_t token) {
+                      s.write(encode_header(hello(token, 1, 2)).data(), 30);
+                    },
                     false},
         Disturbance{"another_token",
-                    [](const Stranger& s) {
-                      Frame frame = hello(1, 2);
-                      frame.token = 0x4321;
+                    [](const Stranger& s, std::uint64_t token) {
+                      Frame frame = hello(token, 1, 2);
+                      ++frame.token;
                       s.write(frame);
                     }},
         Disturbance{"data_before_hello",
-                    [](const Stranger& s) {
-                      Frame frame = hello(1, 2);
+                    [](const Stranger& s, std::uint64_t token) {
+                      Frame frame = hello(token, 1, 2);
                       frame.kind = FrameKind::data;
                       s.write(frame);
                     }},
-        Disturbance{"a_rank_out_of_range", [](const Stranger& s) { s.write(hello(7, 2)); }},
-        Disturbance{"a_negative_rank", [](const Stranger& s) { s.write(hello(-3, 2)); }},
-        Disturbance{"the_listeners_own_rank", [](const Stranger& s) { s.write(hello(0, 2)); }},
+        Disturbance{"a_rank_out_of_range",
+                    [](const Stranger& s, std::uint64_t token) { s.write(hello(token, 7, 2)); }},
+        Disturbance{"a_negative_rank",
+                    [](const Stranger& s, std::uint64_t token) { s.write(hello(token, -3, 2)); }},
+        Disturbance{"the_listeners_own_rank",
+                    [](const Stranger& s, std::uint64_t token) { s.write(hello(token, 0, 2)); }},
         Disturbance{"an_absurd_length",
-                    [](const Stranger& s) {
-                      Header header = encode_header(hello(1, 2));
-                      std::memset(header.data() + 48, 0xff, 8);
+                    [](const Stranger& s, std::uint64_t token) {
+                      Header header = encode_header(hello(token, 1, 2));
+                      std::memset(header.data() + 52, 0xff, 4);
                       s.write(header.data(), header.size());
+                    }},
+        Disturbance{"an_absurd_part",
+                    [](const Stranger& s, std::uint64_t token) {
+                      Frame frame = hello(token, 1, 2);
+                      frame.payload.parts.resize(1);
+                      s.write(frame);
+                      const std::uint64_t size = std::uint64_t{1} << 60;
+                      s.write(&size, sizeof size);
+                    }},
+        Disturbance{"parts_that_add_up_to_little",
+                    [](const Stranger& s, std::uint64_t token) {
+                      Frame frame = hello(token, 1, 2);
+                      frame.payload.parts.resize(2);
+                      s.write(frame);
+                      const std::uint64_t sizes[] = {~std::uint64_t{0}, 2};
+                      s.write(sizes, sizeof sizes);
+                    }},
+        Disturbance{"a_channel_that_there_is_not",
+                    [](const Stranger& s, std::uint64_t token) {
+                      s.write(hello(token, 1, 2, Channel{2}));
+                    }},
+        Disturbance{"a_negative_channel",
+                    [](const Stranger& s, std::uint64_t token) {
+                      Frame frame = hello(token, 1, 2);
+                      frame.envelope.ordinal = -1;
+                      s.write(frame);
                     }}),
     [](const auto& test) { return std::string(test.param.name); });
 
@@ -261,8 +285,8 @@ TEST_P(SocketStrangerTest, is_dropped_and_the_ranks_connect) {
   std::atomic<bool> has_spoken = false;
   in_threads(3, [&](int thread) {
     if (thread == 2) {
-      stranger = std::make_unique<Stranger>(folder.path() + "/rank-0");
-      GetParam().say(*stranger);
+      stranger = std::make_unique<Stranger>(folder.path() + "/socket-0");
+      GetParam().say(*stranger, token_in(folder.path()));
       EXPECT_TRUE(!GetParam().dropped_at_once || stranger->is_dropped());
       has_spoken = true;
       return;
@@ -283,8 +307,12 @@ class SocketPeerTest : public testing::Test {
  protected:
   void SetUp() override {
     std::thread peer([this] {
-      peer_ = std::make_unique<Stranger>(folder_.path() + "/rank-0");
-      peer_->write(hello(1, 2));
+      for (const Channel channel : {Channel::data, Channel::control}) {
+        peer_[static_cast<int>(channel)] = std::make_unique<Stranger>(folder_.path() + "/socket-0");
+        token_ = token_in(folder_.path());
+        on(channel).write(hello(token_, 1, 2, channel));
+      }
+      on(Channel::control).write(frame(FrameKind::ready));
     });
     SocketOptions options = socket_options(0, 2, folder_.path());
     options.largest_payload = 1000;
@@ -292,66 +320,220 @@ class SocketPeerTest : public testing::Test {
     peer.join();
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  Frame data() const {
-    Frame frame = hello(0, 0);
-    frame.kind = FrameKind::data;
+  const Stranger& on(Channel channel) const { return *peer_[static_cast<int>(channel)]; }
+  Frame frame(FrameKind kind) const {
+    Frame frame = hello(token_, 0, 0);
+    frame.kind = kind;
     return frame;
   }
-  void expect_loss(const std::string& why) {
-    std::vector<Delivery> deliveries;
-    Status status;
-    for (int i = 0; i < 600 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
-    EXPECT_EQ(status.code(), StatusCode::lost);
-    EXPECT_EQ(status.message(), "rank 1 was lost (" + why + ")");
-    EXPECT_TRUE(peer_->is_dropped());
+  // What comes before the loss.
+  std::vector<Delivery> expect_loss(const std::string& why) {
+    std::vector<Delivery> got;
+    const auto is_lost = [&] { return !got.empty() && got.back().envelope.signal == Signal::lost; };
+    for (int i = 0; i < 600 && !is_lost(); ++i) EXPECT_TRUE(rank_0_->poll(100ms, got).ok());
+    if (!is_lost()) {
+      ADD_FAILURE() << "rank 1 is not lost";
+      return got;
+    }
+    EXPECT_EQ(got.back().from, 1);
+    EXPECT_EQ(blob_of(got.back().payload), testing_support::bytes(why));
+    got.pop_back();
+    for (const auto& peer : peer_) EXPECT_TRUE(!peer || peer->is_dropped());
+    return got;
   }
 
   TemporaryFolder folder_;
-  std::unique_ptr<Stranger> peer_;
+  std::uint64_t token_ = 0;
+  std::unique_ptr<Stranger> peer_[kChannels];
   std::unique_ptr<Transport> rank_0_;
 };
 
 TEST_F(SocketPeerTest, is_lost_when_it_announces_too_much) {
-  Frame frame = data();
-  frame.payload.resize(1001);
-  peer_->write(frame);
-  expect_loss("a frame of 1001 bytes, above the limit of 1000");
+  Frame long_one = frame(FrameKind::data);
+  long_one.payload.parts.resize(2);
+  on(Channel::data).write(long_one);
+  const std::uint64_t sizes[] = {1000, 1};
+  on(Channel::data).write(sizes, sizeof sizes);
+  expect_loss("a frame whose parts take more than the limit of 1000 bytes");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
-  peer_->write("GET / HTTP/1.1\r\nHost: an.example\r\nAccept: everything\r\n\r\n", 56);
+  on(Channel::control)
+      .write("GET / HTTP/1.1\r\nHost: an.example\r\nAccept: everything\r\n\r\n", 56);
   expect_loss("a frame that is not Ripeline's");
 }
 
 // Its headers may be shorter: what they begin with is enough.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
-  peer_->write("RIPL\1\0", 6);
-  expect_loss("frame version 1, expected 3");
+  on(Channel::data).write("RIPL\3\0", 6);
+  expect_loss("frame version 3, expected 4");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {
-  Frame frame = data();
-  frame.token = 1;
-  peer_->write(frame);
+  Frame other = frame(FrameKind::data);
+  other.token = 1;
+  on(Channel::data).write(other);
   expect_loss("a frame of another run");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_says_hello_twice) {
-  peer_->write(hello(1, 2));
+  on(Channel::control).write(hello(token_, 1, 2));
   expect_loss("it said hello twice");
 }
 
 TEST_F(SocketPeerTest, is_lost_in_the_middle_of_a_frame) {
-  Frame frame = data();
-  frame.payload.resize(100);
-  peer_->write(frame);
-  peer_->write("half", 4);
-  peer_.reset();
-  std::vector<Delivery> deliveries;
-  Status status;
-  for (int i = 0; i < 600 && status.ok(); ++i) status = rank_0_->poll(100ms, deliveries);
-  EXPECT_EQ(status.message(), "rank 1 was lost (connection closed)");
-  EXPECT_TRUE(deliveries.empty());
+  Frame half = frame(FrameKind::data);
+  half.payload.parts.resize(1);
+  on(Channel::data).write(half);
+  const std::uint64_t size = 100;
+  on(Channel::data).write(&size, sizeof size);
+  on(Channel::data).write("half", 4);
+  for (auto& peer : peer_) peer.reset();
+  EXPECT_TRUE(expect_loss("connection closed").empty());
+}
+
+// Whichever of its connections ends first.
+TEST_F(SocketPeerTest, is_lost_after_what_it_said_on_either_connection) {
+  for (const Channel first : {Channel::data, Channel::control}) {
+    if (first == Channel::control) {
+      rank_0_.reset();
+      SetUp();
+    }
+    on(Channel::data).write(frame(FrameKind::data));
+    on(Channel::control).write(frame(FrameKind::grant));
+    peer_[static_cast<int>(first)].reset();
+    std::vector<Delivery> got;
+    for (int i = 0; i < 600 && got.size() < 2; ++i) EXPECT_TRUE(rank_0_->poll(100ms, got).ok());
+    EXPECT_TRUE(rank_0_->poll(30ms, got).ok());
+    EXPECT_EQ(got.size(), 2U);
+    for (auto& peer : peer_) peer.reset();
+    EXPECT_TRUE(expect_loss("connection closed").empty());
+  }
+}
+
+// The heartbeat's thread speaks for a rank that does nothing else.
+TEST(Socket, hears_from_a_rank_that_does_not_look) {
+  const TemporaryFolder folder;
+  std::vector<std::unique_ptr<Transport>> group(2);
+  in_threads(2, [&](int rank) {
+    SocketOptions options = socket_options(rank, 2, folder.path());
+    options.heartbeat = 5ms;
+    EXPECT_TRUE(connect_sockets(options, group[static_cast<std::size_t>(rank)]).ok());
+  });
+  ASSERT_TRUE(group[0] && group[1]);
+  std::vector<Delivery> got;
+  core::Time heard = group[0]->heard(1);
+  const Clock::time_point limit = Clock::now() + 60s;
+  for (int times = 0; times < 5; ++times) {
+    while (group[0]->heard(1) == heard && Clock::now() < limit) {
+      EXPECT_TRUE(group[0]->poll(10ms, got).ok());
+    }
+    EXPECT_GT(group[0]->heard(1), heard);
+    heard = group[0]->heard(1);
+  }
+  EXPECT_TRUE(got.empty()) << "a heartbeat is no message";
+}
+
+// A long message that moves on is a sign of life before it is whole.
+TEST_F(SocketPeerTest, is_heard_by_half_a_frame) {
+  const core::Time before = rank_0_->heard(1);
+  std::this_thread::sleep_for(1ms);
+  on(Channel::data).write(encode_header(frame(FrameKind::data)).data(), 20);
+  std::vector<Delivery> got;
+  const Clock::time_point limit = Clock::now() + 60s;
+  while (rank_0_->heard(1) == before && Clock::now() < limit) {
+    EXPECT_TRUE(rank_0_->poll(10ms, got).ok());
+  }
+  EXPECT_GT(rank_0_->heard(1), before);
+  EXPECT_TRUE(got.empty());
+}
+
+// A long message waits here while nobody reads it; a short one passes it by.
+TEST(Socket, says_what_waits_and_lets_control_pass) {
+  const TemporaryFolder folder;
+  auto group = testing_support::connect_group(2, folder.path());
+  ASSERT_TRUE(group[0] && group[1]);
+  constexpr std::size_t kBytes = 64 << 20;
+  EXPECT_EQ(group[0]->queued(1), 0U);
+  EXPECT_TRUE(group[0]->send(1, {}, payload_of(Blob(kBytes))).ok());
+  EXPECT_GT(group[0]->queued(1), kBytes / 4);
+  Envelope grant;
+  grant.signal = Signal::grant;
+  EXPECT_TRUE(group[0]->send(1, grant, {}).ok());
+  group[0]->flush(60s);  // of what is short
+  EXPECT_GT(group[0]->queued(1), kBytes / 4);
+  std::vector<Delivery> got;
+  for (int i = 0; i < 600 && got.empty(); ++i) EXPECT_TRUE(group[1]->poll(100ms, got).ok());
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].envelope.signal, Signal::grant);
+  in_threads(2, [&](int rank) {
+    std::vector<Delivery> more;
+    for (int i = 0; i < 600 && rank == 1 && more.empty(); ++i) {
+      EXPECT_TRUE(group[1]->poll(100ms, more).ok());
+    }
+    EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(60s).ok());
+    EXPECT_TRUE(rank == 0 || (more.size() == 1 && more[0].payload.size() == kBytes));
+  });
+  EXPECT_EQ(group[0]->queued(1), 0U);
+}
+
+TEST(Socket, puts_parts_where_the_place_says) {
+  const TemporaryFolder folder;
+  HostPlace place;
+  std::vector<std::unique_ptr<Transport>> group(2);
+  in_threads(2, [&](int rank) {
+    EXPECT_TRUE(connect_sockets(socket_options(rank, 2, folder.path()),
+                                group[static_cast<std::size_t>(rank)], rank == 0 ? &place : nullptr)
+                    .ok());
+  });
+  ASSERT_TRUE(group[0] && group[1]);
+  const std::byte* where = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(group[1]->send(0, {}, payload_of(Blob(200'000))).ok());
+    std::vector<Delivery> got;
+    while (got.empty()) ASSERT_TRUE(group[0]->poll(60s, got).ok());
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_GE(place.taken(), 200'000U);
+    EXPECT_TRUE(where == nullptr || got[0].payload.parts[0].data == where) << "again and again";
+    where = got[0].payload.parts[0].data;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(where) % 64, 0U);
+  }
+  EXPECT_EQ(place.taken(), 0U);
+}
+
+// Has room for nothing.
+class NoPlace final : public Place {
+ public:
+  Bytes take(core::EdgeId, std::size_t) override { return {}; }
+};
+
+TEST(Socket, loses_a_peer_whose_message_has_no_room) {
+  const TemporaryFolder folder;
+  NoPlace place;
+  std::vector<std::unique_ptr<Transport>> group(2);
+  in_threads(2, [&](int rank) {
+    EXPECT_TRUE(connect_sockets(socket_options(rank, 2, folder.path()),
+                                group[static_cast<std::size_t>(rank)], rank == 0 ? &place : nullptr)
+                    .ok());
+  });
+  ASSERT_TRUE(group[0] && group[1]);
+  EXPECT_TRUE(group[1]->send(0, {}, payload_of(Blob(200'000))).ok());
+  std::vector<Delivery> got;
+  while (got.empty()) ASSERT_TRUE(group[0]->poll(60s, got).ok());
+  EXPECT_EQ(got[0].envelope.signal, Signal::lost);
+  EXPECT_EQ(blob_of(got[0].payload),
+            testing_support::bytes("there is no memory for a message of 200000 bytes"));
+}
+
+TEST(Socket, refuses_a_part_that_is_on_a_device) {
+  const TemporaryFolder folder;
+  const auto group = testing_support::connect_group(2, folder.path());
+  ASSERT_TRUE(group[0] && group[1]);
+  Payload payload = payload_of(Blob(10'000));
+  payload.parts[0].device = 0;
+  const Status status = group[0]->send(1, {}, std::move(payload));
+  EXPECT_EQ(status.code(), StatusCode::invalid);
+  EXPECT_THAT(status.message(), HasSubstr("on device 0"));
 }
 
 }  // namespace

@@ -24,7 +24,6 @@ ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(prov
   model_.stages = proved.facts().stages;
   for (int r = 0; r < proved.facts().ranks; ++r) {
     ranks_.push_back(std::make_unique<ToyRank>(model_));
-    ranks_.back()->options.silence = std::chrono::seconds(20);
   }
 }
 
@@ -45,17 +44,25 @@ void ToyRun::run(int steps, int microbatches) {
 void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int microbatches) {
   ToyRank& self = rank(r);
   simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
-  runtime::Worker worker(arbiter, transport, *self.work, self.options);
+  runtime::Run run(transport, {.process = {.silence = self.silence}});
+  std::unique_ptr<runtime::TaskEngine> engine;
+  if (in_engine_thread) {
+    engine = std::make_unique<runtime::ThreadEngine>(
+        *self.work, [&run] { run.wake(); }, self.before_task);
+  } else {
+    engine = std::make_unique<runtime::InlineEngine>(*self.work, self.before_task);
+  }
+  runtime::Worker worker(arbiter, run, *engine, self.options);
   for (int step = 0; step < steps; ++step) {
     runtime::StepReport report;
     self.status = worker.step(step, microbatches, report);
-    self.started = worker.started();
+    self.started = worker.rank().started();
     if (!self.status.ok()) return;
     self.reports.push_back(report);
     self.gradients.push_back(self.toy.gradients());
     self.losses.push_back(self.toy.loss());
   }
-  self.status = transport.finish(std::chrono::seconds(10));
+  self.status = run.finish(std::chrono::seconds(10));
 }
 
 void ToyRun::expect_reference(int steps, int microbatches) const {

@@ -1,6 +1,7 @@
 // A proved program of the library, and its ranks with the toy model as threads.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,7 +33,9 @@ struct ToyRank {
   explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
   runtime::ToyWork toy;
   runtime::Work* work;  // the toy, or what the test puts before it
-  runtime::WorkerOptions options;
+  runtime::RankOptions options;
+  runtime::BeforeTask before_task;
+  std::chrono::nanoseconds silence = std::chrono::seconds(20);
   core::Status status;
   std::vector<runtime::StepReport> reports;
   std::vector<std::map<int, std::vector<double>>> gradients;  // of each step, by stage
@@ -50,8 +53,10 @@ class ToyRun {
   void run(int steps, int microbatches);
   // Makes the transports, by rank; transport/local if it is not set.
   std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
-  // Puts a transport between those and the worker. Null: none.
+  // Puts a transport between those and the run. Null: none.
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;
+  // Tasks run in a thread of their own, not in that of their rank.
+  bool in_engine_thread = false;
 
   // The gradients of all ranks are bitwise those of the unpipelined model; fails the test if not.
   void expect_reference(int steps, int microbatches) const;

@@ -29,12 +29,10 @@ TEST(Trace, has_every_task_and_every_message_once) {
 
   const testing_support::TemporaryFolder folder;
   const std::string path = folder.path() + "/trace.json";
-  std::vector<std::string> events;
-  for (const trace::Record& trace : traces) {
-    events.push_back(trace::events_text(proved.facts(), trace));
-  }
   const trace::About about(proved.facts(), {.microbatches = kMicrobatches});
-  ASSERT_TRUE(trace::write_texts(path, about, events).ok());
+  trace::Writer writer(path, about);
+  for (const trace::Record& trace : traces) writer.add(trace);
+  ASSERT_TRUE(writer.finish().ok());
 
   std::ifstream in(path);
   const auto json = nlohmann::json::parse(in);

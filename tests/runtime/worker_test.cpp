@@ -11,8 +11,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/print.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -21,6 +23,7 @@ using core::Status;
 using core::StatusCode;
 using testing::HasSubstr;
 using testing_support::ProvedText;
+using testing_support::TellingTransport;
 using testing_support::ToyRun;
 using namespace std::chrono_literals;
 
@@ -63,6 +66,31 @@ TEST(Worker, of_a_sequential_program_makes_the_references_gradients) {
   for (int r = 0; r < 3; ++r) EXPECT_EQ(run.rank(r).reports.back().tasks, 18);
 }
 
+// Over links that carry more than fits between two tasks, too.
+TEST(Worker, with_tasks_in_a_thread_of_their_own_makes_the_references_gradients) {
+  std::string pairs = kV;
+  pairs.replace(pairs.find("hint bfw"), 0, "pair F, I;  pair F, W;\n  ");
+  const struct {
+    const char* text;
+    int ranks;
+    int width;
+  } kCases[] = {{kSequential, 3, 5}, {kV, 2, 3}, {pairs.c_str(), 2, 3}, {kSequential, 2, 40'000}};
+  for (const auto& [text, ranks, width] : kCases) {
+    for (const bool sockets : {false, true}) {
+      SCOPED_TRACE(std::string(text) + (sockets ? " over sockets" : ""));
+      const ProvedText proved(text, ranks);
+      const testing_support::TemporaryFolder folder;
+      ToyRun run(proved, {.width = width, .seed = 7});
+      run.in_engine_thread = true;
+      if (sockets) {
+        run.connect = [&](int n) { return testing_support::connect_group(n, folder.path()); };
+      }
+      run.run(3, 6);
+      run.expect_reference(3, 6);
+    }
+  }
+}
+
 TEST(Worker, of_a_fixed_order_makes_the_references_gradients) {
   const ProvedText proved("1f1b", 3);
   ToyRun run(proved, {.stages = 3, .width = 5, .seed = 8});
@@ -94,7 +122,7 @@ TEST(Worker, of_pairs_sends_what_the_first_has_made_before_the_second_runs) {
   trace::Record records[2];
   for (int r = 0; r < 2; ++r) {
     run.rank(r).options.trace = &records[r];
-    run.rank(r).options.before_task = [](core::Task, const TaskInfo&) {
+    run.rank(r).before_task = [](const TaskInfo&) {
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     };
   }
@@ -127,9 +155,7 @@ class Paired final : public Work {
   Status begin_step(std::int64_t step, int microbatches) override {
     return inner_.begin_step(step, microbatches);
   }
-  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override {
-    return inner_.run(task, inputs, wanted, output);
-  }
+  Status run(Call& call) override { return inner_.run(call); }
   [[nodiscard]] bool runs_together(const TaskInfo& first, const TaskInfo& second) const override {
     EXPECT_NE(first.op, second.op);
     return first.op != "W" && second.op != "W";
@@ -137,8 +163,8 @@ class Paired final : public Work {
   Status run_pair(Call& first, Call& second) override {
     ++pairs;
     if (pairs == fails_at) return {StatusCode::failed, "no stream is free"};
-    Status other = run(second.task, second.inputs, second.wanted, second.output);
-    return other.ok() ? run(first.task, first.inputs, first.wanted, first.output) : other;
+    Status other = run(second);
+    return other.ok() ? run(first) : other;
   }
 
   int pairs = 0;
@@ -198,9 +224,9 @@ TEST(Worker, of_a_hint_that_waits_makes_the_references_gradients) {
         run.connect = [&](int n) { return testing_support::connect_group(n, folder.path()); };
       }
       for (int r = 0; r < 3; ++r) {
-        run.rank(r).options.before_task = [](core::Task task, const TaskInfo& info) {
+        run.rank(r).before_task = [](const TaskInfo& info) {
           std::this_thread::sleep_for(std::chrono::microseconds(
-              (info.op == "B" ? 700 : 300) + 90 * ((task.microbatch + info.stage) % 4)));
+              (info.op == "B" ? 700 : 300) + 90 * ((info.microbatch + info.stage) % 4)));
         };
       }
       run.run(3, 8);
@@ -218,13 +244,15 @@ class TwoCopies final : public Work {
     if (Status s = down_.begin_step(step, microbatches); !s.ok()) return s;
     return up_.begin_step(step, microbatches);
   }
-  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override {
-    TaskInfo of_copy = task;
-    of_copy.stage = task.stage % stages_;
-    of_copy.stages = stages_;
+  Status run(Call& call) override {
+    const TaskInfo task = call.task;
+    call.task.stage = task.stage % stages_;
+    call.task.stages = stages_;
     const bool is_down = task.stage < stages_;
     microbatches_of_[is_down ? 0 : 1].insert(task.microbatch);
-    return (is_down ? down_ : up_).run(of_copy, inputs, wanted, output);
+    Status status = (is_down ? down_ : up_).run(call);
+    call.task = task;
+    return status;
   }
 
   const ToyWork& down() const { return down_; }
@@ -314,11 +342,11 @@ class Disturbed final : public Work {
   Status begin_step(std::int64_t step, int microbatches) override {
     return inner_.begin_step(step, microbatches);
   }
-  Status run(const TaskInfo& task, std::span<Input> inputs, bool wanted, Payload& output) override {
-    if (task.op == op_ && task.microbatch == microbatch_ && task.step == 1) {
+  Status run(Call& call) override {
+    if (call.task.op == op_ && call.task.microbatch == microbatch_ && call.task.step == 1) {
       if (Status s = act_(); !s.ok()) return s;
     }
-    return inner_.run(task, inputs, wanted, output);
+    return inner_.run(call);
   }
 
  private:
@@ -328,13 +356,15 @@ class Disturbed final : public Work {
   Act act_;
 };
 
-class WorkerFailureTest : public testing::Test {
+// Tasks run in their rank's thread, or in one of their own.
+class WorkerFailureTest : public testing::TestWithParam<bool> {
  protected:
+  void SetUp() override { run_.in_engine_thread = GetParam(); }
   // Rank 1 of 3 does `act` before its F2 in step 1.
   void run(Disturbed::Act act, std::chrono::nanoseconds silence = 20s) {
     Disturbed disturbed(run_.rank(1).toy, "F", 2, std::move(act));
     run_.rank(1).work = &disturbed;
-    for (const int r : {0, 2}) run_.rank(r).options.silence = silence;
+    for (const int r : {0, 2}) run_.rank(r).silence = silence;
     run_.run(2, 5);
   }
   const Status& status(int rank) { return run_.rank(rank).status; }
@@ -343,8 +373,39 @@ class WorkerFailureTest : public testing::Test {
   ToyRun run_{proved_, {}};
 };
 
-TEST_F(WorkerFailureTest, of_a_status_is_named_everywhere) {
-  run([] { return Status(StatusCode::failed, "the disk is full"); });
+INSTANTIATE_TEST_SUITE_P(each, WorkerFailureTest, testing::Bool(), [](const auto& test) {
+  return test.param ? "in_an_engines_thread" : "inline";
+});
+
+// Knows when its rank has ended the n-th task of that name.
+class Awaiting final : public RankObserver {
+ public:
+  Awaiting(const core::ProgramFacts& facts, std::string task, int times)
+      : facts_(facts), task_(std::move(task)), times_(times) {}
+  void arrived(const Envelope&, core::Time) override {}
+  void started(core::Task, core::Time) override {}
+  void finished(core::Task task, core::Time) override {
+    if (core::task_name(facts_, task) == task_ && --times_ == 0) ended_.set_value();
+  }
+  void polled(core::Time, const core::Executor&, std::span<const core::Command>) override {}
+  [[nodiscard]] bool wait() {
+    return ended_.get_future().wait_for(60s) == std::future_status::ready;
+  }
+
+ private:
+  const core::ProgramFacts& facts_;
+  std::string task_;
+  int times_;
+  std::promise<void> ended_;
+};
+
+TEST_P(WorkerFailureTest, of_a_status_is_named_everywhere) {
+  Awaiting last(proved_.facts(), "2B1", 2);  // after it, rank 2 waits for rank 1
+  run_.rank(2).options.observer = &last;
+  run([&] {
+    EXPECT_TRUE(last.wait());
+    return Status(StatusCode::failed, "the disk is full");
+  });
   EXPECT_EQ(status(1).code(), StatusCode::failed);
   EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: the disk is full"));
   for (const int r : {0, 2}) {
@@ -356,7 +417,7 @@ TEST_F(WorkerFailureTest, of_a_status_is_named_everywhere) {
   EXPECT_THAT(status(2).message(), HasSubstr("from rank 1")) << "what it waited for";
 }
 
-TEST_F(WorkerFailureTest, of_an_exception_is_named_everywhere) {
+TEST_P(WorkerFailureTest, of_an_exception_is_named_everywhere) {
   run([]() -> Status { throw std::runtime_error("a bad shape"); });
   EXPECT_EQ(status(1).code(), StatusCode::failed);
   EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: a bad shape"));
@@ -364,47 +425,77 @@ TEST_F(WorkerFailureTest, of_an_exception_is_named_everywhere) {
   EXPECT_THAT(status(2).message(), HasSubstr("a bad shape"));
 }
 
-TEST_F(WorkerFailureTest, of_anything_thrown_is_named) {
+TEST_P(WorkerFailureTest, of_anything_thrown_is_named) {
   run([]() -> Status { throw 17; });
   EXPECT_THAT(status(1).message(), HasSubstr("1F2 failed: an exception"));
 }
 
-// Another's transport that says when its rank gives up.
-class TellingTransport final : public Transport {
+// The toy model, but for what it is asked beside its tasks.
+class Refusing final : public Work {
  public:
-  TellingTransport(Transport& inner, std::function<void()> abandoned)
-      : inner_(inner), abandoned_(std::move(abandoned)) {}
-  int rank() const override { return inner_.rank(); }
-  int ranks() const override { return inner_.ranks(); }
-  Status send(int to, const Envelope& envelope, Payload payload) override {
-    return inner_.send(to, envelope, std::move(payload));
+  Refusing(Work& inner, std::function<Status()> begin, std::function<bool()> together)
+      : inner_(inner), begin_(std::move(begin)), together_(std::move(together)) {}
+  Status begin_step(std::int64_t step, int microbatches) override {
+    if (step == 1 && begin_) {
+      if (Status s = begin_(); !s.ok()) return s;
+    }
+    return inner_.begin_step(step, microbatches);
   }
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    return inner_.poll(wait, deliveries);
-  }
-  Status all_gather(const Payload& mine, std::chrono::nanoseconds limit,
-                    std::vector<Payload>& all) override {
-    return inner_.all_gather(mine, limit, all);
-  }
-  Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
-  void abandon(const Status& why) override {
-    inner_.abandon(why);
-    abandoned_();
+  Status run(Call& call) override { return inner_.run(call); }
+  [[nodiscard]] bool runs_together(const TaskInfo&, const TaskInfo&) const override {
+    return together_ && together_();
   }
 
  private:
-  Transport& inner_;
-  std::function<void()> abandoned_;
+  Work& inner_;
+  std::function<Status()> begin_;
+  std::function<bool()> together_;
 };
 
+TEST_P(WorkerFailureTest, of_a_step_that_cannot_begin_is_named_everywhere) {
+  const std::pair<std::function<Status()>, std::string> kCases[] = {
+      {[] { return Status(StatusCode::failed, "no data"); }, "no data"},
+      {[]() -> Status { throw std::runtime_error("no disk"); }, "no disk"},
+  };
+  for (const auto& [begin, what] : kCases) {
+    ToyRun run(proved_, {});
+    run.in_engine_thread = GetParam();
+    Refusing refusing(run.rank(1).toy, begin, nullptr);
+    run.rank(1).work = &refusing;
+    run.run(2, 5);
+    EXPECT_EQ(run.rank(1).status.code(), StatusCode::failed);
+    EXPECT_THAT(run.rank(1).status.message(),
+                testing::StartsWith("rank 1 could not begin the step: " + what));
+    for (const int r : {0, 2}) {
+      EXPECT_EQ(run.rank(r).status.code(), StatusCode::lost);
+      EXPECT_THAT(run.rank(r).status.message(),
+                  testing::StartsWith("rank 1 stopped: rank 1 could not begin the step: " + what));
+    }
+  }
+}
+
+TEST_P(WorkerFailureTest, of_a_question_about_a_pair_is_named_everywhere) {
+  const ProvedText proved("dualpipe_v", 2);
+  ToyRun run(proved, {.stages = 4, .width = 3, .seed = 15});
+  run.in_engine_thread = GetParam();
+  Refusing refusing(run.rank(1).toy, nullptr,
+                    []() -> bool { throw std::runtime_error("no stream"); });
+  run.rank(1).work = &refusing;
+  run.run(1, 8);
+  EXPECT_EQ(run.rank(1).status.code(), StatusCode::failed);
+  EXPECT_THAT(run.rank(1).status.message(), testing::ContainsRegex("and .* failed: no stream"));
+  EXPECT_THAT(run.rank(0).status.message(), HasSubstr("no stream"));
+}
+
 // Rank 1 is busy until one of the others has had enough.
-TEST_F(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
+TEST_P(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
   std::promise<void> first;
   std::future<void> gave_up = first.get_future();
   std::once_flag once;
   run_.wrap = [&](Transport& inner) {
-    return std::make_unique<TellingTransport>(
-        inner, [&] { std::call_once(once, [&] { first.set_value(); }); });
+    return std::make_unique<TellingTransport>(inner, [&](int, const Envelope& envelope) {
+      if (envelope.signal == Signal::report) std::call_once(once, [&] { first.set_value(); });
+    });
   };
   run(
       [&] {

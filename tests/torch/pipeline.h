@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/arbiter.h"
-#include "runtime/transport/transport.h"
+#include "runtime/run.h"
 
 namespace ripeline::testing {
 
@@ -22,8 +22,8 @@ class Pipeline {
   [[nodiscard]] std::unique_ptr<core::Arbiter> make_arbiter(int rank) const;
 
   // Calls `body` for every rank, each in a thread of its own with a single LibTorch thread, with
-  // transports that belong together. Returns the statuses by rank.
-  using Body = std::function<core::Status(core::Arbiter&, runtime::Transport&)>;
+  // its place in a run of all. Returns the statuses by rank.
+  using Body = std::function<core::Status(core::Arbiter&, runtime::Run&)>;
   [[nodiscard]] std::vector<core::Status> run(const Body& body) const;
 
  private:

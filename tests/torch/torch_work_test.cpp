@@ -103,12 +103,12 @@ struct Outcome {
 Outcome train(const std::string& text, double rate) {
   const Pipeline pipeline(text);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(pipeline.facts().ranks));
-  const auto body = [&](core::Arbiter& arbiter, Transport& transport) {
+  const auto body = [&](core::Arbiter& arbiter, Run& run) {
     Outcome& outcome = outcomes[static_cast<std::size_t>(arbiter.rank())];
     const auto raise = [](double& largest, double value) { largest = std::max(largest, value); };
     TorchWork work(make_model(arbiter.facts(), arbiter.rank()));
     torch::optim::Adam optimizer(parameters_of(work.model()), rate);
-    TorchTrainer trainer(arbiter, transport, work, &optimizer, {.clip = 0.05});
+    TorchTrainer trainer(arbiter, run, work, &optimizer, {.clip = 0.05});
     Unpipelined whole(arbiter.facts().stages);
     torch::optim::Adam whole_optimizer(whole.parameters, rate);
     for (int step = 0; step < 4; ++step) {
@@ -175,11 +175,11 @@ TEST(TorchTrainer, several_stages_per_rank_train_as_the_unpipelined_model) {
 std::vector<Status> train_once(const std::string& text,
                                const std::function<void(TorchModel&, int rank)>& change) {
   const Pipeline pipeline(text);
-  return pipeline.run([&](core::Arbiter& arbiter, Transport& transport) {
+  return pipeline.run([&](core::Arbiter& arbiter, Run& run) {
     TorchModel model = make_model(arbiter.facts(), arbiter.rank());
     change(model, arbiter.rank());
     TorchWork work(std::move(model));
-    TorchTrainer trainer(arbiter, transport, work, nullptr);
+    TorchTrainer trainer(arbiter, run, work, nullptr);
     TrainReport report;
     return trainer.step(kMicrobatches, report);
   });
@@ -242,22 +242,35 @@ TEST(TorchWork, split_backward_is_refused_by_name) {
               AllOf(HasSubstr("rank 0: 0I"), HasSubstr("is not built for LibTorch stages yet")));
 
   TorchWork asked(make_model(pipeline.facts(), 0));
-  Payload output;
-  const TaskInfo task{"W", OpKind::backward_weight, 0, 2, 1, kMicrobatches, 0};
-  EXPECT_THAT(asked.run(task, {}, false, output).message(), HasSubstr("0W1: split backward"));
+  Call call{.task = {.op = "W",
+                     .kind = OpKind::backward_weight,
+                     .stages = 2,
+                     .microbatch = 1,
+                     .microbatches = kMicrobatches}};
+  EXPECT_THAT(asked.run(call).message(), HasSubstr("0W1: split backward"));
+}
+
+// A task of one microbatch, with an input and an output if it is to have them.
+Call call(const char* op, OpKind kind, int stage, int stages) {
+  return {.task = {.op = op, .kind = kind, .stage = stage, .stages = stages, .microbatches = 1}};
+}
+Call& with_input(Call& call, const torch::Tensor& tensor) {
+  call.inputs.resize(1);
+  call.inputs[0].stage = call.task.stage + 1;
+  EXPECT_TRUE(encode_tensor(tensor, call.inputs[0].payload).ok());
+  return call;
 }
 
 TEST(TorchWork, a_gradient_of_another_shape_is_refused) {
   const Pipeline pipeline(ripeline::testing::chain(2, true));
   TorchWork work(make_model(pipeline.facts(), 0));
-  Payload output;
   ASSERT_TRUE(work.begin_step(0, 1).ok());
-  ASSERT_TRUE(work.run({"F", OpKind::forward, 0, 2, 0, 1, 0}, {}, true, output).ok());
+  Call forward = call("F", OpKind::forward, 0, 2);
+  forward.outputs.resize(1);
+  ASSERT_TRUE(work.run(forward).ok());
   EXPECT_EQ(work.live(), 1U);
-  std::vector<Input> inputs(1);
-  inputs[0].stage = 1;
-  ASSERT_TRUE(encode_tensor(torch::ones({3}), inputs[0].payload).ok());
-  const Status status = work.run({"B", OpKind::backward, 0, 2, 0, 1, 0}, inputs, false, output);
+  Call backward = call("B", OpKind::backward, 0, 2);
+  const Status status = work.run(with_input(backward, torch::ones({3})));
   EXPECT_EQ(status.message(), "0B0: the gradient's shape [3] is not the output's [4, 16]");
 }
 
@@ -266,15 +279,16 @@ TEST(TorchWork, a_stage_without_parameters_passes_the_gradient_on) {
   model.stages[1].forward = [](const torch::Tensor& x) { return x; };
   TorchWork work(std::move(model));
   ASSERT_TRUE(work.begin_step(0, 1).ok());
-  std::vector<Input> inputs(1);
-  Payload output;
-  ASSERT_TRUE(encode_tensor(torch::ones({2}), inputs[0].payload).ok());
-  ASSERT_TRUE(work.run({"F", OpKind::forward, 1, 3, 0, 1, 0}, inputs, true, output).ok());
-  ASSERT_TRUE(encode_tensor(torch::full({2}, 3.0), inputs[0].payload).ok());
-  ASSERT_TRUE(work.run({"B", OpKind::backward, 1, 3, 0, 1, 0}, inputs, true, output).ok());
-  torch::Tensor gradient;
-  ASSERT_TRUE(decode_tensor(output, gradient).ok());
-  EXPECT_TRUE(torch::equal(gradient, torch::full({2}, 3.0)));
+  Call forward = call("F", OpKind::forward, 1, 3);
+  ASSERT_TRUE(work.run(with_input(forward, torch::ones({2}))).ok());
+  Call backward = call("B", OpKind::backward, 1, 3);
+  backward.outputs.resize(2);
+  ASSERT_TRUE(work.run(with_input(backward, torch::full({2}, 3.0))).ok());
+  for (const Output& output : backward.outputs) {
+    torch::Tensor gradient;
+    ASSERT_TRUE(decode_tensor(output.payload, gradient).ok());
+    EXPECT_TRUE(torch::equal(gradient, torch::full({2}, 3.0)));
+  }
 }
 
 }  // namespace

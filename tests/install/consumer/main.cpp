@@ -1,5 +1,6 @@
 // One step of a proved schedule with the toy model, each rank a thread, from the installed package
 // alone.
+#include <chrono>
 #include <cstdio>
 #include <thread>
 #include <vector>
@@ -22,9 +23,12 @@ int main() {
     threads.emplace_back([&, rank] {
       const auto arbiter = schedule::make_arbiter(static_cast<int>(rank));
       runtime::ToyWork work(model);
-      runtime::Worker worker(*arbiter, *group[rank], work);
+      runtime::Run run(*group[rank]);
+      runtime::InlineEngine engine(work);
+      runtime::Worker worker(*arbiter, run, engine);
       runtime::StepReport report;
       results[rank] = worker.step(0, kMicrobatches, report);
+      if (results[rank].ok()) results[rank] = run.finish(std::chrono::seconds(10));
       losses[rank] = work.loss();
     });
   }

@@ -1,18 +1,23 @@
-// One rank of a toy run, for the launcher's tests: toy_rank SCHEDULE STEPS MS_PER_TASK
+// One rank of a toy run, for the launcher's tests: toy_rank SCHEDULE STEPS MS_PER_TASK [TRACE]
 //
 // Connects to the other ranks, runs a library schedule on the toy model and says how far it is:
-// `pid N` first, `running` after the first step, `done` at the end. On failure the status, exit 1.
+// `pid N` first, `running` after the first step, `done` at the end. On failure the status, and its
+// exit code. TRACE is appended to every tenth of a second.
 #include <unistd.h>
 
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
 
 #include "lower/facts.h"
 #include "runtime/environment.h"
+#include "runtime/exit_code.h"
+#include "runtime/run_trace.h"
 #include "runtime/toy_work.h"
 #include "runtime/transport/socket.h"
 #include "runtime/worker.h"
@@ -28,11 +33,13 @@ using core::Status;
 using core::StatusCode;
 
 constexpr int kMicrobatches = 8;
+constexpr std::chrono::seconds kLimit{10};
 
 struct Arguments {
   std::string_view schedule;
   int steps = 0;
   int ms_per_task = 0;
+  std::string trace;  // empty: none
 };
 
 bool read(std::string_view text, int& value) {
@@ -74,13 +81,23 @@ Status run(const Arguments& arguments) {
     std::this_thread::sleep_for(std::chrono::milliseconds(arguments.ms_per_task));
   });
   runtime::Run run(*transport, {.limits = {.stall = std::chrono::seconds(30)}});
-  runtime::Worker worker(arbiter, run, engine);
+  runtime::RunTrace trace(arguments.trace, std::chrono::milliseconds(100));
+  runtime::RankOptions rank_options;
+  const bool traces = !arguments.trace.empty();
+  if (traces) {
+    rank_options.trace = trace.record();
+    if (Status s = trace.open(facts, {.microbatches = kMicrobatches}, run); !s.ok()) return s;
+  }
+  runtime::Worker worker(arbiter, run, engine, std::move(rank_options));
   for (int step = 0; step < arguments.steps; ++step) {
     runtime::StepReport report;
     if (Status s = worker.step(step, kMicrobatches, report); !s.ok()) return s;
+    if (Status s = trace.step_ended(); !s.ok()) std::cerr << s.message() << std::endl;
     if (step == 0) std::cout << "running" << std::endl;
   }
-  return run.finish(std::chrono::seconds(10));
+  if (Status s = trace.close(); !s.ok()) return s;
+  if (Status s = run.finish(kLimit); !s.ok()) return s;
+  return traces && environment.rank == 0 ? trace::finish_parts(arguments.trace) : Status();
 }
 
 }  // namespace
@@ -89,16 +106,17 @@ Status run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   std::cout << "pid " << getpid() << std::endl;
   ripeline::Arguments arguments;
-  if (argc != 4 || !ripeline::read(argv[2], arguments.steps) ||
+  if (argc < 4 || argc > 5 || !ripeline::read(argv[2], arguments.steps) ||
       !ripeline::read(argv[3], arguments.ms_per_task)) {
-    std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK\n";
+    std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK [TRACE]\n";
     return 2;
   }
   arguments.schedule = argv[1];
+  if (argc == 5) arguments.trace = argv[4];
   const ripeline::core::Status status = ripeline::run(arguments);
   if (!status.ok()) {
     std::cerr << status.message() << std::endl;
-    return 1;
+    return ripeline::runtime::exit_code_of(status.code());
   }
   std::cout << "done" << std::endl;
   return 0;

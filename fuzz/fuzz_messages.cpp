@@ -1,0 +1,143 @@
+// Any bytes as what a peer sends: the first byte says as what. A finding is a crash, a sanitizer's
+// report, a hang, or a broken law: what is accepted comes back the same when it is written again.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <asio/io_context.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "runtime/gather.h"
+#include "runtime/notice_codec.h"
+#include "runtime/place.h"
+#include "runtime/report.h"
+#include "runtime/tensor_head.h"
+#include "runtime/transport/connection.h"
+
+namespace {
+
+using namespace ripeline;
+using namespace ripeline::runtime;
+
+constexpr std::size_t kMostBytes = 16384;
+constexpr std::uint64_t kToken = 0x6e656b6f74;  // what a stream of frames has to say
+constexpr std::uint64_t kLargest = 1 << 20;
+
+void require(bool holds, const char* law) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", law);
+  std::abort();
+}
+
+Blob blob(const std::uint8_t* data, std::size_t size) {
+  const auto* at = reinterpret_cast<const std::byte*>(data);
+  return {at, at + size};
+}
+
+// A stream of frames, as it comes out of a socket.
+void read_frames(const std::uint8_t* data, std::size_t size) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) std::abort();
+  asio::io_context io;
+  HostPlace place;
+  std::vector<Frame> frames;
+  int closed = 0;
+  {
+    const auto connection = std::make_shared<Connection>(
+        UnixSocket(io, asio::local::stream_protocol(), ends[0]), kToken, kLargest, place);
+    connection->start({.on_frame = [&](Frame&& frame) { frames.push_back(std::move(frame)); },
+                       .on_closed = [&](const core::Status&) { ++closed; }});
+    if (write(ends[1], data, size) != static_cast<ssize_t>(size)) std::abort();
+    io.poll();
+    close(ends[1]);
+    io.poll();
+    require(closed == 1, "a connection is closed once");
+    connection->close();
+    io.poll();
+  }
+  std::size_t bytes = 0;
+  for (const Frame& frame : frames) {
+    require(frame.token == kToken, "a frame has the run's token");
+    require(frame.payload.size() <= kLargest + kLargestHead, "a frame is within its bounds");
+    Frame again;
+    PayloadShape shape;
+    require(decode_header(encode_header(frame), again, shape).ok(), "a header is one");
+    bytes += kHeaderBytes + shape.parts * sizeof(std::uint64_t) + frame.payload.size();
+  }
+  require(bytes <= size, "no frame is made of what did not come");
+}
+
+void read_gathers(const std::uint8_t* data, std::size_t size) {
+  Gathers gathers(0, 3);
+  require(gathers.begin("norms", {}).ok(), "a gather begins");
+  Delivery delivery{.from = 1, .envelope = {}, .payload = {}, .at = {}};
+  // Each part as long as its first byte says.
+  for (std::size_t at = 0; at < size;) {
+    const std::size_t part = std::min<std::size_t>(data[at], size - at - 1);
+    delivery.from = 1 + data[at] % 2;
+    delivery.payload = payload_of(blob(data + at + 1, part));
+    const bool was_done = gathers.is_done();
+    const bool taken = gathers.take(delivery).ok();
+    require(!(was_done && taken && delivery.envelope.step == 0),
+            "nothing is added to what is done");
+    delivery.envelope.step = data[at] % 5 == 0 ? 1 : 0;
+    at += 1 + part;
+  }
+  std::vector<Outgoing> sends;
+  gathers.take_outgoing(sends);
+  require(gathers.is_done() == !sends.empty(), "process 0 sends when it has all");
+}
+
+void read_report(const std::uint8_t* data, std::size_t size) {
+  ProcessReport report;
+  const core::Time now = std::chrono::hours(1);
+  if (!decode_report(payload_of(blob(data, size)), now, report).ok()) return;
+  ProcessReport again;
+  require(decode_report(encode_report(report, now), now, again).ok(), "a report can be read");
+  require(again.waits.waits == report.waits.waits, "its waits come back");
+}
+
+void read_notice(const std::uint8_t* data, std::size_t size) {
+  Delivery delivery{.from = 1, .envelope = {}, .payload = payload_of(blob(data, size)), .at = {}};
+  core::Notice notice;
+  if (!decode_notice(delivery, notice).ok()) return;
+  require(encode_notice(notice).head == delivery.payload.head, "a notice comes back");
+}
+
+void read_tensor(const std::uint8_t* data, std::size_t size) {
+  const std::size_t head = std::min<std::size_t>(size, 8 + data[0] % 140);
+  Blob rest = blob(data + head, size - head);
+  Payload payload{.head = blob(data, head), .parts = {}};
+  payload.parts.push_back({.data = rest.data(), .size = rest.size()});
+  TensorHead tensor;
+  if (!decode_head(payload, tensor).ok()) return;
+  require(encode_head(tensor) == payload.head, "a tensor's head comes back");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2 || size > kMostBytes) return -1;
+  switch (data[0] % 5) {
+    case 0:
+      read_frames(data + 1, size - 1);
+      break;
+    case 1:
+      read_gathers(data + 1, size - 1);
+      break;
+    case 2:
+      read_report(data + 1, size - 1);
+      break;
+    case 3:
+      read_notice(data + 1, size - 1);
+      break;
+    default:
+      read_tensor(data + 1, size - 1);
+  }
+  return 0;
+}

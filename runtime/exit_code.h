@@ -1,0 +1,33 @@
+// The exit code of a process that runs a rank: what went wrong, for scripts and for whoever starts
+// runs again.
+//
+// 1 and 2 are left to the program (its own verdict, its command line), 64 and more to sysexits.h,
+// the shell and signals. `ripeline launch` ends with the code of the first rank that fails.
+#pragma once
+
+#include "core/status.h"
+
+namespace ripeline::runtime {
+
+// Of main().
+[[nodiscard]] constexpr int exit_code_of(core::StatusCode code) {
+  switch (code) {
+    case core::StatusCode::ok:
+      return 0;
+    case core::StatusCode::invalid:
+      return 10;
+    case core::StatusCode::refused:
+      return 11;
+    case core::StatusCode::lost:
+      return 12;
+    case core::StatusCode::timeout:
+      return 13;
+    case core::StatusCode::breach:
+      return 14;
+    case core::StatusCode::failed:
+      return 15;
+  }
+  return 15;
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,77 @@
+#include "runtime/run_trace.h"
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <vector>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+constexpr std::size_t kManyEvents = 1 << 14;  // two or three megabytes as text
+
+// One for all ranks: what rank 0 has drawn.
+Status agree(Run& run, std::uint64_t& number) {
+  std::random_device random;
+  number = std::uint64_t{random()} << 32 | random();
+  Blob mine(sizeof number);
+  std::memcpy(mine.data(), &number, sizeof number);
+  std::vector<Blob> all;
+  if (Status s = run.gather("the trace", std::move(mine), all); !s.ok()) return s;
+  if (all.front().size() != sizeof number) {
+    return {StatusCode::invalid, "rank 0 sent a malformed number for the run"};
+  }
+  std::memcpy(&number, all.front().data(), sizeof number);
+  return {};
+}
+
+}  // namespace
+
+RunTrace::~RunTrace() {
+  if (part_) static_cast<void>(append().ok());
+}
+
+Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& about, Run& run) {
+  const std::string folder = trace::parts_folder(path_);
+  // No rank has a part yet: none goes on before all have come to where they agree.
+  trace::remove_parts(folder);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
+  trace::Part part{.rank = run.self(), .run = 0};
+  if (Status s = agree(run, part.run); !s.ok()) return s;
+  about_.emplace(facts, about);
+  about_->part = part;
+  part_.emplace(folder, *about_);
+  next_ = RankClock::host() + pause_;
+  return part_->failure();
+}
+
+Status RunTrace::step_ended() {
+  if (!part_) return {};
+  const std::size_t events = record_.tasks.size() + record_.messages.size() + record_.idle.size();
+  if (events < kManyEvents && RankClock::host() < next_) return {};
+  const bool is_told = !part_->failure().ok();
+  Status status = append();
+  return is_told ? Status() : std::move(status);
+}
+
+Status RunTrace::close() {
+  if (!part_) return {};
+  Status status = append();
+  part_.reset();
+  return status;
+}
+
+Status RunTrace::append() {
+  Status status = part_->append(record_);
+  record_.clear();
+  next_ = RankClock::host() + pause_;
+  return status;
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,63 @@
+// RunTrace: what a rank of a run did, put on disk while the run goes on.
+//
+//   RunTrace trace("run.json");
+//   options.trace = trace.record();                       // of RankOptions
+//   status = trace.open(facts, {.microbatches = 8}, run);
+//   ...                                                   // after each step:
+//   status = trace.step_ended();
+//   ...                                                   // after the last:
+//   status = trace.close();
+//   status = run.finish(limit);
+//   if (rank == 0) status = trace::finish_parts("run.json");
+//
+// Every rank appends to a part of its own in `run.json.parts` (trace/parts.h), at the end of a step
+// and at most every two seconds, unless the steps have many events. So memory does not grow with
+// the run, and one that is killed keeps its trace up to then: `ripeline show run.json.parts`. The
+// parts of an earlier run that did not end well go when the next one opens.
+//
+// When a part cannot be written, step_ended() says so once. The run may go on, without a trace of
+// this rank from there; close() then fails. Dropped without close(), it appends what it has. One
+// thread.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/facts.h"
+#include "core/status.h"
+#include "runtime/clock.h"
+#include "runtime/run.h"
+#include "trace/about.h"
+#include "trace/parts.h"
+#include "trace/record.h"
+
+namespace ripeline::runtime {
+
+class RunTrace {
+ public:
+  explicit RunTrace(std::string path, core::Time pause = std::chrono::seconds(2))
+      : path_(std::move(path)), pause_(pause) {}
+  ~RunTrace();
+  RunTrace(const RunTrace&) = delete;
+  RunTrace& operator=(const RunTrace&) = delete;
+
+  [[nodiscard]] trace::Record* record() { return &record_; }
+
+  // Every rank calls it: they agree on a number for the run.
+  core::Status open(const core::ProgramFacts& facts, const trace::Run& about, Run& run);
+  core::Status step_ended();
+  core::Status close();
+
+ private:
+  core::Status append();
+
+  std::string path_;
+  core::Time pause_;
+  core::Time next_{0};
+  trace::Record record_;
+  std::optional<trace::About> about_;
+  std::optional<trace::PartWriter> part_;  // while it is open
+};
+
+}  // namespace ripeline::runtime

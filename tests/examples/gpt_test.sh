@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# gpt_test.sh CASE GPT LAUNCH RIPELINE: what gpt leaves on the disk and which exit code it ends with. Each case is a function below.
+set -uo pipefail
+case=$1 gpt=$2 launch=$3 ripeline=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+small=(--width 8 --heads 1 --context 8 --batch 1)
+
+fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
+expect_code() { [ "$1" = "$2" ] || fail "exit code $2, not $1"; }
+
+# A run that ends well leaves one trace, over the old one, and the results.
+writes_trace() {
+  echo old >t.json
+  "$launch" -n 4 -- "$gpt" "${small[@]}" --steps 3 --trace t.json --json r.json
+  expect_code 0 $?
+  "$ripeline" show t.json | grep -q 'rank 3' || fail "the trace is not drawn"
+  [ "$(grep -c '"ph":"X"' t.json)" = $((3 * 4 * 2 * 8)) ] || fail "not every task of three steps is there"
+  [ "$(ls)" = $'r.json\nt.json' ] || fail "other files are left: $(ls)"
+}
+
+# A rank stops; the others give up after --silence, and the parts are a trace.
+stopped() {
+  # shellcheck disable=SC2016
+  "$launch" -n 4 --grace 1 -- bash -c '
+    if [ "$RANK" = 2 ]; then (until [ -s t.json.parts/rank-2.json ]; do sleep 0.1; done; sleep 1; kill -STOP $$) & fi
+    exec "$@"' gpt "$gpt" "${small[@]}" --steps 1000000 --trace t.json --silence 3 >out.txt 2>&1
+  code=$?
+  expect_code 13 $code
+  [ "$(grep -c 'gpt: rank [013]: rank 2 has been silent for' out.txt)" = 3 ] || fail "the others do not blame rank 2: $(tail -9 out.txt)"
+  grep -q 'what ran until then: ripeline show t.json.parts' out.txt || fail "it does not say where the trace is: $(tail -5 out.txt)"
+  [ ! -e t.json ] || fail "there is a trace of half a run"
+  "$ripeline" show t.json.parts --trace t.json || fail "the parts are not merged"
+  "$ripeline" why t.json 0F0 >/dev/null || fail "the merged trace is not read"
+}
+
+# No file may grow: results and trace stay what they were, and the exit code says so.
+full_disk() {
+  echo old >r.json
+  echo old >t.json
+  said=$(trap '' XFSZ; ulimit -f 0; "$gpt" --ranks-as-threads "${small[@]}" --steps 1 --json r.json 2>&1)
+  expect_code 15 $?
+  [[ $said == *'r.json: cannot be written: File too large; the old file is still there'* ]] || fail "$said"
+  [ "$(cat r.json)" = old ] || fail "the old results are gone"
+  # Room for the opening of a part, and for a few steps.
+  said=$(trap '' XFSZ; ulimit -f 64; "$gpt" --ranks-as-threads "${small[@]}" --steps 200 --trace t.json 2>&1)
+  expect_code 15 $?
+  [[ $said == *'step  199'* ]] || fail "it does not train to the end: $said"
+  [[ $said == *'rank-0.json: cannot be written: File too large'* ]] || fail "$said"
+  [ "$(cat t.json)" = old ] || fail "the old trace is gone"
+  "$ripeline" show t.json.parts --trace t2.json || fail "the parts are not merged"
+}
+
+# Codes of their own for ranks that do not fit together, a wrong command line and a wrong place.
+exit_codes() {
+  "$launch" -n 3 -- "$gpt" >/dev/null 2>&1
+  expect_code 11 $?
+  "$gpt" --no-such-option >/dev/null 2>&1
+  expect_code 2 $?
+  "$gpt" --ranks-as-threads --json /nowhere/r.json >/dev/null 2>err.txt
+  expect_code 2 $?
+  grep -q '/nowhere/r.json: cannot be written' err.txt || fail "$(cat err.txt)"
+  "$gpt" --ranks-as-threads --steps 5 --lr 1e30 --clip 0 "${small[@]}" >/dev/null 2>err.txt
+  expect_code 15 $?
+}
+
+"$case"

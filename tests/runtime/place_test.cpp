@@ -1,0 +1,129 @@
+#include "runtime/place.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace ripeline::runtime {
+namespace {
+
+TEST(HostPlace, gives_room_that_is_aligned_and_as_long_as_asked) {
+  HostPlace place;
+  std::vector<Bytes> all;
+  for (const std::size_t size : {0, 1, 63, 64, 65, 1000, 4097, 65'536, 1'000'001}) {
+    const Bytes& bytes = all.emplace_back(place.take(0, size));
+    ASSERT_NE(bytes.data, nullptr);
+    EXPECT_EQ(bytes.size, size);
+    EXPECT_EQ(bytes.device, -1);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes.data) % 64, 0U);
+    std::memset(bytes.data, static_cast<int>(all.size()), size);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t at = 0; at < all[i].size; ++at) {
+      ASSERT_EQ(std::to_integer<std::size_t>(all[i].data[at]), i + 1) << "they do not overlap";
+    }
+  }
+}
+
+TEST(HostPlace, gives_a_buffer_again_when_its_last_copy_has_ended) {
+  HostPlace place;
+  Bytes first = place.take(3, 100'000);
+  std::byte* const where = first.data;
+  Bytes copy = first;
+  first = {};
+  const Bytes other = place.take(3, 100'000);
+  EXPECT_NE(other.data, where) << "the copy still has it";
+  copy = {};
+  EXPECT_GT(place.free(), 0U);
+  const Bytes again = place.take(-1, 100'000);
+  EXPECT_EQ(again.data, where);
+  EXPECT_EQ(place.free(), 0U);
+}
+
+TEST(HostPlace, gives_a_buffer_again_for_a_size_that_is_a_little_less) {
+  HostPlace place;
+  std::byte* const where = place.take(0, 100'000).data;
+  EXPECT_EQ(place.take(0, 99'500).data, where);
+}
+
+TEST(HostPlace, has_no_room_that_there_cannot_be) {
+  HostPlace place;
+  const std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t size : {kMost, kMost - 63, kMost / 2, kMost / 5}) {
+    EXPECT_EQ(place.take(0, size).data, nullptr) << size;
+  }
+  EXPECT_EQ(place.taken(), 0U);
+}
+
+TEST(HostPlace, keeps_no_more_than_was_taken_at_once) {
+  HostPlace place;
+  std::mt19937_64 random(5);  // the seed
+  std::vector<Bytes> out;
+  std::size_t most = 0;
+  std::size_t asked = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    // Sizes drift, as do those of a program that trains on longer and longer texts.
+    if (out.size() < 10 && random() % 2 == 0) {
+      out.push_back(place.take(0, 1 + random() % 5000 + static_cast<std::size_t>(i)));
+      asked += out.back().size;
+    } else if (!out.empty()) {
+      std::swap(out[random() % out.size()], out.back());
+      asked -= out.back().size;
+      out.pop_back();
+    }
+    most = std::max(most, place.taken());
+    ASSERT_LE(place.free(), most);
+    ASSERT_GE(place.taken(), asked);
+    ASSERT_LE(place.taken(), asked + asked / 8 + 64 * out.size()) << "an eighth is lost at most";
+  }
+  out.clear();
+  EXPECT_EQ(place.taken(), 0U);
+}
+
+// Sizes that come no more must not keep out those that do.
+TEST(HostPlace, gives_up_buffers_of_sizes_that_come_no_more) {
+  HostPlace place;
+  place.take(0, 1 << 20);
+  const std::size_t most = place.free();
+  EXPECT_GE(most, std::size_t{1} << 20);
+  std::byte* small = place.take(0, 1000).data;
+  EXPECT_EQ(place.take(0, 1000).data, small);
+  EXPECT_LE(place.free(), most);
+}
+
+TEST(HostPlace, may_end_before_what_it_gave) {
+  Bytes kept;
+  {
+    HostPlace place;
+    kept = place.take(0, 1000);
+  }
+  std::memset(kept.data, 1, kept.size);
+}
+
+TEST(HostPlace, takes_back_what_ends_in_other_threads) {
+  HostPlace place;
+  std::vector<std::thread> threads;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Bytes> sent;
+    for (int i = 0; i < 4; ++i) sent.push_back(place.take(0, 5000));
+    threads.emplace_back([sent = std::move(sent)]() mutable {
+      for (Bytes& bytes : sent) {
+        std::memset(bytes.data, 1, bytes.size);
+        bytes = {};
+      }
+    });
+    if (threads.size() < 4) continue;
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+  EXPECT_EQ(place.taken(), 0U);
+  EXPECT_GT(place.free(), 0U);
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

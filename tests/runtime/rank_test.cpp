@@ -1,0 +1,146 @@
+// A rank without I/O: what it believes of its peers, and what its tasks are given.
+#include "runtime/rank.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/runtime/toy_run.h"
+#include "tests/runtime/transports.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using core::Time;
+using testing_support::bytes;
+using testing_support::ProvedText;
+
+constexpr Time kStart = std::chrono::seconds(1000);
+
+// Rank 1 of three of a chain: F comes from rank 0, B from rank 2.
+class RankTest : public testing::Test {
+ protected:
+  RankTest() {
+    for (std::size_t i = 0; i < proved_.facts().edges.size(); ++i) {
+      const auto edge = static_cast<core::EdgeId>(i);
+      const core::EdgeFacts& e = proved_.facts().edges[i];
+      const auto rank = [&](core::LaneId lane) {
+        return proved_.facts().lanes[static_cast<std::size_t>(lane)].rank;
+      };
+      edges_[{rank(e.producer), rank(e.consumer)}] = edge;
+    }
+    EXPECT_TRUE(rank_.begin_step(0, 4, kStart).ok());
+  }
+  Delivery message(int from, std::pair<int, int> way, Signal signal, int microbatch = 0) {
+    Delivery delivery{.from = from, .envelope = {}, .payload = {}, .at = kStart};
+    delivery.envelope.message = {edges_.at(way), microbatch};
+    delivery.envelope.sent = kStart;
+    delivery.envelope.signal = signal;
+    return delivery;
+  }
+
+  ProvedText proved_{"bf", 3};
+  simulate::InterpretedArbiter arbiter_{proved_.program(), proved_.facts(), 1};
+  Rank rank_{arbiter_, {.ranks = 3}, 1, {}};
+  std::map<std::pair<int, int>, core::EdgeId> edges_;  // by ranks
+};
+
+TEST_F(RankTest, believes_a_message_of_the_rank_at_the_other_end_of_its_edge_alone) {
+  for (const Signal signal : {Signal::data, Signal::announce}) {
+    for (const int from : {-1, 1, 2, 3}) {
+      const Status status = rank_.delivered(message(from, {0, 1}, signal), kStart);
+      EXPECT_EQ(status.code(), StatusCode::invalid);
+      EXPECT_EQ(status.message(), "rank " + std::to_string(from) + " sent a message of edge " +
+                                      std::to_string(edges_.at({0, 1})) +
+                                      ", which leads from rank 0 to rank 1");
+    }
+  }
+  EXPECT_TRUE(rank_.delivered(message(0, {0, 1}, Signal::data), kStart).ok())
+      << "what was refused has changed nothing";
+}
+
+TEST_F(RankTest, believes_a_grant_of_the_consumer_and_a_notice_of_either) {
+  for (const int from : {-1, 0, 1}) {
+    EXPECT_FALSE(rank_.delivered(message(from, {1, 2}, Signal::grant), kStart).ok()) << from;
+  }
+  EXPECT_FALSE(rank_.delivered(message(2, {0, 1}, Signal::notice), kStart).ok());
+  for (const auto& [from, way] : {std::pair{0, std::pair{0, 1}}, {0, std::pair{1, 0}}}) {
+    Delivery notice = message(from, way, Signal::notice);
+    notice.envelope.step = 7;  // of no use, but no harm
+    EXPECT_TRUE(rank_.delivered(std::move(notice), kStart).ok());
+  }
+}
+
+TEST_F(RankTest, refuses_edges_that_there_are_not) {
+  for (const Signal signal : {Signal::data, Signal::announce, Signal::grant, Signal::notice}) {
+    for (const core::EdgeId edge :
+         {-1, static_cast<core::EdgeId>(proved_.facts().edges.size()),
+          std::numeric_limits<core::EdgeId>::max(), std::numeric_limits<core::EdgeId>::min()}) {
+      Delivery wrong = message(0, {0, 1}, signal);
+      wrong.envelope.message.edge = edge;
+      const Status status = rank_.delivered(std::move(wrong), kStart);
+      EXPECT_EQ(status.code(), StatusCode::invalid);
+      EXPECT_EQ(status.message(),
+                "rank 0 sent a message of edge " + std::to_string(edge) + ", which there is not");
+    }
+  }
+}
+
+// Each edge has an output of its own; what came is given once.
+TEST_F(RankTest, gives_a_task_its_inputs_and_sends_what_it_gives) {
+  Delivery input = message(0, {0, 1}, Signal::data);
+  input.payload = payload_of(bytes("from 0F0"));
+  ASSERT_TRUE(rank_.delivered(std::move(input), kStart).ok());
+  Actions actions;
+  ASSERT_TRUE(rank_.poll(kStart, actions).ok());
+  ASSERT_EQ(actions.starts.size(), 1U);
+  EXPECT_TRUE(actions.sends.empty());
+  Call call = std::move(actions.starts[0].call);
+  EXPECT_EQ(call.task.op, "F");
+  EXPECT_EQ(call.task.stage, 1);
+  EXPECT_EQ(call.task.microbatches, 4);
+  EXPECT_EQ(call.task.start, kStart);
+  ASSERT_EQ(call.inputs.size(), 1U);
+  EXPECT_EQ(call.inputs[0].op, "F");
+  EXPECT_EQ(call.inputs[0].stage, 0);
+  EXPECT_EQ(call.inputs[0].payload.head, bytes("from 0F0"));
+  ASSERT_EQ(call.outputs.size(), 1U);
+  EXPECT_EQ(call.outputs[0].op, "F");
+  EXPECT_EQ(call.outputs[0].stage, 2);
+  EXPECT_EQ(call.outputs[0].edge, edges_.at({1, 2}));
+  EXPECT_EQ(rank_.running().size(), 1U);
+  EXPECT_FALSE(rank_.step_done());
+
+  call.give(payload_of(bytes("from 1F0")));
+  Ended ended{.call = std::move(call), .begin = kStart, .end = kStart + std::chrono::seconds(1)};
+  ASSERT_TRUE(rank_.ended(std::move(ended), kStart + std::chrono::seconds(1)).ok());
+  EXPECT_TRUE(rank_.running().empty());
+  actions = {};
+  rank_.poll_sends(kStart, actions);
+  ASSERT_EQ(actions.sends.size(), 1U);
+  EXPECT_EQ(actions.sends[0].to, 2);
+  EXPECT_EQ(actions.sends[0].envelope.message, (core::Message{edges_.at({1, 2}), 0}));
+  EXPECT_EQ(actions.sends[0].payload.head, bytes("from 1F0"));
+  actions = {};
+  ASSERT_TRUE(rank_.poll(kStart, actions).ok());
+  EXPECT_TRUE(actions.sends.empty()) << "it is sent once";
+  EXPECT_EQ(rank_.report().tasks, 1);
+  EXPECT_EQ(rank_.report().busy, std::chrono::seconds(1));
+}
+
+TEST_F(RankTest, names_a_task_that_failed) {
+  ASSERT_TRUE(rank_.delivered(message(0, {0, 1}, Signal::data), kStart).ok());
+  Actions actions;
+  ASSERT_TRUE(rank_.poll(kStart, actions).ok());
+  Ended ended{.call = std::move(actions.starts.at(0).call),
+              .status = {StatusCode::failed, "the disk is full"}};
+  const Status status = rank_.ended(std::move(ended), kStart);
+  EXPECT_EQ(status.code(), StatusCode::failed);
+  EXPECT_EQ(status.message(), "1F0 failed: the disk is full");
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

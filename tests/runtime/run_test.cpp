@@ -1,0 +1,168 @@
+// What all processes of a run do together, over each of the transports.
+#include "runtime/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "tests/runtime/each_transport.h"
+#include "tests/runtime/transports.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using testing::HasSubstr;
+using testing_support::bytes;
+using testing_support::expect_ok;
+using testing_support::in_threads;
+using namespace std::chrono_literals;
+
+class RunTest : public testing_support::EachTransport {
+ protected:
+  // All processes, each in a thread; a transport ends with its process.
+  void run(int processes, const std::function<void(runtime::Run&)>& body,
+           std::chrono::nanoseconds silence = 60s) {
+    make(processes);
+    in_threads(processes, [&](int self) {
+      {
+        runtime::Run run(of(self), {.process = {.silence = silence}});
+        body(run);
+      }
+      drop(self);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(each, RunTest, testing_support::each_transport(),
+                         testing_support::transport_name);
+
+TEST_P(RunTest, gathers_by_process_again_and_again) {
+  for (const int processes : {1, 2, 3, 5}) {
+    run(processes, [&](runtime::Run& run) {
+      EXPECT_EQ(run.processes(), processes);
+      for (int call = 0; call < 50; ++call) {
+        std::vector<Blob> all;
+        const std::string suffix = "/" + std::to_string(call);
+        expect_ok(run.gather("call" + suffix, bytes(std::to_string(run.self()) + suffix), all));
+        std::vector<Blob> wanted;
+        for (int p = 0; p < processes; ++p) wanted.push_back(bytes(std::to_string(p) + suffix));
+        EXPECT_EQ(all, wanted);
+      }
+      expect_ok(run.finish(60s));
+    });
+  }
+}
+
+TEST_P(RunTest, gathers_what_is_long_and_what_is_nothing) {
+  run(3, [](runtime::Run& run) {
+    const auto mine = [](int self) {
+      return Blob(self == 1 ? 0 : std::size_t{3} << 20, static_cast<std::byte>(self));
+    };
+    std::vector<Blob> all;
+    expect_ok(run.gather("long", mine(run.self()), all));
+    ASSERT_EQ(all.size(), 3U);
+    for (const int p : {0, 1, 2}) EXPECT_TRUE(all[static_cast<std::size_t>(p)] == mine(p)) << p;
+    expect_ok(run.finish(60s));
+  });
+}
+
+// Told apart at once, not when a wait is over.
+TEST_P(RunTest, names_gathers_that_differ_everywhere) {
+  run(3, [](runtime::Run& run) {
+    std::vector<Blob> all;
+    const Status status = run.gather(run.self() == 2 ? "checkpoint/120" : "summary", {}, all);
+    EXPECT_EQ(status.code(), StatusCode::refused);
+    EXPECT_THAT(status.message(),
+                HasSubstr("rank 2 gathers 'checkpoint/120', rank 0 gathers 'summary': all ranks "
+                          "must gather the same, in the same order"));
+  });
+}
+
+TEST_P(RunTest, names_the_cause_of_a_process_that_stops) {
+  run(3, [](runtime::Run& run) {
+    std::vector<Blob> all;
+    if (run.self() == 2) {
+      const Status why{StatusCode::failed, "2F0 failed: no memory"};
+      EXPECT_EQ(run.fail(why).message(), why.message());
+      EXPECT_EQ(run.gather("more", {}, all).message(), why.message()) << "it has stopped itself";
+      return;
+    }
+    const Status status = run.gather("summary", {}, all);
+    EXPECT_EQ(status.code(), StatusCode::lost);
+    EXPECT_EQ(status.message(), "rank 2 stopped: 2F0 failed: no memory");
+  });
+}
+
+TEST_P(RunTest, names_a_process_that_was_lost_and_fails_ever_after) {
+  run(3, [](runtime::Run& run) {
+    if (run.self() == 1) return;  // its transport ends
+    std::vector<Blob> all;
+    const Status status = run.gather("summary", {}, all);
+    EXPECT_EQ(status.code(), StatusCode::lost);
+    EXPECT_THAT(status.message(), testing::StartsWith("rank 1 was lost ("));
+    EXPECT_EQ(run.gather("summary", {}, all).message(), status.message());
+    EXPECT_EQ(run.finish(60s).message(), status.message());
+    EXPECT_EQ(run.fail({StatusCode::failed, "another"}).message(), status.message());
+  });
+}
+
+// Process 2 hears of the loss by process 1 first, which then ends, too.
+TEST_P(RunTest, names_the_cause_and_not_the_messenger) {
+  make(3);
+  drop(0);
+  std::vector<Blob> all;
+  {
+    runtime::Run second(of(1), {.process = {.silence = 60s}});
+    EXPECT_THAT(second.gather("summary", {}, all).message(), HasSubstr("rank 0 was lost"));
+  }
+  drop(1);
+  runtime::Run third(of(2), {.process = {.silence = 60s}});
+  EXPECT_THAT(third.gather("summary", {}, all).message(), HasSubstr("rank 0 was lost"));
+}
+
+TEST_P(RunTest, limits_the_wait_for_a_gather) {
+  make(2);
+  runtime::Run first(of(0), {.process = {.silence = 50ms}});
+  std::vector<Blob> all;
+  const Status gathered = first.gather("summary", {}, all);
+  EXPECT_EQ(gathered.code(), StatusCode::timeout);
+  EXPECT_THAT(gathered.message(), HasSubstr("rank 0 saw nothing happen for 0.05 s"));
+  runtime::Run second(of(1), {.process = {.silence = 60s}});
+  EXPECT_EQ(second.gather("summary", {}, all).message(), "rank 0 stopped: " + gathered.message());
+}
+
+// All come to it; who is early waits.
+TEST_P(RunTest, ends_for_all_at_once) {
+  std::atomic<int> arrived = 0;
+  run(3, [&](runtime::Run& run) {
+    if (run.self() == 1) std::this_thread::sleep_for(50ms);
+    ++arrived;
+    expect_ok(run.finish(60s));
+    EXPECT_EQ(arrived, 3);
+  });
+}
+
+// A message of the program that comes before there is a rank for it is kept; one from another
+// process than its edge's is refused then (tests/runtime/rank_test.cpp).
+TEST_P(RunTest, gathers_while_messages_of_the_program_come) {
+  run(2, [&](runtime::Run& run) {
+    if (run.self() == 1) {
+      for (int m = 0; m < 10; ++m) {
+        expect_ok(of(1).send(0, {.step = 0, .message = {0, m}}, payload_of(bytes("early"))));
+      }
+    }
+    std::vector<Blob> all;
+    expect_ok(run.gather("summary", bytes(std::to_string(run.self())), all));
+    EXPECT_EQ(all, (std::vector{bytes("0"), bytes("1")}));
+    expect_ok(run.finish(60s));
+  });
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

@@ -1,0 +1,83 @@
+// Transports for tests: one that tells of what it sends, and one whose peers the test plays.
+#pragma once
+
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/transport/transport.h"
+
+namespace ripeline::testing_support {
+
+[[nodiscard]] inline runtime::Blob bytes(const std::string& text) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+// Another's transport that says what has been sent.
+class TellingTransport final : public runtime::Transport {
+ public:
+  using Sent = std::function<void(int to, const runtime::Envelope&)>;
+  // `inner` is borrowed.
+  TellingTransport(runtime::Transport& inner, Sent sent) : inner_(inner), sent_(std::move(sent)) {}
+
+  [[nodiscard]] int self() const override { return inner_.self(); }
+  [[nodiscard]] int processes() const override { return inner_.processes(); }
+  core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override {
+    core::Status status = inner_.send(to, envelope, std::move(payload));
+    sent_(to, envelope);
+    return status;
+  }
+  core::Status poll(std::chrono::nanoseconds wait,
+                    std::vector<runtime::Delivery>& deliveries) override {
+    return inner_.poll(wait, deliveries);
+  }
+  void wake() override { inner_.wake(); }
+  [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
+  [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
+  core::Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
+  void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
+
+ private:
+  runtime::Transport& inner_;
+  Sent sent_;
+};
+
+// Of a process among several of which the test plays the others: what they send is all there at the
+// first look, and what is sent to them is kept.
+class ScriptedTransport final : public runtime::Transport {
+ public:
+  ScriptedTransport(int self, int processes, std::vector<runtime::Delivery> inbox)
+      : self_(self), processes_(processes), inbox_(std::move(inbox)) {}
+
+  [[nodiscard]] int self() const override { return self_; }
+  [[nodiscard]] int processes() const override { return processes_; }
+  core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload) override {
+    sent.emplace_back(to, envelope);
+    return {};
+  }
+  core::Status poll(std::chrono::nanoseconds wait,
+                    std::vector<runtime::Delivery>& deliveries) override {
+    if (inbox_.empty()) std::this_thread::sleep_for(wait);
+    std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
+    inbox_.clear();
+    return {};
+  }
+  void wake() override {}
+  [[nodiscard]] std::size_t queued(int) const override { return 0; }
+  [[nodiscard]] core::Time heard(int) const override { return core::Time{0}; }
+  core::Status finish(std::chrono::nanoseconds) override { return {}; }
+  void flush(std::chrono::nanoseconds) override {}
+
+  std::vector<std::pair<int, runtime::Envelope>> sent;
+
+ private:
+  int self_;
+  int processes_;
+  std::vector<runtime::Delivery> inbox_;
+};
+
+}  // namespace ripeline::testing_support
