@@ -8,17 +8,21 @@ namespace ripeline::emulate {
 using core::Time;
 using runtime::Call;
 
-core::Time TimedEngine::end_of(core::Task task) const {
-  for (const simulate::Overlap::Running& running : overlaps_[engine_of(task)].running()) {
-    if (running.task == task) return running.end;
-  }
-  return Time{0};
-}
-
 void TimedEngine::start(Call call) {
   const core::Task task = call.task.task;
-  overlaps_[engine_of(task)].start(task, timing_.task(task), call.task.start, timing_);
-  running_.push_back(std::move(call));
+  const Time now = call.task.start;
+  simulate::Overlap& overlap = overlaps_[engine_of(task)];
+  // What has ended by now is beside nothing, also if nobody has asked for it.
+  for (const Running& running : running_) {
+    if (running.end <= now) overlap.finish(running.call.task.task);
+  }
+  overlap.start(task, timing_.task(task), now, timing_);
+  running_.push_back({.call = std::move(call)});
+  for (Running& running : running_) {
+    for (const simulate::Overlap::Running& beside : overlap.running()) {
+      if (beside.task == running.call.task.task) running.end = beside.end;
+    }
+  }
 }
 
 void TimedEngine::start_pair(Call first, Call second) {
@@ -28,20 +32,19 @@ void TimedEngine::start_pair(Call first, Call second) {
 
 bool TimedEngine::ended(runtime::Ended& out) {
   if (next() > clock_.now()) return false;
-  const auto first = std::min_element(
-      running_.begin(), running_.end(),
-      [this](const Call& a, const Call& b) { return end_of(a.task.task) < end_of(b.task.task); });
-  const core::Task task = first->task.task;
-  out = {.call = std::move(*first), .end = end_of(task)};
+  const auto first =
+      std::min_element(running_.begin(), running_.end(),
+                       [](const Running& a, const Running& b) { return a.end < b.end; });
+  out = {.call = std::move(first->call), .end = first->end};
   out.begin = out.call.task.start;
   running_.erase(first);
-  overlaps_[engine_of(task)].finish(task);
+  overlaps_[engine_of(out.call.task.task)].finish(out.call.task.task);
   return true;
 }
 
 Time TimedEngine::next() const {
   Time next = Time::max();
-  for (const Call& call : running_) next = std::min(next, end_of(call.task.task));
+  for (const Running& running : running_) next = std::min(next, running.end);
   return next;
 }
 

@@ -28,7 +28,10 @@ class TimedEngine final : public runtime::TaskEngine {
   [[nodiscard]] core::Time next() const override;
 
  private:
-  [[nodiscard]] core::Time end_of(core::Task task) const;
+  struct Running {
+    runtime::Call call;
+    core::Time end{0};
+  };
   [[nodiscard]] std::size_t engine_of(core::Task task) const {
     return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
   }
@@ -37,7 +40,7 @@ class TimedEngine final : public runtime::TaskEngine {
   const simulate::Timing& timing_;
   const runtime::RankClock& clock_;
   std::array<simulate::Overlap, core::kEngines> overlaps_;
-  std::vector<runtime::Call> running_;
+  std::vector<Running> running_;
 };
 
 }  // namespace ripeline::emulate

@@ -27,7 +27,7 @@ RankResult run_rank(const spec::Program& program, const core::ProgramFacts& fact
   RankResult result;
   simulate::InterpretedArbiter arbiter(program, facts, rank);
   runtime::ToyWork work(model);
-  runtime::Run run(transport, {.process = {.silence = 20s}});
+  runtime::Run run(transport, {.limits = {.stall = 20s}});
   runtime::InlineEngine engine(work, [&](const runtime::TaskInfo& info) {
     std::this_thread::sleep_for(delays.compute(facts, info.step, info.task));
   });

@@ -55,8 +55,8 @@ struct Output {
 // A task to run, with what it gets and what it is to give.
 struct Call {
   TaskInfo task;
-  std::vector<Input> inputs;
-  std::vector<Output> outputs;
+  std::vector<Input> inputs = {};
+  std::vector<Output> outputs = {};
 
   // To all of them the same; its parts are shared.
   void give(const Payload& payload) {

@@ -106,7 +106,7 @@ const std::vector<Row>& rows() {
       {"runtime/", {"runtime/", "core/", "files/", "trace/"}, {"std", "posix"}, kTorchSide},
       {"runtime/transport/",
        {"runtime/transport/", "runtime/blob_io.h", "runtime/configuration.h", "runtime/duration.h",
-        "runtime/folder_store.h", "runtime/place.h", "runtime/payload.h", "runtime/store.h",
+        "runtime/folder_store.h", "runtime/payload.h", "runtime/place.h", "runtime/store.h",
         "core/"},
        {"std", "posix", "asio"}},
       {"runtime/torch/", {"runtime/", "core/", "trace/"}, {"std", "posix", "torch"}},

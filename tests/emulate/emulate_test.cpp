@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "company.h"
+#include "emulate/timed_engine.h"
 #include "emulate/together.h"
 #include "followed.h"
 #include "forecasting.h"
@@ -32,6 +33,7 @@ using simulate::Timing;
 using simulate::TimingOptions;
 using testing::HasSubstr;
 using testing_support::compiled;
+using namespace std::chrono_literals;
 
 // In units.
 constexpr double kLate = 0.02;       // of one event: order holds
@@ -349,6 +351,46 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   EXPECT_THAT(run.run.waiting, HasSubstr("rank 0: 0F1 waits for room in a of stage 0: 1 of 1 held, "
                                          "until 0B0 ends"));
   EXPECT_EQ(run.run.tasks, 2);
+}
+
+// Nobody asked for the first one's end when the second one started.
+TEST(TimedEngine, knows_what_has_ended_when_another_task_starts) {
+  const spec::Program program = compiled(R"(
+pipeline pairs { microbatches 4; stages 1; place s on s;
+  op F { cost 4; }  op B { cost 6; needs F at here; }
+  pair F, B { cost 12; }  dispatch ready; })");
+  const core::OwnedFacts storage = lower::facts_of(program);
+  TimingOptions options;
+  options.clock = 1'000'000;
+  Timing timing;
+  ASSERT_EQ(Timing::make(program, 4, options, timing).message(), "");
+  const runtime::RankClock clock;
+  const Time start = clock.now() - std::chrono::seconds(10);
+  const auto call = [](core::Task task, Time at) {
+    runtime::Call made;
+    made.task.task = task;
+    made.task.start = at;
+    return made;
+  };
+  const auto ends = [&](Time second) {
+    TimedEngine engine(storage.facts(), timing, clock);
+    EXPECT_EQ(engine.next(), Time::max());
+    engine.start(call({0, 1}, start));
+    EXPECT_EQ(engine.next(), start + 4ms);
+    engine.start(call({1, 0}, second));
+    std::vector<std::pair<int, Time>> found;
+    runtime::Ended ended;
+    while (engine.ended(ended)) {
+      found.emplace_back(ended.call.task.task.lane, ended.end - start);
+      EXPECT_EQ(ended.begin, ended.call.task.start);
+    }
+    return found;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(ends(start + 5s), ElementsAre(std::pair(0, 4ms), std::pair(1, 5006ms)));
+  EXPECT_THAT(ends(start + 4ms), ElementsAre(std::pair(0, 4ms), std::pair(1, 10ms)));
+  EXPECT_THAT(ends(start), ElementsAre(std::pair(0, 8ms), std::pair(1, 10ms)))
+      << "beside each other both are slower";
 }
 
 TEST(RankRun, comes_back_from_its_bytes) {

@@ -74,7 +74,7 @@ class EarlyMessages : public testing::Test {
   Status run(std::vector<Delivery> sent, int steps) {
     testing_support::ScriptedTransport transport(1, 2, std::move(sent));
     simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), 1);
-    runtime::Run whole(transport, {.process = {.silence = 20s}});
+    runtime::Run whole(transport, {.limits = {.stall = 20s}});
     InlineEngine engine(work_);
     Worker worker(arbiter, whole, engine, {.observer = &observer_});
     Status status;

@@ -221,7 +221,7 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
     simulate::InterpretedArbiter arbiter(program, storage.facts(), r);
     Names names(program);
     runtime::Run run(*group[static_cast<std::size_t>(r)],
-                     {.process = {.silence = std::chrono::seconds(5)}});
+                     {.limits = {.stall = std::chrono::seconds(5)}});
     InlineEngine engine(names, [&](const TaskInfo&) {
       if (r == program.ranks - 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     });

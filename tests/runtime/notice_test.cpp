@@ -127,7 +127,7 @@ struct TwoRanks {
       testing_support::TellingTransport transport(*group[at], [&](int, const Envelope& envelope) {
         if (sent) sent(envelope);
       });
-      Run whole(transport, {.process = {.silence = 20s}});
+      Run whole(transport, {.limits = {.stall = 20s}});
       InlineEngine engine(work, before_task);
       RankOptions of_rank = options;
       of_rank.trace = &records[at];

@@ -31,7 +31,7 @@ class RunTest : public testing_support::EachTransport {
     make(processes);
     in_threads(processes, [&](int self) {
       {
-        runtime::Run run(of(self), {.process = {.silence = silence}});
+        runtime::Run run(of(self), {.limits = {.stall = silence}});
         body(run);
       }
       drop(self);
@@ -118,22 +118,22 @@ TEST_P(RunTest, names_the_cause_and_not_the_messenger) {
   drop(0);
   std::vector<Blob> all;
   {
-    runtime::Run second(of(1), {.process = {.silence = 60s}});
+    runtime::Run second(of(1), {.limits = {.stall = 60s}});
     EXPECT_THAT(second.gather("summary", {}, all).message(), HasSubstr("rank 0 was lost"));
   }
   drop(1);
-  runtime::Run third(of(2), {.process = {.silence = 60s}});
+  runtime::Run third(of(2), {.limits = {.stall = 60s}});
   EXPECT_THAT(third.gather("summary", {}, all).message(), HasSubstr("rank 0 was lost"));
 }
 
 TEST_P(RunTest, limits_the_wait_for_a_gather) {
   make(2);
-  runtime::Run first(of(0), {.process = {.silence = 50ms}});
+  runtime::Run first(of(0), {.limits = {.stall = 50ms}});
   std::vector<Blob> all;
   const Status gathered = first.gather("summary", {}, all);
   EXPECT_EQ(gathered.code(), StatusCode::timeout);
   EXPECT_THAT(gathered.message(), HasSubstr("rank 0 saw nothing happen for 0.05 s"));
-  runtime::Run second(of(1), {.process = {.silence = 60s}});
+  runtime::Run second(of(1), {.limits = {.stall = 60s}});
   EXPECT_EQ(second.gather("summary", {}, all).message(), "rank 0 stopped: " + gathered.message());
 }
 

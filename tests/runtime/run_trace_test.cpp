@@ -124,10 +124,10 @@ TEST_F(RunTraceTest, of_a_run_that_is_killed_has_its_finished_steps) {
 TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
+  runtime::Run run(*transports[0]);
   {
     RunTrace trace(trace_, kLimit);
-    ASSERT_EQ(trace.open(proved.facts(), {.microbatches = 2}, *transports[0], kLimit).message(),
-              "");
+    ASSERT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(), "");
     trace.record()->task(0, {0, 0}, core::Time{1}, core::Time{2});
     EXPECT_TRUE(trace.step_ended().ok());
     EXPECT_EQ(trace.record()->tasks.size(), 1U) << "the time has not come";
@@ -140,8 +140,9 @@ TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
 TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
+  runtime::Run run(*transports[0]);
   RunTrace trace(trace_, kLimit);  // by their number alone
-  ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, *transports[0], kLimit).ok());
+  ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
   std::size_t most = 0;
   constexpr std::int64_t kSteps = 30'000;
   for (std::int64_t step = 0; step < kSteps; ++step) {
@@ -161,8 +162,9 @@ TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
 TEST_F(RunTraceTest, that_cannot_be_written_says_so_once_and_fails_at_the_end) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
+  runtime::Run run(*transports[0]);
   RunTrace trace(trace_, core::Time{0});
-  ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, *transports[0], kLimit).ok());
+  ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
   const auto limit_files = [](rlim_t bytes) {
     rlimit limit{};
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -190,11 +192,8 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
   const auto transports = make_local_group(2);
   testing_support::in_threads(2, [&](int rank) {
     RunTrace trace(trace_);
-    EXPECT_EQ(trace
-                  .open(proved.facts(), {.microbatches = 2},
-                        *transports[static_cast<std::size_t>(rank)], kLimit)
-                  .message(),
-              "");
+    runtime::Run run(*transports[static_cast<std::size_t>(rank)]);
+    EXPECT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(), "");
     EXPECT_EQ(trace.close().message(), "");
   });
   EXPECT_EQ(trace::finish_parts(trace_).message(), "");
@@ -204,8 +203,9 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
 TEST_F(RunTraceTest, in_a_place_that_is_none_fails_at_once) {
   const ProvedText proved("bf", 1);
   const auto transports = make_local_group(1);
+  runtime::Run run(*transports[0]);
   RunTrace trace("/dev/null/run.json");
-  EXPECT_EQ(trace.open(proved.facts(), {.microbatches = 2}, *transports[0], kLimit).message(),
+  EXPECT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(),
             "/dev/null/run.json.parts: cannot be made: Not a directory");
 }
 

@@ -44,7 +44,7 @@ void ToyRun::run(int steps, int microbatches) {
 void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int microbatches) {
   ToyRank& self = rank(r);
   simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
-  runtime::Run run(transport, {.process = {.silence = self.silence}});
+  runtime::Run run(transport, {.limits = {.stall = self.silence}});
   std::unique_ptr<runtime::TaskEngine> engine;
   if (in_engine_thread) {
     engine = std::make_unique<runtime::ThreadEngine>(

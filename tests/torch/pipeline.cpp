@@ -52,7 +52,7 @@ std::vector<core::Status> Pipeline::run(const Body& body) const {
     threads.emplace_back([this, rank, &body, &transports, &statuses] {
       at::set_num_threads(1);
       const std::unique_ptr<core::Arbiter> arbiter = make_arbiter(static_cast<int>(rank));
-      runtime::Run run(*transports[rank], {.process = {.silence = std::chrono::seconds(60)}});
+      runtime::Run run(*transports[rank], {.limits = {.stall = std::chrono::seconds(60)}});
       statuses[rank] = body(*arbiter, run);
       if (statuses[rank].ok()) statuses[rank] = run.finish(std::chrono::seconds(20));
       transports[rank].reset();

@@ -242,17 +242,20 @@ TEST(TorchWork, split_backward_is_refused_by_name) {
               AllOf(HasSubstr("rank 0: 0I"), HasSubstr("is not built for LibTorch stages yet")));
 
   TorchWork asked(make_model(pipeline.facts(), 0));
-  Call call{.task = {.op = "W",
-                     .kind = OpKind::backward_weight,
-                     .stages = 2,
-                     .microbatch = 1,
-                     .microbatches = kMicrobatches}};
+  Call call;
+  call.task = {.op = "W",
+               .kind = OpKind::backward_weight,
+               .stages = 2,
+               .microbatch = 1,
+               .microbatches = kMicrobatches};
   EXPECT_THAT(asked.run(call).message(), HasSubstr("0W1: split backward"));
 }
 
 // A task of one microbatch, with an input and an output if it is to have them.
 Call call(const char* op, OpKind kind, int stage, int stages) {
-  return {.task = {.op = op, .kind = kind, .stage = stage, .stages = stages, .microbatches = 1}};
+  Call call;
+  call.task = {.op = op, .kind = kind, .stage = stage, .stages = stages, .microbatches = 1};
+  return call;
 }
 Call& with_input(Call& call, const torch::Tensor& tensor) {
   call.inputs.resize(1);
