@@ -32,6 +32,10 @@ std::string key_of(int rank) { return "rank-" + std::to_string(rank); }
 std::string address_key_of(int rank) { return "address-" + std::to_string(rank); }
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
+Status cannot(int rank, const std::string& what, const Status& why) {
+  return {why.code(), name_of(rank) + " cannot " + what + ": " + why.message()};
+}
+
 // `rank 2`, `ranks 2, 3`.
 std::string names_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -170,7 +174,7 @@ Status Roster::join() {
     return {};
   }
   if (status.code() != StatusCode::refused) {
-    return {status.code(), name_of(options_.rank) + " cannot join the run: " + status.message()};
+    return cannot(options_.rank, "join the run", status);
   }
   const std::optional<Entry> other = Entry::decode(there);
   return {StatusCode::refused, name_of(options_.rank) + " is claimed by two processes, " +
@@ -183,9 +187,7 @@ Status Roster::listens_at(const std::string& address) {
   BlobWriter to;
   to.bytes(address.data(), address.size());
   const Status status = store_->set(address_key_of(options_.rank), to.take());
-  if (status.ok()) return {};
-  return {status.code(),
-          name_of(options_.rank) + " cannot say where it listens: " + status.message()};
+  return status.ok() ? Status() : cannot(options_.rank, "say where it listens", status);
 }
 
 Status Roster::address_of(int rank, std::string& address) {
@@ -193,7 +195,8 @@ Status Roster::address_of(int rank, std::string& address) {
   if (!members_[static_cast<std::size_t>(rank)].seen_alive) return {};
   Blob blob;
   const Status status = store_->get(address_key_of(rank), 0ns, blob);
-  if (!status.ok()) return status.code() == StatusCode::timeout ? Status() : status;
+  if (status.code() == StatusCode::timeout) return {};
+  if (!status.ok()) return cannot(options_.rank, "ask where " + name_of(rank) + " listens", status);
   address.assign(reinterpret_cast<const char*>(blob.data()), blob.size());
   return {};
 }
@@ -210,14 +213,17 @@ Status Roster::look(const std::vector<bool>& connected) {
   Blob blob;
   const Status asked = store_->get(kFailure, 0ns, blob);
   if (asked.ok()) return decode_failure(blob, options_.rank);
-  if (status.ok() && asked.code() != StatusCode::timeout) status = asked;
+  if (status.ok() && asked.code() != StatusCode::timeout) {
+    status = cannot(options_.rank, "ask how the run is", asked);
+  }
   return status.ok() ? status : fail(std::move(status));
 }
 
 Status Roster::read_entry(int rank, std::optional<Entry>& entry) {
   Blob blob;
   const Status status = store_->get(key_of(rank), 0ns, blob);
-  if (!status.ok()) return status.code() == StatusCode::timeout ? Status() : status;
+  if (status.code() == StatusCode::timeout) return {};
+  if (!status.ok()) return cannot(options_.rank, "ask for " + name_of(rank), status);
   entry = Entry::decode(blob);
   if (entry) return {};
   return {StatusCode::invalid, "what " + name_of(rank) + " says of itself cannot be read"};
