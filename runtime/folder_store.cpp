@@ -10,8 +10,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "runtime/duration.h"
@@ -25,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kLargestValue = 1 << 20;  // bytes: whoever may write here may be mistaken
-constexpr auto kFirstLook = 5ms;                // where nothing says that something has changed
+const std::string kDraft = ".draft-";
+constexpr auto kFirstLook = 5ms;  // where nothing says that something has changed
 constexpr auto kLastLook = 500ms;
 
 Status system_error(const std::string& path, const std::string& what) {
@@ -59,6 +63,17 @@ bool write_all(int descriptor, const Blob& value) {
   return true;
 }
 
+// Whoever is killed while it writes leaves a draft.
+void remove_drafts_of_the_dead(const std::string& folder) {
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = file.path().filename();
+    if (!name.starts_with(kDraft)) continue;
+    const pid_t process = std::atoi(name.c_str() + kDraft.size());
+    if (process > 0 && kill(process, 0) != 0 && errno == ESRCH) unlink(file.path().c_str());
+  }
+}
+
 }  // namespace
 
 FolderStore::FolderStore(std::string folder)
@@ -67,7 +82,9 @@ FolderStore::FolderStore(std::string folder)
 FolderStore::~FolderStore() {
   for (const auto& [key, descriptor] : claims_) close(descriptor);
   if (spare_ >= 0) close(spare_);
-  rmdir(folder_.c_str());  // the last one succeeds
+  if (rmdir(folder_.c_str()) == 0 || errno != ENOTEMPTY) return;  // the last one succeeds
+  remove_drafts_of_the_dead(folder_);
+  rmdir(folder_.c_str());
 }
 
 Status FolderStore::open(const std::string& folder, std::unique_ptr<FolderStore>& store) {
@@ -87,7 +104,7 @@ Status FolderStore::open(const std::string& folder, std::unique_ptr<FolderStore>
 
 Status FolderStore::draft(const std::string& key, const Blob& value, Draft& draft) {
   static std::atomic<unsigned> drafts = 0;
-  draft.path = path_of("." + key + "." + std::to_string(getpid()) + "." + std::to_string(++drafts));
+  draft.path = path_of(kDraft + std::to_string(getpid()) + "-" + std::to_string(++drafts));
   const auto create = [&] {
     return ::open(draft.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   };

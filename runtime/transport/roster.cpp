@@ -144,6 +144,7 @@ Roster::~Roster() {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     store_->remove(key_of(rank));
     store_->remove(address_key_of(rank));
+    store_->remove("socket-" + std::to_string(rank));  // of one that was killed
   }
   store_->remove(kFailure);
 }

@@ -9,6 +9,7 @@
 // |---|---|
 // | `rank-N` | claimed by rank N: its entry |
 // | `address-N` | where rank N listens |
+// | `socket-N` | its socket |
 // | `failure` | why the run does not start |
 #pragma once
 

@@ -306,14 +306,15 @@ TEST_F(StartUpTest, says_that_there_are_no_descriptors_left) {
   int failed = 0;
   // The first is the store's, in reserve.
   for (int more = 1; more < 40 && !connected; ++more) {
-    start_ranks({0}, 2);
+    const std::string of_this_run = folder() + "-" + std::to_string(more);
+    start_rank(options_of(0, 2, of_this_run));
     start("1", [&] {
       const int next = dup(0);
       close(next);
       const auto limit = static_cast<rlim_t>(next + more);
       const rlimit descriptors{.rlim_cur = limit, .rlim_max = limit};
       setrlimit(RLIMIT_NOFILE, &descriptors);
-      return connect_and_say(options_of(1, 2, folder()));
+      return connect_and_say(options_of(1, 2, of_this_run));
     });
     const std::string text = said(1);
     connected = text == "connected";
@@ -386,6 +387,8 @@ TEST_F(StartUpTest, takes_the_folder_of_a_run_that_was_killed) {
   for (const char* name : {"0", "1", "2"}) signal(name, SIGKILL);
   for (const int rank : {0, 1, 2}) said(rank);
   ASSERT_TRUE(std::filesystem::exists(folder() + "/rank-0"));
+  // Of one that was killed while it wrote: a process that there cannot be.
+  std::ofstream(folder() + "/.draft-2147483647-1") << "half";
   start_ranks({0, 1, 2, 3}, 4);
   for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(said(rank), "connected");
   expect_nothing_left();
