@@ -28,7 +28,6 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -167,7 +166,6 @@ std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) 
   std::array<int, 2> ends{};
   if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0)
     fail("cannot make a folder or pipe");
-  const std::uint64_t token = std::random_device()();
   std::vector<pid_t> pids;
   for (int rank = 0; rank < ranks; ++rank) {
     pids.push_back(in_process([&] {
@@ -176,7 +174,6 @@ std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) 
       options.rank = rank;
       options.ranks = ranks;
       options.folder = folder;
-      options.token = token;
       options.program_hash = arbiter->facts().hash;
       std::unique_ptr<runtime::Transport> transport;
       require(runtime::connect_sockets(options, transport));

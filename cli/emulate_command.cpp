@@ -150,6 +150,10 @@ int report(const EmulateCommand& command, const PreparedRun& prepared, const Clo
                                                 : more_text(reported, emulated, expected));
 }
 
+runtime::Configuration configuration_of(const EmulateCommand& command) {
+  return {{"microbatches", std::to_string(command.run.microbatches)}};
+}
+
 // This process is a rank of the run; rank 0 reports.
 int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const ClockRun& expected,
              const emulate::EmulateOptions& options) {
@@ -164,8 +168,8 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
   Status status = runtime::connect_sockets({.rank = self.rank,
                                             .ranks = self.ranks,
                                             .folder = self.folder,
-                                            .token = self.token,
-                                            .program_hash = facts.hash},
+                                            .program_hash = facts.hash,
+                                            .configuration = configuration_of(command)},
                                            transport);
   if (!status.ok()) return say_ended(status);
   simulate::TableArbiter arbiter(prepared.program(), facts, self.rank);
@@ -207,7 +211,7 @@ int run(EmulateCommand& command) {
   if (!made.ok()) return bad_input;
   const PreparedRun& prepared = made.value();
   const spec::Program& program = prepared.program();
-  if (command.processes && std::getenv("RIPELINE_TOKEN") == nullptr) return launch_ranks(program);
+  if (command.processes && std::getenv("RIPELINE_FOLDER") == nullptr) return launch_ranks(program);
   ClockRun expected;
   expected.run = simulate_once(prepared, command.run.microbatches, expected.record);
   if (expected.run.status.code() == core::StatusCode::invalid) {

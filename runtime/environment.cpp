@@ -3,8 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string_view>
 #include <thread>
 
@@ -14,27 +19,155 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
+// The variables of something that starts ranks.
+struct Source {
+  const char* rank;
+  const char* ranks;
+  const char* local_rank;
+  const char* local_ranks;
+  // Of several hosts, how many ranks each has, as `2(x3),1`, and which of them this one is.
+  const char* ranks_of_hosts = nullptr;
+  const char* host = nullptr;
+  // What tells its runs apart; not always alone.
+  std::array<const char*, 4> run = {};
+};
+constexpr std::array kSources = {
+    Source{
+        .rank = "RANK",
+        .ranks = "WORLD_SIZE",
+        .local_rank = "LOCAL_RANK",
+        .local_ranks = "LOCAL_WORLD_SIZE",
+        .run = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"}},
+    Source{.rank = "OMPI_COMM_WORLD_RANK",
+           .ranks = "OMPI_COMM_WORLD_SIZE",
+           .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+           .local_ranks = "OMPI_COMM_WORLD_LOCAL_SIZE",
+           .run = {"PMIX_NAMESPACE"}},
+    Source{.rank = "PMI_RANK",
+           .ranks = "PMI_SIZE",
+           .local_rank = "MPI_LOCALRANKID",
+           .local_ranks = "MPI_LOCALNRANKS",
+           .run = {"PMI_JOBID"}},
+    Source{.rank = "SLURM_PROCID",
+           .ranks = "SLURM_NTASKS",
+           .local_rank = "SLURM_LOCALID",
+           .local_ranks = nullptr,
+           .ranks_of_hosts = "SLURM_STEP_TASKS_PER_NODE",
+           .host = "SLURM_NODEID",
+           .run = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
+};
+constexpr int kMostRanks = 65536;
+
 const char* variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = name == nullptr ? nullptr : std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-template <class Int>
-Status read(const char* name, Int low, Int high, Int& value, int base = 10) {
+bool read_number(std::string_view text, int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+Status read(const char* name, int low, int high, int& value) {
   const char* text = variable(name);
   if (text == nullptr) return {StatusCode::invalid, std::string(name) + " is not set"};
-  const std::string_view view(text);
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value, base);
-  if (error == std::errc{} && end == view.data() + view.size() && value >= low && value <= high)
-    return {};
+  if (read_number(text, value) && value >= low && value <= high) return {};
   return {StatusCode::invalid, std::string(name) + "='" + text + "': expected a number from " +
                                    std::to_string(low) + " to " + std::to_string(high)};
+}
+
+Status read_if_set(const char* name, int low, int high, int& value) {
+  return variable(name) == nullptr ? Status() : read(name, low, high, value);
+}
+
+// `2(x3),1`: 2 ranks on each of the first 3 hosts and 1 on the last.
+Status read_of_host(const Source& source, int ranks, int& value) {
+  const char* text = variable(source.ranks_of_hosts);
+  if (text == nullptr) return {};
+  int host = 0;
+  if (Status s = read_if_set(source.host, 0, kMostRanks, host); !s.ok()) return s;
+  std::istringstream groups(text);
+  for (std::string group; std::getline(groups, group, ',');) {
+    const std::size_t times_at = group.find("(x");
+    int times = 1;
+    const bool is_read =
+        read_number(std::string_view(group).substr(0, times_at), value) &&
+        (times_at == std::string::npos ||
+         (group.ends_with(')') &&
+          read_number(std::string_view(group).substr(times_at + 2, group.size() - times_at - 3),
+                      times)));
+    if (!is_read || times < 1 || value < 1 || value > ranks) break;
+    if (host < times) return {};
+    host -= times;
+  }
+  return {StatusCode::invalid, std::string(source.ranks_of_hosts) + "='" + text +
+                                   "': expected how many ranks each host has, as 4 or 2(x3),1"};
+}
+
+const Source* source() {
+  const auto it = std::find_if(kSources.begin(), kSources.end(),
+                               [](const Source& s) { return variable(s.rank) != nullptr; });
+  return it == kSources.end() ? nullptr : &*it;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Process and start time of what started the ranks, which tell its runs apart: the nearest ancestor
+// without a rank of its own. There may be shells in between.
+std::string starter_of(const Source& source) {
+  if (variable(source.local_rank) == nullptr) return {};  // started by hand, perhaps each apart
+  const std::string mark = '\0' + std::string(source.local_rank) + '=';
+  std::string process = std::to_string(getppid());
+  for (;;) {
+    const std::string folder = "/proc/" + process;
+    const std::string stat = text_of(folder + "/stat");
+    const std::size_t name_end = stat.rfind(')');
+    if (name_end == std::string::npos) return process;
+    std::istringstream fields(stat.substr(name_end + 1));
+    std::string state;
+    std::string parent;
+    fields >> state >> parent;
+    const std::string environment = '\0' + text_of(folder + "/environ");
+    if (environment.find(mark) != std::string::npos && parent != "0") {
+      process = parent;
+      continue;
+    }
+    std::string start;  // the 22nd field of the line, the 20th of these
+    for (int field = 4; field <= 22 - 2; ++field) fields >> start;
+    return process + '.' + start;
+  }
 }
 
 std::uint64_t hash_of(std::string_view text) {  // FNV-1a
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return hash;
+}
+
+std::string folder_of(const Source& source) {
+  if (const char* folder = variable("RIPELINE_FOLDER")) return folder;
+  std::string run = std::string(source.rank) + '\n' + starter_of(source) + '\n';
+  for (const char* name : source.run) {
+    const char* value = variable(name);
+    run += std::string(value == nullptr ? "" : value) + '\n';
+  }
+  std::array<char, 17> name{};
+  std::to_chars(name.data(), name.data() + 16, hash_of(run), 16);
+  return "/tmp/ripeline-" + std::to_string(getuid()) + "-" + name.data();
+}
+
+Status not_started() {
+  std::string names;
+  for (const Source& source : kSources) {
+    names += (names.empty() ? "none of " : ", ") + std::string(source.rank);
+  }
+  return {StatusCode::invalid,
+          names +
+              " is set, so that this process has no rank; start the ranks with "
+              "`ripeline launch -n N -- PROGRAM`, torchrun, mpirun or srun"};
 }
 
 }  // namespace
@@ -44,41 +177,28 @@ int RankEnvironment::default_threads() const {
   return std::max(1, cores / std::max(1, local_ranks));
 }
 
+bool is_rank() { return source() != nullptr; }
+
 Status read_rank_environment(RankEnvironment& environment) {
-  constexpr int kMost = 65536;
+  const Source* from = source();
+  if (from == nullptr) return not_started();
   RankEnvironment e;
-  Status s = read("WORLD_SIZE", 1, kMost, e.ranks);
-  if (s.ok()) s = read("RANK", 0, e.ranks - 1, e.rank);
-  if (!s.ok()) {
-    return {s.code(),
-            s.message() + "; start the ranks with `ripeline launch -n N -- PROGRAM` or torchrun"};
-  }
+  Status s = read(from->ranks, 1, kMostRanks, e.ranks);
+  if (s.ok()) s = read(from->rank, 0, e.ranks - 1, e.rank);
   e.local_rank = e.rank;
   e.local_ranks = e.ranks;
-  if (variable("LOCAL_RANK") != nullptr) s = read("LOCAL_RANK", 0, e.ranks - 1, e.local_rank);
-  if (s.ok() && variable("LOCAL_WORLD_SIZE") != nullptr)
-    s = read("LOCAL_WORLD_SIZE", 1, e.ranks, e.local_ranks);
+  if (s.ok()) s = read_if_set(from->local_rank, 0, e.ranks - 1, e.local_rank);
+  if (s.ok()) s = read_if_set(from->local_ranks, 1, e.ranks, e.local_ranks);
+  if (s.ok()) s = read_of_host(*from, e.ranks, e.local_ranks);
   if (!s.ok()) return s;
   if (e.local_ranks != e.ranks) {
-    return {StatusCode::invalid, "LOCAL_WORLD_SIZE is " + std::to_string(e.local_ranks) +
-                                     " and WORLD_SIZE " + std::to_string(e.ranks) +
-                                     ": the socket transport is for one host"};
+    return {StatusCode::invalid,
+            std::to_string(e.local_ranks) + " of the " + std::to_string(e.ranks) + " ranks (" +
+                from->ranks + ") are on this host (" +
+                (from->local_ranks == nullptr ? from->ranks_of_hosts : from->local_ranks) +
+                "): the socket transport is for one host"};
   }
-  if (const char* folder = variable("RIPELINE_FOLDER")) {
-    e.folder = folder;
-    if (s = read<std::uint64_t>("RIPELINE_TOKEN", 0, UINT64_MAX, e.token, 16); !s.ok()) return s;
-  } else {
-    std::string run;
-    for (const char* name :
-         {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"}) {
-      const char* value = variable(name);
-      run += std::string(value == nullptr ? "" : value) + '\n';
-    }
-    e.token = hash_of(run);
-    char name[17] = {};
-    std::to_chars(name, name + 16, e.token, 16);
-    e.folder = "/tmp/ripeline-" + std::to_string(getuid()) + "-" + name;
-  }
+  e.folder = folder_of(*from);
   environment = e;
   return {};
 }

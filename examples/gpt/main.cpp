@@ -2,12 +2,12 @@
 #include <ATen/Parallel.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "configuration.h"
 #include "options.h"
 #include "rank.h"
 #include "report.h"
@@ -20,7 +20,6 @@
 namespace gpt {
 namespace {
 
-using ripeline::core::ProgramFacts;
 using ripeline::core::Status;
 using ripeline::runtime::exit_code_of;
 using ripeline::runtime::Transport;
@@ -65,7 +64,7 @@ int run_threads(const Options& options) {
 }
 
 int run_process(const Options& options) {
-  if (std::getenv("RANK") == nullptr) {
+  if (!ripeline::runtime::is_rank()) {
     const int ranks = options.schedules.front()->facts.ranks;
     std::fprintf(stderr,
                  "gpt: this is one process; schedule %s has %d ranks. Start them all:\n"
@@ -74,14 +73,11 @@ int run_process(const Options& options) {
                  std::string(options.schedules.front()->name).c_str(), ranks, ranks);
     return 2;
   }
-  // Ranks that would compare other programs must not meet either.
-  ProgramFacts facts = options.schedules.front()->facts;
-  for (std::size_t i = 1; i < options.schedules.size(); ++i) {
-    facts.hash = facts.hash * 31 + options.schedules[i]->facts.hash;
-  }
   ripeline::runtime::RankEnvironment environment;
   std::unique_ptr<Transport> transport;
-  if (Status status = join_run(facts, environment, transport); !status.ok()) {
+  if (Status status = join_run(options.schedules.front()->facts, environment, transport,
+                               configuration_of(options));
+      !status.ok()) {
     std::fprintf(stderr, "gpt: %s\n", status.message().c_str());
     return exit_code_of(status.code());
   }

@@ -1,6 +1,7 @@
 #include <torch/torch.h>
 
 #include <cstdio>
+#include <string>
 
 #include "runtime/exit_code.h"
 #include "runtime/torch/train.h"
@@ -12,7 +13,10 @@ namespace nn = torch::nn;
 core::Status train() {
   runtime::RankEnvironment self;
   std::unique_ptr<runtime::Transport> transport;
-  if (auto status = runtime::join_run(schedule::facts, self, transport); !status.ok())
+  const int microbatches = 8;  // the ranks compare what they must have equal
+  if (auto status = runtime::join_run(schedule::facts, self, transport,
+                                      {{"microbatches", std::to_string(microbatches)}});
+      !status.ok())
     return status;
 
   torch::manual_seed(self.rank);  // your module: this rank's stage of it
@@ -35,7 +39,7 @@ core::Status train() {
   runtime::TorchTrainer trainer(*arbiter, run, work, &adam, {.clip = 1.0});
   for (int step = 0; step < 100; ++step) {
     runtime::TrainReport report;
-    if (auto status = trainer.step(/*microbatches=*/8, report); !status.ok()) return status;
+    if (auto status = trainer.step(microbatches, report); !status.ok()) return status;
     if (self.rank == 0 && step % 20 == 19) std::printf("step %2d  loss %.4f\n", step, report.loss);
   }
   return run.finish(std::chrono::seconds(10));

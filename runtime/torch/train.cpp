@@ -172,7 +172,7 @@ Status TorchTrainer::apply(TrainReport& report) {
 }
 
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
-                std::unique_ptr<Transport>& transport) {
+                std::unique_ptr<Transport>& transport, Configuration configuration) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
   if (environment.ranks != facts.ranks) {
     return {StatusCode::refused,
@@ -187,8 +187,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.rank = environment.rank;
   options.ranks = environment.ranks;
   options.folder = environment.folder;
-  options.token = environment.token;
   options.program_hash = facts.hash;
+  options.configuration = std::move(configuration);
   return connect_sockets(options, transport);
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "core/arbiter.h"
+#include "runtime/configuration.h"
 #include "runtime/environment.h"
 #include "runtime/run.h"
 #include "runtime/torch/torch_work.h"
@@ -72,9 +73,9 @@ class TorchTrainer {
 };
 
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
-// ranks unless OMP_NUM_THREADS says how many, and connects to the other ranks. Fails when the world
-// does not have the program's ranks.
+// ranks unless OMP_NUM_THREADS is set, and connects to the other ranks. Fails when the world does
+// not have the program's ranks, or when the ranks differ in the configuration.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
-                      std::unique_ptr<Transport>& transport);
+                      std::unique_ptr<Transport>& transport, Configuration configuration = {});
 
 }  // namespace ripeline::runtime

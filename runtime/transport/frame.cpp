@@ -120,7 +120,7 @@ Status decode_header(const Header& header, Frame& frame, PayloadShape& shape) {
   Reader from(header.data() + kPrefixBytes);
   const auto kind = from.read<std::uint16_t>();
   if (kind < static_cast<std::uint16_t>(FrameKind::hello) ||
-      kind > static_cast<std::uint16_t>(FrameKind::begun)) {
+      kind > static_cast<std::uint16_t>(FrameKind::ready)) {
     return {StatusCode::invalid, "frame kind " + std::to_string(kind) + ", which there is not"};
   }
   frame.kind = static_cast<FrameKind>(kind);

@@ -29,6 +29,7 @@ enum class FrameKind : std::uint16_t {
   heartbeat,  // the sender is alive; no payload
   report,     // the run fails: what a rank says of itself (runtime/report.h)
   begun,      // the sender has begun the step; no payload
+  ready,      // the sender is connected with all; before anything else but its hello
 };
 
 struct Frame {

@@ -1,7 +1,5 @@
 #include "runtime/transport/socket.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -15,7 +13,9 @@
 #include <vector>
 
 #include "runtime/duration.h"
+#include "runtime/folder_store.h"
 #include "runtime/transport/peers.h"
+#include "runtime/transport/roster.h"
 #include "runtime/transport/wire_up.h"
 
 namespace ripeline::runtime {
@@ -80,11 +80,13 @@ class SocketTransport final : public Transport {
     for (const Wire& wire : wires_) {
       if (wire.connection) wire.connection->close();
     }
-    rmdir(options_.folder.c_str());  // the last one succeeds, unless the launcher made it
   }
 
-  Status connect() {
-    if (Status status = wire_up(io_, options_, place_, wires_); !status.ok()) return status;
+  // It is kept until the end: it holds the rank's place.
+  Status connect(std::unique_ptr<Roster>& roster) {
+    Status status = wire_up(io_, options_, *roster, place_, wires_);
+    if (!status.ok()) return status;
+    token_ = *roster->token();
     std::vector<std::shared_ptr<Connection>> controls;
     for (int rank = 0; rank < processes(); ++rank) {
       if (rank == self()) continue;
@@ -95,6 +97,7 @@ class SocketTransport final : public Transport {
              .on_closed = [this, rank](const Status& why) { closed(rank, why); }});
         for (Frame& frame : wire.early) take(rank, std::move(frame));
         wire.early.clear();
+        if (!wire.closed.ok()) closed(rank, wire.closed);
       }
       controls.push_back(wires_[wire_of(rank, Channel::control)].connection);
     }
@@ -102,6 +105,8 @@ class SocketTransport final : public Transport {
       pulse_ = std::make_unique<Pulse>(
           std::move(controls), encode_header(frame(FrameKind::heartbeat)), options_.heartbeat);
     }
+    roster->started();
+    roster_ = std::move(roster);
     return {};
   }
 
@@ -198,7 +203,7 @@ class SocketTransport final : public Transport {
 
   Frame frame(FrameKind kind, const Envelope& envelope = {}, Payload payload = {}) const {
     return {.kind = kind,
-            .token = options_.token,
+            .token = token_,
             .program_hash = options_.program_hash,
             .envelope = envelope,
             .payload = std::move(payload)};
@@ -266,6 +271,8 @@ class SocketTransport final : public Transport {
   }
 
   SocketOptions options_;
+  std::unique_ptr<Roster> roster_;
+  std::uint64_t token_ = 0;
   HostPlace own_place_;
   Place& place_;
   asio::io_context io_;
@@ -289,10 +296,21 @@ Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>&
     return {StatusCode::invalid, "rank " + std::to_string(options.rank) + " of " +
                                      std::to_string(options.ranks) + " ranks"};
   }
-  auto result = std::make_unique<SocketTransport>(options, place);
-  if (Status status = result->connect(); !status.ok()) return status;
-  transport = std::move(result);
-  return {};
+  const std::string self = "rank " + std::to_string(options.rank);
+  std::unique_ptr<FolderStore> store;
+  if (Status status = FolderStore::open(options.folder, store); !status.ok()) {
+    return {status.code(), self + " cannot join the run: " + status.message()};
+  }
+  auto roster = std::make_unique<Roster>(std::move(store), options);
+  if (Status status = roster->join(); !status.ok()) return roster->fail(std::move(status));
+  try {
+    auto result = std::make_unique<SocketTransport>(options, place);
+    if (Status status = result->connect(roster); !status.ok()) return status;
+    transport = std::move(result);
+    return {};
+  } catch (const std::exception& error) {  // of descriptors, memory or threads there are no more
+    return roster->fail({StatusCode::failed, self + " cannot connect: " + error.what()});
+  }
 }
 
 }  // namespace ripeline::runtime

@@ -1,11 +1,13 @@
 // transport/socket: the ranks of one host as processes, over Unix sockets.
 //
-// Every rank listens in `folder` and connects to the others; a connection opens with a hello
-// (docs/formats.md) that carries run token, rank, world size and program hash, and is refused if
-// they differ. Two connections lead from rank to rank, one of them for what is short. The death of
-// a peer is seen within milliseconds and named; that a process is alive is said by a thread of its
-// own, whatever its rank computes. Descriptors are close-on-exec, lengths are bounded before
-// anything is allocated, strangers are dropped.
+// The ranks find each other in `folder`, a store (runtime/folder_store.h): each claims its rank and
+// says what it runs; a rank that runs something else than rank 0 is refused before it is connected.
+// Each listens in the folder and connects to the others; a connection opens with a hello
+// (docs/formats.md). Either all are connected in the end or none: what fails meanwhile, on whatever
+// rank, is told to all at once and is the status of all. Two connections lead from rank to rank,
+// one of them for what is short. The death of a peer is seen within milliseconds and named; that a
+// process is alive is said by a thread of its own, whatever its rank computes. Descriptors are
+// close-on-exec, lengths are bounded before anything is allocated, strangers are dropped.
 #pragma once
 
 #include <chrono>
@@ -13,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/configuration.h"
 #include "runtime/place.h"
 #include "runtime/transport/transport.h"
 
@@ -22,8 +25,8 @@ struct SocketOptions {
   int rank = 0;
   int ranks = 1;
   std::string folder;  // of this run alone, mode 0700; made by the launcher or by the first rank
-  std::uint64_t token = 0;  // of this run
   std::uint64_t program_hash = 0;
+  Configuration configuration = {};
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   std::chrono::nanoseconds hello_limit =
       std::chrono::seconds(5);  // a caller that says nothing for so long is dropped

@@ -1,20 +1,17 @@
 #include "runtime/transport/wire_up.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
-
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <string>
 #include <utility>
-#include "runtime/duration.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -24,42 +21,65 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLateRanks = 5s;       // what ranks differ in starting
-constexpr auto kRetryInterval = 2ms;  // until a lower rank listens
-constexpr auto kLastWords = 200ms;    // for what a refused peer has to be told
+constexpr auto kLateRanks = 5s;     // what ranks differ in starting
+constexpr auto kRetry = 50ms;       // for a listener that is not there now
+constexpr auto kFirstLook = 5ms;    // at the store, while nothing tells that it has changed
+constexpr auto kLastLook = 500ms;   // at the latest, since a process's end may be told too early
+constexpr auto kLastWords = 200ms;  // for what the peers have to be told
 
-std::string hex(std::uint64_t value) {
-  std::array<char, 17> text{};
-  std::to_chars(text.data(), text.data() + 16, value, 16);
-  return text.data();
+// The accepted connection went away, or a packet filter did not like it: others may come.
+bool is_of_caller(int error) {
+  return error == EAGAIN || error == EINTR || error == ECONNABORTED || error == EPROTO ||
+         error == EPERM;
 }
 
 class WireUp {
  public:
-  WireUp(asio::io_context& io, const SocketOptions& options, Place& place, Wires& wires)
-      : io_(io), options_(options), place_(place), wires_(wires), acceptor_(io) {
+  WireUp(asio::io_context& io, const SocketOptions& options, Roster& roster, Place& place,
+         Wires& wires)
+      : io_(io),
+        options_(options),
+        roster_(roster),
+        place_(place),
+        wires_(wires),
+        acceptor_(io),
+        watch_(io),
+        looks_(io),
+        is_called_(static_cast<std::size_t>(options.ranks)),
+        is_ready_(static_cast<std::size_t>(options.ranks)) {
     wires_.clear();
     wires_.resize(wire_of(options.ranks, Channel::data));
-    met_.assign(wires_.size(), false);
-    for (const Channel channel : kEach) met_[wire_of(options.rank, channel)] = true;
   }
+  ~WireUp() {
+    *alive_ = false;
+    asio::error_code ignored;
+    if (acceptor_.is_open()) unlink(path_.c_str());
+    acceptor_.close(ignored);
+    watch_.close(ignored);
+    looks_.cancel();
+    for (const auto& connection : pending_) connection->close();
+    for (const auto& timer : timers_) timer->cancel();
+  }
+  WireUp(const WireUp&) = delete;
+  WireUp& operator=(const WireUp&) = delete;
 
   Status run() {
-    if (Status status = open_folder(); !status.ok()) return status;
-    if (Status status = listen(); !status.ok()) return status;
-    accept_next();
-    for (int rank = 0; rank < options_.rank; ++rank) {
-      for (const Channel channel : kEach) connect({rank, channel});
-    }
     const Clock::time_point limit = Clock::now() + options_.connect_limit;
-    while (result_.ok() && !missing().empty() && Clock::now() < limit) io_.run_one_until(limit);
-    if (another_program_) wait_for_late_ranks(std::min(limit, Clock::now() + kLateRanks));
+    fail_if(listen());
+    if (result_.ok()) watch_store();
+    if (result_.ok()) look();
+    run_until(limit, [this] { return missing().empty(); });
+    if (result_.ok() && missing().empty()) {
+      say_ready();
+      // The others may have begun to wait later.
+      run_until(limit + kLateRanks, [this] { return unready().empty(); });
+    }
+    if (result_.ok()) {
+      const std::vector<int> late = missing().empty() ? unready() : missing();
+      if (!late.empty()) result_ = roster_.fail_late(late, options_.connect_limit);
+    }
     if (!result_.ok()) say_why();
-    stop();
-    if (!result_.ok() || missing().empty()) return result_;
-    return {StatusCode::timeout, "rank " + std::to_string(options_.rank) + " waited " +
-                                     seconds_text(options_.connect_limit) + " for rank " +
-                                     missing() + " to connect in " + options_.folder};
+    return result_;
   }
 
  private:
@@ -74,69 +94,101 @@ class WireUp {
   bool has(int rank, Channel channel) const {
     return wires_[wire_of(rank, channel)].connection != nullptr;
   }
+  bool has(int rank) const { return has(rank, Channel::data) && has(rank, Channel::control); }
 
-  std::string path_of(int rank) const { return options_.folder + "/rank-" + std::to_string(rank); }
-
-  std::string missing() const {
-    std::string ranks;
+  template <class Condition>
+  std::vector<int> others(const Condition& condition) const {
+    std::vector<int> ranks;
     for (int rank = 0; rank < options_.ranks; ++rank) {
-      if (rank == options_.rank) continue;
-      if (has(rank, Channel::data) && has(rank, Channel::control)) continue;
-      ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+      if (rank != options_.rank && condition(rank)) ranks.push_back(rank);
     }
     return ranks;
   }
-
-  Status system_error(const std::string& what) const {
-    return {StatusCode::failed, options_.folder + ": " + what + ": " + std::strerror(errno)};
+  std::vector<int> missing() const {
+    return others([this](int rank) { return !has(rank); });
+  }
+  std::vector<int> unready() const {
+    return others([this](int rank) { return !is_ready_[static_cast<std::size_t>(rank)]; });
   }
 
-  // Ours alone, or nothing: whoever can write into the folder can take a rank's place.
-  Status open_folder() const {
-    if (mkdir(options_.folder.c_str(), 0700) != 0 && errno != EEXIST) {
-      return system_error("cannot make the run's folder");
-    }
-    struct stat info {};
-    if (lstat(options_.folder.c_str(), &info) != 0)
-      return system_error("cannot look at the run's folder");
-    if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
-      return {StatusCode::refused,
-              options_.folder + ": expected a folder of this user alone (mode 0700)"};
-    }
-    if (path_of(options_.ranks).size() >= sizeof(sockaddr_un::sun_path)) {
-      return {StatusCode::invalid, options_.folder + ": too long for the path of a Unix socket"};
-    }
-    return {};
+  template <class Condition>
+  void run_until(Clock::time_point limit, const Condition& done) {
+    while (result_.ok() && !done() && Clock::now() < limit) io_.run_one_until(limit);
+  }
+
+  // The first failure counts, here and among all.
+  void fail_if(Status status) {
+    if (!status.ok() && result_.ok()) result_ = roster_.fail(std::move(status));
+  }
+  // What the system refuses this process.
+  void fail_here(const std::string& what, int error) {
+    fail_if({StatusCode::failed, "rank " + std::to_string(options_.rank) + " cannot " + what +
+                                     ": " + std::strerror(error)});
   }
 
   Status listen() {
-    const std::string path = path_of(options_.rank);
-    unlink(path.c_str());  // of a run that was killed
+    if (path_.size() >= sizeof(sockaddr_un::sun_path)) {
+      return {StatusCode::invalid, options_.folder + ": too long for the path of a Unix socket"};
+    }
+    unlink(path_.c_str());  // of a process that was killed: the rank is claimed by this one
     asio::error_code error;
     acceptor_.open(asio::local::stream_protocol(), error);
     if (!error) prepare_socket(acceptor_.native_handle(), options_.kernel_bytes);
-    if (!error) acceptor_.bind({path}, error);
+    if (!error) acceptor_.bind({path_}, error);
     if (!error) acceptor_.listen(kChannels * options_.ranks + 16, error);
-    if (error) return {StatusCode::failed, path + ": cannot listen: " + error.message()};
-    return {};
+    if (!error) return roster_.listens_at(path_);
+    return {StatusCode::failed, "rank " + std::to_string(options_.rank) + " cannot listen at " +
+                                    path_ + ": " + error.message()};
   }
 
-  // A rank that still starts must learn that the programs differ, or it waits for ranks that have
-  // ended.
-  void wait_for_late_ranks(Clock::time_point limit) {
-    const auto all_met = [this] {
-      return std::find(met_.begin(), met_.end(), false) == met_.end();
-    };
-    while (!all_met() && Clock::now() < limit) io_.run_one_until(limit);
+  void watch_store() {
+    const int descriptor = roster_.watch();
+    if (descriptor < 0) return;
+    watch_.assign(descriptor);
+    watch_.non_blocking(true);
+    watch_next();
   }
 
-  void stop() {
-    *alive_ = false;
-    asio::error_code ignored;
-    acceptor_.close(ignored);
-    unlink(path_of(options_.rank).c_str());
-    for (const auto& connection : pending_) connection->close();
-    for (const auto& timer : timers_) timer->cancel();
+  void watch_next() {
+    watch_.async_wait(watch_.wait_read, [this, alive = alive_](asio::error_code error) {
+      if (!*alive || error) return;
+      std::array<char, 4096> ignored;
+      while (read(watch_.native_handle(), ignored.data(), ignored.size()) > 0) {
+      }
+      look();
+      if (result_.ok()) watch_next();
+    });
+  }
+
+  // At the store: now, and again before long.
+  void look() {
+    std::vector<bool> connected;
+    for (int rank = 0; rank < options_.ranks; ++rank) connected.push_back(has(rank));
+    if (Status status = roster_.look(connected); !status.ok()) {
+      if (result_.ok()) result_ = std::move(status);
+      return;
+    }
+    if (roster_.token() && !accepts_) {
+      accepts_ = true;
+      accept_next();
+    }
+    for (int rank = 0; rank < options_.rank && roster_.token() && result_.ok(); ++rank) {
+      if (!is_called_[static_cast<std::size_t>(rank)]) call(rank);
+    }
+    next_look_ =
+        watch_.is_open() ? kLastLook : std::min<Clock::duration>(2 * next_look_, kLastLook);
+    looks_.expires_after(next_look_);
+    looks_.async_wait([this, alive = alive_](asio::error_code stopped) {
+      if (!stopped && *alive && result_.ok()) look();
+    });
+  }
+
+  void call(int rank) {
+    std::string address;
+    fail_if(roster_.address_of(rank, address));
+    if (!result_.ok() || address.empty()) return;
+    is_called_[static_cast<std::size_t>(rank)] = true;
+    for (const Channel channel : kEach) connect({rank, channel}, address);
   }
 
   // Not async_accept(): its descriptors are close-on-exec only later, and a program that another
@@ -146,25 +198,26 @@ class WireUp {
       if (!*alive || error) return;
       const int descriptor =
           accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (descriptor < 0 && !is_of_caller(errno)) {
+        return fail_here("take the connection of another rank", errno);
+      }
       if (descriptor >= 0) {
         const auto connection = connection_of(descriptor);
-        if (connection->peer_user() == geteuid()) await_hello(connection, {});
-        accept_next();
-      } else {
-        retry([this] { accept_next(); });  // it went away, or there are no descriptors now
+        if (connection->peer_user() == geteuid()) await_hello(connection, {}, {});
       }
+      accept_next();
     });
   }
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
     prepare_socket(descriptor, options_.kernel_bytes);
     return std::make_shared<Connection>(UnixSocket(io_, asio::local::stream_protocol(), descriptor),
-                                        options_.token, options_.largest_payload, place_);
+                                        *roster_.token(), options_.largest_payload, place_);
   }
 
   template <class Action>
-  void retry(Action action) {
-    const auto timer = std::make_shared<asio::steady_timer>(io_, kRetryInterval);
+  void after(Clock::duration time, Action action) {
+    const auto timer = std::make_shared<asio::steady_timer>(io_, time);
     timers_.push_back(timer);
     timer->async_wait([this, timer, action, alive = alive_](asio::error_code stopped) {
       if (stopped || !*alive) return;
@@ -173,49 +226,54 @@ class WireUp {
     });
   }
 
-  void connect(End end) {
+  void connect(End end, const std::string& path) {
+    if (!result_.ok()) return;
+    const auto again = [this, end, path] { connect(end, path); };
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0) return fail_here("open a socket", errno);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    path_of(end.rank).copy(address.sun_path, sizeof address.sun_path - 1);
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
     const auto* where = reinterpret_cast<const sockaddr*>(&address);
-    if (descriptor < 0 || ::connect(descriptor, where, sizeof address) != 0) {
-      if (descriptor >= 0) close(descriptor);
-      retry([this, end] { connect(end); });
-      return;
+    if (::connect(descriptor, where, sizeof address) != 0) {
+      const int error = errno;
+      close(descriptor);
+      // Not there any more, or busy: if its process has ended, the store says so.
+      const bool may_come =
+          error == ECONNREFUSED || error == ENOENT || error == EAGAIN || error == EINTR;
+      if (may_come) return after(kRetry, again);
+      return fail_here("connect to rank " + std::to_string(end.rank) + " at " + path, error);
     }
     const auto connection = connection_of(descriptor);
-    if (connection->peer_user() != geteuid()) {
-      retry([this, end] { connect(end); });
-      return;
-    }
-    connection->send(hello(end.channel));
-    await_hello(connection, end);
+    if (connection->peer_user() != geteuid()) return after(kRetry, again);
+    connection->send(frame(FrameKind::hello, end.channel));
+    await_hello(connection, end, path);
   }
 
-  Frame hello(Channel channel) const {
+  Frame frame(FrameKind kind, Channel channel = Channel::control) const {
     Frame frame;
-    frame.kind = FrameKind::hello;
-    frame.token = options_.token;
+    frame.kind = kind;
+    frame.token = *roster_.token();
     frame.program_hash = options_.program_hash;
     frame.envelope.message = {options_.rank, options_.ranks};
     frame.envelope.ordinal = static_cast<std::int32_t>(channel);
     return frame;
   }
 
-  // `expected` is the end that was called; without a rank when we were.
-  void await_hello(const std::shared_ptr<Connection>& connection, End expected) {
+  // `expected` is the end that was called, at `path`; without a rank when we were.
+  void await_hello(const std::shared_ptr<Connection>& connection, End expected,
+                   const std::string& path) {
     pending_.push_back(connection);
     const auto timer = std::make_shared<asio::steady_timer>(io_, options_.hello_limit);
     const std::weak_ptr<Connection> weak = connection;
-    const auto drop = [this, weak, expected] {
+    const auto drop = [this, weak, expected, path] {
       const auto it = std::find(pending_.begin(), pending_.end(), weak.lock());
       if (it == pending_.end()) return;
       (*it)->close();
       pending_.erase(it);
       // It may have been another run's: once more, until the limit.
       if (expected.rank >= 0 && !has(expected.rank, expected.channel)) {
-        retry([this, expected] { connect(expected); });
+        after(kRetry, [this, expected, path] { connect(expected, path); });
       }
     };
     // A rank that was called may be busy before it looks: only the limit of all ends that wait.
@@ -234,60 +292,66 @@ class WireUp {
                        .on_closed = [drop](const Status&) { drop(); }});
   }
 
-  // False: a stranger.
-  bool greet(const std::shared_ptr<Connection>& connection, End expected, const Frame& frame) {
-    const int rank = frame.envelope.message.edge;
-    const int ranks = frame.envelope.message.microbatch;
-    const int channel = frame.envelope.ordinal;
-    if (frame.kind != FrameKind::hello || rank < 0 || channel < 0 || channel >= kChannels) {
+  // False: a stranger. Who belongs to the run has compared itself with rank 0 before.
+  bool greet(const std::shared_ptr<Connection>& connection, End expected, const Frame& first) {
+    const int rank = first.envelope.message.edge;
+    const int ranks = first.envelope.message.microbatch;
+    const int channel = first.envelope.ordinal;
+    if (first.kind != FrameKind::hello || rank < 0 || rank >= options_.ranks ||
+        ranks != options_.ranks || channel < 0 || channel >= kChannels ||
+        first.program_hash != options_.program_hash) {
       return false;
     }
     const End end{rank, static_cast<Channel>(channel)};
     const bool was_called = expected.rank < 0;
     if (!was_called && (rank != expected.rank || end.channel != expected.channel)) return false;
-    if (was_called) connection->send(hello(end.channel));
-    if (rank < options_.ranks) met_[wire_of(rank, end.channel)] = true;
-    if (ranks != options_.ranks) {
-      refuse(rank, "has " + std::to_string(ranks) + " ranks, rank " +
-                       std::to_string(options_.rank) + " has " + std::to_string(options_.ranks));
-      return true;
-    }
-    if (frame.program_hash != options_.program_hash) {
-      another_program_ = true;
-      refuse(rank, "runs program " + hex(frame.program_hash) + ", rank " +
-                       std::to_string(options_.rank) + " runs program " +
-                       hex(options_.program_hash) +
-                       ": all ranks must be built from the same schedule");
-      return true;
-    }
-    if (was_called && (rank <= options_.rank || rank >= options_.ranks)) return false;
+    if (was_called && rank <= options_.rank) return false;
     if (wire(end).connection) return false;
+    if (was_called) connection->send(frame(FrameKind::hello, end.channel));
     wire(end).connection = connection;
     std::erase(pending_, connection);
-    connection->hand_over(
-        {.on_frame = [this, end](Frame&& f) { wire(end).early.push_back(std::move(f)); },
-         .on_closed = [this, end](const Status& why) { lose(end, why); }});
+    connection->hand_over({.on_frame = [this, end](Frame&& f) { take(end, std::move(f)); },
+                           .on_closed = [this, end](const Status& why) { closed(end, why); }});
     return true;
+  }
+
+  void closed(End end, const Status& why) {
+    wire(end).closed = why;
+    // It may have said why on the other one, which closes next.
+    if (end.channel == Channel::data && has(end.rank)) return;
+    // One that is ready may be in its run already: what the others say is then on its way.
+    if (!is_ready_[static_cast<std::size_t>(end.rank)]) return lose(end, why);
+    after(kLastWords, [this, end, why] { lose(end, why); });
+  }
+
+  void take(End end, Frame&& frame) {
+    if (frame.kind == FrameKind::ready) {
+      is_ready_[static_cast<std::size_t>(end.rank)] = true;
+    } else {
+      wire(end).early.push_back(std::move(frame));
+    }
   }
 
   void lose(End end, const Status& why) {
     if (!result_.ok()) return;
     for (const Frame& frame : wire(end).early) {
-      if (frame.kind != FrameKind::abandon) continue;
-      another_program_ = frame.envelope.step == static_cast<std::int64_t>(StatusCode::refused);
-      result_ = abandon_status(end.rank, frame);
-      return;
+      if (frame.kind == FrameKind::abandon) return fail_if(abandon_status(end.rank, frame));
     }
-    result_ = {StatusCode::lost, "rank " + std::to_string(end.rank) +
-                                     " was lost while the ranks connected (" + why.message() + ")"};
+    fail_if({StatusCode::lost, "rank " + std::to_string(end.rank) +
+                                   " was lost while the ranks connected (" + why.message() + ")"});
   }
 
-  // To the ranks that fit, so that they name the cause; the one that was refused has our hello. On
-  // every connection that there is: whichever they see end first, it has said why.
+  void say_ready() {
+    for (const int rank : others([](int) { return true; })) {
+      wire({rank, Channel::control}).connection->send(frame(FrameKind::ready));
+    }
+  }
+
+  // On every connection that there is: whichever they see end first, it has said why.
   void say_why() {
     for (const Wire& wire : wires_) {
       if (!wire.connection) continue;
-      wire.connection->send(abandon_frame(options_.token, options_.program_hash, result_));
+      wire.connection->send(abandon_frame(*roster_.token(), options_.program_hash, result_));
     }
     const auto is_flushed = [this] {
       return std::all_of(wires_.begin(), wires_.end(), [](const Wire& w) {
@@ -298,19 +362,21 @@ class WireUp {
     while (!is_flushed() && Clock::now() < limit) io_.run_one_until(limit);
   }
 
-  void refuse(int rank, const std::string& why) {
-    if (result_.ok()) result_ = {StatusCode::refused, "rank " + std::to_string(rank) + " " + why};
-  }
-
   asio::io_context& io_;
   const SocketOptions& options_;
+  Roster& roster_;
   Place& place_;
   Wires& wires_;
+  const std::string path_ = options_.folder + "/socket-" + std::to_string(options_.rank);
   asio::local::stream_protocol::acceptor acceptor_;
+  bool accepts_ = false;
+  asio::posix::stream_descriptor watch_;  // of the store; closed: it has none
+  asio::steady_timer looks_;
+  Clock::duration next_look_ = kFirstLook;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
-  std::vector<bool> met_;         // by rank and channel: it has said hello; the own, too
-  bool another_program_ = false;  // found here, or by a rank that has told us
+  std::vector<bool> is_called_;  // ranks whose address is known
+  std::vector<bool> is_ready_;   // ranks that are connected with all
   Status result_;
   // Handlers that are queued when this ends look here first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -318,8 +384,9 @@ class WireUp {
 
 }  // namespace
 
-Status wire_up(asio::io_context& io, const SocketOptions& options, Place& place, Wires& wires) {
-  Status status = WireUp(io, options, place, wires).run();
+Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster, Place& place,
+               Wires& wires) {
+  Status status = WireUp(io, options, roster, place, wires).run();
   if (!status.ok()) {
     for (const Wire& wire : wires) {
       if (wire.connection) wire.connection->close();

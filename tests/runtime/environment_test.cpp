@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <string>
 
 namespace ripeline::runtime {
@@ -19,9 +22,33 @@ using testing::HasSubstr;
 class EnvironmentTest : public testing::Test {
  protected:
   EnvironmentTest() {
-    for (const char* name :
-         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-          "TORCHELASTIC_RUN_ID", "RIPELINE_FOLDER", "RIPELINE_TOKEN"}) {
+    for (const char* name : {"RANK",
+                             "WORLD_SIZE",
+                             "LOCAL_RANK",
+                             "LOCAL_WORLD_SIZE",
+                             "MASTER_ADDR",
+                             "MASTER_PORT",
+                             "TORCHELASTIC_RUN_ID",
+                             "TORCHELASTIC_RESTART_COUNT",
+                             "OMPI_COMM_WORLD_RANK",
+                             "OMPI_COMM_WORLD_SIZE",
+                             "OMPI_COMM_WORLD_LOCAL_RANK",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE",
+                             "PMIX_NAMESPACE",
+                             "PMI_RANK",
+                             "PMI_SIZE",
+                             "PMI_JOBID",
+                             "MPI_LOCALRANKID",
+                             "MPI_LOCALNRANKS",
+                             "SLURM_PROCID",
+                             "SLURM_NTASKS",
+                             "SLURM_LOCALID",
+                             "SLURM_NODEID",
+                             "SLURM_STEP_TASKS_PER_NODE",
+                             "SLURM_JOB_ID",
+                             "SLURM_STEP_ID",
+                             "SLURM_RESTART_COUNT",
+                             "RIPELINE_FOLDER"}) {
       if (const char* value = std::getenv(name)) before_[name] = value;
       unsetenv(name);
       names_.push_back(name);
@@ -46,54 +73,129 @@ class EnvironmentTest : public testing::Test {
   std::map<std::string, std::string> before_;
 };
 
-TEST_F(EnvironmentTest, of_the_launcher_says_all) {
-  set({{"RANK", "2"},
-       {"WORLD_SIZE", "4"},
-       {"LOCAL_RANK", "2"},
-       {"LOCAL_WORLD_SIZE", "4"},
-       {"RIPELINE_FOLDER", "/tmp/run"},
-       {"RIPELINE_TOKEN", "fedcba9876543210"}});
+using Variables = std::map<std::string, std::string>;
+
+// What each says to rank 2 of 4, and what it says differently in another run.
+struct Starter {
+  const char* name;
+  Variables variables;
+  Variables other_run;
+};
+const Starter kStarters[] = {
+    {"torchrun",
+     {{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "4"}},
+     {{"MASTER_PORT", "29501"}}},
+    {"open_mpi",
+     {{"OMPI_COMM_WORLD_RANK", "2"},
+      {"OMPI_COMM_WORLD_SIZE", "4"},
+      {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
+     {{"PMIX_NAMESPACE", "prterun-host-77@1"}}},
+    {"mpich",
+     {{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "2"}, {"MPI_LOCALNRANKS", "4"}},
+     {{"PMI_JOBID", "7.1"}}},
+    {"slurm",
+     {{"SLURM_PROCID", "2"},
+      {"SLURM_NTASKS", "4"},
+      {"SLURM_LOCALID", "2"},
+      {"SLURM_NODEID", "0"},
+      {"SLURM_STEP_TASKS_PER_NODE", "4"},
+      {"SLURM_JOB_ID", "11"},
+      {"SLURM_STEP_ID", "0"}},
+     {{"SLURM_STEP_ID", "1"}}},
+};
+
+class StarterTest : public EnvironmentTest, public testing::WithParamInterface<Starter> {};
+INSTANTIATE_TEST_SUITE_P(each, StarterTest, testing::ValuesIn(kStarters),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(StarterTest, says_who_the_rank_is) {
+  EXPECT_FALSE(is_rank());
+  set(GetParam().variables);
+  EXPECT_TRUE(is_rank());
   RankEnvironment e;
-  ASSERT_TRUE(read_rank_environment(e).ok());
+  const Status status = read_rank_environment(e);
+  ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(e.rank, 2);
   EXPECT_EQ(e.ranks, 4);
   EXPECT_EQ(e.local_rank, 2);
   EXPECT_EQ(e.local_ranks, 4);
-  EXPECT_EQ(e.folder, "/tmp/run");
-  EXPECT_EQ(e.token, 0xfedcba9876543210U);
   EXPECT_GE(e.default_threads(), 1);
 }
 
-TEST_F(EnvironmentTest, of_torchrun_gives_all_ranks_one_folder_and_each_run_its_own) {
-  set({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "a"}, {"MASTER_PORT", "29500"}});
+TEST_P(StarterTest, gives_the_ranks_of_a_run_one_folder_and_each_run_its_own) {
+  set(GetParam().variables);
   RankEnvironment first;
   ASSERT_TRUE(read_rank_environment(first).ok());
-  set({{"RANK", "1"}});
+  for (const auto& [name, value] : GetParam().variables) {
+    if (value == "2") set({{name, "3"}});
+  }
   RankEnvironment second;
   ASSERT_TRUE(read_rank_environment(second).ok());
+  EXPECT_EQ(second.rank, 3);
   EXPECT_EQ(first.folder, second.folder);
-  EXPECT_EQ(first.token, second.token);
-  set({{"MASTER_PORT", "29501"}});
+  set(GetParam().other_run);
   RankEnvironment other;
   ASSERT_TRUE(read_rank_environment(other).ok());
   EXPECT_NE(other.folder, first.folder);
-  EXPECT_NE(other.token, first.token);
+  set({{"RIPELINE_FOLDER", "/tmp/run"}});
+  ASSERT_TRUE(read_rank_environment(other).ok());
+  EXPECT_EQ(other.folder, "/tmp/run");
+}
+
+// The same variables, from another process that starts ranks.
+TEST_P(StarterTest, tells_runs_apart_that_another_process_started) {
+  set(GetParam().variables);
+  RankEnvironment mine;
+  ASSERT_TRUE(read_rank_environment(mine).ok());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    RankEnvironment theirs;
+    const bool is_read = read_rank_environment(theirs).ok();
+    const ssize_t n = write(ends[1], theirs.folder.data(), theirs.folder.size());
+    _exit(is_read && n > 0 ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string theirs(200, '\0');
+  const ssize_t n = read(ends[0], theirs.data(), theirs.size());
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  theirs.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  EXPECT_THAT(theirs, testing::StartsWith("/tmp/ripeline-"));
+  EXPECT_NE(theirs, mine.folder);
+}
+
+TEST_F(EnvironmentTest, of_the_inner_one_counts) {
+  set(kStarters[3].variables);
+  set({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
+  RankEnvironment e;
+  ASSERT_TRUE(read_rank_environment(e).ok());
+  EXPECT_EQ(e.ranks, 2);
+  EXPECT_EQ(e.rank, 0);
+}
+
+TEST_F(EnvironmentTest, of_slurm_counts_the_ranks_of_this_host) {
+  set(kStarters[3].variables);
+  set({{"SLURM_STEP_TASKS_PER_NODE", "2(x1),2"}, {"SLURM_NODEID", "1"}});
+  expect_refused("2 of the 4 ranks (SLURM_NTASKS) are on this host (SLURM_STEP_TASKS_PER_NODE)");
+  for (const char* text : {"2(x", "x", "0", "9", "4,", "1", "(x2)", "4(y1)"}) {
+    set({{"SLURM_STEP_TASKS_PER_NODE", text}, {"SLURM_NODEID", "3"}});
+    expect_refused("expected how many ranks each host has, as 4 or 2(x3),1");
+  }
 }
 
 TEST_F(EnvironmentTest, names_what_is_missing_or_wrong) {
-  expect_refused("WORLD_SIZE is not set; start the ranks with `ripeline launch");
-  set({{"WORLD_SIZE", "2"}});
-  expect_refused("RANK is not set");
+  expect_refused("none of RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID is set");
   set({{"RANK", "2"}});
+  expect_refused("WORLD_SIZE is not set");
+  set({{"WORLD_SIZE", "2"}});
   expect_refused("RANK='2': expected a number from 0 to 1");
   set({{"RANK", "1x"}});
   expect_refused("RANK='1x'");
   set({{"RANK", "1"}, {"LOCAL_WORLD_SIZE", "1"}});
   expect_refused("the socket transport is for one host");
-  set({{"LOCAL_WORLD_SIZE", "2"}, {"RIPELINE_FOLDER", "/tmp/run"}});
-  expect_refused("RIPELINE_TOKEN is not set");
-  set({{"RIPELINE_TOKEN", "xyz"}});
-  expect_refused("RIPELINE_TOKEN='xyz'");
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace ripeline::testing_support {
@@ -29,10 +32,19 @@ runtime::SocketOptions socket_options(int rank, int ranks, const std::string& fo
   options.rank = rank;
   options.ranks = ranks;
   options.folder = folder;
-  options.token = 0x1234;
   options.program_hash = 0xabcd;
   options.connect_limit = std::chrono::seconds(10);
   return options;
+}
+
+std::uint64_t token_in(const std::string& folder) {
+  constexpr std::size_t kBefore = sizeof(std::uint16_t) + sizeof(std::int64_t);  // formats.md
+  std::ifstream file(folder + "/rank-0", std::ios::binary);
+  std::array<char, kBefore + sizeof(std::uint64_t)> bytes{};
+  EXPECT_TRUE(file.read(bytes.data(), bytes.size())) << folder;
+  std::uint64_t token = 0;
+  std::memcpy(&token, bytes.data() + kBefore, sizeof token);
+  return token;
 }
 
 std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +32,9 @@ void in_threads(int ranks, const std::function<void(int rank)>& run);
 // Connects `ranks` socket transports in `folder`; fails the test if one does not connect.
 [[nodiscard]] std::vector<std::unique_ptr<runtime::Transport>> connect_group(
     int ranks, const std::string& folder);
+
+// Of the run whose rank 0 has joined there.
+[[nodiscard]] std::uint64_t token_in(const std::string& folder);
 
 [[nodiscard]] runtime::SocketOptions socket_options(int rank, int ranks, const std::string& folder);
 

@@ -82,7 +82,6 @@ Status run(const Arguments& arguments) {
   options.rank = environment.rank;
   options.ranks = environment.ranks;
   options.folder = environment.folder;
-  options.token = environment.token;
   options.program_hash = facts.hash;
   std::unique_ptr<runtime::Transport> transport;
   if (Status s = runtime::connect_sockets(options, transport); !s.ok()) return s;

@@ -1,0 +1,45 @@
+// Store: what the processes of a run know of each other before they are connected: values by key.
+//
+// A value is written whole or not at all, and may be read by every process of the run. A claim is a
+// value that one process holds while it lives; however it ends, the others find the claim
+// abandoned. All calls but get() return at once; they fail by status, which says what the system
+// said. Keys are file names. One thread.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "core/status.h"
+#include "runtime/payload.h"
+
+namespace ripeline::runtime {
+
+enum class Claim : std::uint8_t {
+  none,       // nobody has claimed the key
+  held,       // its process lives
+  abandoned,  // its process has ended; the value is still there
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual core::Status set(const std::string& key, const Blob& value) = 0;
+  // The first one wins: `there` is its value, whoever set it.
+  virtual core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) = 0;
+  // Waits until the key is set, without using the processor; `timeout` when it is not by `limit`.
+  virtual core::Status get(const std::string& key, std::chrono::nanoseconds limit, Blob& value) = 0;
+  virtual void remove(const std::string& key) = 0;
+
+  // Takes a key that nobody holds. `refused` when somebody does: `there` is what that one said.
+  virtual core::Status claim(const std::string& key, const Blob& value, Blob& there) = 0;
+  // Ends an own claim and leaves its value, as the end of the process does.
+  virtual void release(const std::string& key) = 0;
+  [[nodiscard]] virtual Claim claim_of(const std::string& key) = 0;
+
+  // A descriptor that becomes readable when something has changed, perhaps not at once, and is the
+  // caller's. -1: there is none, so that whoever waits has to ask again from time to time.
+  [[nodiscard]] virtual int watch() = 0;
+};
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,339 @@
+#include "runtime/transport/roster.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <utility>
+
+#include "runtime/blob_io.h"
+#include "runtime/duration.h"
+#include "runtime/transport/frame.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr const char* kFailure = "failure";
+constexpr std::size_t kLongestText = 64 << 10;
+constexpr std::uint32_t kMostSettings = 4096;
+// An entry of a process that has ended may be left over, and is then about to be replaced.
+constexpr auto kLeftOver = 800ms;
+
+std::string key_of(int rank) { return "rank-" + std::to_string(rank); }
+std::string address_key_of(int rank) { return "address-" + std::to_string(rank); }
+std::string name_of(int rank) { return "rank " + std::to_string(rank); }
+
+Status cannot(int rank, const std::string& what, const Status& why) {
+  return {why.code(), name_of(rank) + " cannot " + what + ": " + why.message()};
+}
+
+// `rank 2`, `ranks 2, 3`.
+std::string names_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);
+  return text;
+}
+
+std::string hex(std::uint64_t value) {
+  std::array<char, 17> text{};
+  std::to_chars(text.data(), text.data() + 16, value, 16);
+  return text.data();
+}
+
+// By a signal or a debugger; false if the system does not say.
+bool is_stopped(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return false;
+  return text[name_end + 2] == 'T' || text[name_end + 2] == 't';
+}
+
+Blob encode(int rank, const Status& why) {
+  BlobWriter to;
+  to.number(static_cast<std::int32_t>(rank));
+  to.number(static_cast<std::int32_t>(why.code()));
+  to.text(why.message().substr(0, kLongestText));
+  return to.take();
+}
+
+// As it is told to `self`: what failed elsewhere is not this rank's own failure.
+Status decode_failure(const Blob& blob, int self) {
+  BlobReader from(blob);
+  const auto rank = from.number<std::int32_t>();
+  const auto code = static_cast<StatusCode>(from.number<std::int32_t>());
+  std::string text = from.text(kLongestText);
+  if (!from.is_done()) return {StatusCode::invalid, "the run's failure cannot be read"};
+  const bool is_own_kind =
+      rank == self || code == StatusCode::refused || code == StatusCode::timeout;
+  return {is_own_kind && code >= StatusCode::invalid && code <= StatusCode::failed
+              ? code
+              : StatusCode::lost,
+          std::move(text)};
+}
+
+}  // namespace
+
+// What a rank says of itself.
+struct Roster::Entry {
+  std::uint16_t version = kFrameVersion;
+  pid_t process = 0;
+  std::uint64_t token = 0;  // of rank 0
+  int ranks = 0;
+  std::uint64_t program_hash = 0;
+  Configuration configuration = {};
+
+  [[nodiscard]] Blob encode() const {
+    BlobWriter to;
+    to.number(version);
+    to.number(static_cast<std::int64_t>(process));
+    to.number(token);
+    to.number(static_cast<std::int32_t>(ranks));
+    to.number(program_hash);
+    to.number(static_cast<std::uint32_t>(configuration.size()));
+    for (const Setting& setting : configuration) {
+      to.text(setting.name);
+      to.text(setting.value);
+    }
+    return to.take();
+  }
+  // Of another version only that and the process are read.
+  static std::optional<Entry> decode(const Blob& blob) {
+    BlobReader from(blob);
+    Entry entry;
+    entry.version = from.number<std::uint16_t>();
+    entry.process = static_cast<pid_t>(from.number<std::int64_t>());
+    if (entry.version != kFrameVersion) return from.ok() ? std::optional(entry) : std::nullopt;
+    entry.token = from.number<std::uint64_t>();
+    entry.ranks = from.number<std::int32_t>();
+    entry.program_hash = from.number<std::uint64_t>();
+    const auto settings = std::min(from.number<std::uint32_t>(), kMostSettings);
+    for (std::uint32_t i = 0; i < settings && from.ok(); ++i) {
+      std::string name = from.text(kLongestText);
+      entry.configuration.push_back({std::move(name), from.text(kLongestText)});
+    }
+    return from.is_done() ? std::optional(entry) : std::nullopt;
+  }
+};
+
+Roster::Roster(std::unique_ptr<Store> store, SocketOptions options)
+    : store_(std::move(store)),
+      options_(std::move(options)),
+      members_(static_cast<std::size_t>(options_.ranks)) {}
+
+// What is left of a run that did not start goes only when all have come: until then the failure
+// waits for those who have not.
+Roster::~Roster() {
+  if (!joined_) return;
+  store_->remove(address_key_of(options_.rank));
+  if (started_) {
+    store_->remove(key_of(options_.rank));
+  } else {
+    store_->release(key_of(options_.rank));
+  }
+  if (anybody_left()) return;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    store_->remove(key_of(rank));
+    store_->remove(address_key_of(rank));
+    store_->remove("socket-" + std::to_string(rank));  // of one that was killed
+  }
+  store_->remove(kFailure);
+}
+
+bool Roster::anybody_left() {
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const Claim claim = store_->claim_of(key_of(rank));
+    if (claim == Claim::held || (claim == Claim::none && !started_)) return true;
+  }
+  return false;
+}
+
+Status Roster::join() {
+  Entry mine{.process = getpid(),
+             .ranks = options_.ranks,
+             .program_hash = options_.program_hash,
+             .configuration = options_.configuration};
+  if (options_.rank == 0) {
+    std::random_device random;
+    mine.token = (std::uint64_t{random()} << 32) | random();
+  }
+  Blob there;
+  const Status status = store_->claim(key_of(options_.rank), mine.encode(), there);
+  if (status.ok()) {
+    joined_ = true;
+    store_->remove(address_key_of(options_.rank));  // of a run that was killed
+    if (options_.rank == 0) token_ = mine.token;
+    return {};
+  }
+  if (status.code() != StatusCode::refused) {
+    return cannot(options_.rank, "join the run", status);
+  }
+  const std::optional<Entry> other = Entry::decode(there);
+  return {StatusCode::refused, name_of(options_.rank) + " is claimed by two processes, " +
+                                   (other ? std::to_string(other->process) : "another one") +
+                                   " and " + std::to_string(mine.process) +
+                                   ": each must have a rank of its own"};
+}
+
+Status Roster::listens_at(const std::string& address) {
+  BlobWriter to;
+  to.bytes(address.data(), address.size());
+  const Status status = store_->set(address_key_of(options_.rank), to.take());
+  return status.ok() ? Status() : cannot(options_.rank, "say where it listens", status);
+}
+
+Status Roster::address_of(int rank, std::string& address) {
+  address.clear();
+  if (!members_[static_cast<std::size_t>(rank)].seen_alive) return {};
+  Blob blob;
+  const Status status = store_->get(address_key_of(rank), 0ns, blob);
+  if (status.code() == StatusCode::timeout) return {};
+  if (!status.ok()) return cannot(options_.rank, "ask where " + name_of(rank) + " listens", status);
+  address.assign(reinterpret_cast<const char*>(blob.data()), blob.size());
+  return {};
+}
+
+Status Roster::look(const std::vector<bool>& connected) {
+  Status status;
+  if (!token_) status = meet_first();
+  for (int rank = 0; rank < options_.ranks && status.ok(); ++rank) {
+    if (rank != options_.rank && !connected[static_cast<std::size_t>(rank)]) {
+      status = check_alive(rank);
+    }
+  }
+  // After that: a process that has failed said why before it ended.
+  Blob blob;
+  const Status asked = store_->get(kFailure, 0ns, blob);
+  if (asked.ok()) return decode_failure(blob, options_.rank);
+  if (status.ok() && asked.code() != StatusCode::timeout) {
+    status = cannot(options_.rank, "ask how the run is", asked);
+  }
+  return status.ok() ? status : fail(std::move(status));
+}
+
+Status Roster::read_entry(int rank, std::optional<Entry>& entry) {
+  Blob blob;
+  const Status status = store_->get(key_of(rank), 0ns, blob);
+  if (status.code() == StatusCode::timeout) return {};
+  if (!status.ok()) return cannot(options_.rank, "ask for " + name_of(rank), status);
+  entry = Entry::decode(blob);
+  if (entry) return {};
+  return {StatusCode::invalid, "what " + name_of(rank) + " says of itself cannot be read"};
+}
+
+Status Roster::meet_first() {
+  if (store_->claim_of(key_of(0)) != Claim::held) return {};
+  std::optional<Entry> first;
+  if (Status status = read_entry(0, first); !status.ok() || !first) return status;
+  const Entry mine{.process = getpid(),
+                   .ranks = options_.ranks,
+                   .program_hash = options_.program_hash,
+                   .configuration = options_.configuration};
+  if (std::string how = difference(mine, *first); !how.empty()) {
+    return {StatusCode::refused, name_of(options_.rank) + " " + how};
+  }
+  token_ = first->token;
+  return {};
+}
+
+std::string Roster::difference(const Entry& mine, const Entry& first) const {
+  if (mine.version != first.version) {
+    return "speaks version " + std::to_string(mine.version) + " of the frames, rank 0 version " +
+           std::to_string(first.version) + ": all ranks must use the same Ripeline";
+  }
+  if (mine.ranks != first.ranks) {
+    return "has " + std::to_string(mine.ranks) + " ranks, rank 0 has " +
+           std::to_string(first.ranks);
+  }
+  if (mine.program_hash != first.program_hash) {
+    return "runs program " + hex(mine.program_hash) + ", rank 0 runs program " +
+           hex(first.program_hash) + ": all ranks must be built from the same schedule";
+  }
+  const auto value_in = [](const Configuration& all,
+                           const std::string& name) -> const std::string* {
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [&](const Setting& setting) { return setting.name == name; });
+    return it == all.end() ? nullptr : &it->value;
+  };
+  const auto text = [](const std::string& name, const std::string* value) {
+    return value == nullptr ? "no " + name : name + " " + *value;
+  };
+  std::string how;
+  int more = 0;
+  const auto compare = [&](const std::string& name) {
+    const std::string* here = value_in(mine.configuration, name);
+    const std::string* there = value_in(first.configuration, name);
+    if (here != nullptr && there != nullptr && *here == *there) return;
+    if (how.empty()) {
+      how = "has " + text(name, here) + ", rank 0 has " + text(name, there);
+    } else {
+      ++more;
+    }
+  };
+  for (const Setting& setting : mine.configuration) compare(setting.name);
+  for (const Setting& setting : first.configuration) {
+    if (value_in(mine.configuration, setting.name) == nullptr) compare(setting.name);
+  }
+  if (more > 0) how += "; " + std::to_string(more) + " more differ";
+  return how;
+}
+
+Status Roster::check_alive(int rank) {
+  Member& member = members_[static_cast<std::size_t>(rank)];
+  const Claim claim = store_->claim_of(key_of(rank));
+  if (claim == Claim::held) {
+    member = {.seen_alive = true, .dead_since = std::nullopt};
+    return {};
+  }
+  if (claim == Claim::none) return {};
+  const Clock::time_point now = Clock::now();
+  if (!member.dead_since) member.dead_since = now;
+  if (!member.seen_alive && now < *member.dead_since + kLeftOver) return {};
+  std::optional<Entry> entry;
+  if (Status status = read_entry(rank, entry); !status.ok()) return status;
+  if (!entry) return {};
+  std::string text = name_of(rank) + " was lost while the ranks connected (its process " +
+                     std::to_string(entry->process) + " has ended)";
+  if (!member.seen_alive) text += "; if " + options_.folder + " is left over, remove it";
+  return {StatusCode::lost, text};
+}
+
+Status Roster::fail(Status why) {
+  Blob there;
+  const Status told = store_->set_if_absent(kFailure, encode(options_.rank, why), there);
+  return told.ok() ? decode_failure(there, options_.rank) : why;
+}
+
+Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit) {
+  std::vector<int> absent;
+  std::vector<int> stopped;
+  for (const int rank : ranks) {
+    std::optional<Entry> entry;
+    if (Status status = read_entry(rank, entry); !status.ok()) return fail(std::move(status));
+    if (!entry) {
+      absent.push_back(rank);
+    } else if (is_stopped(entry->process)) {
+      stopped.push_back(rank);
+    }
+  }
+  // The others may wait for these.
+  const std::string within = " within " + seconds_text(limit);
+  std::string text = names_of(ranks) + " did not connect" + within;
+  if (!absent.empty()) {
+    text = names_of(absent) + " did not come to " + options_.folder + within;
+  } else if (!stopped.empty()) {
+    text = names_of(stopped) + " did not connect" + within + ": stopped by a signal or a debugger";
+  }
+  return fail({StatusCode::timeout, text});
+}
+
+}  // namespace ripeline::runtime
