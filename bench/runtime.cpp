@@ -270,7 +270,6 @@ double step_of(const Load& load, const Way& way) {
   std::array<int, 2> ends{};
   if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0)
     fail("cannot make a folder or pipe");
-  const std::uint64_t token = std::random_device()();
   std::vector<pid_t> pids;
   for (int rank = 0; rank < kLoadRanks; ++rank) {
     pids.push_back(in_process([&] {
@@ -279,7 +278,6 @@ double step_of(const Load& load, const Way& way) {
       options.rank = rank;
       options.ranks = kLoadRanks;
       options.folder = folder;
-      options.token = token;
       options.program_hash = arbiter->facts().hash;
       options.kernel_bytes = way.kernel_bytes;
       std::unique_ptr<runtime::Transport> transport;
