@@ -36,21 +36,28 @@ Status system_error(const std::string& path, const std::string& what) {
   return {StatusCode::failed, path + ": " + what + ": " + std::strerror(errno)};
 }
 
-// Of the whole file.
-struct flock lock_of(short type) {
+// The locks of a claim's file, each of one byte, which need not be there.
+enum class Lock : off_t {
+  life,   // held by the process that has claimed it
+  place,  // of one that has ended: held by the one that takes its place
+};
+
+struct flock lock_of(Lock what, short type) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(what);
+  lock.l_len = 1;
   return lock;
 }
 
-bool take_lock(int descriptor) {
-  struct flock lock = lock_of(F_WRLCK);
+bool take_lock(int descriptor, Lock what) {
+  struct flock lock = lock_of(what, F_WRLCK);
   return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
 }
 
-bool is_locked(int descriptor) {
-  struct flock lock = lock_of(F_RDLCK);
+bool is_alive(int descriptor) {
+  struct flock lock = lock_of(Lock::life, F_RDLCK);
   return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
@@ -209,7 +216,8 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
     return status;
   };
   // Locked before it has its name, so that nobody ever finds a live process's claim abandoned.
-  if (!take_lock(draft.descriptor)) return give_up(system_error(path_of(key), "cannot be locked"));
+  if (!take_lock(draft.descriptor, Lock::life))
+    return give_up(system_error(path_of(key), "cannot be locked"));
   const auto name = [&] {
     return renameat2(AT_FDCWD, draft.path.c_str(), AT_FDCWD, path_of(key).c_str(),
                      RENAME_NOREPLACE) == 0;
@@ -232,7 +240,7 @@ bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft) 
   // Of several that find it abandoned, the one that gets its lock takes its place, if it has it.
   struct stat opened {};
   struct stat named {};
-  const bool is_ours = take_lock(old) && fstat(old, &opened) == 0 &&
+  const bool is_ours = !is_alive(old) && take_lock(old, Lock::place) && fstat(old, &opened) == 0 &&
                        lstat(path_of(key).c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
                        rename(draft.path.c_str(), path_of(key).c_str()) == 0;
   close(old);
@@ -250,7 +258,7 @@ Claim FolderStore::claim_of(const std::string& key) {
   const int descriptor = ::open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   // What cannot be opened for another reason is not known to have ended.
   if (descriptor < 0) return errno == ENOENT ? Claim::none : Claim::held;
-  const bool held = is_locked(descriptor);
+  const bool held = is_alive(descriptor);
   close(descriptor);
   return held ? Claim::held : Claim::abandoned;
 }

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
+
+#include "runtime/transport/listener.h"
+#include "runtime/transport/store_watch.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -23,15 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLateRanks = 5s;     // what ranks differ in starting
 constexpr auto kRetry = 50ms;       // for a listener that is not there now
-constexpr auto kFirstLook = 5ms;    // at the store, while nothing tells that it has changed
-constexpr auto kLastLook = 500ms;   // at the latest, since a process's end may be told too early
 constexpr auto kLastWords = 200ms;  // for what the peers have to be told
-
-// The accepted connection went away, or a packet filter did not like it: others may come.
-bool is_of_caller(int error) {
-  return error == EAGAIN || error == EINTR || error == ECONNABORTED || error == EPROTO ||
-         error == EPERM;
-}
 
 class WireUp {
  public:
@@ -42,9 +36,8 @@ class WireUp {
         roster_(roster),
         place_(place),
         wires_(wires),
-        acceptor_(io),
+        listener_(io, path_),
         watch_(io),
-        looks_(io),
         is_called_(static_cast<std::size_t>(options.ranks)),
         is_ready_(static_cast<std::size_t>(options.ranks)) {
     wires_.clear();
@@ -52,11 +45,6 @@ class WireUp {
   }
   ~WireUp() {
     *alive_ = false;
-    asio::error_code ignored;
-    if (acceptor_.is_open()) unlink(path_.c_str());
-    acceptor_.close(ignored);
-    watch_.close(ignored);
-    looks_.cancel();
     for (const auto& connection : pending_) connection->close();
     for (const auto& timer : timers_) timer->cancel();
   }
@@ -65,8 +53,8 @@ class WireUp {
 
   Status run() {
     const Clock::time_point limit = Clock::now() + options_.connect_limit;
-    fail_if(listen());
-    if (result_.ok()) watch_store();
+    listen();
+    if (result_.ok()) watch_.start(roster_.watch(), [this] { look(); });
     if (result_.ok()) look();
     run_until(limit, [this] { return missing().empty(); });
     if (result_.ok() && missing().empty()) {
@@ -126,61 +114,34 @@ class WireUp {
                                      ": " + std::strerror(error)});
   }
 
-  Status listen() {
-    if (path_.size() >= sizeof(sockaddr_un::sun_path)) {
-      return {StatusCode::invalid, options_.folder + ": too long for the path of a Unix socket"};
-    }
-    unlink(path_.c_str());  // of a process that was killed: the rank is claimed by this one
-    asio::error_code error;
-    acceptor_.open(asio::local::stream_protocol(), error);
-    if (!error) prepare_socket(acceptor_.native_handle(), options_.kernel_bytes);
-    if (!error) acceptor_.bind({path_}, error);
-    if (!error) acceptor_.listen(kChannels * options_.ranks + 16, error);
-    if (!error) return roster_.listens_at(path_);
-    return {StatusCode::failed, "rank " + std::to_string(options_.rank) + " cannot listen at " +
-                                    path_ + ": " + error.message()};
+  void listen() {
+    const Status status = listener_.open(kChannels * options_.ranks + 16, options_.kernel_bytes);
+    if (status.ok()) return fail_if(roster_.listens_at(path_));
+    fail_if({status.code(),
+             "rank " + std::to_string(options_.rank) + " cannot listen at " + status.message()});
   }
 
-  void watch_store() {
-    const int descriptor = roster_.watch();
-    if (descriptor < 0) return;
-    watch_.assign(descriptor);
-    watch_.non_blocking(true);
-    watch_next();
-  }
-
-  void watch_next() {
-    watch_.async_wait(watch_.wait_read, [this, alive = alive_](asio::error_code error) {
-      if (!*alive || error) return;
-      std::array<char, 4096> ignored;
-      while (read(watch_.native_handle(), ignored.data(), ignored.size()) > 0) {
-      }
-      look();
-      if (result_.ok()) watch_next();
-    });
-  }
-
-  // At the store: now, and again before long.
+  // At the store, which may have changed.
   void look() {
+    if (!result_.ok()) return;
     std::vector<bool> connected;
     for (int rank = 0; rank < options_.ranks; ++rank) connected.push_back(has(rank));
     if (Status status = roster_.look(connected); !status.ok()) {
-      if (result_.ok()) result_ = std::move(status);
+      result_ = std::move(status);
       return;
     }
     if (roster_.token() && !accepts_) {
       accepts_ = true;
-      accept_next();
+      listener_.accept(
+          [this](int descriptor) {
+            const auto connection = connection_of(descriptor);
+            if (connection->peer_user() == geteuid()) await_hello(connection, {}, {});
+          },
+          [this](int error) { fail_here("take the connection of another rank", error); });
     }
     for (int rank = 0; rank < options_.rank && roster_.token() && result_.ok(); ++rank) {
       if (!is_called_[static_cast<std::size_t>(rank)]) call(rank);
     }
-    next_look_ =
-        watch_.is_open() ? kLastLook : std::min<Clock::duration>(2 * next_look_, kLastLook);
-    looks_.expires_after(next_look_);
-    looks_.async_wait([this, alive = alive_](asio::error_code stopped) {
-      if (!stopped && *alive && result_.ok()) look();
-    });
   }
 
   void call(int rank) {
@@ -189,24 +150,6 @@ class WireUp {
     if (!result_.ok() || address.empty()) return;
     is_called_[static_cast<std::size_t>(rank)] = true;
     for (const Channel channel : kEach) connect({rank, channel}, address);
-  }
-
-  // Not async_accept(): its descriptors are close-on-exec only later, and a program that another
-  // thread starts in between would keep the connection alive.
-  void accept_next() {
-    acceptor_.async_wait(acceptor_.wait_read, [this, alive = alive_](asio::error_code error) {
-      if (!*alive || error) return;
-      const int descriptor =
-          accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (descriptor < 0 && !is_of_caller(errno)) {
-        return fail_here("take the connection of another rank", errno);
-      }
-      if (descriptor >= 0) {
-        const auto connection = connection_of(descriptor);
-        if (connection->peer_user() == geteuid()) await_hello(connection, {}, {});
-      }
-      accept_next();
-    });
   }
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
@@ -368,11 +311,9 @@ class WireUp {
   Place& place_;
   Wires& wires_;
   const std::string path_ = options_.folder + "/socket-" + std::to_string(options_.rank);
-  asio::local::stream_protocol::acceptor acceptor_;
+  Listener listener_;
   bool accepts_ = false;
-  asio::posix::stream_descriptor watch_;  // of the store; closed: it has none
-  asio::steady_timer looks_;
-  Clock::duration next_look_ = kFirstLook;
+  StoreWatch watch_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
   std::vector<bool> is_called_;  // ranks whose address is known

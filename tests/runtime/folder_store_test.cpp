@@ -116,6 +116,33 @@ TEST_F(FolderStoreTest, gives_an_abandoned_claim_to_one_of_many) {
   EXPECT_EQ(store_->claim_of("a"), Claim::held);
 }
 
+TEST_F(FolderStoreTest, never_takes_the_value_of_a_dead_process_for_that_of_its_successor) {
+  const auto reader = open();
+  std::atomic<bool> is_over = false;
+  std::atomic<int> phase = 0;  // odd: from before the claim until it is there
+  std::thread reading([&] {
+    Blob value;
+    while (!is_over) {
+      const int before = phase;
+      if (before % 2 == 0 || reader->claim_of("a") != Claim::held) continue;
+      EXPECT_TRUE(reader->get("a", 0ns, value).ok());
+      if (phase == before) {
+        EXPECT_EQ(value, blob("living"));
+      }
+    }
+  });
+  Blob there;
+  for (int round = 0; round < 150; ++round) {
+    EXPECT_TRUE(store_->set("a", blob("dead")).ok());
+    ++phase;
+    EXPECT_TRUE(store_->claim("a", blob("living"), there).ok());
+    ++phase;
+    store_->release("a");
+  }
+  is_over = true;
+  reading.join();
+}
+
 TEST_F(FolderStoreTest, tells_the_end_of_a_process_that_was_killed) {
   const pid_t child = fork();
   if (child == 0) {
