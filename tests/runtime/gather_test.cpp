@@ -209,7 +209,7 @@ class GarbageTest : public testing::Test {
         bytes.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
       }
     };
-    write(tag.size(), 2);
+    write(tag.size(), 4);
     for (const char c : tag) bytes.push_back(static_cast<std::byte>(c));
     write(blobs.size(), 4);
     for (const auto& [process, blob] : blobs) {

@@ -123,7 +123,7 @@ TEST(TensorCodec, malformed_payloads_are_named) {
   EXPECT_THAT(refusal(bad), HasSubstr("23 bytes of data, the shape needs 24"));
   bad = good;
   bad.parts.push_back(bad.parts[0]);
-  EXPECT_THAT(refusal(bad), HasSubstr("2 parts, where one of this host's memory was expected"));
+  EXPECT_THAT(refusal(bad), HasSubstr("2 parts, where one in the host's memory was expected"));
   bad.parts.clear();
   EXPECT_THAT(refusal(bad), HasSubstr("0 parts"));
   bad = good;
