@@ -509,7 +509,7 @@ TEST_P(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
     const std::string says =
         GetParam() ? "rank 1 has been running 1F2 for " : "rank 1 does not start";
     EXPECT_THAT(status(r).message(), testing::StartsWith(says));
-    EXPECT_THAT(status(r).message(), HasSubstr("started 1F2 0.3"));
+    EXPECT_THAT(status(r).message(), HasSubstr("started 1F2 "));
   }
 }
 
