@@ -240,8 +240,9 @@ class JointRun {
     }
     const bool is_faulty = std::any_of(scenario_.faults.begin(), scenario_.faults.end(),
                                        [this](const Fault& f) { return may_fail(f); });
+    if (is_stuck()) return;  // whatever the fault has changed of the order of things
     if (!is_faulty) {
-      if (!is_stuck()) problem_ = "a run without a fault failed: " + first_failure();
+      problem_ = "a run without a fault failed: " + first_failure();
       return;
     }
     const Time limit = limit_of(expected);
@@ -339,6 +340,7 @@ Verdict run_seed(std::uint64_t seed, const RunOptions& options) {
   verdict.survivors = verdict.named = 0;
   verdict.blamed_healthy = false;
   second.fill(verdict);
+  verdict.stuck = !second.ended_well() && second.is_stuck();
   if (options.log) verdict.log = describe(scenario) + verdict.log;
   return verdict;
 }
