@@ -3,7 +3,6 @@
 #include "simulate/replay.h"
 
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -15,6 +14,7 @@
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/support/link_cases.h"
+#include "tests/support/replayed_state.h"
 #include "tests/support/stuck_arbiters.h"
 #include "tests/support/verdicts.h"
 #include "verify/report.h"
@@ -36,11 +36,6 @@ const Refuted kRefuted[] = {
     {"greedy", greedy::make_arbiter, "activation of rank 0 held 3"},
     {"full", full::make_arbiter, "whose message waits for a slot: inbox of stage 1, 1 of 1 taken"},
 };
-
-// Generated arbiters say what their order puts first only where a rendezvous asks for it.
-std::string without_orders(const std::string& state) {
-  return std::regex_replace(state, std::regex("its turn: the order puts [^ ]+ first"), "its turn");
-}
 
 class Replays : public testing::TestWithParam<Refuted> {
  protected:
@@ -86,7 +81,8 @@ TEST_P(Replays, to_the_same_stuck_state_everywhere) {
   EXPECT_EQ(fast.difference, std::nullopt);
   EXPECT_TRUE(slow.stuck);
   EXPECT_TRUE(fast.stuck);
-  EXPECT_EQ(without_orders(fast.state), without_orders(slow.state));
+  EXPECT_EQ(testing_support::without_orders(fast.state),
+            testing_support::without_orders(slow.state));
   EXPECT_NE(fast.state.find(GetParam().waits), std::string::npos) << fast.state;
   for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
     const std::string held =
@@ -149,7 +145,8 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
     EXPECT_EQ(fast.difference, std::nullopt);
     EXPECT_TRUE(slow.stuck) << slow.state;
     EXPECT_TRUE(fast.stuck) << fast.state;
-    EXPECT_EQ(without_orders(fast.state), without_orders(slow.state));
+    EXPECT_EQ(testing_support::without_orders(fast.state),
+              testing_support::without_orders(slow.state));
     for (int pool = 0; pool < static_cast<int>(program.pools.size()); ++pool) {
       const std::string held =
           program.pool_name(pool) + " held " + std::to_string(at(state.held, pool)) + "\n";
