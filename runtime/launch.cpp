@@ -19,6 +19,7 @@
 #include <optional>
 #include <random>
 
+#include "runtime/exit_code.h"
 #include "runtime/launch/guard.h"
 #include "runtime/launch/inherited.h"
 #include "runtime/launch/output.h"
@@ -174,9 +175,11 @@ class Launcher {
   }
 
   // A rank that a signal ended comes before those that ended by themselves at the same time: they
-  // failed because of it.
+  // failed because of it. So did those that say they lost another.
   void failed(int code, std::string sentence) {
-    const bool is_cause = code >= 128 && stage_ == Stage::running && failed_at_ &&
+    constexpr int kLost = exit_code_of(core::StatusCode::lost);
+    const bool is_cause = (code >= 128 || (exit_code_ == kLost && code != kLost)) &&
+                          stage_ == Stage::running && failed_at_ &&
                           Clock::now() - *failed_at_ < kSameFailure;
     if (exit_code_ == 0) failed_at_ = Clock::now();
     if (exit_code_ == 0 || is_cause) {
