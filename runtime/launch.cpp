@@ -120,7 +120,6 @@ class Launcher {
     return guard_.start({.ranks = options_.ranks,
                          .command = options_.command,
                          .folder = folder_,
-                         .token = random_hex(),
                          .port = std::to_string(free_port())},
                         ends, inherited_);
   }

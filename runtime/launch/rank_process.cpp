@@ -29,7 +29,6 @@ void set_variables(const RunPlan& plan, int rank) {
   set("MASTER_PORT", plan.port);
   set("TORCHELASTIC_RUN_ID", std::filesystem::path(plan.folder).filename().string());
   set("RIPELINE_FOLDER", plan.folder);
-  set("RIPELINE_TOKEN", plan.token);
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const unsigned threads = std::max(1U, cores / static_cast<unsigned>(plan.ranks));
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);

@@ -16,7 +16,6 @@ struct RunPlan {
   int ranks = 1;
   std::vector<std::string> command;
   std::string folder;  // of the run's sockets
-  std::string token;   // in hexadecimal
   std::string port;    // free when the run began
 };
 

@@ -18,12 +18,11 @@ class JoinTest : public testing::Test {
     for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, "0", 1);
     for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) setenv(name, "1", 1);
     setenv("RIPELINE_FOLDER", folder_.path().c_str(), 1);
-    setenv("RIPELINE_TOKEN", "1", 1);
     unsetenv("OMP_NUM_THREADS");
   }
   ~JoinTest() override {
-    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
-                             "RIPELINE_FOLDER", "RIPELINE_TOKEN"})
+    for (const char* name :
+         {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "RIPELINE_FOLDER"})
       unsetenv(name);
     if (old_ != nullptr) setenv("OMP_NUM_THREADS", old_text_.c_str(), 1);
     at::set_num_threads(threads_);
