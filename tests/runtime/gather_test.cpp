@@ -16,7 +16,8 @@ using core::StatusCode;
 using testing::HasSubstr;
 
 Blob mine(int process, int gather) {
-  Blob blob(static_cast<std::size_t>((process * 7 + gather * 3) % 20) * 700);
+  const auto size = static_cast<std::size_t>((process * 7 + gather * 3) % 20);
+  Blob blob(size == 19 ? kLargestHead + 100 : size * 30);
   for (std::size_t i = 0; i < blob.size(); ++i) {
     blob[i] = static_cast<std::byte>(i + static_cast<std::size_t>(process + gather));
   }
@@ -67,7 +68,7 @@ class Network {
 TEST(Gathers, give_everyone_everything_in_any_order_of_events) {
   constexpr int kGathers = 4;
   for (int processes = 1; processes <= 9; ++processes) {
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       SCOPED_TRACE(std::to_string(processes) + " processes, seed " + std::to_string(seed));
       std::mt19937_64 random(seed);
       Network network(processes);
@@ -267,8 +268,8 @@ TEST_F(GarbageTest, of_a_parent_that_cannot_have_all_yet_is_refused) {
 
 TEST_F(GarbageTest, of_a_form_that_is_none_is_refused) {
   const Blob good = blob_of(from_3_.payload);
-  ASSERT_GT(good.size(), 100U);
-  for (std::size_t size = 0; size < good.size(); size += size < 40 ? 1 : 97) {
+  ASSERT_GT(good.size(), 50U);
+  for (std::size_t size = 0; size < good.size(); ++size) {
     Delivery cut = from_3_;
     cut.payload = payload_of({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)});
     expect_refused(cut, "rank 3 sent a gather that is");

@@ -113,15 +113,14 @@ Blob pattern(std::size_t size, std::size_t seed) {
   return blob;
 }
 
-// Parts that are shorter and longer than what is read at once, in every order of three.
+// Parts that are shorter and longer than what is read at once, in every order of two.
 TEST_P(TransportTest, carries_payloads_of_several_parts) {
   make(2);
   constexpr std::size_t kSizes[] = {0, 1, 63 << 10, 64 << 10, (1 << 20) + 1};
-  std::vector<std::vector<std::size_t>> messages = {{}, {0}, {0, 0}};
+  std::vector<std::vector<std::size_t>> messages = {
+      {}, {0}, {std::begin(kSizes), std::end(kSizes)}};
   for (const std::size_t a : kSizes) {
-    for (const std::size_t b : kSizes) {
-      for (const std::size_t c : kSizes) messages.push_back({a, b, c});
-    }
+    for (const std::size_t b : kSizes) messages.push_back({a, b});
   }
   messages.emplace_back(kMostParts, 7);
   in_threads(2, [&](int self) {
