@@ -63,7 +63,7 @@ void Faults::reported(int process, ProcessReport report, Time now) {
   notice(now);
 }
 
-Time Faults::look(Time now, bool is_running) {
+Time Faults::look(Time now) {
   if (since_) return *since_ + limits_.answers;
   Time next = Time::max();
   for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
@@ -78,16 +78,14 @@ Time Faults::look(Time now, bool is_running) {
     }
     next = std::min(next, std::max(silent_at, now));
   }
-  if (!is_running) {
-    const Time stalls_at = last_event_ + limits_.stall;
-    if (now >= stalls_at && !since_) {
-      own_ = {StatusCode::timeout, "rank " + std::to_string(self_) + " saw nothing happen for " +
-                                       seconds_text(limits_.stall)};
-      notice(now);
-    }
-    next = std::min(next, stalls_at);
+  // Also while a task runs here: where all ranks run one that does not end, nobody else sees it.
+  const Time stalls_at = last_event_ + limits_.stall;
+  if (now >= stalls_at && !since_) {
+    own_ = {StatusCode::timeout, "rank " + std::to_string(self_) + " saw nothing happen for " +
+                                     seconds_text(limits_.stall)};
+    notice(now);
   }
-  return since_ ? *since_ + limits_.answers : next;
+  return since_ ? *since_ + limits_.answers : std::min(next, stalls_at);
 }
 
 std::vector<Outgoing> Faults::tell(ProcessReport mine, Time now) {

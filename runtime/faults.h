@@ -47,9 +47,8 @@ class Faults {
   void refused(int process, const core::Status& why, core::Time now);
   void lost(int process, std::string how, core::Time now);
   void reported(int process, ProcessReport report, core::Time now);
-  // Notices who is silent and, unless something runs here, that nothing happens. Returns when to
-  // ask again.
-  core::Time look(core::Time now, bool is_running);
+  // Notices who is silent, and that nothing happens. Returns when to ask again.
+  core::Time look(core::Time now);
 
   [[nodiscard]] bool any() const { return since_.has_value(); }
   // Of this process, to be sent to all others, once.

@@ -94,8 +94,7 @@ void Process::poll(Time now, Actions& actions) {
 }
 
 void Process::poll_faults(Time now, Actions& actions) {
-  const bool is_running = rank_ != nullptr && !rank_->running().empty();
-  actions.until = std::min(actions.until, faults_.look(now, is_running));
+  actions.until = std::min(actions.until, faults_.look(now));
   if (!is_failing()) return;
   actions.starts.clear();
   if (faults_.owes_report()) {
