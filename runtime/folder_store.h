@@ -23,6 +23,7 @@ class FolderStore final : public Store {
   FolderStore(const FolderStore&) = delete;
   FolderStore& operator=(const FolderStore&) = delete;
 
+  [[nodiscard]] std::string name() const override { return folder_; }
   core::Status set(const std::string& key, const Blob& value) override;
   core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) override;
   core::Status get(const std::string& key, std::chrono::nanoseconds limit, Blob& value) override;

@@ -24,6 +24,9 @@ class Store {
  public:
   virtual ~Store() = default;
 
+  // For messages: where it is.
+  [[nodiscard]] virtual std::string name() const = 0;
+
   virtual core::Status set(const std::string& key, const Blob& value) = 0;
   // The first one wins: `there` is its value, whoever set it.
   virtual core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) = 0;

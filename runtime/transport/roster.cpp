@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -41,6 +42,11 @@ std::string names_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);
   return text;
+}
+
+std::string own_host() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string hex(std::uint64_t value) {
@@ -88,6 +94,7 @@ struct Roster::Entry {
   std::uint16_t version = kFrameVersion;
   pid_t process = 0;
   std::uint64_t token = 0;  // of rank 0
+  std::string host;
   int ranks = 0;
   std::uint64_t program_hash = 0;
   Configuration configuration = {};
@@ -97,6 +104,7 @@ struct Roster::Entry {
     to.number(version);
     to.number(static_cast<std::int64_t>(process));
     to.number(token);
+    to.text(host);
     to.number(static_cast<std::int32_t>(ranks));
     to.number(program_hash);
     to.number(static_cast<std::uint32_t>(configuration.size()));
@@ -106,6 +114,11 @@ struct Roster::Entry {
     }
     return to.take();
   }
+  // `412`, `412 on host-3`.
+  [[nodiscard]] std::string where() const {
+    const bool is_elsewhere = !host.empty() && host != own_host();
+    return std::to_string(process) + (is_elsewhere ? " on " + host : "");
+  }
   // Of another version only that and the process are read.
   static std::optional<Entry> decode(const Blob& blob) {
     BlobReader from(blob);
@@ -114,6 +127,7 @@ struct Roster::Entry {
     entry.process = static_cast<pid_t>(from.number<std::int64_t>());
     if (entry.version != kFrameVersion) return from.ok() ? std::optional(entry) : std::nullopt;
     entry.token = from.number<std::uint64_t>();
+    entry.host = from.text(kLongestText);
     entry.ranks = from.number<std::int32_t>();
     entry.program_hash = from.number<std::uint64_t>();
     const auto settings = std::min(from.number<std::uint32_t>(), kMostSettings);
@@ -125,7 +139,7 @@ struct Roster::Entry {
   }
 };
 
-Roster::Roster(std::unique_ptr<Store> store, SocketOptions options)
+Roster::Roster(std::shared_ptr<Store> store, SocketOptions options)
     : store_(std::move(store)),
       options_(std::move(options)),
       members_(static_cast<std::size_t>(options_.ranks)) {}
@@ -157,11 +171,16 @@ bool Roster::anybody_left() {
   return false;
 }
 
+Roster::Entry Roster::own_entry() const {
+  return {.process = getpid(),
+          .host = own_host(),
+          .ranks = options_.ranks,
+          .program_hash = options_.program_hash,
+          .configuration = options_.configuration};
+}
+
 Status Roster::join() {
-  Entry mine{.process = getpid(),
-             .ranks = options_.ranks,
-             .program_hash = options_.program_hash,
-             .configuration = options_.configuration};
+  Entry mine = own_entry();
   if (options_.rank == 0) {
     std::random_device random;
     mine.token = (std::uint64_t{random()} << 32) | random();
@@ -179,9 +198,8 @@ Status Roster::join() {
   }
   const std::optional<Entry> other = Entry::decode(there);
   return {StatusCode::refused, name_of(options_.rank) + " is claimed by two processes, " +
-                                   (other ? std::to_string(other->process) : "another one") +
-                                   " and " + std::to_string(mine.process) +
-                                   ": each must have a rank of its own"};
+                                   (other ? other->where() : "another one") + " and " +
+                                   mine.where() + ": each must have a rank of its own"};
 }
 
 Status Roster::listens_at(const std::string& address) {
@@ -202,13 +220,12 @@ Status Roster::address_of(int rank, std::string& address) {
   return {};
 }
 
-Status Roster::look(const std::vector<bool>& connected) {
+Status Roster::look(const std::vector<int>& awaited) {
   Status status;
   if (!token_) status = meet_first();
-  for (int rank = 0; rank < options_.ranks && status.ok(); ++rank) {
-    if (rank != options_.rank && !connected[static_cast<std::size_t>(rank)]) {
-      status = check_alive(rank);
-    }
+  if (!token_ && status.ok()) status = check_alive(0);
+  for (const int rank : awaited) {
+    if (status.ok()) status = check_alive(rank);
   }
   // After that: a process that has failed said why before it ended.
   Blob blob;
@@ -234,10 +251,7 @@ Status Roster::meet_first() {
   if (store_->claim_of(key_of(0)) != Claim::held) return {};
   std::optional<Entry> first;
   if (Status status = read_entry(0, first); !status.ok() || !first) return status;
-  const Entry mine{.process = getpid(),
-                   .ranks = options_.ranks,
-                   .program_hash = options_.program_hash,
-                   .configuration = options_.configuration};
+  const Entry mine = own_entry();
   if (std::string how = difference(mine, *first); !how.empty()) {
     return {StatusCode::refused, name_of(options_.rank) + " " + how};
   }
@@ -302,8 +316,8 @@ Status Roster::check_alive(int rank) {
   if (Status status = read_entry(rank, entry); !status.ok()) return status;
   if (!entry) return {};
   std::string text = name_of(rank) + " was lost while the ranks connected (its process " +
-                     std::to_string(entry->process) + " has ended)";
-  if (!member.seen_alive) text += "; if " + options_.folder + " is left over, remove it";
+                     entry->where() + " has ended)";
+  if (!member.seen_alive) text += "; if " + store_->name() + " is left over, remove it";
   return {StatusCode::lost, text};
 }
 
@@ -313,7 +327,8 @@ Status Roster::fail(Status why) {
   return told.ok() ? decode_failure(there, options_.rank) : why;
 }
 
-Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit) {
+Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,
+                         const std::string& why) {
   std::vector<int> absent;
   std::vector<int> stopped;
   for (const int rank : ranks) {
@@ -321,7 +336,7 @@ Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds
     if (Status status = read_entry(rank, entry); !status.ok()) return fail(std::move(status));
     if (!entry) {
       absent.push_back(rank);
-    } else if (is_stopped(entry->process)) {
+    } else if (entry->host == own_host() && is_stopped(entry->process)) {
       stopped.push_back(rank);
     }
   }
@@ -329,10 +344,11 @@ Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds
   const std::string within = " within " + seconds_text(limit);
   std::string text = names_of(ranks) + " did not connect" + within;
   if (!absent.empty()) {
-    text = names_of(absent) + " did not come to " + options_.folder + within;
+    text = names_of(absent) + " did not come to " + store_->name() + within;
   } else if (!stopped.empty()) {
     text = names_of(stopped) + " did not connect" + within + ": stopped by a signal or a debugger";
   }
+  if (absent.empty() && stopped.empty() && !why.empty()) text += ": " + why;
   return fail({StatusCode::timeout, text});
 }
 

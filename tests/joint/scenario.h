@@ -78,9 +78,10 @@ struct Scenario {
   std::uint64_t seed = 0;
   std::vector<Subject> subjects;  // one program, or two in turn
   int processes = 1;
-  int steps = 1;                      // of each program
-  bool gathers = false;               // between the steps; if there are two programs, always
-  std::vector<ProcessTraits> traits;  // by process
+  std::vector<std::vector<int>> neighbours;  // by process
+  int steps = 1;                             // of each program
+  bool gathers = false;                      // between the steps; if there are two programs, always
+  std::vector<ProcessTraits> traits;         // by process
   Delays messages;
   Delays tasks;
   Delays pauses;  // between two things that a process does
