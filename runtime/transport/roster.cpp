@@ -34,6 +34,7 @@ std::string address_key_of(int rank) { return "address-" + std::to_string(rank);
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
 Status cannot(int rank, const std::string& what, const Status& why) {
+  if (why.code() == StatusCode::lost) return why;  // with the store: it says whose end that is
   return {why.code(), name_of(rank) + " cannot " + what + ": " + why.message()};
 }
 
@@ -166,7 +167,8 @@ Roster::~Roster() {
 bool Roster::anybody_left() {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     const Claim claim = store_->claim_of(key_of(rank));
-    if (claim == Claim::held || (claim == Claim::none && !started_)) return true;
+    const bool may_come = claim == Claim::none && !started_;
+    if (may_come || (claim != Claim::none && claim != Claim::abandoned)) return true;
   }
   return false;
 }
@@ -212,11 +214,10 @@ Status Roster::listens_at(const std::string& address) {
 Status Roster::address_of(int rank, std::string& address) {
   address.clear();
   if (!members_[static_cast<std::size_t>(rank)].seen_alive) return {};
-  Blob blob;
-  const Status status = store_->get(address_key_of(rank), 0ns, blob);
-  if (status.code() == StatusCode::timeout) return {};
+  std::optional<Blob> blob;
+  const Status status = store_->get(address_key_of(rank), blob);
   if (!status.ok()) return cannot(options_.rank, "ask where " + name_of(rank) + " listens", status);
-  address.assign(reinterpret_cast<const char*>(blob.data()), blob.size());
+  if (blob) address.assign(reinterpret_cast<const char*>(blob->data()), blob->size());
   return {};
 }
 
@@ -228,21 +229,19 @@ Status Roster::look(const std::vector<int>& awaited) {
     if (status.ok()) status = check_alive(rank);
   }
   // After that: a process that has failed said why before it ended.
-  Blob blob;
-  const Status asked = store_->get(kFailure, 0ns, blob);
-  if (asked.ok()) return decode_failure(blob, options_.rank);
-  if (status.ok() && asked.code() != StatusCode::timeout) {
-    status = cannot(options_.rank, "ask how the run is", asked);
-  }
+  std::optional<Blob> failure;
+  const Status asked = store_->get(kFailure, failure);
+  if (failure) return decode_failure(*failure, options_.rank);
+  if (status.ok() && !asked.ok()) status = cannot(options_.rank, "ask how the run is", asked);
   return status.ok() ? status : fail(std::move(status));
 }
 
 Status Roster::read_entry(int rank, std::optional<Entry>& entry) {
-  Blob blob;
-  const Status status = store_->get(key_of(rank), 0ns, blob);
-  if (status.code() == StatusCode::timeout) return {};
+  std::optional<Blob> blob;
+  const Status status = store_->get(key_of(rank), blob);
   if (!status.ok()) return cannot(options_.rank, "ask for " + name_of(rank), status);
-  entry = Entry::decode(blob);
+  if (!blob) return {};
+  entry = Entry::decode(*blob);
   if (entry) return {};
   return {StatusCode::invalid, "what " + name_of(rank) + " says of itself cannot be read"};
 }
@@ -308,15 +307,18 @@ Status Roster::check_alive(int rank) {
     member = {.seen_alive = true, .dead_since = std::nullopt};
     return {};
   }
-  if (claim == Claim::none) return {};
+  if (claim == Claim::none || claim == Claim::unseen) return {};
+  if (claim == Claim::silent && !member.seen_alive) return {};
   const Clock::time_point now = Clock::now();
   if (!member.dead_since) member.dead_since = now;
   if (!member.seen_alive && now < *member.dead_since + kLeftOver) return {};
   std::optional<Entry> entry;
   if (Status status = read_entry(rank, entry); !status.ok()) return status;
   if (!entry) return {};
+  const bool is_silent = claim == Claim::silent;
   std::string text = name_of(rank) + " was lost while the ranks connected (its process " +
-                     entry->where() + " has ended)";
+                     entry->where() +
+                     (is_silent ? " has given no sign of life for some seconds)" : " has ended)");
   if (!member.seen_alive) text += "; if " + store_->name() + " is left over, remove it";
   return {StatusCode::lost, text};
 }
