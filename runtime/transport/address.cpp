@@ -30,10 +30,9 @@ const T& as(const Address& address) {
 
 Status parse_path(std::string_view path, Address& address) {
   auto& at = as<sockaddr_un>(address);
-  if (path.empty() || path.size() >= sizeof at.sun_path) {
-    return {StatusCode::invalid, "'" + std::string(path) +
-                                     "': the path of a Unix socket has from 1 to " +
-                                     std::to_string(sizeof at.sun_path - 1) + " bytes"};
+  if (path.empty()) return {StatusCode::invalid, "unix: expected a path"};
+  if (path.size() >= sizeof at.sun_path) {
+    return {StatusCode::invalid, std::string(path) + ": too long for the path of a Unix socket"};
   }
   at.sun_family = AF_UNIX;
   path.copy(at.sun_path, path.size());

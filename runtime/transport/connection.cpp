@@ -113,7 +113,7 @@ void Connection::read() {
   if (missing_ >= kDirectBytes) to = asio::buffer(to_, std::min(missing_, kLongestRead));
   socket_.async_read_some(to, [self = shared_from_this()](asio::error_code error, std::size_t n) {
     if (!self->open_) return;
-    if (error) return self->closed(gone(error));
+    if (error) return self->closed(gone(self->write_error_ ? self->write_error_ : error));
     self->received(n);
   });
 }
@@ -275,6 +275,7 @@ void Connection::write() {
       return wait_to_write();
     // A peer that is gone is reported by the read, after what it said last.
     if (error) {
+      write_error_ = error;  // which the read is not told again
       queued_ = 0;
       return writes_.clear();
     }

@@ -96,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::uint64_t> sizes_;  // of its parts
 
   core::Time heard_{0};
+  asio::error_code write_error_;
 
   mutable std::mutex mutex_;
   // Guarded by the mutex, as is writing to the socket.

@@ -115,10 +115,10 @@ struct Roster::Entry {
     }
     return to.take();
   }
+  [[nodiscard]] bool is_here() const { return host.empty() || host == own_host(); }
   // `412`, `412 on host-3`.
   [[nodiscard]] std::string where() const {
-    const bool is_elsewhere = !host.empty() && host != own_host();
-    return std::to_string(process) + (is_elsewhere ? " on " + host : "");
+    return std::to_string(process) + (is_here() ? "" : " on " + host);
   }
   // Of another version only that and the process are read.
   static std::optional<Entry> decode(const Blob& blob) {
@@ -338,7 +338,7 @@ Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds
     if (Status status = read_entry(rank, entry); !status.ok()) return fail(std::move(status));
     if (!entry) {
       absent.push_back(rank);
-    } else if (entry->host == own_host() && is_stopped(entry->process)) {
+    } else if (entry->is_here() && is_stopped(entry->process)) {
       stopped.push_back(rank);
     }
   }

@@ -127,8 +127,7 @@ void draw_subjects(Scenario& scenario, Random& random) {
 }
 
 // All with all, or as few as there may be.
-void draw_neighbours(Scenario& scenario, Random& random) {
-  const bool are_all = random.one_in(3);
+void connect(Scenario& scenario, bool are_all) {
   for (int self = 0; self < scenario.processes; ++self) {
     std::vector<int>& mine = scenario.neighbours.emplace_back();
     for (const Subject& subject : scenario.subjects) {
@@ -183,7 +182,11 @@ Fault draw_fault(const Scenario& scenario, FaultKind kind, Random& random) {
   fault.kind = kind;
   fault.process = random.below(scenario.processes);
   const std::vector<int>& others = scenario.neighbours[static_cast<std::size_t>(fault.process)];
-  fault.other = others.empty() ? fault.process : others[random.below(others.size())];
+  const int first = static_cast<int>(std::upper_bound(others.begin(), others.end(), fault.process) -
+                                     others.begin());
+  const int count = static_cast<int>(others.size());
+  const int drawn = first + random.below(std::max(1, count));
+  fault.other = count == 0 ? fault.process : others[static_cast<std::size_t>(drawn % count)];
   fault.seed = random.bits();
   const Time silence = scenario.limits.silence;
   if (kind == FaultKind::slow) fault.lasts = random.between(silence, scenario.limits.stall / 3);
@@ -198,12 +201,12 @@ std::string_view name_of(FaultKind kind) { return kFaultKinds[static_cast<std::s
 
 FaultKind kind_of(std::uint64_t seed) { return static_cast<FaultKind>(seed % kFaultKinds.size()); }
 
-Scenario draw_scenario(std::uint64_t seed, FaultKind kind) {
+Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all) {
   Scenario scenario;
   scenario.seed = seed;
   Random random(seed * 2 + 1);
   draw_subjects(scenario, random);
-  draw_neighbours(scenario, random);
+  connect(scenario, connects_all || Random(seed * 2 + 4).one_in(3));
   scenario.steps = random.between(1, 3);
   scenario.gathers = scenario.subjects.size() > 1 || random.one_in(2);
   draw_traits(scenario, random);

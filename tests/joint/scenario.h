@@ -90,8 +90,9 @@ struct Scenario {
   std::vector<Fault> faults;
 };
 
-// Of this kind: its faults have no place yet.
-[[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind);
+// Of this kind: its faults have no place yet. Each process is connected with each, or, in two of
+// three seeds, with its neighbours (runtime/neighbours.h).
+[[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all);
 // The kind that this seed stands for.
 [[nodiscard]] FaultKind kind_of(std::uint64_t seed);
 void place_faults(Scenario& scenario, std::int64_t events);

@@ -95,8 +95,11 @@ class StartUpTest : public testing::Test {
     for (const int rank : which) start_rank(options_of(rank, ranks));
   }
   std::string connect_and_say(const SocketOptions& options) const {
+    return connect_and_say(options, folder());
+  }
+  static std::string connect_and_say(const SocketOptions& options, const std::string& folder) {
     std::unique_ptr<Transport> transport;
-    Status status = connect_in_folder(options, folder(), transport);
+    Status status = connect_in_folder(options, folder, transport);
     if (status.ok()) status = transport->finish(kPatience);
     return status.ok() ? "connected" : status.message();
   }
@@ -307,14 +310,14 @@ TEST_F(StartUpTest, says_that_there_are_no_descriptors_left) {
   // The first is the store's, in reserve.
   for (int more = 1; more < 40 && !connected; ++more) {
     const std::string of_this_run = folder() + "-" + std::to_string(more);
-    start_rank(options_of(0, 2, of_this_run));
+    start("0", [&] { return connect_and_say(options_of(0, 2), of_this_run); });
     start("1", [&] {
       const int next = dup(0);
       close(next);
       const auto limit = static_cast<rlim_t>(next + more);
       const rlimit descriptors{.rlim_cur = limit, .rlim_max = limit};
       setrlimit(RLIMIT_NOFILE, &descriptors);
-      return connect_and_say(options_of(1, 2, of_this_run));
+      return connect_and_say(options_of(1, 2), of_this_run);
     });
     const std::string text = said(1);
     connected = text == "connected";
