@@ -69,6 +69,7 @@ TEST(JointRun, shows_no_defect_again) {
       {340, FaultKind::pause, "a step that had begun was told to another program"},
       {334, FaultKind::endless, "two steps' beginnings overtook each other"},
       {1821, FaultKind::slow, "a rank that had ended was missed", false},
+      {6914, FaultKind::apart, "a rank without tasks was too far ahead", false},
   };
   for (const Shown& shown : kShown) {
     const Verdict verdict =
