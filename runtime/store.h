@@ -44,6 +44,9 @@ class Store {
   virtual void release(const std::string& key) = 0;
   [[nodiscard]] virtual Claim claim_of(const std::string& key) = 0;
 
+  // All are connected: what is asked from now on is said on leaving, and not worth a long wait.
+  virtual void started() {}
+
   // A descriptor that becomes readable when something has changed, perhaps not at once, and is the
   // caller's. -1: there is none, so that whoever waits has to ask again from time to time.
   [[nodiscard]] virtual int watch() = 0;

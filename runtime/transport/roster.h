@@ -55,7 +55,10 @@ class Roster {
                          const std::string& why);
 
   // All ranks are connected.
-  void started() { started_ = true; }
+  void started() {
+    started_ = true;
+    store_->started();
+  }
   [[nodiscard]] int watch() { return store_->watch(); }
 
  private:

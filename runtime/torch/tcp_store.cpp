@@ -1,0 +1,197 @@
+#include "runtime/torch/tcp_store.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <random>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/torch/tcp_line.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kLook = 20ms;     // while something is awaited
+constexpr auto kLastWords = 2s;  // how long whoever serves the store stays for the others
+constexpr std::size_t kHolder = 16;
+const std::string kGuests = "guest/";
+const std::string kHere = "here";
+const std::string kNobody(kHolder, '-');  // holds what was set and not claimed
+
+// What is in the store: who holds it, by an own name for each claim, and the value.
+std::string stored(const std::string& holder, const Blob& value) {
+  return holder + std::string(reinterpret_cast<const char*>(value.data()), value.size());
+}
+
+std::string holder_of(const std::string& stored) {
+  return stored.size() < kHolder ? kNobody : stored.substr(0, kHolder);
+}
+
+Blob value_of(const std::string& stored) {
+  const std::string_view value = std::string_view(stored).substr(std::min(stored.size(), kHolder));
+  const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
+  return {bytes, bytes + value.size()};
+}
+
+std::string new_holder() {
+  std::random_device random;
+  std::string name(kHolder, '0');
+  std::array<char, kHolder> digits{};
+  const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
+  const auto end = std::to_chars(digits.data(), digits.data() + kHolder, number, 16).ptr;
+  std::copy_backward(digits.data(), end, name.end());
+  return name;
+}
+
+}  // namespace
+
+TcpStore::TcpStore(TcpStoreOptions options, std::unique_ptr<TcpLine> line)
+    : options_(std::move(options)),
+      line_(std::move(line)),
+      guest_(path_of(kGuests + new_holder())) {}
+
+Status TcpStore::open(const TcpStoreOptions& options, std::unique_ptr<TcpStore>& store) {
+  std::unique_ptr<TcpLine> line;
+  if (Status s = TcpLine::open(options, line); !s.ok()) return s;
+  std::unique_ptr<TcpStore> opened(new TcpStore(options, std::move(line)));
+  if (!options.serves) {
+    if (Status s = opened->line_->set(opened->guest_, kHere); !s.ok()) return s;
+  }
+  store = std::move(opened);
+  return {};
+}
+
+TcpStore::~TcpStore() {
+  for (const auto& [key, holder] : claims_) line_->remove(pulse_of(holder));
+  if (options_.serves) {
+    wait_for_guests();
+  } else {
+    line_->remove(guest_);  // the last that it asks for
+  }
+}
+
+void TcpStore::wait_for_guests() {
+  const Clock::time_point end = Clock::now() + kLastWords;
+  const auto is_guest = [this](const std::string& path) {
+    return path.starts_with(path_of(kGuests));
+  };
+  std::vector<std::string> all;
+  while (line_->keys(all).ok() && std::any_of(all.begin(), all.end(), is_guest) &&
+         Clock::now() < end) {
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+std::string TcpStore::name() const { return "the store at " + TcpLine::text_of(options_); }
+
+// It is there as long as its claim is.
+std::string TcpStore::pulse_of(const std::string& holder) const {
+  return options_.prefix + "pulse/" + holder;
+}
+
+Status TcpStore::set(const std::string& key, const Blob& value) {
+  return line_->set(path_of(key), stored(kNobody, value));
+}
+
+Status TcpStore::set_if_absent(const std::string& key, const Blob& value, Blob& there) {
+  std::string now;
+  const Status status = line_->exchange(path_of(key), "", stored(kNobody, value), now);
+  there = value_of(now);
+  return status;
+}
+
+Status TcpStore::get(const std::string& key, std::optional<Blob>& value) {
+  value.reset();
+  std::string there;
+  Status status = line_->get(path_of(key), there);
+  if (!there.empty()) value = value_of(there);
+  return status;
+}
+
+void TcpStore::remove(const std::string& key) {
+  std::string there;
+  if (!line_->get(path_of(key), there).ok() || there.empty()) return;
+  line_->remove(path_of(key));
+  if (holder_of(there) != kNobody) line_->remove(pulse_of(holder_of(there)));
+  claims_.erase(key);
+}
+
+Status TcpStore::claim(const std::string& key, const Blob& value, Blob& there) {
+  const std::string holder = new_holder();
+  // First of all, so that nobody ever finds a live process's claim abandoned.
+  Status status = line_->count_up(pulse_of(holder));
+  std::string now;
+  if (status.ok()) status = take(key, stored(holder, value), now);
+  if (!status.ok()) {
+    there = value_of(now);
+    line_->remove(pulse_of(holder));
+  } else {
+    claims_[key] = holder;
+  }
+  return status;
+}
+
+Status TcpStore::take(const std::string& key, const std::string& mine, std::string& there) {
+  for (;;) {
+    if (Status s = line_->exchange(path_of(key), "", mine, there); !s.ok()) return s;
+    if (there == mine) return {};
+    const std::string old = there;
+    const Claim claim = see(key, holder_of(old));
+    if (claim == Claim::held) {
+      return {StatusCode::refused, key + " in " + name() + ": another process holds it"};
+    }
+    if (claim == Claim::unseen) {
+      std::this_thread::sleep_for(kLook);
+      continue;
+    }
+    // Of several that find it abandoned, the first takes its place.
+    if (Status s = line_->exchange(path_of(key), old, mine, there); !s.ok()) return s;
+    if (there == mine) {
+      line_->remove(pulse_of(holder_of(old)));
+      return {};
+    }
+  }
+}
+
+void TcpStore::release(const std::string& key) {
+  const auto it = claims_.find(key);
+  if (it == claims_.end()) return;
+  line_->remove(pulse_of(it->second));
+  claims_.erase(it);
+}
+
+Claim TcpStore::claim_of(const std::string& key) {
+  if (claims_.contains(key)) return Claim::held;
+  std::string there;
+  if (!line_->get(path_of(key), there).ok()) return Claim::unseen;
+  return there.empty() ? Claim::none : see(key, holder_of(there));
+}
+
+void TcpStore::started() { line_->expect_answers_within(kLastWords); }
+
+Claim TcpStore::see(const std::string& key, const std::string& holder) {
+  if (holder == kNobody) return Claim::abandoned;
+  std::string count;
+  if (!line_->get(pulse_of(holder), count).ok()) return Claim::unseen;
+  if (count.empty()) return Claim::abandoned;
+  Sighting& seen = sightings_[key];
+  const Clock::time_point now = Clock::now();
+  if (seen.holder != holder) {
+    seen = {.holder = holder, .count = count, .since = now};
+  } else if (seen.count != count) {
+    seen = {.holder = holder, .count = count, .since = now, .has_moved = true};
+  }
+  if (now - seen.since >= kSilence) return Claim::silent;
+  return seen.has_moved ? Claim::held : Claim::unseen;
+}
+
+}  // namespace ripeline::runtime

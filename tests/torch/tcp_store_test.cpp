@@ -1,0 +1,232 @@
+// TcpStore over several processes of this host.
+#include "runtime/torch/tcp_store.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "tests/runtime/store_contract.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing_support::becomes;
+using testing_support::blob;
+using testing_support::StoreContract;
+using testing_support::text_in;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// Where nobody listens now.
+int free_port() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(descriptor);
+  return ntohs(address.sin_port);
+}
+
+TcpStoreOptions options_of(int port, bool serves = false) {
+  TcpStoreOptions options;
+  options.host = "localhost";
+  options.port = port;
+  options.serves = serves;
+  options.prefix = "ripeline/0/";
+  options.connect_limit = 60s;
+  return options;
+}
+
+std::unique_ptr<TcpStore> open(const TcpStoreOptions& options) {
+  std::unique_ptr<TcpStore> store;
+  const Status status = TcpStore::open(options, store);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return store;
+}
+
+class TcpWorld final : public testing_support::StoreWorld {
+ public:
+  std::unique_ptr<Store> open() override {
+    if (server_ == nullptr && getpid() == owner_) server_ = runtime::open(options_of(port_, true));
+    return runtime::open(options_of(port_));
+  }
+
+ private:
+  const pid_t owner_ = getpid();
+  const int port_ = free_port();
+  std::unique_ptr<TcpStore> server_;  // outlives the others
+};
+
+std::unique_ptr<testing_support::StoreWorld> tcp_world() { return std::make_unique<TcpWorld>(); }
+INSTANTIATE_TEST_SUITE_P(tcp, StoreContract, testing::Values(tcp_world));
+
+class TcpStoreTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (child_ <= 0) return;
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  // Before the test has a store of its own: a thread does not come along.
+  void fork_to(const std::function<void()>& run) {
+    child_ = fork();
+    if (child_ != 0) return;
+    run();
+    pause();
+  }
+  void fork_claimer() {
+    fork_to([this] {
+      const auto store = open(options_of(port_));
+      Blob there;
+      if (store == nullptr || !store->claim("a", blob("child"), there).ok()) _exit(1);
+      pause();
+    });
+  }
+
+  const int port_ = free_port();
+  pid_t child_ = -1;
+};
+
+TEST_F(TcpStoreTest, finds_a_stopped_process_silent_and_later_alive_again) {
+  fork_claimer();
+  const auto store = open(options_of(port_, true));
+  ASSERT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+  const Clock::time_point before = Clock::now();
+  kill(child_, SIGSTOP);
+  EXPECT_TRUE(becomes(*store, "a", Claim::silent, Claim::abandoned));
+  EXPECT_GE(Clock::now() - before, TcpStore::kSilence - 1s);
+  EXPECT_EQ(store->claim_of("a"), Claim::silent);
+  kill(child_, SIGCONT);
+  EXPECT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+}
+
+TEST_F(TcpStoreTest, refuses_a_second_process_with_what_the_first_said) {
+  fork_claimer();
+  const auto store = open(options_of(port_, true));
+  ASSERT_TRUE(becomes(*store, "a", Claim::unseen, Claim::held));
+  Blob there;
+  const Status status = store->claim("a", blob("mine"), there);
+  EXPECT_EQ(status.code(), StatusCode::refused);
+  EXPECT_THAT(status.message(), HasSubstr("another process holds it"));
+  EXPECT_EQ(there, blob("child"));
+}
+
+TEST_F(TcpStoreTest, never_takes_what_is_left_of_a_killed_process_for_alive) {
+  fork_claimer();
+  const auto server = open(options_of(port_, true));
+  ASSERT_TRUE(becomes(*server, "a", Claim::held, Claim::held));
+  kill(child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+  const auto later = open(options_of(port_));
+  while (later->claim_of("a") != Claim::silent) {
+    ASSERT_EQ(later->claim_of("a"), Claim::unseen);
+    std::this_thread::sleep_for(50ms);
+  }
+}
+
+TEST_F(TcpStoreTest, says_that_rank_0_was_lost_with_its_store) {
+  fork_to([this] { open(options_of(port_, true)).release(); });
+  const auto store = open(options_of(port_));
+  ASSERT_TRUE(store->set("a", blob("one")).ok());
+  kill(child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+  for (int time = 0; time < 2; ++time) {
+    const Status status = store->set("a", blob("two"));
+    EXPECT_EQ(status.code(), StatusCode::lost);
+    EXPECT_THAT(status.message(),
+                StartsWith("rank 0 was lost, which serves the store at localhost:" +
+                           std::to_string(port_) + ": "));
+  }
+  EXPECT_EQ(store->claim_of("a"), Claim::unseen);
+}
+
+TEST_F(TcpStoreTest, does_not_wait_for_ever_for_a_server_that_is_stopped) {
+  fork_to([this] { open(options_of(port_, true)).release(); });
+  TcpStoreOptions options = options_of(port_);
+  options.is_of_agent = true;
+  options.answer_limit = 25s;
+  const auto store = open(options);
+  ASSERT_TRUE(store != nullptr && store->set("a", blob("one")).ok());
+  kill(child_, SIGSTOP);
+  std::optional<Blob> value;
+  const Status status = store->get("a", value);
+  EXPECT_EQ(status.code(), StatusCode::lost);
+  EXPECT_EQ(status.message(),
+            "the store at localhost:" + std::to_string(port_) + " was lost: no answer for 25 s");
+}
+
+TEST_F(TcpStoreTest, says_where_nobody_serves_the_store) {
+  TcpStoreOptions options = options_of(port_);
+  options.connect_limit = 300ms;
+  std::unique_ptr<TcpStore> store;
+  Status status = TcpStore::open(options, store);
+  EXPECT_EQ(status.code(), StatusCode::timeout);
+  EXPECT_EQ(status.message(), "nobody serves the store at localhost:" + std::to_string(port_) +
+                                  " within 0.3 s (Connection refused): rank 0 did not come, or "
+                                  "cannot be reached there");
+  options.host = "::1:2:3";  // neither a name nor an address
+  options.is_of_agent = true;
+  status = TcpStore::open(options, store);
+  EXPECT_EQ(status.code(), StatusCode::timeout);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("[::1:2:3]:" + std::to_string(port_)),
+                                      HasSubstr("torchrun's agent did not come")));
+}
+
+TEST_F(TcpStoreTest, says_that_its_port_is_taken) {
+  const auto first = open(options_of(port_, true));
+  std::unique_ptr<TcpStore> second;
+  const Status status = TcpStore::open(options_of(port_, true), second);
+  EXPECT_EQ(status.code(), StatusCode::failed);
+  EXPECT_THAT(status.message(), AllOf(StartsWith("the store at localhost:" + std::to_string(port_) +
+                                                 " cannot be served: "),
+                                      HasSubstr("address already in use")));
+}
+
+TEST_F(TcpStoreTest, stays_until_the_others_have_left) {
+  auto server = open(options_of(port_, true));
+  auto client = open(options_of(port_));
+  ASSERT_TRUE(server->set("failure", blob("why")).ok());
+  std::thread end([&] { server.reset(); });
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(text_in(*client, "failure"), "why");
+  const Clock::time_point before = Clock::now();
+  client.reset();
+  end.join();
+  EXPECT_LT(Clock::now() - before, 30s);
+}
+
+TEST_F(TcpStoreTest, does_not_stay_for_ever) {
+  auto server = open(options_of(port_, true));
+  const auto client = open(options_of(port_));
+  server.reset();
+  EXPECT_EQ(client->set("a", {}).code(), StatusCode::lost);
+}
+
+TEST_F(TcpStoreTest, keeps_attempts_apart) {
+  const auto server = open(options_of(port_, true));
+  TcpStoreOptions options = options_of(port_);
+  options.prefix = "ripeline/1/";
+  const auto next = open(options);
+  ASSERT_TRUE(server->set("failure", blob("why")).ok());
+  EXPECT_EQ(text_in(*next, "failure"), "nothing");
+}
+
+}  // namespace
+}  // namespace ripeline::runtime
