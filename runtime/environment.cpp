@@ -13,6 +13,8 @@
 #include <string_view>
 #include <thread>
 
+#include "runtime/host_address.h"
+
 namespace ripeline::runtime {
 namespace {
 
@@ -30,6 +32,15 @@ struct Source {
   const char* host = nullptr;
   // What tells its runs apart; not always alone.
   std::array<const char*, 4> run = {};
+  // Of a run on several hosts, where nothing is said of its store: the list of its hosts, of which
+  // the first has rank 0, and numbers from which a port follows.
+  std::array<const char*, 2> hosts = {};
+  std::array<const char*, 2> port_from = {};
+  // Of the store of torchrun's agent: that there is one, and how often it has started the ranks.
+  const char* agent = nullptr;
+  const char* attempt = nullptr;
+  // How a user says where the store is.
+  const char* how = "set MASTER_ADDR to the host of rank 0 and MASTER_PORT to a free port there";
 };
 constexpr std::array kSources = {
     Source{
@@ -37,33 +48,47 @@ constexpr std::array kSources = {
         .ranks = "WORLD_SIZE",
         .local_rank = "LOCAL_RANK",
         .local_ranks = "LOCAL_WORLD_SIZE",
-        .run = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"}},
+        .run = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"},
+        .agent = "TORCHELASTIC_USE_AGENT_STORE",
+        .attempt = "TORCHELASTIC_RESTART_COUNT"},
     Source{.rank = "OMPI_COMM_WORLD_RANK",
            .ranks = "OMPI_COMM_WORLD_SIZE",
            .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
            .local_ranks = "OMPI_COMM_WORLD_LOCAL_SIZE",
-           .run = {"PMIX_NAMESPACE"}},
+           .run = {"PMIX_NAMESPACE"},
+           .how = "give mpirun -x MASTER_ADDR=HOST -x MASTER_PORT=PORT, the host of rank 0 and a "
+                  "free port there"},
     Source{.rank = "PMI_RANK",
            .ranks = "PMI_SIZE",
            .local_rank = "MPI_LOCALRANKID",
            .local_ranks = "MPI_LOCALNRANKS",
-           .run = {"PMI_JOBID"}},
+           .run = {"PMI_JOBID"},
+           .how = "give mpirun -genv MASTER_ADDR HOST -genv MASTER_PORT PORT, the host of rank 0 "
+                  "and a free port there"},
     Source{.rank = "SLURM_PROCID",
            .ranks = "SLURM_NTASKS",
            .local_rank = "SLURM_LOCALID",
            .local_ranks = nullptr,
            .ranks_of_hosts = "SLURM_STEP_TASKS_PER_NODE",
            .host = "SLURM_NODEID",
-           .run = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
+           .run = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"},
+           .hosts = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"},
+           .port_from = {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 };
 constexpr int kMostRanks = 65536;
+constexpr int kHighestPort = 65535;
+// Of ports that follow from a job: below those that the kernel gives to whoever asks for any.
+constexpr std::uint64_t kFirstPort = 20'000;
+constexpr std::uint64_t kPorts = 9'000;
+constexpr std::uint64_t kStepsOfJob = 16;  // neighbours have ports of their own
 
 const char* variable(const char* name) {
   const char* value = name == nullptr ? nullptr : std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-bool read_number(std::string_view text, int& value) {
+template <class Number>
+bool read_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size();
 }
@@ -159,6 +184,53 @@ std::string folder_of(const Source& source) {
   return "/tmp/ripeline-" + std::to_string(getuid()) + "-" + name.data();
 }
 
+// The port of the store of a Slurm job.
+Status derive_port(const Source& source, int& port) {
+  std::uint64_t number = 0;
+  for (const char* name : source.port_from) {
+    const char* text = variable(name);
+    std::uint64_t part = 0;
+    if (text == nullptr || !read_number(text, part)) {
+      return {StatusCode::invalid, std::string(name) + "='" + (text == nullptr ? "" : text) +
+                                       "': expected a number, from which the port of the store "
+                                       "follows; or set MASTER_PORT"};
+    }
+    number = kStepsOfJob * number + part;
+  }
+  port = static_cast<int>(kFirstPort + number % kPorts);
+  return {};
+}
+
+Status read_store(const Source& source, RankEnvironment& e) {
+  const auto missing = [&](const std::string& what) -> Status {
+    return {StatusCode::invalid,
+            std::to_string(e.local_ranks) + " of the " + std::to_string(e.ranks) + " ranks (" +
+                source.ranks + ") are on this host (" +
+                (source.local_ranks == nullptr ? source.ranks_of_hosts : source.local_ranks) +
+                "), and " + what + ": " + source.how};
+  };
+  const char* host = variable("MASTER_ADDR");
+  const char* list = nullptr;
+  for (const char* name : source.hosts) list = list == nullptr ? variable(name) : list;
+  if (host == nullptr && list == nullptr) return missing("MASTER_ADDR is not set");
+  e.store.host = host != nullptr ? host : first_host(list);
+  if (e.store.host.empty()) {
+    return missing("the list of hosts '" + std::string(list) + "' cannot be read");
+  }
+  const bool has_port = variable("MASTER_PORT") != nullptr;
+  if (!has_port && source.port_from.front() == nullptr) return missing("MASTER_PORT is not set");
+  Status status = has_port ? read("MASTER_PORT", 1, kHighestPort, e.store.port)
+                           : derive_port(source, e.store.port);
+  if (!status.ok()) return status;
+  const char* agent = variable(source.agent);
+  e.store.is_of_agent = agent != nullptr && std::string_view(agent) == "True";
+  if (const char* attempt = variable(source.attempt)) e.store.attempt = attempt;
+  if (const char* address = variable("RIPELINE_ADDRESS")) e.address = address;
+  if (e.address.empty() || is_numeric_address(e.address)) return {};
+  return {StatusCode::invalid, "RIPELINE_ADDRESS='" + e.address +
+                                   "': expected an address of this host in numbers, as 10.0.0.1"};
+}
+
 Status not_started() {
   std::string names;
   for (const Source& source : kSources) {
@@ -191,16 +263,13 @@ Status read_rank_environment(RankEnvironment& environment) {
   if (s.ok()) s = read_if_set(from->local_ranks, 1, e.ranks, e.local_ranks);
   if (s.ok()) s = read_of_host(*from, e.ranks, e.local_ranks);
   if (!s.ok()) return s;
-  if (e.local_ranks != e.ranks) {
-    return {StatusCode::invalid,
-            std::to_string(e.local_ranks) + " of the " + std::to_string(e.ranks) + " ranks (" +
-                from->ranks + ") are on this host (" +
-                (from->local_ranks == nullptr ? from->ranks_of_hosts : from->local_ranks) +
-                "): the socket transport is for one host"};
+  if (e.local_ranks == e.ranks) {
+    e.folder = folder_of(*from);
+  } else {
+    s = read_store(*from, e);
   }
-  e.folder = folder_of(*from);
-  environment = e;
-  return {};
+  if (s.ok()) environment = e;
+  return s;
 }
 
 }  // namespace ripeline::runtime

@@ -45,6 +45,10 @@ class EnvironmentTest : public testing::Test {
                              "SLURM_LOCALID",
                              "SLURM_NODEID",
                              "SLURM_STEP_TASKS_PER_NODE",
+                             "SLURM_STEP_NODELIST",
+                             "SLURM_JOB_NODELIST",
+                             "TORCHELASTIC_USE_AGENT_STORE",
+                             "RIPELINE_ADDRESS",
                              "SLURM_JOB_ID",
                              "SLURM_STEP_ID",
                              "SLURM_RESTART_COUNT",
@@ -179,7 +183,9 @@ TEST_F(EnvironmentTest, of_the_inner_one_counts) {
 TEST_F(EnvironmentTest, of_slurm_counts_the_ranks_of_this_host) {
   set(kStarters[3].variables);
   set({{"SLURM_STEP_TASKS_PER_NODE", "2(x1),2"}, {"SLURM_NODEID", "1"}});
-  expect_refused("2 of the 4 ranks (SLURM_NTASKS) are on this host (SLURM_STEP_TASKS_PER_NODE)");
+  expect_refused(
+      "2 of the 4 ranks (SLURM_NTASKS) are on this host (SLURM_STEP_TASKS_PER_NODE), and "
+      "MASTER_ADDR is not set");
   for (const char* text : {"2(x", "x", "0", "9", "4,", "1", "(x2)", "4(y1)"}) {
     set({{"SLURM_STEP_TASKS_PER_NODE", text}, {"SLURM_NODEID", "3"}});
     expect_refused("expected how many ranks each host has, as 4 or 2(x3),1");
@@ -194,8 +200,89 @@ TEST_F(EnvironmentTest, names_what_is_missing_or_wrong) {
   expect_refused("RANK='2': expected a number from 0 to 1");
   set({{"RANK", "1x"}});
   expect_refused("RANK='1x'");
-  set({{"RANK", "1"}, {"LOCAL_WORLD_SIZE", "1"}});
-  expect_refused("the socket transport is for one host");
+}
+
+// The same ranks on two hosts, and where they are told to meet.
+TEST_P(StarterTest, says_where_the_ranks_of_several_hosts_meet) {
+  set(GetParam().variables);
+  for (const auto& [name, value] : GetParam().variables) {
+    if (name.find("LOCAL") == std::string::npos && name.find("TASKS_PER") == std::string::npos) {
+      continue;
+    }
+    set({{name, value == "4" ? "2" : "0"}});
+  }
+  if (std::string(GetParam().name) == "slurm") {
+    set({{"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}, {"SLURM_NODEID", "1"}});
+  }
+  expect_refused("2 of the 4 ranks");
+  expect_refused("MASTER_ADDR");
+  set({{"MASTER_ADDR", "node-7"}});
+  if (std::string(GetParam().name) != "slurm") expect_refused("MASTER_PORT is not set");
+  set({{"MASTER_PORT", "29500"}});
+  RankEnvironment e;
+  const Status status = read_rank_environment(e);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(e.local_ranks, 2);
+  EXPECT_EQ(e.folder, "");
+  EXPECT_EQ(e.store.host, "node-7");
+  EXPECT_EQ(e.store.port, 29500);
+  EXPECT_FALSE(e.store.is_of_agent);
+  EXPECT_EQ(e.address, "");
+  for (const char* address : {"10.0.0.7", "fd00::7"}) {
+    set({{"RIPELINE_ADDRESS", address}});
+    ASSERT_TRUE(read_rank_environment(e).ok());
+    EXPECT_EQ(e.address, address);
+  }
+  set({{"RIPELINE_ADDRESS", "node-7"}});
+  expect_refused("RIPELINE_ADDRESS='node-7': expected an address of this host in numbers");
+  set({{"MASTER_PORT", "70000"}});
+  expect_refused("MASTER_PORT='70000': expected a number from 1 to 65535");
+}
+
+TEST_F(EnvironmentTest, of_torchrun_names_the_store_of_its_agent) {
+  set({{"RANK", "3"},
+       {"WORLD_SIZE", "4"},
+       {"LOCAL_RANK", "1"},
+       {"LOCAL_WORLD_SIZE", "2"},
+       {"MASTER_ADDR", "node-7"},
+       {"MASTER_PORT", "29500"},
+       {"TORCHELASTIC_RESTART_COUNT", "2"},
+       {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  RankEnvironment e;
+  ASSERT_TRUE(read_rank_environment(e).ok());
+  EXPECT_TRUE(e.store.is_of_agent);
+  EXPECT_EQ(e.store.attempt, "2");
+  set({{"TORCHELASTIC_USE_AGENT_STORE", "False"}});
+  ASSERT_TRUE(read_rank_environment(e).ok());
+  EXPECT_FALSE(e.store.is_of_agent);
+}
+
+TEST_F(EnvironmentTest, of_slurm_leads_to_the_first_host_and_a_port_of_the_step) {
+  set({{"SLURM_PROCID", "3"},
+       {"SLURM_NTASKS", "4"},
+       {"SLURM_LOCALID", "1"},
+       {"SLURM_NODEID", "1"},
+       {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
+       {"SLURM_JOB_NODELIST", "other[1-2]"},
+       {"SLURM_JOB_ID", "1001"},
+       {"SLURM_STEP_ID", "3"}});
+  RankEnvironment e;
+  ASSERT_TRUE(read_rank_environment(e).ok());
+  EXPECT_EQ(e.store.host, "other1");
+  EXPECT_EQ(e.store.port, 20'000 + (16 * 1001 + 3) % 9'000);
+  set({{"SLURM_STEP_NODELIST", "node[03-05,07],other-1"}, {"SLURM_STEP_ID", "4"}});
+  ASSERT_TRUE(read_rank_environment(e).ok());
+  EXPECT_EQ(e.store.host, "node03");
+  EXPECT_EQ(e.store.port, 20'000 + (16 * 1001 + 4) % 9'000);
+  set({{"MASTER_ADDR", "node-7"}, {"MASTER_PORT", "29500"}});
+  ASSERT_TRUE(read_rank_environment(e).ok());
+  EXPECT_EQ(e.store.host, "node-7");
+  EXPECT_EQ(e.store.port, 29500);
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) unsetenv(name);
+  set({{"SLURM_JOB_ID", "x"}});
+  expect_refused("SLURM_JOB_ID='x': expected a number, from which the port of the store follows");
+  set({{"SLURM_STEP_NODELIST", "node["}});
+  expect_refused("the list of hosts 'node[' cannot be read");
 }
 
 }  // namespace
