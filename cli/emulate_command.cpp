@@ -165,6 +165,11 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
     return say_failed(fmt::format("{} has {} ranks, and {} processes were started", facts.name,
                                   facts.ranks, self.ranks));
   }
+  if (self.local_ranks != self.ranks) {
+    return say_failed(
+        fmt::format("{} of the {} ranks are on this host: an emulation is on one host",
+                    self.local_ranks, self.ranks));
+  }
   std::unique_ptr<runtime::Transport> transport;
   Status status = runtime::connect_in_folder(
       {.rank = self.rank,

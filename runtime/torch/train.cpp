@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/host_address.h"
 #include "runtime/neighbours.h"
+#include "runtime/torch/tcp_store.h"
 #include "runtime/transport/socket.h"
 
 namespace ripeline::runtime {
@@ -172,6 +174,44 @@ Status TorchTrainer::apply(TrainReport& report) {
   return {};
 }
 
+namespace {
+
+// By which the others reach this host.
+Status find_address(const RankEnvironment& environment, std::string& address) {
+  address = environment.address;
+  if (!address.empty()) return {};
+  const Status status = address_towards(environment.store.host, address);
+  if (status.ok()) return {};
+  return {status.code(), "rank " + std::to_string(environment.rank) +
+                             " cannot say where it listens: " + status.message() +
+                             "; set RIPELINE_ADDRESS to its address in their network"};
+}
+
+// The store of ranks on several hosts, and where this one listens.
+Status meet_hosts(const RankEnvironment& environment, SocketOptions& options,
+                  std::shared_ptr<Store>& store) {
+  std::string address;
+  if (Status s = find_address(environment, address); !s.ok()) return s;
+  const bool is_ipv6 = address.find(':') != std::string::npos;
+  options.address = "tcp:" + (is_ipv6 ? '[' + address + ']' : address) + ":0";
+  const StorePlace& place = environment.store;
+  TcpStoreOptions of_store;
+  of_store.host = place.host;
+  of_store.port = place.port;
+  of_store.serves = environment.rank == 0 && !place.is_of_agent;
+  of_store.is_of_agent = place.is_of_agent;
+  of_store.prefix = "ripeline/" + place.attempt + "/";
+  of_store.connect_limit = options.connect_limit;
+  std::unique_ptr<TcpStore> opened;
+  Status status = TcpStore::open(of_store, opened);
+  store = std::move(opened);
+  if (status.ok() || status.code() == StatusCode::lost) return status;
+  return {status.code(),
+          "rank " + std::to_string(environment.rank) + " cannot join the run: " + status.message()};
+}
+
+}  // namespace
+
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                 std::unique_ptr<Transport>& transport, Configuration configuration) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
@@ -190,7 +230,12 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.neighbours = neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
-  return connect_in_folder(options, environment.folder, transport);
+  if (!environment.folder.empty()) {
+    return connect_in_folder(options, environment.folder, transport);
+  }
+  std::shared_ptr<Store> store;
+  if (Status s = meet_hosts(environment, options, store); !s.ok()) return s;
+  return connect_sockets(options, store, transport);
 }
 
 }  // namespace ripeline::runtime

@@ -1,4 +1,5 @@
 // join_run: what it sets, and what it leaves to the user.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -10,6 +11,10 @@
 
 namespace ripeline::runtime {
 namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::StartsWith;
 
 // A world of one rank; LibTorch's threads are put back at the end.
 class JoinTest : public testing::Test {
@@ -54,6 +59,22 @@ TEST_F(JoinTest, leaves_the_number_of_threads_to_the_user) {
   setenv("OMP_NUM_THREADS", "7", 1);
   join();
   EXPECT_EQ(at::get_num_threads(), 7);
+}
+
+TEST_F(JoinTest, asks_for_an_address_where_a_host_would_give_its_loopback_address) {
+  setenv("WORLD_SIZE", "2", 1);
+  setenv("MASTER_ADDR", "localhost", 1);
+  setenv("MASTER_PORT", "29500", 1);
+  core::ProgramFacts facts;
+  facts.ranks = 2;
+  std::unique_ptr<Transport> transport;
+  const core::Status status = join_run(facts, environment_, transport);
+  EXPECT_EQ(status.code(), core::StatusCode::refused);
+  EXPECT_THAT(status.message(),
+              AllOf(StartsWith("rank 0 cannot say where it listens: this host would reach "
+                               "localhost from "),
+                    EndsWith("; set RIPELINE_ADDRESS to its address in their network")));
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) unsetenv(name);
 }
 
 }  // namespace
