@@ -73,7 +73,7 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Transport>
 UcxTransport::~UcxTransport() {
   inner_.reset();  // first, so that nobody begins to fetch what goes away
   const Time limit = now() + kLastMoments;
-  while (worker_ && !finished_ && is_sending() && now() < limit) {
+  while (worker_ && !finished_ && first_sending() >= 0 && now() < limit) {
     worker_->progress();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -107,9 +107,10 @@ Status UcxTransport::look_until_all(bool Peer::*done, Time limit, const char* wh
     if (!failure_.ok()) return failure_;
     const auto missing = std::find_if(others_.begin(), others_.end(),
                                       [&](int process) { return !(peer(process).*done); });
-    if (missing == others_.end()) return {};
+    if (missing == others_.end() && first_sending() < 0) return {};
     if (now() >= limit) {
-      return {StatusCode::timeout, "rank " + std::to_string(*missing) + " " + what + " within " +
+      const int who = missing == others_.end() ? first_sending() : *missing;
+      return {StatusCode::timeout, "rank " + std::to_string(who) + " " + what + " within " +
                                        seconds_text(options_.connect_limit)};
     }
     if (Status status = look_until(limit); !status.ok()) return status;
@@ -136,9 +137,13 @@ void UcxTransport::hear(int from, const Envelope& envelope, const Blob& text) {
   } else if (word == Word::address && p.token_out == 0 && text.size() > kTokenBytes) {
     p.token_out = token_of(text);
     failure_ = worker_->connect(from, std::span(text).subspan(kTokenBytes));
+    if (!failure_.ok()) return;
+    // As long as a header may be: UCX sends nothing so long before both ends know each other.
     Frame hello;
     hello.kind = FrameKind::hello;
+    hello.payload.head.resize(kLargestHead);
     send_frame(from, std::move(hello));
+    worker_->flush(from);
   }
 }
 
@@ -284,7 +289,7 @@ void UcxTransport::tell_losses() {
     if (!p.loss || p.told || now() < p.told_at) continue;
     p.told = true;
     worker_->close(process);
-    inbox_.push_back(std::move(*p.loss));
+    inbox_.push_back(*p.loss);
   }
 }
 
@@ -334,29 +339,31 @@ std::size_t UcxTransport::queued(int to) const { return inner_->queued(to) + wor
 
 Time UcxTransport::heard(int from) const { return std::max(inner_->heard(from), peer(from).heard); }
 
-bool UcxTransport::is_sending() const {
-  bool sending = !worker_->flushed();
-  for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
-    sending = sending || worker_->queued(process) > 0;
-  }
-  return sending;
+int UcxTransport::first_sending() const {
+  const auto sending = std::find_if(others_.begin(), others_.end(),
+                                    [this](int process) { return worker_->is_sending(process); });
+  return sending == others_.end() ? -1 : *sending;
 }
 
 Status UcxTransport::finish(std::chrono::nanoseconds limit) {
   const Time until = now() + limit;
-  const auto is_open = [this] {
-    return is_sending() || std::any_of(peers_.begin(), peers_.end(),
-                                       [this](const Peer& p) { return is_breaking(p); });
+  // What was sent leaves before the goodbye does, unless one is lost: then there is no end to wait
+  // for.
+  const auto first_open = [this] {
+    const auto breaking = std::find_if(others_.begin(), others_.end(),
+                                       [this](int process) { return is_breaking(peer(process)); });
+    return breaking == others_.end() ? first_sending() : *breaking;
   };
-  // What was sent leaves before the goodbye does.
+  const bool all_here =
+      std::none_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.loss.has_value(); });
   for (const int process : others_) {
-    if (!goodbye_) worker_->flush(process);
+    if (!goodbye_ && all_here) worker_->flush(process);
   }
-  while (!goodbye_ && is_open() && inbox_.empty() && now() < until) {
+  while (!goodbye_ && all_here && first_open() >= 0) {
+    if (now() >= until || !inbox_.empty()) {
+      return {StatusCode::timeout, "rank " + std::to_string(first_open()) + " has not finished"};
+    }
     if (Status status = look_until(until); !status.ok()) return status;
-  }
-  if (!goodbye_ && (is_open() || !inbox_.empty())) {
-    return {StatusCode::timeout, "the others have not taken all that was sent to them"};
   }
   goodbye_ = true;
   for (;;) {

@@ -76,7 +76,8 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   void lose(int process, const std::string& how);
   void tell_losses();
   [[nodiscard]] core::Time next_loss() const;
-  [[nodiscard]] bool is_sending() const;
+  // A process that has not taken all that was sent to it; -1: none.
+  [[nodiscard]] int first_sending() const;
   [[nodiscard]] bool is_breaking(const Peer& peer) const;
   [[nodiscard]] core::Time came_at(core::Time sent) const;
   [[nodiscard]] const Peer& peer(int process) const {

@@ -275,10 +275,11 @@ void UcxWorker::send(int process, std::vector<std::byte> header, Payload payload
 }
 
 void UcxWorker::flush(int process) {
-  if (peer(process).endpoint == nullptr) return;
-  const ucp_request_param_t params = Callbacks::counted(flushes_);
-  const ucs_status_ptr_t request = ucp_ep_flush_nbx(peer(process).endpoint, &params);
-  if (request != nullptr && !UCS_PTR_IS_ERR(request)) ++flushes_;
+  Peer& to = peer(process);
+  if (to.endpoint == nullptr) return;
+  const ucp_request_param_t params = Callbacks::counted(to.flushes);
+  const ucs_status_ptr_t request = ucp_ep_flush_nbx(to.endpoint, &params);
+  if (request != nullptr && !UCS_PTR_IS_ERR(request)) ++to.flushes;
 }
 
 void UcxWorker::close(int process) {

@@ -62,9 +62,12 @@ class UcxWorker {
   [[nodiscard]] std::size_t queued(int process) const {
     return peer(process).endpoint == nullptr ? 0 : peer(process).bytes;
   }
-  // Asks that all that was sent to it leaves UCX's own buffers; it has when flushed() says so.
+  // Asks that all that was sent to it leaves UCX's own buffers.
   void flush(int process);
-  [[nodiscard]] bool flushed() const { return flushes_ == 0; }
+  // Something is queued, or has not left them.
+  [[nodiscard]] bool is_sending(int process) const {
+    return queued(process) > 0 || (peer(process).endpoint != nullptr && peer(process).flushes > 0);
+  }
   // Drops what has not been sent or has not come whole.
   void close(int process);
 
@@ -81,6 +84,7 @@ class UcxWorker {
   struct Peer {
     ucp_ep* endpoint = nullptr;
     std::size_t bytes = 0;  // queued
+    int flushes = 0;        // not done
   };
 
   UcxWorker(int processes, Receiver& receiver);
@@ -97,7 +101,6 @@ class UcxWorker {
   int descriptor_ = -1;
   std::list<Sending> sendings_;      // that UCX has
   std::list<Receiving> receivings_;  // likewise
-  int flushes_ = 0;
   int closings_ = 0;
 };
 

@@ -51,4 +51,12 @@ void EachTransport::make(int processes, const TransportOptions& options) {
   for (const auto& transport : group_) ASSERT_NE(transport, nullptr);
 }
 
+void EachTransport::make_first() {
+  prepare(GetParam());
+  group_.clear();
+  group_.resize(2);
+  expect_ok(connect(GetParam(), 0, 2, folder_.path(), {}, group_[0]));
+  ASSERT_NE(group_[0], nullptr);
+}
+
 }  // namespace ripeline::testing_support

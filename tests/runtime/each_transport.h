@@ -34,7 +34,13 @@ class EachTransport : public testing::TestWithParam<std::string> {
   // Skips the test if this Ripeline was built without it.
   void SetUp() override;
   void make(int processes, const TransportOptions& options = {});
+  // Process 0 of two; the other one is a program, tests/runtime/transport_peer_main.
+  void make_first();
   runtime::Transport& of(int process) { return *group_[static_cast<std::size_t>(process)]; }
+  [[nodiscard]] int size() const { return static_cast<int>(group_.size()); }
+  [[nodiscard]] bool is_there(int process) const {
+    return group_[static_cast<std::size_t>(process)] != nullptr;
+  }
   void drop(int process) { group_[static_cast<std::size_t>(process)] = nullptr; }
   [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
