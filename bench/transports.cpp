@@ -58,9 +58,8 @@ std::unique_ptr<runtime::Transport> connect(const Way& way, const std::string& f
   runtime::SocketOptions options;
   options.rank = rank;
   options.ranks = 2;
-  options.folder = folder;
   std::unique_ptr<runtime::Transport> transport;
-  require(runtime::connect_sockets(options, transport));
+  require(runtime::connect_in_folder(options, folder, transport));
   if (way.transports == nullptr) return transport;
   setenv("UCX_TLS", way.transports, 1);
   setenv("UCX_NET_DEVICES", way.devices, 1);

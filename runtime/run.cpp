@@ -17,7 +17,7 @@ constexpr auto kLastWords = std::chrono::milliseconds(300);
 Run::Run(Transport& transport, RunOptions options)
     : transport_(transport),
       options_(options),
-      process_(transport.self(), transport.processes(), options.limits) {}
+      process_(transport.self(), transport.processes(), transport.neighbours(), options.limits) {}
 
 Status Run::gather(std::string tag, Blob mine, std::vector<Blob>& all) {
   process_.begin_gather(std::move(tag), std::move(mine), now());
@@ -113,8 +113,8 @@ void Run::receive(std::chrono::nanoseconds wait) {
 
 void Run::look_after_peers() {
   next_look_ = now() + options_.limits.silence / 8;
-  for (int process = 0; process < processes(); ++process) {
-    if (process != self()) process_.heard(process, transport_.heard(process), now());
+  for (const int process : transport_.neighbours()) {
+    process_.heard(process, transport_.heard(process), now());
   }
 }
 

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/neighbours.h"
 #include "runtime/transport/socket.h"
+#include "runtime/transport/ucx.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -186,10 +188,11 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
-  options.folder = environment.folder;
+  options.neighbours = neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
-  return connect_sockets(options, transport);
+  Status status = connect_in_folder(options, environment.folder, transport);
+  return status.ok() ? use_chosen_transport(transport) : status;
 }
 
 }  // namespace ripeline::runtime

@@ -25,6 +25,8 @@ constexpr auto kQuiet = std::chrono::milliseconds(20);
 constexpr auto kBroken = std::chrono::seconds(2);
 // For peers that are fetching what this process has: its memory is somebody else's afterwards.
 constexpr auto kLastMoments = std::chrono::milliseconds(100);
+// Of what a peer says, so that sums of it do not overflow.
+constexpr Time kLatest{std::int64_t{1} << 61};
 constexpr std::size_t kTokenBytes = sizeof(std::uint64_t);
 
 Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -64,11 +66,8 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Transport>
     : options_(options),
       inner_(std::move(inner)),
       place_(place == nullptr ? own_place_ : *place),
-      peers_(static_cast<std::size_t>(inner_->processes())) {
-  for (int process = 0; process < processes(); ++process) {
-    if (process != self()) others_.push_back(process);
-  }
-}
+      neighbours_(inner_->neighbours()),
+      peers_(static_cast<std::size_t>(inner_->processes())) {}
 
 UcxTransport::~UcxTransport() {
   inner_.reset();  // first, so that nobody begins to fetch what goes away
@@ -84,7 +83,7 @@ Status UcxTransport::connect() {
   const Time limit = now() + options_.connect_limit;
   failure_ = UcxWorker::open(processes(), *this, worker_);
   if (failure_.ok()) failure_ = inner_->watch(worker_->descriptor());
-  for (const int process : others_) {
+  for (const int process : neighbours_) {
     if (!failure_.ok()) break;
     peer(process).token_in = draw_token();
     Blob text;
@@ -94,7 +93,7 @@ Status UcxTransport::connect() {
     say(process, Word::address, text);
   }
   Status status = look_until_all(&Peer::came, limit, "was not reached over UCX");
-  for (const int process : others_) {
+  for (const int process : neighbours_) {
     say(process, status.ok() ? Word::reached : Word::refusal, blob_of(status.message()));
   }
   if (status.ok()) status = look_until_all(&Peer::reached, limit, "does not hear over UCX");
@@ -105,11 +104,11 @@ Status UcxTransport::connect() {
 Status UcxTransport::look_until_all(bool Peer::*done, Time limit, const char* what) {
   for (;;) {
     if (!failure_.ok()) return failure_;
-    const auto missing = std::find_if(others_.begin(), others_.end(),
+    const auto missing = std::find_if(neighbours_.begin(), neighbours_.end(),
                                       [&](int process) { return !(peer(process).*done); });
-    if (missing == others_.end() && first_sending() < 0) return {};
+    if (missing == neighbours_.end() && first_sending() < 0) return {};
     if (now() >= limit) {
-      const int who = missing == others_.end() ? first_sending() : *missing;
+      const int who = missing == neighbours_.end() ? first_sending() : *missing;
       return {StatusCode::timeout, "rank " + std::to_string(who) + " " + what + " within " +
                                        seconds_text(options_.connect_limit)};
     }
@@ -156,7 +155,9 @@ Status UcxTransport::send(int to, const Envelope& envelope, Payload payload) {
     return {StatusCode::invalid, "a part of a message is on device " + std::to_string(part.device) +
                                      "; UCX sends from the host's memory here"};
   }
-  send_frame(to, {.kind = kind, .envelope = envelope, .payload = std::move(payload)});
+  Frame frame{.kind = kind, .envelope = envelope, .payload = std::move(payload)};
+  frame.envelope.sent -= ahead();
+  send_frame(to, std::move(frame));
   return {};
 }
 
@@ -176,10 +177,11 @@ void UcxTransport::send_frame(int to, Frame frame) {
 
 std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte> header,
                                                        std::size_t bytes, bool at_sender) {
+  if (inner_ == nullptr) return std::nullopt;                           // this process is ending
   if (header.size() < kTokenBytes + kHeaderBytes) return std::nullopt;  // a stranger's
   const std::uint64_t token = token_of(header);
   UcxWorker::Arrival arrival;
-  for (const int process : others_) {
+  for (const int process : neighbours_) {
     if (peer(process).token_in == token) arrival.from = process;
   }
   if (arrival.from < 0) return std::nullopt;
@@ -239,6 +241,7 @@ void UcxTransport::came(UcxWorker::Arrival&& arrival) {
   from.heard = now();
   from.told_at = std::max(from.told_at, now() + kQuiet);
   Frame& frame = arrival.frame;
+  frame.envelope.sent = std::clamp(frame.envelope.sent, -kLatest, kLatest) + ahead();
   inbox_.push_back(
       {arrival.from, frame.envelope, std::move(frame.payload), came_at(frame.envelope.sent)});
 }
@@ -283,7 +286,7 @@ bool UcxTransport::is_breaking(const Peer& peer) const {
 }
 
 void UcxTransport::tell_losses() {
-  for (const int process : others_) {
+  for (const int process : neighbours_) {
     Peer& p = peer(process);
     if (is_breaking(p) && now() >= p.broken_until) lose(process, "UCX: " + p.broken);
     if (!p.loss || p.told || now() < p.told_at) continue;
@@ -340,9 +343,9 @@ std::size_t UcxTransport::queued(int to) const { return inner_->queued(to) + wor
 Time UcxTransport::heard(int from) const { return std::max(inner_->heard(from), peer(from).heard); }
 
 int UcxTransport::first_sending() const {
-  const auto sending = std::find_if(others_.begin(), others_.end(),
+  const auto sending = std::find_if(neighbours_.begin(), neighbours_.end(),
                                     [this](int process) { return worker_->is_sending(process); });
-  return sending == others_.end() ? -1 : *sending;
+  return sending == neighbours_.end() ? -1 : *sending;
 }
 
 Status UcxTransport::finish(std::chrono::nanoseconds limit) {
@@ -350,13 +353,13 @@ Status UcxTransport::finish(std::chrono::nanoseconds limit) {
   // What was sent leaves before the goodbye does, unless one is lost: then there is no end to wait
   // for.
   const auto first_open = [this] {
-    const auto breaking = std::find_if(others_.begin(), others_.end(),
+    const auto breaking = std::find_if(neighbours_.begin(), neighbours_.end(),
                                        [this](int process) { return is_breaking(peer(process)); });
-    return breaking == others_.end() ? first_sending() : *breaking;
+    return breaking == neighbours_.end() ? first_sending() : *breaking;
   };
   const bool all_here =
       std::none_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.loss.has_value(); });
-  for (const int process : others_) {
+  for (const int process : neighbours_) {
     if (!goodbye_ && all_here) worker_->flush(process);
   }
   while (!goodbye_ && all_here && first_open() >= 0) {

@@ -29,11 +29,13 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
 
   [[nodiscard]] int self() const override { return inner_->self(); }
   [[nodiscard]] int processes() const override { return inner_->processes(); }
+  [[nodiscard]] const std::vector<int>& neighbours() const override { return neighbours_; }
   core::Status send(int to, const Envelope& envelope, Payload payload) override;
   core::Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override;
   void wake() override;
   [[nodiscard]] std::size_t queued(int to) const override;
   [[nodiscard]] core::Time heard(int from) const override;
+  [[nodiscard]] core::Time ahead() const override { return inner_->ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override;
   void flush(std::chrono::nanoseconds limit) override { inner_->flush(limit); }
 
@@ -89,8 +91,8 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   std::unique_ptr<Transport> inner_;
   HostPlace own_place_;
   Place& place_;
-  std::vector<Peer> peers_;
-  std::vector<int> others_;  // than this process
+  std::vector<int> neighbours_;
+  std::vector<Peer> peers_;  // of these
   std::unique_ptr<UcxWorker> worker_;
   std::vector<Delivery> inbox_;
   std::vector<Delivery> from_inner_;

@@ -69,7 +69,7 @@ TEST(JointRun, shows_no_defect_again) {
       {334, FaultKind::endless, "two steps' beginnings overtook each other"},
   };
   for (const Shown& shown : kShown) {
-    const Verdict verdict = run_seed(shown.seed, {.kind = shown.kind});
+    const Verdict verdict = run_seed(shown.seed, {.kind = shown.kind, .connects_all = true});
     EXPECT_EQ(verdict.broken, "") << shown.what << "\n" << how_to_replay(shown.seed, shown.kind);
     EXPECT_EQ(verdict.named, verdict.survivors)
         << shown.what << "\n"

@@ -23,11 +23,13 @@ void prepare(const std::string& name) {
 core::Status connect(const std::string& name, int process, int processes, const std::string& folder,
                      const TransportOptions& options,
                      std::unique_ptr<runtime::Transport>& transport) {
-  runtime::SocketOptions sockets = socket_options(process, processes, folder);
+  runtime::SocketOptions sockets = socket_options(process, processes);
   sockets.largest_payload = options.largest_payload;
   sockets.heartbeat = options.heartbeat;
   runtime::Place* place = process == 0 ? options.place : nullptr;
-  core::Status status = runtime::connect_sockets(sockets, transport, place);
+  core::Status status = name == "tcp"
+                            ? connect_by_tcp(sockets, folder, transport, place)
+                            : runtime::connect_in_folder(sockets, folder, transport, place);
   if (!status.ok() || !is_ucx(name)) return status;
   return runtime::connect_ucx({.largest_payload = options.largest_payload}, transport, place);
 }

@@ -49,10 +49,12 @@ class EachTransport : public testing::TestWithParam<std::string> {
   std::vector<std::unique_ptr<runtime::Transport>> group_;
 };
 
-inline auto each_transport() { return testing::Values("local", "unix", "ucx_memory", "ucx_tcp"); }
+inline auto each_transport() {
+  return testing::Values("local", "unix", "tcp", "ucx_memory", "ucx_tcp");
+}
 // Whose processes need not be threads of one.
 inline auto each_transport_of_processes() {
-  return testing::Values("unix", "ucx_memory", "ucx_tcp");
+  return testing::Values("unix", "tcp", "ucx_memory", "ucx_tcp");
 }
 inline std::string transport_name(const testing::TestParamInfo<std::string>& test) {
   return test.param;

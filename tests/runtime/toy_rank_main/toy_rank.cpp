@@ -20,9 +20,11 @@
 #include "lower/facts.h"
 #include "runtime/environment.h"
 #include "runtime/exit_code.h"
+#include "runtime/neighbours.h"
 #include "runtime/run_trace.h"
 #include "runtime/toy_work.h"
 #include "runtime/transport/socket.h"
+#include "runtime/transport/ucx.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -81,10 +83,13 @@ Status run(const Arguments& arguments) {
   runtime::SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
-  options.folder = environment.folder;
+  options.neighbours =
+      runtime::neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
   options.program_hash = facts.hash;
   std::unique_ptr<runtime::Transport> transport;
-  if (Status s = runtime::connect_sockets(options, transport); !s.ok()) return s;
+  if (Status s = runtime::connect_in_folder(options, environment.folder, transport); !s.ok())
+    return s;
+  if (Status s = runtime::use_chosen_transport(transport); !s.ok()) return s;
 
   simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment.rank);
   runtime::ToyWork work({.stages = facts.stages, .width = 4, .seed = 1});
