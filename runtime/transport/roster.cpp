@@ -333,7 +333,8 @@ Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds
                          const std::string& why) {
   std::vector<int> absent;
   std::vector<int> stopped;
-  for (const int rank : ranks) {
+  // Also others than these: they may wait for them.
+  for (int rank = 0; rank < options_.ranks; ++rank) {
     std::optional<Entry> entry;
     if (Status status = read_entry(rank, entry); !status.ok()) return fail(std::move(status));
     if (!entry) {
@@ -342,7 +343,6 @@ Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds
       stopped.push_back(rank);
     }
   }
-  // The others may wait for these.
   const std::string within = " within " + seconds_text(limit);
   std::string text = names_of(ranks) + " did not connect" + within;
   if (!absent.empty()) {

@@ -86,7 +86,8 @@ class Transport {
   // Bytes that wait here to be sent to it.
   [[nodiscard]] virtual std::size_t queued(int to) const = 0;
 
-  // When a neighbour last gave a sign of life, be it part of a message, on the monotonic clock.
+  // When a neighbour last gave a sign of life, be it part of a message, on the monotonic clock;
+  // now, if it has said goodbye: it may end before others do, and is not missed.
   [[nodiscard]] virtual core::Time heard(int from) const = 0;
 
   // What the monotonic clock shows here less what that of process 0 does, as near as is known.

@@ -10,14 +10,13 @@
 #include <cstring>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "runtime/transport/address.h"
 #include "runtime/transport/listener.h"
+#include "runtime/transport/readiness.h"
 #include "runtime/transport/store_watch.h"
-#include "runtime/tree.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -42,6 +41,7 @@ class WireUp {
         roster_(roster),
         place_(place),
         clock_(clock),
+        readiness_(options.rank, options.ranks),
         wires_(wires),
         listener_(io),
         watch_(io),
@@ -65,12 +65,12 @@ class WireUp {
     run_until(limit, [this] { return missing().empty(); });
     if (result_.ok() && missing().empty()) {
       // The others may have begun to wait later.
-      run_until(limit + kLateRanks, [this] { return unready().empty(); });
+      say_ready();
+      run_until(limit + kLateRanks, [this] { return readiness_.all(); });
     }
-    if (result_.ok()) {
-      const std::vector<int> late = missing().empty() ? unready() : missing();
-      if (!late.empty())
-        result_ = roster_.fail_late(late, options_.connect_limit, why_missing(late));
+    if (result_.ok() && !readiness_.all()) {
+      const std::vector<int> late = missing().empty() ? readiness_.late() : missing();
+      result_ = roster_.fail_late(late, options_.connect_limit, why_missing(late));
     }
     if (!result_.ok()) say_why();
     return result_;
@@ -99,16 +99,6 @@ class WireUp {
   }
   std::vector<int> missing() const {
     return neighbours([this](int rank) { return !has(rank); });
-  }
-  // Those below it whose subtree is not connected; then the parent, which says that all are.
-  std::vector<int> unready() const {
-    std::vector<int> ranks;
-    for (const int child : children_of(options_.rank, options_.ranks)) {
-      if (!is_ready_.contains(child)) ranks.push_back(child);
-    }
-    const int parent = parent_of(options_.rank);
-    if (ranks.empty() && parent >= 0 && !is_ready_.contains(parent)) ranks.push_back(parent);
-    return ranks;
   }
   // What the system has said of those that were called; empty: nothing.
   std::string why_missing(const std::vector<int>& ranks) const {
@@ -297,19 +287,9 @@ class WireUp {
     return std::binary_search(options_.neighbours.begin(), options_.neighbours.end(), rank);
   }
 
-  // To the parent once the own subtree is connected; to the children once all are.
   void say_ready() {
-    if (!missing().empty()) return;
-    const std::vector<int> late = unready();
-    const int parent = parent_of(options_.rank);
-    const bool is_complete = late.empty() || late.front() == parent;
-    if (is_complete && parent >= 0 && !told_parent_) {
-      told_parent_ = true;
-      send_ready(parent);
-    }
-    if (!late.empty() || told_children_) return;
-    told_children_ = true;
-    for (const int child : children_of(options_.rank, options_.ranks)) send_ready(child);
+    if (missing().empty()) readiness_.connected();
+    for (const int rank : readiness_.take_tell()) send_ready(rank);
   }
   void send_ready(int to) {
     Frame ready = frame(FrameKind::ready);
@@ -322,14 +302,14 @@ class WireUp {
     // It may have said why on the other one, which closes next.
     if (end.channel == Channel::data && has(end.rank)) return;
     // Where all may be connected it may be in its run already: what the others say is on its way.
-    if (!(options_.rank == 0 ? told_children_ : told_parent_)) return lose(end, why);
+    if (!readiness_.may_be_all()) return lose(end, why);
     after(kLastWords, [this, end, why] { lose(end, why); });
   }
 
   void take(End end, Frame&& frame) {
     if (frame.kind == FrameKind::ready) {
       clock_.heard(end.rank, beat_of(frame.envelope), now());
-      is_ready_.insert(end.rank);
+      readiness_.told_by(end.rank);
       say_ready();
     } else {
       wire(end).early.push_back(std::move(frame));
@@ -365,6 +345,7 @@ class WireUp {
   Roster& roster_;
   Place& place_;
   RunClock& clock_;
+  Readiness readiness_;
   Wires& wires_;
   Listener listener_;
   bool accepts_ = false;
@@ -373,9 +354,6 @@ class WireUp {
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
   std::vector<bool> is_called_;          // ranks whose address is known
   std::map<int, std::string> refusals_;  // by rank: what became of the last call
-  std::set<int> is_ready_;               // those in the tree that have said so
-  bool told_parent_ = false;
-  bool told_children_ = false;
   Status result_;
   // Handlers that are queued when this ends look here first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -182,6 +182,7 @@ void SimulatedProcess::read_signs() {
   for (const int peer : world_.scenario.neighbours[at(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);
     Time& read = signs_[at(peer)];
+    if (goodbyes_[at(peer)] > 0) heard_[at(peer)] = now();  // runtime/transport/transport.h
     if (sign <= read && heard_[at(peer)] > Time{0}) continue;
     read = sign;
     heard_[at(peer)] = clock(std::max(sign, wait_since_));

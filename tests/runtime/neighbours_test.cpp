@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -146,6 +148,30 @@ TEST(Chain, tells_all_who_did_not_come) {
     const Status status = connect_in_folder(options, folder.path(), transport);
     EXPECT_EQ(status.code(), StatusCode::timeout);
     EXPECT_THAT(status.message(), StartsWith("rank 6 did not come to "));
+  });
+}
+
+// Rank 1, next to rank 0 alone, ends while rank 0 still waits for rank 2.
+TEST(Chain, does_not_miss_a_rank_that_has_finished) {
+  const TemporaryFolder folder;
+  std::atomic<bool> last_may_finish = false;
+  testing_support::in_threads(3, [&](int rank) {
+    SocketOptions options = testing_support::socket_options(rank, 3);
+    options.neighbours = rank == 0 ? std::vector{1, 2} : std::vector{0};
+    std::unique_ptr<Transport> transport;
+    const Status status = connect_in_folder(options, folder.path(), transport);
+    ASSERT_TRUE(status.ok()) << status.message();
+    while (rank == 2 && !last_may_finish) std::this_thread::sleep_for(1ms);
+    if (rank != 0) {
+      EXPECT_TRUE(transport->finish(60s).ok());
+      return;
+    }
+    EXPECT_EQ(transport->finish(20ms).code(), StatusCode::timeout);
+    const core::Time before = std::chrono::steady_clock::now().time_since_epoch();
+    while (transport->heard(1) < before) EXPECT_FALSE(transport->finish(20ms).ok());
+    EXPECT_EQ(transport->queued(1), 0U);
+    last_may_finish = true;
+    EXPECT_TRUE(transport->finish(60s).ok());
   });
 }
 
