@@ -1,5 +1,5 @@
-# What `cmake --install` installs, and the package that `find_package(Ripeline)` finds: the core, traces, the runtime, with LibTorch the component
-# `torch`, both programs, and ripeline_add_schedule. The compile-time side is installed as the program `ripeline` only.
+# What `cmake --install` installs, and the package that `find_package(Ripeline)` finds: the core, traces, the runtime, the component `ucx`,
+# with LibTorch the component `torch`, both programs, and ripeline_add_schedule. The compile-time side is installed as the program `ripeline` only.
 include(CMakePackageConfigHelpers)
 set(ripeline_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ripeline")
 
@@ -20,6 +20,8 @@ foreach(program IN ITEMS ripeline ripeline-launch)
   endif()
 endforeach()
 install(EXPORT RipelineTargets NAMESPACE Ripeline:: DESTINATION "${ripeline_package_dir}")
+ripeline_install_library(ucx RipelineUcxTargets)
+install(EXPORT RipelineUcxTargets NAMESPACE Ripeline:: DESTINATION "${ripeline_package_dir}")
 if(RIPELINE_TORCH)
   ripeline_install_library(torch RipelineTorchTargets)
   install(EXPORT RipelineTorchTargets NAMESPACE Ripeline:: DESTINATION "${ripeline_package_dir}")

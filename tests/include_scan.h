@@ -23,7 +23,7 @@ struct Violation {
 [[nodiscard]] std::string to_string(const Violation& violation);
 
 // What kind of header `<name>` is: "std", "posix", "boost", "z3", "torch", "asio", "fmt", "json",
-// "cli11", "gtest", "rapidcheck", "benchmark", or else "unknown", which no rule allows.
+// "cli11", "gtest", "rapidcheck", "benchmark", "ucx", or else "unknown", which no rule allows.
 [[nodiscard]] std::string_view library_of(std::string_view name);
 
 // Every include of `text` that the row of the table for `file` (a path from the tree's root) does

@@ -14,6 +14,7 @@
 #include "runtime/neighbours.h"
 #include "runtime/torch/tcp_store.h"
 #include "runtime/transport/socket.h"
+#include "runtime/transport/ucx.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -210,6 +211,14 @@ Status meet_hosts(const RankEnvironment& environment, SocketOptions& options,
           "rank " + std::to_string(environment.rank) + " cannot join the run: " + status.message()};
 }
 
+Status connect(SocketOptions& options, const RankEnvironment& environment,
+               std::unique_ptr<Transport>& transport) {
+  if (!environment.folder.empty()) return connect_in_folder(options, environment.folder, transport);
+  std::shared_ptr<Store> store;
+  if (Status s = meet_hosts(environment, options, store); !s.ok()) return s;
+  return connect_sockets(options, store, transport);
+}
+
 }  // namespace
 
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
@@ -230,12 +239,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.neighbours = neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
-  if (!environment.folder.empty()) {
-    return connect_in_folder(options, environment.folder, transport);
-  }
-  std::shared_ptr<Store> store;
-  if (Status s = meet_hosts(environment, options, store); !s.ok()) return s;
-  return connect_sockets(options, store, transport);
+  if (Status s = connect(options, environment, transport); !s.ok()) return s;
+  return use_chosen_transport(transport);
 }
 
 }  // namespace ripeline::runtime

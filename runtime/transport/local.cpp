@@ -46,6 +46,7 @@ class LocalTransport final : public Transport {
   ~LocalTransport() override {
     const std::lock_guard lock(group_->mutex);
     of(rank_).gone = true;
+    of(rank_).inbox.clear();
     if (!of(rank_).finished) {
       const Delivery lost = loss_of(rank_, "it ended without a word", now());
       for (Group::Rank& rank : group_->ranks) rank.inbox.push_back(lost);
@@ -61,6 +62,7 @@ class LocalTransport final : public Transport {
     if (Status s = check_receiver(*this, to); !s.ok()) return s;
     {
       const std::lock_guard lock(group_->mutex);
+      if (of(to).gone) return {};
       of(to).inbox.push_back({rank_, envelope, std::move(payload), now()});
     }  // first, or the woken rank would only wait for the lock
     of(to).changed.notify_one();

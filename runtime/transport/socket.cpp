@@ -1,9 +1,12 @@
 #include "runtime/transport/socket.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <condition_variable>
@@ -71,6 +74,7 @@ class SocketTransport final : public Transport {
         io_(1),
         work_(io_.get_executor()),
         timer_(io_),
+        watched_(io_),
         peers_(static_cast<std::size_t>(options_.ranks)),
         clock_(options_.rank, options_.ranks) {}
 
@@ -125,13 +129,15 @@ class SocketTransport final : public Transport {
   }
 
   Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    watch_on();
     io_.poll();
-    if (inbox_.empty() && !woken_ && wait.count() > 0) {
+    if (inbox_.empty() && !woken_ && !readable_ && wait.count() > 0) {
       waits_ = true;
-      run_for(wait, [this] { return !inbox_.empty() || woken_; });
+      run_for(wait, [this] { return !inbox_.empty() || woken_ || readable_; });
       waits_ = false;
     }
     woken_ = false;
+    readable_ = false;
     looked_ = now();
     std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
     inbox_.clear();
@@ -140,6 +146,14 @@ class SocketTransport final : public Transport {
 
   void wake() override {
     asio::post(io_, [this] { woken_ = true; });
+  }
+
+  Status watch(int descriptor) override {
+    const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);  // which it closes
+    asio::error_code error;
+    if (own >= 0) watched_.assign(own, error);
+    if (own >= 0 && !error) return {};
+    return {StatusCode::failed, "descriptor " + std::to_string(descriptor) + " cannot be watched"};
   }
 
   std::size_t queued(int to) const override {
@@ -173,7 +187,9 @@ class SocketTransport final : public Transport {
       return first_rank([&](int r) { return peer(r).goodbyes < kChannels || queued(r) > 0; });
     };
     const auto lost = [&] { return first_rank([&](int r) { return !peer(r).loss.empty(); }); };
-    run_for(limit, [&] { return missing() < 0 || lost() >= 0 || !inbox_.empty(); });
+    watch_on();
+    run_for(limit, [&] { return missing() < 0 || lost() >= 0 || !inbox_.empty() || readable_; });
+    readable_ = false;
     if (missing() < 0) return {};
     if (const int rank = lost(); rank >= 0) {
       return {StatusCode::lost,
@@ -241,6 +257,15 @@ class SocketTransport final : public Transport {
     if (is_short) timer_.cancel();
   }
 
+  void watch_on() {
+    if (is_watching_ || !watched_.is_open()) return;
+    is_watching_ = true;
+    watched_.async_wait(asio::posix::stream_descriptor::wait_read, [this](asio::error_code error) {
+      is_watching_ = false;
+      readable_ = !error;
+    });
+  }
+
   void take(int from, Frame&& frame) {
     if (const auto signal = signal_of(frame.kind)) {
       frame.envelope.sent = to_own(frame.envelope.sent);
@@ -293,6 +318,9 @@ class SocketTransport final : public Transport {
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer timer_;
+  asio::posix::stream_descriptor watched_;
+  bool is_watching_ = false;
+  bool readable_ = false;  // what is watched
   Wires wires_;
   std::vector<Peer> peers_;
   RunClock clock_;

@@ -76,6 +76,13 @@ class Transport {
   // Makes the present poll() return, or the next one. From any thread.
   virtual void wake() = 0;
 
+  // From now on poll() also returns, and finish() fails, when the descriptor is readable; one,
+  // which stays the caller's. For a transport around this one. Refused by status where there is no
+  // way.
+  virtual core::Status watch(int /*descriptor*/) {
+    return {core::StatusCode::refused, "this transport cannot watch a descriptor"};
+  }
+
   // Bytes that wait here to be sent to it.
   [[nodiscard]] virtual std::size_t queued(int to) const = 0;
 

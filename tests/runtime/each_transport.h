@@ -7,32 +7,55 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transport/local.h"
+#include "runtime/place.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
 
 inline void expect_ok(const core::Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
 
+// What a test wants otherwise than usual.
+struct TransportOptions {
+  runtime::Place* place = nullptr;  // of process 0
+  std::uint64_t largest_payload = std::uint64_t{1} << 32;
+  std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(500);
+};
+
+// Connects one of them by its name, but for `local`; the others do so at the same time. Before any
+// thread of the group runs, prepare() it.
+void prepare(const std::string& name);
+[[nodiscard]] core::Status connect(const std::string& name, int process, int processes,
+                                   const std::string& folder, const TransportOptions& options,
+                                   std::unique_ptr<runtime::Transport>& transport);
+
 // The parameter is the transport's name.
 class EachTransport : public testing::TestWithParam<std::string> {
  protected:
-  void make(int processes) {
-    group_ = GetParam() == "local"
-                 ? runtime::make_local_group(processes)
-                 : connect_group(processes, folder_.path(),
-                                 GetParam() == "tcp" ? Sockets::tcp : Sockets::of_host);
-    for (const auto& transport : group_) ASSERT_NE(transport, nullptr);
-  }
+  // Skips the test if this Ripeline was built without it.
+  void SetUp() override;
+  void make(int processes, const TransportOptions& options = {});
+  // Process 0 of two; the other one is a program, tests/runtime/transport_peer_main.
+  void make_first();
   runtime::Transport& of(int process) { return *group_[static_cast<std::size_t>(process)]; }
+  [[nodiscard]] int size() const { return static_cast<int>(group_.size()); }
+  [[nodiscard]] bool is_there(int process) const {
+    return group_[static_cast<std::size_t>(process)] != nullptr;
+  }
   void drop(int process) { group_[static_cast<std::size_t>(process)] = nullptr; }
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
  private:
   TemporaryFolder folder_;
   std::vector<std::unique_ptr<runtime::Transport>> group_;
 };
 
-inline auto each_transport() { return testing::Values("local", "socket", "tcp"); }
+inline auto each_transport() {
+  return testing::Values("local", "unix", "tcp", "ucx_memory", "ucx_tcp");
+}
+// Whose processes need not be threads of one.
+inline auto each_transport_of_processes() {
+  return testing::Values("unix", "tcp", "ucx_memory", "ucx_tcp");
+}
 inline std::string transport_name(const testing::TestParamInfo<std::string>& test) {
   return test.param;
 }

@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include "runtime/exit_code.h"
+#include "runtime/transport/ucx.h"
 #include "tests/runtime/launch_case.h"
 
 namespace ripeline::runtime {
@@ -76,6 +77,20 @@ TEST_F(LaunchTest, kills_what_ignores_the_request_to_end) {
 TEST_F(LaunchTest, runs_a_program_to_its_end) {
   EXPECT_EQ(launch({"-n", "4", "--", RIPELINE_TOY_RANK, "bf", "5", "0"}), 0) << output();
   EXPECT_EQ(count("] done"), 4) << output();
+  expect_nothing_left();
+}
+
+TEST_F(LaunchTest, runs_over_ucx_and_ends_when_one_rank_is_killed) {
+  if (!has_ucx()) GTEST_SKIP() << "built without UCX";
+  launched_.before = [] {
+    setenv("RIPELINE_TRANSPORT", "ucx", 1);
+    setenv("UCX_TLS", "posix,cma,self", 1);
+  };
+  EXPECT_EQ(launch({"-n", "4", "--", RIPELINE_TOY_RANK, "bf", "5", "0"}), 0) << output();
+  start_toy(3);
+  ASSERT_GT(launched_.pid_of(1), 0);
+  kill(launched_.pid_of(1), SIGKILL);
+  EXPECT_EQ(wait(), 128 + SIGKILL) << output();
   expect_nothing_left();
 }
 

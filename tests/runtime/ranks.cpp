@@ -50,11 +50,11 @@ std::uint64_t token_in(const std::string& folder) {
 }
 
 core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& folder,
-                            std::unique_ptr<runtime::Transport>& transport) {
+                            std::unique_ptr<runtime::Transport>& transport, runtime::Place* place) {
   std::unique_ptr<runtime::FolderStore> store;
   if (core::Status s = runtime::FolderStore::open(folder, store); !s.ok()) return s;
   options.address = "tcp:127.0.0.1:0";
-  return runtime::connect_sockets(std::move(options), std::move(store), transport);
+  return runtime::connect_sockets(std::move(options), std::move(store), transport, place);
 }
 
 std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks, const std::string& folder,

@@ -38,7 +38,8 @@ enum class Sockets : std::uint8_t { of_host, tcp };
 
 // Over TCP of the own host, met in `folder`.
 core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& folder,
-                            std::unique_ptr<runtime::Transport>& transport);
+                            std::unique_ptr<runtime::Transport>& transport,
+                            runtime::Place* place = nullptr);
 
 // Of the run whose rank 0 has joined there.
 [[nodiscard]] std::uint64_t token_in(const std::string& folder);

@@ -412,30 +412,6 @@ TEST_F(SocketPeerTest, is_lost_after_what_it_said_on_either_connection) {
   }
 }
 
-// The heartbeat's thread speaks for a rank that does nothing else.
-TEST(Socket, hears_from_a_rank_that_does_not_look) {
-  const TemporaryFolder folder;
-  std::vector<std::unique_ptr<Transport>> group(2);
-  in_threads(2, [&](int rank) {
-    SocketOptions options = socket_options(rank, 2);
-    options.heartbeat = 5ms;
-    EXPECT_TRUE(
-        connect_in_folder(options, folder.path(), group[static_cast<std::size_t>(rank)]).ok());
-  });
-  ASSERT_TRUE(group[0] && group[1]);
-  std::vector<Delivery> got;
-  core::Time heard = group[0]->heard(1);
-  const Clock::time_point limit = Clock::now() + 60s;
-  for (int times = 0; times < 5; ++times) {
-    while (group[0]->heard(1) == heard && Clock::now() < limit) {
-      EXPECT_TRUE(group[0]->poll(10ms, got).ok());
-    }
-    EXPECT_GT(group[0]->heard(1), heard);
-    heard = group[0]->heard(1);
-  }
-  EXPECT_TRUE(got.empty()) << "a heartbeat is no message";
-}
-
 // A long message that moves on is a sign of life before it is whole.
 TEST_F(SocketPeerTest, is_heard_by_half_a_frame) {
   const core::Time before = rank_0_->heard(1);
@@ -448,96 +424,6 @@ TEST_F(SocketPeerTest, is_heard_by_half_a_frame) {
   }
   EXPECT_GT(rank_0_->heard(1), before);
   EXPECT_TRUE(got.empty());
-}
-
-// A long message waits here while nobody reads it; a short one passes it by.
-TEST(Socket, says_what_waits_and_lets_control_pass) {
-  const TemporaryFolder folder;
-  auto group = testing_support::connect_group(2, folder.path());
-  ASSERT_TRUE(group[0] && group[1]);
-  constexpr std::size_t kBytes = 64 << 20;
-  EXPECT_EQ(group[0]->queued(1), 0U);
-  EXPECT_TRUE(group[0]->send(1, {}, payload_of(Blob(kBytes))).ok());
-  EXPECT_GT(group[0]->queued(1), kBytes / 4);
-  Envelope grant;
-  grant.signal = Signal::grant;
-  EXPECT_TRUE(group[0]->send(1, grant, {}).ok());
-  group[0]->flush(60s);  // of what is short
-  EXPECT_GT(group[0]->queued(1), kBytes / 4);
-  std::vector<Delivery> got;
-  for (int i = 0; i < 600 && got.empty(); ++i) EXPECT_TRUE(group[1]->poll(100ms, got).ok());
-  ASSERT_EQ(got.size(), 1U);
-  EXPECT_EQ(got[0].envelope.signal, Signal::grant);
-  in_threads(2, [&](int rank) {
-    std::vector<Delivery> more;
-    for (int i = 0; i < 600 && rank == 1 && more.empty(); ++i) {
-      EXPECT_TRUE(group[1]->poll(100ms, more).ok());
-    }
-    EXPECT_TRUE(group[static_cast<std::size_t>(rank)]->finish(60s).ok());
-    EXPECT_TRUE(rank == 0 || (more.size() == 1 && more[0].payload.size() == kBytes));
-  });
-  EXPECT_EQ(group[0]->queued(1), 0U);
-}
-
-TEST(Socket, puts_parts_where_the_place_says) {
-  const TemporaryFolder folder;
-  HostPlace place;
-  std::vector<std::unique_ptr<Transport>> group(2);
-  in_threads(2, [&](int rank) {
-    EXPECT_TRUE(connect_in_folder(socket_options(rank, 2), folder.path(),
-                                  group[static_cast<std::size_t>(rank)],
-                                  rank == 0 ? &place : nullptr)
-                    .ok());
-  });
-  ASSERT_TRUE(group[0] && group[1]);
-  const std::byte* where = nullptr;
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(group[1]->send(0, {}, payload_of(Blob(200'000))).ok());
-    std::vector<Delivery> got;
-    while (got.empty()) ASSERT_TRUE(group[0]->poll(60s, got).ok());
-    ASSERT_EQ(got.size(), 1U);
-    EXPECT_GE(place.taken(), 200'000U);
-    EXPECT_TRUE(where == nullptr || got[0].payload.parts[0].data == where) << "again and again";
-    where = got[0].payload.parts[0].data;
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(where) % 64, 0U);
-  }
-  EXPECT_EQ(place.taken(), 0U);
-}
-
-// Has room for nothing.
-class NoPlace final : public Place {
- public:
-  Bytes take(core::EdgeId, std::size_t) override { return {}; }
-};
-
-TEST(Socket, loses_a_peer_whose_message_has_no_room) {
-  const TemporaryFolder folder;
-  NoPlace place;
-  std::vector<std::unique_ptr<Transport>> group(2);
-  in_threads(2, [&](int rank) {
-    EXPECT_TRUE(connect_in_folder(socket_options(rank, 2), folder.path(),
-                                  group[static_cast<std::size_t>(rank)],
-                                  rank == 0 ? &place : nullptr)
-                    .ok());
-  });
-  ASSERT_TRUE(group[0] && group[1]);
-  EXPECT_TRUE(group[1]->send(0, {}, payload_of(Blob(200'000))).ok());
-  std::vector<Delivery> got;
-  while (got.empty()) ASSERT_TRUE(group[0]->poll(60s, got).ok());
-  EXPECT_EQ(got[0].envelope.signal, Signal::lost);
-  EXPECT_EQ(blob_of(got[0].payload),
-            testing_support::bytes("there is no memory for a message of 200000 bytes"));
-}
-
-TEST(Socket, refuses_a_part_that_is_on_a_device) {
-  const TemporaryFolder folder;
-  const auto group = testing_support::connect_group(2, folder.path());
-  ASSERT_TRUE(group[0] && group[1]);
-  Payload payload = payload_of(Blob(10'000));
-  payload.parts[0].device = 0;
-  const Status status = group[0]->send(1, {}, std::move(payload));
-  EXPECT_EQ(status.code(), StatusCode::invalid);
-  EXPECT_THAT(status.message(), HasSubstr("on device 0"));
 }
 
 }  // namespace

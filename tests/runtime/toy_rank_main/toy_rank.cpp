@@ -24,6 +24,7 @@
 #include "runtime/run_trace.h"
 #include "runtime/toy_work.h"
 #include "runtime/transport/socket.h"
+#include "runtime/transport/ucx.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -88,6 +89,7 @@ Status run(const Arguments& arguments) {
   std::unique_ptr<runtime::Transport> transport;
   if (Status s = runtime::connect_in_folder(options, environment.folder, transport); !s.ok())
     return s;
+  if (Status s = runtime::use_chosen_transport(transport); !s.ok()) return s;
 
   simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment.rank);
   runtime::ToyWork work({.stages = facts.stages, .width = 4, .seed = 1});

@@ -1,0 +1,381 @@
+#include "runtime/transport/ucx_transport.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "runtime/duration.h"
+#include "runtime/transport/peers.h"
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+using core::Time;
+
+namespace {
+
+// How long after a loss, or after its last message, nothing more comes of what a process has sent:
+// it is in the memory or the kernel of this host.
+constexpr auto kQuiet = std::chrono::milliseconds(20);
+// How long the transport inside may take to say of a process that it is gone, and how.
+constexpr auto kBroken = std::chrono::seconds(2);
+// For peers that are fetching what this process has: its memory is somebody else's afterwards.
+constexpr auto kLastMoments = std::chrono::milliseconds(100);
+// Of what a peer says, so that sums of it do not overflow.
+constexpr Time kLatest{std::int64_t{1} << 61};
+constexpr std::size_t kTokenBytes = sizeof(std::uint64_t);
+
+Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+std::uint64_t draw_token() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+void append(std::vector<std::byte>& to, const void* data, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  to.insert(to.end(), begin, begin + bytes);
+}
+
+std::uint64_t token_of(std::span<const std::byte> bytes) {
+  std::uint64_t token = 0;
+  std::memcpy(&token, bytes.data(), sizeof token);
+  return token;
+}
+
+std::string text_of(const Blob& bytes) {
+  std::string text(bytes.size(), '\0');
+  std::memcpy(text.data(), bytes.data(), bytes.size());
+  return text;
+}
+
+Blob blob_of(const std::string& text) {
+  Blob blob(text.size());
+  std::memcpy(blob.data(), text.data(), text.size());
+  return blob;
+}
+
+}  // namespace
+
+UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Transport> inner,
+                           Place* place)
+    : options_(options),
+      inner_(std::move(inner)),
+      place_(place == nullptr ? own_place_ : *place),
+      neighbours_(inner_->neighbours()),
+      peers_(static_cast<std::size_t>(inner_->processes())) {}
+
+UcxTransport::~UcxTransport() {
+  inner_.reset();  // first, so that nobody begins to fetch what goes away
+  const Time limit = now() + kLastMoments;
+  while (worker_ && !finished_ && first_sending() >= 0 && now() < limit) {
+    worker_->progress();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  worker_.reset();
+}
+
+Status UcxTransport::connect() {
+  const Time limit = now() + options_.connect_limit;
+  failure_ = UcxWorker::open(processes(), *this, worker_);
+  if (failure_.ok()) failure_ = inner_->watch(worker_->descriptor());
+  for (const int process : neighbours_) {
+    if (!failure_.ok()) break;
+    peer(process).token_in = draw_token();
+    Blob text;
+    append(text, &peer(process).token_in, kTokenBytes);
+    const std::vector<std::byte> address = worker_->address();
+    append(text, address.data(), address.size());
+    say(process, Word::address, text);
+  }
+  Status status = look_until_all(&Peer::came, limit, "was not reached over UCX");
+  for (const int process : neighbours_) {
+    say(process, status.ok() ? Word::reached : Word::refusal, blob_of(status.message()));
+  }
+  if (status.ok()) status = look_until_all(&Peer::reached, limit, "does not hear over UCX");
+  if (status.ok()) is_connected_ = true;
+  return status;
+}
+
+Status UcxTransport::look_until_all(bool Peer::*done, Time limit, const char* what) {
+  for (;;) {
+    if (!failure_.ok()) return failure_;
+    const auto missing = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                      [&](int process) { return !(peer(process).*done); });
+    if (missing == neighbours_.end() && first_sending() < 0) return {};
+    if (now() >= limit) {
+      const int who = missing == neighbours_.end() ? first_sending() : *missing;
+      return {StatusCode::timeout, "rank " + std::to_string(who) + " " + what + " within " +
+                                       seconds_text(options_.connect_limit)};
+    }
+    if (Status status = look_until(limit); !status.ok()) return status;
+  }
+}
+
+void UcxTransport::say(int to, Word word, const Blob& text) {
+  Envelope envelope;
+  envelope.message = {-1, 0};
+  envelope.ordinal = static_cast<std::int32_t>(word);
+  // To one that is gone it is forgotten, and another failure has been noted.
+  Status status = inner_->send(to, envelope, payload_of(text));
+  if (failure_.ok()) failure_ = std::move(status);
+}
+
+void UcxTransport::hear(int from, const Envelope& envelope, const Blob& text) {
+  Peer& p = peer(from);
+  const auto word = static_cast<Word>(envelope.ordinal);
+  if (is_connected_ || !failure_.ok()) return;
+  if (word == Word::refusal) {
+    failure_ = told_status(from, {StatusCode::failed, text_of(text)});
+  } else if (word == Word::reached) {
+    p.reached = true;
+  } else if (word == Word::address && p.token_out == 0 && text.size() > kTokenBytes) {
+    p.token_out = token_of(text);
+    failure_ = worker_->connect(from, std::span(text).subspan(kTokenBytes));
+    if (!failure_.ok()) return;
+    // As long as a header may be: UCX sends nothing so long before both ends know each other.
+    Frame hello;
+    hello.kind = FrameKind::hello;
+    hello.payload.head.resize(kLargestHead);
+    send_frame(from, std::move(hello));
+    worker_->flush(from);
+  }
+}
+
+Status UcxTransport::send(int to, const Envelope& envelope, Payload payload) {
+  const FrameKind kind = kind_of(envelope.signal);
+  if (channel_of(kind) != Channel::data) return inner_->send(to, envelope, std::move(payload));
+  if (Status status = check_receiver(*this, to); !status.ok()) return status;
+  for (const Bytes& part : payload.parts) {
+    if (part.device < 0) continue;
+    return {StatusCode::invalid, "a part of a message is on device " + std::to_string(part.device) +
+                                     "; UCX sends from the host's memory here"};
+  }
+  Frame frame{.kind = kind, .envelope = envelope, .payload = std::move(payload)};
+  frame.envelope.sent -= ahead();
+  send_frame(to, std::move(frame));
+  return {};
+}
+
+void UcxTransport::send_frame(int to, Frame frame) {
+  if (peer(to).loss || !peer(to).broken.empty()) return;
+  const Header header = encode_header(frame);
+  const std::vector<std::byte> sizes = encode_sizes(frame.payload);
+  std::vector<std::byte> bytes;
+  bytes.reserve(kTokenBytes + kHeaderBytes + sizes.size() + frame.payload.head.size());
+  append(bytes, &peer(to).token_out, kTokenBytes);
+  append(bytes, header.data(), header.size());
+  append(bytes, sizes.data(), sizes.size());
+  append(bytes, frame.payload.head.data(), frame.payload.head.size());
+  frame.payload.head.clear();
+  worker_->send(to, std::move(bytes), std::move(frame.payload));
+}
+
+std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte> header,
+                                                       std::size_t bytes, bool at_sender) {
+  if (inner_ == nullptr) return std::nullopt;                           // this process is ending
+  if (header.size() < kTokenBytes + kHeaderBytes) return std::nullopt;  // a stranger's
+  const std::uint64_t token = token_of(header);
+  UcxWorker::Arrival arrival;
+  for (const int process : neighbours_) {
+    if (peer(process).token_in == token) arrival.from = process;
+  }
+  if (arrival.from < 0) return std::nullopt;
+  Peer& from = peer(arrival.from);
+  // What a process that is gone still had, is not its any longer.
+  if (from.told || (from.loss && at_sender)) return std::nullopt;
+  header = header.subspan(kTokenBytes);
+  Frame& frame = arrival.frame;
+  Header first;
+  std::copy_n(header.begin(), kHeaderBytes, first.begin());
+  PayloadShape shape;
+  Status status = decode_header(first, frame, shape);
+  if (status.ok() && frame.kind == FrameKind::hello) {
+    from.came = true;
+    return std::nullopt;
+  }
+  const std::size_t size_bytes = shape.parts * sizeof(std::uint64_t);
+  if (status.ok() && (channel_of(frame.kind) != Channel::data ||
+                      header.size() != kHeaderBytes + size_bytes + shape.head)) {
+    status = {StatusCode::invalid, "a frame that is no message's"};
+  }
+  if (status.ok()) {
+    const auto head = header.subspan(kHeaderBytes + size_bytes);
+    frame.payload.head.assign(head.begin(), head.end());
+    status = make_room(header.subspan(kHeaderBytes, size_bytes), bytes, frame);
+  }
+  if (status.ok()) return arrival;
+  lose(arrival.from, status.message());
+  return std::nullopt;
+}
+
+Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t bytes, Frame& frame) {
+  if (bytes > options_.largest_payload) {
+    return {StatusCode::invalid, "a frame whose parts take more than the limit of " +
+                                     std::to_string(options_.largest_payload) + " bytes"};
+  }
+  std::size_t left = bytes;
+  const std::vector<std::uint64_t> all = decode_sizes(sizes);
+  const bool fits = std::all_of(all.begin(), all.end(), [&left](std::uint64_t size) {
+    return size <= left && (left -= size, true);
+  });
+  if (!fits || left > 0) return {StatusCode::invalid, "a frame whose parts are not what came"};
+  for (const std::uint64_t size : all) {
+    Bytes part = place_.take(frame.envelope.message.edge, size);
+    if (part.data == nullptr) {
+      return {StatusCode::failed,
+              "there is no memory for a message of " + std::to_string(size) + " bytes"};
+    }
+    frame.payload.parts.push_back(std::move(part));
+  }
+  return {};
+}
+
+void UcxTransport::came(UcxWorker::Arrival&& arrival) {
+  Peer& from = peer(arrival.from);
+  if (from.told) return;
+  from.heard = now();
+  from.told_at = std::max(from.told_at, now() + kQuiet);
+  Frame& frame = arrival.frame;
+  frame.envelope.sent = std::clamp(frame.envelope.sent, -kLatest, kLatest) + ahead();
+  inbox_.push_back(
+      {arrival.from, frame.envelope, std::move(frame.payload), came_at(frame.envelope.sent)});
+}
+
+void UcxTransport::broke(int process, const std::string& how) {
+  Peer& p = peer(process);
+  if (!p.broken.empty()) return;
+  p.broken = how;
+  p.broken_until = now() + kBroken;
+}
+
+Time UcxTransport::came_at(Time sent) const {
+  return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
+}
+
+void UcxTransport::take(Delivery&& delivery) {
+  Peer& from = peer(delivery.from);
+  if (from.loss) return;
+  if (delivery.envelope.signal == Signal::data) {
+    hear(delivery.from, delivery.envelope, runtime::blob_of(std::move(delivery.payload)));
+  } else if (delivery.envelope.signal == Signal::lost) {
+    lose(delivery.from, text_of(runtime::blob_of(std::move(delivery.payload))));
+    from.told_at = now() + kQuiet;
+  } else {
+    inbox_.push_back(std::move(delivery));
+  }
+}
+
+void UcxTransport::lose(int process, const std::string& how) {
+  Peer& p = peer(process);
+  if (p.loss) return;
+  p.loss = loss_of(process, how, now());
+  p.told_at = now();
+  if (!is_connected_ && failure_.ok()) {
+    failure_ = {StatusCode::lost, "rank " + std::to_string(process) + " was lost (" + how + ")"};
+  }
+}
+
+bool UcxTransport::is_breaking(const Peer& peer) const {
+  // Who is done may go.
+  return !peer.broken.empty() && !peer.loss && !goodbye_;
+}
+
+void UcxTransport::tell_losses() {
+  for (const int process : neighbours_) {
+    Peer& p = peer(process);
+    if (is_breaking(p) && now() >= p.broken_until) lose(process, "UCX: " + p.broken);
+    if (!p.loss || p.told || now() < p.told_at) continue;
+    p.told = true;
+    worker_->close(process);
+    inbox_.push_back(*p.loss);
+  }
+}
+
+Time UcxTransport::next_loss() const {
+  Time next = Time::max();
+  for (const Peer& p : peers_) {
+    if (p.loss && !p.told) next = std::min(next, p.told_at);
+    if (is_breaking(p)) next = std::min(next, p.broken_until);
+  }
+  return next;
+}
+
+Status UcxTransport::look(std::chrono::nanoseconds wait) {
+  from_inner_.clear();
+  Status status = inner_->poll(wait, from_inner_);
+  for (Delivery& delivery : from_inner_) take(std::move(delivery));
+  // Only now: of a process that is gone, nothing is fetched any longer.
+  worker_->progress();
+  tell_losses();
+  return status;
+}
+
+Status UcxTransport::look_until(Time limit) {
+  if (!worker_->arm()) return look(Time{0});
+  return look(std::max(Time{0}, std::min(limit, next_loss()) - now()));
+}
+
+Status UcxTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) {
+  const Time limit = wait < Time::max() - now() ? now() + wait : Time::max();
+  Status status = look(Time{0});
+  waits_ = true;
+  while (status.ok() && inbox_.empty() && !woken_ && now() < limit) status = look_until(limit);
+  waits_ = false;
+  woken_ = false;
+  looked_ = now();
+  std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
+  inbox_.clear();
+  return status;
+}
+
+void UcxTransport::wake() {
+  woken_ = true;
+  inner_->wake();
+}
+
+std::size_t UcxTransport::queued(int to) const { return inner_->queued(to) + worker_->queued(to); }
+
+Time UcxTransport::heard(int from) const { return std::max(inner_->heard(from), peer(from).heard); }
+
+int UcxTransport::first_sending() const {
+  const auto sending = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                    [this](int process) { return worker_->is_sending(process); });
+  return sending == neighbours_.end() ? -1 : *sending;
+}
+
+Status UcxTransport::finish(std::chrono::nanoseconds limit) {
+  const Time until = now() + limit;
+  // What was sent leaves before the goodbye does, unless one is lost: then there is no end to wait
+  // for.
+  const auto first_open = [this] {
+    const auto breaking = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                       [this](int process) { return is_breaking(peer(process)); });
+    return breaking == neighbours_.end() ? first_sending() : *breaking;
+  };
+  const bool all_here =
+      std::none_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.loss.has_value(); });
+  for (const int process : neighbours_) {
+    if (!goodbye_ && all_here) worker_->flush(process);
+  }
+  while (!goodbye_ && all_here && first_open() >= 0) {
+    if (now() >= until || !inbox_.empty()) {
+      return {StatusCode::timeout, "rank " + std::to_string(first_open()) + " has not finished"};
+    }
+    if (Status status = look_until(until); !status.ok()) return status;
+  }
+  goodbye_ = true;
+  for (;;) {
+    const bool armed = worker_->arm();
+    Status status = inner_->finish(armed ? std::max(Time{0}, until - now()) : Time{0});
+    if (Status looked = look(Time{0}); !looked.ok()) return looked;
+    finished_ = status.ok();
+    if (status.code() != StatusCode::timeout || !inbox_.empty() || now() >= until) return status;
+  }
+}
+
+}  // namespace ripeline::runtime

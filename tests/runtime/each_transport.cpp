@@ -1,0 +1,64 @@
+#include "tests/runtime/each_transport.h"
+
+#include <cstdlib>
+
+#include "runtime/transport/local.h"
+#include "runtime/transport/socket.h"
+#include "runtime/transport/ucx.h"
+
+namespace ripeline::testing_support {
+namespace {
+
+bool is_ucx(const std::string& name) { return name.starts_with("ucx_"); }
+
+}  // namespace
+
+void prepare(const std::string& name) {
+  setenv("UCX_TLS", name == "ucx_tcp" ? "tcp,self" : "posix,cma,self", 1);
+  setenv("UCX_NET_DEVICES", name == "ucx_tcp" ? "lo" : "all", 1);
+  // Its hooks and the thread sanitizer do not go together.
+  setenv("UCX_MEM_EVENTS", "n", 1);
+}
+
+core::Status connect(const std::string& name, int process, int processes, const std::string& folder,
+                     const TransportOptions& options,
+                     std::unique_ptr<runtime::Transport>& transport) {
+  runtime::SocketOptions sockets = socket_options(process, processes);
+  sockets.largest_payload = options.largest_payload;
+  sockets.heartbeat = options.heartbeat;
+  runtime::Place* place = process == 0 ? options.place : nullptr;
+  core::Status status = name == "tcp"
+                            ? connect_by_tcp(sockets, folder, transport, place)
+                            : runtime::connect_in_folder(sockets, folder, transport, place);
+  if (!status.ok() || !is_ucx(name)) return status;
+  return runtime::connect_ucx({.largest_payload = options.largest_payload}, transport, place);
+}
+
+void EachTransport::SetUp() {
+  if (is_ucx(GetParam()) && !runtime::has_ucx()) GTEST_SKIP() << "built without UCX";
+}
+
+void EachTransport::make(int processes, const TransportOptions& options) {
+  if (GetParam() == "local") {
+    group_ = runtime::make_local_group(processes);
+    return;
+  }
+  prepare(GetParam());
+  group_.clear();
+  group_.resize(static_cast<std::size_t>(processes));
+  in_threads(processes, [&](int process) {
+    expect_ok(connect(GetParam(), process, processes, folder_.path(), options,
+                      group_[static_cast<std::size_t>(process)]));
+  });
+  for (const auto& transport : group_) ASSERT_NE(transport, nullptr);
+}
+
+void EachTransport::make_first() {
+  prepare(GetParam());
+  group_.clear();
+  group_.resize(2);
+  expect_ok(connect(GetParam(), 0, 2, folder_.path(), {}, group_[0]));
+  ASSERT_NE(group_[0], nullptr);
+}
+
+}  // namespace ripeline::testing_support
