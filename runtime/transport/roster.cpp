@@ -12,6 +12,7 @@
 
 #include "runtime/blob_io.h"
 #include "runtime/duration.h"
+#include "runtime/termination.h"
 #include "runtime/transport/frame.h"
 
 namespace ripeline::runtime {
@@ -58,17 +59,29 @@ bool is_stopped(pid_t process) {
   return text[name_end + 2] == 'T' || text[name_end + 2] == 't';
 }
 
+// By the calendar: whoever reads it may run much later.
+std::chrono::seconds now_by_calendar() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
 Blob encode(int rank, const Status& why) {
   BlobWriter to;
+  to.number(static_cast<std::int64_t>(now_by_calendar().count()));
   to.number(static_cast<std::int32_t>(rank));
   to.number(static_cast<std::int32_t>(why.code()));
   to.text(why.message().substr(0, kLongestText));
   return to.take();
 }
 
+std::chrono::seconds age_of_failure(const Blob& blob) {
+  return now_by_calendar() - std::chrono::seconds(BlobReader(blob).number<std::int64_t>());
+}
+
 // As it is told to `self`: what failed elsewhere is not this rank's own failure.
 Status decode_failure(const Blob& blob, int self) {
   BlobReader from(blob);
+  from.number<std::int64_t>();  // when
   const auto rank = from.number<std::int32_t>();
   const auto code = static_cast<StatusCode>(from.number<std::int32_t>());
   std::string text = from.text(kLongestText);
@@ -167,10 +180,12 @@ Status Roster::join() {
     mine.token = (std::uint64_t{random()} << 32) | random();
   }
   Blob there;
+  const bool had_another = store_->claim_of(key_of(options_.rank)) == Claim::abandoned;
   const Status status = store_->claim(key_of(options_.rank), mine.encode(), there);
   if (status.ok()) {
     joined_ = true;
     store_->remove(address_key_of(options_.rank));  // of a run that was killed
+    forget_old_failure(had_another);
     if (options_.rank == 0) token_ = mine.token;
     return {};
   }
@@ -182,6 +197,14 @@ Status Roster::join() {
                                    (other ? std::to_string(other->process) : "another one") +
                                    " and " + std::to_string(mine.process) +
                                    ": each must have a rank of its own"};
+}
+
+// A failure is of an earlier run if this rank has been in it, or if nobody who waited for this rank
+// then waits any more.
+void Roster::forget_old_failure(bool has_been_here) {
+  Blob blob;
+  if (!store_->get(kFailure, 0ns, blob).ok()) return;
+  if (has_been_here || age_of_failure(blob) > options_.connect_limit) store_->remove(kFailure);
 }
 
 Status Roster::listens_at(const std::string& address) {
@@ -216,6 +239,11 @@ Status Roster::look(const std::vector<bool>& connected) {
   if (asked.ok()) return decode_failure(blob, options_.rank);
   if (status.ok() && asked.code() != StatusCode::timeout) {
     status = cannot(options_.rank, "ask how the run is", asked);
+  }
+  // Perhaps because of what has failed.
+  if (status.ok() && options_.termination != nullptr && options_.termination->requested()) {
+    const Status told = Termination::status_of(options_.rank);
+    status = {told.code(), told.message() + " while the ranks connected"};
   }
   return status.ok() ? status : fail(std::move(status));
 }
@@ -294,7 +322,7 @@ Status Roster::check_alive(int rank) {
     member = {.seen_alive = true, .dead_since = std::nullopt};
     return {};
   }
-  if (claim == Claim::none) return {};
+  if (claim == Claim::none) return check_started(rank);
   const Clock::time_point now = Clock::now();
   if (!member.dead_since) member.dead_since = now;
   if (!member.seen_alive && now < *member.dead_since + kLeftOver) return {};
@@ -305,6 +333,14 @@ Status Roster::check_alive(int rank) {
                      std::to_string(entry->process) + " has ended)";
   if (!member.seen_alive) text += "; if " + options_.folder + " is left over, remove it";
   return {StatusCode::lost, text};
+}
+
+// Who starts the ranks says how one has ended.
+Status Roster::check_started(int rank) {
+  Blob blob;
+  if (!store_->get(ended_key(rank), 0ns, blob).ok()) return {};
+  const std::string how(reinterpret_cast<const char*>(blob.data()), blob.size());
+  return {StatusCode::lost, name_of(rank) + " " + how + " before it joined the run"};
 }
 
 Status Roster::fail(Status why) {

@@ -21,6 +21,8 @@
 
 namespace ripeline::runtime {
 
+class Termination;
+
 struct SocketOptions {
   int rank = 0;
   int ranks = 1;
@@ -37,6 +39,8 @@ struct SocketOptions {
   std::chrono::nanoseconds heartbeat =
       std::chrono::milliseconds(500);  // after which each rank says again
                                        // that it is alive
+  // Borrowed: the start fails when the process is told to end. Null: the program sees to that.
+  const Termination* termination = nullptr;
 };
 
 // Connects to all other ranks. Fails by status: which ranks did not come, or how they do not fit.

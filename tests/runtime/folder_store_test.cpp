@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/runtime/faults/small_disk.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::runtime {
@@ -36,14 +38,40 @@ class FolderStoreTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return store;
   }
+  // But for what the store has in reserve.
   std::size_t files() const {
     const std::filesystem::directory_iterator all(folder_.path());
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+    return static_cast<std::size_t>(std::distance(begin(all), end(all))) - 1;
   }
 
   TemporaryFolder folder_;
   std::unique_ptr<FolderStore> store_ = open();
 };
+
+// The disk has room for its folder, the reserve and one value.
+TEST_F(FolderStoreTest, keeps_room_for_one_last_thing) {
+  if (!faults::may_have_own_mounts()) GTEST_SKIP() << "nothing can be mounted here";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string folder = folder_.path();
+    if (!faults::take_own_mounts() ||
+        mount("none", folder.c_str(), "tmpfs", 0, "mode=0700,nr_inodes=3") != 0)
+      _exit(1);
+    std::unique_ptr<FolderStore> store;
+    Blob there;
+    if (!FolderStore::open(folder, store).ok() || !store->set("a", blob("one")).ok()) _exit(2);
+    if (store->set("b", blob("two")).ok()) _exit(3);
+    if (!store->set_if_absent("a", blob("two"), there).ok() || there != blob("one")) _exit(4);
+    store.reset();  // gives back what it had in reserve
+    if (!FolderStore::open(folder, store).ok()) _exit(5);
+    if (!store->set_if_absent("failure", blob("no room"), there).ok()) _exit(6);
+    if (there != blob("no room") || store->set("b", blob("two")).ok()) _exit(7);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
+}
 
 TEST_F(FolderStoreTest, gives_what_was_set_last) {
   Blob value;
@@ -84,7 +112,7 @@ TEST_F(FolderStoreTest, waits_until_a_value_comes) {
 
 TEST_F(FolderStoreTest, gives_a_claim_to_one_at_a_time) {
   Blob there;
-  const auto other = open();
+  auto other = open();
   EXPECT_EQ(store_->claim_of("a"), Claim::none);
   EXPECT_TRUE(store_->claim("a", blob("mine"), there).ok());
   EXPECT_EQ(store_->claim_of("a"), Claim::held);
@@ -97,6 +125,7 @@ TEST_F(FolderStoreTest, gives_a_claim_to_one_at_a_time) {
   EXPECT_EQ(store_->claim_of("a"), Claim::held);
   other->remove("a");
   EXPECT_EQ(store_->claim_of("a"), Claim::none);
+  other.reset();
   EXPECT_EQ(files(), 0U);
 }
 
