@@ -172,7 +172,8 @@ Status TorchTrainer::apply(TrainReport& report) {
 }
 
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
-                std::unique_ptr<Transport>& transport, Configuration configuration) {
+                std::unique_ptr<Transport>& transport, Configuration configuration,
+                const JoinOptions& join) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
   if (environment.ranks != facts.ranks) {
     return {StatusCode::refused,
@@ -189,6 +190,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.folder = environment.folder;
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
+  options.connect_limit = join.connect_limit;
+  options.termination = join.termination;
   return connect_sockets(options, transport);
 }
 
