@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +20,6 @@
 #include <sstream>
 #include <string>
 
-#include "runtime/blob_io.h"
 #include "runtime/folder_store.h"
 #include "runtime/launch/guard.h"
 #include "runtime/launch/processes.h"
@@ -158,10 +158,10 @@ class GuardProcess {
     const std::string how = info.si_code == CLD_EXITED
                                 ? "ended with exit code " + std::to_string(info.si_status)
                                 : "was ended by " + signal_name(info.si_status);
-    BlobWriter to;
-    to.bytes(how.data(), how.size());
+    const auto* bytes = reinterpret_cast<const std::byte*>(how.data());
     Blob there;
-    static_cast<void>(store_->set_if_absent(ended_key(rank), to.take(), there).ok());
+    static_cast<void>(
+        store_->set_if_absent(ended_key(rank), {bytes, bytes + how.size()}, there).ok());
   }
 
   void signal_ranks(int number) const {
