@@ -173,10 +173,9 @@ std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) 
       runtime::SocketOptions options;
       options.rank = rank;
       options.ranks = ranks;
-      options.folder = folder;
       options.program_hash = arbiter->facts().hash;
       std::unique_ptr<runtime::Transport> transport;
-      require(runtime::connect_sockets(options, transport));
+      require(runtime::connect_in_folder(options, folder, transport));
       std::vector<double> result = run_rank(*arbiter, *transport, steps);
       if (rank == 0) transfer(ends[1], result.data(), result.size() * sizeof(double), true);
     }));
@@ -277,11 +276,10 @@ double step_of(const Load& load, const Way& way) {
       runtime::SocketOptions options;
       options.rank = rank;
       options.ranks = kLoadRanks;
-      options.folder = folder;
       options.program_hash = arbiter->facts().hash;
       options.kernel_bytes = way.kernel_bytes;
       std::unique_ptr<runtime::Transport> transport;
-      require(runtime::connect_sockets(options, transport));
+      require(runtime::connect_in_folder(options, folder, transport));
       EmptyWork work(load.bytes, load.task);
       runtime::Run run(*transport);
       std::unique_ptr<runtime::TaskEngine> engine;

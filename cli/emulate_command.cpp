@@ -20,6 +20,7 @@
 #include "runtime/environment.h"
 #include "runtime/exit_code.h"
 #include "runtime/launch.h"
+#include "runtime/neighbours.h"
 #include "runtime/transport/socket.h"
 #include "simulate/table_arbiter.h"
 
@@ -165,12 +166,13 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
                                   facts.ranks, self.ranks));
   }
   std::unique_ptr<runtime::Transport> transport;
-  Status status = runtime::connect_sockets({.rank = self.rank,
-                                            .ranks = self.ranks,
-                                            .folder = self.folder,
-                                            .program_hash = facts.hash,
-                                            .configuration = configuration_of(command)},
-                                           transport);
+  Status status = runtime::connect_in_folder(
+      {.rank = self.rank,
+       .ranks = self.ranks,
+       .neighbours = runtime::neighbours_of(self.rank, {.ranks = self.ranks}, facts),
+       .program_hash = facts.hash,
+       .configuration = configuration_of(command)},
+      self.folder, transport);
   if (!status.ok()) return say_ended(status);
   simulate::TableArbiter arbiter(prepared.program(), facts, self.rank);
   emulate::EmulatedRank rank(arbiter, *transport, prepared.timing, options.silence);

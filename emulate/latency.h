@@ -28,6 +28,7 @@ class LatencyTransport final : public runtime::Transport {
 
   [[nodiscard]] int self() const override { return inner_.self(); }
   [[nodiscard]] int processes() const override { return inner_.processes(); }
+  [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
   core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override;
   // All that is due at one time, or has been for longer.
   core::Status poll(std::chrono::nanoseconds wait,
@@ -35,6 +36,7 @@ class LatencyTransport final : public runtime::Transport {
   void wake() override { inner_.wake(); }
   [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
   [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
+  [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 

@@ -14,8 +14,14 @@ using core::Status;
 using core::StatusCode;
 using core::Time;
 
-Faults::Faults(int self, int processes, FaultLimits limits)
-    : self_(self), limits_(limits), peers_(static_cast<std::size_t>(processes)) {}
+Faults::Faults(int self, int processes, std::vector<int> neighbours, FaultLimits limits)
+    : self_(self),
+      neighbours_(std::move(neighbours)),
+      limits_(limits),
+      peers_(static_cast<std::size_t>(processes)) {
+  for (const int process : neighbours_)
+    peers_[static_cast<std::size_t>(process)].is_neighbour = true;
+}
 
 void Faults::notice(Time now) {
   if (!since_) since_ = now;
@@ -55,8 +61,9 @@ void Faults::lost(int process, std::string how, Time now) {
   notice(now);
 }
 
-void Faults::reported(int process, ProcessReport report, Time now) {
-  Peer& peer = peers_[static_cast<std::size_t>(process)];
+void Faults::reported(int from, ProcessReport report, Time now) {
+  Peer& peer = peers_[static_cast<std::size_t>(report.waits.rank)];
+  peer.told_by.push_back(from);
   if (peer.report) return;
   peer.report = std::move(report);
   peer.reported = peer.heard = now;
@@ -66,9 +73,8 @@ void Faults::reported(int process, ProcessReport report, Time now) {
 Time Faults::look(Time now) {
   if (since_) return *since_ + limits_.answers;
   Time next = Time::max();
-  for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
+  for (const int process : neighbours_) {
     Peer& peer = peers_[static_cast<std::size_t>(process)];
-    if (process == self_) continue;
     if (peer.heard == Time{0}) peer.heard = peer.asked = now;
     const Time silent_at = peer.heard + limits_.silence;
     peer.silent = peer.asked >= silent_at;
@@ -88,21 +94,31 @@ Time Faults::look(Time now) {
   return since_ ? *since_ + limits_.answers : std::min(next, stalls_at);
 }
 
-std::vector<Outgoing> Faults::tell(ProcessReport mine, Time now) {
+void Faults::tell(ProcessReport mine, Time now) {
   told_ = true;
   // That nothing happens here, or that a peer is silent, is no failure of this process.
   if (own_.code() != StatusCode::timeout) mine.status = own_;
   mine.complaints = complaints_;
-  const Payload payload = encode_report(mine, now);
+  mine.waits.rank = self_;
   reported(self_, std::move(mine), now);
+}
+
+std::vector<Outgoing> Faults::take_outgoing(Time now) {
   std::vector<Outgoing> all;
-  for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
-    if (process == self_) continue;
-    Outgoing& out = all.emplace_back();
-    out.to = process;
-    out.envelope.message = {-1, -1};
-    out.envelope.signal = Signal::report;
-    out.payload = payload;
+  for (Peer& peer : peers_) {
+    if (!peer.report || peer.passed_on) continue;
+    peer.passed_on = true;
+    const Payload payload = encode_report(*peer.report, now);
+    for (const int neighbour : neighbours_) {
+      const bool has_it = neighbour == peer.report->waits.rank ||
+                          std::count(peer.told_by.begin(), peer.told_by.end(), neighbour) > 0;
+      if (has_it) continue;
+      Outgoing& out = all.emplace_back();
+      out.to = neighbour;
+      out.envelope.message = {-1, -1};
+      out.envelope.signal = Signal::report;
+      out.payload = payload;
+    }
   }
   return all;
 }
@@ -166,9 +182,12 @@ RankState Faults::state_of(int process, Time now) const {
     state.said = peer.lost;
   } else {
     state.is = RankState::Is::silent;
-    state.since = peer.heard;
-    if (peer.heard + limits_.silence / 2 > now) {
-      state.said = "it is alive, but has not answered for " + seconds_text(limits_.answers);
+    state.since = peer.is_neighbour ? peer.heard : since_.value_or(now);
+    const std::string quiet = "has not answered for " + seconds_text(limits_.answers);
+    if (!peer.is_neighbour) {
+      state.said = "it " + quiet;
+    } else if (peer.heard + limits_.silence / 2 > now) {
+      state.said = "it is alive, but " + quiet;
     }
   }
   return state;

@@ -1,11 +1,11 @@
 // Faults: who of a run is alive, and whom to blame when it fails.
 //
-// Sans I/O. A fault is noticed by whoever it concerns: a failure of its own, a peer that is gone, a
-// peer that is silent (no byte and no heartbeat for `silence`), or nothing that happens for `stall`
-// although all are alive. Whoever notices one sends all others its report; each answers with its
-// own, which goes to all. When everyone who can has answered, or `answers` is over, each process
-// follows the waits of all to the same culprit (core/wait_graph.h), so that the first line of what
-// every process says names it.
+// Sans I/O. A fault is noticed by whoever it concerns: a failure of its own, a neighbour that is
+// gone, a neighbour that is silent (no byte and no heartbeat for `silence`), or nothing that
+// happens for `stall` although all are alive. Whoever notices one sends its neighbours its report;
+// whoever gets the first passes it on and adds its own, so that every report goes to all. When
+// everyone who can has answered, or `answers` is over, each process follows the waits of all to the
+// same culprit (core/wait_graph.h), so that the first line of what every process says names it.
 //
 // Times are those of the process's clock. One thread.
 #pragma once
@@ -32,13 +32,14 @@ struct FaultLimits {
 
 class Faults {
  public:
-  Faults(int self, int processes, FaultLimits limits);
+  // The neighbours are those it is connected with.
+  Faults(int self, int processes, std::vector<int> neighbours, FaultLimits limits);
 
   // From now on this process waits for something again.
   void resume(core::Time now) { last_event_ = now; }
   // Something has happened here.
   void happened(core::Time now) { last_event_ = now; }
-  // What the transport knows of a peer, asked at `now`: when it last gave a sign of life. Its
+  // What the transport knows of a neighbour, asked at `now`: when it last gave a sign of life. Its
   // silence is what was between: while nobody asked, it may well have spoken.
   void heard(int process, core::Time at, core::Time now);
 
@@ -46,14 +47,17 @@ class Faults {
   // The process sent what it must not.
   void refused(int process, const core::Status& why, core::Time now);
   void lost(int process, std::string how, core::Time now);
-  void reported(int process, ProcessReport report, core::Time now);
+  // The report is of `report.waits.rank`, and came from a neighbour.
+  void reported(int from, ProcessReport report, core::Time now);
   // Notices who is silent, and that nothing happens. Returns when to ask again.
   core::Time look(core::Time now);
 
   [[nodiscard]] bool any() const { return since_.has_value(); }
-  // Of this process, to be sent to all others, once.
+  // Of this process, once.
   [[nodiscard]] bool owes_report() const { return any() && !told_; }
-  [[nodiscard]] std::vector<Outgoing> tell(ProcessReport mine, core::Time now);
+  void tell(ProcessReport mine, core::Time now);
+  // The reports that neighbours have to be sent now.
+  [[nodiscard]] std::vector<Outgoing> take_outgoing(core::Time now);
   // There is nothing more to wait for.
   [[nodiscard]] bool is_settled(core::Time now) const;
   // Why the run has failed, for this process: the culprit first.
@@ -61,11 +65,14 @@ class Faults {
 
  private:
   struct Peer {
-    core::Time heard{0};
+    bool is_neighbour = false;
+    core::Time heard{0};  // a neighbour, or its report
     core::Time asked{0};  // when it was last known whether it was heard
     std::optional<ProcessReport> report = std::nullopt;
     core::Time reported{0};
-    std::string lost;  // how; empty: it is not
+    bool passed_on = false;    // its report
+    std::vector<int> told_by;  // neighbours from which its report came
+    std::string lost;          // how; empty: it is not
     bool silent = false;
   };
 
@@ -76,6 +83,7 @@ class Faults {
   [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
 
   int self_;
+  std::vector<int> neighbours_;
   FaultLimits limits_;
   std::vector<Peer> peers_;  // by process; the own one too
   core::Time last_event_{0};

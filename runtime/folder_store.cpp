@@ -1,7 +1,6 @@
 #include "runtime/folder_store.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,21 +16,15 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/duration.h"
-
 namespace ripeline::runtime {
 namespace {
 
 using core::Status;
 using core::StatusCode;
-using Clock = std::chrono::steady_clock;
-using namespace std::chrono_literals;
 
 constexpr std::size_t kLargestValue = 1 << 20;  // bytes: whoever may write here may be mistaken
 const std::string kDraft = ".draft-";
 constexpr std::size_t kReserve = 4096;  // bytes
-constexpr auto kFirstLook = 5ms;        // where nothing says that something has changed
-constexpr auto kLastLook = 500ms;
 
 Status system_error(const std::string& path, const std::string& what) {
   return {StatusCode::failed, path + ": " + what + ": " + std::strerror(errno)};
@@ -171,57 +164,38 @@ Status FolderStore::set_if_absent(const std::string& key, const Blob& value, Blo
     if (errno != EEXIST) status = system_error(path_of(key), "cannot be put in place");
     unlink(draft.path.c_str());
   }
-  bool found = false;
-  return status.ok() ? read(key, there, found) : status;
+  return status.ok() ? read(key, there) : status;
 }
 
-Status FolderStore::read(const std::string& key, Blob& value, bool& found) const {
-  found = false;
-  value.clear();
+Status FolderStore::read(const std::string& key, Blob& value) {
+  std::optional<Blob> found;
+  Status status = get(key, found);
+  value = std::move(found).value_or(Blob());
+  return status;
+}
+
+Status FolderStore::get(const std::string& key, std::optional<Blob>& value) {
+  value.reset();
   const int descriptor = ::open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0)
     return errno == ENOENT ? Status() : system_error(path_of(key), "cannot be read");
   Status status;
+  Blob read;
   std::array<std::byte, 4096> buffer;
   for (;;) {
     const ssize_t n = ::read(descriptor, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) status = system_error(path_of(key), "cannot be read");
     if (n <= 0) break;
-    value.insert(value.end(), buffer.begin(), buffer.begin() + n);
-    if (value.size() <= kLargestValue) continue;
+    read.insert(read.end(), buffer.begin(), buffer.begin() + n);
+    if (read.size() <= kLargestValue) continue;
     status = {StatusCode::invalid,
               path_of(key) + ": longer than " + std::to_string(kLargestValue) + " bytes"};
     break;
   }
   close(descriptor);
-  found = status.ok();
+  if (status.ok()) value = std::move(read);
   return status;
-}
-
-Status FolderStore::get(const std::string& key, std::chrono::nanoseconds limit, Blob& value) {
-  const Clock::time_point end = Clock::now() + limit;
-  int watching = -1;
-  Status status;
-  bool found = false;
-  for (std::chrono::nanoseconds pause = kFirstLook;;
-       pause = std::min<std::chrono::nanoseconds>(2 * pause, kLastLook)) {
-    status = read(key, value, found);
-    const std::chrono::nanoseconds left = end - Clock::now();
-    if (!status.ok() || found || left.count() <= 0) break;
-    if (watching < 0 && (watching = watch()) >= 0) continue;  // it may have come meanwhile
-    const auto wait = watching < 0 ? std::min(pause, left) : left;
-    pollfd event = {.fd = watching, .events = POLLIN, .revents = 0};
-    poll(&event, 1,
-         static_cast<int>(std::clamp<std::int64_t>(
-             std::chrono::ceil<std::chrono::milliseconds>(wait).count(), 1, 60'000)));
-    std::array<char, 4096> ignored;
-    while (watching >= 0 && ::read(watching, ignored.data(), ignored.size()) > 0) {
-    }
-  }
-  if (watching >= 0) close(watching);
-  if (!status.ok() || found) return status;
-  return {StatusCode::timeout, path_of(key) + ": did not come within " + seconds_text(limit)};
 }
 
 void FolderStore::remove(const std::string& key) {
@@ -243,8 +217,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
   if (!put(draft, key)) {
     if (errno != EEXIST) return give_up(system_error(path_of(key), "cannot be put in place"));
     if (!replace_abandoned(key, draft)) {
-      bool found = false;
-      if (Status status = read(key, there, found); !status.ok()) return give_up(status);
+      if (Status status = read(key, there); !status.ok()) return give_up(status);
       return give_up({StatusCode::refused, path_of(key) + ": another process holds it"});
     }
   }

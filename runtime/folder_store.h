@@ -1,14 +1,14 @@
 // FolderStore: the store of the processes of one host: a folder of their user alone, mode 0700.
 //
 // Each key is a file, put there by rename. A claim's file is locked by its process (an open file
-// description's lock), which the kernel ends with it. Waiting is by inotify. The folder is made if
-// it is not there, and removed with the last file. It keeps an open file in reserve, so that a
-// process which has no more descriptors, or finds the disk full, can still say so: by
-// set_if_absent(), once.
+// description's lock), which the kernel ends with it. The folder is made if it is not there, and
+// removed with the last file. It keeps an open file in reserve, so that a process which has no more
+// descriptors, or finds the disk full, can still say so: by set_if_absent(), once.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/store.h"
@@ -24,9 +24,10 @@ class FolderStore final : public Store {
   FolderStore(const FolderStore&) = delete;
   FolderStore& operator=(const FolderStore&) = delete;
 
+  [[nodiscard]] std::string name() const override { return folder_; }
   core::Status set(const std::string& key, const Blob& value) override;
   core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) override;
-  core::Status get(const std::string& key, std::chrono::nanoseconds limit, Blob& value) override;
+  core::Status get(const std::string& key, std::optional<Blob>& value) override;
   void remove(const std::string& key) override;
   core::Status claim(const std::string& key, const Blob& value, Blob& there) override;
   void release(const std::string& key) override;
@@ -45,7 +46,7 @@ class FolderStore final : public Store {
   core::Status draft(const std::string& key, const Blob& value, Draft& draft);
   bool use_reserve(const Blob& value, Draft& draft);
   [[nodiscard]] bool put(const Draft& draft, const std::string& key) const;
-  core::Status read(const std::string& key, Blob& value, bool& found) const;
+  core::Status read(const std::string& key, Blob& value);  // empty: not there
   // Takes the name from a process that has ended; false: from nobody.
   bool replace_abandoned(const std::string& key, const Draft& draft) const;
 

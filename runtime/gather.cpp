@@ -1,6 +1,7 @@
 #include "runtime/gather.h"
 
 #include "runtime/blob_io.h"
+#include "runtime/tree.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -10,23 +11,9 @@ using core::StatusCode;
 
 constexpr std::size_t kLongestTag = 256;
 
-// Whether the process is `root`, or stands below it.
-bool is_below(int process, int root) {
-  while (process > root) process = (process - 1) / 2;
-  return process == root;
-}
-
 }  // namespace
 
 Gathers::Gathers(int self, int processes) : self_(self), processes_(processes) {}
-
-std::vector<int> Gathers::children() const {
-  std::vector<int> all;
-  for (const int child : {2 * self_ + 1, 2 * self_ + 2}) {
-    if (child < processes_) all.push_back(child);
-  }
-  return all;
-}
 
 Status Gathers::check_tag(int from, const Part& part) const {
   if (part.tag == tag_) return {};
@@ -65,8 +52,9 @@ Status Gathers::take(const Delivery& delivery) {
   const auto refused = [&](const std::string& what) {
     return Status(StatusCode::invalid, "rank " + std::to_string(from) + " sent " + what);
   };
-  const bool is_child = from > 0 && (from - 1) / 2 == self_;
-  if (!is_child && (self_ == 0 || from != parent())) return refused("a gather that is not its");
+  const bool is_child = parent_of(from) == self_;
+  if (!is_child && (self_ == 0 || from != parent_of(self_)))
+    return refused("a gather that is not its");
   const Blob bytes = blob_of(delivery.payload);
   BlobReader reader(bytes);
   Part part;
@@ -122,10 +110,10 @@ Outgoing Gathers::outgoing(int to) const {
 
 void Gathers::take_outgoing(std::vector<Outgoing>& sends) {
   if (!active_) return;
-  const std::vector<int> below = children();
+  const std::vector<int> below = children_of(self_, processes_);
   if (!told_parent_ && self_ > 0 && came_.size() == below.size()) {
     told_parent_ = true;
-    sends.push_back(outgoing(parent()));
+    sends.push_back(outgoing(parent_of(self_)));
   }
   if (!told_children_ && have_all() && (self_ == 0 || told_parent_)) {
     told_children_ = true;
@@ -143,10 +131,10 @@ std::vector<Blob> Gathers::take() {
 
 int Gathers::waits_for() const {
   if (!active_ || have_all()) return -1;
-  for (const int child : children()) {
+  for (const int child : children_of(self_, processes_)) {
     if (!came_.contains(child)) return child;
   }
-  return parent();
+  return parent_of(self_);
 }
 
 }  // namespace ripeline::runtime

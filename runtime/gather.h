@@ -1,7 +1,7 @@
 // Gathers: every process gives bytes and gets those of all; also the barrier between steps.
 //
-// Sans I/O: messages in, messages out. Processes form a binary tree below process 0. Each sends its
-// parent what its subtree gave as soon as that is complete, and process 0 sends everything down
+// Sans I/O: messages in, messages out. They go along a tree (runtime/tree.h): each process sends
+// its parent what its subtree gave as soon as that is complete, and process 0 sends everything down
 // again. Gathers are numbered, and each has a tag that says what it is for, `summary` or
 // `checkpoint/120`: two processes that are in different gathers are told apart at once, rather than
 // waiting for each other. A process may be one gather ahead of another, never more.
@@ -53,8 +53,6 @@ class Gathers {
     std::map<int, Blob> blobs;
   };
 
-  [[nodiscard]] int parent() const { return self_ == 0 ? -1 : (self_ - 1) / 2; }
-  [[nodiscard]] std::vector<int> children() const;
   [[nodiscard]] bool have_all() const {
     return parts_.size() == static_cast<std::size_t>(processes_);
   }

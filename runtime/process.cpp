@@ -20,11 +20,11 @@ std::string text_of(const Payload& payload) {
 
 }  // namespace
 
-Process::Process(int self, int processes, FaultLimits limits)
+Process::Process(int self, int processes, std::vector<int> neighbours, FaultLimits limits)
     : self_(self),
       processes_(processes),
       gathers_(self, processes),
-      faults_(self, processes, limits) {}
+      faults_(self, processes, std::move(neighbours), limits) {}
 
 void Process::attach(Rank& rank, Time now) {
   rank_ = &rank;
@@ -55,12 +55,7 @@ Status Process::give(Delivery delivery, Time now) {
     faults_.lost(delivery.from, text_of(delivery.payload), now);
     return {};
   }
-  if (signal == Signal::report) {
-    ProcessReport report;
-    Status status = decode_report(delivery.payload, now, report);
-    if (status.ok()) faults_.reported(delivery.from, std::move(report), now);
-    return status;
-  }
+  if (signal == Signal::report) return take_report(delivery, now);
   if (is_failing()) return {};
   if (signal == Signal::gather) return gathers_.take(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
@@ -69,6 +64,18 @@ Status Process::give(Delivery delivery, Time now) {
                                      " sends and sends: so many messages belong to no step"};
   }
   kept_.push_back(std::move(delivery));
+  return {};
+}
+
+Status Process::take_report(const Delivery& delivery, Time now) {
+  ProcessReport report;
+  if (Status s = decode_report(delivery.payload, now, report); !s.ok()) return s;
+  const int of = report.waits.rank;
+  if (of < 0 || of >= processes_ || of == self_) {
+    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
+                                     " sent a report of rank " + std::to_string(of)};
+  }
+  faults_.reported(delivery.from, std::move(report), now);
   return {};
 }
 
@@ -97,9 +104,8 @@ void Process::poll_faults(Time now, Actions& actions) {
   actions.until = std::min(actions.until, faults_.look(now));
   if (!is_failing()) return;
   actions.starts.clear();
-  if (faults_.owes_report()) {
-    for (Outgoing& out : faults_.tell(report(now), now)) actions.sends.push_back(std::move(out));
-  }
+  if (faults_.owes_report()) faults_.tell(report(now), now);
+  for (Outgoing& out : faults_.take_outgoing(now)) actions.sends.push_back(std::move(out));
   if (!outcome_.ok() || !faults_.is_settled(now)) return;
   static const core::ProgramFacts kNone{};
   outcome_ = faults_.outcome(facts_ == nullptr ? kNone : *facts_, now);
@@ -112,7 +118,6 @@ ProcessReport Process::report(Time now) const {
     report.waits = rank_->waits();
     report.last = rank_->last_events(now);
   }
-  report.waits.rank = self_;
   if (gathers_.is_active() && !gathers_.is_done()) {
     core::Wait wait;
     wait.reason = core::Wait::For::gather;

@@ -25,7 +25,8 @@ namespace ripeline::runtime {
 
 class Process {
  public:
-  Process(int self, int processes, FaultLimits limits);
+  // The neighbours are those that it is connected with, ascending.
+  Process(int self, int processes, std::vector<int> neighbours, FaultLimits limits);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -60,6 +61,7 @@ class Process {
   void check(core::Status status, core::Time now);
   void check_sent(int process, core::Status status, core::Time now);
   core::Status give(Delivery delivery, core::Time now);
+  core::Status take_report(const Delivery& delivery, core::Time now);
   [[nodiscard]] ProcessReport report(core::Time now) const;
   void poll_faults(core::Time now, Actions& actions);
 

@@ -45,7 +45,7 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
     const int from = process_of(edge.producer);
     const int to = process_of(edge.consumer);
     if (from == to) continue;
-    if (from == self) begun_by_[to] = {};
+    if (from == self) begun_by_[to] = -1;
     if (to == self) senders_.insert(from);
   }
 }
@@ -77,7 +77,7 @@ core::RankWaits Rank::waits() const {
   waits.running = running_;
   if (begins_ || !executor_.step_done()) return waits;
   for (const auto& [process, begun] : begun_by_) {
-    if (begun.up_to >= executor_.step()) continue;
+    if (begun >= executor_.step()) continue;
     core::Wait wait;
     wait.reason = core::Wait::For::gather;
     wait.on = layout_.at(process).rank;
@@ -114,7 +114,7 @@ Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
     tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
   }
   if (step_ < 0) {
-    for (auto& [process, begun] : begun_by_) begun.up_to = step - 1;
+    for (auto& [process, begun] : begun_by_) begun = step - 1;
   }
   step_ = step;
   begins_ = true;
@@ -124,7 +124,7 @@ Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
 bool Rank::step_done() const {
   return !begins_ && running_.empty() && executor_.step_done() &&
          std::all_of(begun_by_.begin(), begun_by_.end(),
-                     [&](const auto& of) { return of.second.up_to >= executor_.step(); });
+                     [&](const auto& of) { return of.second >= executor_.step(); });
 }
 
 Status Rank::begin(Time now, Actions& actions) {
@@ -145,17 +145,14 @@ Status Rank::begin(Time now, Actions& actions) {
 Status Rank::accept_begun(const Delivery& delivery) {
   const auto of = begun_by_.find(delivery.from);
   const std::int64_t step = delivery.envelope.step;
-  const bool is_next = of != begun_by_.end() && step == of->second.up_to + 1;
-  const bool is_early =
-      of != begun_by_.end() && step == of->second.up_to + 2 && !of->second.one_more;
-  if (!is_next && !is_early) {
+  if (of == begun_by_.end() || step < 0) {
     return {StatusCode::invalid, "rank " + std::to_string(delivery.from) + " says that step " +
                                      std::to_string(step) +
                                      " has begun, which concerns nothing here"};
   }
-  Begun& begun = of->second;
-  if (is_next) begun.up_to += begun.one_more ? 2 : 1;
-  begun.one_more = is_early;
+  // It has begun all before that one, too, whose messages may come later. One that has no task in
+  // its steps is far ahead.
+  of->second = std::max(of->second, step);
   return {};
 }
 

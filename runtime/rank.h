@@ -122,13 +122,6 @@ class Rank {
     core::Time at;
   };
 
-  // Which steps a process has said to have begun: all up to one, and perhaps the one after the
-  // next, whose message overtook.
-  struct Begun {
-    std::int64_t up_to = -1;
-    bool one_more = false;
-  };
-
   void note(const char* what, core::Task task, core::Time at);
   void tell_costs();
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
@@ -158,8 +151,9 @@ class Rank {
   int microbatches_ = 0;
   std::int64_t step_ = -1;  // the present one, or the one that is to begin
   bool begins_ = false;
-  std::map<int, Begun> begun_by_;  // processes to which this one sends
-  std::set<int> senders_;          // processes that send to this one
+  // By process to which this one sends: the latest step that it has said to have begun.
+  std::map<int, std::int64_t> begun_by_;
+  std::set<int> senders_;  // processes that send to this one
   StepReport report_;
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it

@@ -19,7 +19,7 @@ constexpr auto kLastWords = std::chrono::milliseconds(300);
 Run::Run(Transport& transport, RunOptions options)
     : transport_(transport),
       options_(options),
-      process_(transport.self(), transport.processes(), options.limits) {
+      process_(transport.self(), transport.processes(), transport.neighbours(), options.limits) {
   if (options_.termination != nullptr)
     options_.termination->call_when_requested([this] { wake(); });
 }
@@ -129,8 +129,8 @@ void Run::heed_termination() {
 
 void Run::look_after_peers() {
   next_look_ = now() + options_.limits.silence / 8;
-  for (int process = 0; process < processes(); ++process) {
-    if (process != self()) process_.heard(process, transport_.heard(process), now());
+  for (const int process : transport_.neighbours()) {
+    process_.heard(process, transport_.heard(process), now());
   }
 }
 

@@ -43,6 +43,8 @@ class Run {
 
   [[nodiscard]] int self() const { return process_.self(); }
   [[nodiscard]] int processes() const { return process_.processes(); }
+  // What the monotonic clock shows here less what that of process 0 does, as near as is known.
+  [[nodiscard]] core::Time ahead() const { return transport_.ahead(); }
 
   // Every process gives bytes and gets those of all, by process; also the barrier between steps.
   // All call it in the same order, with the same tag.
@@ -56,7 +58,7 @@ class Run {
   core::Status run_step(Rank& rank, TaskEngine& engine);
   // Makes the loop ask its engine. From any thread.
   void wake() { transport_.wake(); }
-  // Of the host's monotonic clock, so that the traces of its ranks fit together.
+  // On the host's monotonic clock.
   [[nodiscard]] core::Time now() const {
     return options_.clock == nullptr ? RankClock::host() : options_.clock->now();
   }

@@ -44,6 +44,7 @@ Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& about, 
   if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
   trace::Part part{.rank = run.self(), .run = 0};
   if (Status s = agree(run, part.run); !s.ok()) return s;
+  run_ = &run;
   about_.emplace(facts, about);
   about_->part = part;
   part_.emplace(folder, *about_);
@@ -68,6 +69,7 @@ Status RunTrace::close() {
 }
 
 Status RunTrace::append() {
+  record_.move(-run_->ahead());
   Status status = part_->append(record_);
   record_.clear();
   next_ = RankClock::host() + pause_;

@@ -10,10 +10,11 @@
 //   status = run.finish(limit);
 //   if (rank == 0) status = trace::finish_parts("run.json");
 //
-// Every rank appends to a part of its own in `run.json.parts` (trace/parts.h), at the end of a step
-// and at most every two seconds, unless the steps have many events. So memory does not grow with
-// the run, and one that is killed keeps its trace up to then: `ripeline show run.json.parts`. The
-// parts of an earlier run that did not end well go when the next one opens.
+// The times are those of process 0's clock. Every rank appends to a part of its own in
+// `run.json.parts` (trace/parts.h), at the end of a step and at most every two seconds, unless the
+// steps have many events. So memory does not grow with the run, and one that is killed keeps its
+// trace up to then: `ripeline show run.json.parts`. The parts of an earlier run that did not end
+// well go when the next one opens.
 //
 // When a part cannot be written, step_ended() says so once. The run may go on, without a trace of
 // this rank from there; close() then fails. Dropped without close(), it appends what it has. One
@@ -44,7 +45,7 @@ class RunTrace {
 
   [[nodiscard]] trace::Record* record() { return &record_; }
 
-  // Every rank calls it: they agree on a number for the run.
+  // Every rank calls it: they agree on a number for the run, which must outlive the trace.
   core::Status open(const core::ProgramFacts& facts, const trace::Run& about, Run& run);
   core::Status step_ended();
   core::Status close();
@@ -56,6 +57,7 @@ class RunTrace {
   core::Time pause_;
   core::Time next_{0};
   trace::Record record_;
+  const Run* run_ = nullptr;
   std::optional<trace::About> about_;
   std::optional<trace::PartWriter> part_;  // while it is open
 };

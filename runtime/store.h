@@ -2,11 +2,13 @@
 //
 // A value is written whole or not at all, and may be read by every process of the run. A claim is a
 // value that one process holds while it lives; however it ends, the others find the claim
-// abandoned. All calls but get() return at once; they fail by status, which says what the system
-// said. Keys are file names. One thread.
+// abandoned, or silent where no system tells them more. All calls return at once, but for claim(),
+// which may have to find out first whether another process lives; they fail by status, which says
+// what the system said. Keys are file names. One thread.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/status.h"
@@ -16,19 +18,24 @@ namespace ripeline::runtime {
 
 enum class Claim : std::uint8_t {
   none,       // nobody has claimed the key
+  unseen,     // somebody has, who has not been seen to live
   held,       // its process lives
-  abandoned,  // its process has ended; the value is still there
+  silent,     // its process has given no sign of life for a while: ended, stopped, out of reach
+  abandoned,  // its process has ended the claim or itself; the value is still there
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
+  // For messages: a rank that is missing did not come to it.
+  [[nodiscard]] virtual std::string name() const = 0;
+
   virtual core::Status set(const std::string& key, const Blob& value) = 0;
   // The first one wins: `there` is its value, whoever set it.
   virtual core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) = 0;
-  // Waits until the key is set, without using the processor; `timeout` when it is not by `limit`.
-  virtual core::Status get(const std::string& key, std::chrono::nanoseconds limit, Blob& value) = 0;
+  // Nothing: the key is not set.
+  virtual core::Status get(const std::string& key, std::optional<Blob>& value) = 0;
   virtual void remove(const std::string& key) = 0;
 
   // Takes a key that nobody holds. `refused` when somebody does: `there` is what that one said.

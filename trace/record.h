@@ -72,6 +72,12 @@ struct Record {
   void message(std::int64_t step, core::Message message, core::Time sent, core::Time arrived) {
     messages.push_back({message, sent, arrived, step});
   }
+  // To a clock that shows so much more.
+  void move(core::Time by) {
+    for (TaskEvent& e : tasks) e.start += by, e.end += by;
+    for (MessageEvent& e : messages) e.sent += by, e.arrived += by;
+    for (IdleEvent& e : idle) e.start += by, e.end += by;
+  }
   // Keeps the memory.
   void clear() {
     tasks.clear();

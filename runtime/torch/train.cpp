@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/neighbours.h"
 #include "runtime/transport/socket.h"
 
 namespace ripeline::runtime {
@@ -187,12 +188,12 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
-  options.folder = environment.folder;
+  options.neighbours = neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
   options.connect_limit = join.connect_limit;
   options.termination = join.termination;
-  return connect_sockets(options, transport);
+  return connect_in_folder(options, environment.folder, transport);
 }
 
 }  // namespace ripeline::runtime

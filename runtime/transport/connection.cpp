@@ -1,7 +1,10 @@
 #include "runtime/transport/connection.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,12 +27,28 @@ constexpr std::size_t kLongestRead = 1 << 20;  // others shall not wait for a lo
 
 core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-Status gone() { return {StatusCode::lost, "connection closed"}; }
+int family_of(int descriptor) {
+  int family = 0;
+  socklen_t size = sizeof family;
+  return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 ? family : -1;
+}
+
+// What a closed connection and a killed peer look like is the same; a network may say more.
+Status gone(const asio::error_code& error) {
+  const bool says_more = error != asio::error::eof && error != asio::error::connection_reset &&
+                         error != asio::error::broken_pipe;
+  return {StatusCode::lost, "connection closed" + (says_more ? ": " + error.message() : "")};
+}
 
 }  // namespace
 
 void prepare_socket(int descriptor, int kernel_bytes) {
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  if (family_of(descriptor) != AF_UNIX) {
+    const int on = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return;
+  }
   for (const auto& [force, plain] :
        {std::pair{SO_SNDBUFFORCE, SO_SNDBUF}, {SO_RCVBUFFORCE, SO_RCVBUF}}) {
     if (setsockopt(descriptor, SOL_SOCKET, force, &kernel_bytes, sizeof kernel_bytes) == 0)
@@ -39,27 +58,25 @@ void prepare_socket(int descriptor, int kernel_bytes) {
   }
 }
 
-Connection::Connection(UnixSocket socket, std::uint64_t token, std::uint64_t largest_payload,
-                       Place& place)
-    : socket_(std::move(socket)),
+Connection::Connection(asio::io_context& io, int descriptor, std::uint64_t token,
+                       std::uint64_t largest_payload, Place& place)
+    : socket_(io, asio::generic::stream_protocol(family_of(descriptor), 0), descriptor),
       token_(token),
       largest_payload_(largest_payload),
       place_(place),
-      buffer_(kBufferBytes) {
+      buffer_(kBufferBytes),
+      heard_(now()),
+      descriptor_(descriptor) {
   asio::error_code ignored;
   socket_.non_blocking(true, ignored);
-  descriptor_ = socket_.native_handle();
-  heard_ = now();
 }
 
-uid_t Connection::peer_user() const {
+bool Connection::is_of_own_user() const {
+  if (family_of(descriptor_) != AF_UNIX) return true;
   ucred peer{};
   socklen_t size = sizeof peer;
-  auto& socket = const_cast<UnixSocket&>(socket_);  // native_handle() is not const
-  if (getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return static_cast<uid_t>(-1);
-  }
-  return peer.uid;
+  return getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == geteuid();
 }
 
 void Connection::start(Handlers handlers) {
@@ -96,7 +113,7 @@ void Connection::read() {
   if (missing_ >= kDirectBytes) to = asio::buffer(to_, std::min(missing_, kLongestRead));
   socket_.async_read_some(to, [self = shared_from_this()](asio::error_code error, std::size_t n) {
     if (!self->open_) return;
-    if (error) return self->closed(gone());
+    if (error) return self->closed(gone(self->write_error_ ? self->write_error_ : error));
     self->received(n);
   });
 }
@@ -258,6 +275,7 @@ void Connection::write() {
       return wait_to_write();
     // A peer that is gone is reported by the read, after what it said last.
     if (error) {
+      write_error_ = error;  // which the read is not told again
       queued_ = 0;
       return writes_.clear();
     }
@@ -269,7 +287,7 @@ void Connection::write() {
 
 void Connection::wait_to_write() {
   waits_to_write_ = true;
-  socket_.async_wait(UnixSocket::wait_write, [self = shared_from_this()](asio::error_code error) {
+  socket_.async_wait(socket_.wait_write, [self = shared_from_this()](asio::error_code error) {
     const std::lock_guard lock(self->mutex_);
     self->waits_to_write_ = false;
     if (self->open_ && !error) self->write();

@@ -1,4 +1,4 @@
-// Connection: frames over one Unix socket. Private to transport/socket.
+// Connection: frames over one socket, of the host's or the network's. Private to transport/socket.
 //
 // Reads frames one after another, each only as long as allowed, and writes those given in their
 // order, as the kernel takes them: at once as far as it can, the rest from the io_context. Whatever
@@ -6,10 +6,9 @@
 // which all belongs but pulse(); it lives as long as one of its operations does.
 #pragma once
 
-#include <sys/types.h>
-
 #include <asio/buffer.hpp>
-#include <asio/local/stream_protocol.hpp>
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/io_context.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -24,8 +23,6 @@
 
 namespace ripeline::runtime {
 
-using UnixSocket = asio::local::stream_protocol::socket;
-
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Handlers {
@@ -33,9 +30,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(const core::Status&)> on_closed;  // once; not after close()
   };
 
-  // The socket is connected and does not block.
-  // The parts of what arrives are put into `place`, which is borrowed.
-  Connection(UnixSocket socket, std::uint64_t token, std::uint64_t largest_payload, Place& place);
+  // The socket, which is taken over, does not block; it is connected, or about to be. The parts of
+  // what arrives are put into `place`, which is borrowed.
+  Connection(asio::io_context& io, int descriptor, std::uint64_t token,
+             std::uint64_t largest_payload, Place& place);
 
   void start(Handlers handlers);
   // From the next frame on they go there; may be called by a handler.
@@ -49,8 +47,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] core::Time heard() const { return heard_; }
   void close();
 
-  // The user at the other end; -1 if the system does not say.
-  [[nodiscard]] uid_t peer_user() const;
+  // False: the system says that another user is at the other end. Of the network it says nothing.
+  [[nodiscard]] bool is_of_own_user() const;
 
  private:
   struct Write {
@@ -76,7 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_to_write();
   void closed(const core::Status& why);
 
-  UnixSocket socket_;
+  asio::generic::stream_protocol::socket socket_;
   std::uint64_t token_;
   std::uint64_t largest_payload_;
   Place& place_;
@@ -98,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::uint64_t> sizes_;  // of its parts
 
   core::Time heard_{0};
+  asio::error_code write_error_;
 
   mutable std::mutex mutex_;
   // Guarded by the mutex, as is writing to the socket.
@@ -108,7 +107,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<asio::const_buffer> pieces_;  // of one write
 };
 
-// Kernel buffers of so many bytes; not inherited by programs that this process starts.
+// Not inherited by programs that this process starts. Of the host's: kernel buffers of so many
+// bytes; of the network's, whose buffers the system sizes itself: nothing that is sent waits for
+// more.
 void prepare_socket(int descriptor, int kernel_bytes);
 
 }  // namespace ripeline::runtime

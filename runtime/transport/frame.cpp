@@ -76,6 +76,17 @@ std::optional<Signal> signal_of(FrameKind kind) {
   return std::nullopt;
 }
 
+Envelope envelope_of(const Beat& beat) {
+  Envelope envelope;
+  envelope.step = beat.echo.count();
+  envelope.sent = beat.sent;
+  return envelope;
+}
+
+Beat beat_of(const Envelope& envelope) {
+  return {.sent = envelope.sent, .echo = core::Time(envelope.step)};
+}
+
 Channel channel_of(FrameKind kind) {
   for (const Kind& k : kKinds) {
     if (k.kind == kind) return k.channel;

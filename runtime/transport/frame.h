@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "runtime/transport/run_clock.h"
 #include "runtime/transport/transport.h"
 
 namespace ripeline::runtime {
@@ -26,10 +27,12 @@ enum class FrameKind : std::uint16_t {
   announce,   // a message waits to be granted; no payload
   grant,      // a message may leave, or its slot is free; no payload
   notice,     // what hints that wait tell each other; 16 bytes
-  heartbeat,  // the sender is alive; no payload
+  heartbeat,  // the sender is alive, and its clock (runtime/transport/run_clock.h): step is the
+              // echo; no payload
   report,     // the run fails: what a rank says of itself (runtime/report.h)
   begun,      // the sender has begun the step; no payload
-  ready,      // the sender is connected with all; before anything else but its hello
+  ready,      // to the parent in the tree: the sender's subtree is connected; to a child: all are.
+              // With its clock, as a heartbeat
 };
 
 struct Frame {
@@ -44,6 +47,10 @@ struct Frame {
 [[nodiscard]] FrameKind kind_of(Signal signal);
 [[nodiscard]] std::optional<Signal> signal_of(FrameKind kind);
 
+// Of a heartbeat, or of `ready`.
+[[nodiscard]] Envelope envelope_of(const Beat& beat);
+[[nodiscard]] Beat beat_of(const Envelope& envelope);
+
 // Two connections lead from rank to rank, so that what is short never waits behind what is long.
 enum class Channel : std::uint8_t {
   data,     // data and gathers
@@ -53,7 +60,7 @@ inline constexpr int kChannels = 2;
 [[nodiscard]] Channel channel_of(FrameKind kind);
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
-inline constexpr std::uint16_t kFrameVersion = 4;
+inline constexpr std::uint16_t kFrameVersion = 5;
 inline constexpr std::size_t kHeaderBytes = 56;
 using Header = std::array<std::byte, kHeaderBytes>;
 

@@ -1,10 +1,10 @@
 #include "runtime/transport/listener.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "runtime/transport/connection.h"
@@ -18,32 +18,34 @@ using core::StatusCode;
 // The accepted connection went away, or a packet filter did not like it: others may come.
 bool is_of_caller(int error) {
   return error == EAGAIN || error == EINTR || error == ECONNABORTED || error == EPROTO ||
-         error == EPERM;
+         error == EPERM || error == ENETDOWN || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
 }  // namespace
 
-Listener::Listener(asio::io_context& io, std::string path)
-    : path_(std::move(path)), acceptor_(io) {}
-
 Listener::~Listener() {
   *alive_ = false;
   asio::error_code ignored;
-  if (acceptor_.is_open()) unlink(path_.c_str());
-  acceptor_.close(ignored);
+  if (socket_.is_open() && address_.is_of_host()) unlink(path_of(address_).c_str());
+  socket_.close(ignored);
 }
 
-Status Listener::open(int backlog, int kernel_bytes) {
-  if (path_.size() >= sizeof(sockaddr_un::sun_path)) {
-    return {StatusCode::invalid, path_ + ": too long for the path of a Unix socket"};
-  }
-  unlink(path_.c_str());
-  asio::error_code error;
-  acceptor_.open(asio::local::stream_protocol(), error);
-  if (!error) prepare_socket(acceptor_.native_handle(), kernel_bytes);
-  if (!error) acceptor_.bind({path_}, error);
-  if (!error) acceptor_.listen(backlog, error);
-  return error ? Status(StatusCode::failed, path_ + ": " + error.message()) : Status();
+Status Listener::open(const std::string& address, int backlog, int kernel_bytes) {
+  if (Status s = parse_address(address, address_); !s.ok()) return s;
+  const int descriptor = socket(address_.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const auto failed = [&] {
+    return Status(StatusCode::failed, address + ": " + std::strerror(errno));
+  };
+  if (descriptor < 0) return failed();
+  socket_.assign(descriptor);
+  prepare_socket(descriptor, kernel_bytes);
+  if (address_.is_of_host()) unlink(path_of(address_).c_str());
+  if (bind(descriptor, address_.get(), address_.size) != 0) return failed();
+  if (listen(descriptor, backlog) != 0) return failed();
+  if (address_.is_of_host()) return {};
+  address_.size = sizeof address_.storage;
+  auto* const to = reinterpret_cast<sockaddr*>(&address_.storage);
+  return getsockname(descriptor, to, &address_.size) == 0 ? Status() : failed();
 }
 
 void Listener::accept(std::function<void(int descriptor)> on_caller,
@@ -56,10 +58,10 @@ void Listener::accept(std::function<void(int descriptor)> on_caller,
 // Not async_accept(): its descriptors are close-on-exec only later, and a program that another
 // thread starts in between would keep the connection alive.
 void Listener::next() {
-  acceptor_.async_wait(acceptor_.wait_read, [this, alive = alive_](asio::error_code error) {
+  socket_.async_wait(socket_.wait_read, [this, alive = alive_](asio::error_code error) {
     if (!*alive || error) return;
     const int descriptor =
-        accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (descriptor < 0 && !is_of_caller(errno)) return on_failure_(errno);
     if (descriptor >= 0) on_caller_(descriptor);
     next();

@@ -1,28 +1,31 @@
-// Listener: takes those that connect to a Unix socket. Private to transport/socket.
+// Listener: takes those that connect to a socket. Private to transport/socket.
 //
-// The socket lies at its path while the listener lives. Its handlers run inside the io_context, to
-// whose thread all belongs; none runs after its end.
+// A Unix socket lies at its path while the listener lives. Its handlers run inside the io_context,
+// to whose thread all belongs; none runs after its end.
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/local/stream_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "core/status.h"
+#include "runtime/transport/address.h"
 
 namespace ripeline::runtime {
 
 class Listener {
  public:
-  Listener(asio::io_context& io, std::string path);
+  explicit Listener(asio::io_context& io) : socket_(io) {}
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Takes the place of whatever socket lies there.
-  core::Status open(int backlog, int kernel_bytes);
+  // At an address as in address.h. Takes the place of whatever Unix socket lies there.
+  core::Status open(const std::string& address, int backlog, int kernel_bytes);
+  // Where it listens, with the port that it was given.
+  [[nodiscard]] const Address& address() const { return address_; }
   // Calls one of them for everybody who connects, with a descriptor that is the handler's: it does
   // not block; or once with the error after which nobody can be taken.
   void accept(std::function<void(int descriptor)> on_caller,
@@ -31,8 +34,8 @@ class Listener {
  private:
   void next();
 
-  const std::string path_;
-  asio::local::stream_protocol::acceptor acceptor_;
+  asio::posix::stream_descriptor socket_;
+  Address address_;
   std::function<void(int descriptor)> on_caller_;
   std::function<void(int error)> on_failure_;
   // Handlers that are queued when this ends look here first.

@@ -38,7 +38,11 @@ struct Group {
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  LocalTransport(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {
+    for (int other = 0; other < processes(); ++other) {
+      if (other != rank) neighbours_.push_back(other);
+    }
+  }
   ~LocalTransport() override {
     const std::lock_guard lock(group_->mutex);
     of(rank_).gone = true;
@@ -51,6 +55,7 @@ class LocalTransport final : public Transport {
 
   int self() const override { return rank_; }
   int processes() const override { return static_cast<int>(group_->ranks.size()); }
+  const std::vector<int>& neighbours() const override { return neighbours_; }
 
   Status send(int to, const Envelope& envelope, Payload payload) override {
     if (Status s = check_receiver(*this, to); !s.ok()) return s;
@@ -82,6 +87,7 @@ class LocalTransport final : public Transport {
   std::size_t queued(int /*to*/) const override { return 0; }
   // A thread of this process: as alive as the caller.
   core::Time heard(int /*from*/) const override { return now(); }
+  core::Time ahead() const override { return core::Time{0}; }
 
   Status finish(std::chrono::nanoseconds limit) override {
     std::unique_lock lock(group_->mutex);
@@ -118,6 +124,7 @@ class LocalTransport final : public Transport {
 
   std::shared_ptr<Group> group_;
   int rank_;
+  std::vector<int> neighbours_;
 };
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "runtime/transport/peers.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace ripeline::runtime {
 
 core::Status check_receiver(const Transport& transport, int to) {
-  if (to >= 0 && to < transport.processes() && to != transport.self()) return {};
+  const std::vector<int>& neighbours = transport.neighbours();
+  if (std::binary_search(neighbours.begin(), neighbours.end(), to)) return {};
   return {core::StatusCode::invalid, "process " + std::to_string(transport.self()) +
                                          " cannot send to process " + std::to_string(to) + " of " +
                                          std::to_string(transport.processes())};

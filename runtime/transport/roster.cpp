@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -34,6 +35,7 @@ std::string address_key_of(int rank) { return "address-" + std::to_string(rank);
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
 Status cannot(int rank, const std::string& what, const Status& why) {
+  if (why.code() == StatusCode::lost) return why;  // with the store: it says whose end that is
   return {why.code(), name_of(rank) + " cannot " + what + ": " + why.message()};
 }
 
@@ -42,6 +44,11 @@ std::string names_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);
   return text;
+}
+
+std::string own_host() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string hex(std::uint64_t value) {
@@ -101,6 +108,7 @@ struct Roster::Entry {
   std::uint16_t version = kFrameVersion;
   pid_t process = 0;
   std::uint64_t token = 0;  // of rank 0
+  std::string host;
   int ranks = 0;
   std::uint64_t program_hash = 0;
   Configuration configuration = {};
@@ -110,6 +118,7 @@ struct Roster::Entry {
     to.number(version);
     to.number(static_cast<std::int64_t>(process));
     to.number(token);
+    to.text(host);
     to.number(static_cast<std::int32_t>(ranks));
     to.number(program_hash);
     to.number(static_cast<std::uint32_t>(configuration.size()));
@@ -119,6 +128,11 @@ struct Roster::Entry {
     }
     return to.take();
   }
+  [[nodiscard]] bool is_here() const { return host.empty() || host == own_host(); }
+  // `412`, `412 on host-3`.
+  [[nodiscard]] std::string where() const {
+    return std::to_string(process) + (is_here() ? "" : " on " + host);
+  }
   // Of another version only that and the process are read.
   static std::optional<Entry> decode(const Blob& blob) {
     BlobReader from(blob);
@@ -127,6 +141,7 @@ struct Roster::Entry {
     entry.process = static_cast<pid_t>(from.number<std::int64_t>());
     if (entry.version != kFrameVersion) return from.ok() ? std::optional(entry) : std::nullopt;
     entry.token = from.number<std::uint64_t>();
+    entry.host = from.text(kLongestText);
     entry.ranks = from.number<std::int32_t>();
     entry.program_hash = from.number<std::uint64_t>();
     const auto settings = std::min(from.number<std::uint32_t>(), kMostSettings);
@@ -138,7 +153,7 @@ struct Roster::Entry {
   }
 };
 
-Roster::Roster(std::unique_ptr<Store> store, SocketOptions options)
+Roster::Roster(std::shared_ptr<Store> store, SocketOptions options)
     : store_(std::move(store)),
       options_(std::move(options)),
       members_(static_cast<std::size_t>(options_.ranks)) {}
@@ -165,16 +180,22 @@ Roster::~Roster() {
 bool Roster::anybody_left() {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     const Claim claim = store_->claim_of(key_of(rank));
-    if (claim == Claim::held || (claim == Claim::none && !started_)) return true;
+    const bool may_come = claim == Claim::none && !started_;
+    if (may_come || (claim != Claim::none && claim != Claim::abandoned)) return true;
   }
   return false;
 }
 
+Roster::Entry Roster::own_entry() const {
+  return {.process = getpid(),
+          .host = own_host(),
+          .ranks = options_.ranks,
+          .program_hash = options_.program_hash,
+          .configuration = options_.configuration};
+}
+
 Status Roster::join() {
-  Entry mine{.process = getpid(),
-             .ranks = options_.ranks,
-             .program_hash = options_.program_hash,
-             .configuration = options_.configuration};
+  Entry mine = own_entry();
   if (options_.rank == 0) {
     std::random_device random;
     mine.token = (std::uint64_t{random()} << 32) | random();
@@ -194,17 +215,16 @@ Status Roster::join() {
   }
   const std::optional<Entry> other = Entry::decode(there);
   return {StatusCode::refused, name_of(options_.rank) + " is claimed by two processes, " +
-                                   (other ? std::to_string(other->process) : "another one") +
-                                   " and " + std::to_string(mine.process) +
-                                   ": each must have a rank of its own"};
+                                   (other ? other->where() : "another one") + " and " +
+                                   mine.where() + ": each must have a rank of its own"};
 }
 
 // A failure is of an earlier run if this rank has been in it, or if nobody who waited for this rank
 // then waits any more.
 void Roster::forget_old_failure(bool has_been_here) {
-  Blob blob;
-  if (!store_->get(kFailure, 0ns, blob).ok()) return;
-  if (has_been_here || age_of_failure(blob) > options_.connect_limit) store_->remove(kFailure);
+  std::optional<Blob> failure;
+  if (!store_->get(kFailure, failure).ok() || !failure) return;
+  if (has_been_here || age_of_failure(*failure) > options_.connect_limit) store_->remove(kFailure);
 }
 
 Status Roster::listens_at(const std::string& address) {
@@ -217,29 +237,25 @@ Status Roster::listens_at(const std::string& address) {
 Status Roster::address_of(int rank, std::string& address) {
   address.clear();
   if (!members_[static_cast<std::size_t>(rank)].seen_alive) return {};
-  Blob blob;
-  const Status status = store_->get(address_key_of(rank), 0ns, blob);
-  if (status.code() == StatusCode::timeout) return {};
+  std::optional<Blob> blob;
+  const Status status = store_->get(address_key_of(rank), blob);
   if (!status.ok()) return cannot(options_.rank, "ask where " + name_of(rank) + " listens", status);
-  address.assign(reinterpret_cast<const char*>(blob.data()), blob.size());
+  if (blob) address.assign(reinterpret_cast<const char*>(blob->data()), blob->size());
   return {};
 }
 
-Status Roster::look(const std::vector<bool>& connected) {
+Status Roster::look(const std::vector<int>& awaited) {
   Status status;
   if (!token_) status = meet_first();
-  for (int rank = 0; rank < options_.ranks && status.ok(); ++rank) {
-    if (rank != options_.rank && !connected[static_cast<std::size_t>(rank)]) {
-      status = check_alive(rank);
-    }
+  if (!token_ && status.ok()) status = check_alive(0);
+  for (const int rank : awaited) {
+    if (status.ok()) status = check_alive(rank);
   }
   // After that: a process that has failed said why before it ended.
-  Blob blob;
-  const Status asked = store_->get(kFailure, 0ns, blob);
-  if (asked.ok()) return decode_failure(blob, options_.rank);
-  if (status.ok() && asked.code() != StatusCode::timeout) {
-    status = cannot(options_.rank, "ask how the run is", asked);
-  }
+  std::optional<Blob> failure;
+  const Status asked = store_->get(kFailure, failure);
+  if (failure) return decode_failure(*failure, options_.rank);
+  if (status.ok() && !asked.ok()) status = cannot(options_.rank, "ask how the run is", asked);
   // Perhaps because of what has failed.
   if (status.ok() && options_.termination != nullptr && options_.termination->requested()) {
     const Status told = Termination::status_of(options_.rank);
@@ -249,11 +265,11 @@ Status Roster::look(const std::vector<bool>& connected) {
 }
 
 Status Roster::read_entry(int rank, std::optional<Entry>& entry) {
-  Blob blob;
-  const Status status = store_->get(key_of(rank), 0ns, blob);
-  if (status.code() == StatusCode::timeout) return {};
+  std::optional<Blob> blob;
+  const Status status = store_->get(key_of(rank), blob);
   if (!status.ok()) return cannot(options_.rank, "ask for " + name_of(rank), status);
-  entry = Entry::decode(blob);
+  if (!blob) return {};
+  entry = Entry::decode(*blob);
   if (entry) return {};
   return {StatusCode::invalid, "what " + name_of(rank) + " says of itself cannot be read"};
 }
@@ -262,10 +278,7 @@ Status Roster::meet_first() {
   if (store_->claim_of(key_of(0)) != Claim::held) return {};
   std::optional<Entry> first;
   if (Status status = read_entry(0, first); !status.ok() || !first) return status;
-  const Entry mine{.process = getpid(),
-                   .ranks = options_.ranks,
-                   .program_hash = options_.program_hash,
-                   .configuration = options_.configuration};
+  const Entry mine = own_entry();
   if (std::string how = difference(mine, *first); !how.empty()) {
     return {StatusCode::refused, name_of(options_.rank) + " " + how};
   }
@@ -323,23 +336,27 @@ Status Roster::check_alive(int rank) {
     return {};
   }
   if (claim == Claim::none) return check_started(rank);
+  if (claim == Claim::unseen) return {};
+  if (claim == Claim::silent && !member.seen_alive) return {};
   const Clock::time_point now = Clock::now();
   if (!member.dead_since) member.dead_since = now;
   if (!member.seen_alive && now < *member.dead_since + kLeftOver) return {};
   std::optional<Entry> entry;
   if (Status status = read_entry(rank, entry); !status.ok()) return status;
   if (!entry) return {};
+  const bool is_silent = claim == Claim::silent;
   std::string text = name_of(rank) + " was lost while the ranks connected (its process " +
-                     std::to_string(entry->process) + " has ended)";
-  if (!member.seen_alive) text += "; if " + options_.folder + " is left over, remove it";
+                     entry->where() +
+                     (is_silent ? " has given no sign of life for some seconds)" : " has ended)");
+  if (!member.seen_alive) text += "; if " + store_->name() + " is left over, remove it";
   return {StatusCode::lost, text};
 }
 
 // Who starts the ranks says how one has ended.
 Status Roster::check_started(int rank) {
-  Blob blob;
-  if (!store_->get(ended_key(rank), 0ns, blob).ok()) return {};
-  const std::string how(reinterpret_cast<const char*>(blob.data()), blob.size());
+  std::optional<Blob> blob;
+  if (!store_->get(ended_key(rank), blob).ok() || !blob) return {};
+  const std::string how(reinterpret_cast<const char*>(blob->data()), blob->size());
   return {StatusCode::lost, name_of(rank) + " " + how + " before it joined the run"};
 }
 
@@ -349,26 +366,28 @@ Status Roster::fail(Status why) {
   return told.ok() ? decode_failure(there, options_.rank) : why;
 }
 
-Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit) {
+Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,
+                         const std::string& why) {
   std::vector<int> absent;
   std::vector<int> stopped;
-  for (const int rank : ranks) {
+  // Also others than these: they may wait for them.
+  for (int rank = 0; rank < options_.ranks; ++rank) {
     std::optional<Entry> entry;
     if (Status status = read_entry(rank, entry); !status.ok()) return fail(std::move(status));
     if (!entry) {
       absent.push_back(rank);
-    } else if (is_stopped(entry->process)) {
+    } else if (entry->is_here() && is_stopped(entry->process)) {
       stopped.push_back(rank);
     }
   }
-  // The others may wait for these.
   const std::string within = " within " + seconds_text(limit);
   std::string text = names_of(ranks) + " did not connect" + within;
   if (!absent.empty()) {
-    text = names_of(absent) + " did not come to " + options_.folder + within;
+    text = names_of(absent) + " did not come to " + store_->name() + within;
   } else if (!stopped.empty()) {
     text = names_of(stopped) + " did not connect" + within + ": stopped by a signal or a debugger";
   }
+  if (absent.empty() && stopped.empty() && !why.empty()) text += ": " + why;
   return fail({StatusCode::timeout, text});
 }
 

@@ -31,7 +31,7 @@ namespace ripeline::runtime {
 
 class Roster {
  public:
-  Roster(std::unique_ptr<Store> store, SocketOptions options);
+  Roster(std::shared_ptr<Store> store, SocketOptions options);
   ~Roster();
   Roster(const Roster&) = delete;
   Roster& operator=(const Roster&) = delete;
@@ -40,9 +40,9 @@ class Roster {
   core::Status join();
   core::Status listens_at(const std::string& address);
 
-  // Asks the store again: why the run has failed, by then told to all; `connected` are the ranks
-  // whose end their connection will tell.
-  core::Status look(const std::vector<bool>& connected);
+  // Asks the store again: why the run has failed, by then told to all; `awaited` are the ranks
+  // whose end no connection will tell.
+  core::Status look(const std::vector<int>& awaited);
   // Of the run; none before rank 0 is there.
   [[nodiscard]] std::optional<std::uint64_t> token() const { return token_; }
   // Where a rank listens that is alive; empty: nowhere yet.
@@ -51,8 +51,9 @@ class Roster {
   // Tells all that the run cannot start; returns why that is, which may be what failed first
   // elsewhere.
   core::Status fail(core::Status why);
-  // The same for ranks that did not connect in time.
-  core::Status fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit);
+  // The same for ranks that did not connect in time; `why`, if it is not empty, is known of them.
+  core::Status fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,
+                         const std::string& why);
 
   // All ranks are connected.
   void started() { started_ = true; }
@@ -67,6 +68,7 @@ class Roster {
     std::optional<std::chrono::steady_clock::time_point> dead_since;
   };
 
+  [[nodiscard]] Entry own_entry() const;
   core::Status read_entry(int rank, std::optional<Entry>& entry);
   core::Status meet_first();
   core::Status check_alive(int rank);
@@ -75,7 +77,7 @@ class Roster {
   [[nodiscard]] std::string difference(const Entry& mine, const Entry& first) const;
   [[nodiscard]] bool anybody_left();
 
-  std::unique_ptr<Store> store_;
+  std::shared_ptr<Store> store_;
   SocketOptions options_;
   std::vector<Member> members_;
   std::optional<std::uint64_t> token_;

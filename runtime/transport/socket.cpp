@@ -1,11 +1,13 @@
 #include "runtime/transport/socket.h"
 
 #include <algorithm>
+#include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <condition_variable>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <thread>
@@ -14,8 +16,10 @@
 
 #include "runtime/duration.h"
 #include "runtime/folder_store.h"
+#include "runtime/neighbours.h"
 #include "runtime/transport/peers.h"
 #include "runtime/transport/roster.h"
+#include "runtime/transport/run_clock.h"
 #include "runtime/transport/wire_up.h"
 
 namespace ripeline::runtime {
@@ -25,18 +29,15 @@ using core::Status;
 using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::array kEach = {Channel::data, Channel::control};
 constexpr auto kShortWait = std::chrono::milliseconds(20);
 constexpr auto kLongestWait = std::chrono::hours(24);
 
 // A thread that says at intervals that the process is alive, whatever its rank computes.
 class Pulse {
  public:
-  Pulse(std::vector<std::shared_ptr<Connection>> to, const Header& heartbeat,
-        std::chrono::nanoseconds interval)
-      : to_(std::move(to)),
-        heartbeat_(heartbeat),
-        interval_(interval),
-        thread_([this] { run(); }) {}
+  Pulse(std::chrono::nanoseconds interval, std::function<void()> beat)
+      : interval_(interval), beat_(std::move(beat)), thread_([this] { run(); }) {}
   ~Pulse() {
     {
       const std::lock_guard lock(mutex_);
@@ -51,14 +52,11 @@ class Pulse {
  private:
   void run() {
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, interval_, [this] { return stop_; })) {
-      for (const auto& connection : to_) connection->pulse(heartbeat_);
-    }
+    while (!changed_.wait_for(lock, interval_, [this] { return stop_; })) beat_();
   }
 
-  std::vector<std::shared_ptr<Connection>> to_;
-  Header heartbeat_;
   std::chrono::nanoseconds interval_;
+  std::function<void()> beat_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;  // guarded by the mutex
@@ -67,13 +65,14 @@ class Pulse {
 
 class SocketTransport final : public Transport {
  public:
-  SocketTransport(const SocketOptions& options, Place* place)
-      : options_(options),
+  SocketTransport(SocketOptions options, Place* place)
+      : options_(std::move(options)),
         place_(place == nullptr ? own_place_ : *place),
         io_(1),
         work_(io_.get_executor()),
         timer_(io_),
-        peers_(static_cast<std::size_t>(options.ranks)) {}
+        peers_(static_cast<std::size_t>(options_.ranks)),
+        clock_(options_.rank, options_.ranks) {}
 
   ~SocketTransport() override {
     pulse_.reset();
@@ -84,13 +83,11 @@ class SocketTransport final : public Transport {
 
   // It is kept until the end: it holds the rank's place.
   Status connect(std::unique_ptr<Roster>& roster) {
-    Status status = wire_up(io_, options_, *roster, place_, wires_);
+    Status status = wire_up(io_, options_, *roster, place_, clock_, wires_);
     if (!status.ok()) return status;
     token_ = *roster->token();
-    std::vector<std::shared_ptr<Connection>> controls;
-    for (int rank = 0; rank < processes(); ++rank) {
-      if (rank == self()) continue;
-      for (const Channel channel : {Channel::data, Channel::control}) {
+    for (const int rank : neighbours()) {
+      for (const Channel channel : kEach) {
         Wire& wire = wires_[wire_of(rank, channel)];
         wire.connection->hand_over(
             {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
@@ -99,11 +96,9 @@ class SocketTransport final : public Transport {
         wire.early.clear();
         if (!wire.closed.ok()) closed(rank, wire.closed);
       }
-      controls.push_back(wires_[wire_of(rank, Channel::control)].connection);
     }
-    if (!controls.empty()) {
-      pulse_ = std::make_unique<Pulse>(
-          std::move(controls), encode_header(frame(FrameKind::heartbeat)), options_.heartbeat);
+    if (!neighbours().empty()) {
+      pulse_ = std::make_unique<Pulse>(options_.heartbeat, [this] { beat(); });
     }
     roster->started();
     roster_ = std::move(roster);
@@ -112,6 +107,7 @@ class SocketTransport final : public Transport {
 
   int self() const override { return options_.rank; }
   int processes() const override { return options_.ranks; }
+  const std::vector<int>& neighbours() const override { return options_.neighbours; }
 
   Status send(int to, const Envelope& envelope, Payload payload) override {
     if (Status s = check_receiver(*this, to); !s.ok()) return s;
@@ -122,7 +118,9 @@ class SocketTransport final : public Transport {
                                        "; sockets send from the host's memory"};
     }
     const FrameKind kind = kind_of(envelope.signal);
-    connection(to, channel_of(kind)).send(frame(kind, envelope, std::move(payload)));
+    Frame out = frame(kind, envelope, std::move(payload));
+    out.envelope.sent -= clock_.ahead();
+    connection(to, channel_of(kind)).send(std::move(out));
     return {};
   }
 
@@ -146,26 +144,28 @@ class SocketTransport final : public Transport {
 
   std::size_t queued(int to) const override {
     std::size_t bytes = 0;
-    for (const Channel channel : {Channel::data, Channel::control}) {
+    for (const Channel channel : kEach) {
       if (const auto& c = wires_[wire_of(to, channel)].connection) bytes += c->queued();
     }
     return bytes;
   }
 
   core::Time heard(int from) const override {
-    if (from == self()) return now();
+    if (peers_[static_cast<std::size_t>(from)].goodbyes == kChannels) return now();
     core::Time last{0};
-    for (const Channel channel : {Channel::data, Channel::control}) {
-      last = std::max(last, wires_[wire_of(from, channel)].connection->heard());
+    for (const Channel channel : kEach) {
+      const auto& connection = wires_[wire_of(from, channel)].connection;
+      if (connection) last = std::max(last, connection->heard());
     }
     return last;
   }
 
+  core::Time ahead() const override { return clock_.ahead(); }
+
   Status finish(std::chrono::nanoseconds limit) override {
-    for (int r = 0; r < processes() && !finishing_; ++r) {
-      if (r == self()) continue;
-      for (const Channel channel : {Channel::data, Channel::control}) {
-        connection(r, channel).send(frame(FrameKind::goodbye));
+    for (const int rank : neighbours()) {
+      for (const Channel channel : kEach) {
+        if (!finishing_) connection(rank, channel).send(frame(FrameKind::goodbye));
       }
     }
     finishing_ = true;
@@ -209,13 +209,19 @@ class SocketTransport final : public Transport {
             .payload = std::move(payload)};
   }
 
-  // Of the other ranks; -1: none.
+  // Of the neighbours; -1: none.
   template <class Condition>
   int first_rank(const Condition& condition) {
-    for (int r = 0; r < processes(); ++r) {
-      if (r != self() && condition(r)) return r;
+    const auto it = std::find_if(neighbours().begin(), neighbours().end(), condition);
+    return it == neighbours().end() ? -1 : *it;
+  }
+
+  // In the thread of the pulse.
+  void beat() {
+    for (const int rank : neighbours()) {
+      connection(rank, Channel::control)
+          .pulse(encode_header(frame(FrameKind::heartbeat, envelope_of(clock_.beat(rank, now())))));
     }
-    return -1;
   }
 
   // The io_context rounds its waits up to milliseconds: a timer ends the short ones in time.
@@ -237,14 +243,23 @@ class SocketTransport final : public Transport {
 
   void take(int from, Frame&& frame) {
     if (const auto signal = signal_of(frame.kind)) {
+      frame.envelope.sent = to_own(frame.envelope.sent);
       inbox_.push_back({from, frame.envelope, std::move(frame.payload), came(frame.envelope.sent)});
     } else if (frame.kind == FrameKind::goodbye) {
       ++peer(from).goodbyes;
     } else if (frame.kind == FrameKind::abandon) {
       lose(from, abandon_status(from, frame).message());
-    } else if (frame.kind != FrameKind::heartbeat) {
+    } else if (frame.kind == FrameKind::heartbeat) {
+      clock_.heard(from, beat_of(frame.envelope), now());
+    } else {
       lose(from, "it said hello twice");
     }
+  }
+
+  // From the clock of process 0; whatever a peer says is a time.
+  core::Time to_own(core::Time sent) const {
+    constexpr core::Time kLatest{std::int64_t{1} << 61};
+    return std::clamp(sent, -kLatest, kLatest) + clock_.ahead();
   }
 
   // When a message came that is seen now: while nobody looked, at the earliest when it was sent, or
@@ -280,6 +295,7 @@ class SocketTransport final : public Transport {
   asio::steady_timer timer_;
   Wires wires_;
   std::vector<Peer> peers_;
+  RunClock clock_;
   std::vector<Delivery> inbox_;
   core::Time looked_{0};  // when the last poll ended
   bool waits_ = false;    // inside a poll
@@ -288,19 +304,32 @@ class SocketTransport final : public Transport {
   std::unique_ptr<Pulse> pulse_;
 };
 
+// With all neighbours in order. Refuses ranks that there are not.
+Status complete(SocketOptions& options) {
+  const int ranks = options.ranks;
+  if (ranks < 1 || options.rank < 0 || options.rank >= ranks) {
+    return {StatusCode::invalid,
+            "rank " + std::to_string(options.rank) + " of " + std::to_string(ranks) + " ranks"};
+  }
+  std::vector<int>& all = options.neighbours;
+  const bool is_with_all = all.empty();
+  for (int rank = 0; rank < ranks && is_with_all; ++rank) {
+    if (rank != options.rank) all.push_back(rank);
+  }
+  all = united(std::move(all), tree_neighbours(options.rank, ranks));
+  const bool is_wrong = std::any_of(all.begin(), all.end(), [&](int rank) {
+    return rank < 0 || rank >= ranks || rank == options.rank;
+  });
+  if (!is_wrong) return {};
+  return {StatusCode::invalid, "rank " + std::to_string(options.rank) + " of " +
+                                   std::to_string(ranks) + " has neighbours that there are not"};
+}
+
 }  // namespace
 
-Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>& transport,
-                       Place* place) {
-  if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks) {
-    return {StatusCode::invalid, "rank " + std::to_string(options.rank) + " of " +
-                                     std::to_string(options.ranks) + " ranks"};
-  }
-  const std::string self = "rank " + std::to_string(options.rank);
-  std::unique_ptr<FolderStore> store;
-  if (Status status = FolderStore::open(options.folder, store); !status.ok()) {
-    return {status.code(), self + " cannot join the run: " + status.message()};
-  }
+Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
+                       std::unique_ptr<Transport>& transport, Place* place) {
+  if (Status status = complete(options); !status.ok()) return status;
   auto roster = std::make_unique<Roster>(std::move(store), options);
   if (Status status = roster->join(); !status.ok()) return roster->fail(std::move(status));
   try {
@@ -309,8 +338,20 @@ Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>&
     transport = std::move(result);
     return {};
   } catch (const std::exception& error) {  // of descriptors, memory or threads there are no more
-    return roster->fail({StatusCode::failed, self + " cannot connect: " + error.what()});
+    return roster->fail({StatusCode::failed, "rank " + std::to_string(options.rank) +
+                                                 " cannot connect: " + error.what()});
   }
+}
+
+Status connect_in_folder(SocketOptions options, const std::string& folder,
+                         std::unique_ptr<Transport>& transport, Place* place) {
+  std::unique_ptr<FolderStore> store;
+  if (Status status = FolderStore::open(folder, store); !status.ok()) {
+    return {status.code(),
+            "rank " + std::to_string(options.rank) + " cannot join the run: " + status.message()};
+  }
+  options.address = "unix:" + folder + "/socket-" + std::to_string(options.rank);
+  return connect_sockets(std::move(options), std::move(store), transport, place);
 }
 
 }  // namespace ripeline::runtime

@@ -1,22 +1,25 @@
-// transport/socket: the ranks of one host as processes, over Unix sockets.
+// transport/socket: ranks as processes, over Unix sockets on one host and over TCP between hosts.
 //
-// The ranks find each other in `folder`, a store (runtime/folder_store.h): each claims its rank and
-// says what it runs; a rank that runs something else than rank 0 is refused before it is connected.
-// Each listens in the folder and connects to the others; a connection opens with a hello
+// The ranks find each other in a store (runtime/store.h): each claims its rank and says what it
+// runs; a rank that runs something else than rank 0 is refused before it is connected. Each listens
+// at its address and is connected with its neighbours; a connection opens with a hello
 // (docs/formats.md). Either all are connected in the end or none: what fails meanwhile, on whatever
 // rank, is told to all at once and is the status of all. Two connections lead from rank to rank,
-// one of them for what is short. The death of a peer is seen within milliseconds and named; that a
-// process is alive is said by a thread of its own, whatever its rank computes. Descriptors are
-// close-on-exec, lengths are bounded before anything is allocated, strangers are dropped.
+// one of them for what is short. The death of a neighbour is seen within milliseconds and named;
+// that a process is alive is said by a thread of its own, whatever its rank computes, and with it
+// what its clock shows. Descriptors are close-on-exec, lengths are bounded before anything is
+// allocated, strangers are dropped. What goes over a network is not encrypted.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/configuration.h"
 #include "runtime/place.h"
+#include "runtime/store.h"
 #include "runtime/transport/transport.h"
 
 namespace ripeline::runtime {
@@ -26,7 +29,12 @@ class Termination;
 struct SocketOptions {
   int rank = 0;
   int ranks = 1;
-  std::string folder;  // of this run alone, mode 0700; made by the launcher or by the first rank
+  // Where the others reach this rank: `unix:/tmp/run/socket-3`, or `tcp:10.0.0.1:0` with a port
+  // that the system chooses.
+  std::string address = {};
+  // Those that it sends to or hears from, which must have it among theirs, besides those that are
+  // next to it in the tree (runtime/tree.h). Empty: all.
+  std::vector<int> neighbours = {};
   std::uint64_t program_hash = 0;
   Configuration configuration = {};
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
@@ -43,9 +51,15 @@ struct SocketOptions {
   const Termination* termination = nullptr;
 };
 
-// Connects to all other ranks. Fails by status: which ranks did not come, or how they do not fit.
-// What arrives is put into `place`, which is borrowed; null: into memory of the host.
-core::Status connect_sockets(const SocketOptions& options, std::unique_ptr<Transport>& transport,
-                             Place* place = nullptr);
+// Connects with all neighbours when all ranks are there. Fails by status: which ranks did not come,
+// or how they do not fit. What arrives is put into `place`, which is borrowed; null: into memory of
+// the host.
+core::Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
+                             std::unique_ptr<Transport>& transport, Place* place = nullptr);
+
+// The same for the ranks of one host: their store and their sockets are in `folder`, which is of
+// this run alone, mode 0700; made if it is not there. `options.address` is not read.
+core::Status connect_in_folder(SocketOptions options, const std::string& folder,
+                               std::unique_ptr<Transport>& transport, Place* place = nullptr);
 
 }  // namespace ripeline::runtime

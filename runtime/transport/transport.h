@@ -40,8 +40,8 @@ enum class Signal : std::uint8_t {
 struct Envelope {
   std::int64_t step = 0;
   core::Message message;
-  // When it was sent, on the sender's monotonic clock. Comparable between the ranks of one host
-  // only; used by injected delays and traces, never by a decision.
+  // When it was sent, on the monotonic clock of the process that has the envelope, as near as the
+  // transport knows. For injected delays and traces, never for a decision.
   core::Time sent{0};
   Signal signal = Signal::data;
   std::int32_t ordinal = 0;  // of data and announce: its place among its edge's messages
@@ -62,8 +62,11 @@ class Transport {
 
   [[nodiscard]] virtual int self() const = 0;
   [[nodiscard]] virtual int processes() const = 0;
+  // Those that it is connected with, ascending; always those next to it in the tree
+  // (runtime/tree.h).
+  [[nodiscard]] virtual const std::vector<int>& neighbours() const = 0;
 
-  // Refuses, by status, a process that there is not and parts that it cannot reach.
+  // Refuses, by status, a process that is no neighbour and parts that it cannot reach.
   virtual core::Status send(int to, const Envelope& envelope, Payload payload) = 0;
 
   // Moves bytes and appends what has arrived; waits up to `wait` if nothing has, or until wake().
@@ -76,10 +79,14 @@ class Transport {
   // Bytes that wait here to be sent to it.
   [[nodiscard]] virtual std::size_t queued(int to) const = 0;
 
-  // When it last gave a sign of life, be it part of a message, on the monotonic clock.
+  // When a neighbour last gave a sign of life, be it part of a message, on the monotonic clock;
+  // now, if it has said goodbye: it may end before others do, and is not missed.
   [[nodiscard]] virtual core::Time heard(int from) const = 0;
 
-  // All processes say goodbye before anyone closes; a peer that closes after its goodbye is no
+  // What the monotonic clock shows here less what that of process 0 does, as near as is known.
+  [[nodiscard]] virtual core::Time ahead() const = 0;
+
+  // All neighbours say goodbye before anyone closes; a peer that closes after its goodbye is no
   // loss. Fails by status if that takes longer, or as soon as something else comes, which poll()
   // gives: then the caller may try again.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;

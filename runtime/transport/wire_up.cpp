@@ -1,7 +1,6 @@
 #include "runtime/transport/wire_up.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,10 +8,14 @@
 #include <asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "runtime/transport/address.h"
 #include "runtime/transport/listener.h"
+#include "runtime/transport/readiness.h"
 #include "runtime/transport/store_watch.h"
 
 namespace ripeline::runtime {
@@ -27,19 +30,22 @@ constexpr auto kLateRanks = 5s;     // what ranks differ in starting
 constexpr auto kRetry = 50ms;       // for a listener that is not there now
 constexpr auto kLastWords = 200ms;  // for what the peers have to be told
 
+core::Time now() { return Clock::now().time_since_epoch(); }
+
 class WireUp {
  public:
   WireUp(asio::io_context& io, const SocketOptions& options, Roster& roster, Place& place,
-         Wires& wires)
+         RunClock& clock, Wires& wires)
       : io_(io),
         options_(options),
         roster_(roster),
         place_(place),
+        clock_(clock),
+        readiness_(options.rank, options.ranks),
         wires_(wires),
-        listener_(io, path_),
+        listener_(io),
         watch_(io),
-        is_called_(static_cast<std::size_t>(options.ranks)),
-        is_ready_(static_cast<std::size_t>(options.ranks)) {
+        is_called_(static_cast<std::size_t>(options.ranks)) {
     wires_.clear();
     wires_.resize(wire_of(options.ranks, Channel::data));
   }
@@ -58,13 +64,13 @@ class WireUp {
     if (result_.ok()) look();
     run_until(limit, [this] { return missing().empty(); });
     if (result_.ok() && missing().empty()) {
-      say_ready();
       // The others may have begun to wait later.
-      run_until(limit + kLateRanks, [this] { return unready().empty(); });
+      say_ready();
+      run_until(limit + kLateRanks, [this] { return readiness_.all(); });
     }
-    if (result_.ok()) {
-      const std::vector<int> late = missing().empty() ? unready() : missing();
-      if (!late.empty()) result_ = roster_.fail_late(late, options_.connect_limit);
+    if (result_.ok() && !readiness_.all()) {
+      const std::vector<int> late = missing().empty() ? readiness_.late() : missing();
+      result_ = roster_.fail_late(late, options_.connect_limit, why_missing(late));
     }
     if (!result_.ok()) say_why();
     return result_;
@@ -85,18 +91,22 @@ class WireUp {
   bool has(int rank) const { return has(rank, Channel::data) && has(rank, Channel::control); }
 
   template <class Condition>
-  std::vector<int> others(const Condition& condition) const {
+  std::vector<int> neighbours(const Condition& condition) const {
     std::vector<int> ranks;
-    for (int rank = 0; rank < options_.ranks; ++rank) {
-      if (rank != options_.rank && condition(rank)) ranks.push_back(rank);
-    }
+    std::copy_if(options_.neighbours.begin(), options_.neighbours.end(), std::back_inserter(ranks),
+                 condition);
     return ranks;
   }
   std::vector<int> missing() const {
-    return others([this](int rank) { return !has(rank); });
+    return neighbours([this](int rank) { return !has(rank); });
   }
-  std::vector<int> unready() const {
-    return others([this](int rank) { return !is_ready_[static_cast<std::size_t>(rank)]; });
+  // What the system has said of those that were called; empty: nothing.
+  std::string why_missing(const std::vector<int>& ranks) const {
+    for (const int rank : ranks) {
+      const auto it = refusals_.find(rank);
+      if (it != refusals_.end()) return it->second;
+    }
+    return {};
   }
 
   template <class Condition>
@@ -115,8 +125,10 @@ class WireUp {
   }
 
   void listen() {
-    const Status status = listener_.open(kChannels * options_.ranks + 16, options_.kernel_bytes);
-    if (status.ok()) return fail_if(roster_.listens_at(path_));
+    const auto callers = static_cast<int>(options_.neighbours.size());
+    const Status status =
+        listener_.open(options_.address, kChannels * callers + 16, options_.kernel_bytes);
+    if (status.ok()) return fail_if(roster_.listens_at(print_address(listener_.address())));
     fail_if({status.code(),
              "rank " + std::to_string(options_.rank) + " cannot listen at " + status.message()});
   }
@@ -124,9 +136,7 @@ class WireUp {
   // At the store, which may have changed.
   void look() {
     if (!result_.ok()) return;
-    std::vector<bool> connected;
-    for (int rank = 0; rank < options_.ranks; ++rank) connected.push_back(has(rank));
-    if (Status status = roster_.look(connected); !status.ok()) {
+    if (Status status = roster_.look(missing()); !status.ok()) {
       result_ = std::move(status);
       return;
     }
@@ -135,12 +145,13 @@ class WireUp {
       listener_.accept(
           [this](int descriptor) {
             const auto connection = connection_of(descriptor);
-            if (connection->peer_user() == geteuid()) await_hello(connection, {}, {});
+            if (connection->is_of_own_user()) await_hello(connection, {}, {});
           },
           [this](int error) { fail_here("take the connection of another rank", error); });
     }
-    for (int rank = 0; rank < options_.rank && roster_.token() && result_.ok(); ++rank) {
-      if (!is_called_[static_cast<std::size_t>(rank)]) call(rank);
+    for (const int rank : options_.neighbours) {
+      const bool is_to_call = rank < options_.rank && !is_called_[static_cast<std::size_t>(rank)];
+      if (is_to_call && roster_.token() && result_.ok()) call(rank);
     }
   }
 
@@ -154,8 +165,8 @@ class WireUp {
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
     prepare_socket(descriptor, options_.kernel_bytes);
-    return std::make_shared<Connection>(UnixSocket(io_, asio::local::stream_protocol(), descriptor),
-                                        *roster_.token(), options_.largest_payload, place_);
+    return std::make_shared<Connection>(io_, descriptor, *roster_.token(), options_.largest_payload,
+                                        place_);
   }
 
   template <class Action>
@@ -169,28 +180,38 @@ class WireUp {
     });
   }
 
-  void connect(End end, const std::string& path) {
+  void connect(End end, const std::string& text) {
     if (!result_.ok()) return;
-    const auto again = [this, end, path] { connect(end, path); };
-    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const auto again = [this, end, text] { connect(end, text); };
+    Address address;
+    if (Status status = parse_address(text, address); !status.ok()) {
+      return fail_if({status.code(),
+                      "where rank " + std::to_string(end.rank) + " listens: " + status.message()});
+    }
+    const int descriptor = socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return fail_here("open a socket", errno);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const auto* where = reinterpret_cast<const sockaddr*>(&address);
-    if (::connect(descriptor, where, sizeof address) != 0) {
+    // Over a network it goes on meanwhile: what is sent waits, and a failure closes the connection.
+    if (::connect(descriptor, address.get(), address.size) != 0 && errno != EINPROGRESS) {
       const int error = errno;
       close(descriptor);
-      // Not there any more, or busy: if its process has ended, the store says so.
-      const bool may_come =
-          error == ECONNREFUSED || error == ENOENT || error == EAGAIN || error == EINTR;
-      if (may_come) return after(kRetry, again);
-      return fail_here("connect to rank " + std::to_string(end.rank) + " at " + path, error);
+      // Not there any more, or busy: if its process has ended, the store says so. Networks come up.
+      const bool may_come = error == ECONNREFUSED || error == ENOENT || error == EAGAIN ||
+                            error == EINTR || error == ENETUNREACH || error == EHOSTUNREACH;
+      if (!may_come) {
+        return fail_here("connect to rank " + std::to_string(end.rank) + " at " + text, error);
+      }
+      refused(end, text, std::strerror(error));
+      return after(kRetry, again);
     }
     const auto connection = connection_of(descriptor);
-    if (connection->peer_user() != geteuid()) return after(kRetry, again);
+    if (!connection->is_of_own_user()) return after(kRetry, again);
     connection->send(frame(FrameKind::hello, end.channel));
-    await_hello(connection, end, path);
+    await_hello(connection, end, text);
+  }
+
+  void refused(End end, const std::string& address, const std::string& how) {
+    refusals_[end.rank] = "rank " + std::to_string(options_.rank) + " cannot reach rank " +
+                          std::to_string(end.rank) + " at " + address + ": " + how;
   }
 
   Frame frame(FrameKind kind, Channel channel = Channel::control) const {
@@ -203,36 +224,39 @@ class WireUp {
     return frame;
   }
 
-  // `expected` is the end that was called, at `path`; without a rank when we were.
+  // `expected` is the end that was called, at `address`; without a rank when we were.
   void await_hello(const std::shared_ptr<Connection>& connection, End expected,
-                   const std::string& path) {
+                   const std::string& address) {
     pending_.push_back(connection);
     const auto timer = std::make_shared<asio::steady_timer>(io_, options_.hello_limit);
     const std::weak_ptr<Connection> weak = connection;
-    const auto drop = [this, weak, expected, path] {
+    const auto drop = [this, weak, expected, address](const Status& why) {
       const auto it = std::find(pending_.begin(), pending_.end(), weak.lock());
       if (it == pending_.end()) return;
       (*it)->close();
       pending_.erase(it);
       // It may have been another run's: once more, until the limit.
       if (expected.rank >= 0 && !has(expected.rank, expected.channel)) {
-        after(kRetry, [this, expected, path] { connect(expected, path); });
+        refused(expected, address, why.message());
+        after(kRetry, [this, expected, address] { connect(expected, address); });
       }
     };
+    const Status stranger(StatusCode::invalid, "what listens there is not of this run");
+    if (expected.rank >= 0) refused(expected, address, "nobody answers");
     // A rank that was called may be busy before it looks: only the limit of all ends that wait.
     if (expected.rank < 0) {
       timers_.push_back(timer);
       timer->async_wait([timer, drop, alive = alive_](asio::error_code stopped) {
-        if (!stopped && *alive) drop();
+        if (!stopped && *alive) drop({});
       });
     }
     connection->start({.on_frame =
-                           [this, weak, expected, timer, drop](Frame&& frame) {
+                           [this, weak, expected, timer, drop, stranger](Frame&& frame) {
                              timer->cancel();
                              const auto self = weak.lock();
-                             if (!greet(self, expected, frame)) drop();
+                             if (!greet(self, expected, frame)) drop(stranger);
                            },
-                       .on_closed = [drop](const Status&) { drop(); }});
+                       .on_closed = [drop](const Status& why) { drop(why); }});
   }
 
   // False: a stranger. Who belongs to the run has compared itself with rank 0 before.
@@ -248,28 +272,45 @@ class WireUp {
     const End end{rank, static_cast<Channel>(channel)};
     const bool was_called = expected.rank < 0;
     if (!was_called && (rank != expected.rank || end.channel != expected.channel)) return false;
-    if (was_called && rank <= options_.rank) return false;
+    if (was_called && (rank < options_.rank || !is_neighbour(rank))) return false;
     if (wire(end).connection) return false;
     if (was_called) connection->send(frame(FrameKind::hello, end.channel));
     wire(end).connection = connection;
     std::erase(pending_, connection);
     connection->hand_over({.on_frame = [this, end](Frame&& f) { take(end, std::move(f)); },
                            .on_closed = [this, end](const Status& why) { closed(end, why); }});
+    say_ready();
     return true;
+  }
+
+  bool is_neighbour(int rank) const {
+    return std::binary_search(options_.neighbours.begin(), options_.neighbours.end(), rank);
+  }
+
+  void say_ready() {
+    if (missing().empty()) readiness_.connected();
+    for (const int rank : readiness_.take_tell()) send_ready(rank);
+  }
+  void send_ready(int to) {
+    Frame ready = frame(FrameKind::ready);
+    ready.envelope = envelope_of(clock_.beat(to, now()));
+    wire({to, Channel::control}).connection->send(std::move(ready));
   }
 
   void closed(End end, const Status& why) {
     wire(end).closed = why;
     // It may have said why on the other one, which closes next.
     if (end.channel == Channel::data && has(end.rank)) return;
-    // One that is ready may be in its run already: what the others say is then on its way.
-    if (!is_ready_[static_cast<std::size_t>(end.rank)]) return lose(end, why);
+    // Where all may be connected it may be in its run already: what the others say is on its way.
+    if (!readiness_.may_be_all()) return lose(end, why);
     after(kLastWords, [this, end, why] { lose(end, why); });
   }
 
   void take(End end, Frame&& frame) {
     if (frame.kind == FrameKind::ready) {
-      is_ready_[static_cast<std::size_t>(end.rank)] = true;
+      clock_.heard(end.rank, beat_of(frame.envelope), now());
+      readiness_.told_by(end.rank);
+      say_ready();
     } else {
       wire(end).early.push_back(std::move(frame));
     }
@@ -282,12 +323,6 @@ class WireUp {
     }
     fail_if({StatusCode::lost, "rank " + std::to_string(end.rank) +
                                    " was lost while the ranks connected (" + why.message() + ")"});
-  }
-
-  void say_ready() {
-    for (const int rank : others([](int) { return true; })) {
-      wire({rank, Channel::control}).connection->send(frame(FrameKind::ready));
-    }
   }
 
   // On every connection that there is: whichever they see end first, it has said why.
@@ -309,15 +344,16 @@ class WireUp {
   const SocketOptions& options_;
   Roster& roster_;
   Place& place_;
+  RunClock& clock_;
+  Readiness readiness_;
   Wires& wires_;
-  const std::string path_ = options_.folder + "/socket-" + std::to_string(options_.rank);
   Listener listener_;
   bool accepts_ = false;
   StoreWatch watch_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
-  std::vector<bool> is_called_;  // ranks whose address is known
-  std::vector<bool> is_ready_;   // ranks that are connected with all
+  std::vector<bool> is_called_;          // ranks whose address is known
+  std::map<int, std::string> refusals_;  // by rank: what became of the last call
   Status result_;
   // Handlers that are queued when this ends look here first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -326,8 +362,8 @@ class WireUp {
 }  // namespace
 
 Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster, Place& place,
-               Wires& wires) {
-  Status status = WireUp(io, options, roster, place, wires).run();
+               RunClock& clock, Wires& wires) {
+  Status status = WireUp(io, options, roster, place, clock, wires).run();
   if (!status.ok()) {
     for (const Wire& wire : wires) {
       if (wire.connection) wire.connection->close();

@@ -1,9 +1,10 @@
-// wire_up: connects every rank with every other, twice. Private to transport/socket.
+// wire_up: connects a rank with its neighbours, twice. Private to transport/socket.
 //
-// A rank listens at `folder`/socket-N and connects to the ranks below its own; both sides open with
-// a hello. Strangers are dropped and the listening goes on: another user's process, another run's,
-// one that breaks the format or says nothing. Then each says that it is ready, and waits until all
-// are.
+// A rank listens at its address and connects to those of its neighbours that are below its own;
+// both sides open with a hello. Strangers are dropped and the listening goes on: another user's
+// process, another run's, one that breaks the format or says nothing. That a subtree of the ranks
+// (runtime/tree.h) is connected then goes up to rank 0, and that all are comes down again; with it
+// goes the run's clock.
 #pragma once
 
 #include <deque>
@@ -14,6 +15,7 @@
 
 #include "runtime/transport/connection.h"
 #include "runtime/transport/roster.h"
+#include "runtime/transport/run_clock.h"
 #include "runtime/transport/socket.h"
 
 namespace ripeline::runtime {
@@ -24,7 +26,7 @@ struct Wire {
   std::deque<Frame> early;
   core::Status closed;  // why it is closed already; ok: it is not
 };
-// By rank and channel: `wire_of(rank, channel)`; those of the own rank are empty.
+// By rank and channel: `wire_of(rank, channel)`; those of ranks that are no neighbours are empty.
 using Wires = std::vector<Wire>;
 [[nodiscard]] inline std::size_t wire_of(int rank, Channel channel) {
   return static_cast<std::size_t>(rank * kChannels + static_cast<int>(channel));
@@ -32,6 +34,6 @@ using Wires = std::vector<Wire>;
 
 // The rank has joined the roster. Fails by status, which the roster has told to all.
 core::Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster,
-                     Place& place, Wires& wires);
+                     Place& place, RunClock& clock, Wires& wires);
 
 }  // namespace ripeline::runtime

@@ -317,7 +317,7 @@ class JointRun {
 Verdict run_seed(std::uint64_t seed, const RunOptions& options) {
   Verdict verdict;
   verdict.kind = options.kind.value_or(kind_of(seed));
-  Scenario scenario = draw_scenario(seed, verdict.kind);
+  Scenario scenario = draw_scenario(seed, verdict.kind, options.connects_all);
   if (scenario.faults.empty()) verdict.kind = FaultKind::none;
   const auto make_bug = [&] {
     return options.bug ? options.bug() : std::make_unique<PlantedBug>();

@@ -38,6 +38,7 @@ struct RunOptions {
   std::optional<FaultKind> kind = std::nullopt;                // else what the seed stands for
   std::function<std::unique_ptr<PlantedBug>()> bug = nullptr;  // else none
   bool log = false;
+  bool connects_all = false;  // each process with each, whatever the seed stands for
 };
 
 [[nodiscard]] Verdict run_seed(std::uint64_t seed, const RunOptions& options = {});

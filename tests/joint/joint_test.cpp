@@ -53,6 +53,7 @@ struct Shown {
   std::uint64_t seed;
   FaultKind kind;
   const char* what;
+  bool connects_all = true;
 };
 
 TEST(JointRun, shows_no_defect_again) {
@@ -67,9 +68,12 @@ TEST(JointRun, shows_no_defect_again) {
       {694, FaultKind::endless, "a rank that was a step behind was blamed"},
       {340, FaultKind::pause, "a step that had begun was told to another program"},
       {334, FaultKind::endless, "two steps' beginnings overtook each other"},
+      {1821, FaultKind::slow, "a rank that had ended was missed", false},
+      {6914, FaultKind::apart, "a rank without tasks was too far ahead", false},
   };
   for (const Shown& shown : kShown) {
-    const Verdict verdict = run_seed(shown.seed, {.kind = shown.kind});
+    const Verdict verdict =
+        run_seed(shown.seed, {.kind = shown.kind, .connects_all = shown.connects_all});
     EXPECT_EQ(verdict.broken, "") << shown.what << "\n" << how_to_replay(shown.seed, shown.kind);
     EXPECT_EQ(verdict.named, verdict.survivors)
         << shown.what << "\n"

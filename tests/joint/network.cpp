@@ -38,7 +38,15 @@ Network::Network(Timeline& timeline, const Scenario& scenario, bool lost_overtak
       random_(scenario.seed * 2 + 3),
       wires_(static_cast<std::size_t>(scenario.processes * scenario.processes)),
       silences_(static_cast<std::size_t>(scenario.processes)) {
-  for (Wire& wire : wires_) wire.heartbeat_delay = scenario.messages.draw(random_);
+  for (Wire& wire : wires_) {
+    wire.heartbeat_delay = scenario.messages.draw(random_);
+    wire.open = false;
+  }
+  for (int process = 0; process < scenario.processes; ++process) {
+    for (const int other : scenario.neighbours[static_cast<std::size_t>(process)]) {
+      wire(process, other).open = true;
+    }
+  }
 }
 
 Time Network::draw_delay() {

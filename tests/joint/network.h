@@ -1,9 +1,9 @@
 // Network: what carries messages and signs of life between the processes of a simulated run.
 //
-// As every transport: messages between two processes may overtake each other; that a peer is gone
-// is told once, after all of what it sent that arrives. What was on its way over a connection that
-// breaks arrives up to some message, in the order of sending. Heartbeats are no events: when a sign
-// of life last came is computed when somebody asks.
+// It connects neighbours. As every transport: messages between two processes may overtake each
+// other; that a peer is gone is told once, after all of what it sent that arrives. What was on its
+// way over a connection that breaks arrives up to some message, in the order of sending. Heartbeats
+// are no events: when a sign of life last came is computed when somebody asks.
 #pragma once
 
 #include <cstdint>

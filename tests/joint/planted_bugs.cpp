@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/report.h"
+
 namespace ripeline::joint {
 namespace {
 
@@ -145,6 +147,18 @@ class ReportForgotten final : public PlantedBug {
   }
 };
 
+// What a process reports reaches its neighbours alone.
+class ReportNotPassedOn final : public PlantedBug {
+  void change_actions(int process, Actions& actions) override {
+    std::erase_if(actions.sends, [process](const Outgoing& out) {
+      runtime::ProcessReport report;
+      return out.envelope.signal == Signal::report &&
+             runtime::decode_report(out.payload, Time{0}, report).ok() &&
+             report.waits.rank != process;
+    });
+  }
+};
+
 // That a peer was heard is not passed on.
 class NotHeard final : public PlantedBug {
   bool passes_on_heard(int /*process*/, int /*peer*/) override { return false; }
@@ -192,6 +206,7 @@ const std::vector<NamedBug>& planted_bugs() {
       named<GatherTwice>("gather-twice", "runtime/gather"),
       named<GatherStops>("gather-stops", "runtime/gather"),
       named<ReportForgotten>("report-forgotten", "runtime/faults"),
+      named<ReportNotPassedOn>("report-not-passed-on", "runtime/faults"),
       named<NotHeard>("not-heard", "runtime/faults"),
       named<SilenceUnnoticed>("silence-unnoticed", "runtime/faults"),
       named<AnswersAwaited>("answers-awaited", "runtime/faults"),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lower/facts.h"
+#include "runtime/neighbours.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -125,6 +126,22 @@ void draw_subjects(Scenario& scenario, Random& random) {
   }
 }
 
+// All with all, or as few as there may be.
+void connect(Scenario& scenario, bool are_all) {
+  for (int self = 0; self < scenario.processes; ++self) {
+    std::vector<int>& mine = scenario.neighbours.emplace_back();
+    for (const Subject& subject : scenario.subjects) {
+      const core::OwnedFacts facts = lower::facts_of(subject.program);
+      mine = runtime::united(
+          std::move(mine),
+          runtime::neighbours_of(self, {.ranks = scenario.processes}, facts.facts()));
+    }
+    for (int other = 0; other < scenario.processes && are_all; ++other) {
+      if (other != self) mine = runtime::united(std::move(mine), {other});
+    }
+  }
+}
+
 void draw_traits(Scenario& scenario, Random& random) {
   const int engines = random.below(4);  // of one kind, or mixed
   for (int process = 0; process < scenario.processes; ++process) {
@@ -164,8 +181,12 @@ Fault draw_fault(const Scenario& scenario, FaultKind kind, Random& random) {
   Fault fault;
   fault.kind = kind;
   fault.process = random.below(scenario.processes);
-  fault.other =
-      (fault.process + random.between(1, std::max(1, scenario.processes - 1))) % scenario.processes;
+  const std::vector<int>& others = scenario.neighbours[static_cast<std::size_t>(fault.process)];
+  const int first = static_cast<int>(std::upper_bound(others.begin(), others.end(), fault.process) -
+                                     others.begin());
+  const int count = static_cast<int>(others.size());
+  const int drawn = first + random.below(std::max(1, count));
+  fault.other = count == 0 ? fault.process : others[static_cast<std::size_t>(drawn % count)];
   fault.seed = random.bits();
   const Time silence = scenario.limits.silence;
   if (kind == FaultKind::slow) fault.lasts = random.between(silence, scenario.limits.stall / 3);
@@ -180,11 +201,12 @@ std::string_view name_of(FaultKind kind) { return kFaultKinds[static_cast<std::s
 
 FaultKind kind_of(std::uint64_t seed) { return static_cast<FaultKind>(seed % kFaultKinds.size()); }
 
-Scenario draw_scenario(std::uint64_t seed, FaultKind kind) {
+Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all) {
   Scenario scenario;
   scenario.seed = seed;
   Random random(seed * 2 + 1);
   draw_subjects(scenario, random);
+  connect(scenario, connects_all || Random(seed * 2 + 4).one_in(3));
   scenario.steps = random.between(1, 3);
   scenario.gathers = scenario.subjects.size() > 1 || random.one_in(2);
   draw_traits(scenario, random);

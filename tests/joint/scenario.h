@@ -78,9 +78,10 @@ struct Scenario {
   std::uint64_t seed = 0;
   std::vector<Subject> subjects;  // one program, or two in turn
   int processes = 1;
-  int steps = 1;                      // of each program
-  bool gathers = false;               // between the steps; if there are two programs, always
-  std::vector<ProcessTraits> traits;  // by process
+  std::vector<std::vector<int>> neighbours;  // by process
+  int steps = 1;                             // of each program
+  bool gathers = false;                      // between the steps; if there are two programs, always
+  std::vector<ProcessTraits> traits;         // by process
   Delays messages;
   Delays tasks;
   Delays pauses;  // between two things that a process does
@@ -89,8 +90,9 @@ struct Scenario {
   std::vector<Fault> faults;
 };
 
-// Of this kind: its faults have no place yet.
-[[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind);
+// Of this kind: its faults have no place yet. Each process is connected with each, or, in two of
+// three seeds, with its neighbours (runtime/neighbours.h).
+[[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all);
 // The kind that this seed stands for.
 [[nodiscard]] FaultKind kind_of(std::uint64_t seed);
 void place_faults(Scenario& scenario, std::int64_t events);

@@ -43,7 +43,8 @@ SimulatedProcess::SimulatedProcess(World& world, int self)
       self_(self),
       traits_(world.scenario.traits[at(self)]),
       random_(world.scenario.seed * 64 + at(self) + 7),
-      process_(self, world.scenario.processes, limits_of(world, self)),
+      process_(self, world.scenario.processes, world.scenario.neighbours[at(self)],
+               limits_of(world, self)),
       signs_(at(world.scenario.processes)),
       heard_(at(world.scenario.processes)),
       goodbyes_(at(world.scenario.processes)) {
@@ -170,18 +171,18 @@ void SimulatedProcess::receive() {
   }
   if (!none && now() < next_look_) return;
   next_look_ = now() + world_.scenario.limits.silence / 8;
-  for (int peer = 0; peer < world_.scenario.processes; ++peer) {
-    if (peer == self_ || !world_.bug.passes_on_heard(self_, peer)) continue;
+  for (const int peer : world_.scenario.neighbours[at(self_)]) {
+    if (!world_.bug.passes_on_heard(self_, peer)) continue;
     process_.heard(peer, heard_[at(peer)], now());
   }
 }
 
 // What came while nobody read counts from when it is read.
 void SimulatedProcess::read_signs() {
-  for (int peer = 0; peer < world_.scenario.processes; ++peer) {
-    if (peer == self_) continue;
+  for (const int peer : world_.scenario.neighbours[at(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);
     Time& read = signs_[at(peer)];
+    if (goodbyes_[at(peer)] > 0) heard_[at(peer)] = now();  // runtime/transport/transport.h
     if (sign <= read && heard_[at(peer)] > Time{0}) continue;
     read = sign;
     heard_[at(peer)] = clock(std::max(sign, wait_since_));
@@ -275,8 +276,8 @@ void SimulatedProcess::end_item() {
 
 // As a transport's finish(): all have said goodbye.
 bool SimulatedProcess::check_finish() const {
-  for (int peer = 0; peer < world_.scenario.processes; ++peer) {
-    if (peer != self_ && goodbyes_[at(peer)] == 0) return false;
+  for (const int peer : world_.scenario.neighbours[at(self_)]) {
+    if (goodbyes_[at(peer)] == 0) return false;
   }
   return !process_.is_failing();
 }

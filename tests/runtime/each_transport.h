@@ -18,8 +18,10 @@ inline void expect_ok(const core::Status& status) { EXPECT_TRUE(status.ok()) << 
 class EachTransport : public testing::TestWithParam<std::string> {
  protected:
   void make(int processes) {
-    group_ = GetParam() == "local" ? runtime::make_local_group(processes)
-                                   : connect_group(processes, folder_.path());
+    group_ = GetParam() == "local"
+                 ? runtime::make_local_group(processes)
+                 : connect_group(processes, folder_.path(),
+                                 GetParam() == "tcp" ? Sockets::tcp : Sockets::of_host);
     for (const auto& transport : group_) ASSERT_NE(transport, nullptr);
   }
   runtime::Transport& of(int process) { return *group_[static_cast<std::size_t>(process)]; }
@@ -30,7 +32,7 @@ class EachTransport : public testing::TestWithParam<std::string> {
   std::vector<std::unique_ptr<runtime::Transport>> group_;
 };
 
-inline auto each_transport() { return testing::Values("local", "socket"); }
+inline auto each_transport() { return testing::Values("local", "socket", "tcp"); }
 inline std::string transport_name(const testing::TestParamInfo<std::string>& test) {
   return test.param;
 }

@@ -11,10 +11,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "tests/runtime/faults/small_disk.h"
 #include "tests/runtime/ranks.h"
+#include "tests/runtime/store_contract.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -22,13 +24,28 @@ namespace {
 using core::Status;
 using core::StatusCode;
 using testing::HasSubstr;
+using testing_support::blob;
 using testing_support::TemporaryFolder;
 using namespace std::chrono_literals;
 
-Blob blob(const std::string& text) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return {bytes, bytes + text.size()};
-}
+class FolderWorld final : public testing_support::StoreWorld {
+ public:
+  std::unique_ptr<Store> open() override {
+    std::unique_ptr<FolderStore> store;
+    const Status status = FolderStore::open(folder_.path(), store);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return store;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+using testing_support::StoreContract;
+INSTANTIATE_TEST_SUITE_P(folder, StoreContract,
+                         testing::Values([]() -> std::unique_ptr<testing_support::StoreWorld> {
+                           return std::make_unique<FolderWorld>();
+                         }));
 
 class FolderStoreTest : public testing::Test {
  protected:
@@ -73,76 +90,18 @@ TEST_F(FolderStoreTest, keeps_room_for_one_last_thing) {
   EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
 }
 
-TEST_F(FolderStoreTest, gives_what_was_set_last) {
-  Blob value;
-  EXPECT_EQ(store_->get("a", 0ns, value).code(), StatusCode::timeout);
-  const std::string large(10'000, 'x');
-  for (const std::string& text : {std::string("one"), large, std::string()}) {
-    EXPECT_TRUE(store_->set("a", blob(text)).ok());
-    EXPECT_TRUE(open()->get("a", 0ns, value).ok());
-    EXPECT_EQ(value, blob(text));
-  }
-  store_->remove("a");
-  EXPECT_EQ(store_->get("a", 0ns, value).code(), StatusCode::timeout);
-  EXPECT_EQ(files(), 0U) << "no drafts are left";
-}
-
-TEST_F(FolderStoreTest, keeps_the_first_of_several) {
-  Blob there;
-  EXPECT_TRUE(store_->set_if_absent("a", blob("first"), there).ok());
-  EXPECT_EQ(there, blob("first"));
-  EXPECT_TRUE(open()->set_if_absent("a", blob("second"), there).ok());
-  EXPECT_EQ(there, blob("first"));
-  EXPECT_EQ(files(), 1U);
-}
-
-TEST_F(FolderStoreTest, waits_until_a_value_comes) {
-  std::thread later([this] {
-    std::this_thread::sleep_for(50ms);
-    EXPECT_TRUE(open()->set("a", blob("here")).ok());
-  });
-  Blob value;
-  EXPECT_TRUE(store_->get("a", 60s, value).ok());
-  EXPECT_EQ(value, blob("here"));
-  later.join();
-  const Status status = store_->get("b", 20ms, value);
-  EXPECT_EQ(status.code(), StatusCode::timeout);
-  EXPECT_THAT(status.message(), HasSubstr("/b: did not come within 0.02 s"));
-}
-
-TEST_F(FolderStoreTest, gives_a_claim_to_one_at_a_time) {
+TEST_F(FolderStoreTest, leaves_no_drafts) {
   Blob there;
   auto other = open();
-  EXPECT_EQ(store_->claim_of("a"), Claim::none);
-  EXPECT_TRUE(store_->claim("a", blob("mine"), there).ok());
-  EXPECT_EQ(store_->claim_of("a"), Claim::held);
-  EXPECT_EQ(other->claim_of("a"), Claim::held);
-  EXPECT_EQ(other->claim("a", blob("theirs"), there).code(), StatusCode::refused);
-  EXPECT_EQ(there, blob("mine"));
-  store_->release("a");
-  EXPECT_EQ(other->claim_of("a"), Claim::abandoned);
-  EXPECT_TRUE(other->claim("a", blob("theirs"), there).ok());
-  EXPECT_EQ(store_->claim_of("a"), Claim::held);
-  other->remove("a");
-  EXPECT_EQ(store_->claim_of("a"), Claim::none);
+  EXPECT_TRUE(store_->set("a", blob("one")).ok());
+  EXPECT_TRUE(store_->set_if_absent("a", blob("two"), there).ok());
+  EXPECT_TRUE(store_->claim("b", {}, there).ok());
+  EXPECT_FALSE(other->claim("b", {}, there).ok());
   other.reset();
+  EXPECT_EQ(files(), 2U);
+  store_->remove("a");
+  store_->remove("b");
   EXPECT_EQ(files(), 0U);
-}
-
-TEST_F(FolderStoreTest, gives_an_abandoned_claim_to_one_of_many) {
-  Blob there;
-  EXPECT_TRUE(store_->claim("a", blob("dead"), there).ok());
-  store_->release("a");
-  constexpr int kMany = 8;
-  std::vector<std::unique_ptr<FolderStore>> stores;
-  for (int i = 0; i < kMany; ++i) stores.push_back(open());
-  std::atomic<int> held = 0;
-  testing_support::in_threads(kMany, [&](int i) {
-    Blob mine;
-    held += stores[static_cast<std::size_t>(i)]->claim("a", blob(std::to_string(i)), mine).ok();
-  });
-  EXPECT_EQ(held, 1);
-  EXPECT_EQ(store_->claim_of("a"), Claim::held);
 }
 
 TEST_F(FolderStoreTest, never_takes_the_value_of_a_dead_process_for_that_of_its_successor) {
@@ -150,11 +109,11 @@ TEST_F(FolderStoreTest, never_takes_the_value_of_a_dead_process_for_that_of_its_
   std::atomic<bool> is_over = false;
   std::atomic<int> phase = 0;  // odd: from before the claim until it is there
   std::thread reading([&] {
-    Blob value;
+    std::optional<Blob> value;
     while (!is_over) {
       const int before = phase;
       if (before % 2 == 0 || reader->claim_of("a") != Claim::held) continue;
-      EXPECT_TRUE(reader->get("a", 0ns, value).ok());
+      EXPECT_TRUE(reader->get("a", value).ok());
       if (phase == before) {
         EXPECT_EQ(value, blob("living"));
       }
@@ -172,7 +131,7 @@ TEST_F(FolderStoreTest, never_takes_the_value_of_a_dead_process_for_that_of_its_
   reading.join();
 }
 
-TEST_F(FolderStoreTest, tells_the_end_of_a_process_that_was_killed) {
+TEST_F(FolderStoreTest, tells_at_once_that_a_process_was_killed) {
   const pid_t child = fork();
   if (child == 0) {
     std::unique_ptr<FolderStore> store;
@@ -181,9 +140,7 @@ TEST_F(FolderStoreTest, tells_the_end_of_a_process_that_was_killed) {
       _exit(1);
     pause();
   }
-  Blob value;
-  EXPECT_TRUE(store_->get("a", 60s, value).ok());
-  EXPECT_EQ(store_->claim_of("a"), Claim::held);
+  EXPECT_TRUE(testing_support::becomes(*store_, "a", Claim::held, Claim::held));
   const int watching = store_->watch();
   kill(child, SIGKILL);
   if (watching >= 0) {
@@ -196,11 +153,11 @@ TEST_F(FolderStoreTest, tells_the_end_of_a_process_that_was_killed) {
 }
 
 TEST_F(FolderStoreTest, refuses_a_link_and_what_is_too_long) {
-  Blob value;
+  std::optional<Blob> value;
   std::filesystem::create_symlink("/etc/hostname", folder_.path() + "/a");
-  EXPECT_EQ(store_->get("a", 0ns, value).code(), StatusCode::failed);
+  EXPECT_EQ(store_->get("a", value).code(), StatusCode::failed);
   std::ofstream(folder_.path() + "/b") << std::string((1 << 20) + 1, 'x');
-  const Status status = store_->get("b", 0ns, value);
+  const Status status = store_->get("b", value);
   EXPECT_EQ(status.code(), StatusCode::invalid);
   EXPECT_THAT(status.message(), HasSubstr("longer than 1048576 bytes"));
 }

@@ -125,7 +125,7 @@ TEST(Frame, names_what_it_found) {
   header[6] = std::byte{13};
   EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 13, which there is not");
   header[4] = std::byte{1};
-  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 4");
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 5");
   EXPECT_EQ(decode_header({}, back, shape).message(), "a frame that is not Ripeline's");
 }
 

@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
+
+#include "runtime/folder_store.h"
 
 namespace ripeline::testing_support {
 
@@ -27,11 +30,10 @@ void in_threads(int ranks, const std::function<void(int rank)>& run) {
   for (std::thread& thread : threads) thread.join();
 }
 
-runtime::SocketOptions socket_options(int rank, int ranks, const std::string& folder) {
+runtime::SocketOptions socket_options(int rank, int ranks) {
   runtime::SocketOptions options;
   options.rank = rank;
   options.ranks = ranks;
-  options.folder = folder;
   options.program_hash = 0xabcd;
   options.connect_limit = std::chrono::seconds(10);
   return options;
@@ -47,12 +49,25 @@ std::uint64_t token_in(const std::string& folder) {
   return token;
 }
 
-std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks,
-                                                               const std::string& folder) {
+core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& folder,
+                            std::unique_ptr<runtime::Transport>& transport) {
+  std::unique_ptr<runtime::FolderStore> store;
+  if (core::Status s = runtime::FolderStore::open(folder, store); !s.ok()) return s;
+  options.address = "tcp:127.0.0.1:0";
+  return runtime::connect_sockets(std::move(options), std::move(store), transport);
+}
+
+std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks, const std::string& folder,
+                                                               Sockets sockets) {
   std::vector<std::unique_ptr<runtime::Transport>> group(static_cast<std::size_t>(ranks));
+  const auto connect = [&](runtime::SocketOptions options,
+                           std::unique_ptr<runtime::Transport>& to) {
+    if (sockets == Sockets::tcp) return connect_by_tcp(std::move(options), folder, to);
+    return runtime::connect_in_folder(std::move(options), folder, to);
+  };
   in_threads(ranks, [&](int rank) {
-    const core::Status status = runtime::connect_sockets(socket_options(rank, ranks, folder),
-                                                         group[static_cast<std::size_t>(rank)]);
+    const core::Status status =
+        connect(socket_options(rank, ranks), group[static_cast<std::size_t>(rank)]);
     EXPECT_TRUE(status.ok()) << status.message();
   });
   return group;

@@ -29,13 +29,20 @@ class TemporaryFolder {
 // Calls run(0) to run(ranks - 1), each in a thread, and waits for all.
 void in_threads(int ranks, const std::function<void(int rank)>& run);
 
-// Connects `ranks` socket transports in `folder`; fails the test if one does not connect.
+// What the sockets of a group are.
+enum class Sockets : std::uint8_t { of_host, tcp };
+
+// Connects `ranks` socket transports that meet in `folder`; fails the test if one does not connect.
 [[nodiscard]] std::vector<std::unique_ptr<runtime::Transport>> connect_group(
-    int ranks, const std::string& folder);
+    int ranks, const std::string& folder, Sockets sockets = Sockets::of_host);
+
+// Over TCP of the own host, met in `folder`.
+core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& folder,
+                            std::unique_ptr<runtime::Transport>& transport);
 
 // Of the run whose rank 0 has joined there.
 [[nodiscard]] std::uint64_t token_in(const std::string& folder);
 
-[[nodiscard]] runtime::SocketOptions socket_options(int rank, int ranks, const std::string& folder);
+[[nodiscard]] runtime::SocketOptions socket_options(int rank, int ranks);
 
 }  // namespace ripeline::testing_support

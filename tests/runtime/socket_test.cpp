@@ -84,18 +84,18 @@ Frame hello(std::uint64_t token, int rank, int ranks, Channel channel = Channel:
   return frame;
 }
 
-Status connect_alone(const SocketOptions& options) {
+Status connect_alone(const SocketOptions& options, const std::string& folder) {
   std::unique_ptr<Transport> transport;
-  return connect_sockets(options, transport);
+  return connect_in_folder(options, folder, transport);
 }
 
 TEST(Socket, refuses_another_program_on_both_sides) {
   const TemporaryFolder folder;
   std::vector<Status> status(2);
   in_threads(2, [&](int rank) {
-    SocketOptions options = socket_options(rank, 2, folder.path());
+    SocketOptions options = socket_options(rank, 2);
     options.program_hash = rank == 0 ? 0xabcd : 0x9876;
-    status[static_cast<std::size_t>(rank)] = connect_alone(options);
+    status[static_cast<std::size_t>(rank)] = connect_alone(options, folder.path());
   });
   for (const Status& s : status) {
     EXPECT_EQ(s.code(), StatusCode::refused);
@@ -109,10 +109,10 @@ TEST(Socket, tells_a_late_rank_that_the_programs_differ) {
   const TemporaryFolder folder;
   std::vector<Status> status(3);
   in_threads(3, [&](int rank) {
-    SocketOptions options = socket_options(rank, 3, folder.path());
+    SocketOptions options = socket_options(rank, 3);
     options.program_hash = rank == 1 ? 0x9876 : 0xabcd;
     if (rank == 0) std::this_thread::sleep_for(200ms);
-    status[static_cast<std::size_t>(rank)] = connect_alone(options);
+    status[static_cast<std::size_t>(rank)] = connect_alone(options, folder.path());
   });
   for (const Status& s : status) EXPECT_THAT(s.message(), HasSubstr("runs program 9876"));
 }
@@ -122,7 +122,7 @@ TEST(Socket, refuses_another_number_of_ranks_on_both_sides) {
   std::vector<Status> status(2);
   in_threads(2, [&](int rank) {
     status[static_cast<std::size_t>(rank)] =
-        connect_alone(socket_options(rank, 2 + rank, folder.path()));
+        connect_alone(socket_options(rank, 2 + rank), folder.path());
   });
   for (const Status& s : status) {
     EXPECT_EQ(s.message(), "rank 1 has 3 ranks, rank 0 has 2");
@@ -133,7 +133,7 @@ TEST(Socket, refuses_another_number_of_ranks_on_both_sides) {
 TEST(Socket, refuses_a_rank_that_is_none) {
   const TemporaryFolder folder;
   for (const auto& [rank, ranks] : {std::pair{2, 2}, {-1, 2}, {0, 0}}) {
-    EXPECT_EQ(connect_alone(socket_options(rank, ranks, folder.path())).code(),
+    EXPECT_EQ(connect_alone(socket_options(rank, ranks), folder.path()).code(),
               StatusCode::invalid);
   }
 }
@@ -141,7 +141,7 @@ TEST(Socket, refuses_a_rank_that_is_none) {
 TEST(Socket, refuses_a_folder_that_others_may_enter) {
   const TemporaryFolder folder;
   chmod(folder.path().c_str(), 0755);
-  const Status status = connect_alone(socket_options(0, 2, folder.path()));
+  const Status status = connect_alone(socket_options(0, 2), folder.path());
   EXPECT_EQ(status.code(), StatusCode::refused);
   EXPECT_THAT(status.message(), HasSubstr("mode 0700"));
 }
@@ -152,14 +152,14 @@ TEST(Socket, refuses_a_link_in_place_of_the_folder) {
   const std::string link = folder.path() + "/link";
   mkdir(real.c_str(), 0700);
   std::filesystem::create_symlink(real, link);
-  EXPECT_EQ(connect_alone(socket_options(0, 2, link)).code(), StatusCode::refused);
+  EXPECT_EQ(connect_alone(socket_options(0, 2), link).code(), StatusCode::refused);
 }
 
 TEST(Socket, refuses_a_folder_that_cannot_be_made_or_is_too_long) {
   const TemporaryFolder folder;
-  EXPECT_EQ(connect_alone(socket_options(0, 2, folder.path() + "/a/b")).code(), StatusCode::failed);
+  EXPECT_EQ(connect_alone(socket_options(0, 2), folder.path() + "/a/b").code(), StatusCode::failed);
   const Status status =
-      connect_alone(socket_options(0, 2, folder.path() + "/" + std::string(100, 'x')));
+      connect_alone(socket_options(0, 2), folder.path() + "/" + std::string(100, 'x'));
   EXPECT_EQ(status.code(), StatusCode::invalid);
   EXPECT_THAT(status.message(), HasSubstr("too long"));
 }
@@ -182,9 +182,9 @@ TEST(Socket, names_a_rank_that_does_not_come) {
     const TemporaryFolder folder;
     std::vector<Status> status(2);
     in_threads(2, [&](int rank) {
-      SocketOptions options = socket_options(rank, 3, folder.path());
+      SocketOptions options = socket_options(rank, 3);
       options.connect_limit = limit;
-      status[static_cast<std::size_t>(rank)] = connect_alone(options);
+      status[static_cast<std::size_t>(rank)] = connect_alone(options, folder.path());
     });
     EXPECT_EQ(status[0].message(), status[1].message()) << "the one whose time is over tells all";
     EXPECT_EQ(status[0].code(), StatusCode::timeout);
@@ -293,8 +293,8 @@ TEST_P(SocketStrangerTest, is_dropped_and_the_ranks_connect) {
       return;
     }
     while (thread == 1 && !has_spoken) std::this_thread::sleep_for(1ms);
-    const Status status = connect_sockets(socket_options(thread, 2, folder.path()),
-                                          group[static_cast<std::size_t>(thread)]);
+    const Status status = connect_in_folder(socket_options(thread, 2), folder.path(),
+                                            group[static_cast<std::size_t>(thread)]);
     EXPECT_TRUE(status.ok()) << status.message();
   });
   ASSERT_TRUE(group[0] && group[1]);
@@ -315,9 +315,9 @@ class SocketPeerTest : public testing::Test {
       }
       on(Channel::control).write(frame(FrameKind::ready));
     });
-    SocketOptions options = socket_options(0, 2, folder_.path());
+    SocketOptions options = socket_options(0, 2);
     options.largest_payload = 1000;
-    const Status status = connect_sockets(options, rank_0_);
+    const Status status = connect_in_folder(options, folder_.path(), rank_0_);
     peer.join();
     ASSERT_TRUE(status.ok()) << status.message();
   }
@@ -367,7 +367,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
 // Its headers may be shorter: what they begin with is enough.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
   on(Channel::data).write("RIPL\3\0", 6);
-  expect_loss("frame version 3, expected 4");
+  expect_loss("frame version 3, expected 5");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {
@@ -417,9 +417,10 @@ TEST(Socket, hears_from_a_rank_that_does_not_look) {
   const TemporaryFolder folder;
   std::vector<std::unique_ptr<Transport>> group(2);
   in_threads(2, [&](int rank) {
-    SocketOptions options = socket_options(rank, 2, folder.path());
+    SocketOptions options = socket_options(rank, 2);
     options.heartbeat = 5ms;
-    EXPECT_TRUE(connect_sockets(options, group[static_cast<std::size_t>(rank)]).ok());
+    EXPECT_TRUE(
+        connect_in_folder(options, folder.path(), group[static_cast<std::size_t>(rank)]).ok());
   });
   ASSERT_TRUE(group[0] && group[1]);
   std::vector<Delivery> got;
@@ -483,8 +484,9 @@ TEST(Socket, puts_parts_where_the_place_says) {
   HostPlace place;
   std::vector<std::unique_ptr<Transport>> group(2);
   in_threads(2, [&](int rank) {
-    EXPECT_TRUE(connect_sockets(socket_options(rank, 2, folder.path()),
-                                group[static_cast<std::size_t>(rank)], rank == 0 ? &place : nullptr)
+    EXPECT_TRUE(connect_in_folder(socket_options(rank, 2), folder.path(),
+                                  group[static_cast<std::size_t>(rank)],
+                                  rank == 0 ? &place : nullptr)
                     .ok());
   });
   ASSERT_TRUE(group[0] && group[1]);
@@ -513,8 +515,9 @@ TEST(Socket, loses_a_peer_whose_message_has_no_room) {
   NoPlace place;
   std::vector<std::unique_ptr<Transport>> group(2);
   in_threads(2, [&](int rank) {
-    EXPECT_TRUE(connect_sockets(socket_options(rank, 2, folder.path()),
-                                group[static_cast<std::size_t>(rank)], rank == 0 ? &place : nullptr)
+    EXPECT_TRUE(connect_in_folder(socket_options(rank, 2), folder.path(),
+                                  group[static_cast<std::size_t>(rank)],
+                                  rank == 0 ? &place : nullptr)
                     .ok());
   });
   ASSERT_TRUE(group[0] && group[1]);

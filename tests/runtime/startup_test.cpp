@@ -57,11 +57,10 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-SocketOptions options_of(int rank, int ranks, const std::string& folder) {
+SocketOptions options_of(int rank, int ranks) {
   SocketOptions options;
   options.rank = rank;
   options.ranks = ranks;
-  options.folder = folder;
   options.program_hash = 0xabcd;
   options.configuration = {{"microbatches", "8"}, {"seed", "1"}};
   options.connect_limit = kNever;
@@ -95,11 +94,14 @@ class StartUpTest : public testing::Test {
     start(name, [&] { return connect_and_say(options); });
   }
   void start_ranks(const std::vector<int>& which, int ranks) {
-    for (const int rank : which) start_rank(options_of(rank, ranks, folder()));
+    for (const int rank : which) start_rank(options_of(rank, ranks));
   }
-  static std::string connect_and_say(const SocketOptions& options) {
+  std::string connect_and_say(const SocketOptions& options) const {
+    return connect_and_say(options, folder());
+  }
+  static std::string connect_and_say(const SocketOptions& options, const std::string& folder) {
     std::unique_ptr<Transport> transport;
-    Status status = connect_sockets(options, transport);
+    Status status = connect_in_folder(options, folder, transport);
     if (status.ok()) status = transport->finish(kPatience);
     return status.ok() ? "connected" : status.message();
   }
@@ -196,7 +198,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_stopped_before_it_listens) {
   expect_joined({1});
   signal("1", SIGSTOP);
   for (const int rank : {0, 2}) {
-    SocketOptions options = options_of(rank, 3, folder());
+    SocketOptions options = options_of(rank, 3);
     options.connect_limit = 1s;
     start_rank(options);
   }
@@ -209,14 +211,14 @@ TEST_F(StartUpTest, names_a_rank_that_is_stopped_before_it_listens) {
 TEST_F(StartUpTest, names_a_rank_that_is_stopped_between_its_connections) {
   start_ranks({1}, 4);
   for (const int rank : {0, 2}) {
-    SocketOptions options = options_of(rank, 4, folder());
+    SocketOptions options = options_of(rank, 4);
     options.connect_limit = 3s;
     start_rank(options);
   }
   expect_joined({0, 1, 2});
   std::this_thread::sleep_for(200ms);  // to connect
   signal("1", SIGSTOP);
-  SocketOptions last = options_of(3, 4, folder());
+  SocketOptions last = options_of(3, 4);
   last.connect_limit = 3s;
   start_rank(last);
   for (const int rank : {0, 2, 3}) {
@@ -227,7 +229,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_stopped_between_its_connections) {
 TEST_F(StartUpTest, tells_two_processes_of_one_rank_apart) {
   start_ranks({0, 1}, 3);
   expect_joined({0, 1});
-  start_rank(options_of(1, 3, folder()), "another 1");
+  start_rank(options_of(1, 3), "another 1");
   for (const char* name : {"0", "1", "another 1"}) {
     EXPECT_THAT(said(name), StartsWith("rank 1 is claimed by two processes, "));
   }
@@ -237,10 +239,11 @@ TEST_F(StartUpTest, is_not_disturbed_once_it_is_over) {
   std::vector<std::unique_ptr<Transport>> group(2);
   testing_support::in_threads(2, [&](int rank) {
     EXPECT_TRUE(
-        connect_sockets(options_of(rank, 2, folder()), group[static_cast<std::size_t>(rank)]).ok());
+        connect_in_folder(options_of(rank, 2), folder(), group[static_cast<std::size_t>(rank)])
+            .ok());
   });
   ASSERT_TRUE(group[0] && group[1]);
-  const Status status = connect_sockets(options_of(1, 2, folder()), group[0]);
+  const Status status = connect_in_folder(options_of(1, 2), folder(), group[0]);
   EXPECT_EQ(status.code(), StatusCode::refused);
   EXPECT_THAT(status.message(), StartsWith("rank 1 is claimed by two processes"));
   testing_support::in_threads(2, [&](int rank) {
@@ -285,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(MismatchTest, is_refused_by_all_ranks_with_who_has_what) {
   start_ranks({0, 2}, 3);
-  SocketOptions other = options_of(1, 3, folder());
+  SocketOptions other = options_of(1, 3);
   GetParam().change(other);
   start_rank(other);
   for (const int rank : {0, 1, 2}) EXPECT_EQ(said(rank), GetParam().said);
@@ -293,7 +296,7 @@ TEST_P(MismatchTest, is_refused_by_all_ranks_with_who_has_what) {
 
 TEST_P(MismatchTest, is_told_to_a_rank_that_comes_late) {
   start_ranks({0}, 3);
-  SocketOptions other = options_of(1, 3, folder());
+  SocketOptions other = options_of(1, 3);
   GetParam().change(other);
   start_rank(other);
   EXPECT_EQ(said(0), GetParam().said);
@@ -309,14 +312,14 @@ TEST_F(StartUpTest, says_that_there_are_no_descriptors_left) {
   // The first is the store's, in reserve.
   for (int more = 1; more < 40 && !connected; ++more) {
     const std::string of_this_run = folder() + "-" + std::to_string(more);
-    start_rank(options_of(0, 2, of_this_run));
+    start("0", [&] { return connect_and_say(options_of(0, 2), of_this_run); });
     start("1", [&] {
       const int next = dup(0);
       close(next);
       const auto limit = static_cast<rlim_t>(next + more);
       const rlimit descriptors{.rlim_cur = limit, .rlim_max = limit};
       setrlimit(RLIMIT_NOFILE, &descriptors);
-      return connect_and_say(options_of(1, 2, of_this_run));
+      return connect_and_say(options_of(1, 2), of_this_run);
     });
     const std::string text = said(1);
     connected = text == "connected";
@@ -352,7 +355,7 @@ TEST_F(StartUpTest, says_that_the_folder_is_full) {
           mount("none", folder().c_str(), "tmpfs", 0, ("mode=0700," + limit).c_str()) != 0) {
         return "skip";
       }
-      return connect_and_say(options_of(0, 2, folder()));
+      return connect_and_say(options_of(0, 2));
     });
     const std::string text = said(0);
     if (text == "skip") GTEST_SKIP() << "nothing can be mounted here";
@@ -368,12 +371,10 @@ TEST_F(StartUpTest, goes_on_without_inotify) {
     std::ofstream("/proc/sys/user/max_inotify_instances") << 0;
     std::unique_ptr<FolderStore> store;
     if (!FolderStore::open(folder(), store).ok() || store->watch() >= 0) return "skip";
-    Blob value;
-    if (store->get("a", 30ms, value).code() != StatusCode::timeout) return "found";
     std::vector<std::string> texts(3);
     testing_support::in_threads(3, [&](int rank) {
       if (rank == 0) std::this_thread::sleep_for(100ms);
-      texts[static_cast<std::size_t>(rank)] = connect_and_say(options_of(rank, 3, folder()));
+      texts[static_cast<std::size_t>(rank)] = connect_and_say(options_of(rank, 3));
     });
     return texts[0] + ", " + texts[1] + ", " + texts[2];
   });
@@ -401,7 +402,7 @@ TEST_F(StartUpTest, does_not_believe_the_failure_of_a_run_before) {
   start_idle(2);
   expect_joined({2});
   start_ranks({0}, 3);
-  SocketOptions other = options_of(1, 3, folder());
+  SocketOptions other = options_of(1, 3);
   other.configuration[1].value = "2";
   start_rank(other);
   for (const int rank : {0, 1}) EXPECT_EQ(said(rank), "rank 1 has seed 2, rank 0 has seed 1");
@@ -455,7 +456,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_told_to_end) {
   start_ranks({0}, 3);
   start("2", [&] {
     Termination termination;
-    SocketOptions options = options_of(2, 3, folder());
+    SocketOptions options = options_of(2, 3);
     options.termination = &termination;
     return connect_and_say(options);
   });
@@ -470,13 +471,13 @@ TEST_F(StartUpTest, names_a_rank_that_is_told_to_end) {
 TEST_F(StartUpTest, does_nothing_while_it_waits) {
   constexpr int kRanks = 8;
   testing_support::in_threads(kRanks, [&](int rank) {
-    SocketOptions options = options_of(rank + 1, kRanks + 1, folder());
+    SocketOptions options = options_of(rank + 1, kRanks + 1);
     options.connect_limit = 3s;
     std::unique_ptr<Transport> transport;
     rusage before{};
     rusage after{};
     getrusage(RUSAGE_THREAD, &before);
-    EXPECT_EQ(connect_sockets(options, transport).code(), StatusCode::timeout);
+    EXPECT_EQ(connect_in_folder(options, folder(), transport).code(), StatusCode::timeout);
     getrusage(RUSAGE_THREAD, &after);
     EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 500);
   });

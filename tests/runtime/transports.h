@@ -26,6 +26,7 @@ class TellingTransport final : public runtime::Transport {
 
   [[nodiscard]] int self() const override { return inner_.self(); }
   [[nodiscard]] int processes() const override { return inner_.processes(); }
+  [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
   core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override {
     core::Status status = inner_.send(to, envelope, std::move(payload));
     sent_(to, envelope);
@@ -38,6 +39,7 @@ class TellingTransport final : public runtime::Transport {
   void wake() override { inner_.wake(); }
   [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
   [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
+  [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
@@ -51,10 +53,15 @@ class TellingTransport final : public runtime::Transport {
 class ScriptedTransport final : public runtime::Transport {
  public:
   ScriptedTransport(int self, int processes, std::vector<runtime::Delivery> inbox)
-      : self_(self), processes_(processes), inbox_(std::move(inbox)) {}
+      : self_(self), processes_(processes), inbox_(std::move(inbox)) {
+    for (int other = 0; other < processes; ++other) {
+      if (other != self) neighbours_.push_back(other);
+    }
+  }
 
   [[nodiscard]] int self() const override { return self_; }
   [[nodiscard]] int processes() const override { return processes_; }
+  [[nodiscard]] const std::vector<int>& neighbours() const override { return neighbours_; }
   core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload) override {
     sent.emplace_back(to, envelope);
     return {};
@@ -69,6 +76,7 @@ class ScriptedTransport final : public runtime::Transport {
   void wake() override {}
   [[nodiscard]] std::size_t queued(int) const override { return 0; }
   [[nodiscard]] core::Time heard(int) const override { return core::Time{0}; }
+  [[nodiscard]] core::Time ahead() const override { return core::Time{0}; }
   core::Status finish(std::chrono::nanoseconds) override { return {}; }
   void flush(std::chrono::nanoseconds) override {}
 
@@ -77,6 +85,7 @@ class ScriptedTransport final : public runtime::Transport {
  private:
   int self_;
   int processes_;
+  std::vector<int> neighbours_;
   std::vector<runtime::Delivery> inbox_;
 };
 

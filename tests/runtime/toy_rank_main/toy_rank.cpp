@@ -25,6 +25,7 @@
 #include "lower/facts.h"
 #include "runtime/environment.h"
 #include "runtime/exit_code.h"
+#include "runtime/neighbours.h"
 #include "runtime/run_trace.h"
 #include "runtime/termination.h"
 #include "runtime/toy_work.h"
@@ -145,12 +146,13 @@ class ToyRank {
     runtime::SocketOptions options;
     options.rank = environment_.rank;
     options.ranks = environment_.ranks;
-    options.folder = environment_.folder;
+    options.neighbours =
+        runtime::neighbours_of(environment_.rank, {.ranks = environment_.ranks}, facts);
     options.program_hash = facts.hash;
     options.configuration = settings_.configuration();
     options.connect_limit = std::chrono::seconds(arguments_.connect_limit);
     options.termination = &termination_;
-    return runtime::connect_sockets(options, transport);
+    return runtime::connect_in_folder(options, environment_.folder, transport);
   }
 
   Status train(const core::ProgramFacts& facts, core::Arbiter& arbiter, runtime::Run& run) {

@@ -1,0 +1,41 @@
+#include "runtime/neighbours.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/tree.h"
+
+namespace ripeline::runtime {
+
+std::vector<int> united(std::vector<int> some, const std::vector<int>& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  std::sort(some.begin(), some.end());
+  some.erase(std::unique(some.begin(), some.end()), some.end());
+  return some;
+}
+
+std::vector<int> tree_neighbours(int self, int processes) {
+  std::vector<int> all = children_of(self, processes);
+  if (self > 0) all.insert(all.begin(), parent_of(self));
+  return all;
+}
+
+std::vector<int> neighbours_of(int self, const core::Layout& layout,
+                               const core::ProgramFacts& facts) {
+  std::vector<int> all;
+  const auto process_of = [&](core::LaneId lane) {
+    core::Coordinates of = layout.at(self);
+    of.rank = facts.lanes[static_cast<std::size_t>(lane)].rank;
+    return layout.process(of);
+  };
+  for (const core::EdgeFacts& edge : facts.edges) {
+    const int from = process_of(edge.producer);
+    const int to = process_of(edge.consumer);
+    if (from == to) continue;
+    if (from == self) all.push_back(to);
+    if (to == self) all.push_back(from);
+  }
+  return united(std::move(all), tree_neighbours(self, layout.processes()));
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,56 @@
+// RunClock: how far a process's monotonic clock is from that of process 0, which is the run's.
+//
+// Sans I/O. The processes of several hosts compare their clocks along the tree (runtime/tree.h):
+// what they send at intervals, to show that they are alive, is stamped with when it was sent and
+// with when what the other sent last would have come, had there been no delay. From both a child
+// knows its parent's clock to half a round trip (Mills et al., RFC 5905, section 8); it keeps the
+// best of what it has been told, which is worth less the older it is. A difference that may as well
+// be none is none: so the clocks of one host agree exactly.
+//
+// From any thread.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "core/task.h"
+
+namespace ripeline::runtime {
+
+// Two times, in nanoseconds.
+struct Beat {
+  core::Time sent{0};  // towards process 0 on the sender's clock, away from it on the run's
+  core::Time echo{0};  // on the receiver's clock; 0: nothing has come yet
+};
+
+class RunClock {
+ public:
+  RunClock(int self, int processes);
+
+  // To be sent now.
+  [[nodiscard]] Beat beat(int to, core::Time now) const;
+  // Came at `at`, on the own clock.
+  void heard(int from, const Beat& beat, core::Time at);
+
+  // What the own clock shows less what that of process 0 does.
+  [[nodiscard]] core::Time ahead() const;
+  // How wrong that may be at `now`.
+  [[nodiscard]] core::Time error(core::Time now) const;
+
+ private:
+  struct Last {
+    core::Time sent{0};
+    core::Time at{0};
+  };
+  [[nodiscard]] core::Time error_at(core::Time now) const;  // with the mutex held
+
+  int self_;
+  mutable std::mutex mutex_;
+  // Guarded by the mutex.
+  std::vector<Last> last_;  // by process
+  core::Time ahead_{0};
+  core::Time error_{core::Time::max()};  // when it was known last; max: it is not known
+  core::Time known_{0};
+};
+
+}  // namespace ripeline::runtime

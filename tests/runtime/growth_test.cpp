@@ -1,0 +1,142 @@
+// A long run takes no more than a short one: memory, descriptors and threads of its processes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "runtime/neighbours.h"
+#include "runtime/place.h"
+#include "runtime/run_trace.h"
+#include "runtime/worker.h"
+#include "simulate/interpreter.h"
+#include "tests/runtime/ranks.h"
+#include "tests/runtime/toy_run.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kRanks = 3;
+constexpr int kMicrobatches = 4;
+constexpr int kWarmUp = 400;
+constexpr int kSteps = 2000;
+// What allocators and the trace's buffers go up and down by. A leak of one message of 16 bytes a
+// step and rank would be 100 KiB.
+constexpr std::int64_t kNoise = 256 << 10;
+
+struct Use {
+  std::int64_t bytes = 0;  // of its own
+  std::int64_t descriptors = 0;
+  std::int64_t threads = 0;
+};
+
+std::int64_t entries(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+Use use_of_this_process() {
+  Use use{.descriptors = entries("/proc/self/fd"), .threads = entries("/proc/self/task")};
+  std::ifstream in("/proc/self/smaps_rollup");
+  for (std::string word; in >> word;) {
+    std::int64_t kilobytes = 0;
+    if (word.starts_with("Private_") && in >> kilobytes) use.bytes += kilobytes << 10;
+  }
+  return use;
+}
+
+// Gives each consumer a message of its own.
+class MessageWork final : public Work {
+ public:
+  core::Status begin_step(std::int64_t, int) override { return {}; }
+  core::Status run(Call& call) override {
+    for (Output& output : call.outputs) {
+      Bytes part = place_.take(output.edge, std::size_t{64} << 10);
+      part.data[0] = std::byte{1};
+      output.payload.head.resize(64);
+      output.payload.parts = {std::move(part)};
+    }
+    return {};
+  }
+
+ private:
+  HostPlace place_;
+};
+
+// What grew between the two; empty: nothing. On another text a call failed.
+std::string run_rank(const testing_support::ProvedText& proved, int rank,
+                     const std::string& folder) {
+  const core::ProgramFacts& facts = proved.facts();
+  SocketOptions options = testing_support::socket_options(rank, kRanks);
+  options.neighbours = neighbours_of(rank, {.ranks = kRanks}, facts);
+  std::unique_ptr<Transport> transport;
+  if (core::Status s = connect_in_folder(options, folder + "/run", transport); !s.ok())
+    return s.message();
+  simulate::InterpretedArbiter arbiter(proved.program(), facts, rank);
+  MessageWork work;
+  runtime::Run run(*transport);
+  ThreadEngine engine(work, [&run] { run.wake(); });
+  RunTrace trace(folder + "/run.json", 50ms);
+  Worker worker(arbiter, run, engine, {.trace = trace.record()});
+  if (core::Status s = trace.open(facts, {.microbatches = kMicrobatches}, run); !s.ok())
+    return s.message();
+  Use before;
+  for (int step = 0; step < kSteps; ++step) {
+    if (step == kWarmUp) before = use_of_this_process();
+    StepReport report;
+    core::Status s = worker.step(step, kMicrobatches, report);
+    if (s.ok()) s = trace.step_ended();
+    std::vector<Blob> all;
+    if (s.ok()) s = run.gather("norms/" + std::to_string(step), {}, all);
+    if (!s.ok()) return s.message();
+  }
+  const Use after = use_of_this_process();
+  if (core::Status s = trace.close(); !s.ok()) return s.message();
+  if (core::Status s = run.finish(30s); !s.ok()) return s.message();
+  if (after.descriptors != before.descriptors || after.threads != before.threads)
+    return std::to_string(after.descriptors - before.descriptors) + " descriptors and " +
+           std::to_string(after.threads - before.threads) + " threads more";
+  const std::int64_t grown = after.bytes - before.bytes;
+  return grown <= kNoise ? "" : std::to_string(grown) + " bytes more";
+}
+
+TEST(Growth, of_2000_steps_is_none) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps what is freed";
+#endif
+  const testing_support::ProvedText proved("bf", kRanks);
+  const testing_support::TemporaryFolder folder;
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const std::string said = run_rank(proved, rank, folder.path());
+      { std::ofstream(folder.path() + "/said-" + std::to_string(rank)) << said; }
+      _exit(said.empty() ? 0 : 1);
+    }
+    ranks.push_back(child);
+  }
+  for (int rank = 0; rank < kRanks; ++rank) {
+    int status = 0;
+    ASSERT_EQ(waitpid(ranks[static_cast<std::size_t>(rank)], &status, 0),
+              ranks[static_cast<std::size_t>(rank)]);
+    std::ifstream in(folder.path() + "/said-" + std::to_string(rank));
+    const std::string said{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "rank " << rank << ": " << said << ", status " << status;
+  }
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

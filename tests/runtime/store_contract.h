@@ -1,0 +1,32 @@
+// What every store does. The tests are store_contract.cpp; who has a store instantiates them:
+//   INSTANTIATE_TEST_SUITE_P(folder, StoreContract, testing::Values(make_folder_world));
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "runtime/store.h"
+
+namespace ripeline::testing_support {
+
+// A store that several processes have.
+class StoreWorld {
+ public:
+  virtual ~StoreWorld() = default;
+  // As one of them; the first of a process after a fork may come before any other.
+  virtual std::unique_ptr<runtime::Store> open() = 0;
+};
+
+using MakeStoreWorld = std::unique_ptr<StoreWorld> (*)();
+class StoreContract : public testing::TestWithParam<MakeStoreWorld> {};
+
+[[nodiscard]] runtime::Blob blob(const std::string& text);
+// Nothing where the key is not set.
+[[nodiscard]] std::string text_in(runtime::Store& store, const std::string& key);
+// Asks until it is one of the two.
+[[nodiscard]] bool becomes(runtime::Store& store, const std::string& key, runtime::Claim one,
+                           runtime::Claim other);
+
+}  // namespace ripeline::testing_support
