@@ -354,6 +354,7 @@ std::string headline(const ProgramFacts& facts, const Blame& blame, Time now) {
   const std::string said = blame.said.empty() ? "" : " (" + blame.said + ")";
   switch (blame.why) {
     case Why::failed:
+      if (blame.said.starts_with(rank + " ")) return blame.said;
       return rank + " failed" + (blame.said.empty() ? "" : ": " + blame.said);
     case Why::lost:
       return rank + " was lost" + said;

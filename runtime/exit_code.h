@@ -2,12 +2,17 @@
 // runs again.
 //
 // 1 and 2 are left to the program (its own verdict, its command line), 64 and more to sysexits.h,
-// the shell and signals. `ripeline launch` ends with the code of the first rank that fails.
+// the shell and signals, but for the one that a rank is told to end by. `ripeline launch` ends with
+// the code of the first rank that fails.
 #pragma once
 
 #include "core/status.h"
 
 namespace ripeline::runtime {
+
+// 128 + SIGTERM, as shells say it: the rank was told to end, has said so, and ended by itself
+// (runtime/termination.h).
+inline constexpr int kToldToEnd = 143;
 
 // Of main().
 [[nodiscard]] constexpr int exit_code_of(core::StatusCode code) {

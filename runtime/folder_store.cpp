@@ -24,6 +24,7 @@ using core::StatusCode;
 
 constexpr std::size_t kLargestValue = 1 << 20;  // bytes: whoever may write here may be mistaken
 const std::string kDraft = ".draft-";
+constexpr std::size_t kReserve = 4096;  // bytes
 
 Status system_error(const std::string& path, const std::string& what) {
   return {StatusCode::failed, path + ": " + what + ": " + std::strerror(errno)};
@@ -76,12 +77,16 @@ void remove_drafts_of_the_dead(const std::string& folder) {
 
 }  // namespace
 
-FolderStore::FolderStore(std::string folder)
-    : folder_(std::move(folder)), spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+FolderStore::FolderStore(std::string folder) : folder_(std::move(folder)) {
+  if (!draft("a reserve", Blob(kReserve), reserve_).ok()) reserve_ = {};
+}
 
 FolderStore::~FolderStore() {
   for (const auto& [key, descriptor] : claims_) close(descriptor);
-  if (spare_ >= 0) close(spare_);
+  if (reserve_.descriptor >= 0) {
+    unlink(reserve_.path.c_str());
+    close(reserve_.descriptor);
+  }
   if (rmdir(folder_.c_str()) == 0 || errno != ENOTEMPTY) return;  // the last one succeeds
   remove_drafts_of_the_dead(folder_);
   rmdir(folder_.c_str());
@@ -118,6 +123,25 @@ Status FolderStore::draft(const std::string& key, const Blob& value, Draft& draf
   return status;
 }
 
+// What is there already takes no more room, but for what is beyond the reserve.
+bool FolderStore::use_reserve(const Blob& value, Draft& draft) {
+  if (reserve_.descriptor < 0) return false;
+  draft = std::exchange(reserve_, {});
+  if (lseek(draft.descriptor, 0, SEEK_SET) == 0 && write_all(draft.descriptor, value) &&
+      ftruncate(draft.descriptor, static_cast<off_t>(value.size())) == 0) {
+    return true;
+  }
+  unlink(draft.path.c_str());
+  close(draft.descriptor);
+  return false;
+}
+
+// False, with errno: EEXIST if the key has a value.
+bool FolderStore::put(const Draft& draft, const std::string& key) const {
+  return renameat2(AT_FDCWD, draft.path.c_str(), AT_FDCWD, path_of(key).c_str(),
+                   RENAME_NOREPLACE) == 0;
+}
+
 Status FolderStore::set(const std::string& key, const Blob& value) {
   Draft draft;
   if (Status status = this->draft(key, value, draft); !status.ok()) return status;
@@ -130,18 +154,16 @@ Status FolderStore::set(const std::string& key, const Blob& value) {
 
 Status FolderStore::set_if_absent(const std::string& key, const Blob& value, Blob& there) {
   Draft draft;
-  Status drafted = this->draft(key, value, draft);
-  // What is to be said may be that there are no more descriptors.
-  if (!drafted.ok() && spare_ >= 0) {
-    close(std::exchange(spare_, -1));
-    drafted = this->draft(key, value, draft);
+  // What is to be said may be that there are no more descriptors, or that the disk is full.
+  if (Status drafted = this->draft(key, value, draft); !drafted.ok()) {
+    if (!use_reserve(value, draft)) return drafted;
   }
-  if (!drafted.ok()) return drafted;
   close(draft.descriptor);
-  const bool is_first = link(draft.path.c_str(), path_of(key).c_str()) == 0;
-  const Status status =
-      is_first || errno == EEXIST ? Status() : system_error(path_of(key), "cannot be put in place");
-  unlink(draft.path.c_str());
+  Status status;
+  if (!put(draft, key)) {
+    if (errno != EEXIST) status = system_error(path_of(key), "cannot be put in place");
+    unlink(draft.path.c_str());
+  }
   return status.ok() ? read(key, there) : status;
 }
 
@@ -192,11 +214,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
   // Locked before it has its name, so that nobody ever finds a live process's claim abandoned.
   if (!take_lock(draft.descriptor, Lock::life))
     return give_up(system_error(path_of(key), "cannot be locked"));
-  const auto name = [&] {
-    return renameat2(AT_FDCWD, draft.path.c_str(), AT_FDCWD, path_of(key).c_str(),
-                     RENAME_NOREPLACE) == 0;
-  };
-  if (!name()) {
+  if (!put(draft, key)) {
     if (errno != EEXIST) return give_up(system_error(path_of(key), "cannot be put in place"));
     if (!replace_abandoned(key, draft)) {
       if (Status status = read(key, there); !status.ok()) return give_up(status);

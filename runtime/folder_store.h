@@ -2,8 +2,8 @@
 //
 // Each key is a file, put there by rename. A claim's file is locked by its process (an open file
 // description's lock), which the kernel ends with it. The folder is made if it is not there, and
-// removed with the last file. It keeps a descriptor in reserve, so that a process which has no more
-// of them can still say so.
+// removed with the last file. It keeps an open file in reserve, so that a process which has no more
+// descriptors, or finds the disk full, can still say so: by set_if_absent(), once.
 #pragma once
 
 #include <map>
@@ -44,12 +44,14 @@ class FolderStore final : public Store {
   explicit FolderStore(std::string folder);
   [[nodiscard]] std::string path_of(const std::string& key) const { return folder_ + "/" + key; }
   core::Status draft(const std::string& key, const Blob& value, Draft& draft);
+  bool use_reserve(const Blob& value, Draft& draft);
+  [[nodiscard]] bool put(const Draft& draft, const std::string& key) const;
   core::Status read(const std::string& key, Blob& value);  // empty: not there
   // Takes the name from a process that has ended; false: from nobody.
   bool replace_abandoned(const std::string& key, const Draft& draft) const;
 
   std::string folder_;
-  int spare_ = -1;                     // the descriptor in reserve; -1: used
+  Draft reserve_;
   std::map<std::string, int> claims_;  // descriptors that hold the locks
 };
 

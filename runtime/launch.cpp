@@ -12,17 +12,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <optional>
-#include <random>
 
 #include "runtime/exit_code.h"
 #include "runtime/launch/guard.h"
 #include "runtime/launch/inherited.h"
 #include "runtime/launch/output.h"
+#include "runtime/launch/processes.h"
+#include "runtime/launch/run_folder.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -32,7 +31,6 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kLongestFolder = 80;  // leaves room for a socket's name in a Unix address
 constexpr auto kTermToKill = 3s;
 // A killed rank's sockets close before it can be waited for: the others may seem to fail first.
 constexpr auto kSameFailure = 500ms;
@@ -50,28 +48,6 @@ int free_port() {
                      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
   if (fd >= 0) close(fd);
   return bound ? ntohs(address.sin_port) : 29500;
-}
-
-std::string random_hex() {
-  std::random_device random;
-  const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
-  std::array<char, 17> text{};
-  std::to_chars(text.data(), text.data() + 16, number, 16);
-  return text.data();
-}
-
-// Chosen here and made by the guard: whichever of the two is left can remove it.
-std::string new_folder() {
-  const std::string name = "ripeline-run-" + random_hex();
-  std::error_code error;
-  const std::string path = (std::filesystem::temp_directory_path(error) / name).string();
-  return error || path.size() > kLongestFolder ? "/tmp/" + name : path;
-}
-
-// SIGKILL; the number for one without a name.
-std::string signal_name(int number) {
-  const char* name = sigabbrev_np(number);
-  return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
 }
 
 // A pipe that took the number of a closed standard output would be written to as if it were that.
@@ -175,12 +151,12 @@ class Launcher {
   }
 
   // A rank that a signal ended comes before those that ended by themselves at the same time: they
-  // failed because of it. So did those that say they lost another.
+  // failed because of it. Those that say they lost another come after every one that does not.
   void failed(int code, std::string sentence) {
     constexpr int kLost = exit_code_of(core::StatusCode::lost);
-    const bool is_cause = (code >= 128 || (exit_code_ == kLost && code != kLost)) &&
-                          stage_ == Stage::running && failed_at_ &&
-                          Clock::now() - *failed_at_ < kSameFailure;
+    const bool is_same = failed_at_ && Clock::now() - *failed_at_ < kSameFailure;
+    const bool is_cause = stage_ == Stage::running && !interrupted_ &&
+                          ((exit_code_ == kLost && code != kLost) || (code >= 128 && is_same));
     if (exit_code_ == 0) failed_at_ = Clock::now();
     if (exit_code_ == 0 || is_cause) {
       exit_code_ = code;
@@ -239,7 +215,8 @@ class Launcher {
 
   const LaunchOptions& options_;
   const Inherited inherited_;
-  const std::string folder_ = new_folder();
+  // Chosen here and made by the guard: whichever of the two is left can remove it.
+  const std::string folder_ = new_run_folder();
   int signals_ = -1;
   Output output_;
   Guard guard_;

@@ -1,6 +1,7 @@
 #include "runtime/rank.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/print.h"
@@ -16,6 +17,7 @@ using core::Time;
 
 namespace {
 
+constexpr int kMostMicrobatches = std::numeric_limits<int>::max() / core::Share::kLongestPeriod;
 constexpr std::size_t kLastEvents = 4;  // enough to see what a rank was at
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -194,7 +196,11 @@ Status Rank::delivered(Delivery delivery, Time now) {
   if (fits.ok()) fits = check_step(delivery);
   // A late notice may be of a program whose turn is over.
   if (!fits.ok()) return delivery.envelope.signal == Signal::notice ? Status() : fits;
-  if (!options_.due) return accept(delivery, now);
+  // What no task has is refused there.
+  const int microbatch = delivery.envelope.message.microbatch;
+  const bool may_be = microbatch >= 0 && microbatch <= kMostMicrobatches;
+  if (!options_.due || !may_be) return accept(delivery, now);
+  delivery.envelope.sent = std::min(delivery.envelope.sent, now);  // its sender says it
   const Time due = options_.due(delivery.envelope);
   delivery.at = std::max(delivery.at, due);
   // Also if it is due by now: another one may be that was so before it.

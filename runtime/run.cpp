@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/termination.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -17,7 +19,14 @@ constexpr auto kLastWords = std::chrono::milliseconds(300);
 Run::Run(Transport& transport, RunOptions options)
     : transport_(transport),
       options_(options),
-      process_(transport.self(), transport.processes(), transport.neighbours(), options.limits) {}
+      process_(transport.self(), transport.processes(), transport.neighbours(), options.limits) {
+  if (options_.termination != nullptr)
+    options_.termination->call_when_requested([this] { wake(); });
+}
+
+Run::~Run() {
+  if (options_.termination != nullptr) options_.termination->call_when_requested(nullptr);
+}
 
 Status Run::gather(std::string tag, Blob mine, std::vector<Blob>& all) {
   process_.begin_gather(std::move(tag), std::move(mine), now());
@@ -60,6 +69,7 @@ Status Run::run_step(Rank& rank, TaskEngine& engine) {
 
 Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
   for (;;) {
+    heed_termination();
     take_ends(engine);
     process_.poll(now(), actions_);
     const bool ended = carry_out(engine);
@@ -109,6 +119,12 @@ void Run::receive(std::chrono::nanoseconds wait) {
   if (!status.ok()) process_.fail(std::move(status), now());
   for (Delivery& delivery : deliveries_) process_.delivered(std::move(delivery), now());
   if (deliveries_.empty() || now() >= next_look_) look_after_peers();
+}
+
+void Run::heed_termination() {
+  if (options_.termination == nullptr || !options_.termination->requested()) return;
+  if (!process_.is_failing()) receive(Time{0});  // it may say why the process is told to end
+  if (!process_.is_failing()) process_.fail(Termination::status_of(self()), now());
 }
 
 void Run::look_after_peers() {

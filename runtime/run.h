@@ -24,15 +24,20 @@
 
 namespace ripeline::runtime {
 
+class Termination;
+
 struct RunOptions {
   FaultLimits limits = {};
   const RankClock* clock = nullptr;  // borrowed; null: the host's
+  // Borrowed: the run fails when the process is told to end. Null: the program sees to that.
+  Termination* termination = nullptr;
 };
 
 class Run {
  public:
   // Borrowed; it must outlive the run.
   explicit Run(Transport& transport, RunOptions options = {});
+  ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -68,6 +73,7 @@ class Run {
   void send();
   void receive(std::chrono::nanoseconds wait);
   void look_after_peers();
+  void heed_termination();
 
   Transport& transport_;
   RunOptions options_;

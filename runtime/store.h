@@ -52,4 +52,7 @@ class Store {
   [[nodiscard]] virtual int watch() = 0;
 };
 
+// Set by who has started the ranks when the process of a rank has ended: how, as text.
+[[nodiscard]] inline std::string ended_key(int rank) { return "ended-" + std::to_string(rank); }
+
 }  // namespace ripeline::runtime

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "runtime/exit_code.h"
 #include "runtime/run.h"
+#include "runtime/termination.h"
 #include "runtime/torch/train.h"
 #include "runtime/transport/local.h"
 #include "trace/parts.h"
@@ -22,13 +23,15 @@ namespace {
 
 using ripeline::core::Status;
 using ripeline::runtime::exit_code_of;
+using ripeline::runtime::Termination;
 using ripeline::runtime::Transport;
 
 // The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
-int run_rank(const Options& options, Transport& transport) {
+// Without a termination SIGTERM ends the process at once.
+int run_rank(const Options& options, Transport& transport, Termination* termination) {
   bool passed = true;
   const ripeline::runtime::FaultLimits limits{.silence = options.silence, .stall = options.stall};
-  ripeline::runtime::Run run(transport, {.limits = limits});
+  ripeline::runtime::Run run(transport, {.limits = limits, .termination = termination});
   Status status = options.compares() ? compare(options, run) : train(options, run, passed);
   status = status.ok() ? run.finish(options.stall) : run.fail(std::move(status));
   const bool makes_trace = run.self() == 0 && !options.trace.empty();
@@ -41,7 +44,8 @@ int run_rank(const Options& options, Transport& transport) {
     std::fprintf(stderr, "gpt: what ran until then: ripeline show %s\n",
                  ripeline::trace::parts_folder(options.trace).c_str());
   }
-  return status.ok() && !passed ? 1 : exit_code_of(status.code());
+  if (status.ok() && !passed) return 1;
+  return termination == nullptr ? exit_code_of(status.code()) : termination->exit_code_of(status);
 }
 
 int run_threads(const Options& options) {
@@ -52,7 +56,7 @@ int run_threads(const Options& options) {
   for (std::size_t rank = 0; rank < codes.size(); ++rank) {
     threads.emplace_back([&options, &transports, &codes, rank] {
       at::set_num_threads(1);
-      codes[rank] = run_rank(options, *transports[rank]);
+      codes[rank] = run_rank(options, *transports[rank], nullptr);
       transports[rank].reset();
     });
   }
@@ -73,15 +77,17 @@ int run_process(const Options& options) {
                  std::string(options.schedules.front()->name).c_str(), ranks, ranks);
     return 2;
   }
+  Termination termination;
   ripeline::runtime::RankEnvironment environment;
   std::unique_ptr<Transport> transport;
-  if (Status status = join_run(options.schedules.front()->facts, environment, transport,
-                               configuration_of(options));
+  if (Status status = join_run(
+          options.schedules.front()->facts, environment, transport, configuration_of(options),
+          {.connect_limit = options.connect_limit, .termination = &termination});
       !status.ok()) {
     std::fprintf(stderr, "gpt: %s\n", status.message().c_str());
-    return exit_code_of(status.code());
+    return termination.exit_code_of(status);
   }
-  return run_rank(options, *transport);
+  return run_rank(options, *transport, &termination);
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   std::uint64_t seed = 1;
   auto silence = options.silence.count();
   auto stall = options.stall.count();
+  auto connect_limit = options.connect_limit.count();
   auto* one = app.add_option("--schedule", schedule, "What to train under: " + schedule_names());
   app.add_flag("--list", list, "List the schedules, and stop");
   app.add_option("--compare", compared, "Two schedules, step by step in turn: time and memory")
@@ -131,6 +132,9 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
                  "Give up when all are alive and nothing happens for so many seconds: longer than "
                  "any task or pause takes")
       ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--connect-limit", connect_limit,
+                 "Give up when a rank has not come within so many seconds of the start")
+      ->check(CLI::Range(1, 1'000'000));
   app.add_option("--trace", options.trace,
                  "Write what ran when: a file for chrome://tracing. Until the end its parts, one a "
                  "rank, are in the folder FILE.parts, which `ripeline show` reads too");
@@ -152,6 +156,7 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   options.model.seed = seed;
   options.silence = std::chrono::seconds(silence);
   options.stall = std::chrono::seconds(stall);
+  options.connect_limit = std::chrono::seconds(connect_limit);
   if (delay_seed->count() == 0) options.delay_seed = seed;
   std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
   if (mistake.empty()) mistake = mistake_in(options);

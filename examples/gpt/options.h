@@ -27,6 +27,7 @@ struct Options {
   std::uint64_t delay_seed = 1;
   std::chrono::seconds silence{30};  // of a process, and of all: when to give up
   std::chrono::seconds stall{600};
+  std::chrono::seconds connect_limit{30};
   std::string trace;  // files; empty: none
   std::string json;
   bool threads = false;

@@ -5,8 +5,9 @@
 // session, becomes the guard's child when its own parents have ended. When all ranks have ended, or
 // the launcher is gone for whatever reason, the guard kills what is left, removes the run's folder
 // and ends. Should the guard itself be killed, the ranks die with it and the launcher, a subreaper
-// too, does the same. Only if both are killed at once is something left: the folder, and processes
-// in sessions of their own. So the guard hides from those who kill by a command line.
+// too, does the same. Only if both are killed at once is something left: processes in sessions of
+// their own, and the folder, which the next run removes (launch/run_folder.h). So the guard hides
+// from those who kill by a command line.
 //
 // Guard is the launcher's side. It belongs to the thread that starts it.
 #pragma once

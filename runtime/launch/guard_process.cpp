@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,14 +12,18 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 
+#include "runtime/folder_store.h"
 #include "runtime/launch/guard.h"
 #include "runtime/launch/processes.h"
+#include "runtime/launch/run_folder.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -60,12 +63,15 @@ class GuardProcess {
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
     take_name();
-    if (mkdir(plan_.folder.c_str(), 0700) != 0) {
+    folder_ = make_run_folder(plan_.folder);
+    if (folder_ < 0) {
       tell({Notice::Kind::no_folder, 0, errno});
       return;
     }
+    remove_abandoned_folders(plan_.folder);
     if (start_ranks()) {
       let_go();
+      static_cast<void>(FolderStore::open(plan_.folder, store_).ok());
       watch();
     }
     end_all();
@@ -98,14 +104,15 @@ class GuardProcess {
   void let_go() {
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
-    const auto [low, high] = std::minmax(launcher_, signals_);
-    const auto close_between = [](int below, int above) {
-      if (below + 1 < above)
-        close_range(static_cast<unsigned>(below + 1), static_cast<unsigned>(above - 1), 0);
-    };
-    close_between(STDERR_FILENO, low);
-    close_between(low, high);
-    close_range(static_cast<unsigned>(high + 1), ~0U, 0);
+    std::array<int, 3> kept = {launcher_, signals_, folder_};
+    std::sort(kept.begin(), kept.end());
+    int below = STDERR_FILENO;
+    for (const int descriptor : kept) {
+      if (below + 1 < descriptor)
+        close_range(static_cast<unsigned>(below + 1), static_cast<unsigned>(descriptor - 1), 0);
+      below = descriptor;
+    }
+    close_range(static_cast<unsigned>(below + 1), ~0U, 0);
   }
 
   void watch() {
@@ -137,11 +144,24 @@ class GuardProcess {
         kill(-info.si_pid, SIGKILL);  // what it left behind, while its id is still its own
         *rank = 0;
         --running_;
+        publish(static_cast<int>(rank - ranks_.begin()), info);
         tell({info.si_code == CLD_EXITED ? Notice::Kind::ended : Notice::Kind::signalled,
               static_cast<int>(rank - ranks_.begin()), info.si_status});
       }
       waitpid(info.si_pid, nullptr, 0);
     }
+  }
+
+  // For those that wait for it to join the run.
+  void publish(int rank, const siginfo_t& info) {
+    if (!store_) return;
+    const std::string how = info.si_code == CLD_EXITED
+                                ? "ended with exit code " + std::to_string(info.si_status)
+                                : "was ended by " + signal_name(info.si_status);
+    const auto* bytes = reinterpret_cast<const std::byte*>(how.data());
+    Blob there;
+    static_cast<void>(
+        store_->set_if_absent(ended_key(rank), {bytes, bytes + how.size()}, there).ok());
   }
 
   void signal_ranks(int number) const {
@@ -168,7 +188,9 @@ class GuardProcess {
   const Inherited& inherited_;
   const int launcher_;
   int signals_ = -1;
-  std::vector<pid_t> ranks_;  // each leads a group; 0: it has ended
+  int folder_ = -1;                     // holds it
+  std::unique_ptr<FolderStore> store_;  // of the run
+  std::vector<pid_t> ranks_;            // each leads a group; 0: it has ended
   int running_ = 0;
 };
 

@@ -15,7 +15,8 @@ inline constexpr std::chrono::seconds kEndLimit{10};
 
 // In a forked child of the launcher: makes the run's folder, starts the ranks, tells Notices over
 // `launcher`, and sends the ranks the signals that it reads there as ints, until all have ended or
-// the launcher is gone. Then ends all that is left.
+// the launcher is gone. How a rank has ended it puts into the run's store, for others that wait for
+// it to join. Then ends all that is left.
 [[noreturn]] void run_guard(const RunPlan& plan, const std::vector<RankOutputs>& outputs,
                             const Inherited& inherited, int launcher);
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -87,6 +88,11 @@ std::vector<pid_t> end_children(std::chrono::nanoseconds limit, const std::vecto
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, 64ms);
   }
+}
+
+std::string signal_name(int number) {
+  const char* name = sigabbrev_np(number);
+  return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
 }
 
 }  // namespace ripeline::runtime

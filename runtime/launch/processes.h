@@ -1,11 +1,12 @@
 // launch/processes: the children of this process, and their end.
 //
-// Both functions read /proc; where it is not mounted they see nobody.
+// What is found is read from /proc; where that is not mounted there is nobody.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 namespace ripeline::runtime {
@@ -19,5 +20,8 @@ std::vector<pid_t> children();
 // Returns those that are still there after `limit`: a process in the kernel may not end.
 std::vector<pid_t> end_children(std::chrono::nanoseconds limit,
                                 const std::vector<pid_t>& spared = {});
+
+// SIGKILL; the number for one without a name.
+std::string signal_name(int number);
 
 }  // namespace ripeline::runtime

@@ -222,7 +222,8 @@ Status connect(SocketOptions& options, const RankEnvironment& environment,
 }  // namespace
 
 Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
-                std::unique_ptr<Transport>& transport, Configuration configuration) {
+                std::unique_ptr<Transport>& transport, Configuration configuration,
+                const JoinOptions& join) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
   if (environment.ranks != facts.ranks) {
     return {StatusCode::refused,
@@ -239,6 +240,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.neighbours = neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
+  options.connect_limit = join.connect_limit;
+  options.termination = join.termination;
   if (Status s = connect(options, environment, transport); !s.ok()) return s;
   return use_chosen_transport(transport);
 }

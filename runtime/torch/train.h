@@ -12,6 +12,7 @@
 // meanwhile; all calls are made from one other thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -72,10 +73,16 @@ class TorchTrainer {
   core::Status failure_;
 };
 
+struct JoinOptions {
+  std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);  // how long to wait for others
+  const Termination* termination = nullptr;  // borrowed, of SocketOptions; null: none
+};
+
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
 // ranks unless OMP_NUM_THREADS is set, and connects to the other ranks. Fails when the world does
 // not have the program's ranks, or when the ranks differ in the configuration.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
-                      std::unique_ptr<Transport>& transport, Configuration configuration = {});
+                      std::unique_ptr<Transport>& transport, Configuration configuration = {},
+                      const JoinOptions& join = {});
 
 }  // namespace ripeline::runtime

@@ -13,6 +13,7 @@
 
 #include "runtime/blob_io.h"
 #include "runtime/duration.h"
+#include "runtime/termination.h"
 #include "runtime/transport/frame.h"
 
 namespace ripeline::runtime {
@@ -65,17 +66,29 @@ bool is_stopped(pid_t process) {
   return text[name_end + 2] == 'T' || text[name_end + 2] == 't';
 }
 
+// By the calendar: whoever reads it may run much later.
+std::chrono::seconds now_by_calendar() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
 Blob encode(int rank, const Status& why) {
   BlobWriter to;
+  to.number(static_cast<std::int64_t>(now_by_calendar().count()));
   to.number(static_cast<std::int32_t>(rank));
   to.number(static_cast<std::int32_t>(why.code()));
   to.text(why.message().substr(0, kLongestText));
   return to.take();
 }
 
+std::chrono::seconds age_of_failure(const Blob& blob) {
+  return now_by_calendar() - std::chrono::seconds(BlobReader(blob).number<std::int64_t>());
+}
+
 // As it is told to `self`: what failed elsewhere is not this rank's own failure.
 Status decode_failure(const Blob& blob, int self) {
   BlobReader from(blob);
+  from.number<std::int64_t>();  // when
   const auto rank = from.number<std::int32_t>();
   const auto code = static_cast<StatusCode>(from.number<std::int32_t>());
   std::string text = from.text(kLongestText);
@@ -188,10 +201,12 @@ Status Roster::join() {
     mine.token = (std::uint64_t{random()} << 32) | random();
   }
   Blob there;
+  const bool had_another = store_->claim_of(key_of(options_.rank)) == Claim::abandoned;
   const Status status = store_->claim(key_of(options_.rank), mine.encode(), there);
   if (status.ok()) {
     joined_ = true;
     store_->remove(address_key_of(options_.rank));  // of a run that was killed
+    forget_old_failure(had_another);
     if (options_.rank == 0) token_ = mine.token;
     return {};
   }
@@ -202,6 +217,14 @@ Status Roster::join() {
   return {StatusCode::refused, name_of(options_.rank) + " is claimed by two processes, " +
                                    (other ? other->where() : "another one") + " and " +
                                    mine.where() + ": each must have a rank of its own"};
+}
+
+// A failure is of an earlier run if this rank has been in it, or if nobody who waited for this rank
+// then waits any more.
+void Roster::forget_old_failure(bool has_been_here) {
+  std::optional<Blob> failure;
+  if (!store_->get(kFailure, failure).ok() || !failure) return;
+  if (has_been_here || age_of_failure(*failure) > options_.connect_limit) store_->remove(kFailure);
 }
 
 Status Roster::listens_at(const std::string& address) {
@@ -233,6 +256,11 @@ Status Roster::look(const std::vector<int>& awaited) {
   const Status asked = store_->get(kFailure, failure);
   if (failure) return decode_failure(*failure, options_.rank);
   if (status.ok() && !asked.ok()) status = cannot(options_.rank, "ask how the run is", asked);
+  // Perhaps because of what has failed.
+  if (status.ok() && options_.termination != nullptr && options_.termination->requested()) {
+    const Status told = Termination::status_of(options_.rank);
+    status = {told.code(), told.message() + " while the ranks connected"};
+  }
   return status.ok() ? status : fail(std::move(status));
 }
 
@@ -307,7 +335,8 @@ Status Roster::check_alive(int rank) {
     member = {.seen_alive = true, .dead_since = std::nullopt};
     return {};
   }
-  if (claim == Claim::none || claim == Claim::unseen) return {};
+  if (claim == Claim::none) return check_started(rank);
+  if (claim == Claim::unseen) return {};
   if (claim == Claim::silent && !member.seen_alive) return {};
   const Clock::time_point now = Clock::now();
   if (!member.dead_since) member.dead_since = now;
@@ -321,6 +350,14 @@ Status Roster::check_alive(int rank) {
                      (is_silent ? " has given no sign of life for some seconds)" : " has ended)");
   if (!member.seen_alive) text += "; if " + store_->name() + " is left over, remove it";
   return {StatusCode::lost, text};
+}
+
+// Who starts the ranks says how one has ended.
+Status Roster::check_started(int rank) {
+  std::optional<Blob> blob;
+  if (!store_->get(ended_key(rank), blob).ok() || !blob) return {};
+  const std::string how(reinterpret_cast<const char*>(blob->data()), blob->size());
+  return {StatusCode::lost, name_of(rank) + " " + how + " before it joined the run"};
 }
 
 Status Roster::fail(Status why) {

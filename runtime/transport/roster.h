@@ -11,6 +11,7 @@
 // | `address-N` | where rank N listens |
 // | `socket-N` | its socket |
 // | `failure` | why the run does not start |
+// | `ended-N` | how the process of rank N has ended, if who started it says so |
 #pragma once
 
 #include <sys/types.h>
@@ -63,6 +64,7 @@ class Roster {
 
  private:
   struct Entry;
+  void forget_old_failure(bool has_been_here);
   // What is known of another rank.
   struct Member {
     bool seen_alive = false;
@@ -73,6 +75,7 @@ class Roster {
   core::Status read_entry(int rank, std::optional<Entry>& entry);
   core::Status meet_first();
   core::Status check_alive(int rank);
+  core::Status check_started(int rank);
   // Empty, or how this rank's entry differs from that of rank 0.
   [[nodiscard]] std::string difference(const Entry& mine, const Entry& first) const;
   [[nodiscard]] bool anybody_left();

@@ -24,6 +24,8 @@
 
 namespace ripeline::runtime {
 
+class Termination;
+
 struct SocketOptions {
   int rank = 0;
   int ranks = 1;
@@ -45,6 +47,8 @@ struct SocketOptions {
   std::chrono::nanoseconds heartbeat =
       std::chrono::milliseconds(500);  // after which each rank says again
                                        // that it is alive
+  // Borrowed: the start fails when the process is told to end. Null: the program sees to that.
+  const Termination* termination = nullptr;
 };
 
 // Connects with all neighbours when all ranks are there. Fails by status: which ranks did not come,

@@ -35,6 +35,28 @@ stopped() {
   "$ripeline" why t.json 0F0 >/dev/null || fail "the merged trace is not read"
 }
 
+# A rank is told to end: all say so, and the parts are a trace.
+told_to_end() {
+  "$launch" -n 4 --grace 20 -- "$gpt" "${small[@]}" --steps 1000000 --trace t.json >out.txt 2>&1 &
+  until [ -s t.json.parts/rank-2.json ]; do sleep 0.1; done
+  # The guard is the launcher's only child, and the ranks are the guard's.
+  guard=$(pgrep -P $!)
+  for rank in $(pgrep -P "$guard"); do
+    if tr '\0' '\n' <"/proc/$rank/environ" | grep -qx RANK=2; then kill -TERM "$rank"; fi
+  done
+  wait $!
+  expect_code 143 $?
+  [ "$(grep -c 'gpt: rank [0-3]: rank 2 was told to end by SIGTERM' out.txt)" = 4 ] || fail "not all say so: $(tail -9 out.txt)"
+  "$ripeline" show t.json.parts --trace t.json || fail "the parts are not merged"
+}
+
+# The others do not come.
+connect_limit() {
+  said=$(RANK=0 WORLD_SIZE=4 RIPELINE_FOLDER="$work/run" "$gpt" "${small[@]}" --connect-limit 1 2>&1)
+  expect_code 13 $?
+  [[ $said == *'ranks 1, 2, 3 did not come to '*' within 1 s'* ]] || fail "$said"
+}
+
 # No file may grow: results and trace stay what they were, and the exit code says so.
 full_disk() {
   echo old >r.json

@@ -224,6 +224,24 @@ TEST_F(DelayedRankTest, refuses_messages_of_edges_that_there_are_not) {
   EXPECT_FALSE(rank_->delivered(data(0, kEdge, 0), kStart).ok()) << "it is not from itself";
 }
 
+// Its sender's numbers may be any; a delay is not asked of those.
+TEST_F(DelayedRankTest, refuses_messages_of_microbatches_that_there_are_not) {
+  for (const int microbatch : {-1, std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
+                               std::numeric_limits<int>::max() / 2}) {
+    begin("message=5,rare=10:60,fifo");
+    poll(kStart);
+    EXPECT_EQ(rank_->delivered(data(microbatch), kStart).code(), StatusCode::invalid) << microbatch;
+  }
+}
+
+TEST_F(DelayedRankTest, does_not_believe_that_a_message_was_sent_later_than_now) {
+  begin("message=5");
+  Delivery late = data(0);
+  late.envelope.sent = Time::max();
+  EXPECT_TRUE(rank_->delivered(std::move(late), kStart).ok());
+  EXPECT_EQ(poll(kStart), kStart + 5ms);
+}
+
 TEST_F(DelayPlanTest, delays_a_whole_run_that_ends_well) {
   for (const char* spec : {"message=2,rare=20:8", "message=2,rare=20:8,fifo"}) {
     for (const bool in_engine_thread : {false, true}) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/runtime/faults/small_disk.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/store_contract.h"
 
@@ -53,22 +55,49 @@ class FolderStoreTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return store;
   }
+  // But for what the store has in reserve.
   std::size_t files() const {
     const std::filesystem::directory_iterator all(folder_.path());
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+    return static_cast<std::size_t>(std::distance(begin(all), end(all))) - 1;
   }
 
   TemporaryFolder folder_;
   std::unique_ptr<FolderStore> store_ = open();
 };
 
+// The disk has room for its folder, the reserve and one value.
+TEST_F(FolderStoreTest, keeps_room_for_one_last_thing) {
+  if (!faults::may_have_own_mounts()) GTEST_SKIP() << "nothing can be mounted here";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string folder = folder_.path();
+    if (!faults::take_own_mounts() ||
+        mount("none", folder.c_str(), "tmpfs", 0, "mode=0700,nr_inodes=3") != 0)
+      _exit(1);
+    std::unique_ptr<FolderStore> store;
+    Blob there;
+    if (!FolderStore::open(folder, store).ok() || !store->set("a", blob("one")).ok()) _exit(2);
+    if (store->set("b", blob("two")).ok()) _exit(3);
+    if (!store->set_if_absent("a", blob("two"), there).ok() || there != blob("one")) _exit(4);
+    store.reset();  // gives back what it had in reserve
+    if (!FolderStore::open(folder, store).ok()) _exit(5);
+    if (!store->set_if_absent("failure", blob("no room"), there).ok()) _exit(6);
+    if (there != blob("no room") || store->set("b", blob("two")).ok()) _exit(7);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
+}
+
 TEST_F(FolderStoreTest, leaves_no_drafts) {
   Blob there;
-  const auto other = open();
+  auto other = open();
   EXPECT_TRUE(store_->set("a", blob("one")).ok());
   EXPECT_TRUE(store_->set_if_absent("a", blob("two"), there).ok());
   EXPECT_TRUE(store_->claim("b", {}, there).ok());
   EXPECT_FALSE(other->claim("b", {}, there).ok());
+  other.reset();
   EXPECT_EQ(files(), 2U);
   store_->remove("a");
   store_->remove("b");

@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <vector>
 
 #include "runtime/exit_code.h"
 #include "runtime/transport/ucx.h"
@@ -107,6 +109,34 @@ TEST_F(LaunchTest, ends_all_when_one_rank_is_killed_and_each_says_why) {
   expect_nothing_left();
 }
 
+TEST_F(LaunchTest, ends_all_when_one_rank_is_told_to_end_and_each_says_so) {
+  start_toy(3);
+  ASSERT_GT(launched_.pid_of(1), 0);
+  kill(launched_.pid_of(1), SIGTERM);
+  EXPECT_EQ(wait(), kToldToEnd);
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(output_of(rank), HasSubstr("] rank 1 was told to end by SIGTERM\n")) << output();
+  }
+  EXPECT_EQ(count("rank 1 failed first, with exit code 143"), 1) << output();
+  expect_nothing_left();
+}
+
+// However long the others take to end.
+TEST_F(LaunchTest, returns_the_code_of_the_rank_that_did_not_lose_another) {
+  EXPECT_EQ(launch(shell(3, "[ $RANK = 1 ] && sleep 1 && exit 5; exit 12")), 5);
+  EXPECT_EQ(count("rank 1 failed first, with exit code 5"), 1) << output();
+}
+
+TEST_F(LaunchTest, tells_those_that_connect_of_a_rank_that_ended_before) {
+  const std::string toy = RIPELINE_TOY_RANK;
+  EXPECT_EQ(launch(shell(3, "[ $RANK = 1 ] && exit 0; exec " + toy + " bf 1 0", {"--grace", "60"})),
+            exit_code_of(core::StatusCode::lost));
+  for (const int rank : {0, 2}) {
+    EXPECT_THAT(output_of(rank), HasSubstr("] rank 1 ended with exit code 0 before it joined"));
+  }
+  expect_nothing_left();
+}
+
 TEST_F(LaunchTest, ends_all_at_an_interrupt) {
   start_toy(3);
   launched_.signal(SIGINT);
@@ -196,6 +226,28 @@ TEST_F(LaunchTest, ends_all_when_its_guard_is_killed) {
   }
   EXPECT_EQ(wait(), 128 + SIGKILL);
   EXPECT_EQ(count("the launcher's guard was ended, and with it the ranks"), 1) << output();
+  expect_nothing_left();
+}
+
+// Neither can clean up; the next run does.
+TEST_F(LaunchTest, removes_the_folder_of_a_run_whose_launcher_and_guard_were_killed_at_once) {
+  start_toy(2);
+  std::vector<pid_t> both = {launched_.pid()};
+  for (const pid_t pid : launched_.processes()) {
+    if (testing_support::text_of("/proc/" + std::to_string(pid) + "/comm") == "launch-guard\n")
+      both.push_back(pid);
+  }
+  ASSERT_EQ(both.size(), 2U);
+  for (const int number : {SIGSTOP, SIGKILL}) {
+    for (const pid_t pid : both) kill(pid, number);
+  }
+  EXPECT_EQ(wait(), -SIGKILL);
+  ASSERT_TRUE(testing_support::becomes_true([&] { return launched_.processes().empty(); }));
+  const std::filesystem::directory_iterator left(launched_.temporary());
+  ASSERT_NE(left, std::filesystem::directory_iterator()) << "somebody else has removed it";
+  std::filesystem::last_write_time(left->path(),
+                                   std::filesystem::file_time_type::clock::now() - 2min);
+  EXPECT_EQ(launch({"-n", "1", "--", "true"}), 0);
   expect_nothing_left();
 }
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -34,7 +35,7 @@ bool becomes_true(const std::function<bool()>& condition) {
   const Clock::time_point end = Clock::now() + kLimit;
   while (!condition()) {
     if (Clock::now() >= end) return false;
-    std::this_thread::sleep_for(5ms);
+    std::this_thread::sleep_for(10ms);
   }
   return true;
 }
@@ -51,13 +52,26 @@ void Launched::start(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (std::string& word : all) argv.push_back(word.data());
   argv.push_back(nullptr);
+  // What the test ignores, as in the background of a shell, the launcher would, too. Until it does
+  // not, what comes waits: a signal that is blocked is kept though it is ignored.
+  constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
+  sigset_t ends;
+  sigset_t mask;
+  sigemptyset(&ends);
+  for (const int each : kEnds) sigaddset(&ends, each);
+  pthread_sigmask(SIG_BLOCK, &ends, &mask);
   pid_ = fork();
-  if (pid_ != 0) return;
+  if (pid_ != 0) {
+    pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    return;
+  }
+  for (const int each : kEnds) std::signal(each, SIG_DFL);
   setenv("TMPDIR", temporary_.path().c_str(), 1);
   const int out = open(output_path().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
   if (before) before();
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   execv(argv[0], argv.data());
   _exit(99);
 }

@@ -21,7 +21,9 @@
 #include <map>
 #include <thread>
 
+#include "runtime/blob_io.h"
 #include "runtime/folder_store.h"
+#include "runtime/termination.h"
 #include "runtime/transport/socket.h"
 #include "tests/runtime/ranks.h"
 
@@ -393,6 +395,76 @@ TEST_F(StartUpTest, takes_the_folder_of_a_run_that_was_killed) {
   start_ranks({0, 1, 2, 3}, 4);
   for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(said(rank), "connected");
   expect_nothing_left();
+}
+
+// Those who wrote it have ended, and every rank has been in that run.
+TEST_F(StartUpTest, does_not_believe_the_failure_of_a_run_before) {
+  start_idle(2);
+  expect_joined({2});
+  start_ranks({0}, 3);
+  SocketOptions other = options_of(1, 3);
+  other.configuration[1].value = "2";
+  start_rank(other);
+  for (const int rank : {0, 1}) EXPECT_EQ(said(rank), "rank 1 has seed 2, rank 0 has seed 1");
+  signal("2", SIGKILL);
+  said(2);
+  ASSERT_TRUE(std::filesystem::exists(folder() + "/failure"));
+  start_ranks({0, 1, 2}, 3);
+  for (const int rank : {0, 1, 2}) EXPECT_EQ(said(rank), "connected");
+  expect_nothing_left();
+}
+
+// Nobody waits any more of those who waited when it was written.
+TEST_F(StartUpTest, does_not_believe_a_failure_that_is_older_than_the_limit) {
+  for (const auto age : {0h, 2h}) {
+    std::filesystem::create_directory(folder());
+    std::filesystem::permissions(folder(), std::filesystem::perms::owner_all);
+    const auto written = std::chrono::system_clock::now().time_since_epoch() - age;
+    BlobWriter to;
+    to.number(static_cast<std::int64_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(written).count()));
+    to.number(std::int32_t{1});
+    to.number(static_cast<std::int32_t>(StatusCode::failed));
+    to.text("an old story");
+    const Blob failure = to.take();
+    std::ofstream(folder() + "/failure", std::ios::binary)
+        .write(reinterpret_cast<const char*>(failure.data()),
+               static_cast<std::streamsize>(failure.size()));
+    start_ranks({0, 1}, 2);
+    for (const int rank : {0, 1}) EXPECT_EQ(said(rank), age == 0h ? "an old story" : "connected");
+    expect_nothing_left();
+  }
+}
+
+// Whoever starts the ranks says so; nobody else could.
+TEST_F(StartUpTest, names_a_rank_that_ended_before_it_joined) {
+  start_ranks({0, 2}, 3);
+  expect_joined({0, 2});
+  std::unique_ptr<FolderStore> store;
+  ASSERT_TRUE(FolderStore::open(folder(), store).ok());
+  const std::string how = "was ended by SIGKILL";
+  BlobWriter to;
+  to.bytes(how.data(), how.size());
+  ASSERT_TRUE(store->set(ended_key(1), to.take()).ok());
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(said(rank), "rank 1 was ended by SIGKILL before it joined the run");
+  }
+}
+
+// A rank that is told to end while it waits for another.
+TEST_F(StartUpTest, names_a_rank_that_is_told_to_end) {
+  start_ranks({0}, 3);
+  start("2", [&] {
+    Termination termination;
+    SocketOptions options = options_of(2, 3);
+    options.termination = &termination;
+    return connect_and_say(options);
+  });
+  expect_joined({0, 2});
+  signal("2", SIGTERM);
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(said(rank), "rank 2 was told to end by SIGTERM while the ranks connected");
+  }
 }
 
 // Each wakes up a few times in a second at most, where every 2 ms would be 1,500 times.

@@ -1,9 +1,10 @@
 // The faults that are injected into runs of toy_rank, as one table: what goes wrong in the ranks,
 // what is done to the run from outside and when, and what must hold afterwards.
 //
-// Of every fault it must hold that the launcher ends within a minute and that no process, socket
-// or folder of the run is left. A new kind is a new row; what a rank can do by itself is in
-// toy_rank_main/toy_faults.h.
+// Of every fault it must hold that the launcher ends within a minute and that nothing of the run is
+// left: no process, socket, folder or shared memory. A new kind is a new row; what a rank can do by
+// itself is in toy_rank_main/toy_faults.h. inject_faults makes each kind 20 times in 1,000 faults
+// as long as there are at most 50.
 #pragma once
 
 #include <ostream>
@@ -38,11 +39,15 @@ enum class World {
   unread,           // standard output is a pipe that nobody reads
   nohup,            // SIGHUP is ignored
   few_descriptors,  // too few for the ranks
+  little_memory,    // a rank limits its own, which it cannot under a sanitizer
+  full_disk,        // FILES is on a disk with too few inodes, or too little space, for what comes
+  full_folder,      // and so is the run's folder
 };
 
 struct FaultKind {
   const char* name;
-  // Arguments of toy_rank; R is the drawn rank, N the drawn task.
+  // Arguments of toy_rank; R is the drawn rank, O another one, N the drawn task; FILES is a folder
+  // in which there are old files.
   std::vector<std::string> in_ranks;
   std::vector<Blow> blows;
   // Codes with which the launcher may end; minus a signal that ends it.
@@ -50,10 +55,12 @@ struct FaultKind {
   // A line that must be there; R and O are ranks. Empty: none.
   std::string said = {};
   World world = World::usual;
-  // The run has few steps, so that the fault meets its end; else it lasts until the fault ends it.
-  bool is_short = false;
-  // R alone is to blame, so the other ranks should name it.
+  // Of the run; 0: it lasts until the fault ends it.
+  int steps = 0;
+  // R alone is to blame: the other ranks must name it.
   bool has_culprit = false;
+  // Files in FILES, N a rank, of which R's, or all on a full disk, must stay as they are.
+  std::string old_files = {};
 };
 
 inline std::ostream& operator<<(std::ostream& out, const FaultKind& kind) {

@@ -9,10 +9,17 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
+#include <vector>
 
+#include "tests/runtime/faults/shared_memory.h"
+#include "tests/runtime/faults/small_disk.h"
 #include "tests/runtime/launched.h"
 
 namespace ripeline::faults {
@@ -24,8 +31,10 @@ using testing_support::text_of;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostRanks = 4;
-constexpr int kMostTasks = 60;  // a rank runs 16 in a step
-constexpr int kShortSteps = 4;
+constexpr int kNever = 1'000'000;    // steps
+constexpr int kMostTasks = 60;       // a rank runs 16 in a step
+constexpr const char* kGrace = "5";  // seconds: enough to say why, on a machine that is busy
+constexpr const char* kFiles = "FILES";
 
 // What is drawn.
 struct Draw {
@@ -50,6 +59,16 @@ std::string filled(const std::string& text, const Draw& draw) {
   return replaced(replaced(replaced(text, 'R', draw.rank), 'O', draw.other), 'N', draw.task);
 }
 
+bool is_full(World world) { return world == World::full_disk || world == World::full_folder; }
+
+// Empty: the system permits the kinds of this world.
+std::string why_not(World world) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (world == World::little_memory) return "the sanitizer needs more memory";
+#endif
+  return is_full(world) && !may_have_own_mounts() ? "nothing can be mounted here" : "";
+}
+
 class FaultRun {
  public:
   FaultRun(const FaultKind& kind, std::uint64_t seed) : kind_(kind), random_(seed) {
@@ -57,6 +76,8 @@ class FaultRun {
     draw_.rank = below(draw_.ranks);
     draw_.other = (draw_.rank + 1 + below(draw_.ranks - 1)) % draw_.ranks;
     draw_.task = below(kMostTasks);
+    std::filesystem::create_directory(shared_memory_);
+    std::filesystem::create_directory(files_);
   }
   FaultRun(const FaultRun&) = delete;
   FaultRun& operator=(const FaultRun&) = delete;
@@ -67,6 +88,8 @@ class FaultRun {
   }
 
   FaultReport run() {
+    report_.skipped = why_not(kind_.world);
+    if (!report_.skipped.empty()) return report_;
     const Clock::time_point begin = Clock::now();
     start();
     for (const Blow& blow : kind_.blows) {
@@ -84,20 +107,53 @@ class FaultRun {
 
   void start() {
     if (kind_.world == World::unread && pipe2(unread_.data(), O_CLOEXEC) != 0) unread_ = {-1, -1};
-    launched_.before = [this] {
-      const rlimit few{.rlim_cur = 14, .rlim_max = 14};
-      if (kind_.world == World::nohup) std::signal(SIGHUP, SIG_IGN);
-      if (kind_.world == World::unread) dup2(unread_[1], STDOUT_FILENO);
-      if (kind_.world == World::few_descriptors) setrlimit(RLIMIT_NOFILE, &few);
+    for (int rank = 0; rank < draw_.ranks && !kind_.old_files.empty(); ++rank)
+      old_files_.insert(replaced(kind_.old_files, 'N', rank));
+    if (!is_full(kind_.world)) {
+      for (const std::string& name : old_files_) std::ofstream(files_ + "/" + name) << "old";
+    }
+    launched_.before = [this, options = disk_options()] {
+      if (!become_world(options)) _exit(99);
     };
     std::vector<std::string> words = {
         "-n",      std::to_string(draw_.ranks),
-        "--grace", "1",
+        "--grace", kGrace,
         "--",      RIPELINE_TOY_RANK,
-        "bf",      kind_.is_short ? std::to_string(kShortSteps) : "1000000",
+        "bf",      std::to_string(kind_.steps == 0 ? kNever : kind_.steps),
         "1"};
-    for (const std::string& fault : kind_.in_ranks) words.push_back(filled(fault, draw_));
+    for (const std::string& fault : kind_.in_ranks)
+      words.push_back(with_files(filled(fault, draw_)));
     launched_.start(words);
+    if (is_full(kind_.world)) files_ = disk_.open();
+  }
+
+  // In the child.
+  bool become_world(const std::string& options) const {
+    if (may_have_own_mounts() && (!take_own_mounts() || !use_for_shared_memory(shared_memory_)))
+      return false;
+    const rlimit few{.rlim_cur = 14, .rlim_max = 14};
+    if (kind_.world == World::nohup) std::signal(SIGHUP, SIG_IGN);
+    if (kind_.world == World::unread) dup2(unread_[1], STDOUT_FILENO);
+    if (kind_.world == World::few_descriptors) setrlimit(RLIMIT_NOFILE, &few);
+    if (kind_.world == World::full_folder) return disk_.mount(launched_.temporary(), options, {});
+    const std::vector<std::string> old(old_files_.begin(), old_files_.end());
+    return kind_.world != World::full_disk || disk_.mount(files_, options, old);
+  }
+
+  // Less than the run writes, and no less than the old files take.
+  std::string disk_options() {
+    const auto old = static_cast<int>(old_files_.size());
+    constexpr int kPage = 4;  // KiB
+    if (kind_.world == World::full_folder)
+      return "nr_inodes=" + std::to_string(1 + below(1 + 2 * draw_.ranks));
+    return below(2) == 0 ? "nr_inodes=" + std::to_string(1 + old + below(2 - (old > 1 ? 1 : 0)))
+                         : "size=" + std::to_string(kPage * (old + below(2))) + "k";
+  }
+
+  std::string with_files(std::string text) const {
+    if (const std::size_t at = text.find(kFiles); at != text.npos)
+      text.replace(at, std::string(kFiles).size(), files_);
+    return text;
   }
 
   // False if its moment does not come.
@@ -162,15 +218,18 @@ class FaultRun {
   }
 
   void check(int code) {
-    if (code == Launched::kHangs)
+    report_.hung = code == Launched::kHangs;
+    if (report_.hung)
       report_.problem += "the launcher still runs\n";
     else if (std::find(kind_.codes.begin(), kind_.codes.end(), code) == kind_.codes.end())
       report_.problem += "its exit code is " + std::to_string(code) + "\n";
     const std::string said = filled(kind_.said, draw_);
     if (!said.empty() && launched_.count(said) == 0)
       report_.problem += "nobody said: " + said + "\n";
-    if (const std::string left = launched_.left_behind(); !left.empty())
-      report_.problem += "left behind:\n" + left;
+    const std::string left = left_behind();
+    report_.left = !left.empty();
+    if (report_.left) report_.problem += "left behind:\n" + left;
+    check_files();
     if (!report_.problem.empty()) {
       report_.problem += "of " + std::to_string(draw_.ranks) + " ranks, rank " +
                          std::to_string(draw_.rank) + ", task " + std::to_string(draw_.task) +
@@ -178,19 +237,56 @@ class FaultRun {
     }
   }
 
+  std::string left_behind() const {
+    std::string left = launched_.left_behind();
+    std::vector<std::string> folders = {shared_memory_};
+    if (kind_.world == World::full_folder) folders.push_back(files_ + "/.");
+    for (const std::string& folder : folders) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+        left += entry.path().string() + "\n";
+    }
+    return left + abandoned_segments(begun_);
+  }
+
+  // Those that are to stay, and no half ones.
+  void check_files() {
+    if (old_files_.empty()) return;
+    const bool all_stay = is_full(kind_.world);
+    for (const auto& entry : std::filesystem::directory_iterator(files_ + "/.")) {
+      const std::string name = entry.path().filename();
+      if (entry.is_regular_file() && !old_files_.contains(name))
+        report_.problem += name + " was left among the files\n";
+    }
+    for (const std::string& name : old_files_) {
+      const bool stays = all_stay || name == replaced(kind_.old_files, 'N', draw_.rank);
+      const std::string text = text_of(files_ + "/" + name);
+      if (stays ? text != "old" : text.empty()) report_.problem += name + " is not the old file\n";
+    }
+  }
+
   void count_survivors() {
+    const std::string culprit = "rank " + std::to_string(draw_.rank);
     for (int rank = 0; rank < draw_.ranks; ++rank) {
-      if (rank == draw_.rank) continue;
+      const std::string all = launched_.output_of(rank);
+      if (rank == draw_.rank || all.find("] pid ") == all.npos) continue;
       ++report_.survivors;
-      std::istringstream lines(launched_.output_of(rank));
-      for (std::string line; std::getline(lines, line);) {
-        line.erase(0, line.find(' ', line.find(' ') + 1) + 1);  // `[rank 2] `
-        if (line.starts_with("pid ") || line == "running" || line == "done") continue;
-        ++report_.spoke;
-        report_.named += line.find("rank " + std::to_string(draw_.rank)) != line.npos;
-        break;
+      const std::string first = first_line(all);
+      if (first.find(culprit) != first.npos) {
+        ++report_.named;
+      } else {
+        report_.unnamed += "rank " + std::to_string(rank) + " does not name " + culprit + ": " +
+                           (first.empty() ? "it says nothing" : first) + "\n";
       }
     }
+  }
+  // Of what a rank says when it ends.
+  static std::string first_line(const std::string& output) {
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      line.erase(0, line.find(' ', line.find(' ') + 1) + 1);  // `[rank 2] `
+      if (!line.starts_with("pid ") && line != "running" && line != "done") return line;
+    }
+    return {};
   }
 
   const FaultKind& kind_;
@@ -198,11 +294,18 @@ class FaultRun {
   Draw draw_;
   std::array<int, 2> unread_ = {-1, -1};
   Launched launched_;
+  SmallDisk disk_;
+  const long begun_ = static_cast<long>(std::time(nullptr));
+  const std::string shared_memory_ = launched_.files() + "/shm";
+  std::string files_ = launched_.files() + "/files";  // as the test sees them
+  std::set<std::string> old_files_;
   FaultReport report_;
 };
 
 }  // namespace
 
 FaultReport inject(const FaultKind& kind, std::uint64_t seed) { return FaultRun(kind, seed).run(); }
+
+bool sees_shared_memory() { return may_have_own_mounts(); }
 
 }  // namespace ripeline::faults

@@ -1,17 +1,28 @@
 #include "tests/runtime/toy_rank_main/toy_faults.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <new>
 #include <stdexcept>
+#include <thread>
+
+#include "runtime/notice_codec.h"
 
 namespace ripeline {
 namespace {
 
-void start_daemon() {
+void start_daemon(const ToyPlace&) {
   const pid_t between = fork();
   if (between == 0) {
     setsid();
@@ -21,24 +32,104 @@ void start_daemon() {
   waitpid(between, nullptr, 0);
 }
 
+// In pieces, so that small ones are still to be had, as where a tensor does not fit.
+void take_memory(const ToyPlace&) {
+  constexpr std::size_t kPiece = 1 << 20;  // bytes
+  constexpr rlim_t kLeft = 16 << 20;
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  file >> pages;
+  const rlim_t most = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + kLeft;
+  const rlimit limit{.rlim_cur = most, .rlim_max = most};
+  setrlimit(RLIMIT_AS, &limit);
+  while (std::malloc(kPiece) != nullptr) {
+  }
+  throw std::bad_alloc();
+}
+
+void take_descriptors(const ToyPlace&) {
+  const rlimit few{.rlim_cur = 64, .rlim_max = 64};
+  setrlimit(RLIMIT_NOFILE, &few);
+  while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+  }
+}
+
+void wait_for_failure(const ToyPlace&) {
+  const char* folder = std::getenv("RIPELINE_FOLDER");
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (folder != nullptr && !std::filesystem::exists(std::string(folder) + "/failure") &&
+         std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// Into each socket that has another end.
+void send_junk(const ToyPlace&) {
+  const std::string junk(4096, 'x');
+  for (int descriptor = 3; descriptor < 256; ++descriptor) {
+    send(descriptor, junk.data(), junk.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+}
+
+// `change` makes what a message of an edge of the rank would be to what it should not.
+template <class Change>
+void send_to_peers(const ToyPlace& place, int times, const Change& change) {
+  const core::ProgramFacts& facts = *place.facts;
+  for (std::size_t i = 0; i < facts.edges.size(); ++i) {
+    const auto rank_of = [&](core::LaneId lane) {
+      return facts.lanes[static_cast<std::size_t>(lane)].rank;
+    };
+    const int to = rank_of(facts.edges[i].consumer);
+    if (rank_of(facts.edges[i].producer) != place.transport->self() ||
+        to == place.transport->self())
+      continue;
+    runtime::Envelope envelope;
+    envelope.message = {static_cast<core::EdgeId>(i), 0};
+    runtime::Payload payload;
+    change(envelope, payload);
+    for (int n = 0; n < times; ++n)
+      static_cast<void>(place.transport->send(to, envelope, payload).ok());
+  }
+}
+
+constexpr int kFlood = 20'000;
+
 struct What {
   std::string_view name;
-  void (*act)();
+  void (*act)(const ToyPlace&);
 };
 
 constexpr std::array kWhat = {
-    What{"kill", [] { raise(SIGKILL); }},
-    What{"stop", [] { raise(SIGSTOP); }},
-    What{"segfault", [] { raise(SIGSEGV); }},
-    What{"term", [] { raise(SIGTERM); }},
-    What{"exit", [] { _exit(3); }},
-    What{"throw", [] { throw std::runtime_error("the stage is broken"); }},
-    What{"deaf", [] { std::signal(SIGTERM, SIG_IGN); }},
+    What{"kill", [](auto&) { raise(SIGKILL); }},
+    What{"stop", [](auto&) { raise(SIGSTOP); }},
+    What{"segfault", [](auto&) { raise(SIGSEGV); }},
+    What{"term", [](auto&) { kill(getpid(), SIGTERM); }},
+    What{"exit", [](auto&) { _exit(3); }},
+    What{"throw", [](auto&) { throw std::runtime_error("the stage is broken"); }},
+    What{"memory", take_memory},
+    What{"descriptors", take_descriptors},
+    What{"deaf", [](auto&) { std::signal(SIGTERM, SIG_IGN); }},
     What{"print",
-         [] {
+         [](auto&) {
            for (;;) std::cout << "a line that somebody may read" << std::endl;
          }},
     What{"daemon", start_daemon},
+    What{"leak", [](auto&) { std::ofstream("/dev/shm/leak") << "left"; }},
+    What{"twin", [](auto&) { static_cast<void>(fork()); }},
+    What{"late", wait_for_failure},
+    What{"junk", send_junk},
+    What{"replay", [](auto& place) { send_to_peers(place, 1, [](auto&, auto&) {}); }},
+    What{"edge",
+         [](auto& place) {
+           send_to_peers(place, 1, [](auto& envelope, auto&) { envelope.message.edge = 12'345; });
+         }},
+    What{"flood",
+         [](auto& place) {
+           send_to_peers(place, kFlood, [](auto& envelope, auto& payload) {
+             envelope.signal = runtime::Signal::notice;
+             payload = runtime::encode_notice({});
+           });
+         }},
 };
 
 }  // namespace
@@ -62,7 +153,7 @@ void ToyFaults::meet(const std::string& when) const {
   for (const Fault& fault : faults_) {
     if (fault.when != when) continue;
     for (const What& each : kWhat) {
-      if (each.name == fault.what) each.act();
+      if (each.name == fault.what) each.act(place_);
     }
   }
 }

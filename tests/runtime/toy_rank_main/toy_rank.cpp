@@ -1,27 +1,33 @@
 // One rank of a toy run, for the launcher's tests:
-//   toy_rank SCHEDULE STEPS MS_PER_TASK [--trace=FILE] [FAULT]…
+//   toy_rank SCHEDULE STEPS MS_PER_TASK [--NAME=VALUE]… [RANK:SETTING=VALUE]… [FAULT]…
 //
 // Connects to the other ranks, runs a library schedule on the toy model and says how far it is:
 // `pid N` first, `running` after the first step, `done` at the end. On failure the status, and its
-// exit code. FILE's parts are appended to every tenth of a second. FAULT, say `2:kill@40`, is what
-// goes wrong: toy_faults.h.
+// exit code. FAULT, say `2:kill@40`, is what goes wrong: toy_faults.h. SETTING is one of those that
+// all ranks must have equal, which this rank has not. The rest:
+//   --trace=FILE            its parts are appended to every tenth of a second
+//   --report=FILE           at the end rank N writes FILE-N
+//   --silence=S --stall=S --connect-limit=S    limits, in seconds
 #include <unistd.h>
 
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "files/new_file.h"
 #include "lower/facts.h"
 #include "runtime/environment.h"
 #include "runtime/exit_code.h"
 #include "runtime/neighbours.h"
 #include "runtime/run_trace.h"
+#include "runtime/termination.h"
 #include "runtime/toy_work.h"
 #include "runtime/transport/socket.h"
 #include "runtime/transport/ucx.h"
@@ -38,15 +44,31 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-constexpr int kMicrobatches = 8;
 constexpr std::chrono::seconds kLimit{10};
 
 struct Arguments {
-  std::string_view schedule;
   int steps = 0;
   int ms_per_task = 0;
-  std::string trace;  // empty: none
-  std::vector<std::string_view> faults;
+  std::string trace;   // empty: none
+  std::string report;  // empty: none
+  int silence = 30;    // seconds, as the other limits
+  int stall = 30;
+  int connect_limit = 30;
+  std::vector<std::string_view> rest;  // faults, and settings of single ranks
+};
+
+// Of this rank.
+struct Settings {
+  std::string schedule;
+  int microbatches = 8;
+  std::map<std::string, std::string, std::less<>> others = {
+      {"seed", "1"}, {"lr", "0.1"}, {"clip", "1"}, {"data", "30 bytes with hash 9f"}};
+
+  [[nodiscard]] runtime::Configuration configuration() const {
+    runtime::Configuration all = {{"microbatches", std::to_string(microbatches)}};
+    for (const auto& [name, value] : others) all.push_back({name, value});
+    return all;
+  }
 };
 
 bool read(std::string_view text, int& value) {
@@ -66,85 +88,170 @@ Status prove(std::string_view schedule, int ranks, verify::Verdict& verdict) {
   return {};
 }
 
-Status run(const Arguments& arguments) {
+// `2:seed=7`. False if it is none.
+bool set(std::string_view text, int rank, Settings& settings) {
+  const std::size_t colon = text.find(':');
+  const std::size_t equals = text.find('=');
+  if (colon == text.npos || equals == text.npos || colon > equals) return false;
+  const std::string_view name = text.substr(colon + 1, equals - colon - 1);
+  const std::string value(text.substr(equals + 1));
+  if (text.substr(0, colon) != std::to_string(rank)) return true;
+  if (name == "schedule") {
+    settings.schedule = value;
+  } else if (name == "microbatches") {
+    return read(value, settings.microbatches);
+  } else {
+    settings.others[std::string(name)] = value;
+  }
+  return true;
+}
+
+// More than a page of a file system.
+Status write_report(const std::string& path, int rank) {
+  if (path.empty()) return {};
+  std::string text;
+  for (int line = 0; line < 500; ++line) text += "a line of the report\n";
+  return files::write_file(path + "-" + std::to_string(rank), text);
+}
+
+class ToyRank {
+ public:
+  ToyRank(const Arguments& arguments, const runtime::RankEnvironment& environment,
+          const Settings& settings, ToyFaults& faults, runtime::Termination& termination)
+      : arguments_(arguments),
+        environment_(environment),
+        settings_(settings),
+        faults_(faults),
+        termination_(termination) {}
+
+  Status run() {
+    verify::Verdict verdict;
+    if (Status s = prove(settings_.schedule, environment_.ranks, verdict); !s.ok()) return s;
+    const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
+    const core::ProgramFacts& facts = storage.facts();
+    std::unique_ptr<runtime::Transport> transport;
+    if (Status s = connect(facts, transport); !s.ok()) return s;
+    faults_.come_to({transport.get(), &facts});
+    simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment_.rank);
+    runtime::Run run(*transport, {.limits = {.silence = std::chrono::seconds(arguments_.silence),
+                                             .stall = std::chrono::seconds(arguments_.stall)},
+                                  .termination = &termination_});
+    Status status = train(facts, arbiter, run);
+    status = status.ok() ? run.finish(kLimit) : run.fail(std::move(status));
+    if (!status.ok() || arguments_.trace.empty() || environment_.rank != 0) return status;
+    return trace::finish_parts(arguments_.trace);
+  }
+
+ private:
+  Status connect(const core::ProgramFacts& facts, std::unique_ptr<runtime::Transport>& transport) {
+    runtime::SocketOptions options;
+    options.rank = environment_.rank;
+    options.ranks = environment_.ranks;
+    options.neighbours =
+        runtime::neighbours_of(environment_.rank, {.ranks = environment_.ranks}, facts);
+    options.program_hash = facts.hash;
+    options.configuration = settings_.configuration();
+    options.connect_limit = std::chrono::seconds(arguments_.connect_limit);
+    options.termination = &termination_;
+    Status status = runtime::connect_in_folder(options, environment_.folder, transport);
+    return status.ok() ? runtime::use_chosen_transport(transport) : status;
+  }
+
+  Status train(const core::ProgramFacts& facts, core::Arbiter& arbiter, runtime::Run& run) {
+    runtime::ToyWork work({.stages = facts.stages, .width = 4, .seed = 1});
+    runtime::InlineEngine engine(work, [&](const runtime::TaskInfo&) {
+      faults_.task();
+      std::this_thread::sleep_for(std::chrono::milliseconds(arguments_.ms_per_task));
+    });
+    runtime::RunTrace trace(arguments_.trace, std::chrono::milliseconds(100));
+    runtime::RankOptions options;
+    if (!arguments_.trace.empty()) {
+      options.trace = trace.record();
+      if (Status s = trace.open(facts, {.microbatches = settings_.microbatches}, run); !s.ok())
+        return s;
+    }
+    runtime::Worker worker(arbiter, run, engine, std::move(options));
+    for (int step = 0; step < arguments_.steps; ++step) {
+      faults_.step(step);
+      runtime::StepReport report;
+      if (Status s = worker.step(step, settings_.microbatches, report); !s.ok()) return s;
+      if (Status s = trace.step_ended(); !s.ok())
+        std::cout << "without a trace: " << s.message() << std::endl;
+      if (step == 0) std::cout << "running" << std::endl;
+    }
+    faults_.end();
+    if (Status s = trace.close(); !s.ok()) return s;
+    return write_report(arguments_.report, environment_.rank);
+  }
+
+  const Arguments& arguments_;
+  const runtime::RankEnvironment& environment_;
+  const Settings& settings_;
+  ToyFaults& faults_;
+  runtime::Termination& termination_;
+};
+
+// The exit code.
+int end_with(const Status& status, int code) {
+  if (status.ok()) {
+    std::cout << "done" << std::endl;
+  } else {
+    std::cerr << status.message() << std::endl;
+  }
+  return code;
+}
+
+int run(std::string_view schedule, const Arguments& arguments) {
   runtime::RankEnvironment environment;
-  if (Status s = runtime::read_rank_environment(environment); !s.ok()) return s;
+  Status status = runtime::read_rank_environment(environment);
+  Settings settings{.schedule = std::string(schedule)};
   ToyFaults faults;
-  for (const std::string_view fault : arguments.faults) {
-    if (!faults.add(fault, environment.rank))
-      return {StatusCode::invalid, "no fault is called " + std::string(fault)};
+  for (const std::string_view text : arguments.rest) {
+    if (status.ok() && !set(text, environment.rank, settings) &&
+        !faults.add(text, environment.rank))
+      status = {StatusCode::invalid, "no fault is called " + std::string(text)};
   }
+  if (!status.ok()) return end_with(status, runtime::exit_code_of(status.code()));
   faults.start();
-  verify::Verdict verdict;
-  if (Status s = prove(arguments.schedule, environment.ranks, verdict); !s.ok()) return s;
-  const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
-  const core::ProgramFacts& facts = storage.facts();
+  runtime::Termination termination;
+  std::cout << "pid " << getpid() << std::endl;  // from now on it can say why it ends
+  status = ToyRank(arguments, environment, settings, faults, termination).run();
+  return end_with(status, termination.exit_code_of(status));
+}
 
-  runtime::SocketOptions options;
-  options.rank = environment.rank;
-  options.ranks = environment.ranks;
-  options.neighbours =
-      runtime::neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
-  options.program_hash = facts.hash;
-  std::unique_ptr<runtime::Transport> transport;
-  if (Status s = runtime::connect_in_folder(options, environment.folder, transport); !s.ok())
-    return s;
-  if (Status s = runtime::use_chosen_transport(transport); !s.ok()) return s;
-
-  simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment.rank);
-  runtime::ToyWork work({.stages = facts.stages, .width = 4, .seed = 1});
-  runtime::InlineEngine engine(work, [&](const runtime::TaskInfo&) {
-    faults.task();
-    std::this_thread::sleep_for(std::chrono::milliseconds(arguments.ms_per_task));
-  });
-  runtime::Run run(*transport, {.limits = {.stall = std::chrono::seconds(30)}});
-  runtime::RunTrace trace(arguments.trace, std::chrono::milliseconds(100));
-  runtime::RankOptions rank_options;
-  const bool traces = !arguments.trace.empty();
-  if (traces) {
-    rank_options.trace = trace.record();
-    if (Status s = trace.open(facts, {.microbatches = kMicrobatches}, run); !s.ok()) return s;
+bool read_option(std::string_view text, Arguments& arguments) {
+  const std::size_t equals = text.find('=');
+  if (!text.starts_with("--") || equals == text.npos) return false;
+  const std::string_view name = text.substr(2, equals - 2);
+  const std::string_view value = text.substr(equals + 1);
+  if (name == "trace") {
+    arguments.trace = value;
+  } else if (name == "report") {
+    arguments.report = value;
+  } else {
+    return name == "silence" ? read(value, arguments.silence)
+           : name == "stall" ? read(value, arguments.stall)
+                             : name == "connect-limit" && read(value, arguments.connect_limit);
   }
-  runtime::Worker worker(arbiter, run, engine, std::move(rank_options));
-  for (int step = 0; step < arguments.steps; ++step) {
-    faults.step(step);
-    runtime::StepReport report;
-    if (Status s = worker.step(step, kMicrobatches, report); !s.ok()) return s;
-    if (Status s = trace.step_ended(); !s.ok()) std::cerr << s.message() << std::endl;
-    if (step == 0) std::cout << "running" << std::endl;
-  }
-  faults.end();
-  if (Status s = trace.close(); !s.ok()) return s;
-  if (Status s = run.finish(kLimit); !s.ok()) return s;
-  return traces && environment.rank == 0 ? trace::finish_parts(arguments.trace) : Status();
+  return true;
 }
 
 }  // namespace
 }  // namespace ripeline
 
-constexpr std::string_view kTrace = "--trace=";
-
 int main(int argc, char** argv) {
-  std::cout << "pid " << getpid() << std::endl;
   ripeline::Arguments arguments;
-  if (argc < 4 || !ripeline::read(argv[2], arguments.steps) ||
-      !ripeline::read(argv[3], arguments.ms_per_task)) {
-    std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK [--trace=FILE] [FAULT]...\n";
-    return 2;
-  }
-  arguments.schedule = argv[1];
-  for (const std::string_view argument : std::vector<std::string_view>(argv + 4, argv + argc)) {
-    if (argument.starts_with(kTrace)) {
-      arguments.trace = argument.substr(kTrace.size());
+  bool is_read = argc >= 4 && ripeline::read(argv[2], arguments.steps) &&
+                 ripeline::read(argv[3], arguments.ms_per_task);
+  for (int i = 4; i < argc; ++i) {
+    if (std::string_view(argv[i]).starts_with("--")) {
+      is_read = is_read && ripeline::read_option(argv[i], arguments);
     } else {
-      arguments.faults.push_back(argument);
+      arguments.rest.emplace_back(argv[i]);
     }
   }
-  const ripeline::core::Status status = ripeline::run(arguments);
-  if (!status.ok()) {
-    std::cerr << status.message() << std::endl;
-    return ripeline::runtime::exit_code_of(status.code());
-  }
-  std::cout << "done" << std::endl;
-  return 0;
+  if (is_read) return ripeline::run(argv[1], arguments);
+  std::cerr << "usage: toy_rank SCHEDULE STEPS MS_PER_TASK [--NAME=VALUE]... "
+               "[RANK:SETTING=VALUE]... [FAULT]...\n";
+  return 2;
 }

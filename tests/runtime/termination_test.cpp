@@ -1,0 +1,160 @@
+// SIGTERM where the program has asked for it: the run fails with it, and what failed before stays.
+#include "runtime/termination.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "runtime/exit_code.h"
+#include "runtime/run.h"
+#include "runtime/transport/local.h"
+#include "tests/runtime/launched.h"
+#include "tests/runtime/ranks.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+using testing_support::becomes_true;
+using namespace std::chrono_literals;
+
+// In a process of its own, since all of it is the process's: its exit code, or minus the signal.
+int in_process(const std::function<int()>& run) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(run());
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void tell_to_end() { kill(getpid(), SIGTERM); }
+
+TEST(Termination, is_requested_by_the_signal_and_calls_once) {
+  EXPECT_EQ(in_process([] {
+              Termination termination;
+              std::atomic<int> calls = 0;
+              termination.call_when_requested([&] { ++calls; });
+              if (termination.requested() || calls != 0) return 1;
+              tell_to_end();
+              tell_to_end();  // the same request
+              if (!becomes_true([&] { return calls == 1; })) return 2;
+              termination.call_when_requested(nullptr);
+              bool is_called_late = false;
+              termination.call_when_requested([&] { is_called_late = true; });
+              return termination.requested() && calls == 1 && is_called_late ? 0 : 3;
+            }),
+            0);
+}
+
+TEST(Termination, ends_the_process_when_asked_again) {
+  EXPECT_EQ(in_process([] {
+              Termination termination;
+              for (;;) {
+                tell_to_end();
+                std::this_thread::sleep_for(1200ms);
+              }
+              return 0;
+            }),
+            -SIGTERM);
+}
+
+TEST(Termination, leaves_the_signal_as_it_was) {
+  EXPECT_EQ(in_process([] {
+              std::signal(SIGTERM, SIG_IGN);
+              {
+                const Termination ignored;
+                tell_to_end();
+                if (ignored.requested()) return 1;
+              }
+              tell_to_end();  // still
+              std::signal(SIGTERM, SIG_DFL);
+              { const Termination over; }
+              tell_to_end();
+              return 2;
+            }),
+            -SIGTERM);
+}
+
+TEST(Termination, is_not_requested_by_a_signal_to_a_child) {
+  EXPECT_EQ(in_process([] {
+              const Termination termination;
+              if (in_process([] {
+                    tell_to_end();
+                    return 1;
+                  }) != -SIGTERM)
+                return 1;
+              return termination.requested() ? 2 : 0;
+            }),
+            0);
+}
+
+TEST(Termination, has_an_exit_code_of_its_own) {
+  EXPECT_EQ(in_process([] {
+              Termination termination;
+              const Status failed(StatusCode::timeout, "");
+              if (termination.exit_code_of(failed) != exit_code_of(StatusCode::timeout)) return 1;
+              tell_to_end();
+              if (!becomes_true([&] { return termination.requested(); })) return 2;
+              if (termination.exit_code_of({}) != 0) return 3;
+              return termination.exit_code_of(failed) == 128 + SIGTERM ? 0 : 4;
+            }),
+            0);
+}
+
+// Ranks 0 and 1 as threads of one process, which is rank 1's.
+int gather_until_told(const std::function<void(Run&, const Termination&)>& other, Status& first,
+                      Status& second) {
+  Termination termination;
+  auto transports = make_local_group(2);
+  testing_support::in_threads(2, [&](int rank) {
+    Run run(*transports[static_cast<std::size_t>(rank)],
+            {.termination = rank == 1 ? &termination : nullptr});
+    std::vector<Blob> all;
+    if (rank == 0) other(run, termination);
+    (rank == 0 ? first : second) = run.gather("all", {}, all);
+  });
+  return termination.requested() ? 0 : 1;
+}
+
+TEST(Termination, fails_the_run_and_is_told_to_the_others) {
+  EXPECT_EQ(in_process([] {
+              Status first;
+              Status second;
+              const auto tell = [](runtime::Run&, const Termination& termination) {
+                tell_to_end();
+                becomes_true([&] { return termination.requested(); });
+              };
+              if (gather_until_told(tell, first, second) != 0) return 1;
+              const std::string said = "rank 1 was told to end by SIGTERM";
+              if (!first.message().starts_with(said)) return 2;
+              if (!second.message().starts_with(said)) return 3;
+              return first.code() == StatusCode::lost && second.code() == StatusCode::lost ? 0 : 4;
+            }),
+            0);
+}
+
+// What had failed when the signal came stays what is said.
+TEST(Termination, does_not_hide_what_failed_before) {
+  EXPECT_EQ(in_process([] {
+              Status first;
+              Status second;
+              const auto fail = [](runtime::Run& run, const Termination&) {
+                (void)run.fail({StatusCode::failed, "the disk is full"});
+                tell_to_end();
+              };
+              (void)gather_until_told(fail, first, second);
+              return second.message().starts_with("rank 0 failed: the disk is full") ? 0 : 1;
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace ripeline::runtime
