@@ -31,8 +31,9 @@ constexpr int kRanks = 3;
 constexpr int kMicrobatches = 4;
 constexpr int kWarmUp = 400;
 constexpr int kSteps = 2000;
-// What allocators and the trace's buffers go up and down by. A leak of one message of 16 bytes a
-// step and rank would be 100 KiB.
+constexpr std::size_t kMessageBytes = 4096;
+// What allocators, the trace's buffers and messages that wait go up and down by. A leak of 200
+// bytes in a step would be more.
 constexpr std::int64_t kNoise = 256 << 10;
 
 struct Use {
@@ -61,7 +62,7 @@ class MessageWork final : public Work {
   core::Status begin_step(std::int64_t, int) override { return {}; }
   core::Status run(Call& call) override {
     for (Output& output : call.outputs) {
-      Bytes part = place_.take(output.edge, std::size_t{64} << 10);
+      Bytes part = place_.take(output.edge, kMessageBytes);
       part.data[0] = std::byte{1};
       output.payload.head.resize(64);
       output.payload.parts = {std::move(part)};
