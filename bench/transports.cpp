@@ -2,8 +2,10 @@
 //
 // Half a round trip of messages of one part each, of 64 bytes to 16 MiB, whose parts lie where they
 // came: what is sent back is another buffer, which is never written. Every round measures all
-// transports one after another; the table has the median of the rounds over Unix sockets, and of
-// UCX over shared memory and over TCP the median of the rounds' ratios to it: below 1 it wins.
+// transports one after another, and the same bytes by plain calls of write() and read() on a Unix
+// socket with as large buffers; the table has the median of the rounds of those, and of each
+// transport the median of the rounds' ratios to them.
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,8 +17,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/folder_store.h"
 #include "runtime/transport/socket.h"
 #include "runtime/transport/ucx.h"
 
@@ -36,12 +40,14 @@ constexpr std::array kSizes = {Size{"64 B", 64, 2000}, Size{"64 KiB", 64 << 10, 
                                Size{"1 MiB", 1 << 20, 60}, Size{"16 MiB", 16 << 20, 8}};
 struct Way {
   const char* name;
-  const char* transports;  // of UCX; null: sockets
-  const char* devices;
+  const char* address;     // of the sockets; null: in the run's folder
+  const char* transports;  // of UCX; null: sockets alone
+  const char* devices = nullptr;
 };
 constexpr std::array kWays = {Way{"Unix sockets", nullptr, nullptr},
-                              Way{"UCX, memory", "posix,cma,self", "all"},
-                              Way{"UCX, TCP", "tcp,self", "lo"}};
+                              Way{"TCP sockets", "tcp:127.0.0.1:0", nullptr},
+                              Way{"UCX, memory", nullptr, "posix,cma,self", "all"},
+                              Way{"UCX, TCP", nullptr, "tcp,self", "lo"}};
 // Microseconds by size.
 using Times = std::array<double, kSizes.size()>;
 
@@ -59,7 +65,14 @@ std::unique_ptr<runtime::Transport> connect(const Way& way, const std::string& f
   options.rank = rank;
   options.ranks = 2;
   std::unique_ptr<runtime::Transport> transport;
-  require(runtime::connect_in_folder(options, folder, transport));
+  if (way.address == nullptr) {
+    require(runtime::connect_in_folder(options, folder, transport));
+  } else {
+    options.address = way.address;
+    std::unique_ptr<runtime::FolderStore> store;
+    require(runtime::FolderStore::open(folder, store));
+    require(runtime::connect_sockets(options, std::move(store), transport));
+  }
   if (way.transports == nullptr) return transport;
   setenv("UCX_TLS", way.transports, 1);
   setenv("UCX_NET_DEVICES", way.devices, 1);
@@ -76,22 +89,56 @@ void receive(runtime::Transport& transport) {
   while (deliveries.empty()) require(transport.poll(10s, deliveries));
 }
 
-Times run_rank(runtime::Transport& transport) {
+// `there` of each size and `back` take turns.
+Times time_messages(bool begins, const std::function<void(std::size_t bytes)>& there,
+                    const std::function<void(std::size_t bytes)>& back) {
   Times times{};
   for (std::size_t i = 0; i < kSizes.size(); ++i) {
-    const runtime::Payload payload = runtime::payload_of(runtime::Blob(kSizes[i].bytes));
+    const std::size_t bytes = kSizes[i].bytes;
     Clock::time_point start;
     for (int m = -1; m < kSizes[i].messages; ++m) {  // the first one finds no buffers
       if (m == 0) start = Clock::now();
-      if (transport.self() == 0) send(transport, payload);
-      receive(transport);
-      if (transport.self() == 1) send(transport, payload);
+      if (begins) there(bytes);
+      back(bytes);
+      if (!begins) there(bytes);
     }
     const std::chrono::duration<double, std::micro> time = Clock::now() - start;
     times[i] = time.count() / (2 * kSizes[i].messages);
   }
+  return times;
+}
+
+Times run_rank(runtime::Transport& transport) {
+  runtime::Payload payload;
+  const auto there = [&](std::size_t bytes) {
+    if (payload.size() != bytes) payload = runtime::payload_of(runtime::Blob(bytes));
+    send(transport, payload);
+  };
+  const Times times =
+      time_messages(transport.self() == 0, there, [&](std::size_t) { receive(transport); });
   require(transport.finish(60s));
   return times;
+}
+
+Times run_raw(int descriptor, bool begins) {
+  const std::vector<char> mine(kSizes.back().bytes);
+  std::vector<char> theirs(kSizes.back().bytes);
+  const auto all = [](std::size_t bytes, const auto& some) {
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t n = some(done);
+      if (n <= 0) fail("a socket has closed");
+      done += static_cast<std::size_t>(n);
+    }
+  };
+  return time_messages(
+      begins,
+      [&](std::size_t bytes) {
+        all(bytes, [&](std::size_t at) { return write(descriptor, mine.data() + at, bytes - at); });
+      },
+      [&](std::size_t bytes) {
+        all(bytes,
+            [&](std::size_t at) { return read(descriptor, theirs.data() + at, bytes - at); });
+      });
 }
 
 pid_t in_process(const std::function<void()>& act) {
@@ -102,16 +149,14 @@ pid_t in_process(const std::function<void()>& act) {
   std::_Exit(0);
 }
 
-Times measure(const Way& way) {
-  std::string folder = "/tmp/ripeline-bench-XXXXXX";
+// Of two processes, of which the first one's times count.
+Times measure(const std::function<Times(int rank)>& time) {
   std::array<int, 2> ends{};
-  if (mkdtemp(folder.data()) == nullptr || pipe(ends.data()) != 0)
-    fail("cannot make a folder or pipe");
+  if (pipe(ends.data()) != 0) fail("cannot make a pipe");
   std::array<pid_t, 2> pids{};
   for (int rank = 0; rank < 2; ++rank) {
     pids[static_cast<std::size_t>(rank)] = in_process([&] {
-      const auto transport = connect(way, folder, rank);
-      const Times times = run_rank(*transport);
+      const Times times = time(rank);
       if (rank == 0 && write(ends[1], &times, sizeof times) != sizeof times) fail("a pipe broke");
     });
   }
@@ -123,8 +168,31 @@ Times measure(const Way& way) {
     int status = 0;
     if (waitpid(pid, &status, 0) != pid || status != 0) fail("a rank failed");
   }
-  rmdir(folder.c_str());
   if (!is_whole) fail("a rank said nothing");
+  return times;
+}
+
+Times measure(const Way& way) {
+  std::string folder = "/tmp/ripeline-bench-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) fail("cannot make a folder");
+  const Times times = measure([&](int rank) { return run_rank(*connect(way, folder, rank)); });
+  rmdir(folder.c_str());
+  return times;
+}
+
+Times measure_raw() {
+  std::array<int, 2> sockets{};
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) fail("cannot make sockets");
+  const int bytes = runtime::SocketOptions{}.kernel_bytes;
+  for (const int socket : sockets) {
+    if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+      setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  }
+  const Times times = measure([&](int rank) {
+    close(sockets[static_cast<std::size_t>(1 - rank)]);
+    return run_raw(sockets[static_cast<std::size_t>(rank)], rank == 0);
+  });
+  for (const int socket : sockets) close(socket);
   return times;
 }
 
@@ -134,27 +202,28 @@ double median(std::vector<double> values) {
 }
 
 void run() {
+  std::vector<Times> raw;
   std::array<std::vector<Times>, kWays.size()> rounds;
   for (int round = 0; round < kRounds; ++round) {
+    raw.push_back(measure_raw());
     for (std::size_t way = 0; way < kWays.size(); ++way) {
       if (kWays[way].transports != nullptr && !runtime::has_ucx()) continue;
       rounds[way].push_back(measure(kWays[way]));
     }
   }
-  std::printf("%-8s  %12s", "message", kWays[0].name);
-  for (std::size_t way = 1; way < kWays.size(); ++way) std::printf("  %12s", kWays[way].name);
+  std::printf("%-8s  %12s", "message", "raw");
+  for (const Way& way : kWays) std::printf("  %12s", way.name);
   for (std::size_t size = 0; size < kSizes.size(); ++size) {
     std::vector<double> plain;
-    for (const Times& times : rounds[0]) plain.push_back(times[size]);
+    for (const Times& times : raw) plain.push_back(times[size]);
     std::printf("\n%-8s  %9.1f us", kSizes[size].name, median(plain));
-    for (std::size_t way = 1; way < kWays.size(); ++way) {
+    for (std::size_t way = 0; way < kWays.size(); ++way) {
       std::vector<double> ratios;
       for (std::size_t round = 0; round < rounds[way].size(); ++round) {
         ratios.push_back(rounds[way][round][size] / plain[round]);
       }
       if (ratios.empty()) continue;
-      const double ratio = median(ratios);
-      std::printf("  %5.2f %s", ratio, ratio < 1 ? "wins  " : "loses ");
+      std::printf("  %12.2f", median(ratios));
     }
   }
   std::printf("\n");
