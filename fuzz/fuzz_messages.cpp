@@ -42,14 +42,14 @@ Blob blob(const std::uint8_t* data, std::size_t size) {
 // A stream of frames, as it comes out of a socket.
 void read_frames(const std::uint8_t* data, std::size_t size) {
   std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) std::abort();
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) != 0) std::abort();
   asio::io_context io;
   HostPlace place;
   std::vector<Frame> frames;
   int closed = 0;
   {
     const auto connection = std::make_shared<Connection>(
-        UnixSocket(io, asio::local::stream_protocol(), ends[0]), kToken, kLargest, place);
+        io, ends[0], kToken, kLargest, place);
     connection->start({.on_frame = [&](Frame&& frame) { frames.push_back(std::move(frame)); },
                        .on_closed = [&](const core::Status&) { ++closed; }});
     if (write(ends[1], data, size) != static_cast<ssize_t>(size)) std::abort();
