@@ -32,6 +32,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/awake.h"
 #include "bf_2.h"
 #include "bf_4.h"
 #include "lower/facts.h"
@@ -368,6 +369,8 @@ void run() {
 }  // namespace ripeline
 
 int main() {
+  const ripeline::bench::Awake awake;
+  std::printf("%s\n", awake.line());
   ripeline::run();
   ripeline::run_loads();
   return 0;

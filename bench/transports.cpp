@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/awake.h"
 #include "runtime/folder_store.h"
 #include "runtime/transport/socket.h"
 #include "runtime/transport/ucx.h"
@@ -202,6 +203,8 @@ double median(std::vector<double> values) {
 }
 
 void run() {
+  const bench::Awake awake;
+  std::printf("%s\n", awake.line());
   std::vector<Times> raw;
   std::array<std::vector<Times>, kWays.size()> rounds;
   for (int round = 0; round < kRounds; ++round) {

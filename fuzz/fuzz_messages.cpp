@@ -48,8 +48,7 @@ void read_frames(const std::uint8_t* data, std::size_t size) {
   std::vector<Frame> frames;
   int closed = 0;
   {
-    const auto connection = std::make_shared<Connection>(
-        io, ends[0], kToken, kLargest, place);
+    const auto connection = std::make_shared<Connection>(io, ends[0], kToken, kLargest, place);
     connection->start({.on_frame = [&](Frame&& frame) { frames.push_back(std::move(frame)); },
                        .on_closed = [&](const core::Status&) { ++closed; }});
     if (write(ends[1], data, size) != static_cast<ssize_t>(size)) std::abort();

@@ -20,9 +20,9 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-constexpr std::size_t kBufferBytes = 64 << 10;
-// A rest of a piece that is shorter is read with what follows it.
-constexpr std::size_t kDirectBytes = kBufferBytes;
+constexpr std::size_t kBufferBytes = 16 << 10;
+// A rest of a piece that is shorter is read with what follows it, and copied.
+constexpr std::size_t kDirectBytes = 2 << 10;
 constexpr std::size_t kLongestRead = 1 << 20;  // others shall not wait for a long part
 
 core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
