@@ -137,7 +137,7 @@ const std::vector<Row>& rows() {
       {"bench/", kAllFolders, {"std", "posix", "fmt", "json", "benchmark", "cli11"}},
       {"examples/",
        {"core/", "files/", "runtime/", "trace/", ""},
-       {"std", "posix", "torch", "cli11"}},
+       {"std", "posix", "torch", "cli11", "png"}},
       {"docs/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
   };
   return kRows;
@@ -162,6 +162,7 @@ constexpr std::array kLibraries = {
     Prefixed{"openssl/", "openssl"},
     Prefixed{"nlohmann/", "json"},
     Prefixed{"CLI/", "cli11"},
+    Prefixed{"png.h", "png"},
     Prefixed{"gtest/", "gtest"},
     Prefixed{"gmock/", "gtest"},
     Prefixed{"rapidcheck", "rapidcheck"},

@@ -122,6 +122,8 @@ TEST(IncludeScan, every_rule_of_the_table) {
       {"examples/gpt/main.cpp", "\"bf.h\"", true},
       {"examples/gpt/main.cpp", "\"runtime/torch/stage.h\"", true},
       {"examples/gpt/main.cpp", "\"spec/program.h\"", false},
+      {"examples/vlm/image.cpp", "<png.h>", true},
+      {"runtime/worker.cpp", "<png.h>", false},
       {"elsewhere/new.cpp", "<vector>", false},
       {"core/executor.cpp", "<some/unknown.h>", false},
   };

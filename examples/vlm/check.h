@@ -1,0 +1,51 @@
+// Check: the whole model in one process beside the pipeline, on the same microbatches.
+//
+// After the tasks of a step and before its update, every rank takes over the parameters of all,
+// runs the whole model without a pipeline, and compares loss and gradients of its own stage.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline.h"
+
+namespace vlm {
+
+class Check {
+ public:
+  struct Result {
+    int steps = 0;
+    double gradient = 0;             // the largest absolute difference of a gradient's element
+    std::string parameter = "none";  // where
+    double loss = 0;                 // the largest absolute difference
+    double largest_gradient = 0;     // of the unpipelined model, for scale
+    double tolerance = 0;            // of gradient / largest_gradient; of the loss's difference
+    [[nodiscard]] bool passed() const {
+      return gradient <= tolerance * largest_gradient && loss <= tolerance;
+    }
+  };
+
+  Check(const Options& options, const Schedule& schedule, const Pipeline& pipeline,
+        const std::shared_ptr<const Batches>& batches);
+
+  // Of one step; meets the other ranks.
+  ripeline::core::Status compare(ripeline::runtime::Run& run, std::int64_t step);
+
+  // Of all ranks and steps so far; the same on all ranks.
+  [[nodiscard]] const Result& result() const { return result_; }
+
+ private:
+  ripeline::core::Status take_parameters(ripeline::runtime::Run& run);
+  double accumulate(std::int64_t step);  // the loss
+  void compare_gradients();
+  void raise(double difference, const std::string& parameter);
+
+  int microbatches_;
+  const Pipeline& pipeline_;
+  ripeline::runtime::TorchModel whole_;
+  std::vector<std::vector<int>> before_;  // of each stage, those that feed it
+  Result result_;
+};
+
+}  // namespace vlm

@@ -1,0 +1,20 @@
+// What one rank does.
+#pragma once
+
+#include <memory>
+
+#include "batches.h"
+#include "core/status.h"
+#include "options.h"
+#include "runtime/run.h"
+
+namespace vlm {
+
+// Train under the one schedule, or compare two. Every rank calls the same; rank 0 prints. `passed`
+// is false when --check found a difference.
+ripeline::core::Status train(const Options& options, ripeline::runtime::Run& run,
+                             const std::shared_ptr<const Batches>& batches, bool& passed);
+ripeline::core::Status compare(const Options& options, ripeline::runtime::Run& run,
+                               const std::shared_ptr<const Batches>& batches);
+
+}  // namespace vlm
