@@ -61,7 +61,7 @@ torch::Tensor Batches::images(const Picked& picked) const {
     const Image& image = examples_[example].image;
     torch::Tensor pixels = torch::empty({image.height, image.width, 3}, torch::kUInt8);
     std::copy(image.pixels.begin(), image.pixels.end(), pixels.mutable_data_ptr<std::uint8_t>());
-    all.push_back(pixels.permute({2, 0, 1}).to(torch::kFloat32) / 127.5 - 1);
+    all.push_back(pixels.permute({2, 0, 1}).to(torch::kFloat32) / 64 - 1);
   }
   return torch::stack(all);
 }

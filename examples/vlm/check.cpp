@@ -92,7 +92,10 @@ double Check::accumulate(std::int64_t step) {
       }
       const auto data = whole_.inputs.find(number);
       if (data != whole_.inputs.end()) inputs.push_back(data->second(step, microbatch));
-      outputs.push_back(stage.forward(inputs));
+      const torch::Tensor output = stage.forward(inputs).toTensor();
+      // A slice's sums may be taken in another order; what a message brings is never one.
+      output.register_hook([](const torch::Tensor& gradient) { return gradient.contiguous(); });
+      outputs.push_back(output);
     }
     const torch::Tensor loss =
         whole_.loss({outputs.back(), whole_.labels(step, microbatch)}).toTensor() / microbatches_;

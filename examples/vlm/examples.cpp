@@ -75,7 +75,7 @@ Example make_example(std::uint64_t seed, int index) {
     for (int x = 0; x < width; ++x) {
       const bool in = covers(shape, x + 0.5 - middle_x, y + 0.5 - middle_y, radius);
       for (const int channel : kColours[colour].colour) {
-        const int noise = static_cast<int>(draw(61)) - 30;
+        const int noise = static_cast<int>(draw(41)) - 20;
         const int value = (in ? channel : 70) + noise;
         example.image.pixels.push_back(static_cast<std::uint8_t>(std::clamp(value, 0, 255)));
       }

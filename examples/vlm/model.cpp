@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -15,19 +16,22 @@ namespace nn = torch::nn;
 using torch::indexing::None;
 using torch::indexing::Slice;
 
-// Normal weights; biases and the bridge 0, norms 1.
+// Normal weights, those of a Linear by how many inputs it sums; biases and the bridge 0, norms 1.
 void initialise(nn::Module& module, const ModelConfig& config, int stage) {
   const torch::NoGradGuard no_grad;
   auto generator = at::make_generator<at::CPUGeneratorImpl>(config.seed * 1'000'003 +
                                                             static_cast<std::uint64_t>(stage));
   for (auto& item : module.named_parameters()) {
     const std::string& name = item.key();
+    torch::Tensor& value = item.value();
     if (name.ends_with("bias") || name.starts_with("bridge")) {
-      item.value().zero_();
+      value.zero_();
     } else if (name.find("norm") != std::string::npos) {
-      item.value().fill_(1);
+      value.fill_(1);
+    } else if (name.ends_with("embedding")) {
+      value.normal_(0, 0.5, generator);
     } else {
-      item.value().normal_(0, 0.04, generator);
+      value.normal_(0, 1 / std::sqrt(static_cast<double>(value.size(1))), generator);
     }
   }
 }
@@ -81,8 +85,7 @@ torch::Tensor causal(std::int64_t length, std::int64_t prefix) {
 struct FirstOfVisionImpl : nn::Module {
   explicit FirstOfVisionImpl(const ModelConfig& config)
       : patch(register_module("patch", nn::Linear(3 * kPatch * kPatch, config.width))),
-        row(register_module("row", nn::Embedding(kLongestSide / kPatch, config.width))),
-        column(register_module("column", nn::Embedding(kLongestSide / kPatch, config.width))),
+        place(register_module("place", nn::Linear(2, config.width))),
         block(register_module("block", Block(config))) {}
   // [batch, patch, width]
   torch::Tensor forward(const torch::Tensor& images) {
@@ -92,12 +95,16 @@ struct FirstOfVisionImpl : nn::Module {
                                       .unfold(3, kPatch, kPatch)
                                       .permute({0, 2, 3, 1, 4, 5})
                                       .flatten(3);
-    const torch::Tensor x =
-        patch(patches) + row(torch::arange(rows)).unsqueeze(1) + column(torch::arange(columns));
+    const torch::Tensor places =
+        torch::stack(torch::meshgrid({across(rows), across(columns)}, "ij"), /*dim=*/2);
+    const torch::Tensor x = patch(patches) + place(places);
     return block(x.flatten(1, 2));
   }
-  nn::Linear patch;
-  nn::Embedding row, column;
+  // The middles of so many patches in a row, of an image from -1 to 1.
+  static torch::Tensor across(std::int64_t count) {
+    return (torch::arange(count) * 2 + 1) / static_cast<double>(count) - 1;
+  }
+  nn::Linear patch, place;
   Block block;
 };
 TORCH_MODULE(FirstOfVision);
@@ -116,22 +123,23 @@ TORCH_MODULE(LastOfVision);
 
 struct TextImpl : nn::Module {
   explicit TextImpl(const ModelConfig& config)
-      : word(register_module("word", nn::Embedding(config.vocabulary, config.width))),
-        position(register_module("position", nn::Embedding(kMostWords + 1, config.width))),
+      : word(register_parameter("word_embedding", torch::empty({config.vocabulary, config.width}))),
+        position(
+            register_parameter("position_embedding", torch::empty({kMostWords + 1, config.width}))),
         block(register_module("block", Block(config))) {}
   // [batch, word, width]
   torch::Tensor forward(const torch::Tensor& words) {
     const std::int64_t length = words.size(1);
-    return block(word(words) + position(torch::arange(length)), causal(length, 0));
+    return block(torch::embedding(word, words) + position.slice(0, 0, length), causal(length, 0));
   }
-  nn::Embedding word, position;
+  torch::Tensor word, position;
   Block block;
 };
 TORCH_MODULE(Text);
 
 struct DecoderImpl : nn::Module {
   explicit DecoderImpl(const ModelConfig& config)
-      : of_image(register_parameter("of_image", torch::empty(config.width))),
+      : of_image(register_parameter("image_embedding", torch::empty(config.width))),
         first(register_module("first", Block(config))),
         second(register_module("second", Block(config))),
         last_norm(register_module("last_norm", norm(config))),

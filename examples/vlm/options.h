@@ -13,8 +13,8 @@ namespace vlm {
 struct Options {
   std::vector<const Schedule*> schedules;  // one to train under, or two to compare
   int steps = 300;
-  int microbatches = 8;
-  int batch = 4;  // examples in a microbatch
+  int microbatches = 4;
+  int batch = 8;  // examples in a microbatch
   double rate = 3e-3;
   double clip = 1.0;
   std::uint64_t seed = 1;              // of parameters, batches and made examples
