@@ -9,12 +9,12 @@ cd "$work" || exit 1
 fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
 expect_code() { [ "$1" = "$2" ] || fail "exit code $2, not $1"; }
 
-# It captions images: the loss falls far below what any model reaches that does not see them.
+# It captions images: the loss falls a third below what any model reaches that does not see them. The order of its sums is fixed.
 learns() {
-  said=$("$launch" -n 4 -- "$vlm" --steps 300 --batch 8 --microbatches 4) || fail "exit code $?"
+  said=$("$launch" -n 4 -- "$vlm" --schedule bf_sequential --steps 300 --seed 2) || fail "exit code $?"
   printf '%s\n' "$said"
   sed -n 's/.* loss \([0-9.]*\) nats per word at the end; at best \([0-9.]*\) for .*/\1 \2/p' <<<"$said" |
-    awk '{ lines++; far = 2 * $1 < $2 } END { exit !(lines == 1 && far) }' || fail "it has not learnt from the images"
+    awk '{ lines++; far = 3 * $1 < 2 * $2 } END { exit !(lines == 1 && far) }' || fail "it has not learnt from the images"
 }
 
 # What is written is read back: training on the folder is training on what was made.
