@@ -34,10 +34,22 @@ int family_of(int descriptor) {
 }
 
 // What a closed connection and a killed peer look like is the same; a network may say more.
-Status gone(const asio::error_code& error) {
+Status gone(const asio::error_code& error, bool was_up) {
   const bool says_more = error != asio::error::eof && error != asio::error::connection_reset &&
                          error != asio::error::broken_pipe;
-  return {StatusCode::lost, "connection closed" + (says_more ? ": " + error.message() : "")};
+  if (!says_more) return {StatusCode::lost, "connection closed"};
+  return {StatusCode::lost, (was_up ? "connection closed: " : "") + error.message()};
+}
+
+// A network may forget a connection on which nothing is said: the kernel asks for an answer once a
+// minute. That a peer is silent is found out elsewhere, and sooner.
+void keep_up(int descriptor) {
+  const auto set = [descriptor](int level, int name, int value) {
+    setsockopt(descriptor, level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 60);
 }
 
 }  // namespace
@@ -47,7 +59,7 @@ void prepare_socket(int descriptor, int kernel_bytes) {
   if (family_of(descriptor) != AF_UNIX) {
     const int on = 1;
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return;
+    return keep_up(descriptor);
   }
   for (const auto& [force, plain] :
        {std::pair{SO_SNDBUFFORCE, SO_SNDBUF}, {SO_RCVBUFFORCE, SO_RCVBUF}}) {
@@ -113,13 +125,15 @@ void Connection::read() {
   if (missing_ >= kDirectBytes) to = asio::buffer(to_, std::min(missing_, kLongestRead));
   socket_.async_read_some(to, [self = shared_from_this()](asio::error_code error, std::size_t n) {
     if (!self->open_) return;
-    if (error) return self->closed(gone(self->write_error_ ? self->write_error_ : error));
+    if (error)
+      return self->closed(gone(self->write_error_ ? self->write_error_ : error, self->was_up_));
     self->received(n);
   });
 }
 
 void Connection::received(std::size_t bytes) {
   heard_ = now();
+  was_up_ = true;
   if (missing_ >= kDirectBytes) {
     to_ += bytes;
     missing_ -= bytes;

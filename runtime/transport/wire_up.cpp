@@ -26,7 +26,6 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLateRanks = 5s;     // what ranks differ in starting
 constexpr auto kRetry = 50ms;       // for a listener that is not there now
 constexpr auto kLastWords = 200ms;  // for what the peers have to be told
 
@@ -45,7 +44,8 @@ class WireUp {
         wires_(wires),
         listener_(io),
         watch_(io),
-        is_called_(static_cast<std::size_t>(options.ranks)) {
+        is_called_(static_cast<std::size_t>(options.ranks)),
+        endings_(static_cast<std::size_t>(options.ranks)) {
     wires_.clear();
     wires_.resize(wire_of(options.ranks, Channel::data));
   }
@@ -82,7 +82,6 @@ class WireUp {
     int rank = -1;  // the other one
     Channel channel = Channel::data;
   };
-  static constexpr std::array kEach = {Channel::data, Channel::control};
 
   Wire& wire(End end) { return wires_[wire_of(end.rank, end.channel)]; }
   bool has(int rank, Channel channel) const {
@@ -160,7 +159,7 @@ class WireUp {
     fail_if(roster_.address_of(rank, address));
     if (!result_.ok() || address.empty()) return;
     is_called_[static_cast<std::size_t>(rank)] = true;
-    for (const Channel channel : kEach) connect({rank, channel}, address);
+    for (const Channel channel : kEachChannel) connect({rank, channel}, address);
   }
 
   std::shared_ptr<Connection> connection_of(int descriptor) {
@@ -299,11 +298,11 @@ class WireUp {
 
   void closed(End end, const Status& why) {
     wire(end).closed = why;
-    // It may have said why on the other one, which closes next.
-    if (end.channel == Channel::data && has(end.rank)) return;
+    const core::Time at = now();
+    Clock::duration patience = endings_[static_cast<std::size_t>(end.rank)].lost_at(why, at) - at;
     // Where all may be connected it may be in its run already: what the others say is on its way.
-    if (!readiness_.may_be_all()) return lose(end, why);
-    after(kLastWords, [this, end, why] { lose(end, why); });
+    if (readiness_.may_be_all()) patience = std::max<Clock::duration>(patience, kLastWords);
+    after(patience, [this, rank = end.rank, why] { lose(rank, why); });
   }
 
   void take(End end, Frame&& frame) {
@@ -316,12 +315,14 @@ class WireUp {
     }
   }
 
-  void lose(End end, const Status& why) {
+  void lose(int rank, const Status& why) {
     if (!result_.ok()) return;
-    for (const Frame& frame : wire(end).early) {
-      if (frame.kind == FrameKind::abandon) return fail_if(abandon_status(end.rank, frame));
+    for (const Channel channel : kEachChannel) {
+      for (const Frame& frame : wire({rank, channel}).early) {
+        if (frame.kind == FrameKind::abandon) return fail_if(abandon_status(rank, frame));
+      }
     }
-    fail_if({StatusCode::lost, "rank " + std::to_string(end.rank) +
+    fail_if({StatusCode::lost, "rank " + std::to_string(rank) +
                                    " was lost while the ranks connected (" + why.message() + ")"});
   }
 
@@ -353,6 +354,7 @@ class WireUp {
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
   std::vector<bool> is_called_;          // ranks whose address is known
+  std::vector<Ending> endings_;          // by rank
   std::map<int, std::string> refusals_;  // by rank: what became of the last call
   Status result_;
   // Handlers that are queued when this ends look here first.

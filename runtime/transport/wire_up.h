@@ -7,6 +7,7 @@
 // goes the run's clock.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -31,6 +32,22 @@ using Wires = std::vector<Wire>;
 [[nodiscard]] inline std::size_t wire_of(int rank, Channel channel) {
   return static_cast<std::size_t>(rank * kChannels + static_cast<int>(channel));
 }
+
+// How a rank ends with which there are two connections. Either may be the one over which its last
+// words come: who sees the end of one waits for that of the other, but not for ever, since a
+// network may end one alone.
+class Ending {
+ public:
+  // One has ended for `why`. When the rank is lost, unless the other one ends before.
+  [[nodiscard]] core::Time lost_at(const core::Status& why, core::Time now) {
+    const bool is_over = why.code() != core::StatusCode::lost || ++ended_ == kChannels;
+    return is_over ? now : now + kLastWords;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kLastWords{1};
+  int ended_ = 0;
+};
 
 // The rank has joined the roster. Fails by status, which the roster has told to all.
 core::Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster,
