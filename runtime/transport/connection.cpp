@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/transport/peers.h"
+
 namespace ripeline::runtime {
 namespace {
 
@@ -197,10 +199,7 @@ Status Connection::next_piece() {
     std::uint64_t bytes = 0;
     for (const std::uint64_t size : sizes_) {
       bytes = size > largest_payload_ - bytes ? largest_payload_ + 1 : bytes + size;
-      if (bytes > largest_payload_) {
-        return {StatusCode::invalid, "a frame whose parts take more than the limit of " +
-                                         std::to_string(largest_payload_) + " bytes"};
-      }
+      if (bytes > largest_payload_) return over_limit(largest_payload_);
     }
     expect(Reading::head, frame_.payload.head.data(), frame_.payload.head.size());
     return {};
@@ -212,13 +211,10 @@ Status Connection::next_piece() {
 
 Status Connection::take_part() {
   const std::size_t size = sizes_[frame_.payload.parts.size()];
-  Bytes part = place_.take(frame_.envelope.message.edge, size);
-  if (part.data == nullptr) {
-    return {StatusCode::failed,
-            "there is no memory for a message of " + std::to_string(size) + " bytes"};
-  }
+  Status status = add_part(place_, frame_.envelope.message.edge, size, frame_.payload);
+  if (!status.ok()) return status;
+  const Bytes& part = frame_.payload.parts.back();
   expect(Reading::part, part.data, part.size);
-  frame_.payload.parts.push_back(std::move(part));
   return {};
 }
 

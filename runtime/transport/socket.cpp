@@ -114,12 +114,7 @@ class SocketTransport final : public Transport {
 
   Status send(int to, const Envelope& envelope, Payload payload) override {
     if (Status s = check_receiver(*this, to); !s.ok()) return s;
-    for (const Bytes& part : payload.parts) {
-      if (part.device < 0) continue;
-      return {StatusCode::invalid, "a part of a message is on device " +
-                                       std::to_string(part.device) +
-                                       "; sockets send from the host's memory"};
-    }
+    if (Status s = check_on_host(payload); !s.ok()) return s;
     const FrameKind kind = kind_of(envelope.signal);
     Frame out = frame(kind, envelope, std::move(payload));
     out.envelope.sent -= clock_.ahead();
@@ -132,13 +127,13 @@ class SocketTransport final : public Transport {
     io_.poll();
     lose_halves();
     if (inbox_.empty() && !woken_ && !readable_ && wait.count() > 0) {
-      waits_ = true;
+      looks_.waits = true;
       run_for(wait, [this] { return !inbox_.empty() || woken_ || readable_; });
-      waits_ = false;
+      looks_.waits = false;
     }
     woken_ = false;
     readable_ = false;
-    looked_ = now();
+    looks_.last = now();
     std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
     inbox_.clear();
     return {};
@@ -272,8 +267,9 @@ class SocketTransport final : public Transport {
 
   void take(int from, Frame&& frame) {
     if (const auto signal = signal_of(frame.kind)) {
-      frame.envelope.sent = to_own(frame.envelope.sent);
-      inbox_.push_back({from, frame.envelope, std::move(frame.payload), came(frame.envelope.sent)});
+      frame.envelope.sent = to_own(frame.envelope.sent, clock_.ahead());
+      inbox_.push_back({from, frame.envelope, std::move(frame.payload),
+                        looks_.came(frame.envelope.sent, now())});
     } else if (frame.kind == FrameKind::goodbye) {
       ++peer(from).goodbyes;
     } else if (frame.kind == FrameKind::abandon) {
@@ -283,18 +279,6 @@ class SocketTransport final : public Transport {
     } else {
       lose(from, "it said hello twice");
     }
-  }
-
-  // From the clock of process 0; whatever a peer says is a time.
-  core::Time to_own(core::Time sent) const {
-    constexpr core::Time kLatest{std::int64_t{1} << 61};
-    return std::clamp(sent, -kLatest, kLatest) + clock_.ahead();
-  }
-
-  // When a message came that is seen now: while nobody looked, at the earliest when it was sent, or
-  // when somebody looked last.
-  core::Time came(core::Time sent) const {
-    return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
   }
 
   void closed(int rank, const Status& why) {
@@ -345,8 +329,7 @@ class SocketTransport final : public Transport {
   core::Time next_loss_ = core::Time::max();  // the first of theirs
   RunClock clock_;
   std::vector<Delivery> inbox_;
-  core::Time looked_{0};  // when the last poll ended
-  bool waits_ = false;    // inside a poll
+  Looks looks_;
   bool woken_ = false;
   bool finishing_ = false;
   std::unique_ptr<Pulse> pulse_;

@@ -9,7 +9,6 @@
 
 #include "runtime/duration.h"
 #include "runtime/termination.h"
-#include "runtime/transport/peers.h"
 
 namespace ripeline::runtime {
 
@@ -28,8 +27,6 @@ constexpr auto kBroken = std::chrono::seconds(2);
 constexpr auto kHeed = std::chrono::milliseconds(100);
 // For peers that are fetching what this process has: its memory is somebody else's afterwards.
 constexpr auto kLastMoments = std::chrono::milliseconds(100);
-// Of what a peer says, so that sums of it do not overflow.
-constexpr Time kLatest{std::int64_t{1} << 61};
 constexpr std::size_t kTokenBytes = sizeof(std::uint64_t);
 
 Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -176,11 +173,7 @@ Status UcxTransport::send(int to, const Envelope& envelope, Payload payload) {
   const FrameKind kind = kind_of(envelope.signal);
   if (channel_of(kind) != Channel::data) return inner_->send(to, envelope, std::move(payload));
   if (Status status = check_receiver(*this, to); !status.ok()) return status;
-  for (const Bytes& part : payload.parts) {
-    if (part.device < 0) continue;
-    return {StatusCode::invalid, "a part of a message is on device " + std::to_string(part.device) +
-                                     "; UCX sends from the host's memory here"};
-  }
+  if (Status status = check_on_host(payload); !status.ok()) return status;
   Frame frame{.kind = kind, .envelope = envelope, .payload = std::move(payload)};
   frame.envelope.sent -= ahead();
   send_frame(to, std::move(frame));
@@ -240,10 +233,7 @@ std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte
 }
 
 Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t bytes, Frame& frame) {
-  if (bytes > options_.largest_payload) {
-    return {StatusCode::invalid, "a frame whose parts take more than the limit of " +
-                                     std::to_string(options_.largest_payload) + " bytes"};
-  }
+  if (bytes > options_.largest_payload) return over_limit(options_.largest_payload);
   std::size_t left = bytes;
   const std::vector<std::uint64_t> all = decode_sizes(sizes);
   const bool fits = std::all_of(all.begin(), all.end(), [&left](std::uint64_t size) {
@@ -251,12 +241,8 @@ Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t byt
   });
   if (!fits || left > 0) return {StatusCode::invalid, "a frame whose parts are not what came"};
   for (const std::uint64_t size : all) {
-    Bytes part = place_.take(frame.envelope.message.edge, size);
-    if (part.data == nullptr) {
-      return {StatusCode::failed,
-              "there is no memory for a message of " + std::to_string(size) + " bytes"};
-    }
-    frame.payload.parts.push_back(std::move(part));
+    Status status = add_part(place_, frame.envelope.message.edge, size, frame.payload);
+    if (!status.ok()) return status;
   }
   return {};
 }
@@ -268,9 +254,9 @@ void UcxTransport::came(UcxWorker::Arrival&& arrival) {
   from.heard = now();
   from.told_at = std::max(from.told_at, now() + kQuiet);
   Frame& frame = arrival.frame;
-  frame.envelope.sent = std::clamp(frame.envelope.sent, -kLatest, kLatest) + ahead();
-  inbox_.push_back(
-      {arrival.from, frame.envelope, std::move(frame.payload), came_at(frame.envelope.sent)});
+  frame.envelope.sent = to_own(frame.envelope.sent, ahead());
+  inbox_.push_back({arrival.from, frame.envelope, std::move(frame.payload),
+                    looks_.came(frame.envelope.sent, now())});
 }
 
 void UcxTransport::broke(int process, const std::string& how) {
@@ -278,10 +264,6 @@ void UcxTransport::broke(int process, const std::string& how) {
   if (!p.broken.empty()) return;
   p.broken = how;
   p.broken_until = now() + kBroken;
-}
-
-Time UcxTransport::came_at(Time sent) const {
-  return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
 }
 
 void UcxTransport::take(Delivery&& delivery) {
@@ -350,11 +332,11 @@ Status UcxTransport::look_until(Time limit) {
 Status UcxTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) {
   const Time limit = wait < Time::max() - now() ? now() + wait : Time::max();
   Status status = look(Time{0});
-  waits_ = true;
+  looks_.waits = true;
   while (status.ok() && inbox_.empty() && !woken_ && now() < limit) status = look_until(limit);
-  waits_ = false;
+  looks_.waits = false;
   woken_ = false;
-  looked_ = now();
+  looks_.last = now();
   std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
   inbox_.clear();
   return status;

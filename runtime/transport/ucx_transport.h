@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/transport/peers.h"
 #include "runtime/transport/readiness.h"
 #include "runtime/transport/ucx.h"
 #include "runtime/transport/ucx_worker.h"
@@ -88,7 +89,6 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   // A process that has not taken all that was sent to it; -1: none.
   [[nodiscard]] int first_sending() const;
   [[nodiscard]] bool is_breaking(const Peer& peer) const;
-  [[nodiscard]] core::Time came_at(core::Time sent) const;
   [[nodiscard]] const Peer& peer(int process) const {
     return peers_[static_cast<std::size_t>(process)];
   }
@@ -106,8 +106,7 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   Readiness readiness_;
   core::Status failure_;  // while it connects
   bool is_connected_ = false;
-  core::Time looked_{0};  // when the last poll ended
-  bool waits_ = false;    // inside a poll
+  Looks looks_;
   bool goodbye_ = false;  // said
   bool finished_ = false;
   std::atomic<bool> woken_ = false;

@@ -1,10 +1,8 @@
 // wire_up: connects a rank with its neighbours, twice. Private to transport/socket.
 //
-// A rank listens at its address and connects to those of its neighbours that are below its own;
-// both sides open with a hello. Strangers are dropped and the listening goes on: another user's
-// process, another run's, one that breaks the format or says nothing. That a subtree of the ranks
-// (runtime/tree.h) is connected then goes up to rank 0, and that all are comes down again; with it
-// goes the run's clock.
+// A rank listens at its address and connects to those of its neighbours that are below its own
+// (introductions.h). That a subtree of the ranks (runtime/tree.h) is connected then goes up to rank
+// 0, and that all are comes down again; with it goes the run's clock.
 #pragma once
 
 #include <chrono>

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/termination.h"
+#include "tests/runtime/ranks.h"
 #include "tests/runtime/store_contract.h"
 
 namespace ripeline::runtime {
@@ -135,20 +136,31 @@ TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
     }
     pause();
   });
-  const auto store = open(options_of(port_));
-  for (const std::string& key : keys) ASSERT_TRUE(becomes(*store, key, Claim::held, Claim::held));
-  for (int pauses = 0; pauses < 2; ++pauses) {
-    kill(server, SIGSTOP);
-    std::thread end([&] {
+  // Several, so that some ask for a count just then.
+  constexpr int kObservers = 8;
+  std::vector<std::unique_ptr<TcpStore>> stores;
+  for (int i = 0; i < kObservers; ++i) stores.push_back(open(options_of(port_)));
+  testing_support::in_threads(kObservers, [&](int i) {
+    Store& store = *stores[static_cast<std::size_t>(i)];
+    for (const std::string& key : keys) EXPECT_TRUE(becomes(store, key, Claim::held, Claim::held));
+  });
+  testing_support::in_threads(kObservers + 1, [&](int i) {
+    if (i == kObservers) {
+      std::this_thread::sleep_for(100ms);  // for the others to ask
+      kill(server, SIGSTOP);
       std::this_thread::sleep_for(TcpStore::kSilence + 1s);
       kill(server, SIGCONT);
-    });
-    const Clock::time_point limit = Clock::now() + TcpStore::kSilence + 3s;
-    while (Clock::now() < limit) {
-      for (const std::string& key : keys) ASSERT_EQ(store->claim_of(key), Claim::held);
+      return;
     }
-    end.join();
-  }
+    const Clock::time_point limit = Clock::now() + TcpStore::kSilence + 3s;
+    bool is_held = true;
+    while (Clock::now() < limit) {
+      for (const std::string& key : keys) {
+        is_held = is_held && stores[static_cast<std::size_t>(i)]->claim_of(key) == Claim::held;
+      }
+    }
+    EXPECT_TRUE(is_held);
+  });
 }
 
 // The status of what a process waits for when it is told to end, as its exit code and what it
