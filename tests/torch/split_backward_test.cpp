@@ -2,10 +2,13 @@
 #include "runtime/torch/split_backward.h"
 
 #include <gmock/gmock.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/torch.h>
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,6 +183,7 @@ struct Gradients {
 };
 
 Gradients run(const Make& make, bool is_split) {
+  torch::set_num_threads(1);  // sums are the same only with as many
   torch::manual_seed(7);
   const Model model = make();
   Gradients result;
@@ -231,8 +235,107 @@ TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
   EXPECT_EQ(halves.computed + halves.deferred, whole.parameters.size());
 }
 
+// Of the graph of a microbatch nothing is left: no cycle keeps it.
+TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
+  torch::manual_seed(7);
+  const Model model = GetParam().second();
+  std::vector<std::weak_ptr<torch::autograd::Node>> nodes;
+  {
+    const Tensor input = model.input();
+    const Tensor output = model.forward(input);
+    std::vector<std::shared_ptr<torch::autograd::Node>> open = {output.grad_fn()};
+    while (!open.empty()) {
+      const auto node = open.back();
+      open.pop_back();
+      nodes.push_back(node);
+      for (const torch::autograd::Edge& edge : node->next_edges()) {
+        if (edge.is_valid()) open.push_back(edge.function);
+      }
+    }
+    ParameterBackward later;
+    backward_inputs({output}, {torch::ones_like(output)}, {input}, later);
+    EXPECT_GT(later.bytes(), 0);
+    later.run();
+    EXPECT_EQ(later.bytes(), 0);
+  }
+  EXPECT_GT(nodes.size(), 4U);
+  for (const auto& node : nodes) EXPECT_TRUE(node.expired());
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, SplitBackward, ::testing::ValuesIn(models()),
                          [](const auto& model) { return model.param.first; });
+
+// What only the first half reads is let go by it.
+TEST(SplitBackwardHalves, the_first_releases_what_the_second_does_not_need) {
+  torch::nn::Linear first(4, 4);
+  torch::nn::Linear second(4, 4);
+  const Tensor input = torch::randn({2, 4}).requires_grad_(true);
+  const auto watched = [](const Tensor& tensor) { return tensor.storage().getWeakStorageImpl(); };
+  Tensor hidden = first(input);
+  Tensor bent = torch::sin(hidden);
+  Tensor output = second(bent);
+  const auto of_hidden = watched(hidden);
+  const auto of_bent = watched(bent);
+  ParameterBackward later;
+  backward_inputs({output}, {torch::ones_like(output)}, {input}, later);
+  for (Tensor* tensor : {&hidden, &bent, &output}) tensor->reset();
+  EXPECT_TRUE(of_hidden.expired()) << "sine's input";
+  EXPECT_FALSE(of_bent.expired()) << "the input of a layer whose weight is left";
+  later.run();
+  EXPECT_TRUE(of_bent.expired());
+}
+
+TEST(SplitBackwardHalves, hooks_on_parameters_run_once) {
+  torch::nn::LayerNorm norm(torch::nn::LayerNormOptions({4}));
+  torch::nn::Linear linear(4, 4);
+  const auto doubled = [](const Tensor& gradient) { return gradient * 2; };
+  const Tensor input = torch::randn({2, 4}).requires_grad_(true);
+  const auto gradients = [&](bool is_split) {
+    const Tensor output = linear(norm(input));
+    if (is_split) {
+      ParameterBackward later;
+      backward_inputs({output}, {torch::ones_like(output)}, {input}, later);
+      later.run();
+    } else {
+      output.backward(torch::ones_like(output));
+    }
+    std::vector<Tensor> all;
+    for (Tensor parameter : {norm->weight, norm->bias, linear->weight, linear->bias}) {
+      all.push_back(parameter.grad());
+      parameter.mutable_grad().reset();
+    }
+    return all;
+  };
+  for (const Tensor& parameter : {norm->weight, linear->weight}) parameter.register_hook(doubled);
+  const std::vector<Tensor> whole = gradients(false);
+  const std::vector<Tensor> halves = gradients(true);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(torch::equal(whole[i], halves[i]));
+}
+
+TEST(SplitBackwardHalves, a_hook_that_would_run_twice_is_refused) {
+  torch::nn::Embedding token(10, 4);
+  torch::nn::Embedding position(10, 4);
+  const Tensor ids = torch::randint(10, {2, 3});
+  const Tensor sum = token(ids) + position(ids);
+  sum.register_hook([](const Tensor& gradient) { return gradient * 2; });
+  ParameterBackward later;
+  EXPECT_THAT([&] { backward_inputs({sum}, {torch::ones_like(sum)}, {ids}, later); },
+              ::testing::ThrowsMessage<std::invalid_argument>(
+                  ::testing::HasSubstr("would run twice in a split backward")));
+}
+
+TEST(SplitBackwardHalves, an_input_that_does_not_lead_to_the_output_gets_no_gradient) {
+  torch::nn::Linear linear(4, 4);
+  const Tensor used = torch::randn({2, 4}).requires_grad_(true);
+  const Tensor idle = torch::randn({2, 4}).requires_grad_(true);
+  const Tensor output = linear(used);
+  ParameterBackward later;
+  const auto gradients = backward_inputs({output}, {torch::ones_like(output)}, {idle, used}, later);
+  EXPECT_FALSE(gradients[0].defined());
+  EXPECT_TRUE(gradients[1].defined());
+  later.run();
+  EXPECT_TRUE(linear->weight.grad().defined());
+}
 
 }  // namespace
 }  // namespace ripeline::runtime
