@@ -5,6 +5,7 @@
 #include <iterator>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "runtime/duration.h"
@@ -84,6 +85,9 @@ Status UcxTransport::connect() {
   for (const int process : neighbours_) {
     say(process, Word::refusal, why.payload, why.envelope.step);
   }
+  // It stays as it is until the process ends: UCX 1.13 ends one that closes a connection while it
+  // is made, and one that attaches memory which has just gone.
+  std::ignore = worker_.release();
   return status;
 }
 

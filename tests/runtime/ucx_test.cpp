@@ -101,7 +101,7 @@ TEST(Ucx, is_refused_by_all_if_one_fails) {
   for (const int failing : {0, kProcesses - 1}) {
     const TemporaryFolder folder;
     auto chain = chain_of_sockets(kProcesses, folder.path());
-    testing_support::prepare("ucx_memory");
+    testing_support::prepare("ucx_tcp");
     in_threads(kProcesses, [&](int process) {
       auto& self = chain[static_cast<std::size_t>(process)];
       if (process == failing) {
@@ -122,7 +122,7 @@ TEST(Ucx, is_refused_by_all_if_one_fails) {
 TEST(Ucx, is_refused_by_all_if_one_is_lost) {
   const TemporaryFolder folder;
   auto chain = chain_of_sockets(6, folder.path());
-  testing_support::prepare("ucx_memory");
+  testing_support::prepare("ucx_tcp");
   chain[0] = nullptr;
   in_threads(5, [&](int i) {
     const Status status = connect_ucx({}, chain[static_cast<std::size_t>(i) + 1]);
