@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/draw.h"
+#include "runtime/torch/torch_check.h"
 #include "runtime/torch/torch_edges.h"
 #include "runtime/torch/value_codec.h"
 
@@ -75,6 +76,10 @@ void seed_forward(std::uint64_t seed, std::int64_t step, int microbatch, int sta
   generator.set_current_seed(core::draw_bits(
       seed, {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch),
              static_cast<std::uint64_t>(stage)}));
+}
+
+Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
+  return check_model(model_, facts, rank);
 }
 
 Status TorchWork::begin_step(std::int64_t /*step*/, int /*microbatches*/) {
