@@ -60,8 +60,8 @@ bad_data() {
   expect_refusal 'shapes/captions.txt:2: 00001.png: Not a PNG file'
   head -c 200 shapes/00002.png >shapes/00001.png
   expect_refusal 'shapes/captions.txt:2: 00001.png: '
-  # The header of a PNG of 20 x 16 pixels.
-  printf '\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x14\0\0\0\x10\x08\x02\0\0\0\x99\x7a\xc8\x4c' >shapes/00001.png
+  # The beginning of a PNG of 20 x 16 pixels.
+  printf '\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x14\0\0\0\x10\x08\x02\0\0\0\x99\x7a\xc8\x4c\0\0\0\x0aIDAT' >shapes/00001.png
   expect_refusal 'shapes/captions.txt:2: 00001.png: it is 20 x 16 pixels; sides are multiples of 8, at most 128'
 }
 
