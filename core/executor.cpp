@@ -76,6 +76,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   if (!failure_.ok()) return failure_;
   if (Status status = check_begin(step, microbatches); !status.ok()) return status;
   if (Status status = arbiter_.begin_step(step, microbatches); !status.ok()) return status;
+  agreement_.begin_step(microbatches);
   ledger_.begin_step();
   step_ = step;
   microbatches_ = microbatches;
@@ -85,7 +86,11 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (const IncomingMessage& early : early_.of(step)) {
     if (failure_ = accept(early, now); !failure_.ok()) return failure_;
   }
+  for (const IncomingBallot& early : early_ballots_.of(step)) {
+    if (failure_ = balloted(step, early.member, early.ballot); !failure_.ok()) return failure_;
+  }
   early_.drop(step);  // of steps before the first one, too: those never begin here
+  early_ballots_.drop(step);
   return {};
 }
 
@@ -186,6 +191,24 @@ Status Executor::accept(const IncomingMessage& incoming, Time now) {
   return {};
 }
 
+Status Executor::balloted(std::int64_t step, int member, const Ballot& ballot) {
+  if (!failure_.ok()) return failure_;
+  const auto wrong = [&](const std::string& why) {
+    return invalid(refused(member, ballot, why).message());
+  };
+  const bool is_early = step_ < 0 || step > step_;
+  if (!is_early) {
+    if (step != step_) return wrong("it is of step " + std::to_string(step));
+    const Status status = agreement_.heard(member, ballot);
+    return status.ok() ? status : invalid(status.message());
+  }
+  if (step < 0 || member < 0 || member >= facts_.members || member == self_.member) {
+    return wrong("there is no such step, or no such other member");
+  }
+  if (!early_ballots_.keep(step, {member, ballot})) return wrong("it came twice");
+  return {};
+}
+
 Status Executor::finished(Task task, Time now) {
   if (!failure_.ok()) return failure_;
   if (!is_ours(task)) {
@@ -212,6 +235,7 @@ void Executor::failed(Status status) {
 Status Executor::poll(Time now, std::vector<Command>& commands) {
   if (!failure_.ok()) return failure_;
   holds_.clear();
+  ballots_ = {};
   const auto before = std::ssize(commands);
   for (const Engine engine : engines_) {
     if (progress_.all_done()) break;
@@ -223,7 +247,8 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   notices_.clear();
   arbiter_.take_notices(now, notices_);
   if (!notices_.empty()) notify(commands);
-  // What is sent and granted first: a start may keep the caller for as long as the task runs.
+  give_ballots(commands);
+  // What is said, sent and granted first: a start may keep the caller for as long as the task runs.
   if (starts > before && starts < std::ssize(commands)) {
     std::rotate(commands.begin() + before, commands.begin() + starts, commands.end());
   }
@@ -233,6 +258,15 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
     command.until = until;
   }
   return failure_;
+}
+
+void Executor::give_ballots(std::vector<Command>& commands) const {
+  for (const Engine engine : engines_) {
+    if (ballots_[static_cast<std::size_t>(engine)] == nullptr) continue;
+    Command& command = commands.emplace_back();
+    command.kind = Command::Kind::ballot;
+    command.engine = engine;
+  }
 }
 
 void Executor::notify(std::vector<Command>& commands) const {
@@ -254,12 +288,17 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   if (!failure_.ok()) return false;
   Idle& idle = idle_[static_cast<std::size_t>(engine)];
   idle = Idle::no_choice;
-  const Agreement::Permission permission = agreement_.permit(arbiter_, engine, now);
-  if (!permission.decided) {
+  Agreement::Decision decision;
+  if (Status status = agreement_.choose(arbiter_, engine, now, decision); !status.ok()) {
+    failure_ = invalid(status.message());
+    return false;
+  }
+  if (decision.ballot != nullptr) ballots_[static_cast<std::size_t>(engine)] = decision.ballot;
+  if (!decision.decided) {
     idle = Idle::undecided;
     return false;
   }
-  const Choice choice = arbiter_.choose(engine, permission.tasks, now);
+  const Choice& choice = decision.choice;
   if (choice.kind == Choice::Kind::hold) {
     idle = Idle::held;
     holds_.push_back(choice.until);

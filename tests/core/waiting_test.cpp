@@ -23,9 +23,14 @@ constexpr EdgeId kToB = 1;  // 1B to 0B
 
 // As OneMember, unless it is told to stay open.
 struct Group final : Agreement {
-  Permission permit(const Arbiter&, Engine, Time) override { return {.decided = !open}; }
+  void begin_step(int) override {}
+  Status choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) override {
+    decision.decided = !open;
+    if (!open) decision.choice = arbiter.choose(engine, nullptr, now);
+    return {};
+  }
   void started(Task) override {}
-  [[nodiscard]] std::int64_t round() const override { return 0; }
+  Status heard(int, const Ballot&) override { return {}; }
   bool open = false;
 };
 

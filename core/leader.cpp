@@ -1,0 +1,67 @@
+#include "core/leader.h"
+
+namespace ripeline::core {
+
+Leader::Leader(const ProgramFacts& facts, const Coordinates& self) : facts_(facts), self_(self) {
+  for (const Engine engine : kAllEngines) {
+    if (facts.is_governed(self.rank, engine)) table(engine).emplace().own.engine = engine;
+  }
+}
+
+void Leader::begin_step(int microbatches) {
+  const LaneSpan own = facts_.lanes_of(self_.rank);
+  ready_.reset(own.first, own.end - own.first, microbatches);
+  for (std::optional<Table>& table : tables_) {
+    if (!table) continue;
+    table->round = 0;
+    table->own.tasks = ready_;
+    table->left = tasks_on(facts_, self_.rank, table->own.engine, microbatches);
+    table->log.assign(table->left.count(), Task{});
+  }
+}
+
+Status Leader::choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) {
+  std::optional<Table>& of = table(engine);
+  if (!of || self_.member == 0) {
+    decision.choice = arbiter.choose(engine, nullptr, now);
+    if (!of || !decision.choice.starts()) return {};
+    of->own.round = of->round;
+    of->own.tasks.clear();
+    of->own.tasks.add(decision.choice.task);
+    decision.ballot = &of->own;
+    return {};
+  }
+  const auto round = static_cast<std::size_t>(of->round);
+  if (round == of->log.size()) return {};
+  const Task entry = of->log[round];
+  decision.decided = entry.lane >= 0;
+  if (!decision.decided) return {};
+  arbiter.ready(engine, ready_);
+  if (ready_.contains(entry)) decision.choice = {.kind = Choice::Kind::start, .task = entry};
+  return {};
+}
+
+void Leader::started(Task task) {
+  std::optional<Table>& of = table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
+  if (of) ++of->round;
+}
+
+Status Leader::heard(int member, const Ballot& ballot) {
+  const auto wrong = [&](const char* why) { return refused(member, ballot, why); };
+  if (member != 0 || self_.member == 0) return wrong("only member 0 gives one, to the others");
+  std::optional<Table>& of = table(ballot.engine);
+  if (!of) return wrong("its engine is not governed");
+  const auto round = static_cast<std::size_t>(ballot.round);
+  if (ballot.round < 0 || round >= of->log.size() || ballot.attempt != 0 ||
+      of->log[round].lane >= 0) {
+    return wrong("the log has no such entry, or has it already");
+  }
+  if (!of->left.has_all(ballot.tasks) || ballot.tasks.count() != 1) {
+    return wrong("it is not one task of the engine that is not in the log");
+  }
+  of->log[round] = ballot.tasks.first();
+  of->left.remove(of->log[round]);
+  return {};
+}
+
+}  // namespace ripeline::core

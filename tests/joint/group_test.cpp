@@ -1,0 +1,81 @@
+// The protocols of tensor-parallel groups against spec/group.h. RIPELINE_GROUP_SEEDS says how many
+// runs (300), RIPELINE_GROUP_FROM from which seed on (1).
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/joint/group_run.h"
+
+namespace ripeline::joint {
+namespace {
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+struct Sum {
+  std::int64_t runs = 0;
+  std::int64_t stuck = 0;
+  std::int64_t events = 0;
+  std::int64_t agreements = 0;
+  std::int64_t ballots = 0;
+  std::int64_t retries = 0;
+};
+
+TEST(GroupRuns, do_what_the_group_machine_allows) {
+  const std::uint64_t from = setting("RIPELINE_GROUP_FROM", 1);
+  const std::uint64_t seeds = setting("RIPELINE_GROUP_SEEDS", 300);
+  std::array<Sum, core::kAgreeNames.size()> sums;
+  for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
+    const GroupVerdict verdict = run_group(seed);
+    EXPECT_EQ(verdict.broken, "") << "seed " << seed << ", " << verdict.members << " members by "
+                                  << name_of(verdict.agree) << "\n"
+                                  << verdict.text;
+    Sum& sum = sums[static_cast<std::size_t>(verdict.agree)];
+    ++sum.runs;
+    sum.stuck += verdict.stuck ? 1 : 0;
+    sum.events += verdict.events;
+    sum.agreements += verdict.agreements;
+    sum.ballots += verdict.ballots;
+    sum.retries += verdict.retries;
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Sum& sum = sums[i];
+    std::printf(
+        "%-12s %6lld runs, %5lld stuck, %9lld events, %8lld agreements, %8lld ballots, "
+        "%7lld retries\n",
+        core::kAgreeNames[i], static_cast<long long>(sum.runs), static_cast<long long>(sum.stuck),
+        static_cast<long long>(sum.events), static_cast<long long>(sum.agreements),
+        static_cast<long long>(sum.ballots), static_cast<long long>(sum.retries));
+    EXPECT_GT(sum.runs, 0) << core::kAgreeNames[i];
+  }
+}
+
+TEST(GroupRuns, of_one_seed_are_always_the_same) {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    EXPECT_EQ(run_group(seed).events, run_group(seed).events) << seed;
+    EXPECT_EQ(run_group(seed).ballots, run_group(seed).ballots) << seed;
+  }
+}
+
+class GroupBugs : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GroupBugs, are_found_within_500_seeds) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    const GroupVerdict verdict = run_group(seed, static_cast<GroupBug>(GetParam()));
+    if (verdict.broken.empty()) continue;
+    std::printf("%s: seed %llu: %s\n", kGroupBugs[GetParam()],
+                static_cast<unsigned long long>(seed), verdict.broken.c_str());
+    return;
+  }
+  FAIL() << kGroupBugs[GetParam()];
+}
+INSTANTIATE_TEST_SUITE_P(Each, GroupBugs, testing::Range<std::size_t>(1, kGroupBugs.size()),
+                         [](const auto& bug) { return std::string(kGroupBugs[bug.param]); });
+
+}  // namespace
+}  // namespace ripeline::joint
