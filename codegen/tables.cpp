@@ -148,12 +148,10 @@ std::string pair_table(const Program& program, const core::ProgramFacts& facts) 
 }
 
 std::string collectives_table(const core::ProgramFacts& facts) {
-  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(facts.ranks));
-  for (const core::LaneId lane : facts.collectives) {
-    row_of(ranks, facts, lane).push_back(std::to_string(lane));
-  }
+  std::vector<std::string> rows;
+  for (const core::LaneId lane : facts.collectives) rows.push_back(std::to_string(lane));
   return array("core::LaneId", "kCollectives", "Lanes whose tasks have collectives.",
-               grouped(ranks));
+               wrap(rows, kWidth));
 }
 
 std::string pool_table(const core::ProgramFacts& facts) {

@@ -53,7 +53,8 @@ void make_group(Program& program, Random& random) {
                              .agree = kAgree[random.below(kAgree.size())]};
   std::vector<bool> collective(program.ops.size());
   for (std::size_t op = 0; op < collective.size(); ++op) collective[op] = !random.one_in(4);
-  for (spec::Lane& lane : program.lanes) lane.collectives = at(collective, lane.op) ? 1 : 0;
+  for (spec::Lane& lane : program.lanes)
+    lane.collectives = collective[static_cast<std::size_t>(lane.op)] ? 1 : 0;
   spec::Hint& hint = program.dispatch.hint;
   const bool may_wait = hint.rule == spec::Hint::Rule::order && program.dispatch.keeps < 0 &&
                         !at(program.orders, hint.order).file;

@@ -39,18 +39,19 @@ struct Member {
 struct Happening {
   int to = 0;  // the member
   std::function<Status()> happen;
+  bool asks = false;     // what to do, which is no event of the member
   core::Task ends = {};  // of a task's end: which, in `step`
   std::int64_t step = -1;
 };
 
 class GroupRun {
  public:
-  GroupRun(const GroupProgram& of, std::uint64_t seed, GroupBug bug)
+  GroupRun(const GroupProgram& of, std::uint64_t seed, const GroupOptions& options)
       : program_(of.program),
         facts_(lower::facts_of(program_)),
         microbatches_(of.microbatches),
         random_(seed),
-        bug_(bug),
+        options_(options),
         witness_(program_, microbatches_) {
     steps_ = random_.between(2, 3);
     members_.resize(static_cast<std::size_t>(program_.ranks * facts().members));
@@ -72,7 +73,8 @@ class GroupRun {
   }
 
   void fill(GroupVerdict& verdict) const {
-    verdict.broken = problem_;
+    // What it saw comes before what followed from it.
+    verdict.broken = witness_.problem().empty() ? problem_ : witness_.problem();
     verdict.agree = facts().agree;
     verdict.members = facts().members;
     verdict.stuck = stuck_;
@@ -95,7 +97,9 @@ class GroupRun {
     made.rank = rank;
     made.member = member;
     std::unique_ptr<core::Arbiter> inner;
-    if (random_.one_in(2)) {
+    if (options_.make_arbiter) {
+      inner = options_.make_arbiter(rank);
+    } else if (random_.one_in(2)) {
       inner = std::make_unique<simulate::InterpretedArbiter>(program_, facts(), rank);
     } else {
       inner = std::make_unique<simulate::TableArbiter>(program_, facts(), rank);
@@ -113,7 +117,8 @@ class GroupRun {
                           .notices = std::vector<Time>(facts().edges.size(), Time{100})});
     const core::Coordinates self{.replica = 0, .rank = rank, .member = member};
     made.agreement = std::make_unique<WatchedAgreement>(
-        facts(), self, bug_, [this, &made](const core::Ballot& ballot) { given(made, ballot); });
+        facts(), self, options_.bug,
+        [this, &made](const core::Ballot& ballot) { given(made, ballot); });
     made.ledger = std::make_unique<core::Ledger>(facts(), rank);
     made.executor =
         std::make_unique<core::Executor>(self, *made.arbiter, *made.agreement, *made.ledger);
@@ -149,7 +154,7 @@ class GroupRun {
       bag_.pop_back();
       now_ += Time{random_.between(1, 400)};
       check(happening.happen());
-      ask_soon(happening.to);
+      if (!happening.asks) ask_soon(happening.to);
       return true;
     }
     return false;
@@ -177,7 +182,7 @@ class GroupRun {
     Member& member = of(i);
     if (member.asked_soon || member.executor->step() < 0) return;
     member.asked_soon = true;
-    bag_.push_back({i, [this, i] { return ask(i); }});
+    bag_.push_back({i, [this, i] { return ask(i); }, true});
   }
 
   Status ask(int i) {
@@ -200,8 +205,8 @@ class GroupRun {
     switch (command.kind) {
       case Command::Kind::start: {
         const core::Task task = command.task;
-        bag_.push_back(
-            {i, [this, i, task] { return of(i).executor->finished(task, now_); }, task, step});
+        bag_.push_back({i, [this, i, task] { return of(i).executor->finished(task, now_); }, false,
+                        task, step});
         return;
       }
       case Command::Kind::send:
@@ -229,7 +234,8 @@ class GroupRun {
         if (random_.one_in(5)) return;  // it is lost
         const int to = to_member(command.to);
         return add(to, [this, to, step, notice = command.notice] {
-          return of(to).executor->noticed(step, notice, now_);
+          (void)of(to).executor->noticed(step, notice, now_);  // one that does not fit is no fault
+          return Status();
         });
       }
       case Command::Kind::ballot:
@@ -244,7 +250,7 @@ class GroupRun {
       const int to = index(from.rank, member);
       add(to, [this, to, step = from.step, by = from.member, ballot] {
         core::Executor& executor = *of(to).executor;
-        if (bug_ == GroupBug::early_is_lost && step > executor.step()) return Status();
+        if (options_.bug == GroupBug::early_is_lost && step > executor.step()) return Status();
         return executor.balloted(step, by, ballot);
       });
     }
@@ -273,7 +279,7 @@ class GroupRun {
   core::OwnedFacts facts_;
   int microbatches_;
   Random random_;
-  GroupBug bug_;
+  const GroupOptions& options_;
   GroupWitness witness_;
   int steps_ = 1;
   std::vector<Member> members_;
@@ -288,14 +294,17 @@ class GroupRun {
 
 }  // namespace
 
-GroupVerdict run_group(std::uint64_t seed, GroupBug bug) {
+GroupVerdict run_group(const GroupProgram& of, std::uint64_t seed, const GroupOptions& options) {
   GroupVerdict verdict;
-  const GroupProgram drawn = draw_group_program(seed);
-  verdict.text = drawn.text;
-  GroupRun run(drawn, seed, bug);
+  verdict.text = of.text;
+  GroupRun run(of, seed, options);
   run.run();
   run.fill(verdict);
   return verdict;
+}
+
+GroupVerdict run_group(std::uint64_t seed, GroupBug bug) {
+  return run_group(draw_group_program(seed), seed, {.bug = bug});
 }
 
 }  // namespace ripeline::joint

@@ -10,10 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
+#include "core/arbiter.h"
 #include "core/vocabulary/agree.h"
 #include "tests/joint/group_bugs.h"
+#include "tests/joint/group_program.h"
 
 namespace ripeline::joint {
 
@@ -29,6 +33,15 @@ struct GroupVerdict {
   std::string text;             // the program
 };
 
+struct GroupOptions {
+  GroupBug bug = GroupBug::none;
+  // Null: the interpreter or TableArbiter.
+  std::function<std::unique_ptr<core::Arbiter>(int rank)> make_arbiter = nullptr;
+};
+
+[[nodiscard]] GroupVerdict run_group(const GroupProgram& of, std::uint64_t seed,
+                                     const GroupOptions& options = {});
+// Of the seed's program.
 [[nodiscard]] GroupVerdict run_group(std::uint64_t seed, GroupBug bug = GroupBug::none);
 
 }  // namespace ripeline::joint

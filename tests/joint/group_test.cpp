@@ -5,8 +5,12 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <string>
 
+#include "spec/elaborate.h"
+#include "tests/codegen/goldens/group.h"
 #include "tests/joint/group_run.h"
 
 namespace ripeline::joint {
@@ -62,20 +66,60 @@ TEST(GroupRuns, of_one_seed_are_always_the_same) {
   }
 }
 
-class GroupBugs : public testing::TestWithParam<std::size_t> {};
+// What the generator writes, proved.
+TEST(GroupRuns, of_generated_arbiters_end) {
+  const std::string path = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/group.ripe";
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  GroupProgram of{spec::compile({path, text.str()}).value(), 1, text.str()};
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    of.microbatches = 1 + static_cast<int>(seed % 6);
+    const GroupVerdict verdict = run_group(of, seed, {.make_arbiter = group::make_arbiter});
+    EXPECT_EQ(verdict.broken, "") << seed;
+    EXPECT_FALSE(verdict.stuck) << seed;
+    EXPECT_GT(verdict.agreements, 0);
+  }
+}
 
-TEST_P(GroupBugs, are_found_within_500_seeds) {
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    const GroupVerdict verdict = run_group(seed, static_cast<GroupBug>(GetParam()));
+struct Planted {
+  GroupBug bug;
+  core::Agree agree;
+};
+void PrintTo(const Planted& planted, std::ostream* out) {
+  *out << name_of(planted.agree) << "_" << kGroupBugs[static_cast<std::size_t>(planted.bug)];
+}
+
+class GroupBugs : public testing::TestWithParam<Planted> {};
+
+TEST_P(GroupBugs, are_found_within_20000_seeds) {
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    const GroupProgram of = draw_group_program(seed);
+    if (of.program.tensor_parallel.agree != GetParam().agree) continue;
+    const GroupVerdict verdict = run_group(of, seed, {.bug = GetParam().bug});
     if (verdict.broken.empty()) continue;
-    std::printf("%s: seed %llu: %s\n", kGroupBugs[GetParam()],
+    std::printf("%s: seed %llu: %s\n", testing::PrintToString(GetParam()).c_str(),
                 static_cast<unsigned long long>(seed), verdict.broken.c_str());
     return;
   }
-  FAIL() << kGroupBugs[GetParam()];
+  FAIL();
 }
-INSTANTIATE_TEST_SUITE_P(Each, GroupBugs, testing::Range<std::size_t>(1, kGroupBugs.size()),
-                         [](const auto& bug) { return std::string(kGroupBugs[bug.param]); });
+INSTANTIATE_TEST_SUITE_P(
+    Each, GroupBugs,
+    testing::Values(Planted{GroupBug::wrong_round, core::Agree::intersection},
+                    Planted{GroupBug::wrong_round, core::Agree::vote},
+                    Planted{GroupBug::wrong_round, core::Agree::leader},
+                    Planted{GroupBug::no_new_attempt, core::Agree::intersection},
+                    Planted{GroupBug::no_new_attempt, core::Agree::vote},
+                    Planted{GroupBug::no_second_ballot, core::Agree::intersection},
+                    Planted{GroupBug::no_second_ballot, core::Agree::vote},
+                    Planted{GroupBug::own_choice, core::Agree::intersection},
+                    Planted{GroupBug::own_choice, core::Agree::vote},
+                    Planted{GroupBug::log_as_it_comes, core::Agree::leader},
+                    Planted{GroupBug::log_is_a_hint, core::Agree::leader},
+                    Planted{GroupBug::early_is_lost, core::Agree::intersection},
+                    Planted{GroupBug::early_is_lost, core::Agree::vote},
+                    Planted{GroupBug::early_is_lost, core::Agree::leader}),
+    testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace ripeline::joint
