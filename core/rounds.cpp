@@ -25,6 +25,7 @@ void Rounds::begin_step(int microbatches) {
     if (!table) continue;
     table->tasks = tasks_on(facts_, self_.rank, table->own.engine, microbatches);
     table->rounds = static_cast<std::int32_t>(table->tasks.count());
+    table->own.round = -1;
     table->own.tasks = word_;
     table->common = word_;
     for (Member& member : table->members) {
@@ -75,8 +76,10 @@ bool Rounds::cast(Table& table, const Arbiter& arbiter, Time now) {
     const Choice choice = arbiter.choose(engine, nullptr, now);
     if (choice.starts()) word_.add(choice.task);
   }
+  if (word_.empty()) return false;
   // Said again only if it is another one, or asked for.
-  if (word_.empty() || (table.ballots == 0 && word_ == table.own.tasks)) return false;
+  const bool is_said = table.own.round == table.round && table.own.tasks == word_;
+  if (is_said && table.ballots == 0) return false;
   table.own.round = table.round;
   table.own.attempt = table.attempt;
   table.own.tasks = word_;
@@ -111,7 +114,6 @@ Status Rounds::choose(const Arbiter& arbiter, Engine engine, Time now, Decision&
 void Rounds::started(Task task) {
   std::optional<Table>& of = table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
   if (!of) return;
-  of->own.tasks.clear();
   begin_attempt(*of, of->round + 1, 0);
 }
 

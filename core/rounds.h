@@ -43,7 +43,7 @@ class Rounds final : public Agreement {
     std::int32_t attempt = 0;
     TaskSet tasks;      // all of the engine
     bool cast = false;  // the own ballot of this attempt
-    Ballot own;         // the last one; without tasks: none in this round
+    Ballot own;         // the last one
     int ballots = 0;    // of this attempt, the own one among them
     TaskSet common;     // of these
     std::vector<Member> members;

@@ -30,7 +30,8 @@ Status WatchedAgreement::choose(const core::Arbiter& arbiter, core::Engine engin
     given = *decision.ballot;
     if (bug_ == GroupBug::no_new_attempt) given.attempt = 0;
     const bool is_lost = bug_ == GroupBug::no_second_ballot && given.attempt > 0;
-    decision.ballot = is_lost ? nullptr : &given;
+    if (bug_ == GroupBug::no_new_attempt) decision.ballot = &given;
+    if (is_lost) decision.ballot = nullptr;
   }
   const bool governed = facts_.is_governed(self_.rank, engine);
   const bool last = self_.member == facts_.members - 1;

@@ -81,6 +81,27 @@ TEST(GroupRuns, of_generated_arbiters_end) {
   }
 }
 
+// Why the judge proves nothing of such a hint: what it fills with depends on another engine, which
+// members are not alike in.
+TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) {
+  const std::string text =
+      "pipeline fills { microbatches 1 .. 4; stages 2; place s on s;\n"
+      "  tensor_parallel 2 { agree by intersection; }\n"
+      "  op F forward { needs F at prev; collectives 1; }\n"
+      "  op O offload on copy_out { needs F at here; }\n"
+      "  op B backward { needs F at here, B at next; collectives 1; }\n"
+      "  op W backward weight { needs B at here; }\n"
+      "  order all on r { (F O) * microbatches;  B * microbatches; }\n"
+      "  hint filler { follow all; fill W; }\n"
+      "  dispatch ready by filler; }\n";
+  const GroupProgram of{spec::compile({"fills.ripe", text}).value(), 4, text};
+  std::uint64_t seed = 1;
+  while (seed < 1000 && run_group(of, seed).broken.empty()) ++seed;
+  EXPECT_LT(seed, 1000U);
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed),
+              run_group(of, seed).broken.c_str());
+}
+
 struct Planted {
   GroupBug bug;
   core::Agree agree;
