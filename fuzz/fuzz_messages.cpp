@@ -16,8 +16,9 @@
 #include "runtime/notice_codec.h"
 #include "runtime/place.h"
 #include "runtime/report.h"
-#include "runtime/tensor_head.h"
+
 #include "runtime/transport/connection.h"
+#include "runtime/value_head.h"
 
 namespace {
 
@@ -108,14 +109,20 @@ void read_notice(const std::uint8_t* data, std::size_t size) {
   require(encode_notice(notice).head == delivery.payload.head, "a notice comes back");
 }
 
-void read_tensor(const std::uint8_t* data, std::size_t size) {
-  const std::size_t head = std::min<std::size_t>(size, 8 + data[0] % 140);
-  Blob rest = blob(data + head, size - head);
-  Payload payload{.head = blob(data, head), .parts = {}};
-  payload.parts.push_back({.data = rest.data(), .size = rest.size()});
-  TensorHead tensor;
-  if (!decode_head(payload, tensor).ok()) return;
-  require(encode_head(tensor) == payload.head, "a tensor's head comes back");
+void read_value(const std::uint8_t* data, std::size_t size) {
+  // Head and parts, each as long as its first byte says.
+  const std::size_t head = std::min<std::size_t>(data[0], size - 1);
+  Payload payload{.head = blob(data + 1, head), .parts = {}};
+  std::vector<Blob> parts;
+  for (std::size_t at = 1 + head; at < size;) {
+    const std::size_t part = std::min<std::size_t>(data[at], size - at - 1);
+    parts.push_back(blob(data + at + 1, part));
+    payload.parts.push_back({.data = parts.back().data(), .size = part});
+    at += 1 + part;
+  }
+  ValueHead value;
+  if (!decode_head(payload, value).ok()) return;
+  require(encode_head(value) == payload.head, "a value's head comes back");
 }
 
 }  // namespace
@@ -136,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       read_notice(data + 1, size - 1);
       break;
     default:
-      read_tensor(data + 1, size - 1);
+      read_value(data + 1, size - 1);
   }
   return 0;
 }

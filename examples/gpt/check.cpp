@@ -78,10 +78,11 @@ void Check::compare(std::int64_t step) {
   optimizer_->zero_grad();
   loss_ = 0;
   for (int microbatch = 0; microbatch < options_.microbatches; ++microbatch) {
-    torch::Tensor x = pipelined_.input(step, microbatch);
-    for (ripeline::runtime::TorchStage& stage : stages_) x = stage.forward(x);
+    torch::IValue x = pipelined_.inputs.at(0)(step, microbatch);
+    for (ripeline::runtime::TorchStage& stage : stages_) x = stage.forward({x});
     const torch::Tensor loss =
-        pipelined_.loss(x, pipelined_.labels(step, microbatch)) / options_.microbatches;
+        pipelined_.loss({x, pipelined_.labels(step, microbatch)}).toTensor() /
+        options_.microbatches;
     loss.backward();
     loss_ += loss.item<double>();
   }

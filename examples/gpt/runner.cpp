@@ -22,7 +22,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
       model.stages[lane.stage] = make_stage(options.model, lane.stage, schedule.facts.stages);
     }
   }
-  model.input = [batches](std::int64_t step, int microbatch) {
+  model.inputs[0] = [batches](std::int64_t step, int microbatch) {
     return batches->input(step, microbatch);
   };
   model.labels = [batches](std::int64_t step, int microbatch) {

@@ -28,7 +28,7 @@ core::Status train() {
   };
   runtime::TorchModel model;
   model.stages[self.rank] = runtime::make_stage(module);
-  model.input = points;
+  model.inputs[0] = points;
   model.labels = [=](int64_t step, int mb) { return points(step, mb).prod(1, /*keepdim=*/true); };
   model.loss = [](auto& output, auto& labels) { return torch::mse_loss(output, labels); };
 

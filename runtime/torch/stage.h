@@ -1,21 +1,90 @@
-// TorchStage: one stage of a model, from any torch::nn module or function of one tensor.
+// TorchStage: one stage of a model, from any torch::nn module or function.
 //
 //   auto block = torch::nn::Sequential(torch::nn::Linear(8, 8), torch::nn::Tanh());
 //   model.stages[2] = make_stage(block);
 //
-// The function may run for several microbatches before the first backward, so it must not keep
-// state between calls that its gradient depends on. Tensors are shared with whoever made them.
+// What stages give each other are tensors, or tuples, lists and dictionaries of them at any depth:
+// a torch::IValue. A stage gets a value from each stage whose forward it needs, in the order of
+// their numbers, and after those its own data if the model has some for it; it gives the same value
+// to all stages that need it. So
+//
+//   [](const torch::Tensor& x) { return x.tanh(); }
+//   [](const torch::Tensor& image, const torch::Tensor& text) { return torch::cat({image, text}); }
+//   [](const StageInputs& inputs) { return std::make_tuple(…); }
+//
+// are stages of one input, of two, and of any number and type. A function may run for several
+// microbatches before the first backward, so it must not keep state between calls that its gradient
+// depends on. Tensors are shared with whoever made them.
 #pragma once
 
+#include <ATen/core/ivalue.h>
 #include <torch/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace ripeline::runtime {
+
+using StageInputs = std::vector<torch::IValue>;
+
+// A function of values, made from one of up to seven tensors or from one of StageInputs. Throws
+// what it throws, and std::invalid_argument if it does not take so many tensors.
+class ValueFunction {
+ public:
+  ValueFunction() = default;
+  ValueFunction(std::nullptr_t) {}
+  template <class Function>
+  requires(!std::is_same_v<std::decay_t<Function>, ValueFunction>) ValueFunction(Function function)
+      : function_([function = std::move(function)](const StageInputs& inputs) mutable {
+          return call(function, inputs);
+        }) {}
+
+  explicit operator bool() const { return function_ != nullptr; }
+  torch::IValue operator()(const StageInputs& inputs) const { return function_(inputs); }
+
+ private:
+  static constexpr std::size_t kMostTensors = 7;
+
+  // Tensors are tried first: a generic lambda may not compile with anything else.
+  template <class Function, class... Tensors>
+  static constexpr bool takes_tensors() {
+    if constexpr (sizeof...(Tensors) > 0) {
+      if (std::is_invocable_v<Function&, const Tensors&...>) return true;
+    }
+    if constexpr (sizeof...(Tensors) < kMostTensors) {
+      return takes_tensors<Function, Tensors..., torch::Tensor>();
+    }
+    return false;
+  }
+
+  template <class Function, class... Tensors>
+  static torch::IValue call(Function& function, const StageInputs& inputs,
+                            const Tensors&... tensors) {
+    constexpr std::size_t count = sizeof...(Tensors);
+    if constexpr (!takes_tensors<Function>()) {
+      return function(inputs);
+    } else {
+      if constexpr (count > 0 && std::is_invocable_v<Function&, const Tensors&...>) {
+        if (count == inputs.size()) return function(tensors...);
+      }
+      if constexpr (count < kMostTensors) {
+        if (count < inputs.size())
+          return call(function, inputs, tensors..., inputs[count].toTensor());
+      }
+      throw std::invalid_argument("its function does not take " + std::to_string(inputs.size()) +
+                                  (inputs.size() == 1 ? " tensor" : " tensors"));
+    }
+  }
+
+  std::function<torch::IValue(const StageInputs&)> function_;
+};
 
 struct NamedTensor {
   std::string name;
@@ -23,30 +92,41 @@ struct NamedTensor {
 };
 
 struct TorchStage {
-  std::function<torch::Tensor(const torch::Tensor& input)> forward;
+  ValueFunction forward;
   std::vector<NamedTensor> parameters;  // what is trained; names are for reports
 };
+
+using StageData = std::function<torch::IValue(std::int64_t step, int microbatch)>;
 
 // What one rank trains: its stages by number, and what the ends of the pipeline need. The loss
 // is the mean over the microbatches of what `loss` returns.
 struct TorchModel {
   std::map<int, TorchStage> stages;
-  // The first stage's input of a microbatch; the rank of the first stage needs it.
-  std::function<torch::Tensor(std::int64_t step, int microbatch)> input;
+  // A stage's own data: of one that needs no other stage, its input. Those of other ranks' stages
+  // are not asked.
+  std::map<int, StageData> inputs;
   // The labels and the loss, a scalar; the rank of the last stage needs both.
-  std::function<torch::Tensor(std::int64_t step, int microbatch)> labels;
-  std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& labels)> loss;
+  StageData labels;
+  ValueFunction loss;  // of output and labels
 };
 
 // `module` is a module holder (torch::nn::Linear, your TORCH_MODULE) or a shared_ptr to a module
-// with forward(Tensor).
+// whose forward takes what a stage's function does.
 template <typename Module>
 TorchStage make_stage(Module module) {
   TorchStage stage;
   for (const auto& item : module->named_parameters()) {
     if (item.value().requires_grad()) stage.parameters.push_back({item.key(), item.value()});
   }
-  stage.forward = [module](const torch::Tensor& input) mutable { return module->forward(input); };
+  // Such that it can be asked what it takes.
+  const auto forward = [](auto& of, const auto&... inputs) -> decltype(of->forward(inputs...)) {
+    return of->forward(inputs...);
+  };
+  stage.forward =
+      [module, forward](
+          const auto&... inputs) mutable -> decltype(forward(std::declval<Module&>(), inputs...)) {
+    return forward(module, inputs...);
+  };
   return stage;
 }
 

@@ -1,12 +1,14 @@
 #include "runtime/torch/torch_work.h"
 
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <exception>
-#include <new>
+#include <string>
 
-#include "core/print.h"
-#include "runtime/torch/tensor_codec.h"
+#include "runtime/torch/torch_edges.h"
+#include "runtime/torch/value_codec.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -14,28 +16,15 @@ namespace {
 using core::OpKind;
 using core::Status;
 using core::StatusCode;
-
-std::string name_of(const TaskInfo& task) {
-  return std::to_string(task.stage) + std::string(task.op) + std::to_string(task.microbatch);
-}
+using torch::IValue;
+using torch::Tensor;
 
 Status failed(const TaskInfo& task, const std::string& what) {
-  return {StatusCode::failed, name_of(task) + ": " + what};
+  return {StatusCode::failed, std::to_string(task.stage) + std::string(task.op) +
+                                  std::to_string(task.microbatch) + ": " + what};
 }
 
-std::string refusal(OpKind kind) {
-  if (kind == OpKind::backward_input || kind == OpKind::backward_weight) {
-    return "split backward (`backward input`, `backward weight`) is not built for LibTorch stages "
-           "yet; the toy stage has it. Write the backward as one op of kind `backward`";
-  }
-  return "LibTorch stages run ops of the kinds `forward` and `backward` only";
-}
-
-bool is_supported(OpKind kind) {
-  return kind == OpKind::forward || kind == OpKind::backward || kind == OpKind::plain;
-}
-
-std::string shape_of(const torch::Tensor& tensor) {
+std::string shape_of(const Tensor& tensor) {
   std::string text = "[";
   for (std::int64_t extent : tensor.sizes()) {
     if (text.size() > 1) text += ", ";
@@ -44,62 +33,42 @@ std::string shape_of(const torch::Tensor& tensor) {
   return text + "]";
 }
 
-// To whoever needs it.
-Status give(Call& call, const torch::Tensor& tensor) {
-  if (call.outputs.empty()) return {};
+bool is_last(const TaskInfo& task) { return task.stage == task.stages - 1; }
+
+// Whether it is what `task` computes with.
+bool carries(const Input& input, const TaskInfo& task, Carried what) {
+  return input.microbatch == task.microbatch && carried(input.kind, task.kind) == what;
+}
+
+Status encode(const TaskInfo& task, const IValue& value, Payload& payload) {
+  Status status = encode_value(value, payload);
+  return status.ok() ? status : failed(task, status.message());
+}
+
+// To all that compute with it.
+Status give(Call& call, const IValue& value) {
   Payload payload;
-  if (Status status = encode_tensor(tensor, payload); !status.ok()) {
-    return failed(call.task, status.message());
+  for (Output& output : call.outputs) {
+    if (carried(call.task.kind, output.kind) == Carried::nothing) continue;
+    if (payload.empty()) {
+      if (Status status = encode(call.task, value, payload); !status.ok()) return status;
+    }
+    output.payload = payload;
   }
-  call.give(payload);
   return {};
 }
 
-// Producers at other stages that `lane` needs.
-int inputs_of(const core::ProgramFacts& facts, std::size_t lane) {
-  int inputs = 0;
-  for (const core::EdgeFacts& edge : facts.edges) {
-    if (static_cast<std::size_t>(edge.consumer) != lane) continue;
-    const core::LaneFacts& producer = facts.lanes[static_cast<std::size_t>(edge.producer)];
-    if (producer.stage != facts.lanes[lane].stage) ++inputs;
-  }
-  return inputs;
+void pass_on(Call& call) {
+  const auto filled = std::find_if(call.inputs.begin(), call.inputs.end(),
+                                   [](const Input& input) { return !input.payload.empty(); });
+  if (filled != call.inputs.end()) call.give(filled->payload);
 }
 
 }  // namespace
 
-Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
-  const auto refused = [rank](const std::string& what) {
-    return Status(StatusCode::refused, "rank " + std::to_string(rank) + ": " + what);
-  };
-  for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
-    const core::LaneFacts& lane = facts.lanes[i];
-    if (lane.rank != rank) continue;
-    const std::string name = core::lane_name(facts, static_cast<core::LaneId>(i));
-    const OpKind kind = facts.ops[static_cast<std::size_t>(lane.op)].kind;
-    if (!is_supported(kind)) return refused(name + ": " + refusal(kind));
-    if (!model_.stages.contains(lane.stage)) {
-      return refused("the model has no stage " + std::to_string(lane.stage) +
-                     ", which the program places here");
-    }
-    const int inputs = inputs_of(facts, i);
-    if (inputs > 1) {
-      return refused(name + " needs " + std::to_string(inputs) +
-                     " tasks of other stages; a LibTorch stage takes one tensor");
-    }
-    if (kind != OpKind::forward) continue;
-    if (inputs == 0 && !model_.input) {
-      return refused(name + " needs no other stage, so it needs an `input` function");
-    }
-    if (lane.stage == facts.stages - 1 && (!model_.labels || !model_.loss)) {
-      return refused(name + " is of the last stage, so it needs `labels` and `loss` functions");
-    }
-  }
-  return {};
-}
-
 Status TorchWork::begin_step(std::int64_t /*step*/, int /*microbatches*/) {
   saved_.clear();
+  deferred_.clear();
   losses_.clear();
   return {};
 }
@@ -118,20 +87,18 @@ double TorchWork::loss() const {
 
 Status TorchWork::run(Call& call) {
   const TaskInfo& task = call.task;
-  std::vector<Input>& inputs = call.inputs;
   Status status;
   try {
-    if (inputs.size() > 1) {
-      status =
-          failed(task, "a LibTorch stage takes one tensor, not " + std::to_string(inputs.size()));
-    } else if (task.kind == OpKind::forward) {
+    if (task.kind == OpKind::forward) {
       status = forward(call);
-    } else if (task.kind == OpKind::backward) {
+    } else if (computes_gradients(task.kind)) {
       status = backward(call);
-    } else if (!is_supported(task.kind)) {
-      status = Status(StatusCode::refused, name_of(task) + ": " + refusal(task.kind));
-    } else if (!inputs.empty()) {
-      call.give(inputs[0].payload);
+    } else if (task.kind == OpKind::backward_weight) {
+      status = weight(task);
+    } else if (task.kind == OpKind::plain) {
+      pass_on(call);
+    } else {
+      status = failed(task, "LibTorch stages run no op of this kind");
     }
   } catch (const c10::Error& error) {
     status = failed(task, error.what_without_backtrace());
@@ -141,67 +108,163 @@ Status TorchWork::run(Call& call) {
     status = failed(task, "an exception of an unknown type");
   }
   // Graphs of a step that will not be finished hold memory for nothing.
-  if (!status.ok()) saved_.clear();
+  if (!status.ok()) {
+    saved_.clear();
+    deferred_.clear();
+  }
   return status;
+}
+
+// What other stages gave, in the order of their numbers, as leaves; then the stage's own data.
+Status TorchWork::take_inputs(Call& call, StageInputs& values, Saved& saved) const {
+  const TaskInfo& task = call.task;
+  std::stable_sort(call.inputs.begin(), call.inputs.end(),
+                   [](const Input& a, const Input& b) { return a.stage < b.stage; });
+  for (Input& input : call.inputs) {
+    if (!carries(input, task, Carried::activation)) continue;
+    IValue& value = values.emplace_back();
+    if (Status status = decode_value(std::move(input.payload), value); !status.ok()) {
+      return failed(task, "its input is " + status.message());
+    }
+    saved.inputs.push_back({.stage = input.stage, .tensors = tensors_of(value)});
+    for (Tensor& tensor : saved.inputs.back().tensors) {
+      if (tensor.defined() && tensor.is_floating_point()) tensor.requires_grad_(true);
+    }
+  }
+  if (const auto data = model_.inputs.find(task.stage); data != model_.inputs.end()) {
+    values.push_back(data->second(task.step, task.microbatch));
+  }
+  return values.empty() ? failed(task, "it gets no input") : Status();
+}
+
+Status TorchWork::take_loss(const TaskInfo& task, const IValue& output, Saved& saved) {
+  if (!model_.loss || !model_.labels) {
+    return failed(task, "no `labels` and `loss` functions were given");
+  }
+  const Tensor loss = model_.loss({output, model_.labels(task.step, task.microbatch)}).toTensor();
+  if (loss.numel() != 1) {
+    return failed(task, "the loss is no scalar, its shape is " + shape_of(loss));
+  }
+  saved.outputs = {loss / task.microbatches};
+  losses_[task.microbatch] = saved.outputs[0].item<double>();
+  return {};
 }
 
 Status TorchWork::forward(Call& call) {
   const TaskInfo& task = call.task;
-  std::vector<Input>& inputs = call.inputs;
   const auto stage = model_.stages.find(task.stage);
   if (stage == model_.stages.end()) return failed(task, "the model has no such stage here");
-  SavedTensors saved;
-  if (!inputs.empty()) {
-    if (Status status = decode_tensor(std::move(inputs[0].payload), saved.input); !status.ok()) {
-      return failed(task, "its input is " + status.message());
-    }
-    if (torch::isFloatingType(saved.input.scalar_type())) saved.input.requires_grad_(true);
-  } else if (model_.input) {
-    saved.input = model_.input(task.step, task.microbatch);
+  Saved saved;
+  StageInputs values;
+  if (Status status = take_inputs(call, values, saved); !status.ok()) return status;
+  const IValue output = stage->second.forward(values);
+  if (Status status = give(call, output); !status.ok()) return status;
+  if (is_last(task)) {
+    if (Status status = take_loss(task, output, saved); !status.ok()) return status;
   } else {
-    return failed(task, "no `input` function was given");
-  }
-  saved.output = stage->second.forward(saved.input);
-  if (Status status = give(call, saved.output); !status.ok()) return status;
-  if (task.stage == task.stages - 1) {
-    if (!model_.loss || !model_.labels) {
-      return failed(task, "no `labels` and `loss` functions were given");
-    }
-    const torch::Tensor loss = model_.loss(saved.output, model_.labels(task.step, task.microbatch));
-    if (loss.numel() != 1) {
-      return failed(task, "the loss is no scalar, its shape is " + shape_of(loss));
-    }
-    saved.output = loss / task.microbatches;
-    losses_[task.microbatch] = saved.output.item<double>();
+    saved.outputs = tensors_of(output);
   }
   saved_[{task.stage, task.microbatch}] = std::move(saved);
   return {};
 }
 
-Status TorchWork::backward(Call& call) {
+Status TorchWork::take_gradients(Call& call, const Saved& saved, std::vector<Tensor>& outputs,
+                                 std::vector<Tensor>& gradients) const {
   const TaskInfo& task = call.task;
-  std::vector<Input>& inputs = call.inputs;
-  auto node = saved_.extract({task.stage, task.microbatch});
-  if (node.empty()) return failed(task, "its forward has not run in this step");
-  SavedTensors saved = std::move(node.mapped());
-  if (task.stage == task.stages - 1) {
-    saved.output.backward();
-  } else {
-    if (inputs.empty()) return failed(task, "it needs the gradient of the stage's output");
-    torch::Tensor gradient;
-    if (Status status = decode_tensor(std::move(inputs[0].payload), gradient); !status.ok()) {
+  if (is_last(task)) {
+    outputs = saved.outputs;
+    gradients = {torch::ones_like(outputs[0])};
+    return {};
+  }
+  std::vector<Tensor> sums(saved.outputs.size());
+  std::stable_sort(call.inputs.begin(), call.inputs.end(),
+                   [](const Input& a, const Input& b) { return a.stage > b.stage; });
+  bool has_any = false;
+  for (Input& input : call.inputs) {
+    if (!carries(input, task, Carried::gradient)) continue;
+    has_any = true;
+    IValue value;
+    if (Status status = decode_value(std::move(input.payload), value); !status.ok()) {
       return failed(task, "its gradient is " + status.message());
     }
-    if (gradient.sizes() != saved.output.sizes()) {
-      return failed(task, "the gradient's shape " + shape_of(gradient) + " is not the output's " +
-                              shape_of(saved.output));
+    const std::vector<Tensor> given = tensors_of(value);
+    if (given.size() != sums.size()) {
+      return failed(task, "gradients of " + std::to_string(given.size()) +
+                              " tensors came, and the stage gave " + std::to_string(sums.size()));
     }
-    // A stage without parameters and without a gradient to send on has nothing to do.
-    if (saved.output.requires_grad()) saved.output.backward(gradient);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (!given[i].defined()) continue;
+      if (!saved.outputs[i].defined() || given[i].sizes() != saved.outputs[i].sizes()) {
+        return failed(task, "the gradient's shape " + shape_of(given[i]) + " is not the output's " +
+                                shape_of(saved.outputs[i]));
+      }
+      sums[i] = sums[i].defined() ? sums[i] + given[i] : given[i];
+    }
   }
-  if (call.outputs.empty()) return {};
-  const torch::Tensor& gradient = saved.input.grad();
-  return give(call, gradient.defined() ? gradient : torch::zeros_like(saved.input));
+  if (!has_any) return failed(task, "it needs the gradient of the stage's output");
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    // One that does not depend on a parameter or input has nobody to tell.
+    if (!sums[i].defined() || !saved.outputs[i].requires_grad()) continue;
+    outputs.push_back(saved.outputs[i]);
+    gradients.push_back(sums[i]);
+  }
+  return {};
+}
+
+Status TorchWork::backward(Call& call) {
+  const TaskInfo& task = call.task;
+  const Key key{task.stage, task.microbatch};
+  auto node = saved_.extract(key);
+  if (node.empty()) return failed(task, "its forward has not run in this step");
+  Saved saved = std::move(node.mapped());
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> gradients;
+  if (Status s = take_gradients(call, saved, outputs, gradients); !s.ok()) return s;
+  saved.outputs.clear();
+  std::vector<Tensor> leaves;
+  for (const SavedInput& input : saved.inputs) {
+    leaves.insert(leaves.end(), input.tensors.begin(), input.tensors.end());
+  }
+  std::vector<Tensor> of_leaves;
+  if (task.kind == OpKind::backward_input) {
+    of_leaves = backward_inputs(outputs, gradients, leaves, deferred_[key]);
+  } else {
+    if (!outputs.empty()) torch::autograd::backward(outputs, gradients);
+    for (const Tensor& leaf : leaves) of_leaves.push_back(leaf.defined() ? leaf.grad() : leaf);
+  }
+  return send_gradients(call, saved.inputs, of_leaves);
+}
+
+Status TorchWork::send_gradients(Call& call, const std::vector<SavedInput>& inputs,
+                                 const std::vector<Tensor>& gradients) {
+  for (Output& output : call.outputs) {
+    if (carried(call.task.kind, output.kind) == Carried::nothing) continue;
+    // With one input there is no other that may be meant: a plain op may lie between.
+    auto at = gradients.begin();
+    const auto* input = inputs.data();
+    const auto* const end = inputs.data() + inputs.size();
+    for (; inputs.size() > 1 && input != end && input->stage != output.stage; ++input) {
+      at += static_cast<std::ptrdiff_t>(input->tensors.size());
+    }
+    if (input == end) {
+      return failed(call.task, "stage " + std::to_string(output.stage) +
+                                   " needs a gradient, and gave no input");
+    }
+    std::vector<IValue> values;
+    for (std::size_t i = 0; i < input->tensors.size(); ++i, ++at) {
+      values.push_back(at->defined() ? IValue(*at) : IValue());
+    }
+    const IValue value = c10::ivalue::Tuple::create(std::move(values));
+    if (Status s = encode(call.task, value, output.payload); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status TorchWork::weight(const TaskInfo& task) {
+  auto node = deferred_.extract({task.stage, task.microbatch});
+  if (node.empty()) return failed(task, "its other half has not run in this step");
+  node.mapped().run();
+  return {};
 }
 
 }  // namespace ripeline::runtime

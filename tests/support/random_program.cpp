@@ -8,6 +8,21 @@
 namespace ripeline::testing_support {
 namespace {
 
+// Graphs of stages that are no chain.
+struct Graph {
+  const char* stages;
+  const char* edges;
+  int count;  // of the stages
+};
+constexpr Graph kGraphs[] = {
+    {"left 1, right 1, end 1", "left -> end, right -> end", 3},
+    {"first 1, middle 1, end 1", "first -> middle, middle -> end, first -> end", 3},
+    {"first 1, left 1, right 1, end 1", "first -> left, first -> right, left -> end, right -> end",
+     4},
+    {"first 1, left 1, middle 1, right 1, end 1",
+     "first -> left, first -> middle, first -> right, left -> end, middle -> end, right -> end", 5},
+};
+
 class Writer {
  public:
   Writer(std::uint64_t seed, const RandomProgramOptions& options)
@@ -21,8 +36,8 @@ class Writer {
     line("param ranks = " + number(ranks_) + ";");
     line("microbatches " + microbatches_ + ";");
     if (join_) {
-      line("stages left 1, right 1, end 1;");
-      line("edges left -> end, right -> end;");
+      line(std::string("stages ") + graph_.stages + ";");
+      line(std::string("edges ") + graph_.edges + ";");
       line("place s on " + place_ + ";");
     } else {
       line("stages " + number(ranks_ * chunks_) + ";");
@@ -59,12 +74,14 @@ class Writer {
   void choose_shape() {
     ranks_ = between(1, options_.max_ranks);
     chunks_ = between(1, options_.max_chunks);
-    join_ = options_.joins && options_.max_ranks >= 3 && one_in(8);
+    join_ = options_.joins && options_.max_ranks >= 3 && one_in(options_.forks ? 2 : 8);
     if (join_) {
-      ranks_ = between(2, 3);
+      if (options_.forks) graph_ = kGraphs[below(4)];
+      ranks_ = between(2, std::min(graph_.count, options_.max_ranks));
       chunks_ =
           1;  // each rank's lanes are asked for by chunk only in orders, which joins do not get
-      place_ = ranks_ == 3 ? "s" : "max(s - 1, 0)";
+      const int more = graph_.count - ranks_;
+      place_ = more == 0 ? "s" : "max(s - " + number(more) + ", 0)";
     } else if (chunks_ == 1) {
       place_ = "s";
     } else if (chunks_ == 2 && one_in(2)) {
@@ -143,7 +160,7 @@ class Writer {
 
   int lanes() const {
     const int ops = static_cast<int>(op_names().size());
-    return ops * (join_ ? 3 : ranks_ * chunks_);
+    return ops * (join_ ? graph_.count : ranks_ * chunks_);
   }
 
   void choose_counts() {
@@ -492,7 +509,8 @@ class Writer {
   int chunks_ = 1;
   int amount_ = 1;
   int leaving_ = 0;
-  bool join_ = false;
+  bool join_ = false;  // the stages are no chain
+  Graph graph_ = kGraphs[0];
   bool split_ = false;
   bool forward_only_ = false;
   bool gradients_ = false;

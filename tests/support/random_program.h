@@ -23,6 +23,7 @@ struct RandomProgramOptions {
   bool streams = true;        // orders that take from streams
   bool broken_orders = true;  // also orders that wait for themselves or leave tasks out
   bool assertions = true;
+  bool forks = false;  // half of all are graphs: also stages that feed several
   // Each of these comes about in a part of the programs, alone or with others.
   bool links = false;    // bounded slots, fifo, channels; rendezvous under committed orders
   bool once = false;     // ops that run once, and needs of all microbatches

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "runtime/torch/tensor_codec.h"
 #include "runtime/torch/train.h"
+#include "runtime/torch/value_codec.h"
 #include "tests/torch/pipeline.h"
 
 namespace ripeline::runtime {
@@ -47,7 +47,7 @@ TorchModel make_model(const core::ProgramFacts& facts, int rank) {
       model.stages[lane.stage] = make_stage(make_module(lane.stage));
     }
   }
-  model.input = [](std::int64_t step, int microbatch) {
+  model.inputs[0] = [](std::int64_t step, int microbatch) {
     return random_tensor(10'000 + 100 * step + microbatch, {4, kWidth});
   };
   model.labels = [](std::int64_t step, int microbatch) {
@@ -72,9 +72,10 @@ struct Unpipelined {
     for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();
     double sum = 0;
     for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch) {
-      torch::Tensor x = data.input(step, microbatch);
+      torch::Tensor x = data.inputs.at(0)(step, microbatch).toTensor();
       for (auto& module : modules) x = module->forward(x);
-      const torch::Tensor loss = data.loss(x, data.labels(step, microbatch)) / kMicrobatches;
+      const torch::Tensor loss =
+          data.loss({x, data.labels(step, microbatch)}).toTensor() / kMicrobatches;
       loss.backward();
       sum += loss.item<double>();
     }
@@ -220,35 +221,14 @@ TEST(TorchTrainer, a_loss_that_is_not_finite_is_a_failure_on_every_rank) {
 
 TEST(TorchTrainer, what_the_program_needs_and_the_model_lacks_is_named_before_the_first_task) {
   const std::string text = ripeline::testing::chain(2, true);
-  auto statuses = train_once(text, [](TorchModel& model, int) { model.input = nullptr; });
-  EXPECT_THAT(statuses[0].message(), HasSubstr("0F needs no other stage, so it needs an `input`"));
+  auto statuses = train_once(text, [](TorchModel& model, int) { model.inputs.clear(); });
+  EXPECT_THAT(statuses[0].message(), HasSubstr("0F needs no other stage, so it needs `inputs[0]`"));
   statuses = train_once(text, [](TorchModel& model, int) { model.loss = nullptr; });
   EXPECT_THAT(statuses[1].message(), HasSubstr("needs `labels` and `loss`"));
   statuses = train_once(text, [](TorchModel& model, int rank) {
     if (rank == 1) model.stages.clear();
   });
   EXPECT_THAT(statuses[1].message(), HasSubstr("the model has no stage 1"));
-}
-
-TEST(TorchWork, split_backward_is_refused_by_name) {
-  const Pipeline pipeline(
-      "pipeline split { param ranks = 2; microbatches any; stages ranks; place s on s;\n"
-      "  op F forward { cost 1; needs F at prev; }\n"
-      "  op I backward input { cost 1; needs F at here, I at next; }\n"
-      "  op W backward weight { cost 1; needs I at here; }\n"
-      "  hint i { prefer I, F, W; } dispatch ready by i; }\n");
-  const TorchWork work(make_model(pipeline.facts(), 0));
-  EXPECT_THAT(work.check(pipeline.facts(), 0).message(),
-              AllOf(HasSubstr("rank 0: 0I"), HasSubstr("is not built for LibTorch stages yet")));
-
-  TorchWork asked(make_model(pipeline.facts(), 0));
-  Call call;
-  call.task = {.op = "W",
-               .kind = OpKind::backward_weight,
-               .stages = 2,
-               .microbatch = 1,
-               .microbatches = kMicrobatches};
-  EXPECT_THAT(asked.run(call).message(), HasSubstr("0W1: split backward"));
 }
 
 // A task of one microbatch, with an input and an output if it is to have them.
@@ -260,7 +240,11 @@ Call call(const char* op, OpKind kind, int stage, int stages) {
 Call& with_input(Call& call, const torch::Tensor& tensor) {
   call.inputs.resize(1);
   call.inputs[0].stage = call.task.stage + 1;
-  EXPECT_TRUE(encode_tensor(tensor, call.inputs[0].payload).ok());
+  call.inputs[0].kind = call.task.kind;
+  const torch::IValue value = call.task.kind == OpKind::forward
+                                  ? torch::IValue(tensor)
+                                  : torch::IValue(std::make_tuple(tensor));
+  EXPECT_TRUE(encode_value(value, call.inputs[0].payload).ok());
   return call;
 }
 
@@ -270,6 +254,7 @@ TEST(TorchWork, a_gradient_of_another_shape_is_refused) {
   ASSERT_TRUE(work.begin_step(0, 1).ok());
   Call forward = call("F", OpKind::forward, 0, 2);
   forward.outputs.resize(1);
+  forward.outputs[0].kind = OpKind::forward;
   ASSERT_TRUE(work.run(forward).ok());
   EXPECT_EQ(work.live(), 1U);
   Call backward = call("B", OpKind::backward, 0, 2);
@@ -286,11 +271,12 @@ TEST(TorchWork, a_stage_without_parameters_passes_the_gradient_on) {
   ASSERT_TRUE(work.run(with_input(forward, torch::ones({2}))).ok());
   Call backward = call("B", OpKind::backward, 1, 3);
   backward.outputs.resize(2);
+  for (Output& output : backward.outputs) output.kind = OpKind::backward;
   ASSERT_TRUE(work.run(with_input(backward, torch::full({2}, 3.0))).ok());
   for (const Output& output : backward.outputs) {
-    torch::Tensor gradient;
-    ASSERT_TRUE(decode_tensor(output.payload, gradient).ok());
-    EXPECT_TRUE(torch::equal(gradient, torch::full({2}, 3.0)));
+    torch::IValue gradient;
+    ASSERT_TRUE(decode_value(output.payload, gradient).ok());
+    EXPECT_TRUE(torch::equal(tensors_of(gradient).at(0), torch::full({2}, 3.0)));
   }
 }
 

@@ -1,0 +1,151 @@
+#include "proptests/torch/graph_model.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/draw.h"
+#include "runtime/torch/value_codec.h"
+
+namespace ripeline::proptests {
+namespace {
+
+using runtime::StageInputs;
+using runtime::TorchModel;
+using runtime::TorchStage;
+using torch::IValue;
+using torch::Tensor;
+
+constexpr std::int64_t kWidth = 6;
+constexpr std::int64_t kBatch = 3;
+
+Tensor random_tensor(std::uint64_t seed, std::vector<std::int64_t> shape) {
+  auto generator = at::detail::createCPUGenerator(seed);
+  return torch::randn(shape, generator);
+}
+
+std::uint64_t drawn(const GraphModel& model, int stage, std::uint64_t what) {
+  return core::draw_bits(model.seed, {static_cast<std::uint64_t>(stage), what});
+}
+
+// In one of the ways in which a stage may give two tensors.
+IValue packed(std::uint64_t how, const Tensor& a, const Tensor& b) {
+  switch (how % 4) {
+    case 0:
+      return a + b;
+    case 1:
+      return std::make_tuple(a, b);
+    case 2:
+      return std::vector<Tensor>{a, b};
+    default:
+      c10::Dict<std::string, Tensor> named;
+      named.insert("a", a);
+      named.insert("b", b);
+      return named;
+  }
+}
+
+bool has_data(const GraphModel& model, int stage) {
+  return producers_of(model.facts, stage).empty() || drawn(model, stage, 1) % 4 == 0;
+}
+
+runtime::StageData data_of(const GraphModel& model, int stage) {
+  return [seed = drawn(model, stage, 2)](std::int64_t step, int microbatch) {
+    return random_tensor(core::draw_bits(seed, {static_cast<std::uint64_t>(step),
+                                                static_cast<std::uint64_t>(microbatch)}),
+                         {kBatch, kWidth});
+  };
+}
+
+Tensor loss_of(const Tensor& output, const Tensor& labels) {
+  return torch::mse_loss(output, labels);
+}
+
+}  // namespace
+
+std::vector<int> producers_of(const core::ProgramFacts& facts, int stage) {
+  std::vector<int> stages;
+  const auto is_forward = [&facts](const core::LaneFacts& lane) {
+    return facts.ops[static_cast<std::size_t>(lane.op)].kind == core::OpKind::forward;
+  };
+  for (const core::EdgeFacts& edge : facts.edges) {
+    const core::LaneFacts& from = facts.lanes[static_cast<std::size_t>(edge.producer)];
+    const core::LaneFacts& to = facts.lanes[static_cast<std::size_t>(edge.consumer)];
+    if (to.stage == stage && from.stage != stage && is_forward(from) && is_forward(to))
+      stages.push_back(from.stage);
+  }
+  std::sort(stages.begin(), stages.end());
+  return stages;
+}
+
+// One linear layer for each tensor that comes, whose sum goes through a layer norm, a non-linear
+// function and a weight that is used twice.
+TorchStage make_stage(const GraphModel& model, int stage) {
+  TorchStage result;
+  const auto parameter = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    const Tensor value =
+        (random_tensor(drawn(model, stage, 100 + result.parameters.size()), std::move(shape)) * 0.3)
+            .requires_grad_(true);
+    result.parameters.push_back({name, value});
+    return value;
+  };
+  std::vector<Tensor> weights;
+  for (int i = 0; i < 12; ++i)
+    weights.push_back(parameter("in" + std::to_string(i), {kWidth, kWidth}));
+  const Tensor scale = parameter("scale", {kWidth});
+  const Tensor shift = parameter("shift", {kWidth});
+  const Tensor twice = parameter("twice", {kWidth, kWidth});
+  const bool is_last = stage == model.facts.stages - 1;
+  const std::uint64_t how = is_last ? 0 : drawn(model, stage, 3);
+  result.forward = [=](const StageInputs& inputs) {
+    Tensor sum;
+    std::size_t next = 0;
+    for (const IValue& input : inputs) {
+      for (const Tensor& tensor : runtime::tensors_of(input)) {
+        const Tensor term = tensor.matmul(weights.at(next++));
+        sum = sum.defined() ? sum + term : term;
+      }
+    }
+    const Tensor x = torch::tanh(torch::layer_norm(sum, {kWidth}, scale, shift));
+    return packed(how, x.matmul(twice), torch::sin(x.matmul(twice)));
+  };
+  return result;
+}
+
+TorchModel make_model(const GraphModel& model, int rank) {
+  TorchModel result;
+  for (const core::LaneFacts& lane : model.facts.lanes) {
+    if (lane.rank != rank || result.stages.contains(lane.stage)) continue;
+    result.stages[lane.stage] = make_stage(model, lane.stage);
+    if (has_data(model, lane.stage)) result.inputs[lane.stage] = data_of(model, lane.stage);
+  }
+  result.labels = data_of(model, model.facts.stages);
+  result.loss = loss_of;
+  return result;
+}
+
+WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches) {
+  WholeModel whole;
+  const int stages = model.facts.stages;
+  for (int stage = 0; stage < stages; ++stage) whole.stages.push_back(make_stage(model, stage));
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+    std::vector<IValue> outputs;
+    for (int stage = 0; stage < stages; ++stage) {
+      StageInputs inputs;
+      for (const int producer : producers_of(model.facts, stage)) {
+        inputs.push_back(outputs[static_cast<std::size_t>(producer)]);
+      }
+      if (has_data(model, stage)) inputs.push_back(data_of(model, stage)(step, microbatch));
+      outputs.push_back(whole.stages[static_cast<std::size_t>(stage)].forward(inputs));
+    }
+    const Tensor labels = data_of(model, stages)(step, microbatch).toTensor();
+    const Tensor loss = loss_of(outputs.back().toTensor(), labels) / microbatches;
+    loss.backward();
+    whole.loss += loss.item<double>();
+  }
+  return whole;
+}
+
+}  // namespace ripeline::proptests

@@ -1,0 +1,35 @@
+// A model for any program whose stages are LibTorch's: what each stage computes is drawn from a
+// seed, and is the same wherever it is made.
+//
+// A stage gives a tensor, or two in a tuple, or a list or a dictionary with them; it has own data
+// if it needs no other stage, and now and then if it does. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/facts.h"
+#include "runtime/torch/stage.h"
+
+namespace ripeline::proptests {
+
+struct GraphModel {
+  const core::ProgramFacts& facts;
+  std::uint64_t seed;
+};
+
+// The stages whose forward a stage's forward needs, in order.
+[[nodiscard]] std::vector<int> producers_of(const core::ProgramFacts& facts, int stage);
+
+[[nodiscard]] runtime::TorchStage make_stage(const GraphModel& model, int stage);
+// The stages of a rank, with data, labels and loss.
+[[nodiscard]] runtime::TorchModel make_model(const GraphModel& model, int rank);
+
+struct WholeModel {
+  std::vector<runtime::TorchStage> stages;
+  double loss = 0;
+};
+// The gradients of a step in one process, without a pipeline.
+[[nodiscard]] WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches);
+
+}  // namespace ripeline::proptests

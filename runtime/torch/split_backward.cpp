@@ -1,0 +1,260 @@
+#include "runtime/torch/split_backward.h"
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace ripeline::runtime {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AccumulateGrad;
+using torch::autograd::Edge;
+using torch::autograd::edge_list;
+using torch::autograd::Engine;
+using torch::autograd::Node;
+using torch::autograd::variable_list;
+using torch::autograd::impl::gradient_edge;
+
+// They compute the gradients of their parameters in the pass over the data that gives their
+// input's, which would be as long again.
+constexpr std::array<std::string_view, 5> kOnePass = {
+    "NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0",
+    "CudnnBatchNormBackward0", "FusedRmsNormBackward0"};
+
+// A parameter, or an input.
+bool is_leaf(const Node* node) { return dynamic_cast<const AccumulateGrad*>(node) != nullptr; }
+
+// What lies behind a node.
+struct Behind {
+  bool input = false;
+  bool many = false;          // parameters
+  Node* parameter = nullptr;  // the only one, or the first of many
+  bool leads_to_parameters() const { return parameter != nullptr; }
+};
+
+// Lets go what a node has saved, once it has run. The node owns it.
+class Release final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit Release(Node& node) : node_(node) {}
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    node_.release_variables();
+    return outputs;
+  }
+
+ private:
+  Node& node_;
+};
+
+class Graph {
+ public:
+  Graph(const edge_list& roots, const edge_list& inputs) {
+    for (const Edge& edge : inputs) inputs_.insert(edge.function.get());
+    for (const Edge& edge : roots) visit(edge.function.get());
+    for (const Edge& edge : inputs) leads_to_input_ |= known(edge.function.get());
+  }
+
+  [[nodiscard]] bool on_chain(const Node* node) const {
+    const Behind& behind = behind_.at(node);
+    return leads_to_input_ ? behind.input : behind.many;
+  }
+
+  // Nodes of the chain, the nearest to the inputs first.
+  [[nodiscard]] std::vector<Node*> chain() const {
+    std::vector<Node*> nodes;
+    std::copy_if(order_.begin(), order_.end(), std::back_inserter(nodes),
+                 [this](const Node* node) { return on_chain(node) && !is_leaf(node); });
+    return nodes;
+  }
+
+  // An edge off the chain, to parameters alone.
+  [[nodiscard]] bool is_side(const Edge& edge) const {
+    return edge.is_valid() && !on_chain(edge.function.get()) &&
+           behind_.at(edge.function.get()).leads_to_parameters();
+  }
+
+  // It is run by the first half, too, for what lies further down the chain.
+  [[nodiscard]] bool goes_on(const Node* node) const {
+    const edge_list& edges = node->next_edges();
+    return on_chain(node) && std::any_of(edges.begin(), edges.end(), [this](const Edge& edge) {
+             return edge.is_valid() && on_chain(edge.function.get());
+           });
+  }
+
+  // One that computes the gradients of parameters which only it uses together with its input's.
+  [[nodiscard]] bool in_one_pass(const Node* node) const {
+    if (std::find(kOnePass.begin(), kOnePass.end(), node->name()) == kOnePass.end()) return false;
+    const edge_list& edges = node->next_edges();
+    return goes_on(node) && std::all_of(edges.begin(), edges.end(), [this](const Edge& edge) {
+             return !is_side(edge) || is_used_once(edge.function.get());
+           });
+  }
+
+ private:
+  // A parameter whose gradient is that of this use alone. One with hooks is not: the engine calls
+  // them where it keeps a gradient, and again where it adds it.
+  [[nodiscard]] bool is_used_once(Node* node) const {
+    return is_leaf(node) && uses_.at(node) == 1 && node->tensor_pre_hooks().empty();
+  }
+  [[nodiscard]] bool known(const Node* node) const { return behind_.contains(node); }
+
+  // Depth first without recursion, which would follow a deep model.
+  void visit(Node* root) {
+    std::vector<std::pair<Node*, std::size_t>> path;
+    const auto enter = [&](Node* node) {
+      if (behind_.try_emplace(node).second) path.emplace_back(node, 0);
+    };
+    enter(root);
+    while (!path.empty()) {
+      const auto [node, next] = path.back();
+      const edge_list& edges = node->next_edges();
+      if (next < edges.size()) {
+        ++path.back().second;
+        if (!edges[next].is_valid()) continue;
+        ++uses_[edges[next].function.get()];
+        enter(edges[next].function.get());
+        continue;
+      }
+      behind_[node] = look_behind(node);
+      order_.push_back(node);
+      path.pop_back();
+    }
+  }
+
+  [[nodiscard]] Behind look_behind(Node* node) const {
+    Behind all;
+    if (inputs_.contains(node)) {
+      all.input = true;
+    } else if (is_leaf(node)) {
+      all.parameter = node;
+    }
+    for (const Edge& edge : node->next_edges()) {
+      if (!edge.is_valid()) continue;
+      const Behind& one = behind_.at(edge.function.get());
+      all.input |= one.input;
+      all.many |= one.many || (all.leads_to_parameters() && one.leads_to_parameters() &&
+                               all.parameter != one.parameter);
+      if (!all.leads_to_parameters()) all.parameter = one.parameter;
+    }
+    return all;
+  }
+
+  std::unordered_set<const Node*> inputs_;
+  bool leads_to_input_ = false;
+  std::unordered_map<const Node*, Behind> behind_;
+  std::unordered_map<const Node*, int> uses_;  // edges to it
+  std::vector<Node*> order_;                   // what is behind a node comes before it
+};
+
+bool takes_gradient(const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
+
+edge_list edges_of(const std::vector<Tensor>& tensors) {
+  edge_list edges;
+  for (const Tensor& tensor : tensors) {
+    if (takes_gradient(tensor)) edges.push_back(gradient_edge(tensor));
+  }
+  return edges;
+}
+
+// The gradient that arrives there is kept; the engine calls the hooks that a node has for it, and
+// again when it runs the node.
+void check_hooks(const Graph& graph, Node* node) {
+  if (graph.goes_on(node) || node->tensor_pre_hooks().empty()) return;
+  throw std::invalid_argument("a hook on the gradient of an output of " + node->name() +
+                              " would run twice in a split backward: use an op `backward`, or put "
+                              "the hook on a parameter");
+}
+
+// Where the engine is to keep the gradients that arrive, which it sums before.
+edge_list find_cut(const Graph& graph, const edge_list& roots, std::vector<Node*>& cut) {
+  edge_list kept;
+  for (const Edge& root : roots) {
+    if (graph.on_chain(root.function.get())) continue;
+    check_hooks(graph, root.function.get());
+    kept.push_back(root);
+  }
+  for (Node* node : graph.chain()) {
+    edge_list sides;
+    for (const Edge& edge : node->next_edges()) {
+      if (graph.is_side(edge)) sides.push_back(edge);
+    }
+    if (!sides.empty() && !graph.in_one_pass(node)) {
+      check_hooks(graph, node);
+      cut.push_back(node);
+      for (std::uint32_t i = 0; i < node->num_inputs(); ++i) {
+        kept.emplace_back(node->getptr(), i);
+      }
+      continue;
+    }
+    kept.insert(kept.end(), sides.begin(), sides.end());
+    node->add_post_hook(std::make_unique<Release>(*node));
+  }
+  return kept;
+}
+
+}  // namespace
+
+void ParameterBackward::run() {
+  const edge_list roots = std::exchange(roots_, {});
+  const variable_list gradients = std::exchange(gradients_, {});
+  if (roots.empty()) return;
+  Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false,
+                                       /*create_graph=*/false, /*accumulate_grad=*/true);
+}
+
+std::int64_t ParameterBackward::bytes() const {
+  std::int64_t bytes = 0;
+  for (const Tensor& gradient : gradients_) bytes += static_cast<std::int64_t>(gradient.nbytes());
+  return bytes;
+}
+
+std::size_t ParameterBackward::computed() const {
+  return static_cast<std::size_t>(std::count_if(
+      roots_.begin(), roots_.end(), [](const Edge& root) { return is_leaf(root.function.get()); }));
+}
+
+std::vector<Tensor> backward_inputs(const std::vector<Tensor>& outputs,
+                                    const std::vector<Tensor>& gradients,
+                                    const std::vector<Tensor>& inputs, ParameterBackward& later) {
+  const edge_list roots = edges_of(outputs);
+  const edge_list leaves = edges_of(inputs);
+  const Graph graph(roots, leaves);
+  std::vector<Node*> cut;
+  edge_list kept = find_cut(graph, roots, cut);
+  const std::size_t sides = kept.size();
+  kept.insert(kept.end(), leaves.begin(), leaves.end());
+  std::vector<Tensor> of_inputs(inputs.size());
+  if (kept.empty()) return of_inputs;  // an engine that is asked for nothing computes all
+  variable_list arrived =
+      Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
+                                           /*create_graph=*/false, /*accumulate_grad=*/false, kept);
+  for (Node* node : cut) {
+    for (Edge& edge : node->next_edges()) {
+      if (edge.is_valid() && graph.on_chain(edge.function.get())) edge = Edge();
+    }
+  }
+  for (std::size_t i = 0; i < sides; ++i) {
+    if (!arrived[i].defined()) continue;
+    later.roots_.push_back(kept[i]);
+    later.gradients_.push_back(std::move(arrived[i]));
+  }
+  std::size_t next = sides;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (takes_gradient(inputs[i])) of_inputs[i] = std::move(arrived[next++]);
+  }
+  return of_inputs;
+}
+
+}  // namespace ripeline::runtime

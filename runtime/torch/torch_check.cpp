@@ -1,0 +1,134 @@
+// TorchWork::check: what a program asks of a rank's LibTorch stages.
+#include <algorithm>
+#include <string>
+
+#include "core/print.h"
+#include "runtime/torch/torch_edges.h"
+#include "runtime/torch/torch_work.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::OpKind;
+using core::Status;
+using core::StatusCode;
+
+// Reads the facts of one lane.
+class Lane {
+ public:
+  Lane(const core::ProgramFacts& facts, std::size_t lane) : facts_(facts), lane_(lane) {}
+
+  [[nodiscard]] const core::LaneFacts& facts() const { return facts_.lanes[lane_]; }
+  [[nodiscard]] OpKind kind() const { return kind_of(lane_); }
+  [[nodiscard]] std::string name() const {
+    return core::lane_name(facts_, static_cast<core::LaneId>(lane_));
+  }
+
+  // Edges from other stages that carry `what`, and edges to them.
+  [[nodiscard]] int from_others(Carried what) const {
+    return count(what, [this](std::size_t, std::size_t consumer) { return consumer == lane_; });
+  }
+  [[nodiscard]] int to_others(Carried what) const {
+    return count(what, [this](std::size_t producer, std::size_t) { return producer == lane_; });
+  }
+  [[nodiscard]] bool has_at_stage(OpKind kind) const {
+    return find_at_stage([kind](OpKind found) { return found == kind; }) < facts_.lanes.size();
+  }
+  // The lane at this stage that computes its gradients, or the number of lanes.
+  template <class Fits>
+  [[nodiscard]] std::size_t find_at_stage(const Fits& fits) const {
+    std::size_t lane = 0;
+    while (lane < facts_.lanes.size() &&
+           !(facts_.lanes[lane].stage == facts().stage && fits(kind_of(lane)))) {
+      ++lane;
+    }
+    return lane;
+  }
+
+ private:
+  [[nodiscard]] OpKind kind_of(std::size_t lane) const {
+    return facts_.ops[static_cast<std::size_t>(facts_.lanes[lane].op)].kind;
+  }
+  template <class Fits>
+  [[nodiscard]] int count(Carried what, const Fits& fits) const {
+    return static_cast<int>(
+        std::count_if(facts_.edges.begin(), facts_.edges.end(), [&](const core::EdgeFacts& edge) {
+          const auto producer = static_cast<std::size_t>(edge.producer);
+          const auto consumer = static_cast<std::size_t>(edge.consumer);
+          return fits(producer, consumer) && edge.of == core::Of::same &&
+                 facts_.lanes[producer].stage != facts_.lanes[consumer].stage &&
+                 carried(kind_of(producer), kind_of(consumer)) == what;
+        }));
+  }
+
+  const core::ProgramFacts& facts_;
+  std::size_t lane_;
+};
+
+bool is_supported(OpKind kind) {
+  return kind == OpKind::forward || kind == OpKind::plain || kind == OpKind::backward_weight ||
+         computes_gradients(kind);
+}
+
+// Who feeds a stage must get a gradient from it.
+std::string check_gradients(const core::ProgramFacts& facts, const Lane& forward) {
+  const std::size_t at = forward.find_at_stage(computes_gradients);
+  if (at == facts.lanes.size()) return "";
+  const Lane backward(facts, at);
+  const int fed = forward.to_others(Carried::activation);
+  const int returned = backward.from_others(Carried::gradient);
+  if (fed == returned) return "";
+  return forward.name() + " feeds " + std::to_string(fed) + " other stages, and " +
+         backward.name() + " needs the gradients of " + std::to_string(returned) +
+         ": it must need those of each that it feeds, and of no other";
+}
+
+std::string check_halves(const Lane& lane) {
+  const auto missing = [&lane](OpKind kind, OpKind other, const char* name) {
+    return lane.kind() == kind && !lane.has_at_stage(other)
+               ? lane.name() + " is one half of a backward, and its stage has no op `backward " +
+                     name + "`"
+               : std::string();
+  };
+  return missing(OpKind::backward_input, OpKind::backward_weight, "weight") +
+         missing(OpKind::backward_weight, OpKind::backward_input, "input");
+}
+
+}  // namespace
+
+Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
+  const auto refused = [rank](const std::string& what) {
+    return Status(StatusCode::refused, "rank " + std::to_string(rank) + ": " + what);
+  };
+  for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
+    const Lane lane(facts, i);
+    const int stage = lane.facts().stage;
+    if (lane.facts().rank != rank) continue;
+    if (!is_supported(lane.kind())) {
+      return refused(lane.name() +
+                     ": LibTorch stages run ops of the kinds `forward`, `backward`, `backward "
+                     "input` and `backward weight` only");
+    }
+    if (!model_.stages.contains(stage)) {
+      return refused("the model has no stage " + std::to_string(stage) +
+                     ", which the program places here");
+    }
+    if (const std::string wrong = check_halves(lane); !wrong.empty()) return refused(wrong);
+    if (lane.kind() != OpKind::forward) continue;
+    const auto data = model_.inputs.find(stage);
+    const bool has_data = data != model_.inputs.end() && data->second;
+    if (lane.from_others(Carried::activation) == 0 && !has_data) {
+      return refused(lane.name() + " needs no other stage, so it needs `inputs[" +
+                     std::to_string(stage) + "]`");
+    }
+    if (stage == facts.stages - 1 && (!model_.labels || !model_.loss)) {
+      return refused(lane.name() +
+                     " is of the last stage, so it needs `labels` and `loss` functions");
+    }
+    if (const std::string wrong = check_gradients(facts, lane); !wrong.empty())
+      return refused(wrong);
+  }
+  return {};
+}
+
+}  // namespace ripeline::runtime

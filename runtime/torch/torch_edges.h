@@ -1,0 +1,26 @@
+// What goes from stage to stage between the tasks of LibTorch stages. Private to TorchWork.
+#pragma once
+
+#include "core/facts.h"
+
+namespace ripeline::runtime {
+
+enum class Carried { nothing, activation, gradient };
+
+inline bool computes_gradients(core::OpKind kind) {
+  return kind == core::OpKind::backward || kind == core::OpKind::backward_input;
+}
+
+// Of an edge between stages. A plain op passes on what it gets.
+inline Carried carried(core::OpKind producer, core::OpKind consumer) {
+  using core::OpKind;
+  const auto is = [&](const auto& fits) {
+    return (fits(producer) || producer == OpKind::plain) &&
+           (fits(consumer) || consumer == OpKind::plain);
+  };
+  if (is([](OpKind kind) { return kind == OpKind::forward; })) return Carried::activation;
+  if (is(computes_gradients)) return Carried::gradient;
+  return Carried::nothing;
+}
+
+}  // namespace ripeline::runtime
