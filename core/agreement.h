@@ -38,14 +38,15 @@ class Agreement {
     bool decided = true;             // false: nothing may start before the group agrees
     Choice choice = {};              // if decided
     const Ballot* ballot = nullptr;  // to be given to all others; valid until the next choose()
+    // Another member's ballot, which was kept, contradicts those that came since; null: none does.
+    const Status* failure = nullptr;
   };
 
   virtual ~Agreement() = default;
 
   virtual void begin_step(int microbatches) = 0;
-  // What the engine, which may take a task, starts now, if anything. Fails if another member's
-  // ballot, which was kept, contradicts those that came since.
-  virtual Status choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) = 0;
+  // What the engine, which may take a task, starts now, if anything.
+  [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
   // `task` starts, which ends the round.
   virtual void started(Task task) = 0;
   // `member` gave this ballot, in this step. One that does not fit is refused and changes nothing.
@@ -56,9 +57,8 @@ class Agreement {
 class OneMember final : public Agreement {
  public:
   void begin_step(int /*microbatches*/) override {}
-  Status choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) override {
-    decision.choice = arbiter.choose(engine, nullptr, now);
-    return {};
+  Decision choose(const Arbiter& arbiter, Engine engine, Time now) override {
+    return {.choice = arbiter.choose(engine, nullptr, now)};
   }
   void started(Task /*task*/) override {}
   Status heard(int member, const Ballot& ballot) override;

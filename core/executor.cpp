@@ -34,6 +34,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
     }
   }
   holds_.reserve(engines_.size());
+  giving_.reserve(engines_.size());
   first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
@@ -235,7 +236,6 @@ void Executor::failed(Status status) {
 Status Executor::poll(Time now, std::vector<Command>& commands) {
   if (!failure_.ok()) return failure_;
   holds_.clear();
-  ballots_ = {};
   const auto before = std::ssize(commands);
   for (const Engine engine : engines_) {
     if (progress_.all_done()) break;
@@ -247,7 +247,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   notices_.clear();
   arbiter_.take_notices(now, notices_);
   if (!notices_.empty()) notify(commands);
-  give_ballots(commands);
+  if (!giving_.empty()) give_ballots(commands);
   // What is said, sent and granted first: a start may keep the caller for as long as the task runs.
   if (starts > before && starts < std::ssize(commands)) {
     std::rotate(commands.begin() + before, commands.begin() + starts, commands.end());
@@ -260,13 +260,13 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   return failure_;
 }
 
-void Executor::give_ballots(std::vector<Command>& commands) const {
-  for (const Engine engine : engines_) {
-    if (ballots_[static_cast<std::size_t>(engine)] == nullptr) continue;
+void Executor::give_ballots(std::vector<Command>& commands) {
+  for (const Engine engine : giving_) {
     Command& command = commands.emplace_back();
     command.kind = Command::Kind::ballot;
     command.engine = engine;
   }
+  giving_.clear();
 }
 
 void Executor::notify(std::vector<Command>& commands) const {
@@ -288,14 +288,14 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   if (!failure_.ok()) return false;
   Idle& idle = idle_[static_cast<std::size_t>(engine)];
   idle = Idle::no_choice;
-  Agreement::Decision decision;
-  if (Status status = agreement_.choose(arbiter_, engine, now, decision); !status.ok()) {
-    failure_ = invalid(status.message());
-    return false;
+  const Agreement::Decision decision = agreement_.choose(arbiter_, engine, now);
+  if (decision.ballot != nullptr) {
+    ballots_[static_cast<std::size_t>(engine)] = decision.ballot;
+    giving_.push_back(engine);
   }
-  if (decision.ballot != nullptr) ballots_[static_cast<std::size_t>(engine)] = decision.ballot;
   if (!decision.decided) {
     idle = Idle::undecided;
+    if (decision.failure != nullptr) failure_ = invalid(decision.failure->message());
     return false;
   }
   const Choice& choice = decision.choice;

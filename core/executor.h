@@ -99,7 +99,7 @@ class Executor {
   [[nodiscard]] Status keep_early(std::int64_t step, const IncomingMessage& early);
   Status accept(const IncomingMessage& incoming, Time now);
   // Appends the commands ballot of this poll.
-  void give_ballots(std::vector<Command>& commands) const;
+  void give_ballots(std::vector<Command>& commands);
   // Whether something started on it.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
@@ -147,7 +147,8 @@ class Executor {
   std::vector<Time> holds_;           // of one poll
   std::vector<Notice> notices_;       // of one poll
   Links links_;
-  std::array<const Ballot*, kEngines> ballots_{};  // of this poll; null: none
+  std::array<const Ballot*, kEngines> ballots_{};  // given last
+  std::vector<Engine> giving_;                     // of one poll: engines with a ballot
   Early<IncomingMessage> early_;
   Early<IncomingBallot> early_ballots_;
 };

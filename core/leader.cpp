@@ -20,25 +20,30 @@ void Leader::begin_step(int microbatches) {
   }
 }
 
-Status Leader::choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) {
+Agreement::Decision Leader::choose(const Arbiter& arbiter, Engine engine, Time now) {
   std::optional<Table>& of = table(engine);
-  if (!of || self_.member == 0) {
-    decision.choice = arbiter.choose(engine, nullptr, now);
-    if (!of || !decision.choice.starts()) return {};
-    of->own.round = of->round;
-    of->own.tasks.clear();
-    of->own.tasks.add(decision.choice.task);
-    decision.ballot = &of->own;
-    return {};
-  }
-  const auto round = static_cast<std::size_t>(of->round);
-  if (round == of->log.size()) return {};
-  const Task entry = of->log[round];
-  decision.decided = entry.lane >= 0;
-  if (!decision.decided) return {};
-  arbiter.ready(engine, ready_);
-  if (ready_.contains(entry)) decision.choice = {.kind = Choice::Kind::start, .task = entry};
-  return {};
+  return of && self_.member > 0 ? follow(*of, arbiter) : lead(of, arbiter, engine, now);
+}
+
+Agreement::Decision Leader::lead(std::optional<Table>& of, const Arbiter& arbiter, Engine engine,
+                                 Time now) {
+  Decision decision{.choice = arbiter.choose(engine, nullptr, now)};
+  if (!of || !decision.choice.starts()) return decision;
+  of->own.round = of->round;
+  of->own.tasks.clear();
+  of->own.tasks.add(decision.choice.task);
+  decision.ballot = &of->own;
+  return decision;
+}
+
+Agreement::Decision Leader::follow(Table& table, const Arbiter& arbiter) {
+  const auto round = static_cast<std::size_t>(table.round);
+  if (round == table.log.size()) return {};
+  const Task entry = table.log[round];
+  if (entry.lane < 0) return {.decided = false};
+  arbiter.ready(table.own.engine, ready_);
+  if (!ready_.contains(entry)) return {};
+  return {.choice = {.kind = Choice::Kind::start, .task = entry}};
 }
 
 void Leader::started(Task task) {

@@ -19,7 +19,7 @@ class Leader final : public Agreement {
   Leader(const ProgramFacts& facts, const Coordinates& self);
 
   void begin_step(int microbatches) override;
-  Status choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) override;
+  Decision choose(const Arbiter& arbiter, Engine engine, Time now) override;
   void started(Task task) override;
   Status heard(int member, const Ballot& ballot) override;
 
@@ -34,6 +34,10 @@ class Leader final : public Agreement {
   [[nodiscard]] std::optional<Table>& table(Engine engine) {
     return tables_[static_cast<std::size_t>(engine)];
   }
+
+  // Of member 0, or where nothing is agreed on.
+  Decision lead(std::optional<Table>& of, const Arbiter& arbiter, Engine engine, Time now);
+  Decision follow(Table& table, const Arbiter& arbiter);
 
   const ProgramFacts& facts_;
   Coordinates self_;

@@ -88,27 +88,27 @@ bool Rounds::cast(Table& table, const Arbiter& arbiter, Time now) {
   return true;
 }
 
-Status Rounds::choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) {
-  if (!table(engine)) {
-    decision.choice = arbiter.choose(engine, nullptr, now);
-    return {};
-  }
+Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time now) {
+  if (!table(engine)) return {.choice = arbiter.choose(engine, nullptr, now)};
   Table& table = *this->table(engine);
-  decision.decided = false;
+  Decision decision{.decided = false};
   for (;;) {
-    if (Status status = take_waiting(table); !status.ok()) return status;
+    if (failure_ = take_waiting(table); !failure_.ok()) {
+      decision.failure = &failure_;
+      return decision;
+    }
     if (!table.cast) {
       // One at a time: the one before is not given yet.
-      if (decision.ballot != nullptr || !cast(table, arbiter, now)) return {};
+      if (decision.ballot != nullptr || !cast(table, arbiter, now)) return decision;
       decision.ballot = &table.own;
     }
-    if (table.ballots < facts_.members) return {};
+    if (table.ballots < facts_.members) return decision;
     if (!table.common.empty()) break;
     begin_attempt(table, table.round, table.attempt + 1);
   }
   decision.decided = true;
   decision.choice = arbiter.choose(engine, &table.common, now);
-  return {};
+  return decision;
 }
 
 void Rounds::started(Task task) {

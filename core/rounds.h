@@ -26,7 +26,7 @@ class Rounds final : public Agreement {
   Rounds(const ProgramFacts& facts, const Coordinates& self);
 
   void begin_step(int microbatches) override;
-  Status choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) override;
+  Decision choose(const Arbiter& arbiter, Engine engine, Time now) override;
   void started(Task task) override;
   Status heard(int member, const Ballot& ballot) override;
 
@@ -53,7 +53,7 @@ class Rounds final : public Agreement {
     return tables_[static_cast<std::size_t>(engine)];
   }
   void begin_attempt(Table& table, std::int32_t round, std::int32_t attempt);
-  // Counts those of this attempt that came ahead of it.
+  // Counts those of this attempt that came ahead of it. Not ok: one is of none that is to come.
   Status take_waiting(Table& table);
   // Whether it has something to say.
   bool cast(Table& table, const Arbiter& arbiter, Time now);
@@ -63,6 +63,7 @@ class Rounds final : public Agreement {
   Coordinates self_;
   std::array<std::optional<Table>, kEngines> tables_;  // nothing: not governed
   TaskSet word_;                                       // of one cast()
+  Status failure_;
 };
 
 }  // namespace ripeline::core

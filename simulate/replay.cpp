@@ -20,11 +20,9 @@ using spec::Program;
 class RestrictedAgreement final : public core::Agreement {
  public:
   void begin_step(int /*microbatches*/) override {}
-  core::Status choose(const core::Arbiter& arbiter, core::Engine engine, core::Time now,
-                      Decision& decision) override {
-    decision.decided = open_ && (!engine_ || (*engine_ == engine && !spent_));
-    if (decision.decided) decision.choice = arbiter.choose(engine, only_ ? &*only_ : nullptr, now);
-    return {};
+  Decision choose(const core::Arbiter& arbiter, core::Engine engine, core::Time now) override {
+    if (!open_ || (engine_ && (*engine_ != engine || spent_))) return {.decided = false};
+    return {.choice = arbiter.choose(engine, only_ ? &*only_ : nullptr, now)};
   }
   void started(core::Task /*task*/) override { spent_ = true; }
   core::Status heard(int member, const core::Ballot& ballot) override {

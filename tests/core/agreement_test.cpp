@@ -81,11 +81,7 @@ struct Member {
   void may(std::initializer_list<Task> all) {
     for (const Task task : all) arbiter.may.add(task);
   }
-  Agreement::Decision ask() {
-    Agreement::Decision decision;
-    failure = agreement->choose(arbiter, Engine::compute, kNow, decision);
-    return decision;
-  }
+  Agreement::Decision ask() { return agreement->choose(arbiter, Engine::compute, kNow); }
   // The ballot that it gives now; nothing is decided.
   Ballot gives() {
     const Agreement::Decision decision = ask();
@@ -117,7 +113,6 @@ struct Member {
   ProgramFacts facts;
   ToldReady arbiter;
   std::unique_ptr<Agreement> agreement;
-  Status failure;
 };
 
 constexpr Task kF0{kF, 0};
@@ -266,8 +261,9 @@ TEST(Intersection, refuses_what_does_not_fit) {
   member.hears(1, ballot(1, 0, {kF1}));
   EXPECT_NE(member.refuses(1, ballot(0, 1, {kF1})), "") << "one ahead";
   member.hears(2, ballot(0, 0, {kF1}));
-  (void)member.ask();
-  EXPECT_EQ(member.failure.message(),
+  const Agreement::Decision decision = member.ask();
+  ASSERT_NE(decision.failure, nullptr);
+  EXPECT_EQ(decision.failure->message(),
             "member 1 gave a ballot for round 1, attempt 0, and the others are at another one")
       << "they came to nothing, so nobody can be in the next round";
 }

@@ -85,10 +85,7 @@ TEST(Executor, repeats_hold_until_at_each_poll) {
 TEST(Executor, waits_while_the_agreement_is_open) {
   struct Open final : Agreement {
     void begin_step(int) override {}
-    Status choose(const Arbiter&, Engine, Time, Decision& decision) override {
-      decision.decided = false;
-      return {};
-    }
+    Decision choose(const Arbiter&, Engine, Time) override { return {.decided = false}; }
     void started(Task) override {}
     Status heard(int, const Ballot&) override { return {}; }
   } open;

@@ -24,10 +24,9 @@ constexpr EdgeId kToB = 1;  // 1B to 0B
 // As OneMember, unless it is told to stay open.
 struct Group final : Agreement {
   void begin_step(int) override {}
-  Status choose(const Arbiter& arbiter, Engine engine, Time now, Decision& decision) override {
-    decision.decided = !open;
-    if (!open) decision.choice = arbiter.choose(engine, nullptr, now);
-    return {};
+  Decision choose(const Arbiter& arbiter, Engine engine, Time now) override {
+    if (open) return {.decided = false};
+    return {.choice = arbiter.choose(engine, nullptr, now)};
   }
   void started(Task) override {}
   Status heard(int, const Ballot&) override { return {}; }

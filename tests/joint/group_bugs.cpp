@@ -20,10 +20,9 @@ void WatchedAgreement::begin_step(int microbatches) {
   inner_->begin_step(microbatches);
 }
 
-Status WatchedAgreement::choose(const core::Arbiter& arbiter, core::Engine engine, core::Time now,
-                                Decision& decision) {
-  Status status = inner_->choose(arbiter, engine, now, decision);
-  if (!status.ok()) return status;
+core::Agreement::Decision WatchedAgreement::choose(const core::Arbiter& arbiter,
+                                                   core::Engine engine, core::Time now) {
+  Decision decision = inner_->choose(arbiter, engine, now);
   if (decision.ballot != nullptr) {
     gives_(*decision.ballot);
     Ballot& given = given_[static_cast<std::size_t>(engine)];
@@ -42,7 +41,7 @@ Status WatchedAgreement::choose(const core::Arbiter& arbiter, core::Engine engin
       !decision.choice.starts()) {
     decision.choice = arbiter.choose(engine, nullptr, now);
   }
-  return status;
+  return decision;
 }
 
 void WatchedAgreement::started(core::Task task) {

@@ -35,8 +35,7 @@ class WatchedAgreement final : public core::Agreement {
                    Gives gives);
 
   void begin_step(int microbatches) override;
-  core::Status choose(const core::Arbiter& arbiter, core::Engine engine, core::Time now,
-                      Decision& decision) override;
+  Decision choose(const core::Arbiter& arbiter, core::Engine engine, core::Time now) override;
   void started(core::Task task) override;
   core::Status heard(int member, const core::Ballot& ballot) override;
 

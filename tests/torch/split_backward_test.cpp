@@ -270,9 +270,7 @@ TEST(SplitBackwardHalves, the_first_releases_what_the_second_does_not_need) {
   torch::nn::Linear first(4, 4);
   torch::nn::Linear second(4, 4);
   const Tensor input = torch::randn({2, 4}).requires_grad_(true);
-  const auto watched = [](const Tensor& tensor) {
-    return tensor.storage().getWeakStorageImpl();
-  };
+  const auto watched = [](const Tensor& tensor) { return tensor.storage().getWeakStorageImpl(); };
   Tensor hidden = first(input);
   Tensor bent = torch::sin(hidden);
   Tensor output = second(bent);
