@@ -3,9 +3,15 @@
 #include "b_first.h"
 #include "bf.h"
 #include "bf_sequential.h"
+#include "bfw.h"
 #include "one_f_one_b.h"
 #include "one_f_one_b_hint.h"
 #include "v.h"
+#include "v_half.h"
+#include "v_min.h"
+#include "zb_h1.h"
+#include "zb_h2.h"
+#include "zb_v.h"
 
 namespace gpt {
 namespace {
@@ -21,6 +27,16 @@ const Schedule kSchedules[] = {
     {"b_first", "any ready backward before any forward", false, b_first::facts,
      b_first::make_arbiter},
     {"v", "as bf, two stages per rank, placed as a V", false, v::facts, v::make_arbiter},
+    {"bfw", "as bf, weight gradients when nothing else is ready", false, bfw::facts,
+     bfw::make_arbiter},
+    {"zb_h1", "ZB-H1 in its fixed order: weight gradients later", true, zb_h1::facts,
+     zb_h1::make_arbiter},
+    {"zb_h2", "ZB-H2 in its fixed order: twice the warm-up", true, zb_h2::facts,
+     zb_h2::make_arbiter},
+    {"zb_v", "ZB-V in its fixed order, placed as a V", true, zb_v::facts, zb_v::make_arbiter},
+    {"v_half", "V-Half in its fixed order: half the memory of ZB-V", true, v_half::facts,
+     v_half::make_arbiter},
+    {"v_min", "V-Min in its fixed order: a third of it", true, v_min::facts, v_min::make_arbiter},
 };
 
 }  // namespace
