@@ -65,7 +65,7 @@ class Step {
  public:
   Step(const spec::Program& program, const core::ProgramFacts& facts, const Condition& condition,
        std::uint64_t seed)
-      : program_(program), facts_(facts), condition_(condition), seed_(seed) {
+      : facts_(facts), condition_(condition), seed_(seed) {
     alone_ = condition.as_one ? 1 : facts.members;
     for (int rank = 0; rank < kRanks; ++rank) {
       for (int member = 0; member < alone_; ++member) {
@@ -202,7 +202,6 @@ class Step {
     }
   }
 
-  const spec::Program& program_;
   const core::ProgramFacts& facts_;
   const Condition& condition_;
   std::uint64_t seed_;

@@ -4,14 +4,16 @@ namespace ripeline::core {
 
 Leader::Leader(const ProgramFacts& facts, const Coordinates& self) : facts_(facts), self_(self) {
   for (const Engine engine : kAllEngines) {
-    if (facts.is_governed(self.rank, engine)) table(engine).emplace().own.engine = engine;
+    if (!facts.is_governed(self.rank, engine)) continue;
+    table(engine) = std::make_unique<Table>();
+    table(engine)->own.engine = engine;
   }
 }
 
 void Leader::begin_step(int microbatches) {
   const LaneSpan own = facts_.lanes_of(self_.rank);
   ready_.reset(own.first, own.end - own.first, microbatches);
-  for (std::optional<Table>& table : tables_) {
+  for (const std::unique_ptr<Table>& table : tables_) {
     if (!table) continue;
     table->round = 0;
     table->own.tasks = ready_;
@@ -21,14 +23,13 @@ void Leader::begin_step(int microbatches) {
 }
 
 Agreement::Decision Leader::choose(const Arbiter& arbiter, Engine engine, Time now) {
-  std::optional<Table>& of = table(engine);
-  return of && self_.member > 0 ? follow(*of, arbiter) : lead(of, arbiter, engine, now);
+  Table* of = table(engine).get();
+  return of != nullptr && self_.member > 0 ? follow(*of, arbiter) : lead(of, arbiter, engine, now);
 }
 
-Agreement::Decision Leader::lead(std::optional<Table>& of, const Arbiter& arbiter, Engine engine,
-                                 Time now) {
+Agreement::Decision Leader::lead(Table* of, const Arbiter& arbiter, Engine engine, Time now) {
   Decision decision{.choice = arbiter.choose(engine, nullptr, now)};
-  if (!of || !decision.choice.starts()) return decision;
+  if (of == nullptr || !decision.choice.starts()) return decision;
   of->own.round = of->round;
   of->own.tasks.clear();
   of->own.tasks.add(decision.choice.task);
@@ -47,14 +48,15 @@ Agreement::Decision Leader::follow(Table& table, const Arbiter& arbiter) {
 }
 
 void Leader::started(Task task) {
-  std::optional<Table>& of = table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
+  const std::unique_ptr<Table>& of =
+      table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
   if (of) ++of->round;
 }
 
 Status Leader::heard(int member, const Ballot& ballot) {
   const auto wrong = [&](const char* why) { return refused(member, ballot, why); };
   if (member != 0 || self_.member == 0) return wrong("only member 0 gives one, to the others");
-  std::optional<Table>& of = table(ballot.engine);
+  const std::unique_ptr<Table>& of = table(ballot.engine);
   if (!of) return wrong("its engine is not governed");
   const auto round = static_cast<std::size_t>(ballot.round);
   if (ballot.round < 0 || round >= of->log.size() || ballot.attempt != 0 ||

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "core/agreement.h"
@@ -31,18 +31,18 @@ class Leader final : public Agreement {
     std::vector<Task> log;  // by round, one for each task; lane -1: not known yet
     Ballot own;             // of member 0
   };
-  [[nodiscard]] std::optional<Table>& table(Engine engine) {
+  [[nodiscard]] std::unique_ptr<Table>& table(Engine engine) {
     return tables_[static_cast<std::size_t>(engine)];
   }
 
   // Of member 0, or where nothing is agreed on.
-  Decision lead(std::optional<Table>& of, const Arbiter& arbiter, Engine engine, Time now);
+  Decision lead(Table* of, const Arbiter& arbiter, Engine engine, Time now);
   Decision follow(Table& table, const Arbiter& arbiter);
 
   const ProgramFacts& facts_;
   Coordinates self_;
-  std::array<std::optional<Table>, kEngines> tables_;  // nothing: not governed
-  TaskSet ready_;                                      // of one choose()
+  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed
+  TaskSet ready_;                                        // of one choose()
 };
 
 }  // namespace ripeline::core

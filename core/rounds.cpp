@@ -12,16 +12,16 @@ bool is_of(const Ballot& ballot, std::int32_t round, std::int32_t attempt) {
 Rounds::Rounds(const ProgramFacts& facts, const Coordinates& self) : facts_(facts), self_(self) {
   for (const Engine engine : kAllEngines) {
     if (!facts.is_governed(self.rank, engine)) continue;
-    Table& made = table(engine).emplace();
-    made.own.engine = engine;
-    made.members.resize(static_cast<std::size_t>(facts.members));
+    table(engine) = std::make_unique<Table>();
+    table(engine)->own.engine = engine;
+    table(engine)->members.resize(static_cast<std::size_t>(facts.members));
   }
 }
 
 void Rounds::begin_step(int microbatches) {
   const LaneSpan own = facts_.lanes_of(self_.rank);
   word_.reset(own.first, own.end - own.first, microbatches);
-  for (std::optional<Table>& table : tables_) {
+  for (const std::unique_ptr<Table>& table : tables_) {
     if (!table) continue;
     table->tasks = tasks_on(facts_, self_.rank, table->own.engine, microbatches);
     table->rounds = static_cast<std::int32_t>(table->tasks.count());
@@ -112,7 +112,8 @@ Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time n
 }
 
 void Rounds::started(Task task) {
-  std::optional<Table>& of = table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
+  const std::unique_ptr<Table>& of =
+      table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
   if (!of) return;
   begin_attempt(*of, of->round + 1, 0);
 }

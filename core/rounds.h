@@ -13,7 +13,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "core/agreement.h"
@@ -49,7 +49,7 @@ class Rounds final : public Agreement {
     std::vector<Member> members;
   };
 
-  [[nodiscard]] std::optional<Table>& table(Engine engine) {
+  [[nodiscard]] std::unique_ptr<Table>& table(Engine engine) {
     return tables_[static_cast<std::size_t>(engine)];
   }
   void begin_attempt(Table& table, std::int32_t round, std::int32_t attempt);
@@ -61,8 +61,8 @@ class Rounds final : public Agreement {
 
   const ProgramFacts& facts_;
   Coordinates self_;
-  std::array<std::optional<Table>, kEngines> tables_;  // nothing: not governed
-  TaskSet word_;                                       // of one cast()
+  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed
+  TaskSet word_;                                         // of one cast()
   Status failure_;
 };
 
