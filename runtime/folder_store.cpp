@@ -214,9 +214,10 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
   // Locked before it has its name, so that nobody ever finds a live process's claim abandoned.
   if (!take_lock(draft.descriptor, Lock::life))
     return give_up(system_error(path_of(key), "cannot be locked"));
+  there.clear();
   if (!put(draft, key)) {
     if (errno != EEXIST) return give_up(system_error(path_of(key), "cannot be put in place"));
-    if (!replace_abandoned(key, draft)) {
+    if (!replace_abandoned(key, draft, there)) {
       if (Status status = read(key, there); !status.ok()) return give_up(status);
       return give_up({StatusCode::refused, path_of(key) + ": another process holds it"});
     }
@@ -225,7 +226,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
   return {};
 }
 
-bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft) const {
+bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft, Blob& there) {
   const int old = ::open(path_of(key).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (old < 0) return false;
   // Of several that find it abandoned, the one that gets its lock takes its place, if it has it.
@@ -233,6 +234,7 @@ bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft) 
   struct stat named {};
   const bool is_ours = !is_alive(old) && take_lock(old, Lock::place) && fstat(old, &opened) == 0 &&
                        lstat(path_of(key).c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+                       read(key, there).ok() &&
                        rename(draft.path.c_str(), path_of(key).c_str()) == 0;
   close(old);
   return is_ours;

@@ -48,7 +48,7 @@ class FolderStore final : public Store {
   [[nodiscard]] bool put(const Draft& draft, const std::string& key) const;
   core::Status read(const std::string& key, Blob& value);  // empty: not there
   // Takes the name from a process that has ended; false: from nobody.
-  bool replace_abandoned(const std::string& key, const Draft& draft) const;
+  bool replace_abandoned(const std::string& key, const Draft& draft, Blob& there);
 
   std::string folder_;
   Draft reserve_;

@@ -49,6 +49,7 @@ Status Run::finish(std::chrono::nanoseconds limit) {
   while (!status.ok() && !process_.is_failing()) {
     if (now() >= last) return fail(std::move(status));
     receive(Time{0});
+    heed_termination();
     process_.poll(now(), actions_);
     send();
     if (!process_.is_failing()) status = finish_until(last);

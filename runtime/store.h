@@ -38,7 +38,8 @@ class Store {
   virtual core::Status get(const std::string& key, std::optional<Blob>& value) = 0;
   virtual void remove(const std::string& key) = 0;
 
-  // Takes a key that nobody holds. `refused` when somebody does: `there` is what that one said.
+  // Takes a key that nobody holds. `refused` when somebody does: `there` is what that one said;
+  // else what somebody said who held it before, empty: nobody did.
   virtual core::Status claim(const std::string& key, const Blob& value, Blob& there) = 0;
   // Ends an own claim and leaves its value, as the end of the process does.
   virtual void release(const std::string& key) = 0;

@@ -103,6 +103,12 @@ Status Termination::status_of(int rank) {
   return {StatusCode::lost, "rank " + std::to_string(rank) + " was told to end by SIGTERM"};
 }
 
+Status Termination::status_at_start(const Termination* termination, int rank) {
+  if (termination == nullptr || !termination->requested()) return {};
+  const Status told = status_of(rank);
+  return {told.code(), told.message() + " while the ranks connected"};
+}
+
 int Termination::exit_code_of(const Status& status) const {
   return requested() && !status.ok() ? kToldToEnd : runtime::exit_code_of(status.code());
 }

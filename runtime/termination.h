@@ -44,6 +44,8 @@ class Termination {
 
   // Why a rank fails that was told to end.
   [[nodiscard]] static core::Status status_of(int rank);
+  // The same while the ranks connect; ok if the signal has not come, or there is no `termination`.
+  [[nodiscard]] static core::Status status_at_start(const Termination* termination, int rank);
   // Of main(): 143, as of a process that SIGTERM ended, if the run failed and the signal has come.
   [[nodiscard]] int exit_code_of(const core::Status& status) const;
 

@@ -131,6 +131,7 @@ const std::vector<Row>& rows() {
       {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
+      {"bench/torch/", kAllFolders, {"std", "posix", "torch"}},
       {"fuzz/",
        {"spec/", "pytorch/csv/", "core/", "runtime/", "simulate/", "trace/"},
        {"std", "posix", "asio"}},

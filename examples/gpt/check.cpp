@@ -79,7 +79,10 @@ void Check::compare(std::int64_t step) {
   loss_ = 0;
   for (int microbatch = 0; microbatch < options_.microbatches; ++microbatch) {
     torch::IValue x = pipelined_.inputs.at(0)(step, microbatch);
-    for (ripeline::runtime::TorchStage& stage : stages_) x = stage.forward({x});
+    for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+      ripeline::runtime::seed_forward(pipelined_.seed, step, microbatch, static_cast<int>(stage));
+      x = stages_[stage].forward({x});
+    }
     const torch::Tensor loss =
         pipelined_.loss({x, pipelined_.labels(step, microbatch)}).toTensor() /
         options_.microbatches;

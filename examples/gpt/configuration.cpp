@@ -42,6 +42,7 @@ ripeline::runtime::Configuration configuration_of(const Options& options) {
           {"batch", text_of(options.batch)},
           {"width", text_of(options.model.width)},
           {"layers", text_of(options.model.layers)},
+          {"dropout", text_of(options.model.dropout)},
           {"heads", text_of(options.model.heads)},
           {"context", text_of(options.model.context)},
           {"lr", text_of(options.rate)},

@@ -32,11 +32,13 @@ void initialise(torch::nn::Module& module, const ModelConfig& config, int unit) 
 
 struct EmbeddingImpl : torch::nn::Module {
   explicit EmbeddingImpl(const ModelConfig& config)
-      : token(register_module("token", torch::nn::Embedding(kVocabulary, config.width))),
+      : dropout(config.dropout),
+        token(register_module("token", torch::nn::Embedding(kVocabulary, config.width))),
         position(register_module("position", torch::nn::Embedding(config.context, config.width))) {}
   torch::Tensor forward(const torch::Tensor& bytes) {
-    return token(bytes) + position(torch::arange(bytes.size(1)));
+    return torch::dropout(token(bytes) + position(torch::arange(bytes.size(1))), dropout, true);
   }
+  double dropout;
   torch::nn::Embedding token, position;
 };
 TORCH_MODULE(Embedding);
@@ -44,6 +46,7 @@ TORCH_MODULE(Embedding);
 struct BlockImpl : torch::nn::Module {
   explicit BlockImpl(const ModelConfig& config)
       : heads(config.heads),
+        dropout(config.dropout),
         attention_norm(register_module("attention_norm", norm(config.width))),
         attention_in(
             register_module("attention_in", torch::nn::Linear(config.width, 3 * config.width))),
@@ -54,8 +57,8 @@ struct BlockImpl : torch::nn::Module {
         mlp_out(register_module("mlp_out", torch::nn::Linear(4 * config.width, config.width))) {}
 
   torch::Tensor forward(torch::Tensor x) {
-    x = x + attention(attention_norm(x));
-    return x + mlp_out(torch::gelu(mlp_in(mlp_norm(x))));
+    x = x + torch::dropout(attention(attention_norm(x)), dropout, true);
+    return x + torch::dropout(mlp_out(torch::gelu(mlp_in(mlp_norm(x)))), dropout, true);
   }
   torch::Tensor attention(const torch::Tensor& x) {
     const auto [batch, length, width] = std::tuple(x.size(0), x.size(1), x.size(2));
@@ -71,6 +74,7 @@ struct BlockImpl : torch::nn::Module {
   }
 
   std::int64_t heads;
+  double dropout;
   torch::nn::LayerNorm attention_norm;
   torch::nn::Linear attention_in, attention_out;
   torch::nn::LayerNorm mlp_norm;

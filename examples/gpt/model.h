@@ -17,6 +17,7 @@ struct ModelConfig {
   int layers = 4;
   std::int64_t heads = 4;
   std::int64_t context = 64;  // bytes that the model sees
+  double dropout = 0;         // the share that is dropped
   std::uint64_t seed = 1;
 };
 

@@ -52,6 +52,10 @@ std::string mistake_in(const Options& options) {
   if (options.compares() && (options.check > 0 || !options.trace.empty())) {
     return "--compare goes with neither --check nor --trace";
   }
+  if (options.threads && options.model.dropout > 0) {
+    return "--dropout goes without --ranks-as-threads: threads share the generator that it draws "
+           "from";
+  }
   return {};
 }
 
@@ -110,6 +114,9 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   app.add_option("--batch", options.batch, "Texts in a microbatch")->check(kCount);
   app.add_option("--width", options.model.width, "Of the model")->check(kCount);
   app.add_option("--layers", options.model.layers, "Blocks")->check(kCount);
+  app.add_option("--dropout", options.model.dropout,
+                 "What is dropped, as a share: drawn from the seed, the same whatever runs when")
+      ->check(CLI::Range(0.0, 0.9));
   app.add_option("--heads", options.model.heads, "Of attention")->check(kCount);
   app.add_option("--context", options.model.context, "Bytes that the model sees")->check(kCount);
   app.add_option("--lr", options.rate, "Learning rate of AdamW")->check(CLI::NonNegativeNumber);

@@ -29,6 +29,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
     return batches->labels(step, microbatch);
   };
   model.loss = loss;
+  model.seed = options.model.seed;
   return model;
 }
 

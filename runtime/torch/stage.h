@@ -108,7 +108,14 @@ struct TorchModel {
   // The labels and the loss, a scalar; the rank of the last stage needs both.
   StageData labels;
   ValueFunction loss;  // of output and labels
+  // Of what stages draw as they run, such as dropout.
+  std::uint64_t seed = 0;
 };
+
+// Seeds LibTorch's generator as it is before a stage's forward: what the stage draws is a function
+// of the model's seed, step, microbatch and stage, whatever runs when. Ranks that are threads of
+// one process share that generator, so their stages must not draw.
+void seed_forward(std::uint64_t seed, std::int64_t step, int microbatch, int stage);
 
 // `module` is a module holder (torch::nn::Linear, your TORCH_MODULE) or a shared_ptr to a module
 // whose forward takes what a stage's function does.

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "runtime/duration.h"
+#include "runtime/termination.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -31,6 +32,7 @@ constexpr auto kFirstBeat = 20ms;     // so that a claim is soon known to be ali
 constexpr auto kRedial = 100ms;       // for a server that is not there yet
 constexpr auto kLongestDial = 3s;     // for one that does not answer at all
 constexpr auto kFarewell = 1s;        // for a call that is under way at the end
+constexpr auto kHeed = 100ms;         // between two looks whether the process is told to end
 const std::string kNoValue = "none";  // which no key has; see Client
 
 int ms_until(Clock::time_point end) {
@@ -39,7 +41,8 @@ int ms_until(Clock::time_point end) {
 }
 
 // A connection, or -1 with the reason in `why`.
-int dial(const addrinfo& where, Clock::time_point until, std::string& why) {
+int dial(const addrinfo& where, const TcpStoreOptions& options, Clock::time_point until,
+         std::string& why) {
   const int descriptor =
       socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, where.ai_protocol);
   int error = descriptor < 0 ? errno : 0;
@@ -47,7 +50,11 @@ int dial(const addrinfo& where, Clock::time_point until, std::string& why) {
   if (error == EINPROGRESS) {
     pollfd event = {.fd = descriptor, .events = POLLOUT, .revents = 0};
     socklen_t size = sizeof error;
-    if (poll(&event, 1, ms_until(until)) != 1) {
+    int found = 0;
+    do {
+      found = poll(&event, 1, ms_until(std::min(until, Clock::now() + kHeed)));
+    } while (found != 1 && Clock::now() < until && !is_told_to_end(options));
+    if (found != 1) {
       error = ETIMEDOUT;
     } else if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
       error = errno;
@@ -73,7 +80,7 @@ int dial(const TcpStoreOptions& options, Clock::time_point until, std::string& a
   }
   int descriptor = -1;
   for (const addrinfo* one = all; one != nullptr && descriptor < 0; one = one->ai_next) {
-    descriptor = dial(*one, std::min(until, Clock::now() + kLongestDial), why);
+    descriptor = dial(*one, options, std::min(until, Clock::now() + kLongestDial), why);
     char text[NI_MAXHOST] = {};
     if (descriptor >= 0 && getnameinfo(one->ai_addr, one->ai_addrlen, text, sizeof text, nullptr, 0,
                                        NI_NUMERICHOST) == 0) {
@@ -228,6 +235,12 @@ TcpLine::~TcpLine() {
   }
 }
 
+bool is_told_to_end(const TcpStoreOptions& options) {
+  return options.termination != nullptr && options.termination->requested();
+}
+
+Status told_to_end() { return {StatusCode::lost, "told to end by SIGTERM"}; }
+
 std::string TcpLine::text_of(const TcpStoreOptions& options) {
   const bool is_ipv6 = options.host.find(':') != std::string::npos;
   return (is_ipv6 ? '[' + options.host + ']' : options.host) + ':' + std::to_string(options.port);
@@ -241,6 +254,7 @@ Status TcpLine::open(const TcpStoreOptions& options, std::unique_ptr<TcpLine>& l
   if (!options.serves) {
     int sentinel = -1;
     while ((sentinel = dial(options, end, address, why)) < 0 && Clock::now() < end) {
+      if (is_told_to_end(options)) return told_to_end();
       std::this_thread::sleep_for(kRedial);
     }
     if (sentinel < 0) {
@@ -276,8 +290,12 @@ Status TcpLine::ask(Op op, Answer& answer) {
   Client::Task task(std::move(op));
   std::future<Answer> answered = task.get_future();
   client_->push(std::move(task));
-  if (answered.wait_for(limit_) != std::future_status::ready) {
-    return fail("no answer for " + seconds_text(limit_));
+  const Clock::time_point asked = Clock::now();
+  while (answered.wait_for(kHeed) != std::future_status::ready) {
+    // It has to tell the others that it ends.
+    const std::chrono::nanoseconds limit =
+        is_told_to_end(options_) ? std::min<std::chrono::nanoseconds>(limit_, kFarewell) : limit_;
+    if (Clock::now() - asked >= limit) return fail("no answer for " + seconds_text(limit));
   }
   try {
     answer = answered.get();

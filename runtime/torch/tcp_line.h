@@ -20,6 +20,10 @@
 
 namespace ripeline::runtime {
 
+// The process that waits for the store; and how the wait ends then, for a caller that names it.
+[[nodiscard]] bool is_told_to_end(const TcpStoreOptions& options);
+[[nodiscard]] core::Status told_to_end();
+
 class TcpLine {
  public:
   static constexpr std::chrono::milliseconds kBeat{500};  // between two counts; less at first

@@ -20,8 +20,9 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLook = 20ms;     // while something is awaited
-constexpr auto kLastWords = 2s;  // how long whoever serves the store stays for the others
+constexpr auto kLook = 20ms;      // while something is awaited
+constexpr auto kLongestGap = 1s;  // between two looks at a count: more does not count as silence
+constexpr auto kLastWords = 2s;   // how long whoever serves the store stays for the others
 constexpr std::size_t kHolder = 16;
 const std::string kGuests = "guest/";
 const std::string kHere = "here";
@@ -132,24 +133,25 @@ Status TcpStore::claim(const std::string& key, const Blob& value, Blob& there) {
   std::string now;
   if (status.ok()) status = take(key, stored(holder, value), now);
   if (!status.ok()) {
-    there = value_of(now);
     line_->remove(pulse_of(holder));
   } else {
     claims_[key] = holder;
   }
+  there = value_of(now);
   return status;
 }
 
 Status TcpStore::take(const std::string& key, const std::string& mine, std::string& there) {
   for (;;) {
     if (Status s = line_->exchange(path_of(key), "", mine, there); !s.ok()) return s;
-    if (there == mine) return {};
+    if (there == mine) return there.clear(), Status();
     const std::string old = there;
     const Claim claim = see(key, holder_of(old));
     if (claim == Claim::held) {
       return {StatusCode::refused, key + " in " + name() + ": another process holds it"};
     }
     if (claim == Claim::unseen) {
+      if (is_told_to_end(options_)) return told_to_end();
       std::this_thread::sleep_for(kLook);
       continue;
     }
@@ -157,6 +159,7 @@ Status TcpStore::take(const std::string& key, const std::string& mine, std::stri
     if (Status s = line_->exchange(path_of(key), old, mine, there); !s.ok()) return s;
     if (there == mine) {
       line_->remove(pulse_of(holder_of(old)));
+      there = old;
       return {};
     }
   }
@@ -180,17 +183,21 @@ void TcpStore::started() { line_->expect_answers_within(kLastWords); }
 
 Claim TcpStore::see(const std::string& key, const std::string& holder) {
   if (holder == kNobody) return Claim::abandoned;
+  const Clock::time_point asked = Clock::now();
   std::string count;
   if (!line_->get(pulse_of(holder), count).ok()) return Claim::unseen;
   if (count.empty()) return Claim::abandoned;
   Sighting& seen = sightings_[key];
-  const Clock::time_point now = Clock::now();
   if (seen.holder != holder) {
-    seen = {.holder = holder, .count = count, .since = now};
+    seen = {.holder = holder, .count = count};
   } else if (seen.count != count) {
-    seen = {.holder = holder, .count = count, .since = now, .has_moved = true};
+    seen = {.holder = holder, .count = count, .has_moved = true};
+  } else {
+    // Not while nobody could have seen it move: the store, or this process, may have paused.
+    seen.still_for += std::min<Clock::duration>(asked - seen.at, kLongestGap);
   }
-  if (now - seen.since >= kSilence) return Claim::silent;
+  seen.at = Clock::now();
+  if (seen.still_for >= kSilence) return Claim::silent;
   return seen.has_moved ? Claim::held : Claim::unseen;
 }
 

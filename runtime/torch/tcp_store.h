@@ -4,12 +4,12 @@
 // Who can reach its port can read and change all that is in it, as with c10d itself: the network
 // between the hosts must be trusted. A claim is a lease: its process counts up beside it twice a
 // second, in a thread of its own, and a process that does not see the count move for five seconds
-// of its own clock finds the claim silent. A claim that is found is `unseen` until its count has
-// moved once, so that what is left of an earlier run is never taken for alive; claim() waits that
-// long. The process that serves the store waits at its end, two seconds at most, until the others
-// have left: they may want to read why the run failed.
-// Any other failure is that the store cannot be reached any more, which is the end of it for this
-// process; the message says whose end that is.
+// of its own clock finds the claim silent; a pause of the store, or of this process, is not
+// counted. A claim that is found is `unseen` until its count has moved once, so that what is left
+// of an earlier run is never taken for alive; claim() waits that long. The process that serves the
+// store waits at its end, two seconds at most, until the others have left: they may want to read
+// why the run failed. Any other failure is that the store cannot be reached any more, which is the
+// end of it for this process; the message says whose end that is.
 #pragma once
 
 #include <chrono>
@@ -23,6 +23,7 @@
 namespace ripeline::runtime {
 
 class TcpLine;
+class Termination;
 
 struct TcpStoreOptions {
   std::string host;  // where it is: a name or an address
@@ -34,6 +35,9 @@ struct TcpStoreOptions {
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   // How long it may take to answer: c10d looks up the name of whoever connects, one after another.
   std::chrono::nanoseconds answer_limit = std::chrono::seconds(30);
+  // Borrowed: what waits for the store fails soon when the process is told to end. Null: nothing
+  // does.
+  const Termination* termination = nullptr;
 };
 
 class TcpStore final : public Store {
@@ -61,14 +65,15 @@ class TcpStore final : public Store {
   struct Sighting {
     std::string holder;
     std::string count;
-    std::chrono::steady_clock::time_point since;
     bool has_moved = false;
+    std::chrono::steady_clock::time_point at{};        // the last look
+    std::chrono::steady_clock::duration still_for{0};  // between looks
   };
 
   TcpStore(TcpStoreOptions options, std::unique_ptr<TcpLine> line);
   [[nodiscard]] std::string path_of(const std::string& key) const { return options_.prefix + key; }
   [[nodiscard]] std::string pulse_of(const std::string& holder) const;
-  core::Status read(const std::string& path, std::string& there);
+  // Also what was `there` before, as it is stored.
   core::Status take(const std::string& key, const std::string& mine, std::string& there);
   Claim see(const std::string& key, const std::string& holder);
   void wait_for_guests();

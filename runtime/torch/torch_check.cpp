@@ -1,10 +1,10 @@
-// TorchWork::check: what a program asks of a rank's LibTorch stages.
+#include "runtime/torch/torch_check.h"
+
 #include <algorithm>
 #include <string>
 
 #include "core/print.h"
 #include "runtime/torch/torch_edges.h"
-#include "runtime/torch/torch_work.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -96,7 +96,7 @@ std::string check_halves(const Lane& lane) {
 
 }  // namespace
 
-Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
+Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int rank) {
   const auto refused = [rank](const std::string& what) {
     return Status(StatusCode::refused, "rank " + std::to_string(rank) + ": " + what);
   };
@@ -109,19 +109,19 @@ Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
                      ": LibTorch stages run ops of the kinds `forward`, `backward`, `backward "
                      "input` and `backward weight` only");
     }
-    if (!model_.stages.contains(stage)) {
+    if (!model.stages.contains(stage)) {
       return refused("the model has no stage " + std::to_string(stage) +
                      ", which the program places here");
     }
     if (const std::string wrong = check_halves(lane); !wrong.empty()) return refused(wrong);
     if (lane.kind() != OpKind::forward) continue;
-    const auto data = model_.inputs.find(stage);
-    const bool has_data = data != model_.inputs.end() && data->second;
+    const auto data = model.inputs.find(stage);
+    const bool has_data = data != model.inputs.end() && data->second;
     if (lane.from_others(Carried::activation) == 0 && !has_data) {
       return refused(lane.name() + " needs no other stage, so it needs `inputs[" +
                      std::to_string(stage) + "]`");
     }
-    if (stage == facts.stages - 1 && (!model_.labels || !model_.loss)) {
+    if (stage == facts.stages - 1 && (!model.labels || !model.loss)) {
       return refused(lane.name() +
                      " is of the last stage, so it needs `labels` and `loss` functions");
     }

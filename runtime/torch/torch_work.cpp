@@ -1,12 +1,16 @@
 #include "runtime/torch/torch_work.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <string>
 
+#include "core/draw.h"
+#include "runtime/torch/torch_check.h"
 #include "runtime/torch/torch_edges.h"
 #include "runtime/torch/value_codec.h"
 
@@ -65,6 +69,18 @@ void pass_on(Call& call) {
 }
 
 }  // namespace
+
+void seed_forward(std::uint64_t seed, std::int64_t step, int microbatch, int stage) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(core::draw_bits(
+      seed, {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch),
+             static_cast<std::uint64_t>(stage)}));
+}
+
+Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
+  return check_model(model_, facts, rank);
+}
 
 Status TorchWork::begin_step(std::int64_t /*step*/, int /*microbatches*/) {
   saved_.clear();
@@ -157,6 +173,7 @@ Status TorchWork::forward(Call& call) {
   Saved saved;
   StageInputs values;
   if (Status status = take_inputs(call, values, saved); !status.ok()) return status;
+  seed_forward(model_.seed, task.step, task.microbatch, task.stage);
   const IValue output = stage->second.forward(values);
   if (Status status = give(call, output); !status.ok()) return status;
   if (is_last(task)) {

@@ -12,6 +12,7 @@
 
 #include "runtime/host_address.h"
 #include "runtime/neighbours.h"
+#include "runtime/termination.h"
 #include "runtime/torch/tcp_store.h"
 #include "runtime/transport/socket.h"
 #include "runtime/transport/ucx.h"
@@ -203,9 +204,14 @@ Status meet_hosts(const RankEnvironment& environment, SocketOptions& options,
   of_store.is_of_agent = place.is_of_agent;
   of_store.prefix = "ripeline/" + place.attempt + "/";
   of_store.connect_limit = options.connect_limit;
+  of_store.termination = options.termination;
   std::unique_ptr<TcpStore> opened;
   Status status = TcpStore::open(of_store, opened);
   store = std::move(opened);
+  if (!status.ok()) {
+    if (Status s = Termination::status_at_start(options.termination, options.rank); !s.ok())
+      return s;
+  }
   if (status.ok() || status.code() == StatusCode::lost) return status;
   return {status.code(),
           "rank " + std::to_string(environment.rank) + " cannot join the run: " + status.message()};
@@ -243,7 +249,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.connect_limit = join.connect_limit;
   options.termination = join.termination;
   if (Status s = connect(options, environment, transport); !s.ok()) return s;
-  return use_chosen_transport(transport);
+  return use_chosen_transport(
+      {.connect_limit = options.connect_limit, .termination = options.termination}, transport);
 }
 
 }  // namespace ripeline::runtime

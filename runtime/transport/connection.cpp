@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/transport/peers.h"
+
 namespace ripeline::runtime {
 namespace {
 
@@ -34,10 +36,22 @@ int family_of(int descriptor) {
 }
 
 // What a closed connection and a killed peer look like is the same; a network may say more.
-Status gone(const asio::error_code& error) {
+Status gone(const asio::error_code& error, bool was_up) {
   const bool says_more = error != asio::error::eof && error != asio::error::connection_reset &&
                          error != asio::error::broken_pipe;
-  return {StatusCode::lost, "connection closed" + (says_more ? ": " + error.message() : "")};
+  if (!says_more) return {StatusCode::lost, "connection closed"};
+  return {StatusCode::lost, (was_up ? "connection closed: " : "") + error.message()};
+}
+
+// A network may forget a connection on which nothing is said: the kernel asks for an answer once a
+// minute. That a peer is silent is found out elsewhere, and sooner.
+void keep_up(int descriptor) {
+  const auto set = [descriptor](int level, int name, int value) {
+    setsockopt(descriptor, level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 60);
 }
 
 }  // namespace
@@ -47,7 +61,7 @@ void prepare_socket(int descriptor, int kernel_bytes) {
   if (family_of(descriptor) != AF_UNIX) {
     const int on = 1;
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return;
+    return keep_up(descriptor);
   }
   for (const auto& [force, plain] :
        {std::pair{SO_SNDBUFFORCE, SO_SNDBUF}, {SO_RCVBUFFORCE, SO_RCVBUF}}) {
@@ -113,13 +127,15 @@ void Connection::read() {
   if (missing_ >= kDirectBytes) to = asio::buffer(to_, std::min(missing_, kLongestRead));
   socket_.async_read_some(to, [self = shared_from_this()](asio::error_code error, std::size_t n) {
     if (!self->open_) return;
-    if (error) return self->closed(gone(self->write_error_ ? self->write_error_ : error));
+    if (error)
+      return self->closed(gone(self->write_error_ ? self->write_error_ : error, self->was_up_));
     self->received(n);
   });
 }
 
 void Connection::received(std::size_t bytes) {
   heard_ = now();
+  was_up_ = true;
   if (missing_ >= kDirectBytes) {
     to_ += bytes;
     missing_ -= bytes;
@@ -183,10 +199,7 @@ Status Connection::next_piece() {
     std::uint64_t bytes = 0;
     for (const std::uint64_t size : sizes_) {
       bytes = size > largest_payload_ - bytes ? largest_payload_ + 1 : bytes + size;
-      if (bytes > largest_payload_) {
-        return {StatusCode::invalid, "a frame whose parts take more than the limit of " +
-                                         std::to_string(largest_payload_) + " bytes"};
-      }
+      if (bytes > largest_payload_) return over_limit(largest_payload_);
     }
     expect(Reading::head, frame_.payload.head.data(), frame_.payload.head.size());
     return {};
@@ -198,13 +211,10 @@ Status Connection::next_piece() {
 
 Status Connection::take_part() {
   const std::size_t size = sizes_[frame_.payload.parts.size()];
-  Bytes part = place_.take(frame_.envelope.message.edge, size);
-  if (part.data == nullptr) {
-    return {StatusCode::failed,
-            "there is no memory for a message of " + std::to_string(size) + " bytes"};
-  }
+  Status status = add_part(place_, frame_.envelope.message.edge, size, frame_.payload);
+  if (!status.ok()) return status;
+  const Bytes& part = frame_.payload.parts.back();
   expect(Reading::part, part.data, part.size);
-  frame_.payload.parts.push_back(std::move(part));
   return {};
 }
 

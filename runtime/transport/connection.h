@@ -96,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::uint64_t> sizes_;  // of its parts
 
   core::Time heard_{0};
+  bool was_up_ = false;  // something has come
   asio::error_code write_error_;
 
   mutable std::mutex mutex_;
@@ -109,7 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 // Not inherited by programs that this process starts. Of the host's: kernel buffers of so many
 // bytes; of the network's, whose buffers the system sizes itself: nothing that is sent waits for
-// more.
+// more, and it is not forgotten while nothing is sent.
 void prepare_socket(int descriptor, int kernel_bytes);
 
 }  // namespace ripeline::runtime

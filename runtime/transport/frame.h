@@ -56,7 +56,8 @@ enum class Channel : std::uint8_t {
   data,     // data and gathers
   control,  // all the others
 };
-inline constexpr int kChannels = 2;
+inline constexpr std::array kEachChannel = {Channel::data, Channel::control};
+inline constexpr int kChannels = static_cast<int>(kEachChannel.size());
 [[nodiscard]] Channel channel_of(FrameKind kind);
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"

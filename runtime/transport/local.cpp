@@ -108,7 +108,9 @@ class LocalTransport final : public Transport {
              std::any_of(group_->ranks.begin(), group_->ranks.end(),
                          [](const Group::Rank& r) { return r.gone && !r.finished; });
     };
-    of(rank_).changed.wait_for(lock, limit, [&] { return is_over() || !of(rank_).inbox.empty(); });
+    const Group::Rank& self = of(rank_);
+    of(rank_).changed.wait_for(lock, limit,
+                               [&] { return is_over() || !self.inbox.empty() || self.woken; });
     if (missing().empty()) return {};
     for (int rank = 0; rank < processes(); ++rank) {
       if (of(rank).gone && !of(rank).finished) {

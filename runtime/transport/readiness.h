@@ -1,14 +1,19 @@
 // Readiness: whether all ranks are connected, as they tell each other along the tree
-// (runtime/tree.h). Private to transport/socket.
+// (runtime/tree.h). Private to transport/socket and transport/ucx.
 //
 // Sans I/O. A rank tells its parent that all below it are connected, and rank 0 tells its children
 // that all are, who pass it on. One thread.
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <vector>
 
 namespace ripeline::runtime {
+
+// What ranks differ in starting: so much longer than for its own connections a rank waits for those
+// of the others.
+inline constexpr std::chrono::seconds kLateRanks{5};
 
 class Readiness {
  public:

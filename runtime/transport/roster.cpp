@@ -85,20 +85,19 @@ std::chrono::seconds age_of_failure(const Blob& blob) {
   return now_by_calendar() - std::chrono::seconds(BlobReader(blob).number<std::int64_t>());
 }
 
-// As it is told to `self`: what failed elsewhere is not this rank's own failure.
-Status decode_failure(const Blob& blob, int self) {
+// As it is told to `self`: what failed elsewhere is not this rank's own failure. Nothing: it cannot
+// be read.
+std::optional<Status> decode_failure(const Blob& blob, int self) {
   BlobReader from(blob);
   from.number<std::int64_t>();  // when
   const auto rank = from.number<std::int32_t>();
   const auto code = static_cast<StatusCode>(from.number<std::int32_t>());
   std::string text = from.text(kLongestText);
-  if (!from.is_done()) return {StatusCode::invalid, "the run's failure cannot be read"};
+  if (!from.is_done()) return std::nullopt;
   const bool is_own_kind =
       rank == self || code == StatusCode::refused || code == StatusCode::timeout;
-  return {is_own_kind && code >= StatusCode::invalid && code <= StatusCode::failed
-              ? code
-              : StatusCode::lost,
-          std::move(text)};
+  const bool is_kept = is_own_kind && code >= StatusCode::invalid && code <= StatusCode::failed;
+  return Status(is_kept ? code : StatusCode::lost, std::move(text));
 }
 
 }  // namespace
@@ -201,16 +200,18 @@ Status Roster::join() {
     mine.token = (std::uint64_t{random()} << 32) | random();
   }
   Blob there;
-  const bool had_another = store_->claim_of(key_of(options_.rank)) == Claim::abandoned;
   const Status status = store_->claim(key_of(options_.rank), mine.encode(), there);
   if (status.ok()) {
     joined_ = true;
     store_->remove(address_key_of(options_.rank));  // of a run that was killed
+    const bool had_another = !there.empty();
     forget_old_failure(had_another);
     if (options_.rank == 0) token_ = mine.token;
     return {};
   }
   if (status.code() != StatusCode::refused) {
+    if (Status told = Termination::status_at_start(options_.termination, options_.rank); !told.ok())
+      return told;
     return cannot(options_.rank, "join the run", status);
   }
   const std::optional<Entry> other = Entry::decode(there);
@@ -254,13 +255,13 @@ Status Roster::look(const std::vector<int>& awaited) {
   // After that: a process that has failed said why before it ended.
   std::optional<Blob> failure;
   const Status asked = store_->get(kFailure, failure);
-  if (failure) return decode_failure(*failure, options_.rank);
+  if (failure) {
+    return decode_failure(*failure, options_.rank)
+        .value_or(Status(StatusCode::invalid, "the run's failure cannot be read"));
+  }
   if (status.ok() && !asked.ok()) status = cannot(options_.rank, "ask how the run is", asked);
   // Perhaps because of what has failed.
-  if (status.ok() && options_.termination != nullptr && options_.termination->requested()) {
-    const Status told = Termination::status_of(options_.rank);
-    status = {told.code(), told.message() + " while the ranks connected"};
-  }
+  if (status.ok()) status = Termination::status_at_start(options_.termination, options_.rank);
   return status.ok() ? status : fail(std::move(status));
 }
 
@@ -363,7 +364,8 @@ Status Roster::check_started(int rank) {
 Status Roster::fail(Status why) {
   Blob there;
   const Status told = store_->set_if_absent(kFailure, encode(options_.rank, why), there);
-  return told.ok() ? decode_failure(there, options_.rank) : why;
+  // Another rank may have removed it meanwhile, as the last one does.
+  return told.ok() ? decode_failure(there, options_.rank).value_or(why) : why;
 }
 
 Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,

@@ -1,5 +1,6 @@
 #include "runtime/transport/run_clock.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -18,6 +19,8 @@ constexpr Time kLatest{std::int64_t{1} << 61};
 bool is_time(Time time) { return time > -kLatest && time < kLatest; }
 
 }  // namespace
+
+Time to_own(Time shown, Time ahead) { return std::clamp(shown, -kLatest, kLatest) + ahead; }
 
 RunClock::RunClock(int self, int processes)
     : self_(self), last_(static_cast<std::size_t>(processes)) {

@@ -23,6 +23,10 @@ struct Beat {
   core::Time echo{0};  // on the receiver's clock; 0: nothing has come yet
 };
 
+// What the own clock, which is so far ahead of that of process 0, shows when that one shows
+// `shown`. A peer may say anything there: it becomes a time, of which sums of a few are times, too.
+[[nodiscard]] core::Time to_own(core::Time shown, core::Time ahead);
+
 class RunClock {
  public:
   RunClock(int self, int processes);
@@ -34,7 +38,7 @@ class RunClock {
 
   // What the own clock shows less what that of process 0 does.
   [[nodiscard]] core::Time ahead() const;
-  // How wrong that may be at `now`.
+  // How wrong that may be at `now` if the parent in the tree is right. For tests.
   [[nodiscard]] core::Time error(core::Time now) const;
 
  private:

@@ -32,7 +32,6 @@ using core::Status;
 using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array kEach = {Channel::data, Channel::control};
 constexpr auto kShortWait = std::chrono::milliseconds(20);
 constexpr auto kLongestWait = std::chrono::hours(24);
 
@@ -91,7 +90,7 @@ class SocketTransport final : public Transport {
     if (!status.ok()) return status;
     token_ = *roster->token();
     for (const int rank : neighbours()) {
-      for (const Channel channel : kEach) {
+      for (const Channel channel : kEachChannel) {
         Wire& wire = wires_[wire_of(rank, channel)];
         wire.connection->hand_over(
             {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
@@ -115,12 +114,7 @@ class SocketTransport final : public Transport {
 
   Status send(int to, const Envelope& envelope, Payload payload) override {
     if (Status s = check_receiver(*this, to); !s.ok()) return s;
-    for (const Bytes& part : payload.parts) {
-      if (part.device < 0) continue;
-      return {StatusCode::invalid, "a part of a message is on device " +
-                                       std::to_string(part.device) +
-                                       "; sockets send from the host's memory"};
-    }
+    if (Status s = check_on_host(payload); !s.ok()) return s;
     const FrameKind kind = kind_of(envelope.signal);
     Frame out = frame(kind, envelope, std::move(payload));
     out.envelope.sent -= clock_.ahead();
@@ -131,14 +125,15 @@ class SocketTransport final : public Transport {
   Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
     watch_on();
     io_.poll();
+    lose_halves();
     if (inbox_.empty() && !woken_ && !readable_ && wait.count() > 0) {
-      waits_ = true;
+      looks_.waits = true;
       run_for(wait, [this] { return !inbox_.empty() || woken_ || readable_; });
-      waits_ = false;
+      looks_.waits = false;
     }
     woken_ = false;
     readable_ = false;
-    looked_ = now();
+    looks_.last = now();
     std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
     inbox_.clear();
     return {};
@@ -158,7 +153,7 @@ class SocketTransport final : public Transport {
 
   std::size_t queued(int to) const override {
     std::size_t bytes = 0;
-    for (const Channel channel : kEach) {
+    for (const Channel channel : kEachChannel) {
       if (const auto& c = wires_[wire_of(to, channel)].connection) bytes += c->queued();
     }
     return bytes;
@@ -167,7 +162,7 @@ class SocketTransport final : public Transport {
   core::Time heard(int from) const override {
     if (peers_[static_cast<std::size_t>(from)].goodbyes == kChannels) return now();
     core::Time last{0};
-    for (const Channel channel : kEach) {
+    for (const Channel channel : kEachChannel) {
       const auto& connection = wires_[wire_of(from, channel)].connection;
       if (connection) last = std::max(last, connection->heard());
     }
@@ -178,7 +173,7 @@ class SocketTransport final : public Transport {
 
   Status finish(std::chrono::nanoseconds limit) override {
     for (const int rank : neighbours()) {
-      for (const Channel channel : kEach) {
+      for (const Channel channel : kEachChannel) {
         if (!finishing_) connection(rank, channel).send(frame(FrameKind::goodbye));
       }
     }
@@ -188,7 +183,8 @@ class SocketTransport final : public Transport {
     };
     const auto lost = [&] { return first_rank([&](int r) { return !peer(r).loss.empty(); }); };
     watch_on();
-    run_for(limit, [&] { return missing() < 0 || lost() >= 0 || !inbox_.empty() || readable_; });
+    run_for(limit,
+            [&] { return missing() < 0 || lost() >= 0 || !inbox_.empty() || woken_ || readable_; });
     readable_ = false;
     if (missing() < 0) return {};
     if (const int rank = lost(); rank >= 0) {
@@ -207,8 +203,10 @@ class SocketTransport final : public Transport {
  private:
   struct Peer {
     int goodbyes = 0;  // channels on which it said so
-    int closed = 0;    // channels that ended
-    std::string loss;  // it is gone, and was not to be; empty: it is not
+    Ending ending;
+    core::Time lost_at = core::Time::max();  // unless the second of its connections ends before
+    std::string how;                         // the first one ended
+    std::string loss;                        // it is gone, and was not to be; empty: it is not
   };
 
   static core::Time now() { return Clock::now().time_since_epoch(); }
@@ -252,7 +250,8 @@ class SocketTransport final : public Transport {
       timer_.async_wait([](asio::error_code) {});
     }
     do {
-      io_.run_one_until(limit);
+      io_.run_one_until(std::min(limit, Clock::time_point(next_loss_)));
+      lose_halves();
     } while (!condition() && Clock::now() < limit);
     if (is_short) timer_.cancel();
   }
@@ -268,8 +267,9 @@ class SocketTransport final : public Transport {
 
   void take(int from, Frame&& frame) {
     if (const auto signal = signal_of(frame.kind)) {
-      frame.envelope.sent = to_own(frame.envelope.sent);
-      inbox_.push_back({from, frame.envelope, std::move(frame.payload), came(frame.envelope.sent)});
+      frame.envelope.sent = to_own(frame.envelope.sent, clock_.ahead());
+      inbox_.push_back({from, frame.envelope, std::move(frame.payload),
+                        looks_.came(frame.envelope.sent, now())});
     } else if (frame.kind == FrameKind::goodbye) {
       ++peer(from).goodbyes;
     } else if (frame.kind == FrameKind::abandon) {
@@ -281,32 +281,35 @@ class SocketTransport final : public Transport {
     }
   }
 
-  // From the clock of process 0; whatever a peer says is a time.
-  core::Time to_own(core::Time sent) const {
-    constexpr core::Time kLatest{std::int64_t{1} << 61};
-    return std::clamp(sent, -kLatest, kLatest) + clock_.ahead();
-  }
-
-  // When a message came that is seen now: while nobody looked, at the earliest when it was sent, or
-  // when somebody looked last.
-  core::Time came(core::Time sent) const {
-    return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
-  }
-
   void closed(int rank, const Status& why) {
-    // What a rank that ends has sent is read to its end on both.
-    if (why.code() == StatusCode::lost && ++peer(rank).closed < kChannels) return;
-    lose(rank, why.message());
+    Peer& p = peer(rank);
+    p.lost_at = p.ending.lost_at(why, now());
+    p.how = why.message();
+    next_loss_ = std::min(next_loss_, p.lost_at);
+    if (p.lost_at <= now()) lose(rank, p.how);
+  }
+
+  // Those with whom there is only one connection left. Not from a handler: what has come over that
+  // one is read first.
+  void lose_halves() {
+    if (now() < next_loss_) return;
+    io_.poll();
+    next_loss_ = core::Time::max();
+    for (const int rank : neighbours()) {
+      const Peer& p = peer(rank);
+      if (p.lost_at <= now()) lose(rank, p.how);
+      next_loss_ = std::min(next_loss_, p.lost_at);
+    }
   }
 
   void lose(int rank, const std::string& how) {
     Peer& p = peer(rank);
+    p.lost_at = core::Time::max();
     if (!p.loss.empty()) return;
     // After its goodbye a closed connection is the end, also for who is not done yet.
     if (p.goodbyes == kChannels) return;
     p.loss = how;
-    for (const Channel channel : {Channel::data, Channel::control})
-      connection(rank, channel).close();
+    for (const Channel channel : kEachChannel) connection(rank, channel).close();
     inbox_.push_back(loss_of(rank, how, now()));
   }
 
@@ -323,10 +326,10 @@ class SocketTransport final : public Transport {
   bool readable_ = false;  // what is watched
   Wires wires_;
   std::vector<Peer> peers_;
+  core::Time next_loss_ = core::Time::max();  // the first of theirs
   RunClock clock_;
   std::vector<Delivery> inbox_;
-  core::Time looked_{0};  // when the last poll ended
-  bool waits_ = false;    // inside a poll
+  Looks looks_;
   bool woken_ = false;
   bool finishing_ = false;
   std::unique_ptr<Pulse> pulse_;
@@ -360,8 +363,10 @@ Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
   if (Status status = complete(options); !status.ok()) return status;
   auto roster = std::make_unique<Roster>(std::move(store), options);
   if (Status status = roster->join(); !status.ok()) return roster->fail(std::move(status));
+  // Its connections are still there when the others are told what was thrown.
+  std::unique_ptr<SocketTransport> result;
   try {
-    auto result = std::make_unique<SocketTransport>(options, place);
+    result = std::make_unique<SocketTransport>(options, place);
     if (Status status = result->connect(roster); !status.ok()) return status;
     transport = std::move(result);
     return {};

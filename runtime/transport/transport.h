@@ -73,7 +73,7 @@ class Transport {
   // Returning with nothing is no failure.
   virtual core::Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) = 0;
 
-  // Makes the present poll() return, or the next one. From any thread.
+  // Makes the present poll() return, or the next one; and the present finish(). From any thread.
   virtual void wake() = 0;
 
   // From now on poll() also returns, and finish() fails, when the descriptor is readable; one,
@@ -94,8 +94,8 @@ class Transport {
   [[nodiscard]] virtual core::Time ahead() const = 0;
 
   // All neighbours say goodbye before anyone closes; a peer that closes after its goodbye is no
-  // loss. Fails by status if that takes longer, or as soon as something else comes, which poll()
-  // gives: then the caller may try again.
+  // loss. Fails by status if that takes longer, at wake(), or as soon as something else comes,
+  // which poll() gives: then the caller may try again.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
   // For a process that stops: waits until what it has to say of it has left, or nobody reads it.

@@ -19,9 +19,13 @@
 
 namespace ripeline::runtime {
 
+class Termination;
+
 struct UcxOptions {
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   std::uint64_t largest_payload = std::uint64_t{1} << 32;  // bytes; more is a violation
+  // Borrowed: the start fails when the process is told to end. Null: the program sees to that.
+  const Termination* termination = nullptr;
 };
 
 // Whether this Ripeline was built with UCX.
@@ -29,12 +33,13 @@ struct UcxOptions {
 
 // Puts UCX around `transport`, which can watch a descriptor; all its processes do so at once. What
 // arrives is put into `place`, which is borrowed; null: into memory of the host. Fails by status,
-// on all of them: who was not reached, or what UCX says. Then `transport` is null.
+// on all of them: what UCX says, or which of them was not reached or lost. Then `transport` is
+// null.
 core::Status connect_ucx(const UcxOptions& options, std::unique_ptr<Transport>& transport,
                          Place* place = nullptr);
 
 // The same if the environment's RIPELINE_TRANSPORT is `ucx`; unset or `sockets`, `transport` stays
 // as it is. Anything else is refused.
-core::Status use_chosen_transport(std::unique_ptr<Transport>& transport);
+core::Status use_chosen_transport(const UcxOptions& options, std::unique_ptr<Transport>& transport);
 
 }  // namespace ripeline::runtime

@@ -5,10 +5,11 @@
 #include <iterator>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "runtime/duration.h"
-#include "runtime/transport/peers.h"
+#include "runtime/termination.h"
 
 namespace ripeline::runtime {
 
@@ -23,10 +24,10 @@ namespace {
 constexpr auto kQuiet = std::chrono::milliseconds(20);
 // How long the transport inside may take to say of a process that it is gone, and how.
 constexpr auto kBroken = std::chrono::seconds(2);
+// Between two looks whether the process is told to end, while it connects.
+constexpr auto kHeed = std::chrono::milliseconds(100);
 // For peers that are fetching what this process has: its memory is somebody else's afterwards.
 constexpr auto kLastMoments = std::chrono::milliseconds(100);
-// Of what a peer says, so that sums of it do not overflow.
-constexpr Time kLatest{std::int64_t{1} << 61};
 constexpr std::size_t kTokenBytes = sizeof(std::uint64_t);
 
 Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -53,12 +54,6 @@ std::string text_of(const Blob& bytes) {
   return text;
 }
 
-Blob blob_of(const std::string& text) {
-  Blob blob(text.size());
-  std::memcpy(blob.data(), text.data(), text.size());
-  return blob;
-}
-
 }  // namespace
 
 UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Transport> inner,
@@ -67,7 +62,8 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Transport>
       inner_(std::move(inner)),
       place_(place == nullptr ? own_place_ : *place),
       neighbours_(inner_->neighbours()),
-      peers_(static_cast<std::size_t>(inner_->processes())) {}
+      peers_(static_cast<std::size_t>(inner_->processes())),
+      readiness_(inner_->self(), inner_->processes()) {}
 
 UcxTransport::~UcxTransport() {
   inner_.reset();  // first, so that nobody begins to fetch what goes away
@@ -80,81 +76,108 @@ UcxTransport::~UcxTransport() {
 }
 
 Status UcxTransport::connect() {
-  const Time limit = now() + options_.connect_limit;
-  failure_ = UcxWorker::open(processes(), *this, worker_);
-  if (failure_.ok()) failure_ = inner_->watch(worker_->descriptor());
+  Status status = open();
+  if (status.ok()) status = meet();
+  is_connected_ = status.ok();
+  if (is_connected_) return {};
+  // All that is said of it goes from neighbour to neighbour.
+  const Frame why = abandon_frame(0, 0, status);
   for (const int process : neighbours_) {
-    if (!failure_.ok()) break;
-    peer(process).token_in = draw_token();
-    Blob text;
-    append(text, &peer(process).token_in, kTokenBytes);
-    const std::vector<std::byte> address = worker_->address();
-    append(text, address.data(), address.size());
-    say(process, Word::address, text);
+    say(process, Word::refusal, why.payload, why.envelope.step);
   }
-  Status status = look_until_all(&Peer::came, limit, "was not reached over UCX");
-  for (const int process : neighbours_) {
-    say(process, status.ok() ? Word::reached : Word::refusal, blob_of(status.message()));
-  }
-  if (status.ok()) status = look_until_all(&Peer::reached, limit, "does not hear over UCX");
-  if (status.ok()) is_connected_ = true;
+  // It stays as it is until the process ends: UCX 1.13 ends one that closes a connection while it
+  // is made, and one that attaches memory which has just gone.
+  std::ignore = worker_.release();
   return status;
 }
 
-Status UcxTransport::look_until_all(bool Peer::*done, Time limit, const char* what) {
+Status UcxTransport::open() {
+  if (Status s = UcxWorker::open(processes(), *this, worker_); !s.ok()) return s;
+  if (Status s = inner_->watch(worker_->descriptor()); !s.ok()) return s;
+  const std::vector<std::byte> address = worker_->address();
+  for (const int process : neighbours_) {
+    peer(process).token_in = draw_token();
+    Blob text;
+    append(text, &peer(process).token_in, kTokenBytes);
+    append(text, address.data(), address.size());
+    say(process, Word::address, payload_of(std::move(text)));
+  }
+  return {};
+}
+
+Status UcxTransport::meet() {
+  const std::string within = " within " + seconds_text(options_.connect_limit);
+  const auto name_of = [](int process) { return "rank " + std::to_string(process); };
+  const Time limit = now() + options_.connect_limit;
+  if (Status s = look_until(limit, [this] { return first_missing() < 0; }); !s.ok()) return s;
+  if (const int process = first_missing(); process >= 0) {
+    return {StatusCode::timeout, name_of(process) + " was not reached over UCX" + within};
+  }
+  readiness_.connected();
+  if (Status s = look_until(limit + kLateRanks, [this] { return readiness_.all(); }); !s.ok()) {
+    return s;
+  }
+  if (readiness_.all()) return {};
+  return {StatusCode::timeout,
+          name_of(readiness_.late().front()) + " did not connect over UCX" + within};
+}
+
+int UcxTransport::first_missing() const {
+  const auto missing = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                    [this](int process) { return !peer(process).came; });
+  return missing == neighbours_.end() ? -1 : *missing;
+}
+
+template <class Condition>
+Status UcxTransport::look_until(Time limit, const Condition& done) {
   for (;;) {
+    for (const int process : readiness_.take_tell()) say(process, Word::ready);
     if (!failure_.ok()) return failure_;
-    const auto missing = std::find_if(neighbours_.begin(), neighbours_.end(),
-                                      [&](int process) { return !(peer(process).*done); });
-    if (missing == neighbours_.end() && first_sending() < 0) return {};
-    if (now() >= limit) {
-      const int who = missing == neighbours_.end() ? first_sending() : *missing;
-      return {StatusCode::timeout, "rank " + std::to_string(who) + " " + what + " within " +
-                                       seconds_text(options_.connect_limit)};
-    }
-    if (Status status = look_until(limit); !status.ok()) return status;
+    if (done() || now() >= limit) return {};
+    if (Status s = Termination::status_at_start(options_.termination, self()); !s.ok()) return s;
+    if (Status s = look_until(std::min(limit, now() + kHeed)); !s.ok()) return s;
   }
 }
 
-void UcxTransport::say(int to, Word word, const Blob& text) {
-  Envelope envelope;
-  envelope.message = {-1, 0};
-  envelope.ordinal = static_cast<std::int32_t>(word);
+void UcxTransport::say(int to, Word word, Payload payload, std::int64_t step) {
+  const Envelope envelope{
+      .step = step, .message = {-1, 0}, .ordinal = static_cast<std::int32_t>(word)};
   // To one that is gone it is forgotten, and another failure has been noted.
-  Status status = inner_->send(to, envelope, payload_of(text));
+  Status status = inner_->send(to, envelope, std::move(payload));
   if (failure_.ok()) failure_ = std::move(status);
 }
 
-void UcxTransport::hear(int from, const Envelope& envelope, const Blob& text) {
-  Peer& p = peer(from);
+void UcxTransport::hear(int from, const Envelope& envelope, Payload payload) {
   const auto word = static_cast<Word>(envelope.ordinal);
-  if (is_connected_ || !failure_.ok()) return;
   if (word == Word::refusal) {
-    failure_ = told_status(from, {StatusCode::failed, text_of(text)});
-  } else if (word == Word::reached) {
-    p.reached = true;
-  } else if (word == Word::address && p.token_out == 0 && text.size() > kTokenBytes) {
-    p.token_out = token_of(text);
-    failure_ = worker_->connect(from, std::span(text).subspan(kTokenBytes));
-    if (!failure_.ok()) return;
-    // As long as a header may be: UCX sends nothing so long before both ends know each other.
-    Frame hello;
-    hello.kind = FrameKind::hello;
-    hello.payload.head.resize(kLargestHead);
-    send_frame(from, std::move(hello));
-    worker_->flush(from);
+    const Status why = abandon_status(from, {.envelope = envelope, .payload = std::move(payload)});
+    if (is_connected_) return lose(from, why.message());
+    if (failure_.ok()) failure_ = why;
+  } else if (word == Word::ready) {
+    readiness_.told_by(from);
+  } else if (word == Word::address) {
+    call(from, blob_of(std::move(payload)));
   }
+}
+
+void UcxTransport::call(int process, const Blob& text) {
+  Peer& p = peer(process);
+  if (is_connected_ || !failure_.ok() || p.token_out != 0 || text.size() <= kTokenBytes) return;
+  p.token_out = token_of(text);
+  worker_->connect(process, std::span(text).subspan(kTokenBytes));
+  // As long as a header may be: UCX sends nothing so long before both ends know each other.
+  Frame hello;
+  hello.kind = FrameKind::hello;
+  hello.payload.head.resize(kLargestHead);
+  send_frame(process, std::move(hello));
+  worker_->flush(process);
 }
 
 Status UcxTransport::send(int to, const Envelope& envelope, Payload payload) {
   const FrameKind kind = kind_of(envelope.signal);
   if (channel_of(kind) != Channel::data) return inner_->send(to, envelope, std::move(payload));
   if (Status status = check_receiver(*this, to); !status.ok()) return status;
-  for (const Bytes& part : payload.parts) {
-    if (part.device < 0) continue;
-    return {StatusCode::invalid, "a part of a message is on device " + std::to_string(part.device) +
-                                     "; UCX sends from the host's memory here"};
-  }
+  if (Status status = check_on_host(payload); !status.ok()) return status;
   Frame frame{.kind = kind, .envelope = envelope, .payload = std::move(payload)};
   frame.envelope.sent -= ahead();
   send_frame(to, std::move(frame));
@@ -214,10 +237,7 @@ std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte
 }
 
 Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t bytes, Frame& frame) {
-  if (bytes > options_.largest_payload) {
-    return {StatusCode::invalid, "a frame whose parts take more than the limit of " +
-                                     std::to_string(options_.largest_payload) + " bytes"};
-  }
+  if (bytes > options_.largest_payload) return over_limit(options_.largest_payload);
   std::size_t left = bytes;
   const std::vector<std::uint64_t> all = decode_sizes(sizes);
   const bool fits = std::all_of(all.begin(), all.end(), [&left](std::uint64_t size) {
@@ -225,25 +245,22 @@ Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t byt
   });
   if (!fits || left > 0) return {StatusCode::invalid, "a frame whose parts are not what came"};
   for (const std::uint64_t size : all) {
-    Bytes part = place_.take(frame.envelope.message.edge, size);
-    if (part.data == nullptr) {
-      return {StatusCode::failed,
-              "there is no memory for a message of " + std::to_string(size) + " bytes"};
-    }
-    frame.payload.parts.push_back(std::move(part));
+    Status status = add_part(place_, frame.envelope.message.edge, size, frame.payload);
+    if (!status.ok()) return status;
   }
   return {};
 }
 
 void UcxTransport::came(UcxWorker::Arrival&& arrival) {
+  if (inner_ == nullptr) return;  // this process is ending
   Peer& from = peer(arrival.from);
   if (from.told) return;
   from.heard = now();
   from.told_at = std::max(from.told_at, now() + kQuiet);
   Frame& frame = arrival.frame;
-  frame.envelope.sent = std::clamp(frame.envelope.sent, -kLatest, kLatest) + ahead();
-  inbox_.push_back(
-      {arrival.from, frame.envelope, std::move(frame.payload), came_at(frame.envelope.sent)});
+  frame.envelope.sent = to_own(frame.envelope.sent, ahead());
+  inbox_.push_back({arrival.from, frame.envelope, std::move(frame.payload),
+                    looks_.came(frame.envelope.sent, now())});
 }
 
 void UcxTransport::broke(int process, const std::string& how) {
@@ -253,17 +270,13 @@ void UcxTransport::broke(int process, const std::string& how) {
   p.broken_until = now() + kBroken;
 }
 
-Time UcxTransport::came_at(Time sent) const {
-  return waits_ ? now() : std::clamp(sent, std::min(looked_, now()), now());
-}
-
 void UcxTransport::take(Delivery&& delivery) {
   Peer& from = peer(delivery.from);
   if (from.loss) return;
   if (delivery.envelope.signal == Signal::data) {
-    hear(delivery.from, delivery.envelope, runtime::blob_of(std::move(delivery.payload)));
+    hear(delivery.from, delivery.envelope, std::move(delivery.payload));
   } else if (delivery.envelope.signal == Signal::lost) {
-    lose(delivery.from, text_of(runtime::blob_of(std::move(delivery.payload))));
+    lose(delivery.from, text_of(blob_of(std::move(delivery.payload))));
     from.told_at = now() + kQuiet;
   } else {
     inbox_.push_back(std::move(delivery));
@@ -323,11 +336,11 @@ Status UcxTransport::look_until(Time limit) {
 Status UcxTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) {
   const Time limit = wait < Time::max() - now() ? now() + wait : Time::max();
   Status status = look(Time{0});
-  waits_ = true;
+  looks_.waits = true;
   while (status.ok() && inbox_.empty() && !woken_ && now() < limit) status = look_until(limit);
-  waits_ = false;
+  looks_.waits = false;
   woken_ = false;
-  looked_ = now();
+  looks_.last = now();
   std::move(inbox_.begin(), inbox_.end(), std::back_inserter(deliveries));
   inbox_.clear();
   return status;
@@ -363,7 +376,7 @@ Status UcxTransport::finish(std::chrono::nanoseconds limit) {
     if (!goodbye_ && all_here) worker_->flush(process);
   }
   while (!goodbye_ && all_here && first_open() >= 0) {
-    if (now() >= until || !inbox_.empty()) {
+    if (now() >= until || !inbox_.empty() || woken_) {
       return {StatusCode::timeout, "rank " + std::to_string(first_open()) + " has not finished"};
     }
     if (Status status = look_until(until); !status.ok()) return status;
@@ -374,7 +387,9 @@ Status UcxTransport::finish(std::chrono::nanoseconds limit) {
     Status status = inner_->finish(armed ? std::max(Time{0}, until - now()) : Time{0});
     if (Status looked = look(Time{0}); !looked.ok()) return looked;
     finished_ = status.ok();
-    if (status.code() != StatusCode::timeout || !inbox_.empty() || now() >= until) return status;
+    if (status.code() != StatusCode::timeout || !inbox_.empty() || woken_ || now() >= until) {
+      return status;
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 // UcxTransport: data over UCX, all else over another transport. Private to transport/ucx.
 //
 // The transport inside carries no data of the program, so that its signal `data` is free for what
-// the two ends of a UCX connection tell each other while they connect: an address with the token
-// that messages to it carry, then that messages come, or why this process does not join.
+// processes tell each other while they connect: to each neighbour an address with the token that
+// messages to it carry; along the tree who is connected; or to each neighbour why this process, or
+// another one, is not.
 //
 // One thread, but for wake().
 #pragma once
@@ -14,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/transport/peers.h"
+#include "runtime/transport/readiness.h"
 #include "runtime/transport/ucx.h"
 #include "runtime/transport/ucx_worker.h"
 
@@ -40,14 +43,13 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   void flush(std::chrono::nanoseconds limit) override { inner_->flush(limit); }
 
  private:
-  enum class Word : std::int32_t { address, reached, refusal };
+  enum class Word : std::int32_t { address, ready, refusal };
   struct Peer {
     std::uint64_t token_in = 0;  // of messages that come from it
     std::uint64_t token_out = 0;
     bool has_address = false;
-    bool came = false;     // a message over UCX has
-    bool reached = false;  // it says the same
-    core::Time heard{0};   // over UCX
+    bool came = false;    // a message over UCX has
+    core::Time heard{0};  // over UCX
     // Gone, and why; told when what it has sent is here.
     std::optional<Delivery> loss;
     core::Time told_at{0};
@@ -62,10 +64,16 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   void came(UcxWorker::Arrival&& arrival) override;
   void broke(int process, const std::string& how) override;
 
-  // What a process says of UCX over the transport inside.
-  void say(int to, Word word, const Blob& text);
-  void hear(int from, const Envelope& envelope, const Blob& text);
-  core::Status look_until_all(bool Peer::*done, core::Time limit, const char* what);
+  core::Status open();
+  core::Status meet();
+  // What a process says of UCX over the transport inside; of a refusal the step is its code.
+  void say(int to, Word word, Payload payload = {}, std::int64_t step = 0);
+  void hear(int from, const Envelope& envelope, Payload payload);
+  void call(int process, const Blob& text);
+  // A neighbour that has not been reached; -1: none.
+  [[nodiscard]] int first_missing() const;
+  template <class Condition>
+  core::Status look_until(core::Time limit, const Condition& done);
 
   // Moves what can be moved; waits first, if nothing is there.
   core::Status look(std::chrono::nanoseconds wait);
@@ -81,7 +89,6 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   // A process that has not taken all that was sent to it; -1: none.
   [[nodiscard]] int first_sending() const;
   [[nodiscard]] bool is_breaking(const Peer& peer) const;
-  [[nodiscard]] core::Time came_at(core::Time sent) const;
   [[nodiscard]] const Peer& peer(int process) const {
     return peers_[static_cast<std::size_t>(process)];
   }
@@ -96,10 +103,10 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   std::unique_ptr<UcxWorker> worker_;
   std::vector<Delivery> inbox_;
   std::vector<Delivery> from_inner_;
+  Readiness readiness_;
   core::Status failure_;  // while it connects
   bool is_connected_ = false;
-  core::Time looked_{0};  // when the last poll ended
-  bool waits_ = false;    // inside a poll
+  Looks looks_;
   bool goodbye_ = false;  // said
   bool finished_ = false;
   std::atomic<bool> woken_ = false;

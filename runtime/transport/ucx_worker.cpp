@@ -33,11 +33,15 @@ ucs_status_t read_settings(ucp_config_t*& config) {
   std::call_once(once, [] {
     setenv("UCX_POSIX_ERROR_HANDLING", "y", 0);
     setenv("UCX_SYSV_ERROR_HANDLING", "y", 0);
+    setenv("UCX_TCP_PUT_ENABLE", "n", 0);  // see below
   });
   const ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
   // Who lives is said elsewhere; and what UCX finds wrong is the status of a call.
   ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
+  // UCX 1.13 ends the process when the other end of a connection over TCP goes away in the middle
+  // of what it sends without a copy.
+  if (std::getenv("UCX_ZCOPY_THRESH") == nullptr) ucp_config_modify(config, "ZCOPY_THRESH", "inf");
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucp_config_modify(config, "LOG_LEVEL", "fatal");
   return UCS_OK;
 }
@@ -239,7 +243,7 @@ std::vector<std::byte> UcxWorker::address() const {
   return result;
 }
 
-Status UcxWorker::connect(int process, std::span<const std::byte> address) {
+void UcxWorker::connect(int process, std::span<const std::byte> address) {
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -247,9 +251,9 @@ Status UcxWorker::connect(int process, std::span<const std::byte> address) {
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {&Callbacks::broke, this};
   const ucs_status_t status = ucp_ep_create(worker_, &params, &peer(process).endpoint);
-  if (status == UCS_OK) return {};
+  if (status == UCS_OK) return;
   peer(process).endpoint = nullptr;
-  return failure(("cannot connect with process " + std::to_string(process)).c_str(), status);
+  receiver_.broke(process, ucs_status_string(status));
 }
 
 void UcxWorker::send(int process, std::vector<std::byte> header, Payload payload) {

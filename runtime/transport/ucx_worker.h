@@ -55,7 +55,7 @@ class UcxWorker {
 
   // What others need to connect with this one.
   [[nodiscard]] std::vector<std::byte> address() const;
-  core::Status connect(int process, std::span<const std::byte> address);
+  void connect(int process, std::span<const std::byte> address);
   // Forgotten if it is not connected. The header is at most kLargestHeader.
   void send(int process, std::vector<std::byte> header, Payload payload);
   // Of messages that have not left yet.

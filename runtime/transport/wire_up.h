@@ -1,12 +1,11 @@
 // wire_up: connects a rank with its neighbours, twice. Private to transport/socket.
 //
-// A rank listens at its address and connects to those of its neighbours that are below its own;
-// both sides open with a hello. Strangers are dropped and the listening goes on: another user's
-// process, another run's, one that breaks the format or says nothing. That a subtree of the ranks
-// (runtime/tree.h) is connected then goes up to rank 0, and that all are comes down again; with it
-// goes the run's clock.
+// A rank listens at its address and connects to those of its neighbours that are below its own
+// (introductions.h). That a subtree of the ranks (runtime/tree.h) is connected then goes up to rank
+// 0, and that all are comes down again; with it goes the run's clock.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -31,6 +30,22 @@ using Wires = std::vector<Wire>;
 [[nodiscard]] inline std::size_t wire_of(int rank, Channel channel) {
   return static_cast<std::size_t>(rank * kChannels + static_cast<int>(channel));
 }
+
+// How a rank ends with which there are two connections. Either may be the one over which its last
+// words come: who sees the end of one waits for that of the other, but not for ever, since a
+// network may end one alone.
+class Ending {
+ public:
+  // One has ended for `why`. When the rank is lost, unless the other one ends before.
+  [[nodiscard]] core::Time lost_at(const core::Status& why, core::Time now) {
+    const bool is_over = why.code() != core::StatusCode::lost || ++ended_ == kChannels;
+    return is_over ? now : now + kLastWords;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kLastWords{1};
+  int ended_ = 0;
+};
 
 // The rank has joined the roster. Fails by status, which the roster has told to all.
 core::Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster,

@@ -76,6 +76,7 @@ TEST_P(StoreContract, gives_a_claim_to_one_at_a_time) {
   Blob there;
   EXPECT_EQ(store->claim_of("a"), Claim::none);
   EXPECT_TRUE(store->claim("a", blob("mine"), there).ok());
+  EXPECT_EQ(there, Blob()) << "nobody held it before";
   EXPECT_EQ(store->claim_of("a"), Claim::held);
   EXPECT_EQ(text_in(*other, "a"), "mine");
   EXPECT_TRUE(becomes(*other, "a", Claim::held, Claim::held));
@@ -85,6 +86,7 @@ TEST_P(StoreContract, gives_a_claim_to_one_at_a_time) {
   EXPECT_EQ(other->claim_of("a"), Claim::abandoned);
   EXPECT_EQ(text_in(*other, "a"), "mine");
   EXPECT_TRUE(other->claim("a", blob("theirs"), there).ok());
+  EXPECT_EQ(there, blob("mine"));
   EXPECT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
   EXPECT_EQ(text_in(*store, "a"), "theirs");
   other->remove("a");
@@ -123,7 +125,7 @@ TEST_P(StoreContract, tells_the_end_of_a_process_that_was_killed) {
   if (child == 0) {
     const auto store = world->open();
     Blob there;
-    if (store == nullptr || !store->claim("a", {}, there).ok()) _exit(1);
+    if (store == nullptr || !store->claim("a", blob("killed"), there).ok()) _exit(1);
     pause();
   }
   const auto store = world->open();
@@ -133,6 +135,7 @@ TEST_P(StoreContract, tells_the_end_of_a_process_that_was_killed) {
   EXPECT_TRUE(becomes(*store, "a", Claim::abandoned, Claim::silent));
   Blob there;
   EXPECT_TRUE(store->claim("a", blob("next"), there).ok());
+  EXPECT_EQ(there, blob("killed"));
   EXPECT_EQ(text_in(*store, "a"), "next");
 }
 

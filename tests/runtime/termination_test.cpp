@@ -14,6 +14,8 @@
 #include "runtime/exit_code.h"
 #include "runtime/run.h"
 #include "runtime/transport/local.h"
+#include "runtime/transport/ucx.h"
+#include "tests/runtime/each_transport.h"
 #include "tests/runtime/launched.h"
 #include "tests/runtime/ranks.h"
 
@@ -152,6 +154,49 @@ TEST(Termination, does_not_hide_what_failed_before) {
               };
               (void)gather_until_told(fail, first, second);
               return second.message().starts_with("rank 0 failed: the disk is full") ? 0 : 1;
+            }),
+            0);
+}
+
+std::vector<std::unique_ptr<Transport>> two_of(const std::string& name, const std::string& folder) {
+  if (name == "local") return make_local_group(2);
+  testing_support::prepare(name);
+  std::vector<std::unique_ptr<Transport>> two(2);
+  testing_support::in_threads(2, [&](int rank) {
+    (void)testing_support::connect(name, rank, 2, folder, {}, two[static_cast<std::size_t>(rank)]);
+  });
+  return two;
+}
+
+class TerminationTest : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(each, TerminationTest, testing_support::each_transport(),
+                         testing_support::transport_name);
+
+// All but the others' goodbyes is there already.
+TEST_P(TerminationTest, ends_the_wait_for_the_others_at_the_end) {
+  if (GetParam().starts_with("ucx") && !has_ucx()) GTEST_SKIP() << "built without UCX";
+  EXPECT_EQ(in_process([] {
+              const testing_support::TemporaryFolder folder;
+              Termination termination;
+              const auto two = two_of(GetParam(), folder.path());
+              if (!two[0] || !two[1]) return 1;
+              Status status;
+              std::atomic<bool> is_over = false;
+              testing_support::in_threads(2, [&](int rank) {
+                runtime::Run run(*two[static_cast<std::size_t>(rank)],
+                                 {.termination = rank == 1 ? &termination : nullptr});
+                if (rank == 1) {
+                  status = run.finish(20s);
+                  is_over = true;
+                  return;
+                }
+                std::vector<Blob> all;
+                (void)run.gather("the end of the run", {}, all);
+                std::this_thread::sleep_for(100ms);  // until the other has it, too
+                tell_to_end();
+                becomes_true([&] { return is_over.load(); });
+              });
+              return status.message().starts_with("rank 1 was told to end by SIGTERM") ? 0 : 2;
             }),
             0);
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -34,6 +35,18 @@ std::vector<std::unique_ptr<Transport>> two_sockets(const std::string& folder) {
                                        two[static_cast<std::size_t>(process)]));
   });
   return two;
+}
+
+// Each with those before and after it, and in the tree.
+std::vector<std::unique_ptr<Transport>> chain_of_sockets(int processes, const std::string& folder) {
+  std::vector<std::unique_ptr<Transport>> chain(static_cast<std::size_t>(processes));
+  in_threads(processes, [&](int process) {
+    SocketOptions options = testing_support::socket_options(process, processes);
+    if (process > 0) options.neighbours.push_back(process - 1);
+    if (process + 1 < processes) options.neighbours.push_back(process + 1);
+    expect_ok(connect_in_folder(options, folder, chain[static_cast<std::size_t>(process)]));
+  });
+  return chain;
 }
 
 // UCX reads its environment when it connects.
@@ -82,28 +95,102 @@ TEST(Ucx, is_not_connected_with_who_is_lost) {
   EXPECT_THAT(status.message(), HasSubstr("rank 1 was lost"));
 }
 
+// Also by those who are connected with all their neighbours; and it is named as it failed.
+TEST(Ucx, is_refused_by_all_if_one_fails) {
+  constexpr int kProcesses = 6;
+  for (const int failing : {0, kProcesses - 1}) {
+    const TemporaryFolder folder;
+    auto chain = chain_of_sockets(kProcesses, folder.path());
+    testing_support::prepare("ucx_tcp");
+    in_threads(kProcesses, [&](int process) {
+      auto& self = chain[static_cast<std::size_t>(process)];
+      if (process == failing) {
+        const Status status = connect_ucx({.connect_limit = 1ns}, self);
+        EXPECT_EQ(status.code(), StatusCode::timeout);
+        EXPECT_THAT(status.message(), HasSubstr("was not reached over UCX within "));
+      } else {
+        const Status status = connect_ucx({}, self);
+        EXPECT_EQ(status.code(), StatusCode::lost);
+        EXPECT_THAT(status.message(),
+                    testing::MatchesRegex("rank " + std::to_string(failing) +
+                                          " stopped: rank [0-9] was not reached over UCX.*"));
+      }
+    });
+  }
+}
+
+TEST(Ucx, is_refused_by_all_if_one_is_lost) {
+  const TemporaryFolder folder;
+  auto chain = chain_of_sockets(6, folder.path());
+  testing_support::prepare("ucx_tcp");
+  chain[0] = nullptr;
+  in_threads(5, [&](int i) {
+    const Status status = connect_ucx({}, chain[static_cast<std::size_t>(i) + 1]);
+    EXPECT_EQ(status.code(), StatusCode::lost);
+    EXPECT_EQ(status.message(), "rank 0 was lost (connection closed)");
+  });
+}
+
 TEST(Ucx, is_chosen_by_the_environment) {
   const TemporaryFolder folder;
   auto two = two_sockets(folder.path());
   Transport* const before = two[0].get();
   {
     const Variable chosen("RIPELINE_TRANSPORT", "sockets");
-    expect_ok(use_chosen_transport(two[0]));
+    expect_ok(use_chosen_transport({}, two[0]));
   }
-  expect_ok(use_chosen_transport(two[0]));
+  expect_ok(use_chosen_transport({}, two[0]));
   EXPECT_EQ(two[0].get(), before);
   testing_support::prepare("ucx_memory");
   {
     const Variable chosen("RIPELINE_TRANSPORT", "ucx");
     in_threads(2, [&](int process) {
-      expect_ok(use_chosen_transport(two[static_cast<std::size_t>(process)]));
+      expect_ok(use_chosen_transport({}, two[static_cast<std::size_t>(process)]));
     });
   }
   EXPECT_NE(two[0].get(), before);
   const Variable chosen("RIPELINE_TRANSPORT", "pigeons");
-  const Status status = use_chosen_transport(two[0]);
+  const Status status = use_chosen_transport({}, two[0]);
   EXPECT_EQ(status.code(), StatusCode::refused);
   EXPECT_EQ(status.message(), "RIPELINE_TRANSPORT is 'pigeons'; it may be sockets or ucx");
+}
+
+// Says when somebody has asked for room.
+class TellingPlace final : public Place {
+ public:
+  Bytes take(core::EdgeId edge, std::size_t size) override {
+    is_taken = true;
+    return place_.take(edge, size);
+  }
+  std::atomic<bool> is_taken = false;
+
+ private:
+  HostPlace place_;
+};
+
+// What it fetches may come whole at its end, while it waits for others to fetch what it has sent.
+TEST(Ucx, may_end_in_the_middle_of_a_fetch) {
+  testing_support::prepare("ucx_tcp");
+  for (int round = 0; round < 8; ++round) {
+    const TemporaryFolder folder;
+    auto two = two_sockets(folder.path());
+    TellingPlace place;
+    std::atomic<bool> is_over = false;
+    in_threads(2, [&](int process) {
+      auto& self = two[static_cast<std::size_t>(process)];
+      expect_ok(connect_ucx({}, self, process == 1 ? &place : nullptr));
+      for (int i = 0; i < 1 + process; ++i) {
+        expect_ok(self->send(1 - process, {.message = {0, 0}}, payload_of(Blob(4 << 20))));
+      }
+      std::vector<Delivery> some;
+      const Clock::time_point limit = Clock::now() + kLimit;
+      while (!(process == 1 ? place.is_taken : is_over) && Clock::now() < limit) {
+        expect_ok(self->poll(1ms, some));
+      }
+      if (process == 1) self = nullptr;
+      is_over = process == 1;
+    });
+  }
 }
 
 // Process 0 of two; the test plays process 1, whose messages it writes itself.
@@ -122,7 +209,7 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
     const Blob address = hear();
     ASSERT_GT(address.size(), sizeof token_);
     std::memcpy(&token_, address.data(), sizeof token_);
-    expect_ok(worker_->connect(0, std::span(address).subspan(sizeof token_)));
+    worker_->connect(0, std::span(address).subspan(sizeof token_));
     send(header(FrameKind::hello));
     say(1, {});
     std::ignore = hear();

@@ -9,11 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <functional>
 #include <thread>
+#include <vector>
 
+#include "runtime/termination.h"
+#include "tests/runtime/ranks.h"
 #include "tests/runtime/store_contract.h"
 
 namespace ripeline::runtime {
@@ -80,14 +84,15 @@ INSTANTIATE_TEST_SUITE_P(tcp, StoreContract, testing::Values(tcp_world));
 class TcpStoreTest : public testing::Test {
  protected:
   void TearDown() override {
-    if (child_ <= 0) return;
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
+    for (const pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
   }
   // Before the test has a store of its own: a thread does not come along.
   void fork_to(const std::function<void()>& run) {
     child_ = fork();
-    if (child_ != 0) return;
+    if (child_ != 0) return children_.push_back(child_);
     run();
     pause();
   }
@@ -101,7 +106,8 @@ class TcpStoreTest : public testing::Test {
   }
 
   const int port_ = free_port();
-  pid_t child_ = -1;
+  pid_t child_ = -1;  // the last one
+  std::vector<pid_t> children_;
 };
 
 TEST_F(TcpStoreTest, finds_a_stopped_process_silent_and_later_alive_again) {
@@ -115,6 +121,102 @@ TEST_F(TcpStoreTest, finds_a_stopped_process_silent_and_later_alive_again) {
   EXPECT_EQ(store->claim_of("a"), Claim::silent);
   kill(child_, SIGCONT);
   EXPECT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+}
+
+// A pause of the store is none of those whose signs of life it keeps.
+TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
+  fork_to([this] { open(options_of(port_, true)).release(); });
+  const pid_t server = child_;
+  const std::vector<std::string> keys = {"a", "b", "c", "d"};
+  fork_to([&] {
+    const auto store = open(options_of(port_));
+    Blob there;
+    for (const std::string& key : keys) {
+      if (store == nullptr || !store->claim(key, blob("child"), there).ok()) _exit(1);
+    }
+    pause();
+  });
+  // Several, so that some ask for a count just then.
+  constexpr int kObservers = 8;
+  std::vector<std::unique_ptr<TcpStore>> stores;
+  for (int i = 0; i < kObservers; ++i) stores.push_back(open(options_of(port_)));
+  testing_support::in_threads(kObservers, [&](int i) {
+    Store& store = *stores[static_cast<std::size_t>(i)];
+    for (const std::string& key : keys) EXPECT_TRUE(becomes(store, key, Claim::held, Claim::held));
+  });
+  testing_support::in_threads(kObservers + 1, [&](int i) {
+    if (i == kObservers) {
+      std::this_thread::sleep_for(100ms);  // for the others to ask
+      kill(server, SIGSTOP);
+      std::this_thread::sleep_for(TcpStore::kSilence + 1s);
+      kill(server, SIGCONT);
+      return;
+    }
+    const Clock::time_point limit = Clock::now() + TcpStore::kSilence + 3s;
+    bool is_held = true;
+    while (Clock::now() < limit) {
+      for (const std::string& key : keys) {
+        is_held = is_held && stores[static_cast<std::size_t>(i)]->claim_of(key) == Claim::held;
+      }
+    }
+    EXPECT_TRUE(is_held);
+  });
+}
+
+// The status of what a process waits for when it is told to end, as its exit code and what it
+// prints.
+TEST_F(TcpStoreTest, ends_its_waits_when_the_process_is_told_to_end) {
+  const auto when_told = [this](const std::function<Status(TcpStoreOptions)>& wait) {
+    int both[2];
+    EXPECT_EQ(pipe(both), 0);
+    fork_to([&] {
+      Termination termination;
+      TcpStoreOptions options = options_of(port_);
+      options.termination = &termination;
+      const std::string said = wait(options).message();
+      _exit(write(both[1], said.data(), said.size()) < 0 ? 1 : 0);
+    });
+    close(both[1]);
+    std::string said(200, '\0');
+    said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(both[0], said.data(), 200))));
+    close(both[0]);
+    return said;
+  };
+  const auto tell_to_end = [](const TcpStoreOptions& options) {
+    kill(getpid(), SIGTERM);
+    while (!options.termination->requested()) std::this_thread::sleep_for(1ms);
+  };
+  const auto open_told = [&](const TcpStoreOptions& options) {
+    tell_to_end(options);
+    std::unique_ptr<TcpStore> store;
+    return TcpStore::open(options, store);
+  };
+  EXPECT_EQ(when_told(open_told), "told to end by SIGTERM");
+
+  fork_to([this] { open(options_of(port_, true)).release(); });
+  const pid_t server = child_;
+  fork_claimer();
+  {
+    const auto store = open(options_of(port_));
+    ASSERT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+  }
+  kill(child_, SIGKILL);
+  const auto claim_told = [&](const TcpStoreOptions& options) {
+    const auto store = open(options);
+    tell_to_end(options);
+    Blob there;
+    return store->claim("a", blob("mine"), there);
+  };
+  EXPECT_EQ(when_told(claim_told), "told to end by SIGTERM");
+  const auto ask_told = [&](const TcpStoreOptions& options) {
+    const auto store = open(options);
+    tell_to_end(options);
+    kill(server, SIGSTOP);
+    Status status;
+    while (status.ok()) status = store->set("b", blob("one"));  // until it has stopped
+    return status;
+  };
+  EXPECT_THAT(when_told(ask_told), HasSubstr("no answer for 1 s"));
 }
 
 TEST_F(TcpStoreTest, refuses_a_second_process_with_what_the_first_said) {

@@ -154,7 +154,9 @@ class ToyRank {
     options.connect_limit = std::chrono::seconds(arguments_.connect_limit);
     options.termination = &termination_;
     Status status = runtime::connect_in_folder(options, environment_.folder, transport);
-    return status.ok() ? runtime::use_chosen_transport(transport) : status;
+    if (!status.ok()) return status;
+    return runtime::use_chosen_transport(
+        {.connect_limit = options.connect_limit, .termination = &termination_}, transport);
   }
 
   Status train(const core::ProgramFacts& facts, core::Arbiter& arbiter, runtime::Run& run) {
