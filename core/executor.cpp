@@ -289,14 +289,9 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   Idle& idle = idle_[static_cast<std::size_t>(engine)];
   idle = Idle::no_choice;
   const Agreement::Decision decision = agreement_.choose(arbiter_, engine, now);
-  if (decision.ballot != nullptr) {
-    ballots_[static_cast<std::size_t>(engine)] = decision.ballot;
-    giving_.push_back(engine);
-  }
-  if (!decision.decided) {
-    idle = Idle::undecided;
-    if (decision.failure != nullptr) failure_ = invalid(decision.failure->message());
-    return false;
+  if (!decision.decided || decision.ballot != nullptr) [[unlikely]] {
+    note(decision, engine);
+    if (!decision.decided) return false;
   }
   const Choice& choice = decision.choice;
   if (choice.kind == Choice::Kind::hold) {
@@ -314,6 +309,15 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   command.kind = Command::Kind::start;
   command.task = choice.task;
   return true;
+}
+
+void Executor::note(const Agreement::Decision& decision, Engine engine) {
+  if (decision.ballot != nullptr) {
+    ballots_[static_cast<std::size_t>(engine)] = decision.ballot;
+    giving_.push_back(engine);
+  }
+  if (!decision.decided) idle_[static_cast<std::size_t>(engine)] = Idle::undecided;
+  if (decision.failure != nullptr) failure_ = invalid(decision.failure->message());
 }
 
 void Executor::start(Task task, Time now) {

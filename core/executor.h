@@ -100,6 +100,8 @@ class Executor {
   Status accept(const IncomingMessage& incoming, Time now);
   // Appends the commands ballot of this poll.
   void give_ballots(std::vector<Command>& commands);
+  // What the group has to say of the engine.
+  void note(const Agreement::Decision& decision, Engine engine);
   // Whether something started on it.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
