@@ -8,6 +8,8 @@
 // of N ready tasks and gets one more; it checks no need, no room and no order between F and B.
 // `decision` is the time of one decision. `executor` is the generated arbiter behind an Executor,
 // whose dispatch checks what was proved: two poll(), two finished() and one arrived() a cycle.
+// `intersection`, `vote` and `leader` are that for each of 2 or 8 members, whose ballots take no
+// time on their way; `decision` is one member's.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -140,6 +142,104 @@ void executor(benchmark::State& state) {
   report(state);
 }
 
+// The members of the rank, who agree on each task.
+class Group {
+ public:
+  Group(core::Agree agree, int members) : facts_(bf::facts) {
+    static constexpr core::LaneId kCollectives[] = {kForward, kForward + 1};
+    facts_.members = members;
+    facts_.agree = agree;
+    facts_.collectives = kCollectives;
+    for (int i = 0; i < members; ++i) {
+      const core::Coordinates self{0, kRank, i};
+      Member& made = *members_.emplace_back(std::make_unique<Member>());
+      made.agreement = core::make_agreement(facts_, self);
+      made.executor =
+          std::make_unique<core::Executor>(self, made.arbiter, *made.agreement, made.ledger);
+    }
+  }
+
+  [[nodiscard]] bool begin_step(int microbatches) {
+    return all([&](Member& m) { return m.executor->begin_step(step_, microbatches, {}).ok(); }) &&
+           ++step_ > 0;
+  }
+  [[nodiscard]] bool arrived(int microbatch) {
+    const auto step = step_ - 1;
+    return all([&](Member& m) {
+      return m.executor->arrived(step, {kArrival, microbatch}, {}).ok();
+    });
+  }
+  // All start the next task, and end it.
+  [[nodiscard]] bool dispatch() {
+    std::size_t started = 0;
+    while (started < members_.size()) {
+      for (std::size_t i = 0; i < members_.size(); ++i) {
+        commands_.clear();
+        if (!members_[i]->executor->poll({}, commands_).ok()) return false;
+        for (const core::Command& command : commands_) {
+          if (command.kind == core::Command::Kind::ballot && !give(i)) return false;
+          if (command.kind != core::Command::Kind::start) continue;
+          task_ = command.task;
+          ++started;
+        }
+      }
+    }
+    return all([&](Member& m) { return m.executor->finished(task_, {}).ok(); });
+  }
+
+ private:
+  struct Member {
+    bf::Arbiter arbiter{kRank};
+    core::Ledger ledger{bf::facts};
+    std::unique_ptr<core::Agreement> agreement;
+    std::unique_ptr<core::Executor> executor;
+  };
+  template <class Do>
+  bool all(const Do& action) {
+    return std::all_of(members_.begin(), members_.end(), [&](auto& m) { return action(*m); });
+  }
+  bool give(std::size_t from) {
+    const core::Ballot& ballot = members_[from]->executor->ballot(core::Engine::compute);
+    for (std::size_t to = 0; to < members_.size(); ++to) {
+      if (to == from) continue;
+      if (!members_[to]->agreement->heard(static_cast<int>(from), ballot).ok()) return false;
+    }
+    return true;
+  }
+
+  core::ProgramFacts facts_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<core::Command> commands_;
+  core::Task task_;
+  std::int64_t step_ = 0;
+};
+
+void group(benchmark::State& state, core::Agree agree) {
+  constexpr int kCycles = 2048;
+  const int ready = static_cast<int>(state.range(0));
+  const int members = static_cast<int>(state.range(1));
+  const std::vector<int> order = shuffled(ready + kCycles);
+  std::unique_ptr<Group> group;
+  std::size_t next = order.size();
+  for (auto _ : state) {
+    if (next == order.size()) {
+      state.PauseTiming();
+      group = std::make_unique<Group>(agree, members);
+      bool good = group->begin_step(ready + kCycles);
+      for (next = 0; next < static_cast<std::size_t>(ready); ++next) {
+        good = good && group->arrived(order[next]);
+      }
+      if (!good) state.SkipWithError("begin");
+      state.ResumeTiming();
+    }
+    const bool good = group->dispatch() && group->dispatch() && group->arrived(order[next++]);
+    if (!good) state.SkipWithError("dispatch");
+  }
+  state.counters["decision"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * kDecisions * members),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 void interpreted(benchmark::State& state) {
   const spec::Program program = spec::compile({"bf.ripe", kProgram}).value();
   const core::OwnedFacts storage = lower::facts_of(program);
@@ -176,6 +276,10 @@ void priority_queue(benchmark::State& state) {
 
 BENCHMARK(generated)->Arg(64)->Arg(4096);
 BENCHMARK(executor)->Arg(64)->Arg(4096);
+BENCHMARK_CAPTURE(group, intersection, core::Agree::intersection)
+    ->ArgsProduct({{64, 4096}, {2, 8}});
+BENCHMARK_CAPTURE(group, vote, core::Agree::vote)->ArgsProduct({{64, 4096}, {2, 8}});
+BENCHMARK_CAPTURE(group, leader, core::Agree::leader)->ArgsProduct({{64, 4096}, {2, 8}});
 BENCHMARK(interpreted)->Arg(64)->Arg(4096);
 BENCHMARK(priority_queue)->Arg(64)->Arg(4096);
 

@@ -138,9 +138,6 @@ bool is_namespace(const std::string& name) {
 std::vector<std::string> not_generated(const spec::Program& program) {
   std::vector<std::string> missing;
   for (const spec::Unsupported& u : program.unsupported) missing.push_back(u.construct);
-  for (const spec::Unsupported& u : spec::features_of(program)) {
-    if (u.construct == "tensor_parallel") missing.push_back(u.construct);
-  }
   return missing;
 }
 

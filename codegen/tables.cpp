@@ -147,6 +147,13 @@ std::string pair_table(const Program& program, const core::ProgramFacts& facts) 
                wrap(rows, kWidth));
 }
 
+std::string collectives_table(const core::ProgramFacts& facts) {
+  std::vector<std::string> rows;
+  for (const core::LaneId lane : facts.collectives) rows.push_back(std::to_string(lane));
+  return array("core::LaneId", "kCollectives", "Lanes whose tasks have collectives.",
+               wrap(rows, kWidth));
+}
+
 std::string pool_table(const core::ProgramFacts& facts) {
   std::vector<std::string> rows;
   for (const core::PoolFacts& p : facts.pools) {
@@ -172,6 +179,17 @@ std::string use_table(const core::ProgramFacts& facts) {
       grouped(ranks));
 }
 
+// The members' part of the facts.
+std::string group_text(const core::ProgramFacts& facts) {
+  if (facts.members == 1) return "";
+  std::vector<std::string> texts = {fmt::format(".members = {},", facts.members)};
+  if (facts.agree != core::Agree::none) {
+    texts.push_back(fmt::format(".agree = core::Agree::{},", name_of(facts.agree)));
+  }
+  if (!facts.collectives.empty()) texts.emplace_back(".collectives = kCollectives,");
+  return lines(texts);
+}
+
 std::string numbers(const std::string& name, const std::string& comment,
                     const std::vector<std::int64_t>& values) {
   std::vector<std::string> rows;
@@ -189,6 +207,7 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
   if (!facts.uses.empty()) text += use_table(facts) + "\n";
   if (!facts.inboxes.empty()) text += inbox_table(facts) + "\n";
   if (!facts.pairs.empty()) text += pair_table(program, facts) + "\n";
+  if (!facts.collectives.empty()) text += collectives_table(facts) + "\n";
   text += fill(
       R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
@@ -207,6 +226,7 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
     $inboxes$
     $inputs$
     $pairs$
+    $group$
 };
 )",
       {{"name", quoted(facts.name)},
@@ -223,7 +243,8 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
        {"inboxes", facts.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
        {"inputs",
         facts.inputs == core::InputOrder::pyramid ? ".inputs = core::InputOrder::pyramid," : ""},
-       {"pairs", facts.pairs.empty() ? "" : ".pairs = kPairs,"}});
+       {"pairs", facts.pairs.empty() ? "" : ".pairs = kPairs,"},
+       {"group", group_text(facts)}});
   return text;
 }
 

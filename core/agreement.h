@@ -1,42 +1,76 @@
-// Agreement: what the members of a tensor-parallel group may start, between arbiter and executor.
+// Agreement: what the members of a tensor-parallel group start, between arbiter and executor.
 //
-// Members see arrivals at different times. In numbered rounds an agreement turns their ready sets
-// into one set that all of them use, so that all choose the same task. Belongs to its executor's
-// thread.
+// Members see arrivals at different times, and tasks with collectives must start in one order at
+// all of them. An engine on which a rank has such tasks is governed (ProgramFacts): it has a log of
+// tasks, one for each round of a step, and each member starts them in that order, each when it may.
+// Members settle what comes next by ballots, which each gives to the others; what they mean is in
+// core/rounds.h and core/leader.h. On other engines each member goes on alone. spec/group.h is what
+// is proved of this.
+//
+// What is proved rests on this: while an engine starts nothing, what may start on it only grows,
+// and the hint's turn stays. So a ballot that is old when it counts is still true. It holds unless
+// a pool is taken from on several engines, or a hint's turn depends on them; of such programs
+// nothing is proved.
+//
+// Belongs to its executor, and to its thread. No I/O. Memory is taken by begin_step() only.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "core/arbiter.h"
 
 namespace ripeline::core {
 
+// What a member says of a round to all others.
+struct Ballot {
+  Engine engine = Engine::compute;
+  std::int32_t round = 0;    // how many tasks the engine has started in this step
+  std::int32_t attempt = 0;  // of the round: those before came to nothing
+  TaskSet tasks;             // never empty
+  bool operator==(const Ballot&) const = default;
+};
+
 class Agreement {
  public:
-  struct Permission {
-    bool decided = false;            // false: the round is still open, nothing may start
-    const TaskSet* tasks = nullptr;  // null: everything that the arbiter itself offers
+  struct Decision {
+    bool decided = true;             // false: nothing may start before the group agrees
+    Choice choice = {};              // if decided
+    const Ballot* ballot = nullptr;  // to be given to all others; valid until the next choose()
+    // Another member's ballot, which was kept, contradicts those that came since; null: none does.
+    const Status* failure = nullptr;
   };
 
   virtual ~Agreement() = default;
-  // What may start on `engine` in the current round.
-  [[nodiscard]] virtual Permission permit(const Arbiter& arbiter, Engine engine, Time now) = 0;
+
+  virtual void begin_step(int microbatches) = 0;
+  // What the engine, which may take a task, starts now, if anything.
+  [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
   // `task` starts, which ends the round.
   virtual void started(Task task) = 0;
-  [[nodiscard]] virtual std::int64_t round() const = 0;
+  // `member` gave this ballot, in this step. One that does not fit is refused and changes nothing.
+  virtual Status heard(int member, const Ballot& ballot) = 0;
 };
 
-// One member: its own ready set decides, at once.
+// A member that has nobody to agree with, or does not.
 class OneMember final : public Agreement {
  public:
-  Permission permit(const Arbiter& /*arbiter*/, Engine /*engine*/, Time /*now*/) override {
-    return {.decided = true, .tasks = nullptr};
+  void begin_step(int /*microbatches*/) override {}
+  Decision choose(const Arbiter& arbiter, Engine engine, Time now) override {
+    return {.choice = arbiter.choose(engine, nullptr, now)};
   }
-  void started(Task /*task*/) override { ++round_; }
-  [[nodiscard]] std::int64_t round() const override { return round_; }
-
- private:
-  std::int64_t round_ = 0;
+  void started(Task /*task*/) override {}
+  Status heard(int member, const Ballot& ballot) override;
 };
+
+// What the facts say. They must outlive it.
+[[nodiscard]] std::unique_ptr<Agreement> make_agreement(const ProgramFacts& facts,
+                                                        const Coordinates& self);
+
+// For who implements one: all tasks of an engine in a step, and why a ballot is refused.
+[[nodiscard]] TaskSet tasks_on(const ProgramFacts& facts, int rank, Engine engine,
+                               int microbatches);
+[[nodiscard]] Status refused(int member, const Ballot& ballot, const std::string& why);
 
 }  // namespace ripeline::core

@@ -34,6 +34,7 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
     }
   }
   holds_.reserve(engines_.size());
+  giving_.reserve(engines_.size());
   first_need_.assign(at(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
@@ -76,6 +77,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   if (!failure_.ok()) return failure_;
   if (Status status = check_begin(step, microbatches); !status.ok()) return status;
   if (Status status = arbiter_.begin_step(step, microbatches); !status.ok()) return status;
+  agreement_.begin_step(microbatches);
   ledger_.begin_step();
   step_ = step;
   microbatches_ = microbatches;
@@ -85,7 +87,11 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (const IncomingMessage& early : early_.of(step)) {
     if (failure_ = accept(early, now); !failure_.ok()) return failure_;
   }
+  for (const IncomingBallot& early : early_ballots_.of(step)) {
+    if (failure_ = balloted(step, early.member, early.ballot); !failure_.ok()) return failure_;
+  }
   early_.drop(step);  // of steps before the first one, too: those never begin here
+  early_ballots_.drop(step);
   return {};
 }
 
@@ -186,6 +192,24 @@ Status Executor::accept(const IncomingMessage& incoming, Time now) {
   return {};
 }
 
+Status Executor::balloted(std::int64_t step, int member, const Ballot& ballot) {
+  if (!failure_.ok()) return failure_;
+  const auto wrong = [&](const std::string& why) {
+    return invalid(refused(member, ballot, why).message());
+  };
+  const bool is_early = step_ < 0 || step > step_;
+  if (!is_early) {
+    if (step != step_) return wrong("it is of step " + std::to_string(step));
+    const Status status = agreement_.heard(member, ballot);
+    return status.ok() ? status : invalid(status.message());
+  }
+  if (step < 0 || member < 0 || member >= facts_.members || member == self_.member) {
+    return wrong("there is no such step, or no such other member");
+  }
+  if (!early_ballots_.keep(step, {member, ballot})) return wrong("it came twice");
+  return {};
+}
+
 Status Executor::finished(Task task, Time now) {
   if (!failure_.ok()) return failure_;
   if (!is_ours(task)) {
@@ -223,7 +247,8 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   notices_.clear();
   arbiter_.take_notices(now, notices_);
   if (!notices_.empty()) notify(commands);
-  // What is sent and granted first: a start may keep the caller for as long as the task runs.
+  if (!giving_.empty()) give_ballots(commands);
+  // What is said, sent and granted first: a start may keep the caller for as long as the task runs.
   if (starts > before && starts < std::ssize(commands)) {
     std::rotate(commands.begin() + before, commands.begin() + starts, commands.end());
   }
@@ -233,6 +258,15 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
     command.until = until;
   }
   return failure_;
+}
+
+void Executor::give_ballots(std::vector<Command>& commands) {
+  for (const Engine engine : giving_) {
+    Command& command = commands.emplace_back();
+    command.kind = Command::Kind::ballot;
+    command.engine = engine;
+  }
+  giving_.clear();
 }
 
 void Executor::notify(std::vector<Command>& commands) const {
@@ -254,12 +288,12 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   if (!failure_.ok()) return false;
   Idle& idle = idle_[static_cast<std::size_t>(engine)];
   idle = Idle::no_choice;
-  const Agreement::Permission permission = agreement_.permit(arbiter_, engine, now);
-  if (!permission.decided) {
-    idle = Idle::undecided;
-    return false;
+  const Agreement::Decision decision = agreement_.choose(arbiter_, engine, now);
+  if (!decision.decided || decision.ballot != nullptr) [[unlikely]] {
+    note(decision, engine);
+    if (!decision.decided) return false;
   }
-  const Choice choice = arbiter_.choose(engine, permission.tasks, now);
+  const Choice& choice = decision.choice;
   if (choice.kind == Choice::Kind::hold) {
     idle = Idle::held;
     holds_.push_back(choice.until);
@@ -275,6 +309,15 @@ bool Executor::start_on(Engine engine, Time now, std::vector<Command>& commands)
   command.kind = Command::Kind::start;
   command.task = choice.task;
   return true;
+}
+
+void Executor::note(const Agreement::Decision& decision, Engine engine) {
+  if (decision.ballot != nullptr) {
+    ballots_[static_cast<std::size_t>(engine)] = decision.ballot;
+    giving_.push_back(engine);
+  }
+  if (!decision.decided) idle_[static_cast<std::size_t>(engine)] = Idle::undecided;
+  if (decision.failure != nullptr) failure_ = invalid(decision.failure->message());
 }
 
 void Executor::start(Task task, Time now) {

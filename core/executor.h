@@ -6,20 +6,20 @@
 //   executor.begin_step(step, microbatches, now);
 //   for (;;) {
 //     executor.poll(now, commands);              // never blocks
-//     ... carry the commands out; report finished(task), arrived(step, message), announced(…)
-//         and granted(…) ...
+//     ... carry the commands out; report finished(task), arrived(step, message), announced(…),
+//         granted(…) and balloted(…) ...
 //     if (executor.step_done()) break;
 //   }
 //
 // Events that do not fit (another step, another rank, twice the same) are refused by status and
 // change nothing. At each start what was proved is checked (needs met, room in every pool) and a
 // breach stops the run, before the task starts, with the rank's counters. Bounded links are kept as
-// core/links.h says; a message beyond its slots is refused. Messages and announcements of a later
-// step are kept until that step begins, however far ahead it is: a rank that needs nothing from
-// this one may be many steps further. Nobody else need keep them. After the first failure (reported
-// by failed(), or a breach) every call returns that failure. Memory is taken by begin_step() only,
-// but for messages of later steps and until lists of what is due at once have their size. One
-// thread.
+// core/links.h says; a message beyond its slots is refused. Messages, announcements and ballots of
+// a later step are kept until that step begins, however far ahead it is: a rank that needs nothing
+// from this one may be many steps further. Nobody else need keep them. After the first failure
+// (reported by failed(), or a breach) every call returns that failure. Memory is taken by
+// begin_step() only, but for messages of later steps and until lists of what is due at once have
+// their size. One thread.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@
 #include "core/agreement.h"
 #include "core/arbiter.h"
 #include "core/command.h"
-#include "core/early_messages.h"
+#include "core/early.h"
 #include "core/find_waits.h"
 #include "core/ledger.h"
 #include "core/links.h"
@@ -55,6 +55,13 @@ class Executor {
   Status announced(std::int64_t step, Message message, std::int32_t ordinal = 0);
   // The receiver gave the command grant.
   Status granted(std::int64_t step, Message message, Time now);
+  // Another member of this rank gave the command ballot. One that came early and does not fit its
+  // step stops the run when that begins.
+  Status balloted(std::int64_t step, int member, const Ballot& ballot);
+  // What the command ballot is about; valid until the next poll().
+  [[nodiscard]] const Ballot& ballot(Engine engine) const {
+    return *ballots_[static_cast<std::size_t>(engine)];
+  }
   // For who repeats a recorded run and so decides what timing decides: a message that waits for a
   // slot of its own link leaves once it is let go, into a free one, and not the earliest first.
   void hold_back(bool value) { links_.hold_back(value); }
@@ -91,6 +98,10 @@ class Executor {
   [[nodiscard]] Status unexpected(std::int64_t step, const IncomingMessage& incoming) const;
   [[nodiscard]] Status keep_early(std::int64_t step, const IncomingMessage& early);
   Status accept(const IncomingMessage& incoming, Time now);
+  // Appends the commands ballot of this poll.
+  void give_ballots(std::vector<Command>& commands);
+  // What the group has to say of the engine.
+  void note(const Agreement::Decision& decision, Engine engine);
   // Whether something started on it.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
@@ -138,7 +149,10 @@ class Executor {
   std::vector<Time> holds_;           // of one poll
   std::vector<Notice> notices_;       // of one poll
   Links links_;
-  EarlyMessages early_;
+  std::array<const Ballot*, kEngines> ballots_{};  // given last
+  std::vector<Engine> giving_;                     // of one poll: engines with a ballot
+  Early<IncomingMessage> early_;
+  Early<IncomingBallot> early_ballots_;
 };
 
 }  // namespace ripeline::core

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/task.h"
+#include "core/vocabulary/agree.h"
 #include "core/vocabulary/need.h"
 #include "core/vocabulary/room.h"
 #include "core/vocabulary/share.h"
@@ -111,7 +112,19 @@ struct ProgramFacts {
   std::span<const InboxFacts> inboxes = {};
   InputOrder inputs = InputOrder::natural;
   std::span<const PairFacts> pairs = {};
+  int members = 1;  // that play each rank together
+  // How they agree on what starts (core/agreement.h); none: they do not, or keep to an order.
+  Agree agree = Agree::none;
+  std::span<const LaneId> collectives = {};  // the lanes whose tasks have some, of several members
 
+  // Whether the members must agree on what starts on the engine of a rank.
+  [[nodiscard]] constexpr bool is_governed(int rank, Engine engine) const {
+    return agree != Agree::none &&
+           std::any_of(collectives.begin(), collectives.end(), [&](LaneId id) {
+             const LaneFacts& lane = lanes[static_cast<std::size_t>(id)];
+             return lane.rank == rank && lane.engine == engine;
+           });
+  }
   [[nodiscard]] constexpr bool crosses_ranks(EdgeId edge) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
     return lanes[static_cast<std::size_t>(e.producer)].rank !=

@@ -10,6 +10,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
       uses_(facts.uses.begin(), facts.uses.end()),
       inboxes_(facts.inboxes.begin(), facts.inboxes.end()),
       pairs_(facts.pairs.begin(), facts.pairs.end()),
+      collectives_(facts.collectives.begin(), facts.collectives.end()),
       facts_(facts) {
   // Room for all names first: the views into them must not move.
   names_.reserve(1 + ops_.size() + 2 * pools_.size() + inboxes_.size());
@@ -28,6 +29,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
   facts_.uses = uses_;
   facts_.inboxes = inboxes_;
   facts_.pairs = pairs_;
+  facts_.collectives = collectives_;
 }
 
 }  // namespace ripeline::core

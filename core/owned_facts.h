@@ -33,6 +33,7 @@ class OwnedFacts {
   std::vector<UseFacts> uses_;
   std::vector<InboxFacts> inboxes_;
   std::vector<PairFacts> pairs_;
+  std::vector<LaneId> collectives_;
   ProgramFacts facts_{};
 };
 

@@ -52,6 +52,10 @@ class MicrobatchSet {
   // The lowest member that is in `other` too, or -1. Both have the same size.
   [[nodiscard]] int lowest_common(const MicrobatchSet& other) const;
   [[nodiscard]] bool empty() const { return lowest() < 0; }
+  // Leaves what is in `other` too. Both have the same size.
+  void keep_common(const MicrobatchSet& other);
+  // Whether `other` has the same size, and all of it is in this one.
+  [[nodiscard]] bool has_all(const MicrobatchSet& other) const;
 
   bool operator==(const MicrobatchSet&) const = default;
 
@@ -73,6 +77,13 @@ class TaskSet {
   void remove(Task task) { row(task.lane).remove(task.microbatch); }
   [[nodiscard]] bool contains(Task task) const { return row(task.lane).contains(task.microbatch); }
   [[nodiscard]] bool empty() const;
+  [[nodiscard]] std::size_t count() const;
+  // The lowest of the lowest lane that has one; lane -1: none.
+  [[nodiscard]] Task first() const;
+  // Leaves what is in `other` too. Both have the same rows.
+  void keep_common(const TaskSet& other);
+  // Whether `other` has the same rows, and all of it is in this one.
+  [[nodiscard]] bool has_all(const TaskSet& other) const;
 
   [[nodiscard]] MicrobatchSet& row(LaneId lane) {
     return rows_[static_cast<std::size_t>(lane - first_lane_)];

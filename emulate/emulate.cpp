@@ -57,7 +57,8 @@ RankRun EmulatedRank::run(int microbatches) {
   if (run.status = agree_on_start(run.start); !run.status.ok()) return run;
   TimedEngine engine(facts, timing_, clock_);
   Recorder recorder(arbiter_, clock_, transport_, run);
-  runtime::Worker worker(arbiter_, run_, engine, {.costs = timing_.costs(), .observer = &recorder});
+  runtime::Worker worker(arbiter_, run_, engine,
+                         {.costs = timing_.costs(), .members_as_one = true, .observer = &recorder});
   runtime::StepReport report;
   run.status = worker.step(0, microbatches, report);
   const runtime::Rank& rank = worker.rank();

@@ -163,6 +163,7 @@ void Recorder::count(const Command& command, Time now) {
       return;
     case Command::Kind::start:
     case Command::Kind::hold_until:
+    case Command::Kind::ballot:
       return;
   }
 }

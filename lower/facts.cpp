@@ -36,6 +36,11 @@ std::vector<core::UseFacts> uses_of(const spec::Program& program) {
 
 // `bounds` is null if nothing was proved.
 core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
+  const int members = program.tensor_parallel.members;
+  std::vector<core::LaneId> collectives;
+  for (int lane = 0; lane < size_of(program.lanes) && members > 1; ++lane) {
+    if (at(program.lanes, lane).collectives > 0) collectives.push_back(lane);
+  }
   std::vector<core::OpFacts> ops;
   for (const spec::Op& op : program.ops) ops.push_back({op.name, op.kind});
   std::vector<core::PairFacts> pairs;
@@ -70,7 +75,12 @@ core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
                            .uses = uses,
                            .inboxes = inboxes,
                            .inputs = program.inputs,
-                           .pairs = pairs});
+                           .pairs = pairs,
+                           .members = members,
+                           .agree = members == 1 || program.dispatch.in_order
+                                        ? core::Agree::none
+                                        : program.tensor_parallel.agree,
+                           .collectives = collectives});
 }
 
 }  // namespace

@@ -105,6 +105,15 @@ void Rank::tell_costs() {
 }
 
 Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
+  const bool agrees =
+      std::any_of(core::kAllEngines.begin(), core::kAllEngines.end(),
+                  [this](core::Engine engine) { return facts_.is_governed(self_.rank, engine); });
+  if (agrees && !options_.members_as_one) {
+    return {StatusCode::refused, "rank " + std::to_string(self_.rank) + " of program " +
+                                     std::string(facts_.name) + " has " +
+                                     std::to_string(facts_.members) +
+                                     " members, who cannot agree between processes yet"};
+  }
   report_ = {};
   begun_ = now;
   started_.clear();

@@ -59,6 +59,9 @@ struct RankOptions {
   std::optional<core::Costs> costs = std::nullopt;
   // When a message that has come is due, on the clock: injected delays. Null: at once.
   std::function<core::Time(const Envelope&)> due = nullptr;
+  // The process stands for all members of its rank, who do the same at the same time. Without, a
+  // rank whose members would have to agree is refused: ballots have no way between processes yet.
+  bool members_as_one = false;
   trace::Record* trace = nullptr;    // borrowed; null: none
   RankObserver* observer = nullptr;  // borrowed; null: none
 };
@@ -87,7 +90,7 @@ class Rank {
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  // The step begins at the first poll().
+  // The step begins at the first poll(). Refuses a rank that cannot run (RankOptions).
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
   [[nodiscard]] bool step_done() const;
 

@@ -19,16 +19,15 @@ using spec::Program;
 // Permits everything, one task of one engine, or nothing.
 class RestrictedAgreement final : public core::Agreement {
  public:
-  Permission permit(const core::Arbiter& /*arbiter*/, core::Engine engine,
-                    core::Time /*now*/) override {
-    return {.decided = open_ && (!engine_ || (*engine_ == engine && !spent_)),
-            .tasks = only_ ? &*only_ : nullptr};
+  void begin_step(int /*microbatches*/) override {}
+  Decision choose(const core::Arbiter& arbiter, core::Engine engine, core::Time now) override {
+    if (!open_ || (engine_ && (*engine_ != engine || spent_))) return {.decided = false};
+    return {.choice = arbiter.choose(engine, only_ ? &*only_ : nullptr, now)};
   }
-  void started(core::Task /*task*/) override {
-    spent_ = true;
-    ++round_;
+  void started(core::Task /*task*/) override { spent_ = true; }
+  core::Status heard(int member, const core::Ballot& ballot) override {
+    return core::refused(member, ballot, "the run decides");
   }
-  [[nodiscard]] std::int64_t round() const override { return round_; }
   void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
   // One task of it; nothing: everything.
   void allow_engine(std::optional<core::Engine> engine) {
@@ -42,7 +41,6 @@ class RestrictedAgreement final : public core::Agreement {
   std::optional<core::Engine> engine_;
   bool spent_ = false;  // what is allowed of the engine has started
   std::optional<core::TaskSet> only_;
-  std::int64_t round_ = 0;
 };
 
 struct Rank {

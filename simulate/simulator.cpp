@@ -256,6 +256,8 @@ class Simulator::Impl {
       case Command::Kind::hold_until:
         return agenda_.put(now_, std::max(Time{1}, command.until - now_), AgendaEvent::Kind::wake,
                            rank.id);
+      case Command::Kind::ballot:
+        return;  // the members of a group run as one, which has nobody to tell
     }
   }
 

@@ -23,7 +23,7 @@
 // other meaning: while an engine starts nothing, what may start there only grows, so an old
 // snapshot is what the member would see if whatever came since had come later (docs/meaning.md says
 // when). The hint of `intersection` is asked with member 0's turn; all have the same one, unless
-// `rounds` lists ops of several engines of a rank.
+// `rounds` lists ops of several engines of a rank, or a hint that follows an order and fills does.
 //
 // A state is a value. The program must outlive it; one thread.
 #pragma once

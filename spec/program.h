@@ -56,6 +56,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/vocabulary/agree.h"
 #include "core/vocabulary/need.h"
 #include "core/vocabulary/share.h"
 #include "core/vocabulary/task.h"
@@ -65,6 +66,7 @@
 namespace ripeline::spec {
 
 // The nouns, which executors share.
+using core::Agree;
 using core::Engine;
 using core::engine_index;
 using core::InputOrder;
@@ -141,7 +143,6 @@ struct Inbox {
 };
 
 // The members of a group play one rank each, together; see spec/group.h.
-enum class Agree : std::uint8_t { intersection, vote, leader, none };
 struct TensorParallel {
   int members = 1;
   Agree agree = Agree::none;

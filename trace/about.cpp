@@ -82,6 +82,10 @@ void check(const core::ProgramFacts& f) {
     require_index(pair.first, f.ops, "a pair has no such op");
     require_index(pair.second, f.ops, "a pair has no such op");
   }
+  require(f.members >= 1, "a rank has no members");
+  for (const core::LaneId lane : f.collectives) {
+    require_index(lane, f.lanes, "no such lane has collectives");
+  }
   for (const core::PoolFacts& pool : f.pools) {
     require(pool.rank >= 0 && pool.rank < f.ranks, "a pool has no such rank");
   }
@@ -145,6 +149,11 @@ std::string About::to_json() const {
     about["inboxes"].push_back({std::string(i.channel), i.rank, i.stage, i.slots});
   }
   for (const core::PairFacts& pair : f.pairs) about["pairs"].push_back({pair.first, pair.second});
+  if (f.members > 1) {
+    about["members"] = f.members;
+    about["agree"] = word(core::kAgreeNames, f.agree);
+    about["collectives"] = f.collectives;
+  }
   return about.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -235,6 +244,10 @@ core::Status About::from_json(const std::string& text, About& about) {
       pairs.push_back({row.at(0), row.at(1)});
     }
     f.pairs = pairs;
+    f.members = j.value("members", 1);
+    f.agree = value_of<core::Agree>(core::kAgreeNames, j.value("agree", json("none")));
+    const auto collectives = j.value("collectives", std::vector<core::LaneId>{});
+    f.collectives = collectives;
     check(f);
     for (core::EdgeFacts& e : edges) {
       e.crosses_shares = core::cross_shares(lanes[static_cast<std::size_t>(e.producer)],

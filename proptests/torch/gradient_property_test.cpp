@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,9 +77,10 @@ std::vector<Trained> train(const Program& program, const core::ProgramFacts& fac
     threads.emplace_back([&, rank] {
       torch::set_num_threads(1);
       const int self = static_cast<int>(rank);
+      const std::unique_ptr<runtime::Transport> transport = std::move(transports[rank]);
       simulate::InterpretedArbiter arbiter(program, facts, self);
       runtime::TorchWork work(make_model(model, self));
-      runtime::Run run(*transports[rank], {.limits = {.stall = 20s}});
+      runtime::Run run(*transport, {.limits = {.stall = 20s}});
       runtime::TrainerOptions options;
       options.rank.due = runtime::due_of(delays, facts);
       runtime::TorchTrainer trainer(arbiter, run, work, nullptr, options);
@@ -89,7 +91,6 @@ std::vector<Trained> train(const Program& program, const core::ProgramFacts& fac
       result.loss = report.loss;
       result.model = work.model();
       result.live = work.live();
-      transports[rank].reset();
     });
   }
   for (std::thread& thread : threads) thread.join();

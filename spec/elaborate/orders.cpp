@@ -224,6 +224,22 @@ void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* or
   }
 }
 
+// A hint that waits chooses by what the clock says, which is not the same at two members.
+void check_waiting_group(Work& work, const ast::Hint& written) {
+  const Program& program = work.program;
+  const TensorParallel& group = program.tensor_parallel;
+  const bool all_choose = group.agree == Agree::intersection || group.agree == Agree::vote;
+  const bool governed = std::any_of(program.lanes.begin(), program.lanes.end(),
+                                    [](const Lane& lane) { return lane.collectives > 0; });
+  if (!program.dispatch.hint.patience || group.members == 1 || !all_choose || !governed) return;
+  work.error("hint-waits-in-group",
+             fmt::format("hint '{}' waits, and {} members agree by {}", written.name.text,
+                         group.members, name_of(group.agree)),
+             "each would wait by its own clock: let them `agree by leader`, or remove notices and "
+             "forecasts",
+             work.tensor_parallel.span);
+}
+
 void make_ready_dispatch(Work& work, const ast::Name& by) {
   Program& program = work.program;
   const int hint = work.find_hint(by.text);
@@ -233,6 +249,7 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
     const int followed = program.dispatch.hint.order;
     list_unsupported_clauses(work, *work.hints[static_cast<std::size_t>(hint)].node,
                              followed < 0 ? nullptr : &at(program.orders, followed));
+    check_waiting_group(work, *work.hints[static_cast<std::size_t>(hint)].node);
   } else if (order >= 0) {
     program.dispatch.hint = {by.text, Hint::Rule::order, {}, {}, order, {}};
   } else {

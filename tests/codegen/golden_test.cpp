@@ -19,6 +19,7 @@
 #include "tests/codegen/goldens/bf.h"
 #include "tests/codegen/goldens/file_hint.h"
 #include "tests/codegen/goldens/file_order.h"
+#include "tests/codegen/goldens/group.h"
 #include "tests/codegen/goldens/interleaved.h"
 #include "tests/codegen/goldens/kept.h"
 #include "tests/codegen/goldens/one_f_one_b.h"
@@ -52,6 +53,7 @@ const Golden kGoldens[] = {
     {"kept", &kept::facts, kept::make_arbiter},
     {"file_order", &file_order::facts, file_order::make_arbiter},
     {"file_hint", &file_hint::facts, file_hint::make_arbiter},
+    {"group", &group::facts, group::make_arbiter},
 };
 
 void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }

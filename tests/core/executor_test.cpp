@@ -56,7 +56,6 @@ TEST(Executor, starts_what_the_arbiter_chooses_and_sends_what_ended) {
   EXPECT_EQ(first.poll(fake::start(0, 1)), std::vector<Command>{}) << "its engine is busy";
   ASSERT_TRUE(first.executor.finished({0, 0}, kNow).ok());
   EXPECT_EQ(first.poll(), (std::vector{send_of(kToF, 0), start_of(0, 1)}));
-  EXPECT_EQ(first.agreement.round(), 2);
 }
 
 TEST(Executor, ends_a_step_when_all_tasks_of_the_rank_have_ended) {
@@ -85,9 +84,10 @@ TEST(Executor, repeats_hold_until_at_each_poll) {
 
 TEST(Executor, waits_while_the_agreement_is_open) {
   struct Open final : Agreement {
-    Permission permit(const Arbiter&, Engine, Time) override { return {}; }
+    void begin_step(int) override {}
+    Decision choose(const Arbiter&, Engine, Time) override { return {.decided = false}; }
     void started(Task) override {}
-    [[nodiscard]] std::int64_t round() const override { return 0; }
+    Status heard(int, const Ballot&) override { return {}; }
   } open;
   fake::FakeArbiter arbiter(0);
   Ledger ledger(fake::kFacts);

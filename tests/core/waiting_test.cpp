@@ -23,9 +23,13 @@ constexpr EdgeId kToB = 1;  // 1B to 0B
 
 // As OneMember, unless it is told to stay open.
 struct Group final : Agreement {
-  Permission permit(const Arbiter&, Engine, Time) override { return {.decided = !open}; }
+  void begin_step(int) override {}
+  Decision choose(const Arbiter& arbiter, Engine engine, Time now) override {
+    if (open) return {.decided = false};
+    return {.choice = arbiter.choose(engine, nullptr, now)};
+  }
   void started(Task) override {}
-  [[nodiscard]] std::int64_t round() const override { return 0; }
+  Status heard(int, const Ballot&) override { return {}; }
   bool open = false;
 };
 

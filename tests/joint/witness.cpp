@@ -7,6 +7,8 @@
 
 #include "core/print.h"
 #include "lower/facts.h"
+#include "simulate/interpreter.h"
+#include "tests/joint/told.h"
 
 namespace ripeline::joint {
 namespace {
@@ -53,65 +55,6 @@ bool read(const Payload& payload, Tag& tag) {
 
 }  // namespace
 
-// The interpreter, which tells the witness what it is told.
-class Witness::Told final : public core::Arbiter {
- public:
-  Told(Witness& witness, int rank)
-      : witness_(witness), inner_(witness.program_, witness.facts(), rank) {}
-
-  const core::ProgramFacts& facts() const override { return inner_.facts(); }
-  int rank() const override { return inner_.rank(); }
-  core::Status begin_step(std::int64_t step, int microbatches) override {
-    step_ = step;
-    (void)witness_.of(step);
-    return inner_.begin_step(step, microbatches);
-  }
-  void on_finished(Task task, core::Time now) override {
-    happen({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
-    inner_.on_finished(task, now);
-  }
-  void on_arrived(Message message, core::Time now) override {
-    // For the machine a rendezvous message arrives when it is taken.
-    if (!facts().edges[at(message.edge)].rendezvous) arrive(message);
-    inner_.on_arrived(message, now);
-  }
-  void on_taken(Message message, core::Time now) override {
-    arrive(message);
-    inner_.on_taken(message, now);
-  }
-  void ready(core::Engine engine, core::TaskSet& out) const override { inner_.ready(engine, out); }
-  core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                      core::Time now) const override {
-    return inner_.choose(engine, allowed, now);
-  }
-  Task next_in_order(core::Engine engine) const override { return inner_.next_in_order(engine); }
-  void expect(const core::Costs& costs) override { inner_.expect(costs); }
-  void on_notice(const core::Notice& notice, core::Time now) override {
-    inner_.on_notice(notice, now);
-  }
-  void take_notices(core::Time now, std::vector<core::Notice>& out) override {
-    inner_.take_notices(now, out);
-  }
-  void started(Task task, core::Time now) override {
-    happen(
-        {.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch, .edge = -1});
-    inner_.started(task, now);
-  }
-
- private:
-  void happen(const Event& event) { witness_.happen(step_, event); }
-  void arrive(Message m) {
-    happen({.what = Event::Do::arrive,
-            .lane = facts().edges[at(m.edge)].consumer,
-            .microbatch = m.microbatch,
-            .edge = m.edge});
-  }
-
-  Witness& witness_;
-  simulate::InterpretedArbiter inner_;
-  std::int64_t step_ = -1;
-};
-
 Witness::Witness(const spec::Program& program, int microbatches, int number, PlantedBug& bug)
     : program_(program),
       true_(lower::facts_of(program)),
@@ -121,7 +64,12 @@ Witness::Witness(const spec::Program& program, int microbatches, int number, Pla
       number_(number) {}
 
 std::unique_ptr<core::Arbiter> Witness::arbiter(int rank) {
-  return std::make_unique<Told>(*this, rank);
+  auto inner = std::make_unique<simulate::InterpretedArbiter>(program_, facts(), rank);
+  return std::make_unique<Told>(
+      std::move(inner),
+      Told::Listener{
+          .begins = [this](std::int64_t step) { (void)of(step); },
+          .happens = [this](std::int64_t step, const Event& event) { happen(step, event); }});
 }
 
 void Witness::fail(const std::string& what) {

@@ -19,7 +19,6 @@
 #include "core/ledger.h"
 #include "core/owned_facts.h"
 #include "runtime/engine.h"
-#include "simulate/interpreter.h"
 #include "spec/machine.h"
 #include "tests/joint/planted_bug.h"
 
@@ -56,7 +55,6 @@ class Witness {
   }
 
  private:
-  class Told;
   using TaskKey = std::pair<core::LaneId, std::int32_t>;
   using MessageKey = std::pair<core::EdgeId, std::int32_t>;
   struct Step {

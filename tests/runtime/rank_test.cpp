@@ -48,6 +48,24 @@ class RankTest : public testing::Test {
   std::map<std::pair<int, int>, core::EdgeId> edges_;  // by ranks
 };
 
+TEST_F(RankTest, of_a_group_that_must_agree_is_refused_unless_it_runs_as_one) {
+  constexpr core::LaneId kCollectives[] = {2};  // of rank 1
+  core::ProgramFacts facts = proved_.facts();
+  facts.members = 2;
+  facts.agree = core::Agree::vote;
+  facts.collectives = kCollectives;
+  for (const int of : {0, 1}) {
+    for (const bool as_one : {false, true}) {
+      simulate::InterpretedArbiter arbiter(proved_.program(), facts, of);
+      Rank rank(arbiter, {.ranks = 3}, of, {.members_as_one = as_one});
+      EXPECT_EQ(rank.begin_step(0, 4, kStart).message(),
+                of == 0 || as_one ? ""
+                                  : "rank 1 of program bf has 2 members, who cannot agree between "
+                                    "processes yet");
+    }
+  }
+}
+
 TEST_F(RankTest, believes_a_message_of_the_rank_at_the_other_end_of_its_edge_alone) {
   for (const Signal signal : {Signal::data, Signal::announce}) {
     for (const int from : {-1, 1, 2, 3}) {

@@ -92,6 +92,14 @@ std::vector<Case> cases() {
       "  op L reload on copy_in { needs O at here, B at next; acquires b; }\n"
       "  op B backward { needs L at here; releases b; collectives 1; }\n"
       "  resource a per stage { capacity 3; }  resource b per stage { capacity 2; }\n";
+  const std::string filled =
+      "  op F forward { needs F at prev; collectives 1; }\n"
+      "  op O offload on copy_out { needs F at here; }\n"
+      "  op B backward { needs F at here, B at next; collectives 1; }\n"
+      "  op W backward weight { needs B at here; }\n"
+      "  order all on r { (F O) * microbatches;  B * microbatches; }\n"
+      "  hint filler { follow all; fill W; }\n";
+  const std::string by_filler = "dispatch ready by filler;";
   return {
       {"the language's example", kVlm, proved, proved},
       {"the same, overtaking, in few slots",
@@ -144,6 +152,11 @@ std::vector<Case> cases() {
        with_ops("vote", replace(offloaded, "  op B", "  hint turns { rounds B, O, F; }\n  op B"),
                 "dispatch ready by turns;"),
        unknown, unknown, "different turns"},
+      {"a hint that fills beside another engine", with_ops("intersection", filled, by_filler),
+       unknown, unknown, "different turns"},
+      {"the same with a leader", with_ops("leader", filled, by_filler), proved, proved},
+      {"a hint that fills, on one engine",
+       with_ops("intersection", replace(filled, " on copy_out", ""), by_filler), proved, proved},
       {"a committed order",
        with_ops("none",
                 "  op F forward { needs F at prev; collectives 1; }\n"

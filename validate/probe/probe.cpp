@@ -199,6 +199,8 @@ std::string facts_text(const ProgramFacts& facts) {
   for (const UseFacts& u : facts.uses)
     text += line("use", u.lane, u.pool, u.acquires, u.releases, u.leaving);
   for (const PairFacts& p : facts.pairs) text += line("pair", p.first, p.second);
+  if (facts.members > 1) text += line("members", facts.members, static_cast<int>(facts.agree));
+  for (const LaneId lane : facts.collectives) text += line("collectives", lane);
   return text;
 }
 

@@ -27,21 +27,25 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
 }
 
 // A hint in turns counts the starts of all engines of its rank, and members may start those of
-// different engines in different orders.
+// different engines in different orders. So does one that fills, whatever is first in its order.
 std::optional<std::string> GroupConditions::turns_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   const bool reads_own_turn = program_.tensor_parallel.agree != Agree::leader;
-  if (hint.rule != spec::Hint::Rule::rounds || !reads_own_turn) return std::nullopt;
+  const bool rounds = hint.rule == spec::Hint::Rule::rounds;
+  const bool fills = hint.rule == spec::Hint::Rule::order && !hint.fill.empty();
+  if ((!rounds && !fills) || !reads_own_turn) return std::nullopt;
+  const auto counts = [&](const spec::Lane& lane) {
+    const std::vector<int>& ops = rounds ? hint.ops : hint.fill;
+    return (std::find(ops.begin(), ops.end(), lane.op) != ops.end()) == rounds;
+  };
   for (const spec::Lane& a : program_.lanes) {
     for (const spec::Lane& b : program_.lanes) {
-      const auto listed = [&](const spec::Lane& lane) {
-        return std::find(hint.ops.begin(), hint.ops.end(), lane.op) != hint.ops.end();
-      };
-      if (a.rank != b.rank || a.engine == b.engine || !listed(a) || !listed(b)) continue;
+      if (a.rank != b.rank || a.engine == b.engine || !counts(a) || !counts(b)) continue;
       return fmt::format(
-          "The rounds of hint {} count {} and {}, which run on different engines of a rank, so "
+          "{} of hint {} {} {} and {}, which run on different engines of a rank, so "
           "members may be at different turns.",
-          hint.name, at(program_.ops, a.op).name, at(program_.ops, b.op).name);
+          rounds ? "The rounds" : "The order", hint.name, rounds ? "count" : "counts",
+          at(program_.ops, a.op).name, at(program_.ops, b.op).name);
     }
   }
   return std::nullopt;

@@ -1,0 +1,65 @@
+// Early: what has come for later steps, until those begin.
+//
+// However much it is, keeping one more and refusing what came twice takes the logarithm of it: a
+// neighbour that runs ahead must not slow this rank down. Memory is taken for each. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/agreement.h"
+#include "core/task.h"
+
+namespace ripeline::core {
+
+// What comes from another rank.
+struct IncomingMessage {
+  Message message;
+  std::int32_t ordinal = 0;
+  bool announced = false;  // else arrived
+
+  [[nodiscard]] auto key() const { return std::tuple(message.edge, message.microbatch, announced); }
+};
+
+// What comes from another member of the rank.
+struct IncomingBallot {
+  int member = 0;
+  Ballot ballot;
+
+  [[nodiscard]] auto key() const {
+    return std::tuple(member, ballot.engine, ballot.round, ballot.attempt);
+  }
+};
+
+template <class Incoming>
+class Early {
+ public:
+  // False: the same has come before for this step, which changes nothing.
+  [[nodiscard]] bool keep(std::int64_t step, const Incoming& early) {
+    OfStep& kept = steps_[step];
+    if (!kept.known.insert(early.key()).second) return false;
+    kept.all.push_back(early);
+    return true;
+  }
+  // Of the step, in the order in which they came.
+  [[nodiscard]] std::span<const Incoming> of(std::int64_t step) const {
+    const auto found = steps_.find(step);
+    return found == steps_.end() ? std::span<const Incoming>{} : found->second.all;
+  }
+  // Of the step and those before it.
+  void drop(std::int64_t step) { steps_.erase(steps_.begin(), steps_.upper_bound(step)); }
+
+ private:
+  struct OfStep {
+    std::vector<Incoming> all;
+    std::set<decltype(std::declval<Incoming>().key())> known;
+  };
+  std::map<std::int64_t, OfStep> steps_;
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,152 @@
+#include "core/rounds.h"
+
+namespace ripeline::core {
+namespace {
+
+bool is_of(const Ballot& ballot, std::int32_t round, std::int32_t attempt) {
+  return ballot.round == round && ballot.attempt == attempt;
+}
+
+}  // namespace
+
+Rounds::Rounds(const ProgramFacts& facts, const Coordinates& self) : facts_(facts), self_(self) {
+  for (const Engine engine : kAllEngines) {
+    if (!facts.is_governed(self.rank, engine)) continue;
+    table(engine) = std::make_unique<Table>();
+    table(engine)->own.engine = engine;
+    table(engine)->members.resize(static_cast<std::size_t>(facts.members));
+  }
+}
+
+void Rounds::begin_step(int microbatches) {
+  const LaneSpan own = facts_.lanes_of(self_.rank);
+  word_.reset(own.first, own.end - own.first, microbatches);
+  for (const std::unique_ptr<Table>& table : tables_) {
+    if (!table) continue;
+    table->tasks = tasks_on(facts_, self_.rank, table->own.engine, microbatches);
+    table->rounds = static_cast<std::int32_t>(table->tasks.count());
+    table->own.round = -1;
+    table->own.tasks = word_;
+    table->common = word_;
+    for (Member& member : table->members) {
+      member.ahead = false;
+      member.next.tasks = word_;
+    }
+    begin_attempt(*table, 0, 0);
+  }
+}
+
+void Rounds::begin_attempt(Table& table, std::int32_t round, std::int32_t attempt) {
+  table.round = round;
+  table.attempt = attempt;
+  table.cast = false;
+  table.ballots = 0;
+  for (Member& member : table.members) member.here = false;
+}
+
+void Rounds::count(Table& table, const TaskSet& tasks) {
+  if (table.ballots++ == 0) {
+    table.common = tasks;
+  } else {
+    table.common.keep_common(tasks);
+  }
+}
+
+Status Rounds::take_waiting(Table& table) {
+  for (std::size_t i = 0; i < table.members.size(); ++i) {
+    Member& member = table.members[i];
+    if (!member.ahead || member.here) continue;
+    if (!is_of(member.next, table.round, table.attempt)) {
+      if (table.cast) continue;  // of the next attempt: it has overtaken the one of this
+      return refused(static_cast<int>(i), member.next, "the others are at another one");
+    }
+    member.ahead = false;
+    member.here = true;
+    count(table, member.next.tasks);
+  }
+  return {};
+}
+
+bool Rounds::cast(Table& table, const Arbiter& arbiter, Time now) {
+  const Engine engine = table.own.engine;
+  if (facts_.agree == Agree::intersection) {
+    arbiter.ready(engine, word_);
+  } else {
+    word_.clear();
+    const Choice choice = arbiter.choose(engine, nullptr, now);
+    if (choice.starts()) word_.add(choice.task);
+  }
+  if (word_.empty()) return false;
+  // Said again only if it is another one, or asked for.
+  const bool is_said = table.own.round == table.round && table.own.tasks == word_;
+  if (is_said && table.ballots == 0) return false;
+  table.own.round = table.round;
+  table.own.attempt = table.attempt;
+  table.own.tasks = word_;
+  table.cast = true;
+  count(table, word_);
+  return true;
+}
+
+Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time now) {
+  if (!table(engine)) return {.choice = arbiter.choose(engine, nullptr, now)};
+  Table& table = *this->table(engine);
+  Decision decision{.decided = false};
+  for (;;) {
+    if (failure_ = take_waiting(table); !failure_.ok()) {
+      decision.failure = &failure_;
+      return decision;
+    }
+    if (!table.cast) {
+      // One at a time: the one before is not given yet.
+      if (decision.ballot != nullptr || !cast(table, arbiter, now)) return decision;
+      decision.ballot = &table.own;
+    }
+    if (table.ballots < facts_.members) return decision;
+    if (!table.common.empty()) break;
+    begin_attempt(table, table.round, table.attempt + 1);
+  }
+  decision.decided = true;
+  decision.choice = arbiter.choose(engine, &table.common, now);
+  return decision;
+}
+
+void Rounds::started(Task task) {
+  const std::unique_ptr<Table>& of =
+      table(facts_.lanes[static_cast<std::size_t>(task.lane)].engine);
+  if (!of) return;
+  begin_attempt(*of, of->round + 1, 0);
+}
+
+Status Rounds::heard(int member, const Ballot& ballot) {
+  const auto wrong = [&](const std::string& why) { return refused(member, ballot, why); };
+  if (member < 0 || member >= facts_.members || member == self_.member) {
+    return wrong("no other member of the rank has that number");
+  }
+  if (!table(ballot.engine)) return wrong("its engine is not governed");
+  Table& table = *this->table(ballot.engine);
+  if (ballot.tasks.empty() || !table.tasks.has_all(ballot.tasks)) {
+    return wrong("its tasks are not of the engine");
+  }
+  Member& of = table.members[static_cast<std::size_t>(member)];
+  const bool came = of.ahead && is_of(of.next, ballot.round, ballot.attempt);
+  if (is_of(ballot, table.round, table.attempt) && !of.here && !came &&
+      table.round < table.rounds) {
+    of.here = true;
+    count(table, ballot.tasks);
+    return {};
+  }
+  // Nobody goes on from an attempt without the own ballot of it.
+  const bool follows =
+      table.cast && (is_of(ballot, table.round, table.attempt + 1) ||
+                     (is_of(ballot, table.round + 1, 0) && ballot.round < table.rounds));
+  if (!follows || of.ahead) {
+    return wrong("this one is at round " + std::to_string(table.round) + ", attempt " +
+                 std::to_string(table.attempt));
+  }
+  of.ahead = true;
+  of.next = ballot;
+  return {};
+}
+
+}  // namespace ripeline::core

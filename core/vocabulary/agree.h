@@ -1,0 +1,24 @@
+// Agree: how the members of a tensor-parallel group come to start the same tasks in the same order.
+//
+// A plain value.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ripeline::core {
+
+enum class Agree : std::uint8_t {
+  intersection,  // on a task that may start at every member
+  vote,          // on the task that every member would choose
+  leader,        // on what member 0 chooses
+  none,          // not at all
+};
+
+inline constexpr std::array kAgreeNames = {"intersection", "vote", "leader", "none"};
+[[nodiscard]] constexpr const char* name_of(Agree agree) {
+  return kAgreeNames[static_cast<std::size_t>(agree)];
+}
+
+}  // namespace ripeline::core

@@ -1,0 +1,91 @@
+#include "tests/joint/group_program.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "spec/elaborate.h"
+#include "spec/library.h"
+#include "tests/joint/random.h"
+#include "tests/support/random_program.h"
+#include "verify/group/conditions.h"
+
+namespace ripeline::joint {
+namespace {
+
+using spec::Agree;
+using spec::Program;
+
+std::optional<Program> compiled(const std::string& text, const spec::ElaborateOptions& options) {
+  auto program = spec::compile({"group.ripe", text}, options);
+  if (!program.ok() || !program.value().unsupported.empty()) return std::nullopt;
+  return std::move(program).value();
+}
+
+std::optional<Program> of_library(Random& random, std::string& text) {
+  const auto& library = spec::library();
+  const spec::LibraryEntry& entry = library[random.below(library.size())];
+  text = entry.text;
+  spec::ElaborateOptions options;
+  options.defines["ranks"] = random.between(2, 3);
+  options.defines["microbatches"] = random.between(2, 4);
+  auto program = compiled(text, options);
+  if (!program || !program->dispatch.in_order || random.one_in(4)) return program;
+  options.dispatch = "ready by " + at(program->orders, program->dispatch.order).name;
+  return compiled(text, options);
+}
+
+std::optional<Program> of_random(Random& random, std::string& text) {
+  testing_support::RandomProgramOptions options{
+      .max_tasks = 80, .any_count = false, .broken_orders = false};
+  options.orders = random.one_in(3);
+  options.links = options.once = options.before = options.engines = true;
+  options.keeping = options.shares = true;
+  text = testing_support::random_program_text(random.bits(), options);
+  return compiled(text, {});
+}
+
+// Members, how they agree, and the ops that have collectives.
+void make_group(Program& program, Random& random) {
+  constexpr std::array kAgree = {Agree::intersection, Agree::intersection, Agree::vote, Agree::vote,
+                                 Agree::leader,       Agree::leader,       Agree::none};
+  program.tensor_parallel = {.members = random.one_in(3) ? random.between(3, 4) : 2,
+                             .agree = kAgree[random.below(kAgree.size())]};
+  std::vector<bool> collective(program.ops.size());
+  for (std::size_t op = 0; op < collective.size(); ++op) collective[op] = !random.one_in(4);
+  for (spec::Lane& lane : program.lanes)
+    lane.collectives = collective[static_cast<std::size_t>(lane.op)] ? 1 : 0;
+  spec::Hint& hint = program.dispatch.hint;
+  const bool may_wait = hint.rule == spec::Hint::Rule::order && program.dispatch.keeps < 0 &&
+                        !at(program.orders, hint.order).file;
+  if (may_wait && random.one_in(2)) {
+    hint.patience = spec::Patience{.forecasts = random.one_in(2), .learns = random.one_in(2)};
+  }
+  if (hint.patience) program.tensor_parallel.agree = Agree::leader;
+}
+
+bool is_one_for_groups(const Program& program) {
+  if (!program.pairs.empty() || program.lanes.size() > 60) return false;
+  const verify::GroupConditions conditions(program);
+  const auto doubt = conditions.doubt_of_pools();
+  return !conditions.turns_that_differ() && (!doubt || doubt->is_open);
+}
+
+}  // namespace
+
+GroupProgram draw_group_program(std::uint64_t seed) {
+  Random random(seed * 0x9e3779b97f4a7c15U);
+  for (;;) {
+    GroupProgram drawn;
+    auto program =
+        random.one_in(4) ? of_library(random, drawn.text) : of_random(random, drawn.text);
+    if (!program) continue;
+    make_group(*program, random);
+    if (!is_one_for_groups(*program)) continue;
+    drawn.microbatches = program->microbatches.min;
+    drawn.program = std::move(*program);
+    return drawn;
+  }
+}
+
+}  // namespace ripeline::joint

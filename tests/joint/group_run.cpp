@@ -1,0 +1,310 @@
+#include "tests/joint/group_run.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/executor.h"
+#include "lower/facts.h"
+#include "simulate/interpreter.h"
+#include "simulate/table_arbiter.h"
+#include "tests/joint/group_program.h"
+#include "tests/joint/group_witness.h"
+#include "tests/joint/random.h"
+#include "tests/joint/told.h"
+
+namespace ripeline::joint {
+namespace {
+
+using core::Command;
+using core::Status;
+using core::Time;
+
+constexpr std::int64_t kMostEvents = 300'000;
+
+struct Member {
+  int rank = 0;
+  int member = 0;
+  std::unique_ptr<core::Arbiter> arbiter;
+  std::unique_ptr<WatchedAgreement> agreement;
+  std::unique_ptr<core::Ledger> ledger;
+  std::unique_ptr<core::Executor> executor;
+  std::int64_t step = -1;
+  std::int64_t begins_at = -1;  // the last step whose beginning was put into the bag
+  bool asked_soon = false;      // an event that polls it is in the bag
+  Time until = Time::max();
+};
+
+struct Happening {
+  int to = 0;  // the member
+  std::function<Status()> happen;
+  bool asks = false;     // what to do, which is no event of the member
+  core::Task ends = {};  // of a task's end: which, in `step`
+  std::int64_t step = -1;
+};
+
+class GroupRun {
+ public:
+  GroupRun(const GroupProgram& of, std::uint64_t seed, const GroupOptions& options)
+      : program_(of.program),
+        facts_(lower::facts_of(program_)),
+        microbatches_(of.microbatches),
+        random_(seed),
+        options_(options),
+        witness_(program_, microbatches_) {
+    steps_ = random_.between(2, 3);
+    members_.resize(static_cast<std::size_t>(program_.ranks * facts().members));
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      for (int member = 0; member < facts().members; ++member) make(rank, member);
+    }
+  }
+
+  void run() {
+    for (int i = 0; i < std::ssize(members_); ++i) add_begin(i);
+    while (problem_.empty()) {
+      if (events_++ > kMostEvents) problem_ = "the run does not end";
+      if (!next() && !wait()) break;
+      if (problem_.empty()) problem_ = witness_.problem();
+    }
+    if (!problem_.empty() || witness_.is_done(steps_)) return check_ballots();
+    stuck_ = witness_.is_stuck();
+    if (!stuck_) problem_ = "nothing happens any more, and the machine goes on";
+  }
+
+  void fill(GroupVerdict& verdict) const {
+    // What it saw comes before what followed from it.
+    verdict.broken = witness_.problem().empty() ? problem_ : witness_.problem();
+    verdict.agree = facts().agree;
+    verdict.members = facts().members;
+    verdict.stuck = stuck_;
+    verdict.events = witness_.events();
+    verdict.agreements = witness_.agreements();
+    verdict.ballots = ballots_;
+    verdict.retries = retries_;
+  }
+
+ private:
+  [[nodiscard]] const core::ProgramFacts& facts() const { return facts_.facts(); }
+  [[nodiscard]] int index(int rank, int member) const { return rank * facts().members + member; }
+  Member& of(int i) { return members_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] int rank_of(core::LaneId lane) const {
+    return facts().lanes[static_cast<std::size_t>(lane)].rank;
+  }
+
+  void make(int rank, int member) {
+    Member& made = of(index(rank, member));
+    made.rank = rank;
+    made.member = member;
+    std::unique_ptr<core::Arbiter> inner;
+    if (options_.make_arbiter) {
+      inner = options_.make_arbiter(rank);
+    } else if (random_.one_in(2)) {
+      inner = std::make_unique<simulate::InterpretedArbiter>(program_, facts(), rank);
+    } else {
+      inner = std::make_unique<simulate::TableArbiter>(program_, facts(), rank);
+    }
+    made.arbiter = std::make_unique<Told>(
+        std::move(inner),
+        Told::Listener{.begins = [this](std::int64_t step) { witness_.begins(step); },
+                       .happens =
+                           [this, member](std::int64_t step, const spec::Event& event) {
+                             witness_.happens(step, member, event);
+                           }});
+    made.arbiter->expect({.tasks = std::vector<Time>(facts().lanes.size(), Time{1000}),
+                          .varying = {},
+                          .links = std::vector<Time>(facts().edges.size(), Time{200}),
+                          .notices = std::vector<Time>(facts().edges.size(), Time{100})});
+    const core::Coordinates self{.replica = 0, .rank = rank, .member = member};
+    made.agreement = std::make_unique<WatchedAgreement>(
+        facts(), self, options_.bug,
+        [this, &made](const core::Ballot& ballot) { given(made, ballot); });
+    made.ledger = std::make_unique<core::Ledger>(facts(), rank);
+    made.executor =
+        std::make_unique<core::Executor>(self, *made.arbiter, *made.agreement, *made.ledger);
+  }
+
+  void given(const Member& by, const core::Ballot& ballot) {
+    ++ballots_;
+    retries_ += ballot.attempt > 0 ? 1 : 0;
+    witness_.ballot(by.step, by.rank, by.member, ballot);
+  }
+
+  void add(int to, std::function<Status()> happen) { bag_.push_back({to, std::move(happen)}); }
+
+  void add_begin(int i) {
+    const std::int64_t step = of(i).step + 1;
+    if (step >= steps_) return;
+    of(i).begins_at = step;
+    add(i, [this, i, step] {
+      of(i).step = step;
+      return of(i).executor->begin_step(step, microbatches_, now_);
+    });
+  }
+
+  // Some event that may happen now happens; false: there is none.
+  bool next() {
+    if (bag_.empty()) return false;
+    const std::size_t first = random_.below(bag_.size());
+    for (std::size_t i = 0; i < bag_.size(); ++i) {
+      const std::size_t chosen = (first + i) % bag_.size();
+      if (!may_happen(bag_[chosen])) continue;
+      const Happening happening = std::move(bag_[chosen]);
+      if (chosen + 1 < bag_.size()) bag_[chosen] = std::move(bag_.back());
+      bag_.pop_back();
+      now_ += Time{random_.between(1, 400)};
+      check(happening.happen());
+      if (!happening.asks) ask_soon(happening.to);
+      return true;
+    }
+    return false;
+  }
+
+  // The collective's own business: it blocks inside the task until all take part.
+  [[nodiscard]] bool may_happen(const Happening& happening) const {
+    return happening.ends.lane < 0 || at(program_.lanes, happening.ends.lane).collectives == 0 ||
+           witness_.started_everywhere(happening.step, happening.ends);
+  }
+
+  // Time passes until a hint has waited long enough; false: none waits.
+  bool wait() {
+    int first = 0;
+    for (int i = 1; i < std::ssize(members_); ++i) {
+      if (of(i).until < of(first).until) first = i;
+    }
+    if (of(first).until == Time::max()) return false;
+    now_ = std::max(now_, of(first).until);
+    ask_soon(first);
+    return true;
+  }
+
+  void ask_soon(int i) {
+    Member& member = of(i);
+    if (member.asked_soon || member.executor->step() < 0) return;
+    member.asked_soon = true;
+    bag_.push_back({i, [this, i] { return ask(i); }, true});
+  }
+
+  Status ask(int i) {
+    Member& member = of(i);
+    member.until = Time::max();
+    std::vector<Command> commands;
+    if (Status status = member.executor->poll(now_, commands); !status.ok()) return status;
+    for (const Command& command : commands) carry_out(i, command);
+    member.asked_soon = false;
+    if (member.executor->step_done() && member.begins_at == member.step) add_begin(i);
+    check_ledger(member);
+    return {};
+  }
+
+  void carry_out(int i, const Command& command) {
+    const Member& from = of(i);
+    const std::int64_t step = from.step;
+    const core::Message message = command.message;
+    const auto to_member = [&](int rank) { return index(rank, from.member); };
+    switch (command.kind) {
+      case Command::Kind::start: {
+        const core::Task task = command.task;
+        bag_.push_back({i, [this, i, task] { return of(i).executor->finished(task, now_); }, false,
+                        task, step});
+        return;
+      }
+      case Command::Kind::send:
+      case Command::Kind::announce: {
+        const auto& edge = facts().edges[static_cast<std::size_t>(message.edge)];
+        const int to = to_member(rank_of(edge.consumer));
+        const bool whole = command.kind == Command::Kind::send;
+        return add(to, [this, to, step, message, whole, ordinal = command.ordinal] {
+          core::Executor& executor = *of(to).executor;
+          return whole ? executor.arrived(step, message, now_, ordinal)
+                       : executor.announced(step, message, ordinal);
+        });
+      }
+      case Command::Kind::grant: {
+        const auto& edge = facts().edges[static_cast<std::size_t>(message.edge)];
+        const int to = to_member(rank_of(edge.producer));
+        return add(to, [this, to, step, message] {
+          return of(to).executor->granted(step, message, now_);
+        });
+      }
+      case Command::Kind::hold_until:
+        of(i).until = std::min(from.until, command.until);
+        return;
+      case Command::Kind::notify: {
+        if (random_.one_in(5)) return;  // it is lost
+        const int to = to_member(command.to);
+        return add(to, [this, to, step, notice = command.notice] {
+          (void)of(to).executor->noticed(step, notice, now_);  // one that does not fit is no fault
+          return Status();
+        });
+      }
+      case Command::Kind::ballot:
+        return give(i, from.executor->ballot(command.engine));
+    }
+  }
+
+  void give(int i, const core::Ballot& ballot) {
+    const Member& from = of(i);
+    for (int member = 0; member < facts().members; ++member) {
+      if (member == from.member) continue;
+      const int to = index(from.rank, member);
+      add(to, [this, to, step = from.step, by = from.member, ballot] {
+        core::Executor& executor = *of(to).executor;
+        if (options_.bug == GroupBug::early_is_lost && step > executor.step()) return Status();
+        return executor.balloted(step, by, ballot);
+      });
+    }
+  }
+
+  void check(const Status& status) {
+    if (!status.ok() && problem_.empty()) problem_ = status.message();
+  }
+
+  void check_ledger(const Member& member) {
+    for (int pool = 0; pool < std::ssize(facts().pools); ++pool) {
+      if (facts().pools[static_cast<std::size_t>(pool)].rank != member.rank) continue;
+      if (member.ledger->held(pool) == witness_.held(member.step, member.member, pool)) continue;
+      if (problem_.empty()) problem_ = "a ledger does not hold what the machine holds";
+    }
+  }
+
+  // A ballot is given once for a round, and again only when something has happened to some member:
+  // then by all.
+  void check_ballots() {
+    if (facts().agree == core::Agree::leader || !problem_.empty()) return;
+    if (ballots_ > facts().members * witness_.events()) problem_ = "there is a flood of ballots";
+  }
+
+  const spec::Program& program_;
+  core::OwnedFacts facts_;
+  int microbatches_;
+  Random random_;
+  const GroupOptions& options_;
+  GroupWitness witness_;
+  int steps_ = 1;
+  std::vector<Member> members_;
+  std::vector<Happening> bag_;
+  Time now_{0};
+  std::string problem_;
+  bool stuck_ = false;
+  std::int64_t events_ = 0;
+  std::int64_t ballots_ = 0;
+  std::int64_t retries_ = 0;
+};
+
+}  // namespace
+
+GroupVerdict run_group(const GroupProgram& of, std::uint64_t seed, const GroupOptions& options) {
+  GroupVerdict verdict;
+  verdict.text = of.text;
+  GroupRun run(of, seed, options);
+  run.run();
+  run.fill(verdict);
+  return verdict;
+}
+
+GroupVerdict run_group(std::uint64_t seed, GroupBug bug) {
+  return run_group(draw_group_program(seed), seed, {.bug = bug});
+}
+
+}  // namespace ripeline::joint

@@ -1,0 +1,146 @@
+// The protocols of tensor-parallel groups against spec/group.h. RIPELINE_GROUP_SEEDS says how many
+// runs (300), RIPELINE_GROUP_FROM from which seed on (1).
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "spec/elaborate.h"
+#include "tests/codegen/goldens/group.h"
+#include "tests/joint/group_run.h"
+
+namespace ripeline::joint {
+namespace {
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+struct Sum {
+  std::int64_t runs = 0;
+  std::int64_t stuck = 0;
+  std::int64_t events = 0;
+  std::int64_t agreements = 0;
+  std::int64_t ballots = 0;
+  std::int64_t retries = 0;
+};
+
+TEST(GroupRuns, do_what_the_group_machine_allows) {
+  const std::uint64_t from = setting("RIPELINE_GROUP_FROM", 1);
+  const std::uint64_t seeds = setting("RIPELINE_GROUP_SEEDS", 300);
+  std::array<Sum, core::kAgreeNames.size()> sums;
+  for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
+    const GroupVerdict verdict = run_group(seed);
+    EXPECT_EQ(verdict.broken, "") << "seed " << seed << ", " << verdict.members << " members by "
+                                  << name_of(verdict.agree) << "\n"
+                                  << verdict.text;
+    Sum& sum = sums[static_cast<std::size_t>(verdict.agree)];
+    ++sum.runs;
+    sum.stuck += verdict.stuck ? 1 : 0;
+    sum.events += verdict.events;
+    sum.agreements += verdict.agreements;
+    sum.ballots += verdict.ballots;
+    sum.retries += verdict.retries;
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Sum& sum = sums[i];
+    std::printf(
+        "%-12s %6lld runs, %5lld stuck, %9lld events, %8lld agreements, %8lld ballots, "
+        "%7lld retries\n",
+        core::kAgreeNames[i], static_cast<long long>(sum.runs), static_cast<long long>(sum.stuck),
+        static_cast<long long>(sum.events), static_cast<long long>(sum.agreements),
+        static_cast<long long>(sum.ballots), static_cast<long long>(sum.retries));
+    EXPECT_GT(sum.runs, 0) << core::kAgreeNames[i];
+  }
+}
+
+TEST(GroupRuns, of_one_seed_are_always_the_same) {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    EXPECT_EQ(run_group(seed).events, run_group(seed).events) << seed;
+    EXPECT_EQ(run_group(seed).ballots, run_group(seed).ballots) << seed;
+  }
+}
+
+// What the generator writes, proved.
+TEST(GroupRuns, of_generated_arbiters_end) {
+  const std::string path = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/group.ripe";
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  GroupProgram of{spec::compile({path, text.str()}).value(), 1, text.str()};
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    of.microbatches = 1 + static_cast<int>(seed % 6);
+    const GroupVerdict verdict = run_group(of, seed, {.make_arbiter = group::make_arbiter});
+    EXPECT_EQ(verdict.broken, "") << seed;
+    EXPECT_FALSE(verdict.stuck) << seed;
+    EXPECT_GT(verdict.agreements, 0);
+  }
+}
+
+// Why the judge proves nothing of such a hint: what it fills with depends on another engine, which
+// members are not alike in.
+TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) {
+  const std::string text =
+      "pipeline fills { microbatches 1 .. 4; stages 2; place s on s;\n"
+      "  tensor_parallel 2 { agree by intersection; }\n"
+      "  op F forward { needs F at prev; collectives 1; }\n"
+      "  op O offload on copy_out { needs F at here; }\n"
+      "  op B backward { needs F at here, B at next; collectives 1; }\n"
+      "  op W backward weight { needs B at here; }\n"
+      "  order all on r { (F O) * microbatches;  B * microbatches; }\n"
+      "  hint filler { follow all; fill W; }\n"
+      "  dispatch ready by filler; }\n";
+  const GroupProgram of{spec::compile({"fills.ripe", text}).value(), 4, text};
+  std::uint64_t seed = 1;
+  while (seed < 1000 && run_group(of, seed).broken.empty()) ++seed;
+  EXPECT_LT(seed, 1000U);
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed),
+              run_group(of, seed).broken.c_str());
+}
+
+struct Planted {
+  GroupBug bug;
+  core::Agree agree;
+};
+void PrintTo(const Planted& planted, std::ostream* out) {
+  *out << name_of(planted.agree) << "_" << kGroupBugs[static_cast<std::size_t>(planted.bug)];
+}
+
+class GroupBugs : public testing::TestWithParam<Planted> {};
+
+TEST_P(GroupBugs, are_found_within_20000_seeds) {
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    const GroupProgram of = draw_group_program(seed);
+    if (of.program.tensor_parallel.agree != GetParam().agree) continue;
+    const GroupVerdict verdict = run_group(of, seed, {.bug = GetParam().bug});
+    if (verdict.broken.empty()) continue;
+    std::printf("%s: seed %llu: %s\n", testing::PrintToString(GetParam()).c_str(),
+                static_cast<unsigned long long>(seed), verdict.broken.c_str());
+    return;
+  }
+  FAIL();
+}
+INSTANTIATE_TEST_SUITE_P(
+    Each, GroupBugs,
+    testing::Values(Planted{GroupBug::wrong_round, core::Agree::intersection},
+                    Planted{GroupBug::wrong_round, core::Agree::vote},
+                    Planted{GroupBug::wrong_round, core::Agree::leader},
+                    Planted{GroupBug::no_new_attempt, core::Agree::intersection},
+                    Planted{GroupBug::no_new_attempt, core::Agree::vote},
+                    Planted{GroupBug::no_second_ballot, core::Agree::intersection},
+                    Planted{GroupBug::no_second_ballot, core::Agree::vote},
+                    Planted{GroupBug::own_choice, core::Agree::intersection},
+                    Planted{GroupBug::own_choice, core::Agree::vote},
+                    Planted{GroupBug::log_as_it_comes, core::Agree::leader},
+                    Planted{GroupBug::log_is_a_hint, core::Agree::leader},
+                    Planted{GroupBug::early_is_lost, core::Agree::intersection},
+                    Planted{GroupBug::early_is_lost, core::Agree::vote},
+                    Planted{GroupBug::early_is_lost, core::Agree::leader}),
+    testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace ripeline::joint

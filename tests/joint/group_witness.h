@@ -1,0 +1,61 @@
+// GroupWitness: sees all that the members of all ranks do, and holds it against spec/group.h.
+//
+// Each start, end and arrival must be one that GroupMachine enables then. When a member is the
+// first to start a task of a round, GroupMachine must be able to agree on it at that moment, under
+// some choice; and under the program's own dispatch where each member is as it was when it gave its
+// last ballot. That is what docs/meaning.md says of decisions on what may be old.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/agreement.h"
+#include "spec/group.h"
+
+namespace ripeline::joint {
+
+class GroupWitness {
+ public:
+  // The program must outlive it.
+  GroupWitness(const spec::Program& program, int microbatches);
+
+  void begins(std::int64_t step);
+  void happens(std::int64_t step, int member, spec::Event event);
+  // The member gave a ballot.
+  void ballot(std::int64_t step, int rank, int member, const core::Ballot& ballot);
+
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] bool is_done(int steps) const;
+  // Of the first step that is not done.
+  [[nodiscard]] bool is_stuck() const;
+  [[nodiscard]] std::int64_t held(std::int64_t step, int member, int pool) const;
+  [[nodiscard]] bool started_everywhere(std::int64_t step, const core::Task& task) const;
+
+  [[nodiscard]] std::int64_t events() const { return events_; }
+  [[nodiscard]] std::int64_t agreements() const { return agreements_; }
+
+ private:
+  using MachineState = spec::Machine::State;
+  struct Step {
+    spec::GroupMachine::State state;
+    // Per rank and engine, by member: as it was at its last ballot.
+    std::vector<std::vector<std::optional<MachineState>>> words;
+  };
+  [[nodiscard]] const Step& of(std::int64_t step) const {
+    return steps_[static_cast<std::size_t>(step)];
+  }
+  void agree(std::int64_t step, const spec::Event& start);
+  void fail(std::int64_t step, const std::string& what);
+
+  const spec::Program& program_;
+  spec::GroupMachine machine_;
+  std::vector<Step> steps_;
+  std::string problem_;
+  std::int64_t events_ = 0;
+  std::int64_t agreements_ = 0;
+};
+
+}  // namespace ripeline::joint
