@@ -8,7 +8,7 @@
 // microbatch's loss is divided by the number of microbatches, so parameters' .grad() hold the
 // gradient of the mean. Gradients are summed in the order in which the backwards, or their weight
 // halves, run: bitwise those of the unpipelined model when the program fixes that order
-// (`sequential`) and threads are equal.
+// (`sequential`), threads are equal, and what passes between stages is dense.
 //
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
 // stage is an activation if both are forward, a gradient if both are backward, and else nothing: it
