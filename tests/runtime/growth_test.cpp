@@ -30,14 +30,14 @@ using namespace std::chrono_literals;
 
 constexpr int kRanks = 3;
 constexpr int kMicrobatches = 4;
-constexpr int kWarmUp = 400;
+constexpr int kWarmUp = 1600;
 constexpr int kSpan = 1200;  // steps
-constexpr int kSpans = 3;
+constexpr int kSpans = 2;
 constexpr std::size_t kMessageBytes = 4096;
 // What allocators, the trace's buffers and messages that wait go up and down by, in the span in
 // which that is least: they may rise once, a leak rises always. One of 200 bytes in a step would be
 // more.
-constexpr std::int64_t kNoise = 192 << 10;
+constexpr std::int64_t kNoise = 128 << 10;
 
 struct Use {
   std::int64_t bytes = 0;  // of its own
