@@ -161,25 +161,26 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
   runtime::RankEnvironment self;
   if (Status s = runtime::read_rank_environment(self); !s.ok()) return say_failed(s.message());
   const core::ProgramFacts& facts = prepared.facts->facts();
-  if (self.ranks != facts.ranks) {
-    return say_failed(fmt::format("{} has {} ranks, and {} processes were started", facts.name,
-                                  facts.ranks, self.ranks));
+  const core::Layout layout = core::layout_of(facts);
+  if (self.ranks != layout.processes()) {
+    return say_failed(fmt::format("{} has {}, and {} processes were started", facts.name,
+                                  layout.text(), self.ranks));
   }
   if (self.local_ranks != self.ranks) {
     return say_failed(
-        fmt::format("{} of the {} ranks are on this host: an emulation is on one host",
+        fmt::format("{} of the {} processes are on this host: an emulation is on one host",
                     self.local_ranks, self.ranks));
   }
   std::unique_ptr<runtime::Transport> transport;
-  Status status = runtime::connect_in_folder(
-      {.rank = self.rank,
-       .ranks = self.ranks,
-       .neighbours = runtime::neighbours_of(self.rank, {.ranks = self.ranks}, facts),
-       .program_hash = facts.hash,
-       .configuration = configuration_of(command)},
-      self.folder, transport);
+  Status status =
+      runtime::connect_in_folder({.rank = self.rank,
+                                  .ranks = self.ranks,
+                                  .neighbours = runtime::neighbours_of(self.rank, layout, facts),
+                                  .program_hash = facts.hash,
+                                  .configuration = configuration_of(command)},
+                                 self.folder, transport);
   if (!status.ok()) return say_ended(status);
-  simulate::TableArbiter arbiter(prepared.program(), facts, self.rank);
+  simulate::TableArbiter arbiter(prepared.program(), facts, layout.at(self.rank).rank);
   emulate::EmulatedRank rank(arbiter, *transport, prepared.timing, options.silence);
   const emulate::RankRun mine = rank.run(command.run.microbatches);
   if (!mine.status.ok()) return say_ended(mine.status);
@@ -189,13 +190,13 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
   if (!status.ok()) return say_ended(status);
   if (self.rank != 0) return ok;
   return report(command, prepared, expected,
-                emulate::together(facts, command.run.microbatches, ranks, options));
+                emulate::together(facts, command.run.microbatches, std::move(ranks), options));
 }
 
-// This command again, once for each rank.
-int launch_ranks(const spec::Program& of) {
+// This command again, once for each process.
+int launch_ranks(const core::ProgramFacts& facts) {
   runtime::LaunchOptions options;
-  options.ranks = of.ranks;
+  options.ranks = core::layout_of(facts).processes();
   options.prefix = false;
   std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
   for (std::string one; std::getline(arguments, one, '\0');) options.command.push_back(one);
@@ -218,7 +219,8 @@ int run(EmulateCommand& command) {
   if (!made.ok()) return bad_input;
   const PreparedRun& prepared = made.value();
   const spec::Program& program = prepared.program();
-  if (command.processes && std::getenv("RIPELINE_FOLDER") == nullptr) return launch_ranks(program);
+  if (command.processes && std::getenv("RIPELINE_FOLDER") == nullptr)
+    return launch_ranks(prepared.facts->facts());
   ClockRun expected;
   expected.run = simulate_once(prepared, command.run.microbatches, expected.record);
   if (expected.run.status.code() == core::StatusCode::invalid) {
@@ -250,7 +252,8 @@ void add_emulate(CLI::App& app, int& exit_code) {
                   "how long a cost of 1 is, as 5ms (which it is without this); ns, us, ms or s: "
                   "what it is");
   command->add_flag("--processes", options->processes,
-                    "each rank a process, with sockets between them; without it, a thread");
+                    "each rank, and each member of one, a process, with sockets between them; "
+                    "without it, a thread");
   command->footer(
       "Examples\n"
       "  ripeline emulate 1f1b -D ranks=16 -m 32 --unit 2ms\n"

@@ -49,6 +49,8 @@ class Agreement {
   [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
   // `task` starts, which ends the round.
   virtual void started(Task task) = 0;
+  // The member whose ballot is missing, while nothing is decided; -1: none, or it is not known.
+  [[nodiscard]] virtual int waits_for(Engine /*engine*/) const { return -1; }
   // `member` gave this ballot, in this step. One that does not fit is refused and changes nothing.
   virtual Status heard(int member, const Ballot& ballot) = 0;
 };

@@ -403,7 +403,14 @@ RankView Executor::view() const {
           .idle = idle_};
 }
 
-RankWaits Executor::waits() const { return find_waits(view(), step_); }
+RankWaits Executor::waits() const {
+  RankWaits waits = find_waits(view(), step_);
+  for (Wait& wait : waits.waits) {
+    if (wait.reason != Wait::For::agreement) continue;
+    wait.on = agreement_.waits_for(static_cast<Engine>(engine_of(wait.task.lane)));
+  }
+  return waits;
+}
 
 std::string Executor::waiting(int lines) const {
   return lines > 0 ? print_waits(facts_, waits(), lines) : "";

@@ -4,6 +4,9 @@
 // Plain value.
 #pragma once
 
+#include <string>
+
+#include "core/facts.h"
 #include "core/task.h"
 
 namespace ripeline::core {
@@ -22,6 +25,27 @@ struct Layout {
             .rank = process / members % ranks,
             .member = process % members};
   }
+  // The process of `rank` in the same replica, with the same member.
+  [[nodiscard]] int of_rank(int process, int rank) const {
+    Coordinates c = at(process);
+    c.rank = rank;
+    return this->process(c);
+  }
+  // Each rank is one process.
+  [[nodiscard]] bool is_flat() const { return replicas == 1 && members == 1; }
+  // `rank 3`; where a rank has several processes, `process 7 (rank 3, member 1)`. Any number will
+  // do.
+  [[nodiscard]] std::string name(int process) const;
+
+  // `4 ranks`, `4 ranks of 2 members each`.
+  [[nodiscard]] std::string text() const;
+
+  bool operator==(const Layout&) const = default;
 };
+
+// Of all the processes that train the program together.
+[[nodiscard]] inline Layout layout_of(const ProgramFacts& facts) {
+  return {.ranks = facts.ranks, .members = facts.members};
+}
 
 }  // namespace ripeline::core

@@ -53,6 +53,11 @@ void Leader::started(Task task) {
   if (of) ++of->round;
 }
 
+int Leader::waits_for(Engine engine) const {
+  const std::unique_ptr<Table>& of = tables_[static_cast<std::size_t>(engine)];
+  return of && self_.member > 0 ? 0 : -1;
+}
+
 Status Leader::heard(int member, const Ballot& ballot) {
   const auto wrong = [&](const char* why) { return refused(member, ballot, why); };
   if (member != 0 || self_.member == 0) return wrong("only member 0 gives one, to the others");

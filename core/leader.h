@@ -21,6 +21,7 @@ class Leader final : public Agreement {
   void begin_step(int microbatches) override;
   Decision choose(const Arbiter& arbiter, Engine engine, Time now) override;
   void started(Task task) override;
+  [[nodiscard]] int waits_for(Engine engine) const override;
   Status heard(int member, const Ballot& ballot) override;
 
  private:

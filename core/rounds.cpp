@@ -118,6 +118,16 @@ void Rounds::started(Task task) {
   begin_attempt(*of, of->round + 1, 0);
 }
 
+int Rounds::waits_for(Engine engine) const {
+  const std::unique_ptr<Table>& of = tables_[static_cast<std::size_t>(engine)];
+  if (!of || !of->cast) return -1;
+  for (int member = 0; member < facts_.members; ++member) {
+    if (member != self_.member && !of->members[static_cast<std::size_t>(member)].here)
+      return member;
+  }
+  return -1;
+}
+
 Status Rounds::heard(int member, const Ballot& ballot) {
   const auto wrong = [&](const std::string& why) { return refused(member, ballot, why); };
   if (member < 0 || member >= facts_.members || member == self_.member) {

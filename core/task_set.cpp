@@ -10,6 +10,14 @@ void MicrobatchSet::reset(int microbatches) {
   summary_.assign((words_.size() + 63) / 64, 0);
 }
 
+void MicrobatchSet::assign(std::span<const std::uint64_t> words) {
+  clear();
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    words_[w] = words[w];
+    if (words[w] != 0) summary_[w / 64] |= bit(w % 64);
+  }
+}
+
 void MicrobatchSet::clear() {
   std::fill(words_.begin(), words_.end(), 0);
   std::fill(summary_.begin(), summary_.end(), 0);

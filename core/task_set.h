@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/task.h"
@@ -56,6 +57,11 @@ class MicrobatchSet {
   void keep_common(const MicrobatchSet& other);
   // Whether `other` has the same size, and all of it is in this one.
   [[nodiscard]] bool has_all(const MicrobatchSet& other) const;
+
+  // The microbatches as bits, 64 to a word: for who sends them.
+  [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
+  // At most as many words; the rest is empty.
+  void assign(std::span<const std::uint64_t> words);
 
   bool operator==(const MicrobatchSet&) const = default;
 

@@ -23,33 +23,33 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Where chains end.
 struct Sink {
-  int rank = -1;
+  int process = -1;
   Why why = Why::nobody;
   Task task;
   Time since{0};
-  // One of each rank and reason; of what runs, one of each task.
+  // One of each process and reason; of what runs, one of each task.
   [[nodiscard]] auto key() const {
     const Task of = why == Why::runs ? task : Task{};
-    return std::tuple(rank, why, of.lane, of.microbatch);
+    return std::tuple(process, why, of.lane, of.microbatch);
   }
 };
 
-// Waits are numbered 0 .. waits - 1, by rank and then as the rank gave them; sinks follow.
+// Waits are numbered 0 .. waits - 1, by process and then as the process gave them; sinks follow.
 class WaitGraph {
  public:
-  WaitGraph(const ProgramFacts& facts, std::span<const RankState> ranks)
-      : facts_(facts), ranks_(ranks) {
+  WaitGraph(const ProgramFacts& facts, const Layout& layout, std::span<const RankState> states)
+      : facts_(facts), layout_(layout), states_(states) {
     first_.push_back(0);
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (is_well(rank)) {
-        for (const Wait& wait : ranks[rank].waits.waits) {
-          if (fits(facts, wait)) links_.push_back({static_cast<int>(rank), wait});
+    for (std::size_t process = 0; process < states.size(); ++process) {
+      if (is_well(process)) {
+        for (const Wait& wait : states[process].waits.waits) {
+          if (fits(facts, wait)) links_.push_back({static_cast<int>(process), wait});
         }
       }
       first_.push_back(links_.size());
     }
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (!is_well(rank)) (void)standing(static_cast<int>(rank));
+    for (std::size_t process = 0; process < states.size(); ++process) {
+      if (!is_well(process)) (void)standing(static_cast<int>(process));
     }
     for (std::size_t i = 0; i < links_.size(); ++i) {
       std::vector<std::size_t> next = follow(links_[i]);
@@ -78,18 +78,20 @@ class WaitGraph {
   // Of one sink: how far each wait is from it, and how many ranks wait for it.
   struct Way {
     std::vector<int> steps;
-    std::int64_t ranks = 0;
+    std::int64_t processes = 0;
   };
   using Nodes = std::vector<std::size_t>;
 
-  [[nodiscard]] bool is_well(std::size_t rank) const {
-    return ranks_[rank].is == RankState::Is::well;
+  [[nodiscard]] bool is_well(std::size_t process) const {
+    return states_[process].is == RankState::Is::well;
   }
   // In a step before the other's: of what the other waits for it does not speak yet.
-  [[nodiscard]] bool is_behind(int rank, int other) const {
-    return ranks_[at(rank)].waits.step < ranks_[at(other)].waits.step;
+  [[nodiscard]] bool is_behind(int process, int other) const {
+    return states_[at(process)].waits.step < states_[at(other)].waits.step;
   }
-  [[nodiscard]] bool exists(int rank) const { return rank >= 0 && at(rank) < ranks_.size(); }
+  [[nodiscard]] bool exists(int process) const {
+    return process >= 0 && at(process) < states_.size();
+  }
 
   // ------------------------------------------------------------- what a wait waits for
 
@@ -103,31 +105,74 @@ class WaitGraph {
     if (sink.task.lane >= 0 && (task.lane < 0 || order(sink.task) < order(task))) task = sink.task;
     return {links_.size() + place->second};
   }
-  Nodes standing(int rank) {
-    const RankState& state = ranks_[at(rank)];
+  Nodes standing(int process) {
+    const RankState& state = states_[at(process)];
     const Why why = state.is == RankState::Is::failed ? Why::failed
                     : state.is == RankState::Is::lost ? Why::lost
                                                       : Why::silent;
-    return sink({rank, why, {}, state.since});
+    return sink({process, why, {}, state.since});
   }
-  Nodes starts(const Blame::Link& link) { return sink({link.rank, Why::starts, link.wait.task}); }
+  Nodes starts(const Blame::Link& link) {
+    return sink({link.process, Why::starts, link.wait.task});
+  }
 
   template <class Fits>
-  Nodes waits_of(int rank, const Fits& fits) const {
+  Nodes waits_of(int process, const Fits& fits) const {
     Nodes found;
-    for (std::size_t i = first_[at(rank)]; i < first_[at(rank) + 1]; ++i) {
+    for (std::size_t i = first_[at(process)]; i < first_[at(process) + 1]; ++i) {
       if (fits(links_[i].wait)) found.push_back(i);
     }
     return found;
   }
-  // The first task there for which `fits` holds, that runs.
+  // The first task there for which `fits` holds, that runs; or who has to start it, too.
   template <class Fits>
-  Nodes runs(int rank, const Fits& is) {
-    for (const RunningTask& running : ranks_[at(rank)].waits.running) {
+  Nodes runs(int process, const Fits& is) {
+    for (const RunningTask& running : states_[at(process)].waits.running) {
       if (!fits(facts_, running.task) || !is(running.task)) continue;
-      return sink({rank, Why::runs, running.task, running.since});
+      Nodes others = others_of(process, running.task);
+      if (!others.empty()) return others;
+      return sink({process, Why::runs, running.task, running.since});
     }
     return {};
+  }
+  // A task with collectives, which runs at `process`, ends once all members have started it: what
+  // those that have not do.
+  Nodes others_of(int process, Task task) {
+    Nodes found;
+    const auto add = [&](const Nodes& more) {
+      found.insert(found.end(), more.begin(), more.end());
+    };
+    if (std::count(facts_.collectives.begin(), facts_.collectives.end(), task.lane) == 0) return {};
+    Coordinates who = layout_.at(process);
+    for (who.member = 0; who.member < layout_.members; ++who.member) {
+      const int other = layout_.process(who);
+      if (other == process || !exists(other)) continue;
+      if (!is_well(at(other))) {
+        add(standing(other));
+        continue;
+      }
+      const Nodes waits = waits_of(other, [&](const Wait& w) {
+        return !w.is_of_message() && w.task.lane == task.lane &&
+               w.task.microbatch <= task.microbatch;
+      });
+      const Nodes instead = runs_instead(other, task);
+      add(instead.empty() ? waits : instead);
+    }
+    return found;
+  }
+  // On the task's engine.
+  Nodes runs_instead(int process, Task task) {
+    const auto engine_of = [&](Task t) { return facts_.lanes[at(t.lane)].engine; };
+    for (const RunningTask& running : states_[at(process)].waits.running) {
+      if (!fits(facts_, running.task) || running.task == task) continue;
+      if (engine_of(running.task) != engine_of(task)) continue;
+      return sink({process, Why::runs, running.task, running.since});
+    }
+    return {};
+  }
+  // The process of a rank of which the link speaks.
+  [[nodiscard]] int owner(const Blame::Link& link) const {
+    return link.wait.on < 0 ? -1 : layout_.of_rank(link.process, link.wait.on);
   }
 
   Nodes follow(const Blame::Link& link) {
@@ -136,22 +181,27 @@ class WaitGraph {
       case For::need: {
         const EdgeFacts& e = facts_.edges[at(wait.message.edge)];
         const Task producer{e.producer, wait.message.microbatch};
-        if (wait.on != link.rank || !facts_.crosses_ranks(wait.message.edge)) {
-          return task_of(wait.on, producer, wait.message, link);
+        if (owner(link) != link.process || !facts_.crosses_ranks(wait.message.edge)) {
+          return task_of(owner(link), producer, wait.message, link);
         }
-        return wait.other.lane < 0 ? starts(link) : task_of(link.rank, wait.other, {}, link);
+        return wait.other.lane < 0 ? starts(link) : task_of(link.process, wait.other, {}, link);
       }
       case For::engine:
-        return wait.message.edge < 0 ? task_of(link.rank, wait.other, {}, link)
+        return wait.message.edge < 0 ? task_of(link.process, wait.other, {}, link)
                                      : taker_of(wait, link);
       case For::room:
       case For::turn:
-        if (wait.other.lane >= 0) return task_of(link.rank, wait.other, {}, link);
+        if (wait.other.lane >= 0) return task_of(link.process, wait.other, {}, link);
         return undecided(link);
       case For::hold:
         return undecided(link);
-      case For::agreement:
-        return exists(wait.on) ? any_of(wait.on, {}) : starts(link);
+      case For::agreement: {
+        Coordinates who = layout_.at(link.process);
+        who.member = wait.on;
+        const bool is_known = wait.on >= 0 && wait.on < layout_.members;
+        return is_known && exists(layout_.process(who)) ? any_of(layout_.process(who), {})
+                                                        : starts(link);
+      }
       case For::slot:
       case For::grant:
       case For::end:
@@ -162,10 +212,10 @@ class WaitGraph {
     return {};
   }
 
-  // The rank decides alone; by what else it waits for, perhaps.
+  // The process decides alone; by what else it waits for, perhaps.
   Nodes undecided(const Blame::Link& link) {
     Nodes found = starts(link);
-    const Nodes others = waits_of(link.rank, [&](const Wait& w) {
+    const Nodes others = waits_of(link.process, [&](const Wait& w) {
       return w.task != link.wait.task && w.reason != For::hold &&
              (w.reason != For::turn || w.other.lane >= 0);
     });
@@ -173,35 +223,35 @@ class WaitGraph {
     return found;
   }
 
-  // What `rank` must do before its `task` has ended and, if there is one, its message has left.
-  Nodes task_of(int rank, Task task, Message message, const Blame::Link& link) {
-    if (!exists(rank)) return starts(link);
-    if (!is_well(at(rank))) return standing(rank);
-    if (is_behind(rank, link.rank)) return any_of(rank, task);
-    Nodes found = runs(rank, [&](Task t) { return t == task; });
+  // What `process` must do before its `task` has ended and, if there is one, its message has left.
+  Nodes task_of(int process, Task task, Message message, const Blame::Link& link) {
+    if (!exists(process)) return starts(link);
+    if (!is_well(at(process))) return standing(process);
+    if (is_behind(process, link.process)) return any_of(process, task);
+    Nodes found = runs(process, [&](Task t) { return t == task; });
     if (!found.empty()) return found;
-    found = waits_of(rank, [&](const Wait& w) {
+    found = waits_of(process, [&](const Wait& w) {
       return w.is_of_message() ? w.message == message : w.task == task;
     });
     if (!found.empty()) return found;
     // Later than the lane's next, of which alone it speaks.
-    found =
-        runs(rank, [&](Task t) { return t.lane == task.lane && t.microbatch < task.microbatch; });
+    found = runs(process,
+                 [&](Task t) { return t.lane == task.lane && t.microbatch < task.microbatch; });
     if (!found.empty()) return found;
-    found = waits_of(rank, [&](const Wait& w) {
+    found = waits_of(process, [&](const Wait& w) {
       return !w.is_of_message() && w.task.lane == task.lane && w.task.microbatch < task.microbatch;
     });
-    return found.empty() ? sink({rank, Why::owes, task}) : found;
+    return found.empty() ? sink({process, Why::owes, task}) : found;
   }
 
-  // What rank `wait.on` must do before it takes the message, or another from the same inbox.
+  // What the owner must do before it takes the message, or another from the same inbox.
   Nodes taker_of(const Wait& wait, const Blame::Link& link) {
-    const int rank = wait.on;
-    if (!exists(rank)) return starts(link);
-    if (!is_well(at(rank))) return standing(rank);
-    if (is_behind(rank, link.rank)) return any_of(rank, wait.other);
-    Nodes found = waits_of(rank, [&](const Wait& w) {
-      return w.reason == For::need && w.message == wait.message && w.on == rank;
+    const int process = owner(link);
+    if (!exists(process)) return starts(link);
+    if (!is_well(at(process))) return standing(process);
+    if (is_behind(process, link.process)) return any_of(process, wait.other);
+    Nodes found = waits_of(process, [&](const Wait& w) {
+      return w.reason == For::need && w.message == wait.message && w.on == wait.on;
     });
     if (!found.empty()) return found;
     const auto takes = [&](LaneId lane) {
@@ -211,21 +261,21 @@ class WaitGraph {
                (of.inbox >= 0 ? e.inbox == of.inbox : e.consumer == of.consumer);
       });
     };
-    found = runs(rank, [&](Task t) { return takes(t.lane); });
+    found = runs(process, [&](Task t) { return takes(t.lane); });
     if (!found.empty()) return found;
-    found = waits_of(rank, [&](const Wait& w) {
+    found = waits_of(process, [&](const Wait& w) {
       return !w.is_of_message() && w.task.lane >= 0 && takes(w.task.lane);
     });
-    return found.empty() ? any_of(rank, wait.other) : found;
+    return found.empty() ? any_of(process, wait.other) : found;
   }
 
-  // All that the rank waits for; `missing` is what is owed if that is nothing.
-  Nodes any_of(int rank, Task missing) {
-    if (!is_well(at(rank))) return standing(rank);
-    Nodes found = runs(rank, [](Task) { return true; });
+  // All that the process waits for; `missing` is what is owed if that is nothing.
+  Nodes any_of(int process, Task missing) {
+    if (!is_well(at(process))) return standing(process);
+    Nodes found = runs(process, [](Task) { return true; });
     if (!found.empty()) return found;
-    found = waits_of(rank, [](const Wait&) { return true; });
-    return found.empty() ? sink({rank, Why::owes, missing}) : found;
+    found = waits_of(process, [](const Wait&) { return true; });
+    return found.empty() ? sink({process, Why::owes, missing}) : found;
   }
 
   // ------------------------------------------------------------- who is to blame
@@ -235,18 +285,18 @@ class WaitGraph {
     way.steps.assign(links_.size() + sinks_.size(), kFar);
     std::deque<std::size_t> front{links_.size() + sink};
     way.steps[front.front()] = 0;
-    std::set<int> ranks;
+    std::set<int> waiting;
     while (!front.empty()) {
       const std::size_t node = front.front();
       front.pop_front();
-      if (node < links_.size()) ranks.insert(links_[node].rank);
+      if (node < links_.size()) waiting.insert(links_[node].process);
       for (const std::size_t before : before_[node]) {
         if (way.steps[before] != kFar) continue;
         way.steps[before] = way.steps[node] + 1;
         front.push_back(before);
       }
     }
-    way.ranks = static_cast<std::int64_t>(ranks.size());
+    way.processes = static_cast<std::int64_t>(waiting.size());
     return way;
   }
 
@@ -254,7 +304,7 @@ class WaitGraph {
   static bool comes_first(const Sink& a, const Way& to_a, const Sink& b, const Way& to_b) {
     const auto key = [](const Sink& s, const Way& way) {
       const bool well = s.why > Why::silent;
-      return std::tuple(well ? Why::runs : s.why, well ? Time{0} : s.since, -way.ranks, s.why,
+      return std::tuple(well ? Why::runs : s.why, well ? Time{0} : s.since, -way.processes, s.why,
                         s.since, s.key());
     };
     return key(a, to_a) < key(b, to_b);
@@ -263,15 +313,15 @@ class WaitGraph {
   Blame of_sink(const Sink& sink, const Way& way, int from) const {
     Blame blame;
     blame.why = sink.why;
-    blame.ranks = {sink.rank};
+    blame.processes = {sink.process};
     blame.task = sink.task;
     blame.since = sink.since;
-    blame.step = ranks_[at(sink.rank)].waits.step;
-    if (!is_well(at(sink.rank))) blame.said = ranks_[at(sink.rank)].said;
-    const auto nearest = [&](int rank) {
+    blame.step = states_[at(sink.process)].waits.step;
+    if (!is_well(at(sink.process))) blame.said = states_[at(sink.process)].said;
+    const auto nearest = [&](int process) {
       std::size_t best = links_.size();
       for (std::size_t i = 0; i < links_.size(); ++i) {
-        if (rank >= 0 && links_[i].rank != rank) continue;
+        if (process >= 0 && links_[i].process != process) continue;
         if (way.steps[i] != kFar && (best == links_.size() || way.steps[i] < way.steps[best])) {
           best = i;
         }
@@ -302,8 +352,9 @@ class WaitGraph {
     for (const std::size_t node : best) {
       const Blame::Link& link = links_[node];
       blame.chain.push_back(link);
-      if (std::find(blame.ranks.begin(), blame.ranks.end(), link.rank) == blame.ranks.end()) {
-        blame.ranks.push_back(link.rank);
+      if (std::find(blame.processes.begin(), blame.processes.end(), link.process) ==
+          blame.processes.end()) {
+        blame.processes.push_back(link.process);
       }
     }
     return blame;
@@ -334,8 +385,9 @@ class WaitGraph {
   }
 
   const ProgramFacts& facts_;
-  std::span<const RankState> ranks_;
-  std::vector<std::size_t> first_;  // per rank, and one past the last: its first wait
+  const Layout& layout_;
+  std::span<const RankState> states_;
+  std::vector<std::size_t> first_;  // per process, and one past the last: its first wait
   std::vector<Blame::Link> links_;
   std::vector<Nodes> next_;    // per wait
   std::vector<Nodes> before_;  // per wait and sink: the waits that lead to it
@@ -348,9 +400,10 @@ std::string seconds(Time time) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
 
-std::string headline(const ProgramFacts& facts, const Blame& blame, Time now) {
+std::string headline(const ProgramFacts& facts, const Layout& layout, const Blame& blame,
+                     Time now) {
   if (blame.why == Why::nobody) return "no rank waits for another";
-  const std::string rank = "rank " + std::to_string(blame.ranks.front());
+  const std::string rank = layout.name(blame.processes.front());
   const std::string said = blame.said.empty() ? "" : " (" + blame.said + ")";
   switch (blame.why) {
     case Why::failed:
@@ -375,24 +428,31 @@ std::string headline(const ProgramFacts& facts, const Blame& blame, Time now) {
     case Why::circle:
       break;
   }
-  if (blame.ranks.size() == 1) return rank + " waits for itself";
-  std::string text = "ranks " + std::to_string(blame.ranks.front());
-  for (std::size_t i = 1; i < blame.ranks.size(); ++i) {
-    text += (i + 1 == blame.ranks.size() ? " and " : ", ") + std::to_string(blame.ranks[i]);
+  if (blame.processes.size() == 1) return rank + " waits for itself";
+  std::string text = layout.is_flat() ? "ranks " : "processes ";
+  for (std::size_t i = 0; i < blame.processes.size(); ++i) {
+    if (i > 0) text += i + 1 == blame.processes.size() ? " and " : ", ";
+    text += std::to_string(blame.processes[i]);
   }
   return text + " wait for each other";
 }
 
 }  // namespace
 
-Blame follow_waits(const ProgramFacts& facts, std::span<const RankState> ranks, int from) {
-  return WaitGraph(facts, ranks).blame(from);
+Blame follow_waits(const ProgramFacts& facts, const Layout& layout,
+                   std::span<const RankState> processes, int from) {
+  return WaitGraph(facts, layout, processes).blame(from);
 }
 
-std::string print_blame(const ProgramFacts& facts, const Blame& blame, Time now) {
-  std::string text = headline(facts, blame, now) + "\n";
+std::string print_blame(const ProgramFacts& facts, const Layout& layout, const Blame& blame,
+                        Time now) {
+  std::string text = headline(facts, layout, blame, now) + "\n";
   for (const Blame::Link& link : blame.chain) {
-    text += "rank " + std::to_string(link.rank) + ": " + print_wait(facts, link.wait) + "\n";
+    const Wait& wait = link.wait;
+    text += layout.name(link.process) + ": ";
+    text += wait.reason == For::gather ? "the gather waits for " + layout.name(wait.on)
+                                       : print_wait(facts, wait);
+    text += "\n";
   }
   return text;
 }

@@ -73,7 +73,8 @@ std::string reason_text(const ProgramFacts& facts, const Wait& wait) {
     case For::hold:
       return "its turn: the hint waits for what is next in its order";
     case For::agreement:
-      return "its group to agree";
+      return "its group to agree" +
+             (wait.on < 0 ? "" : ": member " + std::to_string(wait.on) + " has not voted");
     case For::slot:
       return "a slot: " + taken(facts, wait);
     case For::grant:

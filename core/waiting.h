@@ -24,11 +24,11 @@ struct Wait {
     room,       // `task`: for room in `pool`, which the end of `other` would make
     turn,       // `task`: for `other`, which the rank's order puts first; if none, to be chosen
     hold,       // `task`: for its hint, which keeps the engine idle for what is about to come
-    agreement,  // `task`: for the other members of its group
+    agreement,  // `task`: for the other members of its group; of those, for number `on`, if known
     slot,       // the message of `task`: for one of its link's own slots; `other` takes it then
     grant,      // the same, announced: for a slot of its channel, or its rendezvous
     end,        // the end of the step: for slots of `message.edge` to be free again
-    gather,     // the rank itself: for rank `on` to come to where all meet
+    gather,     // the process itself: for process `on` to come to where all meet
   };
   For reason = For::need;
   Task task = {};        // lane -1: the rank itself

@@ -31,7 +31,9 @@ EmulatedRank::EmulatedRank(core::Arbiter& arbiter, runtime::Transport& transport
       timing_(timing),
       silence_(silence),
       transport_(transport, arbiter.facts(), timing, clock_),
-      run_(transport_, {.limits = {.stall = silence}, .clock = &clock_}) {}
+      run_(transport_, {.layout = core::layout_of(arbiter.facts()),
+                        .limits = {.stall = silence},
+                        .clock = &clock_}) {}
 
 Status EmulatedRank::agree_on_start(Time& start) {
   const std::int64_t mine = (RankClock::host() + kLead).count();
@@ -57,8 +59,7 @@ RankRun EmulatedRank::run(int microbatches) {
   if (run.status = agree_on_start(run.start); !run.status.ok()) return run;
   TimedEngine engine(facts, timing_, clock_);
   Recorder recorder(arbiter_, clock_, transport_, run);
-  runtime::Worker worker(arbiter_, run_, engine,
-                         {.costs = timing_.costs(), .members_as_one = true, .observer = &recorder});
+  runtime::Worker worker(arbiter_, run_, engine, {.costs = timing_.costs(), .observer = &recorder});
   runtime::StepReport report;
   run.status = worker.step(0, microbatches, report);
   const runtime::Rank& rank = worker.rank();
@@ -86,14 +87,17 @@ Status EmulatedRank::gather(const RankRun& mine, std::vector<RankRun>& all) {
 EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
                     int microbatches, const simulate::Timing& timing,
                     const EmulateOptions& options) {
-  std::vector<RankRun> runs(static_cast<std::size_t>(facts.ranks));
+  const core::Layout layout = core::layout_of(facts);
+  std::vector<RankRun> runs(static_cast<std::size_t>(layout.processes()));
   std::vector<std::unique_ptr<core::Arbiter>> arbiters;
-  for (int rank = 0; rank < facts.ranks; ++rank) arbiters.push_back(make_arbiter(rank));
-  auto group = runtime::make_local_group(facts.ranks);
+  for (int process = 0; process < layout.processes(); ++process) {
+    arbiters.push_back(make_arbiter(layout.at(process).rank));
+  }
+  auto group = runtime::make_local_group(layout.processes());
   std::vector<std::thread> threads;
-  const auto run_rank = [&](std::size_t rank) {
-    RankRun& run = runs[rank];
-    EmulatedRank self(*arbiters[rank], *group[rank], timing, options.silence);
+  const auto run_process = [&](std::size_t process) {
+    RankRun& run = runs[process];
+    EmulatedRank self(*arbiters[process], *group[process], timing, options.silence);
     try {
       run = self.run(microbatches);
       if (run.status.ok()) run.status = self.finish();
@@ -102,14 +106,16 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
     }
   };
   try {
-    for (std::size_t rank = 0; rank < runs.size(); ++rank) threads.emplace_back(run_rank, rank);
+    for (std::size_t process = 0; process < runs.size(); ++process) {
+      threads.emplace_back(run_process, process);
+    }
   } catch (const std::system_error& error) {
     // Those that run wait for the others: they are told that there are none.
     const core::Status why{core::StatusCode::refused,
-                           "no thread for rank " + std::to_string(threads.size()) + " of " +
+                           "no thread for process " + std::to_string(threads.size()) + " of " +
                                std::to_string(runs.size()) + ": " + error.what()};
-    for (std::size_t rank = threads.size(); rank < runs.size(); ++rank) {
-      runs[rank].status = runtime::Run(*group[rank]).fail(why);
+    for (std::size_t process = threads.size(); process < runs.size(); ++process) {
+      runs[process].status = runtime::Run(*group[process]).fail(why);
     }
   }
   for (std::thread& thread : threads) thread.join();

@@ -40,13 +40,13 @@ struct EmulatedRun {
   core::Time behind{0};     // the most by which a rank went on late: counted
 };
 
-// One step, each rank a thread, over transport/local. Blocks until it has ended.
+// One step, each member of each rank a thread, over transport/local. Blocks until it has ended.
 using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
 [[nodiscard]] EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
                                   int microbatches, const simulate::Timing& timing,
                                   const EmulateOptions& options);
 
-// One rank's part of it, in the caller's thread.
+// One process's part of it, in the caller's thread.
 class EmulatedRank {
  public:
   // All are borrowed.
@@ -55,7 +55,7 @@ class EmulatedRank {
 
   // The ranks agree on a start, and run the step.
   [[nodiscard]] RankRun run(int microbatches);
-  // What all ranks did, by rank, in each of them.
+  // What all did, by process, in each of them.
   core::Status gather(const RankRun& mine, std::vector<RankRun>& all);
   core::Status finish() { return run_.finish(silence_); }
   // For a rank that cannot go on.

@@ -40,6 +40,7 @@ Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload)
 // What one rank sends another comes here in the order in which it left, so that the way between
 // them is given out as the sender would.
 Time LatencyTransport::due(const Envelope& envelope) {
+  if (envelope.signal == Signal::ballot) return envelope.sent + timing_.ballot();
   const core::Message message = envelope.message;
   const auto edge = static_cast<std::size_t>(message.edge);
   if (edge >= facts_.edges.size()) return envelope.sent;  // the executor refuses it
@@ -84,7 +85,8 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
     arrived_.clear();
     if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
     for (Delivery& delivery : arrived_) {
-      if (runtime::is_of_edge(delivery.envelope.signal)) {
+      const Signal signal = delivery.envelope.signal;
+      if (runtime::is_of_edge(signal) || signal == Signal::ballot) {
         hold(std::move(delivery));
       } else {
         deliveries.push_back(std::move(delivery));

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "core/layout.h"
 #include "simulate/idle.h"
 
 namespace ripeline::emulate {
@@ -172,7 +173,21 @@ class Together {
 }  // namespace
 
 EmulatedRun together(const core::ProgramFacts& facts, int microbatches,
-                     const std::vector<RankRun>& ranks, const EmulateOptions& options) {
+                     std::vector<RankRun> processes, const EmulateOptions& options) {
+  const core::Layout layout = core::layout_of(facts);
+  std::vector<RankRun> ranks(at(layout.ranks));
+  for (int process = 0; process < layout.processes(); ++process) {
+    RankRun& run = processes[at(process)];
+    RankRun& rank = ranks[at(layout.at(process).rank)];
+    if (layout.at(process) == core::Coordinates{.rank = layout.at(process).rank}) {
+      rank = std::move(run);
+      continue;
+    }
+    if (rank.status.ok()) rank.status = run.status;
+    rank.waiting += run.waiting;
+    rank.overshot = std::max(rank.overshot, run.overshot);
+    rank.behind = std::max(rank.behind, run.behind);
+  }
   return Together(facts, microbatches, ranks, options).make();
 }
 

@@ -2,7 +2,8 @@
 // idle.
 //
 // Worked out after the run, from what each rank noted, by what the simulator asks during it: so
-// both give one kind of report. Pure function.
+// both give one kind of report. Of a rank with several members it is what member 0 did. Pure
+// function.
 #pragma once
 
 #include <vector>
@@ -13,10 +14,9 @@
 
 namespace ripeline::emulate {
 
-// `ranks` by rank, all of one run. It sticks if its ranks only waited; else its status is that of
-// the first rank that says why it failed.
+// `processes` by process, all of one run. It sticks if its ranks only waited; else its status is
+// that of the first rank that says why it failed.
 [[nodiscard]] EmulatedRun together(const core::ProgramFacts& facts, int microbatches,
-                                   const std::vector<RankRun>& ranks,
-                                   const EmulateOptions& options);
+                                   std::vector<RankRun> processes, const EmulateOptions& options);
 
 }  // namespace ripeline::emulate

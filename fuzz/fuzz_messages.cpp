@@ -73,7 +73,7 @@ void read_frames(const std::uint8_t* data, std::size_t size) {
 }
 
 void read_gathers(const std::uint8_t* data, std::size_t size) {
-  Gathers gathers(0, 3);
+  Gathers gathers(0, {.ranks = 3});
   require(gathers.begin("norms", {}).ok(), "a gather begins");
   Delivery delivery{.from = 1, .envelope = {}, .payload = {}, .at = {}};
   // Each part as long as its first byte says.

@@ -14,11 +14,13 @@ using core::Status;
 using core::StatusCode;
 using core::Time;
 
-Faults::Faults(int self, int processes, std::vector<int> neighbours, FaultLimits limits)
+Faults::Faults(int self, const core::Layout& layout, std::vector<int> neighbours,
+               FaultLimits limits)
     : self_(self),
+      layout_(layout),
       neighbours_(std::move(neighbours)),
       limits_(limits),
-      peers_(static_cast<std::size_t>(processes)) {
+      peers_(static_cast<std::size_t>(layout.processes())) {
   for (const int process : neighbours_)
     peers_[static_cast<std::size_t>(process)].is_neighbour = true;
 }
@@ -39,8 +41,8 @@ void Faults::heard(int process, Time at, Time now) {
 
 void Faults::refused(int process, const Status& why, Time now) {
   std::string said = why.message();
-  const std::string sent = "rank " + std::to_string(process) + " sent ";
-  const std::string self = "rank " + std::to_string(self_);
+  const std::string sent = layout_.name(process) + " sent ";
+  const std::string self = layout_.name(self_);
   said = said.starts_with(sent) ? "it sent " + self + " " + said.substr(sent.size())
                                 : self + " refused what it sent: " + said;
   complain(process, Complaint::Of::sent, now, std::move(said));
@@ -50,6 +52,11 @@ void Faults::refused(int process, const Status& why, Time now) {
 void Faults::failed(Status why, Time now) {
   if (own_.ok() && !told_) own_ = std::move(why);
   notice(now);
+}
+
+void Faults::hindered(Status why, Time now) {
+  hindered_ = own_.ok();
+  failed(std::move(why), now);
 }
 
 void Faults::lost(int process, std::string how, Time now) {
@@ -62,7 +69,7 @@ void Faults::lost(int process, std::string how, Time now) {
 }
 
 void Faults::reported(int from, ProcessReport report, Time now) {
-  Peer& peer = peers_[static_cast<std::size_t>(report.waits.rank)];
+  Peer& peer = peers_[static_cast<std::size_t>(report.process)];
   peer.told_by.push_back(from);
   if (peer.report) return;
   peer.report = std::move(report);
@@ -87,8 +94,8 @@ Time Faults::look(Time now) {
   // Also while a task runs here: where all ranks run one that does not end, nobody else sees it.
   const Time stalls_at = last_event_ + limits_.stall;
   if (now >= stalls_at && !since_) {
-    own_ = {StatusCode::timeout, "rank " + std::to_string(self_) + " saw nothing happen for " +
-                                     seconds_text(limits_.stall)};
+    own_ = {StatusCode::timeout,
+            layout_.name(self_) + " saw nothing happen for " + seconds_text(limits_.stall)};
     notice(now);
   }
   return since_ ? *since_ + limits_.answers : std::min(next, stalls_at);
@@ -97,9 +104,9 @@ Time Faults::look(Time now) {
 void Faults::tell(ProcessReport mine, Time now) {
   told_ = true;
   // That nothing happens here, or that a peer is silent, is no failure of this process.
-  if (own_.code() != StatusCode::timeout) mine.status = own_;
+  if (own_.code() != StatusCode::timeout && !hindered_) mine.status = own_;
   mine.complaints = complaints_;
-  mine.waits.rank = self_;
+  mine.process = self_;
   reported(self_, std::move(mine), now);
 }
 
@@ -110,7 +117,7 @@ std::vector<Outgoing> Faults::take_outgoing(Time now) {
     peer.passed_on = true;
     const Payload payload = encode_report(*peer.report, now);
     for (const int neighbour : neighbours_) {
-      const bool has_it = neighbour == peer.report->waits.rank ||
+      const bool has_it = neighbour == peer.report->process ||
                           std::count(peer.told_by.begin(), peer.told_by.end(), neighbour) > 0;
       if (has_it) continue;
       Outgoing& out = all.emplace_back();
@@ -149,7 +156,7 @@ std::optional<Complaint> Faults::worst_complaint(int process) const {
       if (c.of == Complaint::Of::lost && peers_[static_cast<std::size_t>(c.process)].report) {
         const auto [first, second] = std::minmax({by, c.process});
         c.process = first;
-        c.said = "it and rank " + std::to_string(second) + " lost their connection: " + c.said;
+        c.said = "it and " + layout_.name(second) + " lost their connection: " + c.said;
       }
       if (c.process != process) continue;
       if (!worst || std::pair(c.of, c.since) < std::pair(worst->of, worst->since)) {
@@ -197,7 +204,7 @@ RankState Faults::state_of(int process, Time now) const {
 StatusCode Faults::code_of(const Blame& blame) const {
   switch (blame.why) {
     case Blame::Why::failed: {
-      const int process = blame.ranks.front();
+      const int process = blame.processes.front();
       const auto& report = peers_[static_cast<std::size_t>(process)].report;
       if (!report || report->status.ok()) return StatusCode::invalid;  // others have refused it
       return report->status.code();
@@ -221,12 +228,12 @@ Status Faults::outcome(const core::ProgramFacts& facts, Time now) const {
   for (int process = 0; process < static_cast<int>(peers_.size()); ++process) {
     states.push_back(state_of(process, now));
   }
-  const Blame blame = core::follow_waits(facts, states, self_);
-  std::string text = print_blame(facts, blame, now);
-  for (const int process : blame.ranks) {
+  const Blame blame = core::follow_waits(facts, layout_, states, self_);
+  std::string text = print_blame(facts, layout_, blame, now);
+  for (const int process : blame.processes) {
     const auto& report = peers_[static_cast<std::size_t>(process)].report;
     if (!report || report->last.empty()) continue;
-    text += "rank " + std::to_string(process) + " did last: " + report->last + "\n";
+    text += layout_.name(process) + " did last: " + report->last + "\n";
   }
   // What was seen here first, where the first line does not say it.
   if (!own_.ok() && text.find(own_.message()) == std::string::npos) text += own_.message() + "\n";

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layout.h"
 #include "core/wait_graph.h"
 #include "runtime/outgoing.h"
 #include "runtime/report.h"
@@ -33,7 +34,7 @@ struct FaultLimits {
 class Faults {
  public:
   // The neighbours are those it is connected with.
-  Faults(int self, int processes, std::vector<int> neighbours, FaultLimits limits);
+  Faults(int self, const core::Layout& layout, std::vector<int> neighbours, FaultLimits limits);
 
   // From now on this process waits for something again.
   void resume(core::Time now) { last_event_ = now; }
@@ -44,10 +45,12 @@ class Faults {
   void heard(int process, core::Time at, core::Time now);
 
   void failed(core::Status why, core::Time now);  // this process
+  // This process cannot go on because of others.
+  void hindered(core::Status why, core::Time now);
   // The process sent what it must not.
   void refused(int process, const core::Status& why, core::Time now);
   void lost(int process, std::string how, core::Time now);
-  // The report is of `report.waits.rank`, and came from a neighbour.
+  // Came from a neighbour, but need not be of it.
   void reported(int from, ProcessReport report, core::Time now);
   // Notices who is silent, and that nothing happens. Returns when to ask again.
   core::Time look(core::Time now);
@@ -83,6 +86,7 @@ class Faults {
   [[nodiscard]] core::StatusCode code_of(const core::Blame& blame) const;
 
   int self_;
+  core::Layout layout_;
   std::vector<int> neighbours_;
   FaultLimits limits_;
   std::vector<Peer> peers_;  // by process; the own one too
@@ -90,6 +94,7 @@ class Faults {
   std::optional<core::Time> since_;  // a fault was noticed
   bool told_ = false;
   core::Status own_;                   // what this process noticed or did itself
+  bool hindered_ = false;              // it is what others did
   std::vector<Complaint> complaints_;  // its own
 };
 

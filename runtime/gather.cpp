@@ -13,12 +13,13 @@ constexpr std::size_t kLongestTag = 256;
 
 }  // namespace
 
-Gathers::Gathers(int self, int processes) : self_(self), processes_(processes) {}
+Gathers::Gathers(int self, const core::Layout& layout)
+    : self_(self), processes_(layout.processes()), layout_(layout) {}
 
 Status Gathers::check_tag(int from, const Part& part) const {
   if (part.tag == tag_) return {};
-  return {StatusCode::refused, "rank " + std::to_string(from) + " gathers '" + part.tag +
-                                   "', rank " + std::to_string(self_) + " gathers '" + tag_ +
+  return {StatusCode::refused, layout_.name(from) + " gathers '" + part.tag + "', " +
+                                   layout_.name(self_) + " gathers '" + tag_ +
                                    "': all ranks must gather the same, in the same order"};
 }
 
@@ -50,7 +51,7 @@ Status Gathers::take(const Delivery& delivery) {
   const int from = delivery.from;
   const std::int64_t number = delivery.envelope.step;
   const auto refused = [&](const std::string& what) {
-    return Status(StatusCode::invalid, "rank " + std::to_string(from) + " sent " + what);
+    return Status(StatusCode::invalid, layout_.name(from) + " sent " + what);
   };
   const bool is_child = parent_of(from) == self_;
   if (!is_child && (self_ == 0 || from != parent_of(self_)))

@@ -24,13 +24,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/layout.h"
 #include "runtime/outgoing.h"
 
 namespace ripeline::runtime {
 
 class Gathers {
  public:
-  Gathers(int self, int processes);
+  Gathers(int self, const core::Layout& layout);
 
   // Fails if the one before has not been taken, or if a child gathers something else.
   core::Status begin(std::string tag, Blob mine);
@@ -62,6 +63,7 @@ class Gathers {
 
   int self_;
   int processes_;
+  core::Layout layout_;
   std::int64_t number_ = -1;  // of the last that began
   bool active_ = false;
   bool told_parent_ = false;

@@ -20,13 +20,21 @@ std::vector<int> tree_neighbours(int self, int processes) {
   return all;
 }
 
-std::vector<int> neighbours_of(int self, const core::Layout& layout,
+std::vector<int> other_members(int self, const core::Layout& layout,
                                const core::ProgramFacts& facts) {
   std::vector<int> all;
+  core::Coordinates of = layout.at(self);
+  for (of.member = 0; of.member < layout.members && !facts.collectives.empty(); ++of.member) {
+    if (layout.process(of) != self) all.push_back(layout.process(of));
+  }
+  return all;
+}
+
+std::vector<int> neighbours_of(int self, const core::Layout& layout,
+                               const core::ProgramFacts& facts) {
+  std::vector<int> all = other_members(self, layout, facts);
   const auto process_of = [&](core::LaneId lane) {
-    core::Coordinates of = layout.at(self);
-    of.rank = facts.lanes[static_cast<std::size_t>(lane)].rank;
-    return layout.process(of);
+    return layout.of_rank(self, facts.lanes[static_cast<std::size_t>(lane)].rank);
   };
   for (const core::EdgeFacts& edge : facts.edges) {
     const int from = process_of(edge.producer);

@@ -20,11 +20,12 @@ std::string text_of(const Payload& payload) {
 
 }  // namespace
 
-Process::Process(int self, int processes, std::vector<int> neighbours, FaultLimits limits)
+Process::Process(int self, const core::Layout& layout, std::vector<int> neighbours,
+                 FaultLimits limits)
     : self_(self),
-      processes_(processes),
-      gathers_(self, processes),
-      faults_(self, processes, std::move(neighbours), limits) {}
+      layout_(layout),
+      gathers_(self, layout),
+      faults_(self, layout, std::move(neighbours), limits) {}
 
 void Process::attach(Rank& rank, Time now) {
   rank_ = &rank;
@@ -44,7 +45,7 @@ void Process::begin_gather(std::string tag, Blob mine, Time now) {
 void Process::delivered(Delivery delivery, Time now) {
   // Notices may go round for as long as a rank waits.
   if (delivery.envelope.signal != Signal::notice) faults_.happened(now);
-  if (delivery.from < 0 || delivery.from >= processes_ || delivery.from == self_) return;
+  if (delivery.from < 0 || delivery.from >= processes() || delivery.from == self_) return;
   const int from = delivery.from;
   check_sent(from, give(std::move(delivery), now), now);
 }
@@ -60,8 +61,8 @@ Status Process::give(Delivery delivery, Time now) {
   if (signal == Signal::gather) return gathers_.take(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
   if (kept_.size() == kMostKept) {
-    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
-                                     " sends and sends: so many messages belong to no step"};
+    return {StatusCode::invalid,
+            layout_.name(delivery.from) + " sends and sends: so many messages belong to no step"};
   }
   kept_.push_back(std::move(delivery));
   return {};
@@ -70,10 +71,10 @@ Status Process::give(Delivery delivery, Time now) {
 Status Process::take_report(const Delivery& delivery, Time now) {
   ProcessReport report;
   if (Status s = decode_report(delivery.payload, now, report); !s.ok()) return s;
-  const int of = report.waits.rank;
-  if (of < 0 || of >= processes_ || of == self_) {
-    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
-                                     " sent a report of rank " + std::to_string(of)};
+  const int of = report.process;
+  if (of < 0 || of >= processes() || of == self_) {
+    return {StatusCode::invalid,
+            layout_.name(delivery.from) + " sent a report of process " + std::to_string(of)};
   }
   faults_.reported(delivery.from, std::move(report), now);
   return {};
@@ -86,7 +87,10 @@ void Process::ended(Ended ended, Time now) {
     return check({ended.status.code(), "it could not begin the step: " + ended.status.message()},
                  now);
   }
-  if (rank_ != nullptr) check(rank_->ended(std::move(ended), now), now);
+  if (rank_ == nullptr) return;
+  Status status = rank_->ended(std::move(ended), now);
+  if (status.code() == StatusCode::lost) return faults_.hindered(std::move(status), now);
+  check(std::move(status), now);
 }
 
 void Process::poll(Time now, Actions& actions) {

@@ -26,12 +26,13 @@ namespace ripeline::runtime {
 class Process {
  public:
   // The neighbours are those that it is connected with, ascending.
-  Process(int self, int processes, std::vector<int> neighbours, FaultLimits limits);
+  Process(int self, const core::Layout& layout, std::vector<int> neighbours, FaultLimits limits);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   [[nodiscard]] int self() const { return self_; }
-  [[nodiscard]] int processes() const { return processes_; }
+  [[nodiscard]] int processes() const { return layout_.processes(); }
+  [[nodiscard]] const core::Layout& layout() const { return layout_; }
 
   // The rank, which is borrowed, runs a step until it is detached. It has begun it.
   void attach(Rank& rank, core::Time now);
@@ -66,7 +67,7 @@ class Process {
   void poll_faults(core::Time now, Actions& actions);
 
   int self_;
-  int processes_;
+  core::Layout layout_;
   Gathers gathers_;
   Faults faults_;
   Rank* rank_ = nullptr;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "core/print.h"
+#include "runtime/ballot_codec.h"
 #include "runtime/duration.h"
+#include "runtime/neighbours.h"
 #include "runtime/notice_codec.h"
 
 namespace ripeline::runtime {
@@ -30,8 +32,10 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
       layout_(layout),
       self_(layout.at(self)),
       options_(std::move(options)),
+      process_(self),
+      agreement_(core::make_agreement(facts_, self_)),
       ledger_(facts_),
-      executor_(self_, arbiter, agreement_, ledger_) {
+      executor_(self_, arbiter, *agreement_, ledger_) {
   inputs_of_.resize(facts_.lanes.size());
   outputs_of_.resize(facts_.lanes.size());
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
@@ -48,12 +52,15 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
     if (from == self) begun_by_[to] = -1;
     if (to == self) senders_.insert(from);
   }
+  members_ = other_members(self, layout, facts_);
+  for (const int member : members_) {
+    begun_by_[member] = -1;
+    senders_.insert(member);
+  }
 }
 
 int Rank::process_of(core::LaneId lane) const {
-  core::Coordinates there = self_;
-  there.rank = facts_.lanes[at(lane)].rank;
-  return layout_.process(there);
+  return layout_.of_rank(process_, facts_.lanes[at(lane)].rank);
 }
 
 std::string Rank::name_of(core::Task task) const { return core::task_name(facts_, task); }
@@ -80,7 +87,7 @@ core::RankWaits Rank::waits() const {
     if (begun >= executor_.step()) continue;
     core::Wait wait;
     wait.reason = core::Wait::For::gather;
-    wait.on = layout_.at(process).rank;
+    wait.on = process;
     waits.waits.push_back(wait);
   }
   return waits;
@@ -105,14 +112,12 @@ void Rank::tell_costs() {
 }
 
 Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
-  const bool agrees =
-      std::any_of(core::kAllEngines.begin(), core::kAllEngines.end(),
-                  [this](core::Engine engine) { return facts_.is_governed(self_.rank, engine); });
-  if (agrees && !options_.members_as_one) {
-    return {StatusCode::refused, "rank " + std::to_string(self_.rank) + " of program " +
-                                     std::string(facts_.name) + " has " +
-                                     std::to_string(facts_.members) +
-                                     " members, who cannot agree between processes yet"};
+  const core::Layout needed = core::layout_of(facts_);
+  if (needed != layout_ || self_.rank != arbiter_.rank()) {
+    return {StatusCode::refused,
+            "the run is laid out as " + layout_.text() + ", this process as " +
+                layout_.name(process_) + "; program '" + std::string(facts_.name) + "' needs " +
+                needed.text() + ", and the arbiter is of rank " + std::to_string(arbiter_.rank())};
   }
   report_ = {};
   begun_ = now;
@@ -155,7 +160,7 @@ Status Rank::accept_begun(const Delivery& delivery) {
   const auto of = begun_by_.find(delivery.from);
   const std::int64_t step = delivery.envelope.step;
   if (of == begun_by_.end() || step < 0) {
-    return {StatusCode::invalid, "rank " + std::to_string(delivery.from) + " says that step " +
+    return {StatusCode::invalid, layout_.name(delivery.from) + " says that step " +
                                      std::to_string(step) +
                                      " has begun, which concerns nothing here"};
   }
@@ -170,10 +175,9 @@ Status Rank::check_step(const Delivery& delivery) const {
   const std::int64_t step = delivery.envelope.step;
   const std::int64_t present = executor_.step();
   if (present < 0 || step <= present + 1) return {};
-  return {StatusCode::invalid, "rank " + std::to_string(delivery.from) +
-                                   " sent a message of step " + std::to_string(step) +
-                                   " while rank " + std::to_string(self_.rank) + " is in step " +
-                                   std::to_string(present)};
+  return {StatusCode::invalid, layout_.name(delivery.from) + " sent a message of step " +
+                                   std::to_string(step) + " while " + layout_.name(process_) +
+                                   " is in step " + std::to_string(present)};
 }
 
 // Who sends a message is one end of its edge, who sends a grant the other; a notice comes from
@@ -181,9 +185,8 @@ Status Rank::check_step(const Delivery& delivery) const {
 Status Rank::check_sender(const Delivery& delivery) const {
   const core::EdgeId edge = delivery.envelope.message.edge;
   const auto refused = [&](const std::string& why) {
-    return Status(StatusCode::invalid, "rank " + std::to_string(delivery.from) +
-                                           " sent a message of edge " + std::to_string(edge) +
-                                           ", " + why);
+    return Status(StatusCode::invalid, layout_.name(delivery.from) + " sent a message of edge " +
+                                           std::to_string(edge) + ", " + why);
   };
   if (edge < 0 || at(edge) >= facts_.edges.size()) return refused("which there is not");
   const core::EdgeFacts& e = facts_.edges[at(edge)];
@@ -195,12 +198,13 @@ Status Rank::check_sender(const Delivery& delivery) const {
                         ? delivery.from == consumer || delivery.from == producer
                         : delivery.from == producer;
   return fits ? Status()
-              : refused("which leads from rank " + std::to_string(producer) + " to rank " +
-                        std::to_string(consumer));
+              : refused("which leads from " + layout_.name(producer) + " to " +
+                        layout_.name(consumer));
 }
 
 Status Rank::delivered(Delivery delivery, Time now) {
   if (delivery.envelope.signal == Signal::begun) return accept_begun(delivery);
+  if (delivery.envelope.signal == Signal::ballot) return accept_ballot(delivery);
   Status fits = check_sender(delivery);
   if (fits.ok()) fits = check_step(delivery);
   // A late notice may be of a program whose turn is over.
@@ -215,6 +219,18 @@ Status Rank::delivered(Delivery delivery, Time now) {
   // Also if it is due by now: another one may be that was so before it.
   held_.emplace(due, std::move(delivery));
   return {};
+}
+
+Status Rank::accept_ballot(const Delivery& delivery) {
+  if (std::count(members_.begin(), members_.end(), delivery.from) == 0) {
+    return {StatusCode::invalid, layout_.name(delivery.from) +
+                                     " sent a ballot, and is no other member of rank " +
+                                     std::to_string(self_.rank)};
+  }
+  if (Status s = check_step(delivery); !s.ok()) return s;
+  core::Ballot ballot;
+  if (Status s = decode_ballot(facts_, self_.rank, delivery.payload, ballot); !s.ok()) return s;
+  return executor_.balloted(delivery.envelope.step, layout_.at(delivery.from).member, ballot);
 }
 
 Status Rank::accept(Delivery& delivery, Time now) {
@@ -355,15 +371,27 @@ void Rank::start(std::size_t& command, Time now, Actions& actions) {
   if (pair) start.with = begin(commands_[++command].task);
 }
 
+void Rank::give_ballot(core::Engine engine, Time now, Actions& actions) {
+  const Payload payload =
+      encode_ballot(facts_, self_.rank, microbatches_, executor_.ballot(engine));
+  for (const int member : members_) {
+    Outgoing& out = actions.sends.emplace_back();
+    out.to = member;
+    out.envelope.step = executor_.step();
+    out.envelope.message = {-1, -1};
+    out.envelope.sent = now;
+    out.envelope.signal = Signal::ballot;
+    out.payload = payload;
+  }
+}
+
 // A message, its announcement, its grant, or a notice.
 Outgoing Rank::outgoing(const Command& command, Time now) {
   Outgoing out;
   out.envelope.step = executor_.step();
   out.envelope.sent = now;
   if (command.kind == Command::Kind::notify) {
-    core::Coordinates there = self_;
-    there.rank = command.to;
-    out.to = layout_.process(there);
+    out.to = layout_.of_rank(process_, command.to);
     out.envelope.message = command.notice.message;
     out.envelope.signal = Signal::notice;
     out.payload = encode_notice(command.notice);
@@ -404,6 +432,8 @@ Status Rank::poll(Time now, Actions& actions) {
       start(i, now, actions);
     } else if (command.kind == Command::Kind::hold_until) {
       actions.until = std::min(actions.until, command.until);
+    } else if (command.kind == Command::Kind::ballot) {
+      give_ballot(command.engine, now, actions);
     } else {
       actions.sends.push_back(outgoing(command, now));
     }

@@ -23,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -59,9 +60,6 @@ struct RankOptions {
   std::optional<core::Costs> costs = std::nullopt;
   // When a message that has come is due, on the clock: injected delays. Null: at once.
   std::function<core::Time(const Envelope&)> due = nullptr;
-  // The process stands for all members of its rank, who do the same at the same time. Without, a
-  // rank whose members would have to agree is refused: ballots have no way between processes yet.
-  bool members_as_one = false;
   trace::Record* trace = nullptr;    // borrowed; null: none
   RankObserver* observer = nullptr;  // borrowed; null: none
 };
@@ -85,12 +83,12 @@ struct StepReport {
 
 class Rank {
  public:
-  // `self` is a process of the layout, with the arbiter's rank.
+  // `self` is a process of the layout, and of the arbiter's rank.
   Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOptions options);
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  // The step begins at the first poll(). Refuses a rank that cannot run (RankOptions).
+  // The step begins at the first poll(). Refuses what the layout does not fit.
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
   [[nodiscard]] bool step_done() const;
 
@@ -130,6 +128,7 @@ class Rank {
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
   [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
   core::Status accept_begun(const Delivery& delivery);
+  core::Status accept_ballot(const Delivery& delivery);
   // The executor begins the step that is to begin.
   core::Status begin(core::Time now, Actions& actions);
   core::Status accept(Delivery& delivery, core::Time now);
@@ -140,6 +139,8 @@ class Rank {
   void start(std::size_t& command, core::Time now, Actions& actions);
   [[nodiscard]] bool is_pair(std::size_t command) const;
   [[nodiscard]] Outgoing outgoing(const core::Command& command, core::Time now);
+  // To the others.
+  void give_ballot(core::Engine engine, core::Time now, Actions& actions);
   [[nodiscard]] int process_of(core::LaneId lane) const;
   [[nodiscard]] std::string name_of(core::Task task) const;
 
@@ -148,7 +149,9 @@ class Rank {
   core::Layout layout_;
   core::Coordinates self_;
   RankOptions options_;
-  core::OneMember agreement_;
+  int process_;
+  std::unique_ptr<core::Agreement> agreement_;
+  std::vector<int> members_;  // processes of the rank's other members, if they do anything together
   core::Ledger ledger_;
   core::Executor executor_;
   int microbatches_ = 0;

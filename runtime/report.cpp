@@ -87,7 +87,7 @@ Payload encode_report(const ProcessReport& report, Time now) {
   to.number(static_cast<std::uint32_t>(complaints));
   for (std::size_t i = 0; i < complaints; ++i) write(to, report.complaints[i], now);
   const core::RankWaits& waits = report.waits;
-  to.number(waits.rank);
+  to.number(report.process);
   to.number(waits.step);
   const auto running = std::min<std::size_t>(waits.running.size(), kMostWaits);
   to.number(static_cast<std::uint32_t>(running));
@@ -111,7 +111,7 @@ Status decode_report(const Payload& payload, Time now, ProcessReport& report) {
   for (std::uint32_t i = 0; i < std::min(complaints, kMostComplaints) && from.ok(); ++i) {
     report.complaints.push_back(read_complaint(from, now));
   }
-  report.waits.rank = from.number<int>();
+  report.process = from.number<int>();
   report.waits.step = from.number<std::int64_t>();
   const auto running = from.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < std::min(running, kMostWaits) && from.ok(); ++i) {

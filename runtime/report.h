@@ -28,6 +28,7 @@ struct Complaint {
 };
 
 struct ProcessReport {
+  int process = -1;     // of which it is
   core::Status status;  // why it fails itself; ok: because of others
   std::vector<Complaint> complaints;
   core::RankWaits waits;  // `since` of what runs: on the clock of whoever has the report

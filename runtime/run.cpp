@@ -19,7 +19,9 @@ constexpr auto kLastWords = std::chrono::milliseconds(300);
 Run::Run(Transport& transport, RunOptions options)
     : transport_(transport),
       options_(options),
-      process_(transport.self(), transport.processes(), transport.neighbours(), options.limits) {
+      process_(transport.self(),
+               options.layout.value_or(core::Layout{.ranks = transport.processes()}),
+               transport.neighbours(), options.limits) {
   if (options_.termination != nullptr)
     options_.termination->call_when_requested([this] { wake(); });
 }

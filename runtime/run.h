@@ -10,11 +10,17 @@
 //   for (…) { worker.step(step, microbatches, report);  run.gather("norms", mine, all); }
 //   run.finish();
 //
+// Where ranks have several members, it is told who is who, and each process has its rank's arbiter:
+//
+//   Run run(*transport, {.layout = core::layout_of(facts)});
+//   auto arbiter = make_arbiter(run.layout().at(run.self()).rank);
+//
 // One thread, but for wake().
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +33,8 @@ namespace ripeline::runtime {
 class Termination;
 
 struct RunOptions {
+  // Who is who; nothing: each process is a rank.
+  std::optional<core::Layout> layout = std::nullopt;
   FaultLimits limits = {};
   const RankClock* clock = nullptr;  // borrowed; null: the host's
   // Borrowed: the run fails when the process is told to end. Null: the program sees to that.
@@ -43,6 +51,7 @@ class Run {
 
   [[nodiscard]] int self() const { return process_.self(); }
   [[nodiscard]] int processes() const { return process_.processes(); }
+  [[nodiscard]] const core::Layout& layout() const { return process_.layout(); }
   // What the monotonic clock shows here less what that of process 0 does, as near as is known.
   [[nodiscard]] core::Time ahead() const { return transport_.ahead(); }
 

@@ -42,8 +42,10 @@ Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& about, 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
-  trace::Part part{.rank = run.self(), .run = 0};
+  const core::Coordinates self = run.layout().at(run.self());
+  trace::Part part{.rank = self.rank, .run = 0};
   if (Status s = agree(run, part.run); !s.ok()) return s;
+  if (self.member > 0 || self.replica > 0) return {};
   run_ = &run;
   about_.emplace(facts, about);
   about_->part = part;

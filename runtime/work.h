@@ -70,7 +70,8 @@ class Work {
 
   // Before the step's first task.
   virtual core::Status begin_step(std::int64_t step, int microbatches) = 0;
-  // Runs the task to its end.
+  // Runs the task to its end. A failure with the code `lost` is that of another process, with which
+  // it computes: the run looks for whom to blame.
   virtual core::Status run(Call& call) = 0;
   // Of two tasks of a `pair` that start at once: whether the work has something for both that is
   // faster than one after the other. Then run_pair() runs them to their ends, else run() each.

@@ -6,11 +6,8 @@ namespace ripeline::runtime {
 
 using core::Status;
 
-// One process for each rank of the program.
 Worker::Worker(core::Arbiter& arbiter, Run& run, TaskEngine& engine, RankOptions options)
-    : run_(run),
-      engine_(engine),
-      rank_(arbiter, {.ranks = run.processes()}, run.self(), std::move(options)) {}
+    : run_(run), engine_(engine), rank_(arbiter, run.layout(), run.self(), std::move(options)) {}
 
 Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
   if (Status s = rank_.begin_step(step, microbatches, run_.now()); !s.ok()) {

@@ -16,8 +16,8 @@ namespace ripeline::runtime {
 
 class Worker {
  public:
-  // All are borrowed and must outlive the worker. `arbiter.rank()` is the rank of the run's
-  // process.
+  // All are borrowed and must outlive the worker. The arbiter is of the rank that the run's layout
+  // gives this process.
   Worker(core::Arbiter& arbiter, Run& run, TaskEngine& engine, RankOptions options = {});
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

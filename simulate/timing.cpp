@@ -283,6 +283,9 @@ core::Time Timing::drawn_latency(core::Message message) const {
 }
 
 core::Time Timing::control(core::EdgeId edge) const { return edges_[index(edge)].control; }
+core::Time Timing::ballot() const {
+  return time(options_.control.value_or(options_.latency.value_or(0)));
+}
 
 core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[index(edge)]; }
 

@@ -76,6 +76,8 @@ class Timing {
   }
   // Of an announcement or a grant.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
+  // Of what members of a rank tell each other: as long as an announcement, by the options alone.
+  [[nodiscard]] core::Time ballot() const;
   [[nodiscard]] core::Time notice(core::EdgeId edge) const;
   // The input that the microbatch is; what is drawn is drawn for inputs.
   [[nodiscard]] int input(int microbatch) const {

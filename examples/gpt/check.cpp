@@ -22,18 +22,39 @@ namespace {
 
 constexpr double kTolerance = 1e-5;
 
-torch::Tensor flat(const std::vector<NamedTensor>& parameters) {
-  std::vector<torch::Tensor> all;
-  for (const NamedTensor& parameter : parameters)
-    all.push_back(parameter.tensor.detach().flatten());
-  return all.empty() ? torch::zeros({0}) : torch::cat(all);
+Blob bytes_of(const std::vector<NamedTensor>& parameters) {
+  Blob bytes;
+  for (const NamedTensor& parameter : parameters) {
+    const torch::Tensor values = parameter.tensor.detach().contiguous();
+    const auto* first = static_cast<const std::byte*>(values.const_data_ptr());
+    bytes.insert(bytes.end(), first, first + values.nbytes());
+  }
+  return bytes;
+}
+
+// What a member has of them goes to its place in the whole. False: the bytes are other ones.
+bool put(const Blob& bytes, int member, int members, std::vector<NamedTensor>& whole) {
+  std::size_t at = 0;
+  for (NamedTensor& parameter : whole) {
+    const ripeline::runtime::TensorShare share = parameter.share.of_member(member, members);
+    torch::Tensor part = share.part_of(parameter.tensor);
+    if (part.nbytes() > bytes.size() - at) return false;
+    std::memcpy(part.mutable_data_ptr(), bytes.data() + at, part.nbytes());
+    share.put(part, parameter.tensor);
+    at += part.nbytes();
+  }
+  return at == bytes.size();
 }
 
 }  // namespace
 
 Check::Check(const Options& options, const Schedule& schedule,
              const ripeline::runtime::TorchModel& pipelined)
-    : options_(options), exact_(schedule.fixed_sum), pipelined_(pipelined) {
+    : options_(options),
+      exact_(schedule.fixed_sum),
+      layout_(layout_of(schedule.facts)),
+      pipelined_(pipelined),
+      loss_of_(gpt::loss()) {
   for (int stage = 0; stage < schedule.facts.stages; ++stage) {
     stages_.push_back(make_stage(options.model, stage, schedule.facts.stages));
     for (const NamedTensor& parameter : stages_.back().parameters) {
@@ -44,31 +65,29 @@ Check::Check(const Options& options, const Schedule& schedule,
   result_.tolerance = exact_ ? 0 : kTolerance;
 }
 
-// Takes over every stage's parameters, one stage after the other: all ranks, one gives.
+// Takes over every stage's parameters, one stage after the other: all ranks, one gives, all of its
+// members.
 Status Check::before(ripeline::runtime::Run& run) {
   if (exact_) return {};
-  const torch::NoGradGuard no_grad;
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     const auto mine = pipelined_.stages.find(static_cast<int>(stage));
-    torch::Tensor values = flat(stages_[stage].parameters);
-    if (mine != pipelined_.stages.end()) values = flat(mine->second.parameters);
-    const auto* bytes = static_cast<const std::byte*>(values.const_data_ptr());
     std::vector<Blob> all;
     Status status = run.gather(
         "parameters/" + std::to_string(stage),
-        mine == pipelined_.stages.end() ? Blob() : Blob(bytes, bytes + values.nbytes()), all);
+        mine == pipelined_.stages.end() ? Blob() : bytes_of(mine->second.parameters), all);
     if (!status.ok()) return status;
-    const auto given =
-        std::find_if(all.begin(), all.end(), [](const Blob& theirs) { return !theirs.empty(); });
-    if (given == all.end() || given->size() != values.nbytes()) {
-      return {StatusCode::invalid, "no parameters of stage " + std::to_string(stage) + " came"};
+    int given = 0;
+    for (int process = 0; process < layout_.processes(); ++process) {
+      const Blob& theirs = all[static_cast<std::size_t>(process)];
+      if (theirs.empty()) continue;
+      if (!put(theirs, layout_.at(process).member, layout_.members, stages_[stage].parameters)) {
+        given = 0;
+        break;
+      }
+      ++given;
     }
-    std::memcpy(values.mutable_data_ptr(), given->data(), given->size());
-    std::int64_t at = 0;
-    for (NamedTensor& parameter : stages_[stage].parameters) {
-      const std::int64_t size = parameter.tensor.numel();
-      parameter.tensor.copy_(values.slice(0, at, at + size).view_as(parameter.tensor));
-      at += size;
+    if (given == 0) {
+      return {StatusCode::invalid, "no parameters of stage " + std::to_string(stage) + " came"};
     }
   }
   return {};
@@ -84,8 +103,7 @@ void Check::compare(std::int64_t step) {
       x = stages_[stage].forward({x});
     }
     const torch::Tensor loss =
-        pipelined_.loss({x, pipelined_.labels(step, microbatch)}).toTensor() /
-        options_.microbatches;
+        loss_of_({x, pipelined_.labels(step, microbatch)}).toTensor() / options_.microbatches;
     loss.backward();
     loss_ += loss.item<double>();
   }
@@ -97,8 +115,9 @@ void Check::compare(std::int64_t step) {
     const auto& whole = stages_[static_cast<std::size_t>(number)].parameters;
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const torch::Tensor& mine = stage.parameters[i].tensor.grad();
+      const torch::Tensor wanted = stage.parameters[i].share.part_of(whole[i].tensor.grad());
       const double difference =
-          mine.defined() ? (mine - whole[i].tensor.grad()).abs().max().item<double>() : INFINITY;
+          mine.defined() ? (mine - wanted).abs().max().item<double>() : INFINITY;
       raise(difference, whole[i].name);
     }
   }

@@ -50,7 +50,9 @@ class Check {
 
   const Options& options_;
   bool exact_;
+  ripeline::core::Layout layout_;
   const ripeline::runtime::TorchModel& pipelined_;
+  ripeline::runtime::ValueFunction loss_of_;           // of one process
   std::vector<ripeline::runtime::TorchStage> stages_;  // of the whole model
   std::vector<torch::Tensor> parameters_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;

@@ -92,14 +92,15 @@ Status write_json(const Options& options, const std::array<Side, 2>& sides) {
 
 }  // namespace
 
-Status compare(const Options& options, ripeline::runtime::Run& run) {
+Status compare(const Options& options, ripeline::runtime::Run& run,
+               ripeline::runtime::Groups& groups) {
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
   const Schedule& first = *options.schedules[0];
   const Schedule& second = *options.schedules[1];
-  std::array<Side, 2> sides = {Side{first, {options, first, run, batches}},
-                               Side{second, {options, second, run, batches}}};
+  std::array<Side, 2> sides = {Side{first, {options, first, run, groups, batches}},
+                               Side{second, {options, second, run, groups, batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
       // The update at the end of a step is a barrier: no message of one side meets the other.

@@ -28,11 +28,21 @@ using ripeline::runtime::Transport;
 
 // The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
 // Without a termination SIGTERM ends the process at once.
-int run_rank(const Options& options, Transport& transport, Termination* termination) {
+int run_rank(const Options& options, Transport& transport, const std::string& address,
+             Termination* termination) {
   bool passed = true;
-  const ripeline::runtime::FaultLimits limits{.silence = options.silence, .stall = options.stall};
-  ripeline::runtime::Run run(transport, {.limits = limits, .termination = termination});
-  Status status = options.compares() ? compare(options, run) : train(options, run, passed);
+  const ripeline::core::ProgramFacts& facts = options.schedules.front()->facts;
+  ripeline::runtime::Run run(transport,
+                             {.layout = ripeline::core::layout_of(facts),
+                              .limits = {.silence = options.silence, .stall = options.stall},
+                              .termination = termination});
+  std::unique_ptr<ripeline::runtime::Groups> groups;
+  Status status =
+      ripeline::runtime::Groups::connect(run, facts, address, groups, {.limit = options.stall});
+  if (status.ok()) {
+    status =
+        options.compares() ? compare(options, run, *groups) : train(options, run, *groups, passed);
+  }
   status = status.ok() ? run.finish(options.stall) : run.fail(std::move(status));
   const bool makes_trace = run.self() == 0 && !options.trace.empty();
   const bool has_trained = status.ok();
@@ -49,14 +59,14 @@ int run_rank(const Options& options, Transport& transport, Termination* terminat
 }
 
 int run_threads(const Options& options) {
-  const int ranks = options.schedules.front()->facts.ranks;
+  const int ranks = layout_of(options.schedules.front()->facts).processes();
   auto transports = ripeline::runtime::make_local_group(ranks);
   std::vector<int> codes(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < codes.size(); ++rank) {
     threads.emplace_back([&options, &transports, &codes, rank] {
       at::set_num_threads(1);
-      codes[rank] = run_rank(options, *transports[rank], nullptr);
+      codes[rank] = run_rank(options, *transports[rank], "", nullptr);
       transports[rank].reset();
     });
   }
@@ -69,12 +79,13 @@ int run_threads(const Options& options) {
 
 int run_process(const Options& options) {
   if (!ripeline::runtime::is_rank()) {
-    const int ranks = options.schedules.front()->facts.ranks;
+    const ripeline::core::Layout layout = layout_of(options.schedules.front()->facts);
     std::fprintf(stderr,
-                 "gpt: this is one process; schedule %s has %d ranks. Start them all:\n"
+                 "gpt: this is one process; schedule %s has %s. Start them all:\n"
                  "  ripeline launch -n %d -- ./gpt …\n"
                  "or give --ranks-as-threads. --help has examples.\n",
-                 std::string(options.schedules.front()->name).c_str(), ranks, ranks);
+                 std::string(options.schedules.front()->name).c_str(), layout.text().c_str(),
+                 layout.processes());
     return 2;
   }
   Termination termination;
@@ -87,7 +98,7 @@ int run_process(const Options& options) {
     std::fprintf(stderr, "gpt: %s\n", status.message().c_str());
     return termination.exit_code_of(status);
   }
-  return run_rank(options, *transport, &termination);
+  return run_rank(options, *transport, environment.address, &termination);
 }
 
 }  // namespace

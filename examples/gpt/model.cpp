@@ -9,103 +9,126 @@
 #include <string>
 #include <vector>
 
+#include "runtime/torch/tensor_parallel.h"
+
 namespace gpt {
 namespace {
 
-// Normal weights, scaled as GPT-2's are; biases 0, norms 1. `unit` numbers the model's parts.
-void initialise(torch::nn::Module& module, const ModelConfig& config, int unit) {
-  const torch::NoGradGuard no_grad;
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(config.seed * 1'000'003 +
-                                                            static_cast<std::uint64_t>(unit));
-  const double residual = 0.02 / std::sqrt(2.0 * config.layers);
-  for (auto& item : module.named_parameters()) {
-    const std::string& name = item.key();
-    if (name.ends_with("bias")) {
-      item.value().zero_();
-    } else if (name.find("norm") != std::string::npos) {
-      item.value().fill_(1);
-    } else {
-      item.value().normal_(0, name.find("_out") != std::string::npos ? residual : 0.02, generator);
-    }
-  }
-}
+using ripeline::runtime::ColumnParallelLinear;
+using ripeline::runtime::Group;
+using ripeline::runtime::ParallelAttention;
+using ripeline::runtime::RowParallelLinear;
+using ripeline::runtime::VocabularyParallelEmbedding;
 
-struct EmbeddingImpl : torch::nn::Module {
-  explicit EmbeddingImpl(const ModelConfig& config)
-      : dropout(config.dropout),
-        token(register_module("token", torch::nn::Embedding(kVocabulary, config.width))),
-        position(register_module("position", torch::nn::Embedding(config.context, config.width))) {}
-  torch::Tensor forward(const torch::Tensor& bytes) {
-    return torch::dropout(token(bytes) + position(torch::arange(bytes.size(1))), dropout, true);
-  }
-  double dropout;
-  torch::nn::Embedding token, position;
-};
-TORCH_MODULE(Embedding);
+// Makes the layers of one of the model's parts, which are numbered, with their first values: normal
+// weights, scaled as GPT-2's are, and biases 0.
+class Maker {
+ public:
+  Maker(const ModelConfig& config, int part)
+      : generator_(at::make_generator<at::CPUGeneratorImpl>(config.seed * 1'000'003 +
+                                                            static_cast<std::uint64_t>(part))),
+        residual_(kScale / std::sqrt(2.0 * config.layers)) {}
 
-struct BlockImpl : torch::nn::Module {
-  explicit BlockImpl(const ModelConfig& config)
-      : heads(config.heads),
-        dropout(config.dropout),
-        attention_norm(register_module("attention_norm", norm(config.width))),
-        attention_in(
-            register_module("attention_in", torch::nn::Linear(config.width, 3 * config.width))),
-        attention_out(
-            register_module("attention_out", torch::nn::Linear(config.width, config.width))),
-        mlp_norm(register_module("mlp_norm", norm(config.width))),
-        mlp_in(register_module("mlp_in", torch::nn::Linear(config.width, 4 * config.width))),
-        mlp_out(register_module("mlp_out", torch::nn::Linear(4 * config.width, config.width))) {}
-
-  torch::Tensor forward(torch::Tensor x) {
-    x = x + torch::dropout(attention(attention_norm(x)), dropout, true);
-    return x + torch::dropout(mlp_out(torch::gelu(mlp_in(mlp_norm(x)))), dropout, true);
+  torch::nn::Linear linear(std::int64_t in, std::int64_t out) { return linear(in, out, kScale); }
+  // One whose output is added to what goes around its block.
+  torch::nn::Linear residual(std::int64_t in, std::int64_t out) {
+    return linear(in, out, residual_);
   }
-  torch::Tensor attention(const torch::Tensor& x) {
-    const auto [batch, length, width] = std::tuple(x.size(0), x.size(1), x.size(2));
-    // [3, batch, head, position, width of a head]
-    const torch::Tensor qkv =
-        attention_in(x).view({batch, length, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
-    const torch::Tensor mixed = at::scaled_dot_product_attention(
-        qkv[0], qkv[1], qkv[2], /*attn_mask=*/{}, /*dropout_p=*/0, /*is_causal=*/true);
-    return attention_out(mixed.transpose(1, 2).reshape({batch, length, width}));
+  torch::nn::Embedding embedding(std::int64_t rows, std::int64_t width) {
+    const torch::NoGradGuard no_grad;
+    torch::nn::Embedding made(rows, width);
+    made->weight.normal_(0, kScale, generator_);
+    return made;
   }
   static torch::nn::LayerNorm norm(std::int64_t width) {
     return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
   }
 
-  std::int64_t heads;
+ private:
+  static constexpr double kScale = 0.02;
+
+  torch::nn::Linear linear(std::int64_t in, std::int64_t out, double scale) {
+    const torch::NoGradGuard no_grad;
+    torch::nn::Linear made(in, out);
+    made->weight.normal_(0, scale, generator_);
+    made->bias.zero_();
+    return made;
+  }
+
+  at::Generator generator_;
+  double residual_;
+};
+
+struct EmbeddingImpl : torch::nn::Module {
+  EmbeddingImpl(const ModelConfig& config, Maker make, const Group& group)
+      : dropout(config.dropout),
+        token(register_module("token", VocabularyParallelEmbedding(
+                                           make.embedding(kVocabulary, config.width), group))),
+        position(register_module("position", make.embedding(config.context, config.width))) {}
+  torch::Tensor forward(const torch::Tensor& bytes) {
+    return torch::dropout(token(bytes) + position(torch::arange(bytes.size(1))), dropout, true);
+  }
+  double dropout;
+  VocabularyParallelEmbedding token;
+  torch::nn::Embedding position;
+};
+TORCH_MODULE(Embedding);
+
+ParallelAttention make_attention(const ModelConfig& config, Maker& make, const Group& group) {
+  const torch::nn::Linear in = make.linear(config.width, 3 * config.width);
+  const torch::nn::Linear out = make.residual(config.width, config.width);
+  return ParallelAttention(in, out, config.heads, /*is_causal=*/true, group);
+}
+
+struct BlockImpl : torch::nn::Module {
+  BlockImpl(const ModelConfig& config, Maker make, const Group& group)
+      : dropout(config.dropout),
+        attention_norm(register_module("attention_norm", Maker::norm(config.width))),
+        attention(register_module("attention", make_attention(config, make, group))),
+        mlp_norm(register_module("mlp_norm", Maker::norm(config.width))),
+        mlp_in(register_module(
+            "mlp_in", ColumnParallelLinear(make.linear(config.width, 4 * config.width), group))),
+        mlp_out(register_module(
+            "mlp_out", RowParallelLinear(make.residual(4 * config.width, config.width), group))) {}
+
+  torch::Tensor forward(torch::Tensor x) {
+    x = x + torch::dropout(attention(attention_norm(x)), dropout, true);
+    return x + torch::dropout(mlp_out(torch::gelu(mlp_in(mlp_norm(x)))), dropout, true);
+  }
+
   double dropout;
   torch::nn::LayerNorm attention_norm;
-  torch::nn::Linear attention_in, attention_out;
+  ParallelAttention attention;
   torch::nn::LayerNorm mlp_norm;
-  torch::nn::Linear mlp_in, mlp_out;
+  ColumnParallelLinear mlp_in;
+  RowParallelLinear mlp_out;
 };
 TORCH_MODULE(Block);
 
+// Gives a share of the logits.
 struct HeadImpl : torch::nn::Module {
-  explicit HeadImpl(const ModelConfig& config)
-      : norm(register_module("norm", BlockImpl::norm(config.width))),
-        logits(register_module("logits", torch::nn::Linear(config.width, kVocabulary))) {}
+  HeadImpl(const ModelConfig& config, Maker make, const Group& group)
+      : norm(register_module("norm", Maker::norm(config.width))),
+        logits(register_module(
+            "logits", ColumnParallelLinear(make.linear(config.width, kVocabulary), group))) {}
   torch::Tensor forward(const torch::Tensor& x) { return logits(norm(x)); }
   torch::nn::LayerNorm norm;
-  torch::nn::Linear logits;
+  ColumnParallelLinear logits;
 };
 TORCH_MODULE(Head);
 
 // The parts of one stage. Registered under the names that they have in the whole model.
 struct StageImpl : torch::nn::Module {
-  StageImpl(const ModelConfig& config, int stage, int stages) {
+  StageImpl(const ModelConfig& config, int stage, int stages, const Group& group) {
     if (stage == 0) {
-      embedding = register_module("embedding", Embedding(config));
-      initialise(*embedding, config, 0);
+      embedding = register_module("embedding", Embedding(config, Maker(config, 0), group));
     }
     for (int i = config.layers * stage / stages; i < config.layers * (stage + 1) / stages; ++i) {
-      blocks.push_back(register_module("blocks_" + std::to_string(i), Block(config)));
-      initialise(*blocks.back(), config, 1 + i);
+      blocks.push_back(register_module("blocks_" + std::to_string(i),
+                                       Block(config, Maker(config, 1 + i), group)));
     }
     if (stage == stages - 1) {
-      head = register_module("head", Head(config));
-      initialise(*head, config, 1 + config.layers);
+      head = register_module("head", Head(config, Maker(config, 1 + config.layers), group));
     }
   }
   torch::Tensor forward(torch::Tensor x) {
@@ -120,12 +143,15 @@ struct StageImpl : torch::nn::Module {
 
 }  // namespace
 
-ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage, int stages) {
-  return ripeline::runtime::make_stage(std::make_shared<StageImpl>(config, stage, stages));
+ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage, int stages,
+                                         const Group& group) {
+  return ripeline::runtime::make_stage(std::make_shared<StageImpl>(config, stage, stages, group));
 }
 
-torch::Tensor loss(const torch::Tensor& logits, const torch::Tensor& labels) {
-  return torch::cross_entropy_loss(logits.flatten(0, 1), labels.flatten());
+ripeline::runtime::ValueFunction loss(const Group& group) {
+  return [group](const torch::Tensor& logits, const torch::Tensor& labels) {
+    return vocabulary_parallel_cross_entropy(logits.flatten(0, 1), labels.flatten(), group);
+  };
 }
 
 }  // namespace gpt

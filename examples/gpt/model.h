@@ -3,11 +3,13 @@
 // Token and position embedding, pre-norm blocks of causal multi-head attention and MLP, a final
 // norm and a head. Blocks are dealt out evenly; the embedding goes to the first stage, norm and
 // head to the last. A parameter's first value follows from the seed and its place in the model,
-// never from the cut: pipelined and unpipelined models start the same.
+// never from the cut: pipelined and unpipelined models start the same, however many members share a
+// rank's layers.
 #pragma once
 
 #include <cstdint>
 
+#include "runtime/torch/group.h"
 #include "runtime/torch/stage.h"
 
 namespace gpt {
@@ -23,11 +25,14 @@ struct ModelConfig {
 
 inline constexpr std::int64_t kVocabulary = 256;  // bytes
 
-// Stage `stage` of `stages`. Parameters are named as in the whole model: `blocks.2.mlp_in.weight`.
+// Stage `stage` of `stages`: the group's share of it. Parameters are named as in the whole model:
+// `blocks_2.mlp_in.weight`.
 [[nodiscard]] ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage,
-                                                       int stages);
+                                                       int stages,
+                                                       const ripeline::runtime::Group& group = {});
 
-// Mean cross-entropy in nats per byte; of guessing at random: ln 256 = 5.55.
-[[nodiscard]] torch::Tensor loss(const torch::Tensor& logits, const torch::Tensor& labels);
+// Mean cross-entropy in nats per byte, of the last stage's output; of guessing at random: ln 256 =
+// 5.55.
+[[nodiscard]] ripeline::runtime::ValueFunction loss(const ripeline::runtime::Group& group = {});
 
 }  // namespace gpt

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "core/layout.h"
 #include "files/new_file.h"
 
 namespace gpt {
@@ -48,9 +49,19 @@ std::string mistake_in(const Options& options) {
              std::to_string(schedule->facts.stages) + " stages of schedule " +
              std::string(schedule->name) + ": give at least as many";
     }
+    if (options.model.heads % schedule->facts.members != 0) {
+      return "--heads " + std::to_string(options.model.heads) + " is no multiple of the " +
+             std::to_string(schedule->facts.members) + " members to a rank of schedule " +
+             std::string(schedule->name);
+    }
   }
   if (options.compares() && (options.check > 0 || !options.trace.empty())) {
     return "--compare goes with neither --check nor --trace";
+  }
+  using ripeline::core::layout_of;
+  if (options.compares() &&
+      layout_of(options.schedules[0]->facts) != layout_of(options.schedules[1]->facts)) {
+    return "--compare needs two schedules for the same processes";
   }
   if (options.threads && options.model.dropout > 0) {
     return "--dropout goes without --ranks-as-threads: threads share the generator that it draws "

@@ -33,7 +33,7 @@ Status gather(ripeline::runtime::Run& run, const std::string& mine, std::vector<
 
 Status gather_peaks(ripeline::runtime::Run& run, const ProgramFacts& facts,
                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks) {
-  // Every rank sends a number for every pool; only those of its own count.
+  // Every rank sends a number for every pool; only those of its own count. All members hold alike.
   std::string mine;
   const int pools = static_cast<int>(facts.pools.size());
   for (int pool = 0; pool < pools; ++pool) mine += std::to_string(ledger.peak(pool)) + ' ';
@@ -42,7 +42,8 @@ Status gather_peaks(ripeline::runtime::Run& run, const ProgramFacts& facts,
   peaks.clear();
   for (int pool = 0; pool < pools; ++pool) {
     const ripeline::core::PoolFacts& of = facts.pools[static_cast<std::size_t>(pool)];
-    const std::string& theirs = all[static_cast<std::size_t>(of.rank)];
+    const std::string& theirs =
+        all[static_cast<std::size_t>(run.layout().process({.rank = of.rank}))];
     std::size_t at = 0;
     for (int skip = 0; skip < pool && at != std::string::npos; ++skip) {
       at = theirs.find(' ', at);

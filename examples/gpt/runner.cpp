@@ -15,11 +15,13 @@ using ripeline::runtime::TrainerOptions;
 namespace {
 
 TorchModel make_model(const Options& options, const Schedule& schedule, int rank,
+                      const ripeline::runtime::Group& members,
                       const std::shared_ptr<const Batches>& batches) {
   TorchModel model;
   for (const LaneFacts& lane : schedule.facts.lanes) {
     if (lane.rank == rank && !model.stages.contains(lane.stage)) {
-      model.stages[lane.stage] = make_stage(options.model, lane.stage, schedule.facts.stages);
+      model.stages[lane.stage] =
+          make_stage(options.model, lane.stage, schedule.facts.stages, members);
     }
   }
   model.inputs[0] = [batches](std::int64_t step, int microbatch) {
@@ -28,7 +30,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
   model.labels = [batches](std::int64_t step, int microbatch) {
     return batches->labels(step, microbatch);
   };
-  model.loss = loss;
+  model.loss = loss(members);
   model.seed = options.model.seed;
   return model;
 }
@@ -36,9 +38,11 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 }  // namespace
 
 Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
-               std::shared_ptr<const Batches> batches)
-    : trace_(options.trace), arbiter_(schedule.make_arbiter(run.self())) {
-  work_.emplace(make_model(options, schedule, run.self(), batches));
+               ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches)
+    : member_(run.layout().at(run.self()).member),
+      trace_(options.trace),
+      arbiter_(schedule.make_arbiter(run.layout().at(run.self()).rank)) {
+  work_.emplace(make_model(options, schedule, arbiter_->rank(), groups.members(), batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
     for (const auto& parameter : stage.parameters) parameters.push_back(parameter.tensor);
@@ -46,6 +50,7 @@ Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runti
   optimizer_ = std::make_unique<torch::optim::AdamW>(parameters, options.rate);
   TrainerOptions trainer;
   trainer.clip = options.clip;
+  trainer.groups = &groups;
   if (!options.trace.empty()) trainer.rank.trace = trace_.record();
   if (!options.delay.empty()) {
     trainer.rank.due = due_of(options.delay, schedule.facts);
@@ -61,7 +66,9 @@ Runner::~Runner() = default;
 std::int64_t Runner::parameters() const {
   std::int64_t count = 0;
   for (const auto& [number, stage] : model().stages) {
-    for (const auto& parameter : stage.parameters) count += parameter.tensor.numel();
+    for (const auto& parameter : stage.parameters) {
+      if (member_ == 0 || parameter.share.is_part()) count += parameter.tensor.numel();
+    }
   }
   return count;
 }

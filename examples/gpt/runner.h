@@ -21,7 +21,7 @@ class Runner {
  public:
   // `batches` is shared by all; the rest is borrowed and must outlive the runner.
   Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
-         std::shared_ptr<const Batches> batches);
+         ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -29,9 +29,11 @@ class Runner {
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
   [[nodiscard]] ripeline::runtime::RunTrace& trace() { return trace_; }
-  [[nodiscard]] std::int64_t parameters() const;  // numbers that this rank trains
+  // Numbers that this process trains; of those that all members have, at member 0.
+  [[nodiscard]] std::int64_t parameters() const;
 
  private:
+  int member_;
   ripeline::runtime::RunTrace trace_;
   std::unique_ptr<ripeline::core::Arbiter> arbiter_;
   std::optional<ripeline::runtime::TorchWork> work_;

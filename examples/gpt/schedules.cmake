@@ -9,4 +9,7 @@ function(gpt_add_schedules target ranks)
     endif()
     ripeline_add_schedule(${target} NAME ${name} FILE "${file}" DEFINES ranks=${ranks})
   endforeach()
+  # Two members play each rank: as many processes.
+  math(EXPR half "(${ranks} + 1) / 2")
+  ripeline_add_schedule(${target} NAME bf_tp FILE "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules/bf_tp.ripe" DEFINES ranks=${half})
 endfunction()

@@ -3,6 +3,7 @@
 #include "b_first.h"
 #include "bf.h"
 #include "bf_sequential.h"
+#include "bf_tp.h"
 #include "bfw.h"
 #include "one_f_one_b.h"
 #include "one_f_one_b_hint.h"
@@ -24,6 +25,8 @@ const Schedule kSchedules[] = {
      bf::make_arbiter},
     {"bf_sequential", "as bf, microbatches of a stage in order", true, bf_sequential::facts,
      bf_sequential::make_arbiter},
+    {"bf_tp", "as bf_sequential, with two members to a rank, half as many ranks", false,
+     bf_tp::facts, bf_tp::make_arbiter},
     {"b_first", "any ready backward before any forward", false, b_first::facts,
      b_first::make_arbiter},
     {"v", "as bf, two stages per rank, placed as a V", false, v::facts, v::make_arbiter},

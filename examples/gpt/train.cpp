@@ -30,7 +30,7 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   if (!status.ok() || run.self() != 0) return status;
   std::int64_t parameters = 0;
   for (const std::string& count : counts) parameters += std::stoll(count);
-  std::printf("%d ranks, %d stages, schedule %s (%s%s), seed %llu\n", schedule.facts.ranks,
+  std::printf("%s, %d stages, schedule %s (%s%s), seed %llu\n", run.layout().text().c_str(),
               schedule.facts.stages, std::string(schedule.name).c_str(),
               schedule.facts.proved ? "proved, hash " : "NOT PROVED, hash ",
               hash_text(schedule.facts.hash).c_str(),
@@ -130,12 +130,13 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
 
 }  // namespace
 
-Status train(const Options& options, ripeline::runtime::Run& run, bool& passed) {
+Status train(const Options& options, ripeline::runtime::Run& run, ripeline::runtime::Groups& groups,
+             bool& passed) {
   const Schedule& schedule = *options.schedules.front();
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
-  Runner runner(options, schedule, run, batches);
+  Runner runner(options, schedule, run, groups, batches);
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
   status = print_opening(options, schedule, runner, *batches, run);

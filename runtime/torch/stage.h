@@ -30,6 +30,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/torch/share.h"
+
 namespace ripeline::runtime {
 
 using StageInputs = std::vector<torch::IValue>;
@@ -89,6 +91,14 @@ class ValueFunction {
 struct NamedTensor {
   std::string name;
   torch::Tensor tensor;
+  TensorShare share = {};  // which part of the parameter it is
+};
+
+// A module whose parameters are, or may be, parts of what one process would have.
+struct SharedModule {
+  virtual ~SharedModule() = default;
+  // Of its own parameter, not of a submodule's.
+  [[nodiscard]] virtual TensorShare share_of(const torch::Tensor& parameter) const = 0;
 };
 
 struct TorchStage {
@@ -122,8 +132,19 @@ void seed_forward(std::uint64_t seed, std::int64_t step, int microbatch, int sta
 template <typename Module>
 TorchStage make_stage(Module module) {
   TorchStage stage;
+  std::map<const void*, TensorShare> shares;  // by parameter
+  for (const auto& part : module->modules()) {
+    const auto* shared = dynamic_cast<const SharedModule*>(part.get());
+    if (shared == nullptr) continue;
+    for (const torch::Tensor& own : part->parameters(/*recurse=*/false)) {
+      shares[own.unsafeGetTensorImpl()] = shared->share_of(own);
+    }
+  }
   for (const auto& item : module->named_parameters()) {
-    if (item.value().requires_grad()) stage.parameters.push_back({item.key(), item.value()});
+    if (!item.value().requires_grad()) continue;
+    const auto share = shares.find(item.value().unsafeGetTensorImpl());
+    stage.parameters.push_back(
+        {item.key(), item.value(), share == shares.end() ? TensorShare{} : share->second});
   }
   // Such that it can be asked what it takes.
   const auto forward = [](auto& of, const auto&... inputs) -> decltype(of->forward(inputs...)) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/draw.h"
+#include "runtime/torch/group.h"
 #include "runtime/torch/torch_check.h"
 #include "runtime/torch/torch_edges.h"
 #include "runtime/torch/value_codec.h"
@@ -116,6 +117,8 @@ Status TorchWork::run(Call& call) {
     } else {
       status = failed(task, "LibTorch stages run no op of this kind");
     }
+  } catch (const GroupFailed& error) {
+    status = {StatusCode::lost, failed(task, error.what()).message()};  // of others
   } catch (const c10::Error& error) {
     status = failed(task, error.what_without_backtrace());
   } catch (const std::exception& error) {

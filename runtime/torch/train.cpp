@@ -23,20 +23,28 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// What each rank tells the others at the end of a step, as doubles: its part of the loss, then
-// for each of its stages the stage's number, how many norms follow, and the norms.
+// Of a parameter's gradient.
+struct Norm {
+  float norm = 0;
+  bool is_shard = false;
+};
+
+// What each process tells the others at the end of a step, as doubles: its part of the loss, then
+// for each of its stages the stage's number, how many norms follow, and the norms, each with
+// whether it is of a share.
 struct Summary {
   double loss = 0;
-  std::map<int, std::vector<float>> norms;  // by stage, in the parameters' order
+  std::map<int, std::vector<Norm>> norms;  // by stage, in the parameters' order
 };
 
 Summary summarise(const TorchWork& work) {
   Summary summary{.loss = work.loss(), .norms = {}};
   for (const auto& [number, stage] : work.model().stages) {
-    std::vector<float>& norms = summary.norms[number];
+    std::vector<Norm>& norms = summary.norms[number];
     for (const NamedTensor& parameter : stage.parameters) {
       const torch::Tensor& gradient = parameter.tensor.grad();
-      if (gradient.defined()) norms.push_back(gradient.norm(2).item<float>());
+      if (!gradient.defined()) continue;
+      norms.push_back({gradient.norm(2).item<float>(), parameter.share.is_part()});
     }
   }
   return summary;
@@ -47,31 +55,52 @@ Blob encode(const Summary& summary) {
   for (const auto& [number, norms] : summary.norms) {
     numbers.push_back(number);
     numbers.push_back(static_cast<double>(norms.size()));
-    numbers.insert(numbers.end(), norms.begin(), norms.end());
+    for (const Norm& norm : norms) {
+      numbers.push_back(norm.norm);
+      numbers.push_back(norm.is_shard ? 1 : 0);
+    }
   }
   Blob bytes(numbers.size() * sizeof(double));
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
 }
 
-// Adds what a peer sent to `total`; false when it is malformed.
-bool add(const Blob& payload, Summary& total) {
+// Of a parameter of which members have a share each, the norm of all shares; what all have alike
+// counts once, as member 0 says it.
+bool add(const Summary& part, int member, Summary& total) {
+  if (member == 0) total.loss += part.loss;
+  for (const auto& [stage, norms] : part.norms) {
+    std::vector<Norm>& all = total.norms[stage];
+    if (member == 0) {
+      all.insert(all.end(), norms.begin(), norms.end());
+      continue;
+    }
+    if (all.size() != norms.size()) return false;
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+      if (norms[i].is_shard) all[i].norm = std::hypot(all[i].norm, norms[i].norm);
+    }
+  }
+  return true;
+}
+
+// What a peer sent; false when it is malformed.
+bool decode(const Blob& payload, Summary& summary) {
   std::vector<double> numbers(payload.size() / sizeof(double));
   if (numbers.empty() || payload.size() % sizeof(double) != 0) return false;
   std::memcpy(numbers.data(), payload.data(), payload.size());
-  total.loss += numbers[0];
+  summary.loss = numbers[0];
   for (std::size_t i = 1; i < numbers.size();) {
     if (i + 2 > numbers.size()) return false;
     const double stage = numbers[i];
     const double count = numbers[i + 1];
     i += 2;
     if (!(stage >= 0 && stage < 1e9) || !(count >= 0) ||
-        count > static_cast<double>(numbers.size() - i)) {
+        2 * count > static_cast<double>(numbers.size() - i)) {
       return false;
     }
-    std::vector<float>& norms = total.norms[static_cast<int>(stage)];
-    for (const std::size_t end = i + static_cast<std::size_t>(count); i < end; ++i) {
-      norms.push_back(static_cast<float>(numbers[i]));
+    std::vector<Norm>& norms = summary.norms[static_cast<int>(stage)];
+    for (const std::size_t end = i + 2 * static_cast<std::size_t>(count); i < end; i += 2) {
+      norms.push_back({static_cast<float>(numbers[i]), numbers[i + 1] != 0});
     }
   }
   return true;
@@ -82,10 +111,10 @@ Status check_finite(const Summary& total) {
     return {StatusCode::failed, "the loss is " + std::to_string(total.loss)};
   }
   for (const auto& [stage, norms] : total.norms) {
-    for (float norm : norms) {
-      if (!std::isfinite(norm)) {
+    for (const Norm& norm : norms) {
+      if (!std::isfinite(norm.norm)) {
         return {StatusCode::failed, "the norm of a gradient of stage " + std::to_string(stage) +
-                                        " is " + std::to_string(norm)};
+                                        " is " + std::to_string(norm.norm)};
       }
     }
   }
@@ -97,7 +126,7 @@ Status check_finite(const Summary& total) {
 torch::Tensor total_norm(const Summary& total) {
   std::vector<float> norms;
   for (const auto& [stage, of_stage] : total.norms) {
-    norms.insert(norms.end(), of_stage.begin(), of_stage.end());
+    for (const Norm& norm : of_stage) norms.push_back(norm.norm);
   }
   if (norms.empty()) return torch::zeros({});
   if (norms.size() == 1) return torch::tensor(norms[0]);
@@ -141,6 +170,8 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
   }
   work_.zero_gradients();
   failure_ = worker_.step(step_++, microbatches, report.tasks);
+  // A task may wait in one for a process that is gone.
+  if (!failure_.ok() && options_.groups != nullptr) options_.groups->close();
   return failure_;
 }
 
@@ -162,9 +193,11 @@ Status TorchTrainer::apply(TrainReport& report) {
   std::vector<Blob> all;
   if (Status s = run_.gather("summary", encode(summarise(work_)), all); !s.ok()) return s;
   Summary total;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (!add(all[rank], total)) {
-      return {StatusCode::invalid, "rank " + std::to_string(rank) + " sent a malformed summary"};
+  for (int process = 0; process < run_.processes(); ++process) {
+    Summary part;
+    if (!decode(all[static_cast<std::size_t>(process)], part) ||
+        !add(part, run_.layout().at(process).member, total)) {
+      return {StatusCode::invalid, run_.layout().name(process) + " sent a malformed summary"};
     }
   }
   if (Status s = check_finite(total); !s.ok()) return s;
@@ -180,7 +213,6 @@ namespace {
 
 // By which the others reach this host.
 Status find_address(const RankEnvironment& environment, std::string& address) {
-  address = environment.address;
   if (!address.empty()) return {};
   const Status status = address_towards(environment.store.host, address);
   if (status.ok()) return {};
@@ -190,10 +222,10 @@ Status find_address(const RankEnvironment& environment, std::string& address) {
 }
 
 // The store of ranks on several hosts, and where this one listens.
-Status meet_hosts(const RankEnvironment& environment, SocketOptions& options,
+Status meet_hosts(RankEnvironment& environment, SocketOptions& options,
                   std::shared_ptr<Store>& store) {
-  std::string address;
-  if (Status s = find_address(environment, address); !s.ok()) return s;
+  if (Status s = find_address(environment, environment.address); !s.ok()) return s;
+  const std::string& address = environment.address;
   const bool is_ipv6 = address.find(':') != std::string::npos;
   options.address = "tcp:" + (is_ipv6 ? '[' + address + ']' : address) + ":0";
   const StorePlace& place = environment.store;
@@ -217,7 +249,7 @@ Status meet_hosts(const RankEnvironment& environment, SocketOptions& options,
           "rank " + std::to_string(environment.rank) + " cannot join the run: " + status.message()};
 }
 
-Status connect(SocketOptions& options, const RankEnvironment& environment,
+Status connect(SocketOptions& options, RankEnvironment& environment,
                std::unique_ptr<Transport>& transport) {
   if (!environment.folder.empty()) return connect_in_folder(options, environment.folder, transport);
   std::shared_ptr<Store> store;
@@ -231,19 +263,23 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                 std::unique_ptr<Transport>& transport, Configuration configuration,
                 const JoinOptions& join) {
   if (Status status = read_rank_environment(environment); !status.ok()) return status;
-  if (environment.ranks != facts.ranks) {
-    return {StatusCode::refused,
-            "program '" + std::string(facts.name) + "' has " + std::to_string(facts.ranks) +
-                " ranks, the world has " + std::to_string(environment.ranks) + ": launch with -n " +
-                std::to_string(facts.ranks) +
-                ", or generate the program with -D ranks=" + std::to_string(environment.ranks)};
+  const core::Layout layout = core::layout_of(facts);
+  if (environment.ranks != layout.processes()) {
+    const std::string wanted = std::to_string(layout.processes());
+    std::string text = "program '" + std::string(facts.name) + "' has " + layout.text();
+    if (!layout.is_flat()) text += ", " + wanted + " processes";
+    text += ", the world has " + std::to_string(environment.ranks) + ": launch with -n " + wanted;
+    if (layout.is_flat()) {
+      text += ", or generate the program with -D ranks=" + std::to_string(environment.ranks);
+    }
+    return {StatusCode::refused, text};
   }
   const char* threads = std::getenv("OMP_NUM_THREADS");  // LibTorch has read it
   if (threads == nullptr || *threads == '\0') torch::set_num_threads(environment.default_threads());
   SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
-  options.neighbours = neighbours_of(environment.rank, {.ranks = environment.ranks}, facts);
+  options.neighbours = neighbours_of(environment.rank, layout, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
   options.connect_limit = join.connect_limit;

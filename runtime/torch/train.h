@@ -4,8 +4,8 @@
 //   for (int i = 0; i < steps; ++i)
 //     if (Status status = trainer.step(microbatches, report); !status.ok()) ...
 //
-// Every rank calls the same methods in the same order. Loss and gradient norm are those of the
-// whole model and equal on all ranks: the norms of all parameters are gathered and combined in
+// Every process calls the same methods in the same order. Loss and gradient norm are those of the
+// whole model and equal on all: the norms of all parameters are gathered and combined in
 // stage order, as torch::nn::utils::clip_grad_norm_ does on the unpipelined model. A loss or
 // norm that is not finite is a failure that names the stage. After a failure every later call
 // fails. Tasks run in a thread of their own, one for the trainer's life, so that messages move
@@ -20,6 +20,7 @@
 #include "runtime/configuration.h"
 #include "runtime/environment.h"
 #include "runtime/run.h"
+#include "runtime/torch/groups.h"
 #include "runtime/torch/torch_work.h"
 #include "runtime/worker.h"
 
@@ -33,6 +34,7 @@ struct TrainerOptions {
   double clip = 0;  // the largest gradient norm; 0: gradients are left as they are
   RankOptions rank = {};
   BeforeTask before_task = nullptr;
+  Groups* groups = nullptr;  // borrowed: closed when a step fails; null: the model uses none
 };
 
 struct TrainReport {
@@ -79,8 +81,9 @@ struct JoinOptions {
 };
 
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
-// ranks unless OMP_NUM_THREADS is set, and connects to the other ranks. Fails when the world does
-// not have the program's ranks, or when the ranks differ in the configuration.
+// ranks unless OMP_NUM_THREADS is set, and connects to the other processes. Fails when the world
+// does not have the processes of the program's layout, or when they differ in the configuration.
+// Of ranks on several hosts the environment then has the address by which they reach this one.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport, Configuration configuration = {},
                       const JoinOptions& join = {});

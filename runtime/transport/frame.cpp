@@ -58,6 +58,7 @@ constexpr std::array kKinds = {
     Kind{FrameKind::gather, Signal::gather, Channel::data},
     Kind{FrameKind::report, Signal::report, Channel::control},
     Kind{FrameKind::begun, Signal::begun, Channel::control},
+    Kind{FrameKind::ballot, Signal::ballot, Channel::control},
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ enum class Signal : std::uint8_t {
   grant,     // it may leave, or its slot is free
   notice,    // what the sender's rank tells of itself (core/notice.h)
   begun,     // the sender's rank has begun the step; of no message
+  ballot,    // what a member says of what starts next (core/agreement.h); of no message
   gather,    // a part of a gather (runtime/gather.h)
   report,    // the run fails: what a process says of itself (runtime/report.h)
   lost,      // the sender is gone; the head says how. Never sent
@@ -35,7 +36,7 @@ enum class Signal : std::uint8_t {
 // Of a message of the program: between the two ranks of its edge.
 [[nodiscard]] constexpr bool is_of_edge(Signal signal) { return signal <= Signal::notice; }
 // For the rank, and not for its process.
-[[nodiscard]] constexpr bool is_of_rank(Signal signal) { return signal <= Signal::begun; }
+[[nodiscard]] constexpr bool is_of_rank(Signal signal) { return signal <= Signal::ballot; }
 
 struct Envelope {
   std::int64_t step = 0;

@@ -240,13 +240,72 @@ TEST(WaitGraph, names_the_culprit_and_the_chain) {
   const Chain chain;
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const Blame blame = follow_waits(chain.facts, c.ranks, c.from);
-    EXPECT_EQ(print_blame(chain.facts, blame, kNow), c.text);
+    const Blame blame = follow_waits(chain.facts, layout_of(chain.facts), c.ranks, c.from);
+    EXPECT_EQ(print_blame(chain.facts, layout_of(chain.facts), blame, kNow), c.text);
     for (int from = -1; from < 5; ++from) {
-      const Blame other = follow_waits(chain.facts, c.ranks, from);
-      EXPECT_EQ(other.ranks, blame.ranks) << "the same for all";
+      const Blame other = follow_waits(chain.facts, layout_of(chain.facts), c.ranks, from);
+      EXPECT_EQ(other.processes, blame.processes) << "the same for all";
       EXPECT_EQ(other.why, blame.why);
     }
+  }
+}
+
+// Two ranks of the chain with two members each: processes 0 and 1 are rank 0, 2 and 3 rank 1.
+struct Groups : Chain {
+  Groups() {
+    facts.ranks = facts.stages = 2;
+    facts.members = 2;
+    facts.agree = Agree::intersection;
+    facts.collectives = collectives;
+  }
+  std::vector<LaneId> collectives = {f(0), f(1)};
+};
+
+TEST(WaitGraph, of_groups_finds_the_member) {
+  const Groups c;
+  const auto f = [](int rank) { return Chain::f(rank); };
+  const auto b = [](int rank) { return Chain::b(rank); };
+  const auto need = [&](LaneId lane, LaneId producer, int m) { return c.need(lane, producer, m); };
+  const Wait vote{.reason = For::agreement, .task = {f(1), 1}, .on = 1};
+  struct GroupCase {
+    const char* name;
+    std::vector<RankState> processes;
+    std::string text;
+    int from = -1;
+  };
+  const GroupCase all[] = {
+      {"who needs a message needs it of the same member",
+       {well({}, {{{f(0), 3}, ago(4'000)}}), well({}, {{{f(0), 3}, ago(9'000)}}),
+        well({need(f(1), f(0), 3)}), well({})},
+       "process 0 (rank 0, member 0) has been running 0F3 for 4.0 s\n"
+       "process 2 (rank 1, member 0): 1F3 waits for 0F3 from rank 0\n"},
+      {"a task with collectives waits for who has not started it",
+       {well({need(b(0), b(1), 0)}), well({need(b(0), b(1), 0)}),
+        well({{.reason = For::engine, .task = {b(1), 0}, .other = {f(1), 2}}},
+             {{{f(1), 2}, ago(30'000)}}),
+        well({}, {{{b(1), 1}, ago(40'000)}})},
+       "process 3 (rank 1, member 1) has been running 1B1 for 40.0 s\n"
+       "process 0 (rank 0, member 0): 0B0 waits for 1B0 from rank 1\n"
+       "process 2 (rank 1, member 0): 1B0 waits for its engine, which runs 1F2\n",
+       0},
+      {"a group waits for who has not voted, and that for a message",
+       {well({}), well({}, {{{f(0), 1}, ago(2'000)}}), well({vote}), well({need(f(1), f(0), 1)})},
+       "process 1 (rank 0, member 1) has been running 0F1 for 2.0 s\n"
+       "process 2 (rank 1, member 0): 1F1 waits for its group to agree: member 1 has not voted\n"
+       "process 3 (rank 1, member 1): 1F1 waits for 0F1 from rank 0\n",
+       2},
+      {"a gather waits for a process",
+       {well({{.reason = For::gather, .on = 2}}), well({}), well({}), well({})},
+       "process 2 (rank 1, member 0) is waited for and does not say what keeps it; it is in step "
+       "4\n"
+       "process 0 (rank 0, member 0): the gather waits for process 2 (rank 1, member 0)\n"},
+  };
+  for (const GroupCase& of : all) {
+    SCOPED_TRACE(of.name);
+    const Layout layout = layout_of(c.facts);
+    EXPECT_EQ(
+        print_blame(c.facts, layout, follow_waits(c.facts, layout, of.processes, of.from), kNow),
+        of.text);
   }
 }
 
@@ -314,16 +373,16 @@ TEST(WaitGraph, names_the_one_guilty_rank_of_random_graphs) {
       state(guilty).waits.waits.push_back({.reason = For::turn, .task = task});
 
     const int from = below(mesh.size);
-    const Blame blame = follow_waits(mesh.facts, ranks, from);
-    ASSERT_EQ(blame.ranks, std::vector{guilty}) << run;
+    const Blame blame = follow_waits(mesh.facts, layout_of(mesh.facts), ranks, from);
+    ASSERT_EQ(blame.processes, std::vector{guilty}) << run;
     ASSERT_EQ(blame.why, why) << run;
     if (from == guilty && why != Why::starts) continue;
     ASSERT_FALSE(blame.chain.empty());
-    EXPECT_EQ(blame.chain.front().rank, from);
+    EXPECT_EQ(blame.chain.front().process, from);
     for (std::size_t i = 0; i + 1 < blame.chain.size(); ++i) {
-      EXPECT_EQ(blame.chain[i].wait.on, blame.chain[i + 1].rank);
+      EXPECT_EQ(blame.chain[i].wait.on, blame.chain[i + 1].process);
     }
-    EXPECT_EQ(why == Why::starts ? blame.chain.back().rank : blame.chain.back().wait.on, guilty);
+    EXPECT_EQ(why == Why::starts ? blame.chain.back().process : blame.chain.back().wait.on, guilty);
   }
 }
 
@@ -351,9 +410,10 @@ TEST(WaitGraph, takes_any_input) {
       }
       if (number() == 2) state.waits.running.push_back({{number(), number()}, Time{number()}});
     }
-    const Blame blame = follow_waits(chain.facts, ranks, number());
-    const std::string text = print_blame(chain.facts, blame, Time{number()});
-    ASSERT_EQ(blame.ranks.empty(), blame.why == Why::nobody);
+    const Blame blame = follow_waits(chain.facts, layout_of(chain.facts), ranks, number());
+    const std::string text =
+        print_blame(chain.facts, layout_of(chain.facts), blame, Time{number()});
+    ASSERT_EQ(blame.processes.empty(), blame.why == Why::nobody);
     ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), std::ssize(blame.chain) + 1);
     const bool waits = std::any_of(ranks.begin(), ranks.end(), [&](const RankState& state) {
       return state.is != Is::well ||

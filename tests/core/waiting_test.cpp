@@ -195,6 +195,7 @@ TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_
   }
   first.poll();
   last.poll(fake::start(2, 0), kNow);
+  const Layout flat = layout_of(first.facts);
   const auto blamed = [&] {
     std::vector<RankState> ranks(2);
     for (Rank* rank : {&first, &last}) {
@@ -202,7 +203,7 @@ TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_
       state.is = RankState::Is::well;
       state.waits = rank->executor.waits();
     }
-    return print_blame(first.facts, follow_waits(first.facts, ranks, 0),
+    return print_blame(first.facts, flat, follow_waits(first.facts, flat, ranks, 0),
                        kNow + std::chrono::seconds(40));
   };
   EXPECT_EQ(blamed(),

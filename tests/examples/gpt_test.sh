@@ -20,6 +20,28 @@ writes_trace() {
   [ "$(ls)" = $'r.json\nt.json' ] || fail "other files are left: $(ls)"
 }
 
+# Two ranks of two members: the model of one process; the trace has a rank once.
+tensor_parallel() {
+  "$launch" -n 4 -- "$gpt" --schedule bf_tp --width 16 --heads 2 --context 8 --batch 2 --layers 2 --steps 3 --check 3 --dropout 0.1 \
+    --trace t.json --json r.json >out.txt 2>&1
+  expect_code 0 $?
+  grep -q '2 ranks of 2 members each' out.txt || fail "the layout is not said: $(cat out.txt)"
+  grep -q 'check, 3 steps: equal' out.txt || fail "$(cat out.txt)"
+  [ "$(grep -c '"ph":"X"' t.json)" = $((3 * 2 * 2 * 8)) ] || fail "not every task of three steps is there once"
+  "$gpt" --schedule bf_tp --ranks-as-threads --width 16 --heads 2 --context 8 --batch 2 --layers 2 --steps 2 --check 2 >out.txt 2>&1
+  expect_code 0 $?
+}
+
+# A member is killed: all others name it, and none waits for its collectives.
+member_killed() {
+  # shellcheck disable=SC2016
+  "$launch" -n 4 --grace 20 -- bash -c '
+    if [ "$RANK" = 3 ]; then (sleep 3; kill -KILL $$) & fi
+    exec "$@"' gpt "$gpt" --schedule bf_tp --width 8 --heads 2 --context 8 --batch 1 --layers 2 --steps 1000000 >out.txt 2>&1
+  expect_code 137 $?
+  [ "$(grep -c 'gpt: rank [0-2]: process 3 (rank 1, member 1) was lost' out.txt)" = 3 ] || fail "the others do not blame it: $(tail -12 out.txt)"
+}
+
 # A rank stops; the others give up after --silence, and the parts are a trace.
 stopped() {
   # shellcheck disable=SC2016

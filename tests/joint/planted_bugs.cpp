@@ -153,8 +153,7 @@ class ReportNotPassedOn final : public PlantedBug {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
       runtime::ProcessReport report;
       return out.envelope.signal == Signal::report &&
-             runtime::decode_report(out.payload, Time{0}, report).ok() &&
-             report.waits.rank != process;
+             runtime::decode_report(out.payload, Time{0}, report).ok() && report.process != process;
     });
   }
 };

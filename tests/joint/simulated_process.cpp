@@ -43,7 +43,7 @@ SimulatedProcess::SimulatedProcess(World& world, int self)
       self_(self),
       traits_(world.scenario.traits[at(self)]),
       random_(world.scenario.seed * 64 + at(self) + 7),
-      process_(self, world.scenario.processes, world.scenario.neighbours[at(self)],
+      process_(self, {.ranks = world.scenario.processes}, world.scenario.neighbours[at(self)],
                limits_of(world, self)),
       signs_(at(world.scenario.processes)),
       heard_(at(world.scenario.processes)),

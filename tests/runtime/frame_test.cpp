@@ -109,7 +109,7 @@ TEST(Frame, of_another_format_is_refused) {
       header[at] = static_cast<std::byte>(value);
       Frame back;
       PayloadShape shape;
-      const bool is_kind = at == 6 && value >= 1 && value <= 12;
+      const bool is_kind = at == 6 && value >= 1 && value <= 13;
       const core::Status status = decode_header(header, back, shape);
       EXPECT_EQ(status.ok(), header == good || is_kind) << "byte " << at << " is " << value;
       if (status.ok()) continue;
@@ -122,10 +122,10 @@ TEST(Frame, names_what_it_found) {
   Frame back;
   PayloadShape shape;
   Header header = encode_header(full_frame());
-  header[6] = std::byte{13};
-  EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 13, which there is not");
+  header[6] = std::byte{14};
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 14, which there is not");
   header[4] = std::byte{1};
-  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 5");
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 6");
   EXPECT_EQ(decode_header({}, back, shape).message(), "a frame that is not Ripeline's");
 }
 

@@ -28,7 +28,7 @@ Blob mine(int process, int gather) {
 class Network {
  public:
   explicit Network(int processes) {
-    for (int p = 0; p < processes; ++p) all_.emplace_back(p, processes);
+    for (int p = 0; p < processes; ++p) all_.emplace_back(p, core::Layout{.ranks = processes});
   }
   Gathers& of(int process) { return all_[static_cast<std::size_t>(process)]; }
   void collect(int from) {
@@ -124,14 +124,14 @@ TEST(Gathers, keep_the_part_of_a_child_that_is_one_ahead) {
 }
 
 TEST(Gathers, of_one_process_are_done_at_once) {
-  Gathers alone(0, 1);
+  Gathers alone(0, {.ranks = 1});
   EXPECT_TRUE(alone.begin("it", mine(0, 5)).ok());
   EXPECT_TRUE(alone.is_done());
   EXPECT_EQ(alone.take(), std::vector<Blob>{mine(0, 5)});
 }
 
 TEST(Gathers, refuse_another_before_the_first_is_taken_and_too_long_a_tag) {
-  Gathers gathers(0, 2);
+  Gathers gathers(0, {.ranks = 2});
   EXPECT_EQ(gathers.begin(std::string(257, 'x'), {}).code(), StatusCode::invalid);
   EXPECT_TRUE(gathers.begin("one", {}).ok());
   const Status status = gathers.begin("two", {});

@@ -48,22 +48,26 @@ class RankTest : public testing::Test {
   std::map<std::pair<int, int>, core::EdgeId> edges_;  // by ranks
 };
 
-TEST_F(RankTest, of_a_group_that_must_agree_is_refused_unless_it_runs_as_one) {
+TEST_F(RankTest, of_a_group_needs_a_process_for_each_member) {
   constexpr core::LaneId kCollectives[] = {2};  // of rank 1
   core::ProgramFacts facts = proved_.facts();
   facts.members = 2;
   facts.agree = core::Agree::vote;
   facts.collectives = kCollectives;
-  for (const int of : {0, 1}) {
-    for (const bool as_one : {false, true}) {
-      simulate::InterpretedArbiter arbiter(proved_.program(), facts, of);
-      Rank rank(arbiter, {.ranks = 3}, of, {.members_as_one = as_one});
-      EXPECT_EQ(rank.begin_step(0, 4, kStart).message(),
-                of == 0 || as_one ? ""
-                                  : "rank 1 of program bf has 2 members, who cannot agree between "
-                                    "processes yet");
-    }
-  }
+  const auto begins = [&](int of, int self, const core::Layout& layout) {
+    simulate::InterpretedArbiter arbiter(proved_.program(), facts, of);
+    Rank rank(arbiter, layout, self, {});
+    return rank.begin_step(0, 4, kStart).message();
+  };
+  const core::Layout members{.ranks = 3, .members = 2};
+  EXPECT_EQ(begins(1, 3, members), "");
+  EXPECT_EQ(begins(1, 1, {.ranks = 3}),
+            "the run is laid out as 3 ranks, this process as rank 1; program 'bf' needs 3 ranks of "
+            "2 members each, and the arbiter is of rank 1");
+  EXPECT_EQ(
+      begins(1, 1, members),
+      "the run is laid out as 3 ranks of 2 members each, this process as process 1 (rank 0, "
+      "member 1); program 'bf' needs 3 ranks of 2 members each, and the arbiter is of rank 1");
 }
 
 TEST_F(RankTest, believes_a_message_of_the_rank_at_the_other_end_of_its_edge_alone) {

@@ -378,7 +378,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
 // Its headers may be shorter: what they begin with is enough.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
   on(Channel::data).write("RIPL\3\0", 6);
-  expect_loss("frame version 3, expected 5");
+  expect_loss("frame version 3, expected 6");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 // Whether a task runs here makes no difference: where every rank runs one that does not end, nobody
 // else could notice it.
 TEST(Stall, is_noticed_after_its_limit_and_not_before) {
-  Faults faults(0, 1, {}, {.stall = 5s});
+  Faults faults(0, {.ranks = 1}, {}, {.stall = 5s});
   faults.resume(10s);
   EXPECT_EQ(faults.look(14s), core::Time(15s)) << "when to look again";
   EXPECT_FALSE(faults.any());

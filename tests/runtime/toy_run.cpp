@@ -22,7 +22,7 @@ ProvedText::ProvedText(const std::string& text, int ranks) {
 
 ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(proved), model_(model) {
   model_.stages = proved.facts().stages;
-  for (int r = 0; r < proved.facts().ranks; ++r) {
+  for (int process = 0; process < core::layout_of(proved.facts()).processes(); ++process) {
     ranks_.push_back(std::make_unique<ToyRank>(model_));
   }
 }
@@ -43,8 +43,9 @@ void ToyRun::run(int steps, int microbatches) {
 
 void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int microbatches) {
   ToyRank& self = rank(r);
-  simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
-  runtime::Run run(transport, {.limits = {.stall = self.silence}});
+  const core::Layout layout = core::layout_of(proved_.facts());
+  simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), layout.at(r).rank);
+  runtime::Run run(transport, {.layout = layout, .limits = {.stall = self.silence}});
   std::unique_ptr<runtime::TaskEngine> engine;
   if (in_engine_thread) {
     engine = std::make_unique<runtime::ThreadEngine>(
@@ -70,14 +71,18 @@ void ToyRun::expect_reference(int steps, int microbatches) const {
     const runtime::ToyResult wanted = runtime::reference_gradients(model_, step, microbatches);
     std::vector<std::vector<double>> found(wanted.gradients.size());
     double loss = 0;
-    for (const auto& rank : ranks_) {
-      ASSERT_TRUE(rank->status.ok()) << rank->status.message();
+    const core::Layout layout = core::layout_of(proved_.facts());
+    for (int process = 0; process < layout.processes(); ++process) {
+      const ToyRank& rank = *ranks_[static_cast<std::size_t>(process)];
+      ASSERT_TRUE(rank.status.ok()) << rank.status.message();
       const auto at = static_cast<std::size_t>(step);
-      for (const auto& [stage, gradient] : rank->gradients[at]) {
+      for (const auto& [stage, gradient] : rank.gradients[at]) {
+        EXPECT_EQ(gradient, wanted.gradients[static_cast<std::size_t>(stage)])
+            << layout.name(process) << ", step " << step;
         found[static_cast<std::size_t>(stage)] = gradient;
       }
-      loss += rank->losses[at];
-      EXPECT_EQ(rank->toy.live(), 0U);
+      if (layout.at(process).member == 0) loss += rank.losses[at];
+      EXPECT_EQ(rank.toy.live(), 0U);
     }
     EXPECT_EQ(found, wanted.gradients) << "step " << step;
     EXPECT_EQ(loss, wanted.loss) << "step " << step;

@@ -1,4 +1,4 @@
-// A proved program of the library, and its ranks with the toy model as threads.
+// A proved program, and its processes with the toy model as threads.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class ProvedText {
   std::unique_ptr<core::OwnedFacts> facts_;
 };
 
-// What one rank of a run has and returns.
+// What one process of a run has and returns.
 struct ToyRank {
   explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
   runtime::ToyWork toy;
@@ -43,11 +43,12 @@ struct ToyRank {
   std::vector<core::Task> started;  // of the last step
 };
 
-// Ranks as threads.
+// Processes as threads. Members of a rank do the same, without collectives.
 class ToyRun {
  public:
   ToyRun(const ProvedText& proved, runtime::ToyModel model);
 
+  // By process.
   ToyRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
   // Until a rank fails or all steps are done; each transport ends with its rank.
   void run(int steps, int microbatches);
@@ -58,7 +59,8 @@ class ToyRun {
   // Tasks run in a thread of their own, not in that of their rank.
   bool in_engine_thread = false;
 
-  // The gradients of all ranks are bitwise those of the unpipelined model; fails the test if not.
+  // The gradients of all processes are bitwise those of the unpipelined model; fails the test if
+  // not.
   void expect_reference(int steps, int microbatches) const;
 
  private:

@@ -44,18 +44,21 @@ std::unique_ptr<core::Arbiter> Pipeline::make_arbiter(int rank) const {
 }
 
 std::vector<core::Status> Pipeline::run(const Body& body) const {
-  const auto ranks = static_cast<std::size_t>(facts().ranks);
-  auto transports = runtime::make_local_group(facts().ranks);
-  std::vector<core::Status> statuses(ranks);
+  const core::Layout layout = core::layout_of(facts());
+  const auto processes = static_cast<std::size_t>(layout.processes());
+  auto transports = runtime::make_local_group(layout.processes());
+  std::vector<core::Status> statuses(processes);
   std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([this, rank, &body, &transports, &statuses] {
+  for (std::size_t process = 0; process < processes; ++process) {
+    threads.emplace_back([this, layout, process, &body, &transports, &statuses] {
       at::set_num_threads(1);
-      const std::unique_ptr<core::Arbiter> arbiter = make_arbiter(static_cast<int>(rank));
-      runtime::Run run(*transports[rank], {.limits = {.stall = std::chrono::seconds(60)}});
-      statuses[rank] = body(*arbiter, run);
-      if (statuses[rank].ok()) statuses[rank] = run.finish(std::chrono::seconds(20));
-      transports[rank].reset();
+      const std::unique_ptr<core::Arbiter> arbiter =
+          make_arbiter(layout.at(static_cast<int>(process)).rank);
+      runtime::Run run(*transports[process],
+                       {.layout = layout, .limits = {.stall = std::chrono::seconds(60)}});
+      statuses[process] = body(*arbiter, run);
+      if (statuses[process].ok()) statuses[process] = run.finish(std::chrono::seconds(20));
+      transports[process].reset();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -1,4 +1,4 @@
-// Pipelines for tests of LibTorch stages: programs from text, ranks as threads.
+// Pipelines for tests of LibTorch stages: programs from text, processes as threads.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ class Pipeline {
   [[nodiscard]] const core::ProgramFacts& facts() const;
   [[nodiscard]] std::unique_ptr<core::Arbiter> make_arbiter(int rank) const;
 
-  // Calls `body` for every rank, each in a thread of its own with a single LibTorch thread, with
-  // its place in a run of all. Returns the statuses by rank.
+  // Calls `body` for every process, each in a thread of its own with a single LibTorch thread, with
+  // its place in a run of all. Returns the statuses by process.
   using Body = std::function<core::Status(core::Arbiter&, runtime::Run&)>;
   [[nodiscard]] std::vector<core::Status> run(const Body& body) const;
 

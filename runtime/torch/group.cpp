@@ -1,0 +1,55 @@
+#include "runtime/torch/group.h"
+
+#include "runtime/torch/group_line.h"
+
+namespace ripeline::runtime {
+
+int Group::self() const { return line_ ? line_->self() : 0; }
+int Group::size() const { return line_ ? line_->size() : 1; }
+
+void Group::sum(torch::Tensor& tensor) const {
+  if (line_) line_->reduce(tensor, c10d::ReduceOp::SUM);
+}
+
+void Group::maximum(torch::Tensor& tensor) const {
+  if (line_) line_->reduce(tensor, c10d::ReduceOp::MAX);
+}
+
+Group::Line::~Line() {
+  if (given_up_) (void)backend_.release();
+}
+
+void Group::Line::close() {
+  {
+    const std::lock_guard lock(waiting_->mutex);
+    waiting_->closed = true;
+  }
+  waiting_->changed.notify_all();
+}
+
+void Group::Line::reduce(torch::Tensor& tensor, c10d::ReduceOp::RedOpType op) {
+  const c10::InferenceMode no_graph;
+  std::vector<torch::Tensor> dense{tensor.contiguous()};
+  try {
+    c10d::AllreduceOptions options;
+    options.reduceOp = op;
+    const auto work = backend_->allreduce(dense, options);
+    waiting_->done = false;
+    work->getFuture()->addCallback([waiting = waiting_](auto&) {
+      const std::lock_guard lock(waiting->mutex);
+      waiting->done = true;
+      waiting->changed.notify_all();
+    });
+    std::unique_lock lock(waiting_->mutex);
+    waiting_->changed.wait(lock, [&] { return waiting_->done || waiting_->closed; });
+    given_up_ = !waiting_->done;
+    lock.unlock();
+    if (!given_up_) work->wait();
+  } catch (const std::exception& error) {
+    throw GroupFailed(name_ + ": " + error.what());
+  }
+  if (given_up_) throw GroupFailed(name_ + " was closed");
+  if (!dense[0].is_same(tensor)) tensor.copy_(dense[0]);
+}
+
+}  // namespace ripeline::runtime

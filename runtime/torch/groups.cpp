@@ -1,0 +1,110 @@
+#include "runtime/torch/groups.h"
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/blob_io.h"
+#include "runtime/torch/group_line.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+Status failed(const std::string& what, const std::exception& error) {
+  return {StatusCode::failed, what + ": " + error.what()};
+}
+
+// Process 0 serves a store for as long as all of them connect; its place is gathered.
+Status open_store(Run& run, const std::string& host, const GroupOptions& options, StorePtr& store) {
+  c10d::TCPStoreOptions of_store;
+  of_store.timeout = options.limit;
+  of_store.waitWorkers = false;
+  std::uint16_t port = 0;
+  try {
+    if (run.self() == 0) {
+      of_store.isServer = true;
+      of_store.port = 0;
+      const auto served = c10::make_intrusive<c10d::TCPStore>("localhost", of_store);
+      port = served->getPort();
+      store = served;
+    }
+  } catch (const std::exception& error) {
+    return run.fail(failed("it cannot serve the store of the groups", error));
+  }
+  BlobWriter mine;
+  mine.text(host);
+  mine.number(port);
+  std::vector<Blob> all;
+  if (Status s = run.gather("the store of the groups", mine.take(), all); !s.ok()) return s;
+  if (run.self() == 0) return {};
+  BlobReader first(all.front());
+  const std::string there = first.text(256);
+  of_store.port = first.number<std::uint16_t>();
+  try {
+    store = c10::make_intrusive<c10d::TCPStore>(there, of_store);
+  } catch (const std::exception& error) {
+    return run.fail(failed("it cannot reach the store of the groups on " + there, error));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
+                       std::unique_ptr<Groups>& groups, const GroupOptions& options) {
+  groups.reset(new Groups());
+  const core::Layout& layout = run.layout();
+  const core::Coordinates self = layout.at(run.self());
+  const std::string host = address.empty() ? "127.0.0.1" : address;
+  if (layout.is_flat() || facts.collectives.empty()) return {};
+  StorePtr store;
+  if (Status s = open_store(run, host, options, store); !s.ok()) return s;
+  const auto make = [&](const std::string& name, int index, int size) {
+    auto of = c10d::ProcessGroupGloo::Options::create(options.limit);
+    of->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(host));
+    of->threads = 1;
+    return std::make_shared<Group::Line>(
+        name, c10::make_intrusive<c10d::ProcessGroupGloo>(
+                  c10::make_intrusive<c10d::PrefixStore>(name, store), index, size, of));
+  };
+  try {
+    for (const core::Engine engine : core::kAllEngines) {
+      const auto has_some = [&](core::LaneId id) {
+        const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(id)];
+        return lane.rank == self.rank && lane.engine == engine;
+      };
+      if (!std::any_of(facts.collectives.begin(), facts.collectives.end(), has_some)) continue;
+      const std::string name =
+          "the members of rank " + std::to_string(self.rank) +
+          (layout.replicas > 1 ? " of replica " + std::to_string(self.replica) : "") + " on " +
+          core::name_of(engine);
+      groups->members_[static_cast<std::size_t>(engine)] = make(name, self.member, layout.members);
+    }
+  } catch (const std::exception& error) {
+    return run.fail(failed("it cannot connect its groups", error));
+  }
+  // The store is there until all are connected.
+  std::vector<Blob> all;
+  return run.gather("the groups", {}, all);
+}
+
+Groups::~Groups() = default;
+
+Group Groups::members(core::Engine engine) const {
+  return Group(members_[static_cast<std::size_t>(engine)]);
+}
+
+void Groups::close() {
+  for (const std::shared_ptr<Group::Line>& line : members_) {
+    if (line) line->close();
+  }
+}
+
+}  // namespace ripeline::runtime

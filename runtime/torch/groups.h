@@ -1,0 +1,53 @@
+// Groups: the communicators of a run, over c10d's Gloo, and who is in them.
+//
+//   std::unique_ptr<Groups> groups;
+//   Groups::connect(run, facts, environment.address, groups);
+//   ColumnParallelLinear linear(whole, groups->members());
+//
+// The members of a rank have a communicator for each engine on which they have collectives, as
+// docs/meaning.md assumes. Gloo asks nobody who connects for a token: name an interface of a
+// network that you trust.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "core/facts.h"
+#include "core/layout.h"
+#include "core/status.h"
+#include "runtime/run.h"
+#include "runtime/torch/group.h"
+
+namespace ripeline::runtime {
+
+struct GroupOptions {
+  // The longest that a process waits for the others in a call, and when it connects: longer than
+  // any task takes.
+  std::chrono::milliseconds limit = std::chrono::minutes(10);
+};
+
+class Groups {
+ public:
+  // All processes of the run call it, before their first step; it returns when all are connected.
+  // `address` is by which the others reach this host; empty: they are all on it.
+  static core::Status connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
+                              std::unique_ptr<Groups>& groups, const GroupOptions& options = {});
+  ~Groups();
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+
+  // Of this process's rank; of one process where there is nobody else.
+  [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
+  // Whoever waits in one fails at once, and so does every later call: the run has failed. From any
+  // thread.
+  void close();
+
+ private:
+  Groups() = default;
+
+  std::array<std::shared_ptr<Group::Line>, core::kEngines> members_;
+};
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,31 @@
+// TensorShare: which part of a parameter a member of a tensor-parallel rank has.
+//
+// Plain value.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+
+namespace ripeline::runtime {
+
+struct TensorShare {
+  // Along which the parameter is divided; -1: each member has all of it.
+  std::int64_t dimension = -1;
+  // Of equal size, each of which is divided: query, key and value, say.
+  std::int64_t blocks = 1;
+  int index = 0;  // of `count` members
+  int count = 1;
+
+  [[nodiscard]] bool is_part() const { return dimension >= 0 && count > 1; }
+  // Of the member with that index among so many.
+  [[nodiscard]] TensorShare of_member(int member, int members) const {
+    return {dimension, blocks, member, members};
+  }
+  // The part of the whole parameter; a copy. Throws std::invalid_argument if it cannot be divided.
+  [[nodiscard]] torch::Tensor part_of(const torch::Tensor& whole) const;
+  // Writes the part to where it belongs.
+  void put(const torch::Tensor& part, torch::Tensor& whole) const;
+};
+
+}  // namespace ripeline::runtime
