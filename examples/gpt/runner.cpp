@@ -20,6 +20,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
   for (const LaneFacts& lane : schedule.facts.lanes) {
     if (lane.rank == rank && !model.stages.contains(lane.stage)) {
       model.stages[lane.stage] = make_stage(options.model, lane.stage, schedule.facts.stages);
+      model.stages[lane.stage].recompute = options.recompute;
     }
   }
   model.inputs[0] = [batches](std::int64_t step, int microbatch) {
@@ -30,6 +31,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
   };
   model.loss = loss;
   model.seed = options.model.seed;
+  model.autocast = options.autocast();
   return model;
 }
 
@@ -46,6 +48,8 @@ Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runti
   optimizer_ = std::make_unique<torch::optim::AdamW>(parameters, options.rate);
   TrainerOptions trainer;
   trainer.clip = options.clip;
+  trainer.passes = options.accumulate;
+  trainer.loss_scaling = options.loss_scaling();
   if (!options.trace.empty()) trainer.rank.trace = trace_.record();
   if (!options.delay.empty()) {
     trainer.rank.due = due_of(options.delay, schedule.facts);
