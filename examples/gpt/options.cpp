@@ -10,6 +10,12 @@ namespace gpt {
 namespace {
 
 const CLI::Range kCount(1, 1'000'000'000);
+const CLI::Validator kScale(
+    [](std::string& text) {
+      if (text == "dynamic" || CLI::PositiveNumber(text).empty()) return std::string();
+      return "'" + text + "' is neither a number above 0 nor `dynamic`";
+    },
+    "NUMBER or dynamic");
 
 constexpr const char* kAbout =
     "Trains a small GPT on bytes of text, as a pipeline of processes, each of which runs whatever "
@@ -144,7 +150,7 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   app.add_option("--loss-scale", options.loss_scale,
                  "What the loss is multiplied by for the backward: a number, or `dynamic`. A step "
                  "whose gradients are not finite then changes nothing")
-      ->check(CLI::PositiveNumber | CLI::IsMember({"dynamic"}));
+      ->check(kScale);
   app.add_flag("--recompute", options.recompute,
                "Stages keep their inputs alone, and run their forward again before the backward");
   app.add_option("--seed", seed, "Of parameters and batches, and of delays unless they have one");

@@ -134,7 +134,9 @@ void check_gradients(Shares& shares) {
   const core::OwnedFacts storage =
       lower::facts_with_bounds_for_testing(program, verdict.proved->peaks());
   const int passes = any_of(1, 6) < 4 ? 1 : any_of(2, 4);
-  const GraphModel model{storage.facts(), any_seed(), .is_narrow = any_of(0, 3) == 0,
+  const GraphModel model{.facts = storage.facts(),
+                         .seed = any_seed(),
+                         .is_narrow = any_of(0, 3) == 0,
                          .recomputes = any_of(0, 3) == 0};
   runtime::DelayPlan delays;
   RC_ASSERT(runtime::DelayPlan::parse(kDelays, any_seed(), delays).ok());

@@ -1,5 +1,4 @@
 // Stages that keep their inputs alone and run their forward again: the same numbers, less memory.
-#include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
