@@ -54,7 +54,7 @@ struct TrainReport {
 class TorchTrainer {
  public:
   // All are borrowed and must outlive the trainer. `optimizer` holds this rank's parameters; null
-  // leaves the update to the caller.
+  // leaves the update to the caller, who makes none of a step that was skipped.
   TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                torch::optim::Optimizer* optimizer, TrainerOptions options = {});
 

@@ -55,7 +55,7 @@ TEST(RecomputeDraws, are_those_of_the_first_time) {
       return torch::dropout(inner({x}).toTensor(), 0.5, true);
     };
   };
-  Training training{.program = ripeline::testing::v(1), .trainer = {.clip = 0.01}};
+  Training training{.program = ripeline::testing::v(1), .trainer = {.clip = 0.01, .passes = 2}};
   training.change_stage = drop;
   training.change_model = recompute_all;
   EXPECT_EQ(train_side_by_side(training), Outcome());
