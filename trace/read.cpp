@@ -39,6 +39,9 @@ struct Fields {
   std::int64_t edge = -1;
   std::int64_t microbatch = -1;
   std::int64_t sent = 0;
+  std::int64_t parameters = 0;
+  std::int64_t deferred = 0;
+  std::int64_t kept = 0;
 };
 
 // Microseconds as written, with any number of decimals, in nanoseconds; what is beyond is cut off.
@@ -70,6 +73,9 @@ void keep(const Fields& f, Record& record) {
     record.idle.push_back(idle);
   } else if (f.phase == "X" && f.lane >= 0 && f.microbatch >= 0) {
     record.task(f.step, task, start, end);
+    record.tasks.back().deferral = {.parameters = static_cast<std::int32_t>(f.parameters),
+                                    .deferred = static_cast<std::int32_t>(f.deferred),
+                                    .bytes = f.kept};
   } else if (f.phase == "i" && f.edge >= 0 && f.microbatch >= 0) {
     record.message(f.step, {static_cast<core::EdgeId>(f.edge), task.microbatch}, core::Time{f.sent},
                    start);
@@ -189,6 +195,9 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
       if (key_ == "edge") fields_.edge = value;
       if (key_ == "microbatch") fields_.microbatch = value;
       if (key_ == "sent") fields_.sent = time;
+      if (key_ == "parameters") fields_.parameters = value;
+      if (key_ == "deferred") fields_.deferred = value;
+      if (key_ == "kept") fields_.kept = value;
     }
     return true;
   }

@@ -13,12 +13,21 @@
 
 namespace ripeline::trace {
 
+// What the input half of a backward left for the weight half, as the work said.
+struct Deferral {
+  std::int32_t parameters = 0;  // of the stage; 0: nothing is known
+  std::int32_t deferred = 0;    // those whose gradients were left
+  std::int64_t bytes = 0;       // of gradients that were kept for it
+  bool operator==(const Deferral&) const = default;
+};
+
 // From the start of a task to its end.
 struct TaskEvent {
   core::Task task;
   core::Time start{0};
   core::Time end{0};
   std::int64_t step = 0;
+  Deferral deferral = {};
   bool operator==(const TaskEvent&) const = default;
 };
 
@@ -67,7 +76,7 @@ struct Record {
     messages.reserve(message_count);
   }
   void task(std::int64_t step, core::Task task, core::Time start, core::Time end) {
-    tasks.push_back({task, start, end, step});
+    tasks.push_back({task, start, end, step, {}});
   }
   void message(std::int64_t step, core::Message message, core::Time sent, core::Time arrived) {
     messages.push_back({message, sent, arrived, step});

@@ -80,7 +80,12 @@ void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& 
                                 << R"(,"ts":)" << e.start << R"(,"dur":)" << e.end - e.start
                                 << R"(,"args":{"step":)" << e.step << R"(,"lane":)"
                                 << std::int64_t{e.task.lane} << R"(,"microbatch":)"
-                                << std::int64_t{facts.microbatch_of(e.task)} << "}}";
+                                << std::int64_t{facts.microbatch_of(e.task)};
+  if (e.deferral.parameters > 0) {
+    text << R"(,"parameters":)" << std::int64_t{e.deferral.parameters} << R"(,"deferred":)"
+         << std::int64_t{e.deferral.deferred} << R"(,"kept":)" << e.deferral.bytes;
+  }
+  text << "}}";
 }
 
 void append(std::string& out, const core::ProgramFacts& facts, const MessageEvent& e) {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "report.h"
+#include "runtime/torch/forward.h"
 
 namespace gpt {
 
@@ -17,6 +18,9 @@ using ripeline::core::Status;
 using ripeline::core::StatusCode;
 using ripeline::runtime::Blob;
 using ripeline::runtime::NamedTensor;
+using ripeline::runtime::run_forward;
+using ripeline::runtime::run_loss;
+using ripeline::runtime::TrainReport;
 
 namespace {
 
@@ -54,7 +58,8 @@ Check::Check(const Options& options, const Schedule& schedule,
       exact_(schedule.fixed_sum),
       layout_(layout_of(schedule.facts)),
       pipelined_(pipelined),
-      loss_of_(gpt::loss()) {
+      whole_(pipelined) {
+  whole_.loss = loss();
   for (int stage = 0; stage < schedule.facts.stages; ++stage) {
     stages_.push_back(make_stage(options.model, stage, schedule.facts.stages));
     for (const NamedTensor& parameter : stages_.back().parameters) {
@@ -93,20 +98,31 @@ Status Check::before(ripeline::runtime::Run& run) {
   return {};
 }
 
-void Check::compare(std::int64_t step) {
+// Loss and gradients of all microbatches, one after another.
+void Check::compute(std::int64_t step, double loss_scale) {
   optimizer_->zero_grad();
   loss_ = 0;
-  for (int microbatch = 0; microbatch < options_.microbatches; ++microbatch) {
+  const int microbatches = options_.microbatches * options_.accumulate;
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
     torch::IValue x = pipelined_.inputs.at(0)(step, microbatch);
-    for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
-      ripeline::runtime::seed_forward(pipelined_.seed, step, microbatch, static_cast<int>(stage));
-      x = stages_[stage].forward({x});
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      x = run_forward(whole_, stages_[i], {x}, {step, microbatch, static_cast<int>(i)});
     }
-    const torch::Tensor loss =
-        loss_of_({x, pipelined_.labels(step, microbatch)}).toTensor() / options_.microbatches;
-    loss.backward();
+    const torch::Tensor loss = run_loss(whole_, x, {step, microbatch}) / microbatches;
+    loss.backward(torch::full_like(loss, loss_scale));
     loss_ += loss.item<double>();
   }
+  const torch::NoGradGuard no_grad;
+  is_finite_ = true;
+  for (const torch::Tensor& parameter : parameters_) {
+    if (loss_scale != 1) parameter.grad().mul_(1 / loss_scale);
+    is_finite_ &= std::isfinite(parameter.grad().norm(2).item<float>());
+  }
+}
+
+void Check::compare(std::int64_t step, double loss_scale) {
+  compute(step, loss_scale);
+  if (!is_finite_) return;
   for (const torch::Tensor& parameter : parameters_) {
     result_.largest_gradient =
         std::max(result_.largest_gradient, parameter.grad().abs().max().item<double>());
@@ -131,7 +147,8 @@ void Check::raise(double difference, const std::string& parameter) {
   }
 }
 
-Status Check::finish(ripeline::runtime::Run& run, double pipelined_loss) {
+Status Check::finish(ripeline::runtime::Run& run, const TrainReport& pipelined) {
+  if (pipelined.skipped == is_finite_) raise(INFINITY, "whether the step is skipped");
   std::vector<std::string> all;
   std::array<char, 40> number{};  // also of what JSON has no number for
   std::snprintf(number.data(), number.size(), "%.17g ", result_.gradient);
@@ -142,9 +159,9 @@ Status Check::finish(ripeline::runtime::Run& run, double pipelined_loss) {
     const double difference = std::strtod(theirs.c_str(), &end);
     raise(difference, *end == ' ' ? end + 1 : "unknown");
   }
-  result_.loss = std::max(result_.loss, std::abs(pipelined_loss - loss_));
+  result_.loss = std::max(result_.loss, std::abs(pipelined.loss - loss_));
   ++result_.steps;
-  if (exact_) {
+  if (exact_ && is_finite_) {
     if (options_.clip > 0) torch::nn::utils::clip_grad_norm_(parameters_, options_.clip);
     optimizer_->step();
   }

@@ -39,24 +39,27 @@ class Check {
   // Around one step: before() ahead of the pipeline's tasks, compare() when its gradients are
   // there, finish() after its update. before() and finish() meet the other ranks.
   ripeline::core::Status before(ripeline::runtime::Run& run);
-  void compare(std::int64_t step);
-  ripeline::core::Status finish(ripeline::runtime::Run& run, double pipelined_loss);
+  void compare(std::int64_t step, double loss_scale);
+  ripeline::core::Status finish(ripeline::runtime::Run& run,
+                                const ripeline::runtime::TrainReport& pipelined);
 
   // Of all ranks and steps so far; the same on all ranks.
   [[nodiscard]] const Result& result() const { return result_; }
 
  private:
+  void compute(std::int64_t step, double loss_scale);
   void raise(double difference, const std::string& parameter);
 
   const Options& options_;
   bool exact_;
   ripeline::core::Layout layout_;
   const ripeline::runtime::TorchModel& pipelined_;
-  ripeline::runtime::ValueFunction loss_of_;           // of one process
+  ripeline::runtime::TorchModel whole_;                // its loss is that of one process
   std::vector<ripeline::runtime::TorchStage> stages_;  // of the whole model
   std::vector<torch::Tensor> parameters_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;
   double loss_ = 0;
+  bool is_finite_ = true;  // every gradient of this step
   Result result_;
 };
 

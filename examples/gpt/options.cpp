@@ -11,6 +11,12 @@ namespace gpt {
 namespace {
 
 const CLI::Range kCount(1, 1'000'000'000);
+const CLI::Validator kScale(
+    [](std::string& text) {
+      if (text == "dynamic" || CLI::PositiveNumber(text).empty()) return std::string();
+      return "'" + text + "' is neither a number above 0 nor `dynamic`";
+    },
+    "NUMBER or dynamic");
 
 constexpr const char* kAbout =
     "Trains a small GPT on bytes of text, as a pipeline of processes, each of which runs whatever "
@@ -102,6 +108,18 @@ std::string pick(const std::vector<std::string>& names, Options& options) {
 
 }  // namespace
 
+std::optional<torch::ScalarType> Options::autocast() const {
+  if (precision == "bf16") return torch::kBFloat16;
+  if (precision == "fp16") return torch::kHalf;
+  return std::nullopt;
+}
+
+std::optional<ripeline::runtime::LossScaling> Options::loss_scaling() const {
+  if (loss_scale.empty()) return std::nullopt;
+  if (loss_scale == "dynamic") return ripeline::runtime::LossScaling{};
+  return ripeline::runtime::LossScaling{.first = std::stod(loss_scale), .grow_after = 0};
+}
+
 bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   CLI::App app(kAbout, "gpt");
   app.footer(kExamples);
@@ -133,6 +151,19 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   app.add_option("--lr", options.rate, "Learning rate of AdamW")->check(CLI::NonNegativeNumber);
   app.add_option("--clip", options.clip, "Largest norm of the gradient; 0: any")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--accumulate", options.accumulate,
+                 "Passes of the pipeline to a step, whose gradients are those of all their "
+                 "microbatches")
+      ->check(kCount);
+  app.add_option("--precision", options.precision,
+                 "Of forwards: fp32, or bf16 or fp16 under autocast, with gradients in fp32")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  app.add_option("--loss-scale", options.loss_scale,
+                 "What the loss is multiplied by for the backward: a number, or `dynamic`. A step "
+                 "whose gradients are not finite then changes nothing")
+      ->check(kScale);
+  app.add_flag("--recompute", options.recompute,
+               "Stages keep their inputs alone, and run their forward again before the backward");
   app.add_option("--seed", seed, "Of parameters and batches, and of delays unless they have one");
   app.add_option("--text", options.text, "A file, or a folder with text files");
   auto* check = app.add_option("--check", options.check,

@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model.h"
 #include "runtime/delay.h"
+#include "runtime/torch/loss_scale.h"
 #include "schedules.h"
 
 namespace gpt {
@@ -20,6 +22,10 @@ struct Options {
   ModelConfig model;
   double rate = 3e-3;
   double clip = 1.0;
+  int accumulate = 1;              // passes of the pipeline to a step
+  std::string precision = "fp32";  // or what forwards run in under autocast
+  std::string loss_scale;          // empty, a number or "dynamic"
+  bool recompute = false;
   std::string text = "/usr/share/common-licenses";
   int check = 0;  // how many steps to compare with the unpipelined model
   ripeline::runtime::DelayPlan delay;
@@ -32,6 +38,8 @@ struct Options {
   std::string json;
   bool threads = false;
 
+  [[nodiscard]] std::optional<torch::ScalarType> autocast() const;
+  [[nodiscard]] std::optional<ripeline::runtime::LossScaling> loss_scaling() const;
   [[nodiscard]] bool compares() const { return schedules.size() == 2; }
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
 #include "core/print.h"
 
@@ -68,6 +69,44 @@ std::string text_of(const std::vector<Peak>& peaks) {
     observed += std::to_string(peak.observed) + ' ';
   }
   return proved + "proved, " + observed + "observed";
+}
+
+Status gather_deferrals(ripeline::runtime::Run& run, const ProgramFacts& facts,
+                        const ripeline::runtime::TorchWork& work,
+                        std::vector<StageDeferral>& stages) {
+  std::ostringstream mine;
+  for (const ripeline::runtime::DeferredTask& one : work.deferrals()) {
+    mine << facts.lanes[static_cast<std::size_t>(one.task.lane)].stage << ' '
+         << one.deferral.parameters << ' ' << one.deferral.deferred << ' ' << one.deferral.bytes
+         << ' ';
+  }
+  std::vector<std::string> all;
+  if (Status status = gather(run, mine.str(), all); !status.ok()) return status;
+  stages.clear();
+  for (const std::string& theirs : all) {
+    std::istringstream in(theirs);
+    std::size_t stage = 0;
+    for (StageDeferral one; in >> stage >> one.parameters >> one.deferred >> one.bytes;) {
+      if (stage >= static_cast<std::size_t>(facts.stages)) {
+        return {StatusCode::invalid, "a rank sent malformed numbers of deferred gradients"};
+      }
+      stages.resize(static_cast<std::size_t>(facts.stages));
+      one.bytes = std::max(one.bytes, stages[stage].bytes);
+      stages[stage] = one;
+    }
+  }
+  return {};
+}
+
+std::string text_of(const std::vector<StageDeferral>& stages) {
+  std::string shares;
+  std::string kept;
+  for (const StageDeferral& stage : stages) {
+    shares += " " + std::to_string(stage.deferred) + "/" + std::to_string(stage.parameters);
+    kept += " " + std::to_string(stage.bytes / 1024);
+  }
+  return "weight gradients deferred, by stage:" + shares +
+         "; kept for them a microbatch, KiB:" + kept;
 }
 
 std::string json_of(const std::vector<Peak>& peaks) {

@@ -9,6 +9,7 @@
 #include "core/facts.h"
 #include "core/ledger.h"
 #include "runtime/run.h"
+#include "runtime/torch/torch_work.h"
 
 namespace gpt {
 
@@ -30,6 +31,19 @@ ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
 // `4 3 2 1 proved, 4 2 2 1 observed`, in the pools' order.
 [[nodiscard]] std::string text_of(const std::vector<Peak>& peaks);
 [[nodiscard]] std::string json_of(const std::vector<Peak>& peaks);
+
+// What the input half of a split backward leaves for the weight half, at a stage.
+struct StageDeferral {
+  int parameters = 0;      // of the stage
+  int deferred = 0;        // whose gradients are left
+  std::int64_t bytes = 0;  // of gradients that are kept for it: the most of any microbatch
+};
+// Of all stages in order; empty if the backward is in one piece. Every rank must call it.
+ripeline::core::Status gather_deferrals(ripeline::runtime::Run& run,
+                                        const ripeline::core::ProgramFacts& facts,
+                                        const ripeline::runtime::TorchWork& work,
+                                        std::vector<StageDeferral>& stages);
+[[nodiscard]] std::string text_of(const std::vector<StageDeferral>& stages);
 
 // JSON, enough of it.
 [[nodiscard]] std::string json_of(double number);

@@ -20,8 +20,9 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
   TorchModel model;
   for (const LaneFacts& lane : schedule.facts.lanes) {
     if (lane.rank == rank && !model.stages.contains(lane.stage)) {
-      model.stages[lane.stage] =
-          make_stage(options.model, lane.stage, schedule.facts.stages, members);
+      TorchStage& stage = model.stages[lane.stage];
+      stage = make_stage(options.model, lane.stage, schedule.facts.stages, members);
+      stage.recompute = options.recompute;
     }
   }
   model.inputs[0] = [batches](std::int64_t step, int microbatch) {
@@ -32,6 +33,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
   };
   model.loss = loss(members);
   model.seed = options.model.seed;
+  model.autocast = options.autocast();
   return model;
 }
 
@@ -51,6 +53,8 @@ Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runti
   TrainerOptions trainer;
   trainer.clip = options.clip;
   trainer.groups = &groups;
+  trainer.passes = options.accumulate;
+  trainer.loss_scaling = options.loss_scaling();
   if (!options.trace.empty()) trainer.rank.trace = trace_.record();
   if (!options.delay.empty()) {
     trainer.rank.due = due_of(options.delay, schedule.facts);

@@ -27,6 +27,7 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
+  [[nodiscard]] const ripeline::runtime::TorchWork& work() const { return *work_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
   [[nodiscard]] ripeline::runtime::RunTrace& trace() { return trace_; }
   // Numbers that this process trains; of those that all members have, at member 0.

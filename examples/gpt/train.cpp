@@ -21,7 +21,20 @@ struct StepLine {
   double loss = 0;
   double norm = 0;
   double ms = 0;
+  double loss_scale = 1;
+  bool skipped = false;
 };
+
+// What is not as usual: `bf16, 2 passes a step, loss scale dynamic, forwards recomputed`.
+std::string text_of_numerics(const Options& options) {
+  std::string text;
+  const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (options.autocast()) add(options.precision);
+  if (options.accumulate > 1) add(std::to_string(options.accumulate) + " passes a step");
+  if (!options.loss_scale.empty()) add("loss scale " + options.loss_scale);
+  if (options.recompute) add("forwards recomputed");
+  return text;
+}
 
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
                      const Batches& batches, ripeline::runtime::Run& run) {
@@ -38,6 +51,8 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   std::printf("%lld parameters, %zu bytes of text, %d microbatches of %lld x %lld bytes\n",
               static_cast<long long>(parameters), batches.text.size(), options.microbatches,
               static_cast<long long>(options.batch), static_cast<long long>(options.model.context));
+  const std::string numerics = text_of_numerics(options);
+  if (!numerics.empty()) std::printf("%s\n", numerics.c_str());
   if (!options.delay_spec.empty()) {
     std::printf("delays %s, seed %llu\n", options.delay_spec.c_str(),
                 static_cast<unsigned long long>(options.delay_seed));
@@ -57,13 +72,24 @@ Status run_step(const Options& options, Runner& runner, Check* check, ripeline::
   Status status = runner.trainer().accumulate(options.microbatches, report);
   if (!status.ok()) return status;
   Clock::duration spent = Clock::now() - begin;
-  if (check != nullptr) check->compare(step);
+  if (check != nullptr) check->compare(step, report.loss_scale);
   const Clock::time_point again = Clock::now();
   if (status = runner.trainer().update(report); !status.ok()) return status;
   spent += Clock::now() - again;
-  line = {report.loss, report.gradient_norm,
-          std::chrono::duration<double, std::milli>(spent).count()};
-  return check == nullptr ? Status() : check->finish(run, report.loss);
+  line = {.loss = report.loss,
+          .norm = report.gradient_norm,
+          .ms = std::chrono::duration<double, std::milli>(spent).count(),
+          .loss_scale = report.loss_scale,
+          .skipped = report.skipped};
+  return check == nullptr ? Status() : check->finish(run, report);
+}
+
+void print_step(int step, const StepLine& line) {
+  std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms", step, line.loss, line.norm,
+              line.ms);
+  if (line.skipped) std::printf("   no update: loss scale %g is too large", line.loss_scale);
+  std::printf("\n");
+  std::fflush(stdout);
 }
 
 void print_check(const Check::Result& result) {
@@ -94,10 +120,11 @@ std::string json_text(const Options& options, const Schedule& schedule,
                       const Check* check) {
   std::string steps;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    steps += (i == 0 ? "\n    " : ",\n    ") + ("{\"step\": " + std::to_string(i)) +
-             ", \"loss\": " + json_of(lines[i].loss) +
-             ", \"gradient_norm\": " + json_of(lines[i].norm) +
-             ", \"ms\": " + json_of(lines[i].ms) + "}";
+    steps +=
+        (i == 0 ? "\n    " : ",\n    ") + ("{\"step\": " + std::to_string(i)) +
+        ", \"loss\": " + json_of(lines[i].loss) + ", \"gradient_norm\": " + json_of(lines[i].norm) +
+        ", \"ms\": " + json_of(lines[i].ms) + ", \"loss_scale\": " + json_of(lines[i].loss_scale) +
+        ", \"skipped\": " + (lines[i].skipped ? "true" : "false") + "}";
   }
   return "{\n  \"schema\": \"ripeline.gpt.train/1\",\n  \"schedule\": " +
          json_of(std::string(schedule.name)) +
@@ -117,10 +144,13 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
   std::vector<Peak> peaks;
   Status status =
       gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
+  std::vector<StageDeferral> deferrals;
+  if (status.ok()) status = gather_deferrals(run, schedule.facts, runner.work(), deferrals);
   if (status.ok()) status = runner.trace().close();
   if (!status.ok() || run.self() != 0) return status;
   std::printf("activations held, by %s: %s\n",
               schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
+  if (!deferrals.empty()) std::printf("%s\n", text_of(deferrals).c_str());
   if (check != nullptr) print_check(check->result());
   std::fflush(stdout);
   if (options.json.empty()) return {};
@@ -156,9 +186,7 @@ Status train(const Options& options, ripeline::runtime::Run& run, ripeline::runt
     }
     lines.push_back(line);
     if (run.self() == 0) {
-      std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms\n", step, line.loss,
-                  line.norm, line.ms);
-      std::fflush(stdout);
+      print_step(step, line);
     }
   }
   if (!status.ok()) return status;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/draw.h"
+#include "runtime/torch/forward.h"
 #include "runtime/torch/value_codec.h"
 
 namespace ripeline::proptests {
@@ -63,6 +64,15 @@ Tensor loss_of(const Tensor& output, const Tensor& labels) {
   return torch::mse_loss(output, labels);
 }
 
+// A model without stages.
+TorchModel make_ends(const GraphModel& model) {
+  TorchModel result;
+  result.labels = data_of(model, model.facts.stages);
+  result.loss = loss_of;
+  if (model.is_narrow) result.autocast = torch::kBFloat16;
+  return result;
+}
+
 }  // namespace
 
 std::vector<int> producers_of(const core::ProgramFacts& facts, int stage) {
@@ -115,20 +125,20 @@ TorchStage make_stage(const GraphModel& model, int stage) {
 }
 
 TorchModel make_model(const GraphModel& model, int rank) {
-  TorchModel result;
+  TorchModel result = make_ends(model);
   for (const core::LaneFacts& lane : model.facts.lanes) {
     if (lane.rank != rank || result.stages.contains(lane.stage)) continue;
     result.stages[lane.stage] = make_stage(model, lane.stage);
+    result.stages[lane.stage].recompute = model.recomputes && drawn(model, lane.stage, 4) % 2 == 0;
     if (has_data(model, lane.stage)) result.inputs[lane.stage] = data_of(model, lane.stage);
   }
-  result.labels = data_of(model, model.facts.stages);
-  result.loss = loss_of;
   return result;
 }
 
 WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches) {
   WholeModel whole;
   const int stages = model.facts.stages;
+  const TorchModel ends = make_ends(model);
   for (int stage = 0; stage < stages; ++stage) whole.stages.push_back(make_stage(model, stage));
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
     std::vector<IValue> outputs;
@@ -138,10 +148,10 @@ WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatc
         inputs.push_back(outputs[static_cast<std::size_t>(producer)]);
       }
       if (has_data(model, stage)) inputs.push_back(data_of(model, stage)(step, microbatch));
-      outputs.push_back(whole.stages[static_cast<std::size_t>(stage)].forward(inputs));
+      outputs.push_back(run_forward(ends, whole.stages[static_cast<std::size_t>(stage)], inputs,
+                                    {step, microbatch, stage}));
     }
-    const Tensor labels = data_of(model, stages)(step, microbatch).toTensor();
-    const Tensor loss = loss_of(outputs.back().toTensor(), labels) / microbatches;
+    const Tensor loss = run_loss(ends, outputs.back(), {step, microbatch}) / microbatches;
     loss.backward();
     whole.loss += loss.item<double>();
   }

@@ -16,6 +16,8 @@ namespace ripeline::proptests {
 struct GraphModel {
   const core::ProgramFacts& facts;
   std::uint64_t seed;
+  bool is_narrow = false;   // under autocast
+  bool recomputes = false;  // every other stage of the pipeline, by the seed
 };
 
 // The stages whose forward a stage's forward needs, in order.

@@ -79,6 +79,12 @@ class Graph {
     return nodes;
   }
 
+  [[nodiscard]] std::size_t parameters() const {
+    return static_cast<std::size_t>(std::count_if(
+        order_.begin(), order_.end(),
+        [this](const Node* node) { return is_leaf(node) && !inputs_.contains(node); }));
+  }
+
   // An edge off the chain, to parameters alone.
   [[nodiscard]] bool is_side(const Edge& edge) const {
     return edge.is_valid() && !on_chain(edge.function.get()) &&
@@ -231,6 +237,7 @@ std::vector<Tensor> backward_inputs(const std::vector<Tensor>& outputs,
   const edge_list roots = edges_of(outputs);
   const edge_list leaves = edges_of(inputs);
   const Graph graph(roots, leaves);
+  later.parameters_ = graph.parameters();
   std::vector<Node*> cut;
   edge_list kept = find_cut(graph, roots, cut);
   const std::size_t sides = kept.size();

@@ -41,7 +41,9 @@ class ParameterBackward {
 
   // Gradients that are kept, beside what the nodes that are left have saved.
   [[nodiscard]] std::int64_t bytes() const;
-  // Parameters whose gradients the first half has computed; they are among those that are kept.
+  // Parameters that the graph leads to, and those of them whose gradients the first half has
+  // computed, which are among those that are kept.
+  [[nodiscard]] std::size_t parameters() const { return parameters_; }
   [[nodiscard]] std::size_t computed() const;
 
  private:
@@ -52,6 +54,7 @@ class ParameterBackward {
 
   std::vector<torch::autograd::Edge> roots_;
   std::vector<torch::Tensor> gradients_;  // by root
+  std::size_t parameters_ = 0;
 };
 
 // `outputs` need gradients, and `gradients` has one for each; `inputs` are leaves. Returns the

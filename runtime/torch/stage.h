@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -104,8 +105,15 @@ struct SharedModule {
 struct TorchStage {
   ValueFunction forward;
   std::vector<NamedTensor> parameters;  // what is trained; names are for reports
+  // Activation recomputation: of a microbatch the stage keeps its inputs alone, and runs its
+  // forward again, with the same draws, right before the backward, or in an op `recompute` if the
+  // program has one. It must not change its inputs in place; what else it changes as it runs, such
+  // as a running mean, it changes twice.
+  bool recompute = false;
 };
 
+// Of a microbatch of a step. With several passes to a step (TrainerOptions), microbatches are
+// numbered over all of them.
 using StageData = std::function<torch::IValue(std::int64_t step, int microbatch)>;
 
 // What one rank trains: its stages by number, and what the ends of the pipeline need. The loss
@@ -118,14 +126,13 @@ struct TorchModel {
   // The labels and the loss, a scalar; the rank of the last stage needs both.
   StageData labels;
   ValueFunction loss;  // of output and labels
-  // Of what stages draw as they run, such as dropout.
+  // Of what stages draw as they run, such as dropout (runtime/torch/forward.h).
   std::uint64_t seed = 0;
+  // Mixed precision: forwards run under LibTorch's autocast to this type, torch::kBFloat16 or
+  // torch::kHalf. Parameters and their gradients keep theirs, the loss is computed in float32.
+  // What passes between stages has the type that the stage gives.
+  std::optional<torch::ScalarType> autocast = std::nullopt;
 };
-
-// Seeds LibTorch's generator as it is before a stage's forward: what the stage draws is a function
-// of the model's seed, step, microbatch and stage, whatever runs when. Ranks that are threads of
-// one process share that generator, so their stages must not draw.
-void seed_forward(std::uint64_t seed, std::int64_t step, int microbatch, int stage);
 
 // `module` is a module holder (torch::nn::Linear, your TORCH_MODULE) or a shared_ptr to a module
 // whose forward takes what a stage's function does.

@@ -67,7 +67,7 @@ class Lane {
 
 bool is_supported(OpKind kind) {
   return kind == OpKind::forward || kind == OpKind::plain || kind == OpKind::backward_weight ||
-         computes_gradients(kind);
+         kind == OpKind::recompute || computes_gradients(kind);
 }
 
 // Who feeds a stage must get a gradient from it.
@@ -100,6 +100,9 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
   const auto refused = [rank](const std::string& what) {
     return Status(StatusCode::refused, "rank " + std::to_string(rank) + ": " + what);
   };
+  if (model.autocast && *model.autocast != torch::kBFloat16 && *model.autocast != torch::kHalf) {
+    return refused("`autocast` is to torch::kBFloat16 or torch::kHalf");
+  }
   for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
     const Lane lane(facts, i);
     const int stage = lane.facts().stage;
@@ -107,11 +110,15 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
     if (!is_supported(lane.kind())) {
       return refused(lane.name() +
                      ": LibTorch stages run ops of the kinds `forward`, `backward`, `backward "
-                     "input` and `backward weight` only");
+                     "input`, `backward weight` and `recompute` only");
     }
     if (!model.stages.contains(stage)) {
       return refused("the model has no stage " + std::to_string(stage) +
                      ", which the program places here");
+    }
+    if (lane.kind() == OpKind::recompute && !model.stages.at(stage).recompute) {
+      return refused(lane.name() + " runs a forward again: set `recompute` of stage " +
+                     std::to_string(stage));
     }
     if (const std::string wrong = check_halves(lane); !wrong.empty()) return refused(wrong);
     if (lane.kind() != OpKind::forward) continue;

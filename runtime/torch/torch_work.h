@@ -10,6 +10,9 @@
 // halves, run: bitwise those of the unpipelined model when the program fixes that order
 // (`sequential`), threads are equal, and what passes between stages is dense.
 //
+// A stage that recomputes keeps the inputs of a microbatch alone; its op `recompute`, or else the
+// backward, runs the forward again and goes on with that graph, which may be split as any other.
+//
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
 // stage is an activation if both are forward, a gradient if both are backward, and else nothing: it
 // only waits. Exceptions of the model become statuses that name the task. One thread.
@@ -20,11 +23,25 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/torch/forward.h"
 #include "runtime/torch/split_backward.h"
 #include "runtime/torch/stage.h"
 #include "runtime/work.h"
+#include "trace/record.h"
 
 namespace ripeline::runtime {
+
+// A value that another stage gave: its tensors, in order.
+struct SavedInput {
+  int stage = 0;
+  std::vector<torch::Tensor> tensors;
+};
+
+// What an input half left for the weight half.
+struct DeferredTask {
+  core::Task task;
+  trace::Deferral deferral;
+};
 
 class TorchWork final : public Work {
  public:
@@ -38,42 +55,46 @@ class TorchWork final : public Work {
 
   [[nodiscard]] const TorchModel& model() const { return model_; }
   void zero_gradients();
-  // The last stage's losses of this step, already divided, summed in microbatch order; 0 without
-  // the last stage.
+  // So many of the program's steps, its passes, are a step of training: the loss is divided by the
+  // microbatches of them all, and the model's functions are given the step of training.
+  void set_passes(int passes) { passes_ = passes; }
+  // Gradients are those of the loss times this; loss() is not.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+  // The last stage's losses of this step of training, already divided, summed in microbatch order;
+  // 0 without the last stage.
   [[nodiscard]] double loss() const;
+  // Of the pass that ran last.
+  [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
   // Microbatches whose activations are held now, over all stages, and such of which the weight half
   // is left; 0 at the end of a step.
   [[nodiscard]] std::size_t live() const { return saved_.size() + deferred_.size(); }
 
  private:
   using Key = std::pair<int, int>;  // stage, microbatch
-  // Of an input, in order, from the stage that gave it; -1: the stage's own data.
-  struct SavedInput {
-    int stage = -1;
-    std::vector<torch::Tensor> tensors;
-  };
   struct Saved {
     std::vector<SavedInput> inputs;
     std::vector<torch::Tensor> outputs;  // of the last stage: the loss
+    // What the forward is to run again on, and how often that was written to; else empty.
+    StageInputs values;
+    std::vector<std::int64_t> versions;
   };
 
+  [[nodiscard]] ForwardPlace place_of(const TaskInfo& task) const;
   core::Status forward(Call& call);
+  core::Status recompute(const TaskInfo& task, Saved& saved);
   core::Status backward(Call& call);
   core::Status weight(const TaskInfo& task);
-  core::Status take_inputs(Call& call, StageInputs& values, Saved& saved) const;
-  core::Status take_loss(const TaskInfo& task, const torch::IValue& output, Saved& saved);
-  // Of the outputs that get one, with it.
-  core::Status take_gradients(Call& call, const Saved& saved, std::vector<torch::Tensor>& outputs,
-                              std::vector<torch::Tensor>& gradients) const;
-
-  // By tensor of the inputs; to the stages that gave them.
-  static core::Status send_gradients(Call& call, const std::vector<SavedInput>& inputs,
-                                     const std::vector<torch::Tensor>& gradients);
+  // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
+  core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
+                       torch::IValue& output);
 
   TorchModel model_;
   std::map<Key, Saved> saved_;
   std::map<Key, ParameterBackward> deferred_;
-  std::map<int, double> losses_;  // by microbatch
+  std::vector<DeferredTask> deferrals_;
+  std::map<int, double> losses_;  // by microbatch of all passes
+  int passes_ = 1;
+  double loss_scale_ = 1;
 };
 
 }  // namespace ripeline::runtime

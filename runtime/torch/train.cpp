@@ -2,10 +2,7 @@
 
 #include <torch/torch.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "runtime/host_address.h"
 #include "runtime/neighbours.h"
 #include "runtime/termination.h"
+#include "runtime/torch/gradient_summary.h"
 #include "runtime/torch/tcp_store.h"
 #include "runtime/transport/socket.h"
 #include "runtime/transport/ucx.h"
@@ -23,124 +21,18 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// Of a parameter's gradient.
-struct Norm {
-  float norm = 0;
-  bool is_shard = false;
-};
-
-// What each process tells the others at the end of a step, as doubles: its part of the loss, then
-// for each of its stages the stage's number, how many norms follow, and the norms, each with
-// whether it is of a share.
-struct Summary {
-  double loss = 0;
-  std::map<int, std::vector<Norm>> norms;  // by stage, in the parameters' order
-};
-
-Summary summarise(const TorchWork& work) {
-  Summary summary{.loss = work.loss(), .norms = {}};
-  for (const auto& [number, stage] : work.model().stages) {
-    std::vector<Norm>& norms = summary.norms[number];
-    for (const NamedTensor& parameter : stage.parameters) {
-      const torch::Tensor& gradient = parameter.tensor.grad();
-      if (!gradient.defined()) continue;
-      norms.push_back({gradient.norm(2).item<float>(), parameter.share.is_part()});
-    }
-  }
-  return summary;
-}
-
-Blob encode(const Summary& summary) {
-  std::vector<double> numbers = {summary.loss};
-  for (const auto& [number, norms] : summary.norms) {
-    numbers.push_back(number);
-    numbers.push_back(static_cast<double>(norms.size()));
-    for (const Norm& norm : norms) {
-      numbers.push_back(norm.norm);
-      numbers.push_back(norm.is_shard ? 1 : 0);
-    }
-  }
-  Blob bytes(numbers.size() * sizeof(double));
-  std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return bytes;
-}
-
-// Of a parameter of which members have a share each, the norm of all shares; what all have alike
-// counts once, as member 0 says it.
-bool add(const Summary& part, int member, Summary& total) {
-  if (member == 0) total.loss += part.loss;
-  for (const auto& [stage, norms] : part.norms) {
-    std::vector<Norm>& all = total.norms[stage];
-    if (member == 0) {
-      all.insert(all.end(), norms.begin(), norms.end());
-      continue;
-    }
-    if (all.size() != norms.size()) return false;
-    for (std::size_t i = 0; i < norms.size(); ++i) {
-      if (norms[i].is_shard) all[i].norm = std::hypot(all[i].norm, norms[i].norm);
-    }
-  }
-  return true;
-}
-
-// What a peer sent; false when it is malformed.
-bool decode(const Blob& payload, Summary& summary) {
-  std::vector<double> numbers(payload.size() / sizeof(double));
-  if (numbers.empty() || payload.size() % sizeof(double) != 0) return false;
-  std::memcpy(numbers.data(), payload.data(), payload.size());
-  summary.loss = numbers[0];
-  for (std::size_t i = 1; i < numbers.size();) {
-    if (i + 2 > numbers.size()) return false;
-    const double stage = numbers[i];
-    const double count = numbers[i + 1];
-    i += 2;
-    if (!(stage >= 0 && stage < 1e9) || !(count >= 0) ||
-        2 * count > static_cast<double>(numbers.size() - i)) {
-      return false;
-    }
-    std::vector<Norm>& norms = summary.norms[static_cast<int>(stage)];
-    for (const std::size_t end = i + 2 * static_cast<std::size_t>(count); i < end; i += 2) {
-      norms.push_back({static_cast<float>(numbers[i]), numbers[i + 1] != 0});
-    }
-  }
-  return true;
-}
-
-Status check_finite(const Summary& total) {
-  if (!std::isfinite(total.loss)) {
-    return {StatusCode::failed, "the loss is " + std::to_string(total.loss)};
-  }
-  for (const auto& [stage, norms] : total.norms) {
-    for (const Norm& norm : norms) {
-      if (!std::isfinite(norm.norm)) {
-        return {StatusCode::failed, "the norm of a gradient of stage " + std::to_string(stage) +
-                                        " is " + std::to_string(norm.norm)};
-      }
-    }
-  }
-  return {};
-}
-
-// The total norm, by the operations of clip_grad_norm_ on all parameters in stage order, so that
-// it is bitwise that of the unpipelined model.
-torch::Tensor total_norm(const Summary& total) {
-  std::vector<float> norms;
-  for (const auto& [stage, of_stage] : total.norms) {
-    for (const Norm& norm : of_stage) norms.push_back(norm.norm);
-  }
-  if (norms.empty()) return torch::zeros({});
-  if (norms.size() == 1) return torch::tensor(norms[0]);
-  return torch::tensor(norms).norm(2);
-}
-
-void clip(const TorchModel& model, const torch::Tensor& norm, double largest) {
-  const torch::Tensor factor = torch::clamp(largest / (norm + 1e-6), std::nullopt, 1.0);
+template <class Factor>
+void multiply_gradients(const TorchModel& model, const Factor& factor) {
   for (const auto& [number, stage] : model.stages) {
     for (const NamedTensor& parameter : stage.parameters) {
       const torch::Tensor& gradient = parameter.tensor.grad();
       if (gradient.defined()) gradient.data().mul_(factor);
     }
   }
+}
+
+void clip(const TorchModel& model, const torch::Tensor& norm, double largest) {
+  multiply_gradients(model, torch::clamp(largest / (norm + 1e-6), std::nullopt, 1.0));
 }
 
 }  // namespace
@@ -164,15 +56,53 @@ Status TorchTrainer::step(int microbatches, TrainReport& report) {
 Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
   if (!failure_.ok()) return failure_;
   if (step_ == 0) {
-    if (Status s = work_.check(arbiter_.facts(), arbiter_.rank()); !s.ok()) {
-      return failure_ = run_.fail(std::move(s));
-    }
+    if (Status s = begin(); !s.ok()) return failure_ = run_.fail(std::move(s));
   }
   work_.zero_gradients();
-  failure_ = worker_.step(step_++, microbatches, report.tasks);
-  // A task may wait in one for a process that is gone.
-  if (!failure_.ok() && options_.groups != nullptr) options_.groups->close();
+  work_.set_loss_scale(loss_scale_.value());
+  report.loss_scale = loss_scale_.value();
+  report.tasks = {};
+  for (int pass = 0; pass < options_.passes; ++pass) {
+    StepReport of_pass;
+    failure_ = worker_.step(step_, microbatches, of_pass);
+    if (!failure_.ok()) return close_groups();
+    trace_deferrals();
+    ++step_;
+    report.tasks.duration += of_pass.duration;
+    report.tasks.busy += of_pass.busy;
+    report.tasks.tasks += of_pass.tasks;
+  }
+  if (loss_scale_.value() != 1) multiply_gradients(work_.model(), 1 / loss_scale_.value());
+  return {};
+}
+
+// A task may wait in one for a process that is gone.
+Status TorchTrainer::close_groups() {
+  if (options_.groups != nullptr) options_.groups->close();
   return failure_;
+}
+
+// Before the first task.
+Status TorchTrainer::begin() {
+  if (options_.passes < 1) {
+    return {StatusCode::invalid,
+            "a step has at least 1 pass, not " + std::to_string(options_.passes)};
+  }
+  if (options_.loss_scaling) loss_scale_ = LossScale(*options_.loss_scaling);
+  if (Status s = loss_scale_.check(); !s.ok()) return s;
+  work_.set_passes(options_.passes);
+  return work_.check(arbiter_.facts(), arbiter_.rank());
+}
+
+// What the rank recorded of the tasks of this pass does not know it.
+void TorchTrainer::trace_deferrals() {
+  if (options_.rank.trace == nullptr) return;
+  std::vector<trace::TaskEvent>& events = options_.rank.trace->tasks;
+  for (auto event = events.rbegin(); event != events.rend() && event->step == step_; ++event) {
+    for (const DeferredTask& one : work_.deferrals()) {
+      if (one.task == event->task) event->deferral = one.deferral;
+    }
+  }
 }
 
 Status TorchTrainer::update(TrainReport& report) {
@@ -192,18 +122,14 @@ Status TorchTrainer::update(TrainReport& report) {
 Status TorchTrainer::apply(TrainReport& report) {
   std::vector<Blob> all;
   if (Status s = run_.gather("summary", encode(summarise(work_)), all); !s.ok()) return s;
-  Summary total;
-  for (int process = 0; process < run_.processes(); ++process) {
-    Summary part;
-    if (!decode(all[static_cast<std::size_t>(process)], part) ||
-        !add(part, run_.layout().at(process).member, total)) {
-      return {StatusCode::invalid, run_.layout().name(process) + " sent a malformed summary"};
-    }
-  }
-  if (Status s = check_finite(total); !s.ok()) return s;
+  GradientSummary total;
+  if (Status s = add_up(all, run_.layout(), total); !s.ok()) return s;
+  if (Status s = check_loss(total); !s.ok()) return s;
+  if (Status s = loss_scale_.ended(check_norms(total), report.skipped); !s.ok()) return s;
   const torch::Tensor norm = total_norm(total);
   report.loss = total.loss;
   report.gradient_norm = norm.item<double>();
+  if (report.skipped) return {};
   if (options_.clip > 0) clip(work_.model(), norm, options_.clip);
   if (optimizer_ != nullptr) optimizer_->step();
   return {};

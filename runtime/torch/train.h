@@ -7,20 +7,23 @@
 // Every process calls the same methods in the same order. Loss and gradient norm are those of the
 // whole model and equal on all: the norms of all parameters are gathered and combined in
 // stage order, as torch::nn::utils::clip_grad_norm_ does on the unpipelined model. A loss or
-// norm that is not finite is a failure that names the stage. After a failure every later call
-// fails. Tasks run in a thread of their own, one for the trainer's life, so that messages move
-// meanwhile; all calls are made from one other thread.
+// norm that is not finite is a failure that names the stage; with loss scaling such a norm makes a
+// step without an update, on all ranks. After a failure every later call fails. Tasks run in a
+// thread of their own, one for the trainer's life, so that messages move meanwhile; all calls are
+// made from one other thread.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/arbiter.h"
 #include "runtime/configuration.h"
 #include "runtime/environment.h"
 #include "runtime/run.h"
 #include "runtime/torch/groups.h"
+#include "runtime/torch/loss_scale.h"
 #include "runtime/torch/torch_work.h"
 #include "runtime/worker.h"
 
@@ -32,6 +35,11 @@ namespace ripeline::runtime {
 
 struct TrainerOptions {
   double clip = 0;  // the largest gradient norm; 0: gradients are left as they are
+  // Gradient accumulation: so many passes of the pipeline are a step, whose loss is the mean over
+  // the microbatches of them all. Data, labels and draws have them numbered on from pass to pass.
+  // Each pass is a step of the program, and of its trace.
+  int passes = 1;
+  std::optional<LossScaling> loss_scaling = std::nullopt;
   RankOptions rank = {};
   BeforeTask before_task = nullptr;
   Groups* groups = nullptr;  // borrowed: closed when a step fails; null: the model uses none
@@ -40,28 +48,33 @@ struct TrainerOptions {
 struct TrainReport {
   double loss = 0;           // mean over the microbatches
   double gradient_norm = 0;  // before clipping
-  StepReport tasks;          // of this rank
+  double loss_scale = 1;     // of this step
+  bool skipped = false;      // a gradient was not finite at that scale: there was no update
+  StepReport tasks;          // of this rank, all passes together
 };
 
 class TorchTrainer {
  public:
   // All are borrowed and must outlive the trainer. `optimizer` holds this rank's parameters; null
-  // leaves the update to the caller.
+  // leaves the update to the caller, who makes none of a step that was skipped.
   TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                torch::optim::Optimizer* optimizer, TrainerOptions options = {});
 
   // accumulate(), then update().
   core::Status step(int microbatches, TrainReport& report);
 
-  // Zeroes the gradients and runs all tasks: afterwards parameters' .grad() hold this rank's part
-  // of the gradient of the mean loss.
+  // Zeroes the gradients and runs all tasks of all passes: afterwards parameters' .grad() hold this
+  // rank's part of the gradient of the mean loss, without its scale. `microbatches` are a pass's.
   core::Status accumulate(int microbatches, TrainReport& report);
-  // Fills in loss and norm, clips, and steps the optimizer. Also the barrier between steps.
+  // Fills in the rest, clips, and steps the optimizer. Also the barrier between steps.
   core::Status update(TrainReport& report);
 
   [[nodiscard]] const Worker& worker() const { return worker_; }
 
  private:
+  core::Status begin();
+  core::Status close_groups();
+  void trace_deferrals();
   core::Status apply(TrainReport& report);
 
   core::Arbiter& arbiter_;
@@ -69,9 +82,10 @@ class TorchTrainer {
   TorchWork& work_;
   torch::optim::Optimizer* optimizer_;
   TrainerOptions options_;
+  LossScale loss_scale_;
   ThreadEngine engine_;
   Worker worker_;
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0;  // of the program: a pass
   core::Status failure_;
 };
 

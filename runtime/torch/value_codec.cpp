@@ -115,6 +115,19 @@ c10::TypePtr type_of(const std::vector<IValue>& values) {
   return c10::AnyType::get();
 }
 
+// What open() opens.
+IValue closed(ValueKind kind, std::vector<IValue> inside, const std::vector<std::string>& keys) {
+  if (kind == ValueKind::tuple) return c10::ivalue::Tuple::create(std::move(inside));
+  if (kind == ValueKind::list) {
+    c10::impl::GenericList list(type_of(inside));
+    for (IValue& one : inside) list.push_back(std::move(one));
+    return list;
+  }
+  c10::impl::GenericDict dictionary(c10::StringType::get(), type_of(inside));
+  for (std::size_t i = 0; i < inside.size(); ++i) dictionary.insert(keys[i], inside[i]);
+  return dictionary;
+}
+
 // Takes the parts one after another.
 IValue decode(const ValueHead& head, const Bytes*& part) {
   if (head.kind == ValueKind::none) return {};
@@ -122,15 +135,7 @@ IValue decode(const ValueHead& head, const Bytes*& part) {
   std::vector<IValue> inside;
   inside.reserve(head.values.size());
   for (const ValueHead& one : head.values) inside.push_back(decode(one, part));
-  if (head.kind == ValueKind::tuple) return c10::ivalue::Tuple::create(std::move(inside));
-  if (head.kind == ValueKind::list) {
-    c10::impl::GenericList list(type_of(inside));
-    for (IValue& one : inside) list.push_back(std::move(one));
-    return list;
-  }
-  c10::impl::GenericDict dictionary(c10::StringType::get(), type_of(inside));
-  for (std::size_t i = 0; i < inside.size(); ++i) dictionary.insert(head.keys[i], inside[i]);
-  return dictionary;
+  return closed(head.kind, std::move(inside), head.keys);
 }
 
 void collect(const IValue& value, std::vector<Tensor>& tensors) {
@@ -172,6 +177,19 @@ std::vector<Tensor> tensors_of(const IValue& value) {
   std::vector<Tensor> tensors;
   collect(value, tensors);
   return tensors;
+}
+
+IValue with_each(const IValue& value, const std::function<Tensor(const Tensor&)>& change) {
+  if (value.isNone()) return value;
+  ValueKind kind{};
+  std::vector<IValue> inside;
+  std::vector<std::string> keys;
+  if (!open(value, kind, inside, keys)) {
+    const Tensor tensor = value.toTensor();
+    return tensor.defined() ? change(tensor) : tensor;
+  }
+  for (IValue& one : inside) one = with_each(one, change);
+  return closed(kind, std::move(inside), keys);
 }
 
 }  // namespace ripeline::runtime

@@ -10,6 +10,9 @@
 
 #include <torch/types.h>
 
+#include <functional>
+#include <vector>
+
 #include "core/status.h"
 #include "runtime/payload.h"
 
@@ -22,5 +25,9 @@ core::Status decode_value(Payload payload, torch::IValue& value);
 
 // The tensors of a value, in order, undefined ones too. Throws c10::Error if it has anything else.
 std::vector<torch::Tensor> tensors_of(const torch::IValue& value);
+
+// The value with `change` of each of its defined tensors in its place. Throws likewise.
+torch::IValue with_each(const torch::IValue& value,
+                        const std::function<torch::Tensor(const torch::Tensor&)>& change);
 
 }  // namespace ripeline::runtime

@@ -40,6 +40,29 @@ member_killed() {
     exec "$@"' gpt "$gpt" --schedule bf_tp --width 8 --heads 2 --context 8 --batch 1 --layers 2 --steps 1000000 >out.txt 2>&1
   expect_code 137 $?
   [ "$(grep -c 'gpt: rank [0-2]: process 3 (rank 1, member 1) was lost' out.txt)" = 3 ] || fail "the others do not blame it: $(tail -12 out.txt)"
+# The trace and the output say what the input halves left, through the parts.
+traces_deferrals() {
+  "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bfw --steps 2 --accumulate 2 --trace t.json >out.txt 2>&1
+  expect_code 0 $?
+  [ "$(grep -cE '"cat":"I".*"parameters":[0-9]+,"deferred":[0-9]+,"kept":[1-9]' t.json)" = $((2 * 2 * 4 * 8)) ] ||
+    fail "not every input half says what it left: $(grep -m1 '"cat":"I"' t.json)"
+  [ "$(grep -c '"deferred"' t.json)" = $((2 * 2 * 4 * 8)) ] || fail "other tasks say so, too"
+  grep -qE 'weight gradients deferred, by stage: 10/14 8/12 8/12 10/16; kept for them a microbatch, KiB:( [0-9]+){4}$' out.txt ||
+    fail "$(tail -3 out.txt)"
+}
+
+# A loss scale that is too large for float16: no rank makes an update, and the unpipelined model neither.
+overflow() {
+  "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf_sequential --precision fp16 --loss-scale 1e9 --steps 2 --check 2 --json r.json >out.txt 2>&1
+  expect_code 0 $?
+  [ "$(grep -c 'no update: loss scale 1e+09 is too large' out.txt)" = 2 ] || fail "$(cat out.txt)"
+  [ "$(grep -c '"loss_scale": 1e+09, "skipped": true' r.json)" = 2 ] || fail "$(cat r.json)"
+  "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf_sequential --precision fp16 --loss-scale dynamic --steps 2 --check 2 >out.txt 2>&1
+  expect_code 0 $?
+  ! grep -q 'no update' out.txt || fail "$(cat out.txt)"
+  grep -q 'check, 2 steps: equal; largest gradient difference 0 ' out.txt || fail "$(cat out.txt)"
+  "$gpt" --ranks-as-threads --loss-scale 0 >/dev/null 2>&1
+  expect_code 2 $?
 }
 
 # A rank stops; the others give up after --silence, and the parts are a trace.

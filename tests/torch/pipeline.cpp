@@ -79,6 +79,28 @@ std::string chain(int ranks, bool sequential) {
          "  hint bf { rounds B, F; } dispatch ready by bf; }\n";
 }
 
+std::string split_chain(int ranks) {
+  return "pipeline split { param ranks = " + std::to_string(ranks) +
+         "; microbatches any; stages ranks; place s on s;\n"
+         "  op F forward sequential { cost 1; needs F at prev; acquires activation; }\n"
+         "  op I backward input sequential { cost 1; needs F at here, I at next; }\n"
+         "  op W backward weight sequential { cost 1; needs I at here; releases activation; }\n"
+         "  resource activation per stage { capacity ranks - s; }\n"
+         "  hint bfw { rounds I, F; fill W; } dispatch ready by bfw; }\n";
+}
+
+std::string recomputing_chain(int ranks) {
+  return "pipeline again { param ranks = " + std::to_string(ranks) +
+         "; microbatches any; stages ranks; place s on s;\n"
+         "  op F forward sequential { cost 1; needs F at prev; acquires activation; }\n"
+         "  op R recompute sequential { cost 1; needs F at here, B at next; acquires graph; }\n"
+         "  op B backward sequential { cost 2; needs R at here, B at next;\n"
+         "    releases activation; releases graph; }\n"
+         "  resource activation per stage { capacity ranks - s; }\n"
+         "  resource graph per rank { capacity 1; }\n"
+         "  hint bf { prefer B, R, F; } dispatch ready by bf; }\n";
+}
+
 std::string v(int ranks) {
   return "pipeline v { param ranks = " + std::to_string(ranks) +
          "; microbatches any; stages 2 * ranks; place s on s < ranks ? s : 2 * ranks - 1 - s;\n"

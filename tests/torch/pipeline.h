@@ -34,6 +34,10 @@ class Pipeline {
 // A chain of `ranks` stages with the memory of 1F1B that runs the backward first, with
 // `sequential` ops or not.
 [[nodiscard]] std::string chain(int ranks, bool sequential);
+// The same with the backward in two halves, in order.
+[[nodiscard]] std::string split_chain(int ranks);
+// The same with ops that run forwards again, in order.
+[[nodiscard]] std::string recomputing_chain(int ranks);
 // Two stages per rank, as a V.
 [[nodiscard]] std::string v(int ranks);
 

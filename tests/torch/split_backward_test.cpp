@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/torch/forward.h"
+
 namespace ripeline::runtime {
 namespace {
 
@@ -182,7 +184,16 @@ struct Gradients {
   std::size_t deferred = 0;  // as the model says
 };
 
-Gradients run(const Make& make, bool is_split) {
+// Under autocast or not.
+Tensor forward(const Model& model, const Tensor& input, bool is_narrow) {
+  TorchModel how;
+  if (is_narrow) how.autocast = torch::kBFloat16;
+  TorchStage stage;
+  stage.forward = model.forward;
+  return run_forward(how, stage, {input}, {}).toTensor();
+}
+
+Gradients run(const Make& make, bool is_split, bool is_narrow) {
   torch::set_num_threads(1);  // sums are the same only with as many
   torch::manual_seed(7);
   const Model model = make();
@@ -191,7 +202,7 @@ Gradients run(const Make& make, bool is_split) {
   std::vector<Tensor> outputs;
   for (int m = 0; m < kMicrobatches; ++m) {
     inputs.push_back(model.input());
-    outputs.push_back(model.forward(inputs.back()));
+    outputs.push_back(forward(model, inputs.back(), is_narrow));
   }
   std::vector<ParameterBackward> later(kMicrobatches);
   for (int m = 0; m < kMicrobatches; ++m) {
@@ -218,9 +229,7 @@ Gradients run(const Make& make, bool is_split) {
 
 class SplitBackward : public ::testing::TestWithParam<std::pair<const std::string, Make>> {};
 
-TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
-  const Gradients whole = run(GetParam().second, false);
-  const Gradients halves = run(GetParam().second, true);
+void expect_equal(const Gradients& whole, const Gradients& halves) {
   ASSERT_EQ(whole.parameters.size(), halves.parameters.size());
   for (const auto& [name, gradient] : whole.parameters) {
     ASSERT_TRUE(gradient.defined()) << name;
@@ -235,14 +244,31 @@ TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
   EXPECT_EQ(halves.computed + halves.deferred, whole.parameters.size());
 }
 
+TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
+  const Make& make = GetParam().second;
+  expect_equal(run(make, false, false), run(make, true, false));
+}
+
+// Casts are nodes of the graph as others are.
+TEST_P(SplitBackward, under_autocast_gives_bitwise_the_same_with_gradients_in_float32) {
+  const Make& make = GetParam().second;
+  const Gradients halves = run(make, true, true);
+  expect_equal(run(make, false, true), halves);
+  const Gradients wide = run(make, true, false);
+  bool is_narrow = false;
+  for (const auto& [name, gradient] : halves.parameters) {
+    EXPECT_EQ(gradient.scalar_type(), torch::kFloat) << name;
+    is_narrow |= !torch::equal(gradient, wide.parameters.at(name));
+  }
+  EXPECT_TRUE(is_narrow) << "autocast changes nothing";
+}
+
 // Of the graph of a microbatch nothing is left: no cycle keeps it.
-TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
-  torch::manual_seed(7);
-  const Model model = GetParam().second();
+void expect_nothing_kept(const Model& model, bool is_narrow) {
   std::vector<std::weak_ptr<torch::autograd::Node>> nodes;
   {
     const Tensor input = model.input();
-    const Tensor output = model.forward(input);
+    const Tensor output = forward(model, input, is_narrow);
     std::vector<std::shared_ptr<torch::autograd::Node>> open = {output.grad_fn()};
     while (!open.empty()) {
       const auto node = open.back();
@@ -260,6 +286,13 @@ TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
   }
   EXPECT_GT(nodes.size(), 4U);
   for (const auto& node : nodes) EXPECT_TRUE(node.expired());
+}
+
+TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
+  for (const bool is_narrow : {false, true}) {
+    torch::manual_seed(7);
+    expect_nothing_kept(GetParam().second(), is_narrow);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SplitBackward, ::testing::ValuesIn(models()),

@@ -98,6 +98,23 @@ TEST(ValueCodec, a_payload_outlives_its_tensor_and_a_decoded_tensor_its_payload)
   EXPECT_TRUE(torch::equal(received, torch::ones({3})));
 }
 
+TEST(ValueCodec, each_tensor_of_a_value_is_changed_in_its_place) {
+  const torch::Tensor a = torch::rand({2});
+  c10::Dict<std::string, torch::Tensor> named;
+  named.insert("a", a);
+  const torch::IValue value = c10::ivalue::Tuple::create(
+      std::vector<torch::IValue>{a, {}, named, std::vector<torch::Tensor>{a, torch::Tensor()}});
+  const torch::IValue changed =
+      with_each(value, [](const torch::Tensor& tensor) { return tensor + 1; });
+  const auto& inside = changed.toTupleRef().elements();
+  ASSERT_EQ(inside.size(), 4U);
+  EXPECT_TRUE(torch::equal(inside[0].toTensor(), a + 1));
+  EXPECT_TRUE(inside[1].isNone());
+  EXPECT_TRUE(torch::equal(inside[2].toGenericDict().at("a").toTensor(), a + 1));
+  EXPECT_TRUE(torch::equal(inside[3].toTensorVector().at(0), a + 1));
+  EXPECT_FALSE(inside[3].toTensorVector().at(1).defined());
+}
+
 // Tuples, lists and dictionaries at any depth, with what is none.
 TEST(ValueCodec, values_in_values_come_back) {
   const torch::Tensor a = torch::rand({2, 3});

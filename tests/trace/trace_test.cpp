@@ -42,6 +42,7 @@ Record some_events() {
   Record record;
   record.task(0, {0, 0}, Time{0}, Time{1'000'001});
   record.task(3, {1, 8}, Time{1'000'001}, Time{1'000'001});
+  record.tasks.back().deferral = {.parameters = 14, .deferred = 10, .bytes = 5'000'000'000};
   record.task(0, {3, 2}, Time{123'456'789'012'340}, Time{123'456'789'012'345});
   record.message(3, {0, 7}, Time{-5}, Time{1'500});
   record.idle.push_back({.rank = 1,

@@ -1,0 +1,44 @@
+// What the processes tell each other of loss and gradients at the end of a step, and what all of
+// them conclude from it: the same on every one. No I/O; private to TorchTrainer.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/status.h"
+#include "runtime/payload.h"
+#include "runtime/torch/torch_work.h"
+
+namespace ripeline::runtime {
+
+// Of one process, or of all together.
+struct GradientSummary {
+  // Of a parameter's gradient.
+  struct Norm {
+    float norm = 0;
+    bool is_part = false;  // of a share of the parameter
+  };
+  double loss = 0;
+  std::map<int, std::vector<Norm>> norms;  // by stage, in the parameters' order
+};
+
+GradientSummary summarise(const TorchWork& work);
+
+// As doubles: the loss, then for each stage its number, how many norms follow, and the norms, each
+// with whether it is of a share.
+Blob encode(const GradientSummary& summary);
+// Of all, by process; fails when one is malformed. Of a parameter that members share, the norm is
+// that of all shares; what all have alike counts once.
+core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
+                    GradientSummary& total);
+
+// Failures that say what is not finite, and where.
+core::Status check_loss(const GradientSummary& total);
+core::Status check_norms(const GradientSummary& total);
+
+// The norm of all gradients, by the operations of clip_grad_norm_ on all parameters in stage order,
+// so that it is bitwise that of the unpipelined model.
+torch::Tensor total_norm(const GradientSummary& total);
+
+}  // namespace ripeline::runtime

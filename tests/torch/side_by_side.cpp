@@ -1,0 +1,169 @@
+#include "tests/torch/side_by_side.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/torch/forward.h"
+#include "tests/torch/pipeline.h"
+
+namespace ripeline::testing {
+
+using core::Status;
+using runtime::TorchModel;
+using runtime::TorchStage;
+using torch::Tensor;
+
+namespace {
+
+// The whole model in one process, without a pipeline.
+class Unpipelined {
+ public:
+  Unpipelined(const Training& training, int stages) : training_(training) {
+    for (int stage = 0; stage < stages; ++stage) {
+      stages_.push_back(make_mlp_stage(stage));
+      if (training.change_stage) training.change_stage(stages_.back());
+      for (const auto& parameter : stages_.back().parameters) all_.push_back(parameter.tensor);
+    }
+  }
+
+  // With the data of `model`, and its precision.
+  double accumulate(const TorchModel& model, std::int64_t step) {
+    for (Tensor& parameter : all_) parameter.mutable_grad().reset();
+    const int microbatches = kMicrobatches * training_.trainer.passes;
+    double sum = 0;
+    for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+      torch::IValue x = model.inputs.at(0)(step, microbatch);
+      for (std::size_t i = 0; i < stages_.size(); ++i) {
+        x = run_forward(model, stages_[i], {x}, {step, microbatch, static_cast<int>(i)});
+      }
+      const Tensor loss = run_loss(model, x, {step, microbatch}) / microbatches;
+      loss.backward();
+      sum += loss.item<double>();
+    }
+    return sum;
+  }
+
+  std::vector<Tensor>& parameters() { return all_; }
+  [[nodiscard]] const TorchStage& stage(int number) const {
+    return stages_[static_cast<std::size_t>(number)];
+  }
+
+ private:
+  const Training& training_;
+  std::vector<TorchStage> stages_;
+  std::vector<Tensor> all_;
+};
+
+void raise(double& largest, double value) { largest = std::max(largest, value); }
+
+double difference(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.scalar_type(), b.scalar_type());
+  return (a - b).abs().max().item<double>();
+}
+
+Status train_rank(const Training& training, core::Arbiter& arbiter, runtime::Run& run,
+                  Outcome& outcome) {
+  TorchModel model = make_mlp(arbiter.facts(), arbiter.rank());
+  for (auto& [number, stage] : model.stages) {
+    if (training.change_stage) training.change_stage(stage);
+  }
+  if (training.change_model) training.change_model(model);
+  runtime::TorchWork work(std::move(model));
+  torch::optim::Adam optimizer(parameters_of(work.model()), training.rate);
+  runtime::TorchTrainer trainer(arbiter, run, work, &optimizer, training.trainer);
+  Unpipelined whole(training, arbiter.facts().stages);
+  torch::optim::Adam whole_optimizer(whole.parameters(), training.rate);
+  const auto each = [&](const auto& compare) {
+    for (const auto& [number, stage] : work.model().stages) {
+      const TorchStage& theirs = whole.stage(number);
+      for (std::size_t i = 0; i < theirs.parameters.size(); ++i) {
+        compare(stage.parameters[i].tensor, theirs.parameters[i].tensor);
+      }
+    }
+  };
+  for (int step = 0; step < training.steps; ++step) {
+    runtime::TrainReport report;
+    if (Status s = trainer.accumulate(kMicrobatches, report); !s.ok()) return s;
+    EXPECT_EQ(work.live(), 0U);
+    const double loss = whole.accumulate(work.model(), step);
+    each([&](const Tensor& a, const Tensor& b) {
+      raise(outcome.gradient, difference(a.grad(), b.grad()));
+    });
+    if (Status s = trainer.update(report); !s.ok()) return s;
+    const double norm =
+        torch::nn::utils::clip_grad_norm_(whole.parameters(), training.trainer.clip);
+    EXPECT_GT(norm, training.trainer.clip);
+    whole_optimizer.step();
+    raise(outcome.loss, std::abs(report.loss - loss));
+    raise(outcome.norm, std::abs(report.gradient_norm - norm));
+    each([&](const Tensor& a, const Tensor& b) { raise(outcome.parameter, difference(a, b)); });
+  }
+  return {};
+}
+
+}  // namespace
+
+Tensor random_tensor(std::int64_t seed, std::vector<std::int64_t> shape) {
+  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
+  return torch::randn(shape, generator);
+}
+
+TorchStage make_mlp_stage(int stage) {
+  torch::nn::Sequential module(torch::nn::Linear(kWidth, 2 * kWidth), torch::nn::GELU(),
+                               torch::nn::Linear(2 * kWidth, kWidth));
+  torch::NoGradGuard no_grad;
+  std::int64_t seed = 100 * stage;
+  for (Tensor& parameter : module->parameters()) {
+    parameter.copy_(random_tensor(seed++, parameter.sizes().vec()) * 0.2);
+  }
+  return runtime::make_stage(module);
+}
+
+TorchModel make_mlp(const core::ProgramFacts& facts, int rank) {
+  TorchModel model;
+  for (const core::LaneFacts& lane : facts.lanes) {
+    if (lane.rank == rank && !model.stages.contains(lane.stage)) {
+      model.stages[lane.stage] = make_mlp_stage(lane.stage);
+    }
+  }
+  model.inputs[0] = [](std::int64_t step, int microbatch) {
+    return random_tensor(10'000 + 100 * step + microbatch, {4, kWidth});
+  };
+  model.labels = [](std::int64_t step, int microbatch) {
+    return random_tensor(50'000 + 100 * step + microbatch, {4, kWidth});
+  };
+  model.loss = [](const Tensor& output, const Tensor& labels) {
+    return torch::mse_loss(output, labels);
+  };
+  return model;
+}
+
+std::vector<Tensor> parameters_of(const TorchModel& model) {
+  std::vector<Tensor> parameters;
+  for (const auto& [number, stage] : model.stages) {
+    for (const auto& parameter : stage.parameters) parameters.push_back(parameter.tensor);
+  }
+  return parameters;
+}
+
+Outcome train_side_by_side(const Training& training) {
+  const Pipeline pipeline(training.program);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(pipeline.facts().ranks));
+  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
+    return train_rank(training, arbiter, run, outcomes[static_cast<std::size_t>(arbiter.rank())]);
+  });
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
+  Outcome worst;
+  for (const Outcome& outcome : outcomes) {
+    raise(worst.gradient, outcome.gradient);
+    raise(worst.loss, outcome.loss);
+    raise(worst.norm, outcome.norm);
+    raise(worst.parameter, outcome.parameter);
+  }
+  return worst;
+}
+
+}  // namespace ripeline::testing

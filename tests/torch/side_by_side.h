@@ -1,0 +1,48 @@
+// A small MLP, trained pipelined and unpipelined side by side on each rank: what differs.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/facts.h"
+#include "runtime/torch/stage.h"
+#include "runtime/torch/train.h"
+
+namespace ripeline::testing {
+
+inline constexpr int kWidth = 16;
+inline constexpr int kMicrobatches = 7;  // of a pass
+
+[[nodiscard]] torch::Tensor random_tensor(std::int64_t seed, std::vector<std::int64_t> shape);
+
+// A stage of the MLP; the same for the same number.
+[[nodiscard]] runtime::TorchStage make_mlp_stage(int stage);
+// A rank's stages, with data, labels and loss.
+[[nodiscard]] runtime::TorchModel make_mlp(const core::ProgramFacts& facts, int rank);
+[[nodiscard]] std::vector<torch::Tensor> parameters_of(const runtime::TorchModel& model);
+
+struct Training {
+  std::string program;
+  double rate = 1e-2;  // of Adam
+  int steps = 4;
+  // Clips so hard that every step is clipped.
+  runtime::TrainerOptions trainer = {.clip = 0.05};
+  std::function<void(runtime::TorchStage&)> change_stage = nullptr;  // on both sides
+  std::function<void(runtime::TorchModel&)> change_model = nullptr;  // recompute: the pipeline's
+};
+
+// What differs most, over all ranks and steps.
+struct Outcome {
+  double gradient = 0;
+  double loss = 0;
+  double norm = 0;
+  double parameter = 0;
+  bool operator==(const Outcome&) const = default;
+};
+[[nodiscard]] Outcome train_side_by_side(const Training& training);
+
+}  // namespace ripeline::testing
