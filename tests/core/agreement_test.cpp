@@ -350,7 +350,7 @@ Ballot reductions(std::int32_t round, std::initializer_list<Task> all,
   return ballot;
 }
 
-TEST(Replicas, govern_the_engines_that_reduce) {
+TEST(ReplicasAgree, on_engines_that_reduce) {
   ProgramFacts facts = facts_of_replicas(3, Agree::leader, 2);
   EXPECT_EQ(facts.agreeing(0, Engine::comm), (Agreeing{Agreeing::Who::replicas, 3}));
   EXPECT_EQ(facts.agreeing(0, Engine::compute), (Agreeing{Agreeing::Who::members, 2}));
@@ -363,7 +363,7 @@ TEST(Replicas, govern_the_engines_that_reduce) {
 }
 
 // By op, as declared, then from the last stage to the first, then by microbatch.
-TEST(Replicas, start_the_first_of_what_all_may_and_ask_no_hint) {
+TEST(ReplicasAgree, on_the_first_of_what_all_may_start_and_ask_no_hint) {
   const ProgramFacts facts = facts_of_replicas(2);
   ToldReductions arbiter(facts);
   const std::unique_ptr<Agreement> replica = make_agreement(facts, {1, 0, 0});
@@ -389,7 +389,7 @@ TEST(Replicas, start_the_first_of_what_all_may_and_ask_no_hint) {
   EXPECT_EQ(order, (std::vector<Task>{{2, 1}, {2, 2}, {1, 0}, {3, 0}}));
 }
 
-TEST(Replicas, are_refused_by_their_numbers) {
+TEST(ReplicasAgree, and_are_known_by_their_numbers) {
   const ProgramFacts facts = facts_of_replicas(3);
   const std::unique_ptr<Agreement> replica = make_agreement(facts, {1, 0, 0});
   replica->begin_step(kMicrobatches);
@@ -402,7 +402,7 @@ TEST(Replicas, are_refused_by_their_numbers) {
 }
 
 // Members agree on compute and replicas on comm, each with numbers of their own.
-TEST(Replicas, of_groups_agree_beside_the_members) {
+TEST(ReplicasAgree, beside_the_members_of_each) {
   for (const Agree agree : {Agree::intersection, Agree::leader}) {
     const ProgramFacts facts = facts_of_replicas(2, agree, 3);
     ToldReductions arbiter(facts);

@@ -1,6 +1,6 @@
 // The arbiter of pipeline replicas: 2 ranks, any number of microbatches.
 //
-// Written by ripeline 0.1.0 from replicas.ripe, program hash 4c3d86301fdf9c6d.
+// Written by ripeline 0.1.0 from replicas.ripe, program hash 870b0aba91e91150.
 // Do not edit; to write it again:
 //   ripeline generate replicas.ripe --name replicas -o replicas.h
 //
@@ -37,37 +37,34 @@ static_assert(core::kCoreVersion == 6,
 
 namespace ops {
 inline constexpr int kF = 0;
-inline constexpr int kI = 1;
-inline constexpr int kW = 2;
-inline constexpr int kG = 3;
-inline constexpr int kT = 4;
-inline constexpr int kU = 5;
+inline constexpr int kB = 1;
+inline constexpr int kG = 2;
+inline constexpr int kU = 3;
+inline constexpr int kH = 4;
 }  // namespace ops
 
 // Name, kind.
 inline constexpr core::OpFacts kOps[] = {
-    {"F", core::OpKind::forward}, {"I", core::OpKind::backward_input},
-    {"W", core::OpKind::backward_weight}, {"G", core::OpKind::reduce}, {"T", core::OpKind::reduce},
-    {"U", core::OpKind::user},
+    {"F", core::OpKind::forward}, {"B", core::OpKind::backward}, {"G", core::OpKind::reduce},
+    {"U", core::OpKind::user}, {"H", core::OpKind::reduce},
 };
 
 // Op, stage, rank, chunk, engine, once (if so).
 inline constexpr core::LaneFacts kLanes[] = {
-    // Rank 0, from lane 0: 0F 0I 0W 0G 0T 0U
-    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kI, 0, 0, 0, core::Engine::compute},
-    {ops::kW, 0, 0, 0, core::Engine::compute}, {ops::kG, 0, 0, 0, core::Engine::comm, true},
-    {ops::kT, 0, 0, 0, core::Engine::copy_out}, {ops::kU, 0, 0, 0, core::Engine::compute, true},
-    // Rank 1, from lane 6: 1F 1I 1W 1G 1U
-    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kI, 1, 1, 0, core::Engine::compute},
-    {ops::kW, 1, 1, 0, core::Engine::compute}, {ops::kG, 1, 1, 0, core::Engine::comm, true},
-    {ops::kU, 1, 1, 0, core::Engine::compute, true},
+    // Rank 0, from lane 0: 0F 0B 0G 0U 0H
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kB, 0, 0, 0, core::Engine::compute},
+    {ops::kG, 0, 0, 0, core::Engine::comm, true}, {ops::kU, 0, 0, 0, core::Engine::compute, true},
+    {ops::kH, 0, 0, 0, core::Engine::comm, true},
+    // Rank 1, from lane 5: 1F 1B 1G 1U
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kB, 1, 1, 0, core::Engine::compute},
+    {ops::kG, 1, 1, 0, core::Engine::comm, true}, {ops::kU, 1, 1, 0, core::Engine::compute, true},
 };
 
 // The producer's lane, the consumer's (then which tasks, inbox, fifo, rendezvous);
 // by the consumer's rank.
 inline constexpr core::EdgeFacts kEdges[] = {
-    {0, 1}, {7, 1}, {1, 2}, {2, 3, core::Of::all}, {1, 4}, {3, 5}, {9, 5},
-    {0, 6}, {6, 7}, {7, 8}, {8, 9, core::Of::all}, {3, 10}, {9, 10},
+    {0, 1}, {6, 1}, {1, 2, core::Of::all}, {2, 3}, {7, 3}, {0, 4, core::Of::all},
+    {0, 5}, {5, 6}, {6, 7, core::Of::all}, {2, 8}, {7, 8},
 };
 
 // Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).
@@ -77,17 +74,17 @@ inline constexpr core::PoolFacts kPools[] = {
 
 // Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).
 inline constexpr core::UseFacts kUses[] = {
-    {0, 0, 1, 0}, {2, 0, 0, 1},
-    {6, 1, 1, 0}, {8, 1, 0, 1},
+    {0, 0, 1, 0}, {1, 0, 0, 1},
+    {5, 1, 1, 0}, {6, 1, 0, 1},
 };
 
 // Lanes on whose order the replicas agree.
-inline constexpr core::LaneId kReductions[] = {3, 4, 9};
+inline constexpr core::LaneId kReductions[] = {2, 4, 7};
 
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "replicas",
-    .hash = 0x4c3d86301fdf9c6dU,
+    .hash = 0x870b0aba91e91150U,
     .proved = true,
     .ranks = 2,
     .stages = 2,
@@ -134,7 +131,7 @@ constexpr void acquire(core::LaneId id, Number* held) {
 template <class Number>
 constexpr void release(core::LaneId id, Number* held) {
   const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kW) held[kPool_activation + lane.stage] -= 1;
+  if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
 }
 
 class Arbiter final : public core::Arbiter {
@@ -162,11 +159,8 @@ class Arbiter final : public core::Arbiter {
       case ops::kF:
         step_.round = 0;
         break;
-      case ops::kI:
+      case ops::kB:
         step_.round = 1;
-        break;
-      case ops::kW:
-        step_.round = 0;
         break;
       default:
         break;
@@ -188,29 +182,28 @@ class Arbiter final : public core::Arbiter {
     }
   }
 
-  // Hint bfw: rounds I, F; fill W.
+  // Hint bf: rounds B, F.
   [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                                     core::Time /*now*/) const override {
     if (!engines_.may_take(engine)) return {};
     switch (step_.round) {
-      case 0:  // I first
-        if (const core::Choice c = offer(ops::kI, engine, allowed); c.starts()) return c;
+      case 0:  // B first
+        if (const core::Choice c = offer(ops::kB, engine, allowed); c.starts()) return c;
         if (const core::Choice c = offer(ops::kF, engine, allowed); c.starts()) return c;
         break;
       default:  // F first
         if (const core::Choice c = offer(ops::kF, engine, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kI, engine, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kB, engine, allowed); c.starts()) return c;
         break;
     }
     if (const core::Choice c = offer(ops::kG, engine, allowed); c.starts()) return c;
-    if (const core::Choice c = offer(ops::kT, engine, allowed); c.starts()) return c;
     if (const core::Choice c = offer(ops::kU, engine, allowed); c.starts()) return c;
-    return offer(ops::kW, engine, allowed);
+    return offer(ops::kH, engine, allowed);
   }
 
  private:
   struct Step {
-    int round = 0;  // the entry of hint bfw to try first
+    int round = 0;  // the entry of hint bf to try first
     std::int64_t held[2] = {};  // by pool
   };
 
