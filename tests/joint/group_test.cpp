@@ -15,6 +15,7 @@
 #include "tests/codegen/goldens/group.h"
 #include "tests/codegen/goldens/replicas.h"
 #include "tests/joint/group_run.h"
+#include "verify/group/conditions.h"
 
 namespace ripeline::joint {
 namespace {
@@ -100,9 +101,9 @@ TEST(GroupRuns, of_generated_arbiters_end) {
   end_with("replicas", replicas::make_arbiter);
 }
 
-// Why the judge proves nothing of such a hint: what it fills with depends on another engine, which
-// members are not alike in.
-TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) {
+// Why the judge proves nothing of such hints: they depend on another engine, which members are not
+// alike in.
+void part_by(const std::string& hint) {
   const std::string text =
       "pipeline fills { microbatches 1 .. 4; stages 2; place s on s;\n"
       "  tensor_parallel 2 { agree by intersection; }\n"
@@ -111,15 +112,18 @@ TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) {
       "  op B backward { needs F at here, B at next; collectives 1; }\n"
       "  op W backward weight { needs B at here; }\n"
       "  order all on r { (F O) * microbatches;  B * microbatches; }\n"
-      "  hint filler { follow all; fill W; }\n"
-      "  dispatch ready by filler; }\n";
-  const GroupProgram of{spec::compile({"fills.ripe", text}).value(), 4, text};
+      "  hint turns { " +
+      hint + " }\n  dispatch ready by turns; }\n";
+  const GroupProgram of{spec::compile({"turns.ripe", text}).value(), 4, text};
+  EXPECT_TRUE(verify::GroupConditions(of.program).turns_that_differ());
   std::uint64_t seed = 1;
   while (seed < 1000 && run_group(of, seed).broken.empty()) ++seed;
-  EXPECT_LT(seed, 1000U);
+  EXPECT_LT(seed, 1000U) << hint;
   std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed),
               run_group(of, seed).broken.c_str());
 }
+TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) { part_by("follow all; fill W;"); }
+TEST(GroupRuns, of_rounds_that_another_engine_ends_part) { part_by("rounds B, F; fill O, W;"); }
 
 struct Planted {
   GroupBug bug;
