@@ -105,8 +105,24 @@ void make_replicas(Program& program, Random& random) {
   }
 }
 
+// As the language has it, an engine that reduces does nothing else; and what may start there only
+// grows.
+bool reduces_well(const Program& program) {
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    if (!program.reduces(lane)) continue;
+    const spec::Lane& own = at(program.lanes, lane);
+    if (!own.acquires.empty()) return false;
+    for (int other = 0; other < size_of(program.lanes); ++other) {
+      const spec::Lane& l = at(program.lanes, other);
+      const bool beside = l.rank == own.rank && l.engine == own.engine;
+      if (beside && !program.reduces(other)) return false;
+    }
+  }
+  return true;
+}
+
 bool is_one_for_groups(const Program& program) {
-  if (!program.pairs.empty() || program.lanes.size() > 60) return false;
+  if (!program.pairs.empty() || program.lanes.size() > 60 || !reduces_well(program)) return false;
   const verify::GroupConditions conditions(program);
   const auto doubt = conditions.doubt_of_pools();
   return !conditions.turns_that_differ() && (!doubt || doubt->is_open);
