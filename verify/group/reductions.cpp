@@ -129,10 +129,12 @@ std::optional<Doubt> Reductions::doubt_of_links(int lane) const {
 std::optional<Doubt> Reductions::doubt_of_members(int lane) const {
   if (program_.tensor_parallel.members == 1) return std::nullopt;
   const Lane& own = at(program_.lanes, lane);
-  const bool agreed =
-      std::any_of(program_.lanes.begin(), program_.lanes.end(), [&](const Lane& other) {
-        return other.rank == own.rank && other.engine == own.engine && other.collectives > 0;
-      });
+  bool agreed = false;
+  for (int other = program_.first_lane(own.rank); other < program_.first_lane(own.rank + 1);
+       ++other) {
+    const Lane& l = at(program_.lanes, other);
+    agreed = agreed || (l.engine == own.engine && l.collectives > 0);
+  }
   if (!agreed) return std::nullopt;
   return Doubt{fmt::format("{} waits for other replicas, on an engine with collectives of members.",
                            program_.lane_name(lane)),
