@@ -8,6 +8,7 @@
 #include "verify/group/conditions.h"
 #include "verify/group/protocol.h"
 #include "verify/group/protocol_every_size.h"
+#include "verify/group/reductions.h"
 #include "verify/judge/bounds.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/ready/linear.h"
@@ -42,7 +43,11 @@ std::string linear_text(const Program& program, const Linear& linear) {
 class EvidenceBuilder {
  public:
   EvidenceBuilder(const Program& program, const std::vector<Claim>& claims)
-      : program_(program), claims_(claims), conditions_(program), order_(program, found_) {}
+      : program_(program),
+        claims_(claims),
+        conditions_(program),
+        reductions_(program),
+        order_(program, found_) {}
 
   Evidence run() {
     bool claimed = false;
@@ -104,6 +109,12 @@ class EvidenceBuilder {
         !once_is_proved()) {
       return gap(fmt::format("`{}` rests on `once`, which is not proved.", name_of(what)));
     }
+    if (what == ObligationKind::deadlock && !of_all_replicas()) return;
+    if (what == ObligationKind::collectives && replicas_agree()) {
+      ask_whether_two_part(spec::Agree::intersection, "replicas");
+      // Members that issue none have nothing to add.
+      if (how == Method::induction && (!group() || !conditions_.has_collectives())) return;
+    }
     if (group() && what == ObligationKind::collectives) return agreement(how);
     if (group() && what == ObligationKind::deadlock && !of_all_members(claim)) return;
     if (how == Method::structure) {
@@ -138,14 +149,35 @@ class EvidenceBuilder {
       return ask("collectives: a choice", {some_choice(program_, counters())});
     }
     if (how == Method::induction && !conditions_.alone() && !conditions_.turns_that_differ()) {
-      Solver solver(SolverUse::writing());
-      const Protocol protocol = right_protocol(program_.tensor_parallel.agree);
-      const Term part = two_members_part(protocol, solver);
-      agreement_.push_back(question_of("collectives: " + protocol.name + ", two members part",
-                                       solver, {part}, solver.required(), false));
-      return;
+      return ask_whether_two_part(program_.tensor_parallel.agree, "members");
     }
     gap(fmt::format("`collectives` by `{}` is not what certificates can carry.", name_of(how)));
+  }
+
+  void ask_whether_two_part(spec::Agree agree, const char* who) {
+    Solver solver(SolverUse::writing());
+    const Protocol protocol = right_protocol(agree);
+    const Term part = two_members_part(protocol, solver);
+    agreement_.push_back(
+        question_of(fmt::format("collectives: {}, two {} part", protocol.name, who), solver, {part},
+                    solver.required(), false));
+  }
+
+  bool replicas_agree() const { return reductions_.any() && !reductions_.in_order(); }
+
+  // Whether the proof for one replica is one for all: see verify/group/replica_judge.h.
+  bool of_all_replicas() {
+    if (!reductions_.any()) return true;
+    const Claim* collectives = claim_of(ObligationKind::collectives);
+    if (collectives == nullptr || collectives->outcome != Outcome::proved) {
+      gap("`deadlock` rests on `collectives`, which is not proved.");
+      return false;
+    }
+    if (const auto doubt = reductions_.doubt()) {
+      gap(doubt->text);
+      return false;
+    }
+    return true;
   }
 
   // False: nothing more is to be said of one member.
@@ -314,6 +346,7 @@ class EvidenceBuilder {
   bool counters_needed_ = false;
   std::vector<Question> agreement_;  // among members of a group
   GroupConditions conditions_;
+  Reductions reductions_;
   OrderEvidence order_;
 };
 

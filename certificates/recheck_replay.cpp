@@ -213,12 +213,15 @@ bool members_part(const Program& program, const std::vector<Event>& events) {
 }  // namespace
 
 std::optional<std::string> replay_run(const Program& program, const Claim& claim,
-                                      const std::vector<Event>& events) {
+                                      const std::vector<Event>& of_one) {
   const int microbatches = claim.microbatches;
   if (!has_meaning(program, microbatches)) {
     return fmt::format("the program cannot run with {} microbatches", microbatches);
   }
-  const GroupMachine machine(program, microbatches, program.tensor_parallel.members);
+  // The run is one replica's, and all make it at once.
+  const GroupMachine machine(program, microbatches, program.tensor_parallel.members,
+                             program.data_parallel.replicas);
+  const std::vector<Event> events = machine.by_all_replicas(of_one);
   GroupMachine::State state = machine.initial();
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!machine.is_enabled(state, events[i], Machine::Chooser::dispatch)) {
@@ -232,7 +235,7 @@ std::optional<std::string> replay_run(const Program& program, const Claim& claim
     return "the program does not stick at its end";
   }
   if (claim.obligation == ObligationKind::collectives) {
-    if (members_part(program, events)) return std::nullopt;
+    if (members_part(program, of_one)) return std::nullopt;
     return "all members issue the same collectives";
   }
   const bool starts = !events.empty() && events.back().what == Event::Do::start;

@@ -83,8 +83,7 @@ std::vector<int> other_orders(const core::ProgramFacts& facts, const trace::Reco
   Orders second = orders_of(facts, b);
   std::vector<int> others;
   for (int rank = 0; rank < facts.ranks; ++rank) {
-    for (const core::Engine engine :
-         {core::Engine::compute, core::Engine::copy_out, core::Engine::copy_in}) {
+    for (const core::Engine engine : core::kAllEngines) {
       if (first[{rank, engine}] == second[{rank, engine}]) continue;
       if (others.empty() || others.back() != rank) others.push_back(rank);
     }

@@ -48,6 +48,10 @@ std::string notes_of(const PreparedRun& prepared) {
   if (program.tensor_parallel.members > 1) {
     text += "note: the members of a tensor-parallel group run as one\n";
   }
+  if (program.data_parallel.replicas > 1) {
+    text += fmt::format("note: this is one of {} replicas; the others do the same\n",
+                        program.data_parallel.replicas);
+  }
   if (verdict && verdict->outcome != verify::Outcome::proved) {
     text += fmt::format("note: {} is {}; this is one of its runs, and others may end otherwise\n",
                         program.name,

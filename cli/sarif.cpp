@@ -21,7 +21,8 @@ constexpr std::array<std::pair<verify::ObligationKind, const char*>, 5> kRules =
      "The program does not stick, for every timing, every choice among the tasks that may start "
      "and every microbatch count in range."},
     {verify::ObligationKind::collectives,
-     "The members of a tensor-parallel group issue the same collectives in the same order."},
+     "The members of a tensor-parallel group, and the replicas of a pipeline, issue the same "
+     "collectives in the same order."},
     {verify::ObligationKind::messages,
      "Each message has one producer and one consumer, and its link's order and slots suffice."},
     {verify::ObligationKind::memory,

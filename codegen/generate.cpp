@@ -26,7 +26,7 @@ $includes$
 namespace $name$ {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 5,
+static_assert(core::kCoreVersion == 6,
               "this file is for another version of Ripeline: generate it again");
 
 $tables$$numbers$$guards$$order$$arbiter$

@@ -147,11 +147,11 @@ std::string pair_table(const Program& program, const core::ProgramFacts& facts) 
                wrap(rows, kWidth));
 }
 
-std::string collectives_table(const core::ProgramFacts& facts) {
+std::string lane_ids(const std::string& name, const std::string& comment,
+                     std::span<const core::LaneId> lanes) {
   std::vector<std::string> rows;
-  for (const core::LaneId lane : facts.collectives) rows.push_back(std::to_string(lane));
-  return array("core::LaneId", "kCollectives", "Lanes whose tasks have collectives.",
-               wrap(rows, kWidth));
+  for (const core::LaneId lane : lanes) rows.push_back(std::to_string(lane));
+  return array("core::LaneId", name, comment, wrap(rows, kWidth));
 }
 
 std::string pool_table(const core::ProgramFacts& facts) {
@@ -179,14 +179,16 @@ std::string use_table(const core::ProgramFacts& facts) {
       grouped(ranks));
 }
 
-// The members' part of the facts.
+// The members' and the replicas' part of the facts.
 std::string group_text(const core::ProgramFacts& facts) {
-  if (facts.members == 1) return "";
-  std::vector<std::string> texts = {fmt::format(".members = {},", facts.members)};
+  std::vector<std::string> texts;
+  if (facts.members > 1) texts.push_back(fmt::format(".members = {},", facts.members));
   if (facts.agree != core::Agree::none) {
     texts.push_back(fmt::format(".agree = core::Agree::{},", name_of(facts.agree)));
   }
   if (!facts.collectives.empty()) texts.emplace_back(".collectives = kCollectives,");
+  if (facts.replicas > 1) texts.push_back(fmt::format(".replicas = {},", facts.replicas));
+  if (!facts.reductions.empty()) texts.emplace_back(".reductions = kReductions,");
   return lines(texts);
 }
 
@@ -207,7 +209,14 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
   if (!facts.uses.empty()) text += use_table(facts) + "\n";
   if (!facts.inboxes.empty()) text += inbox_table(facts) + "\n";
   if (!facts.pairs.empty()) text += pair_table(program, facts) + "\n";
-  if (!facts.collectives.empty()) text += collectives_table(facts) + "\n";
+  if (!facts.collectives.empty()) {
+    text +=
+        lane_ids("kCollectives", "Lanes whose tasks have collectives.", facts.collectives) + "\n";
+  }
+  if (!facts.reductions.empty()) {
+    text += lane_ids("kReductions", "Lanes on whose order the replicas agree.", facts.reductions) +
+            "\n";
+  }
   text += fill(
       R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,

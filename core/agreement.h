@@ -1,16 +1,18 @@
-// Agreement: what the members of a tensor-parallel group start, between arbiter and executor.
+// Agreement: what the members of a tensor-parallel group start, and in which order replicas of the
+// pipeline reduce; between arbiter and executor.
 //
 // Members see arrivals at different times, and tasks with collectives must start in one order at
-// all of them. An engine on which a rank has such tasks is governed (ProgramFacts): it has a log of
-// tasks, one for each round of a step, and each member starts them in that order, each when it may.
-// Members settle what comes next by ballots, which each gives to the others; what they mean is in
-// core/rounds.h and core/leader.h. On other engines each member goes on alone. spec/group.h is what
+// all of them. An engine on which a rank has such tasks is governed: it has a log of tasks, one for
+// each round of a step, and each member starts them in that order, each when it may. The same holds
+// of reductions and replicas: ProgramFacts::agreeing() says by whom an engine is governed, and by
+// how many. They settle what comes next by ballots, which each gives to the others; what they mean
+// is in core/rounds.h and core/leader.h. On other engines each goes on alone. spec/group.h is what
 // is proved of this.
 //
 // What is proved rests on this: while an engine starts nothing, what may start on it only grows,
 // and the hint's turn stays. So a ballot that is old when it counts is still true. It holds unless
 // a pool is taken from on several engines, or a hint's turn depends on them; of such programs
-// nothing is proved.
+// nothing is proved. Reductions take from no pool that has a capacity, and replicas ask no hint.
 //
 // Belongs to its executor, and to its thread. No I/O. Memory is taken by begin_step() only.
 #pragma once
@@ -23,7 +25,7 @@
 
 namespace ripeline::core {
 
-// What a member says of a round to all others.
+// What a member, or a replica, says of a round to all others of its engine.
 struct Ballot {
   Engine engine = Engine::compute;
   std::int32_t round = 0;    // how many tasks the engine has started in this step
@@ -49,13 +51,15 @@ class Agreement {
   [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
   // `task` starts, which ends the round.
   virtual void started(Task task) = 0;
-  // The member whose ballot is missing, while nothing is decided; -1: none, or it is not known.
+  // The member whose ballot is missing, by its number there, while nothing is decided; -1: none, or
+  // it is not known.
   [[nodiscard]] virtual int waits_for(Engine /*engine*/) const { return -1; }
-  // `member` gave this ballot, in this step. One that does not fit is refused and changes nothing.
+  // `member`, by its number among those that agree on the ballot's engine (Agreeing::number_of),
+  // gave this ballot, in this step. One that does not fit is refused and changes nothing.
   virtual Status heard(int member, const Ballot& ballot) = 0;
 };
 
-// A member that has nobody to agree with, or does not.
+// One that has nobody to agree with, or does not.
 class OneMember final : public Agreement {
  public:
   void begin_step(int /*microbatches*/) override {}
@@ -73,6 +77,7 @@ class OneMember final : public Agreement {
 // For who implements one: all tasks of an engine in a step, and why a ballot is refused.
 [[nodiscard]] TaskSet tasks_on(const ProgramFacts& facts, int rank, Engine engine,
                                int microbatches);
-[[nodiscard]] Status refused(int member, const Ballot& ballot, const std::string& why);
+[[nodiscard]] Status refused(Agreeing::Who who, int member, const Ballot& ballot,
+                             const std::string& why);
 
 }  // namespace ripeline::core

@@ -18,7 +18,7 @@ struct Command {
     grant,       // tell the rank of its edge's producer that `message` is granted (core/links.h)
     hold_until,  // nothing starts before `until` unless an event comes: call poll() then
     notify,      // give `notice` to the executor of rank `to`; it may be lost
-    ballot,      // give the executor's ballot(engine) to all other members of the rank
+    ballot,      // give ballot(engine) to all others that agree on the engine
   };
   Kind kind = Kind::start;
   Engine engine = Engine::compute;  // ballot

@@ -26,7 +26,7 @@ struct IncomingMessage {
   [[nodiscard]] auto key() const { return std::tuple(message.edge, message.microbatch, announced); }
 };
 
-// What comes from another member of the rank.
+// What comes from another member of the rank, or from another replica.
 struct IncomingBallot {
   int member = 0;
   Ballot ballot;

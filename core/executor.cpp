@@ -194,8 +194,9 @@ Status Executor::accept(const IncomingMessage& incoming, Time now) {
 
 Status Executor::balloted(std::int64_t step, int member, const Ballot& ballot) {
   if (!failure_.ok()) return failure_;
+  const Agreeing agreeing = facts_.agreeing(self_.rank, ballot.engine);
   const auto wrong = [&](const std::string& why) {
-    return invalid(refused(member, ballot, why).message());
+    return invalid(refused(agreeing.who, member, ballot, why).message());
   };
   const bool is_early = step_ < 0 || step > step_;
   if (!is_early) {
@@ -203,8 +204,8 @@ Status Executor::balloted(std::int64_t step, int member, const Ballot& ballot) {
     const Status status = agreement_.heard(member, ballot);
     return status.ok() ? status : invalid(status.message());
   }
-  if (step < 0 || member < 0 || member >= facts_.members || member == self_.member) {
-    return wrong("there is no such step, or no such other member");
+  if (step < 0 || member < 0 || member >= agreeing.size || member == agreeing.number_of(self_)) {
+    return wrong("there is no such step, or nobody else of that number");
   }
   if (!early_ballots_.keep(step, {member, ballot})) return wrong("it came twice");
   return {};

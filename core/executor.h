@@ -55,8 +55,9 @@ class Executor {
   Status announced(std::int64_t step, Message message, std::int32_t ordinal = 0);
   // The receiver gave the command grant.
   Status granted(std::int64_t step, Message message, Time now);
-  // Another member of this rank gave the command ballot. One that came early and does not fit its
-  // step stops the run when that begins.
+  // Another one of those that agree on the ballot's engine gave the command ballot: a member of
+  // this rank, or a replica (ProgramFacts::agreeing); `member` is its number there. One that came
+  // early and does not fit its step stops the run when that begins.
   Status balloted(std::int64_t step, int member, const Ballot& ballot);
   // What the command ballot is about; valid until the next poll().
   [[nodiscard]] const Ballot& ballot(Engine engine) const {

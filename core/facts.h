@@ -21,7 +21,7 @@
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 5;
+inline constexpr int kCoreVersion = 6;
 
 struct OpFacts {
   std::string_view name;
@@ -89,6 +89,19 @@ struct PairFacts {
   int second;
 };
 
+// Those that must agree on what an engine of a rank starts (core/agreement.h), and how many they
+// are: the members of the rank's tensor-parallel group, or the replicas of the pipeline, each by
+// the same member. Each is known there by its number: Coordinates::member, or ::replica.
+struct Agreeing {
+  enum class Who : std::uint8_t { nobody, members, replicas };
+  Who who = Who::nobody;
+  int size = 1;
+  [[nodiscard]] constexpr int number_of(const Coordinates& one) const {
+    return who == Who::replicas ? one.replica : one.member;
+  }
+  bool operator==(const Agreeing&) const = default;
+};
+
 // Lanes first .. end - 1.
 struct LaneSpan {
   LaneId first = 0;
@@ -116,14 +129,27 @@ struct ProgramFacts {
   // How they agree on what starts (core/agreement.h); none: they do not, or keep to an order.
   Agree agree = Agree::none;
   std::span<const LaneId> collectives = {};  // the lanes whose tasks have some, of several members
+  int replicas = 1;                          // of the pipeline, that train together
+  // The lanes on whose order the replicas agree; none: there is one replica, or all keep to an
+  // order. What is a collective among replicas is any task of OpKind::reduce, if there are several.
+  std::span<const LaneId> reductions = {};
 
-  // Whether the members must agree on what starts on the engine of a rank.
+  // Who must agree on what starts on the engine of a rank.
+  [[nodiscard]] constexpr Agreeing agreeing(int rank, Engine engine) const {
+    const auto is_there = [&](LaneId id) {
+      const LaneFacts& lane = lanes[static_cast<std::size_t>(id)];
+      return lane.rank == rank && lane.engine == engine;
+    };
+    if (std::any_of(reductions.begin(), reductions.end(), is_there)) {
+      return {Agreeing::Who::replicas, replicas};
+    }
+    if (agree != Agree::none && std::any_of(collectives.begin(), collectives.end(), is_there)) {
+      return {Agreeing::Who::members, members};
+    }
+    return {};
+  }
   [[nodiscard]] constexpr bool is_governed(int rank, Engine engine) const {
-    return agree != Agree::none &&
-           std::any_of(collectives.begin(), collectives.end(), [&](LaneId id) {
-             const LaneFacts& lane = lanes[static_cast<std::size_t>(id)];
-             return lane.rank == rank && lane.engine == engine;
-           });
+    return agreeing(rank, engine).who != Agreeing::Who::nobody;
   }
   [[nodiscard]] constexpr bool crosses_ranks(EdgeId edge) const {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];

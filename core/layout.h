@@ -45,7 +45,7 @@ struct Layout {
 
 // Of all the processes that train the program together.
 [[nodiscard]] inline Layout layout_of(const ProgramFacts& facts) {
-  return {.ranks = facts.ranks, .members = facts.members};
+  return {.replicas = facts.replicas, .ranks = facts.ranks, .members = facts.members};
 }
 
 }  // namespace ripeline::core

@@ -4,7 +4,7 @@ namespace ripeline::core {
 
 Leader::Leader(const ProgramFacts& facts, const Coordinates& self) : facts_(facts), self_(self) {
   for (const Engine engine : kAllEngines) {
-    if (!facts.is_governed(self.rank, engine)) continue;
+    if (facts.agreeing(self.rank, engine).who != Agreeing::Who::members) continue;
     table(engine) = std::make_unique<Table>();
     table(engine)->own.engine = engine;
   }
@@ -59,7 +59,9 @@ int Leader::waits_for(Engine engine) const {
 }
 
 Status Leader::heard(int member, const Ballot& ballot) {
-  const auto wrong = [&](const char* why) { return refused(member, ballot, why); };
+  const auto wrong = [&](const char* why) {
+    return refused(Agreeing::Who::members, member, ballot, why);
+  };
   if (member != 0 || self_.member == 0) return wrong("only member 0 gives one, to the others");
   const std::unique_ptr<Table>& of = table(ballot.engine);
   if (!of) return wrong("its engine is not governed");

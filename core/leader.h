@@ -25,7 +25,7 @@ class Leader final : public Agreement {
   Status heard(int member, const Ballot& ballot) override;
 
  private:
-  // Of a governed engine.
+  // Of an engine that members govern.
   struct Table {
     std::int32_t round = 0;
     TaskSet left;           // its tasks that are not in the log

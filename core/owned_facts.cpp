@@ -11,6 +11,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
       inboxes_(facts.inboxes.begin(), facts.inboxes.end()),
       pairs_(facts.pairs.begin(), facts.pairs.end()),
       collectives_(facts.collectives.begin(), facts.collectives.end()),
+      reductions_(facts.reductions.begin(), facts.reductions.end()),
       facts_(facts) {
   // Room for all names first: the views into them must not move.
   names_.reserve(1 + ops_.size() + 2 * pools_.size() + inboxes_.size());
@@ -30,6 +31,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
   facts_.inboxes = inboxes_;
   facts_.pairs = pairs_;
   facts_.collectives = collectives_;
+  facts_.reductions = reductions_;
 }
 
 }  // namespace ripeline::core

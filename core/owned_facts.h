@@ -34,6 +34,7 @@ class OwnedFacts {
   std::vector<InboxFacts> inboxes_;
   std::vector<PairFacts> pairs_;
   std::vector<LaneId> collectives_;
+  std::vector<LaneId> reductions_;
   ProgramFacts facts_{};
 };
 

@@ -1,5 +1,8 @@
 #include "core/rounds.h"
 
+#include <iterator>
+#include <utility>
+
 namespace ripeline::core {
 namespace {
 
@@ -9,12 +12,14 @@ bool is_of(const Ballot& ballot, std::int32_t round, std::int32_t attempt) {
 
 }  // namespace
 
-Rounds::Rounds(const ProgramFacts& facts, const Coordinates& self) : facts_(facts), self_(self) {
+Rounds::Rounds(const ProgramFacts& facts, const Coordinates& self, Agreeing::Who who)
+    : facts_(facts), self_(self), who_(who) {
   for (const Engine engine : kAllEngines) {
-    if (!facts.is_governed(self.rank, engine)) continue;
+    const Agreeing agreeing = facts.agreeing(self.rank, engine);
+    if (agreeing.who != who) continue;
     table(engine) = std::make_unique<Table>();
     table(engine)->own.engine = engine;
-    table(engine)->members.resize(static_cast<std::size_t>(facts.members));
+    table(engine)->members.resize(static_cast<std::size_t>(agreeing.size));
   }
 }
 
@@ -58,7 +63,7 @@ Status Rounds::take_waiting(Table& table) {
     if (!member.ahead || member.here) continue;
     if (!is_of(member.next, table.round, table.attempt)) {
       if (table.cast) continue;  // of the next attempt: it has overtaken the one of this
-      return refused(static_cast<int>(i), member.next, "the others are at another one");
+      return refused(who_, static_cast<int>(i), member.next, "the others are at another one");
     }
     member.ahead = false;
     member.here = true;
@@ -69,7 +74,7 @@ Status Rounds::take_waiting(Table& table) {
 
 bool Rounds::cast(Table& table, const Arbiter& arbiter, Time now) {
   const Engine engine = table.own.engine;
-  if (facts_.agree == Agree::intersection) {
+  if (of_replicas() || facts_.agree == Agree::intersection) {
     arbiter.ready(engine, word_);
   } else {
     word_.clear();
@@ -102,13 +107,30 @@ Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time n
       if (decision.ballot != nullptr || !cast(table, arbiter, now)) return decision;
       decision.ballot = &table.own;
     }
-    if (table.ballots < facts_.members) return decision;
+    if (table.ballots < std::ssize(table.members)) return decision;
     if (!table.common.empty()) break;
     begin_attempt(table, table.round, table.attempt + 1);
   }
   decision.decided = true;
-  decision.choice = arbiter.choose(engine, &table.common, now);
+  decision.choice = of_replicas()
+                        ? Choice{.kind = Choice::Kind::start, .task = first_reduction(table.common)}
+                        : arbiter.choose(engine, &table.common, now);
   return decision;
+}
+
+Task Rounds::first_reduction(const TaskSet& common) const {
+  const LaneSpan own = facts_.lanes_of(self_.rank);
+  Task first;
+  for (LaneId lane = own.first; lane < own.end; ++lane) {
+    const int microbatch = common.row(lane).lowest();
+    if (microbatch < 0) continue;
+    const auto place = [&](LaneId id) {
+      const LaneFacts& of = facts_.lanes[static_cast<std::size_t>(id)];
+      return std::pair(of.op, -of.stage);
+    };
+    if (first.lane < 0 || place(lane) < place(first.lane)) first = {lane, microbatch};
+  }
+  return first;
 }
 
 void Rounds::started(Task task) {
@@ -121,19 +143,22 @@ void Rounds::started(Task task) {
 int Rounds::waits_for(Engine engine) const {
   const std::unique_ptr<Table>& of = tables_[static_cast<std::size_t>(engine)];
   if (!of || !of->cast) return -1;
-  for (int member = 0; member < facts_.members; ++member) {
-    if (member != self_.member && !of->members[static_cast<std::size_t>(member)].here)
-      return member;
+  const int self = facts_.agreeing(self_.rank, engine).number_of(self_);
+  for (std::size_t member = 0; member < of->members.size(); ++member) {
+    const int number = static_cast<int>(member);
+    if (number != self && !of->members[member].here) return number;
   }
   return -1;
 }
 
 Status Rounds::heard(int member, const Ballot& ballot) {
-  const auto wrong = [&](const std::string& why) { return refused(member, ballot, why); };
-  if (member < 0 || member >= facts_.members || member == self_.member) {
-    return wrong("no other member of the rank has that number");
-  }
+  const auto wrong = [&](const std::string& why) { return refused(who_, member, ballot, why); };
   if (!table(ballot.engine)) return wrong("its engine is not governed");
+  const Agreeing agreeing = facts_.agreeing(self_.rank, ballot.engine);
+  if (member < 0 || member >= agreeing.size || member == agreeing.number_of(self_)) {
+    return wrong(of_replicas() ? "no other replica has that number"
+                               : "no other member of the rank has that number");
+  }
   Table& table = *this->table(ballot.engine);
   if (ballot.tasks.empty() || !table.tasks.has_all(ballot.tasks)) {
     return wrong("its tasks are not of the engine");

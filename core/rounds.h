@@ -1,12 +1,14 @@
-// Rounds: an agreement by ballots of all members, `intersection` and `vote`.
+// Rounds: an agreement by ballots of all, `intersection` and `vote`, of the members of a rank or of
+// its replicas. What is said of members holds of replicas, who agree by intersection.
 //
 // In a round each member gives a ballot once something may start there: with `intersection` all
 // that may, with `vote` what its own hint would choose. When all ballots of an attempt are there,
 // what they have in common is the same for all members, and the hint's choice of it is what starts
-// next. If they have nothing in common, the round has another attempt: it begins with a member to
-// which something has happened that changes its ballot, and the others answer. Its number keeps old
-// and new ballots apart, which may overtake each other: a decision on some of each would differ
-// from member to member.
+// next; of replicas, whose hints are at different turns, the first by op, as declared, then from
+// the last stage to the first, then by microbatch. If they have nothing in common, the round has
+// another attempt: it begins with a member to which something has happened that changes its ballot,
+// and the others answer. Its number keeps old and new ballots apart, which may overtake each other:
+// a decision on some of each would differ from member to member.
 //
 // So there are at most as many attempts as changes, and one at a time. A member is at most one
 // ballot ahead of another: its next one follows from theirs.
@@ -22,8 +24,9 @@ namespace ripeline::core {
 
 class Rounds final : public Agreement {
  public:
-  // Of facts that say `intersection` or `vote`; they must outlive it.
-  Rounds(const ProgramFacts& facts, const Coordinates& self);
+  // On the engines that `who` governs. Of members, the facts say `intersection` or `vote`. The
+  // facts must outlive it.
+  Rounds(const ProgramFacts& facts, const Coordinates& self, Agreeing::Who who);
 
   void begin_step(int microbatches) override;
   Decision choose(const Arbiter& arbiter, Engine engine, Time now) override;
@@ -59,10 +62,13 @@ class Rounds final : public Agreement {
   // Whether it has something to say.
   bool cast(Table& table, const Arbiter& arbiter, Time now);
   static void count(Table& table, const TaskSet& tasks);
+  [[nodiscard]] Task first_reduction(const TaskSet& common) const;
+  [[nodiscard]] bool of_replicas() const { return who_ == Agreeing::Who::replicas; }
 
   const ProgramFacts& facts_;
   Coordinates self_;
-  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed
+  Agreeing::Who who_;
+  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed by these
   TaskSet word_;                                         // of one cast()
   Status failure_;
 };

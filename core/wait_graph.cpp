@@ -142,11 +142,8 @@ class WaitGraph {
     const auto add = [&](const Nodes& more) {
       found.insert(found.end(), more.begin(), more.end());
     };
-    if (std::count(facts_.collectives.begin(), facts_.collectives.end(), task.lane) == 0) return {};
-    Coordinates who = layout_.at(process);
-    for (who.member = 0; who.member < layout_.members; ++who.member) {
-      const int other = layout_.process(who);
-      if (other == process || !exists(other)) continue;
+    for (const int other : together_with(process, task)) {
+      if (!exists(other)) continue;
       if (!is_well(at(other))) {
         add(standing(other));
         continue;
@@ -160,6 +157,23 @@ class WaitGraph {
     }
     return found;
   }
+  // The other processes that run the task together.
+  [[nodiscard]] std::vector<int> together_with(int process, Task task) const {
+    const LaneFacts& lane = facts_.lanes[at(task.lane)];
+    std::vector<int> others;
+    Coordinates who = layout_.at(process);
+    if (std::count(facts_.collectives.begin(), facts_.collectives.end(), task.lane) > 0) {
+      for (int& member = who.member = 0; member < layout_.members; ++member) {
+        others.push_back(layout_.process(who));
+      }
+    } else if (facts_.ops[at(lane.op)].kind == OpKind::reduce) {
+      for (int& replica = who.replica = 0; replica < layout_.replicas; ++replica) {
+        others.push_back(layout_.process(who));
+      }
+    }
+    std::erase(others, process);
+    return others;
+  }
   // On the task's engine.
   Nodes runs_instead(int process, Task task) {
     const auto engine_of = [&](Task t) { return facts_.lanes[at(t.lane)].engine; };
@@ -169,6 +183,15 @@ class WaitGraph {
       return sink({process, Why::runs, running.task, running.since});
     }
     return {};
+  }
+  // Whose ballot is missing; -1: it is not known.
+  [[nodiscard]] int agreeing(const Blame::Link& link) const {
+    Coordinates who = layout_.at(link.process);
+    const LaneFacts& lane = facts_.lanes[at(link.wait.task.lane)];
+    const Agreeing among = facts_.agreeing(lane.rank, lane.engine);
+    if (link.wait.on < 0 || link.wait.on >= among.size) return -1;
+    (among.who == Agreeing::Who::replicas ? who.replica : who.member) = link.wait.on;
+    return layout_.process(who);
   }
   // The process of a rank of which the link speaks.
   [[nodiscard]] int owner(const Blame::Link& link) const {
@@ -196,11 +219,8 @@ class WaitGraph {
       case For::hold:
         return undecided(link);
       case For::agreement: {
-        Coordinates who = layout_.at(link.process);
-        who.member = wait.on;
-        const bool is_known = wait.on >= 0 && wait.on < layout_.members;
-        return is_known && exists(layout_.process(who)) ? any_of(layout_.process(who), {})
-                                                        : starts(link);
+        const int other = agreeing(link);
+        return exists(other) ? any_of(other, {}) : starts(link);
       }
       case For::slot:
       case For::grant:

@@ -8,7 +8,8 @@
 //      something wrong with them, whoever waits for them;
 //   2. else where the chains of most processes end;
 //   3. a circle only if no chain ends.
-// A task with collectives that runs waits for the members that have not started it.
+// A task with collectives that runs waits for the members that have not started it, and one that
+// reduces for such replicas.
 //
 // Pure functions, the same for the same input. Any input will do: waits that do not fit the facts
 // are left out, processes that are not there owe nothing.

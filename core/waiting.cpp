@@ -74,7 +74,7 @@ std::string reason_text(const ProgramFacts& facts, const Wait& wait) {
       return "its turn: the hint waits for what is next in its order";
     case For::agreement:
       return "its group to agree" +
-             (wait.on < 0 ? "" : ": member " + std::to_string(wait.on) + " has not voted");
+             (wait.on < 0 ? "" : ": number " + std::to_string(wait.on) + " has not voted");
     case For::slot:
       return "a slot: " + taken(facts, wait);
     case For::grant:

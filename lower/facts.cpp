@@ -41,6 +41,10 @@ core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
   for (int lane = 0; lane < size_of(program.lanes) && members > 1; ++lane) {
     if (at(program.lanes, lane).collectives > 0) collectives.push_back(lane);
   }
+  std::vector<core::LaneId> reductions;
+  for (int lane = 0; lane < size_of(program.lanes) && !program.dispatch.in_order; ++lane) {
+    if (program.reduces(lane)) reductions.push_back(lane);
+  }
   std::vector<core::OpFacts> ops;
   for (const spec::Op& op : program.ops) ops.push_back({op.name, op.kind});
   std::vector<core::PairFacts> pairs;
@@ -80,7 +84,9 @@ core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
                            .agree = members == 1 || program.dispatch.in_order
                                         ? core::Agree::none
                                         : program.tensor_parallel.agree,
-                           .collectives = collectives});
+                           .collectives = collectives,
+                           .replicas = program.data_parallel.replicas,
+                           .reductions = reductions});
 }
 
 }  // namespace

@@ -76,7 +76,10 @@ Expr plus(Expr expr, std::int64_t k) {
 }
 
 std::string text_of(const ast::NeededOp& need) {
-  const char* at = need.at == ast::At::here ? "here" : need.at == ast::At::prev ? "prev" : "next";
+  const std::string at = need.at == ast::At::here   ? "here"
+                         : need.at == ast::At::prev ? "prev"
+                         : need.at == ast::At::next ? "next"
+                                                    : "(" + print(*need.stage) + ")";
   std::string text = fmt::format("needs {} at {}", need.op.text, at);
   if (need.via) text += " via " + need.via->text;
   if (need.via && need.via_capacity) text += " " + print(*need.via_capacity);

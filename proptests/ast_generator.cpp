@@ -124,7 +124,8 @@ TensorParallel tensor_parallel() {
 NeededOp needed_op() {
   NeededOp need;
   need.op = name();
-  need.at = *gen::element(At::here, At::prev, At::next);
+  need.at = *gen::element(At::here, At::prev, At::next, At::stage);
+  if (need.at == At::stage) need.stage = value();
   switch (below(5)) {
     case 0:
       need.via = Name{"slots", {}};
@@ -271,7 +272,7 @@ Dispatch dispatch() {
 Item item() {
   Item item;
   item.blank_before = maybe();
-  switch (below(15)) {
+  switch (below(16)) {
     case 0:
       item.value = Param{name(), value()};
       break;
@@ -312,6 +313,9 @@ Item item() {
       item.value = Pair{name(), name(), maybe() ? std::optional(value()) : std::nullopt};
       break;
     case 13:
+      item.value = DataParallel{value()};
+      break;
+    case 14:
       item.value = Inputs{{maybe() ? "natural" : "pyramid", {}}};
       break;
     default:

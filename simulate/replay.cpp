@@ -26,7 +26,7 @@ class RestrictedAgreement final : public core::Agreement {
   }
   void started(core::Task /*task*/) override { spent_ = true; }
   core::Status heard(int member, const core::Ballot& ballot) override {
-    return core::refused(member, ballot, "the run decides");
+    return core::refused(core::Agreeing::Who::nobody, member, ballot, "the run decides");
   }
   void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
   // One task of it; nothing: everything.

@@ -121,8 +121,8 @@ std::string rank_table(const ReportedRun& r, const std::vector<std::vector<std::
   return text;
 }
 
-// The copy engines, which the table leaves out.
-std::string copy_text(const ReportedRun& r) {
+// The engines beside compute, which the table leaves out.
+std::string other_engines_text(const ReportedRun& r) {
   std::string text;
   for (int engine = 1; engine < core::kEngines; ++engine) {
     std::int64_t tasks = 0;
@@ -167,7 +167,7 @@ std::string report_text(const ReportedRun& r) {
       "%\n",
       in_units(r, run.makespan), in_units(r, run.span), in_units(r, run.bubble()),
       100 * share(run.bubble(), run.span), 100 * utilisation(run));
-  text += rank_table(r, peaks_by_rank(r)) + copy_text(r);
+  text += rank_table(r, peaks_by_rank(r)) + other_engines_text(r);
   text += "  busy and idle: between the rank's first task and its last; resources: the most held\n";
   if (run.stuck) text += "stuck: nothing runs, no message is on its way\n" + run.waiting;
   return text;

@@ -16,8 +16,9 @@ auto fields(const GroupEdge& x) { return std::tie(x.from, x.to); }
 auto fields(const Edges& x) { return std::tie(x.edges); }
 auto fields(const Place& x) { return std::tie(x.variable, x.rank); }
 auto fields(const TensorParallel& x) { return std::tie(x.members, x.agree); }
+auto fields(const DataParallel& x) { return std::tie(x.replicas); }
 auto fields(const NeededOp& x) {
-  return std::tie(x.op, x.at, x.via, x.via_capacity, x.of_all, x.of);
+  return std::tie(x.op, x.at, x.stage, x.via, x.via_capacity, x.of_all, x.of);
 }
 auto fields(const Needs& x) { return std::tie(x.items); }
 auto fields(const Cost& x) { return std::tie(x.value); }

@@ -66,11 +66,16 @@ struct TensorParallel {  // tensor_parallel N { agree by NAME; }
   Name agree;
 };
 
-enum class At { here, prev, next };
+struct DataParallel {  // data_parallel N;
+  Expr replicas;
+};
+
+enum class At { here, prev, next, stage };
 
 struct NeededOp {  // one item of a `needs` list: F at prev [via …] [of m - 1 | of all]
   Name op;
   At at = At::here;
+  std::optional<Expr> stage;  // of `at (EXPR)`
   Span span;
   std::optional<Name> via;           // slots, fifo, rendezvous or a channel's name
   std::optional<Expr> via_capacity;  // of slots k, fifo k
@@ -201,7 +206,7 @@ struct Pair {  // pair F, B { cost EXPR; }   pair F, B;
 
 struct Item {
   std::variant<Param, Microbatches, Stages, Edges, Place, TensorParallel, Op, Resource, Channel,
-               Order, Hint, Dispatch, Assert, Pair, Inputs>
+               Order, Hint, Dispatch, Assert, Pair, Inputs, DataParallel>
       value;
   bool blank_before = false;  // an empty line stands before it; a matter of layout, not of the tree
   Span span;

@@ -1,27 +1,53 @@
 #include "spec/group.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ripeline::spec {
-GroupMachine::GroupMachine(const Program& program, int microbatches, int members)
-    : machine_(program, microbatches), members_(members) {
-  governed_.assign(static_cast<std::size_t>(program.ranks) * kEngines, false);
+namespace {
+
+template <class Holds>
+bool all_of(const GroupMachine::Team& team, const Holds& holds) {
+  for (int i = 0; i < team.size; ++i) {
+    if (!holds(team.first + i * team.step)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+GroupMachine::GroupMachine(const Program& program, int microbatches, int members, int replicas)
+    : machine_(program, microbatches), members_(members), replicas_(replicas) {
+  governed_.assign(static_cast<std::size_t>(program.ranks) * kEngines, Governed::by_nobody);
+  if (program.dispatch.in_order) return;
   const bool alone = members == 1 || program.tensor_parallel.agree == Agree::none;
-  if (alone || program.dispatch.in_order) return;
-  for (const Lane& lane : program.lanes) {
-    if (lane.collectives > 0) governed_[engine_index(lane.rank, lane.engine)] = true;
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    const Lane& l = at(program.lanes, lane);
+    Governed& governed = governed_[engine_index(l.rank, l.engine)];
+    if (l.collectives > 0 && !alone) governed = Governed::by_members;
+    if (program.reduces(lane) && replicas > 1) governed = Governed::by_replicas;
   }
 }
 
 GroupMachine::State GroupMachine::initial() const {
   State state;
-  state.members.assign(static_cast<std::size_t>(members_), machine_.initial());
-  state.agreed.resize(governed_.size());
+  state.members.assign(static_cast<std::size_t>(all()), machine_.initial());
+  const int teams = replicas_ == 1 ? 1 : std::max(replicas_, members_);
+  state.agreed.resize(governed_.size() * static_cast<std::size_t>(teams));
   return state;
 }
 
-bool GroupMachine::governs(int rank, Engine engine) const {
-  return governed_[engine_index(rank, engine)];
+GroupMachine::Team GroupMachine::team(int rank, Engine engine, int member) const {
+  const bool replicas = governed_[engine_index(rank, engine)] == Governed::by_replicas;
+  return replicas ? replicas_of(member) : members_of(member);
+}
+
+// A log for each team, by replica or by member.
+std::size_t GroupMachine::log_index(int rank, Engine engine, int member) const {
+  const std::size_t index = engine_index(rank, engine);
+  const bool replicas = governed_[index] == Governed::by_replicas;
+  const int number = replicas ? member % members_ : member / members_;
+  return static_cast<std::size_t>(number) * governed_.size() + index;
 }
 
 std::vector<Task> GroupMachine::ready(const Machine::State& state, int rank, Engine engine) const {
@@ -35,75 +61,104 @@ std::vector<Task> GroupMachine::ready(const Machine::State& state, int rank, Eng
   return found;
 }
 
-// At every member the task may start, or else has started.
-bool GroupMachine::all_members_have(const State& state, const Task& task, bool may_start) const {
-  return std::all_of(state.members.begin(), state.members.end(), [&](const Machine::State& own) {
+// At all of the team the task may start, or else has started.
+bool GroupMachine::all_have(const State& state, const Team& team, const Task& task,
+                            bool may_start) const {
+  return all_of(team, [&](int member) {
+    const Machine::State& own = at(state.members, member);
     if (may_start) return machine_.may_start(own, task.lane, task.microbatch);
     return machine_.has_started(own, task.lane, task.microbatch);
   });
 }
 
 // Whoever decides has started all that was agreed before.
-bool GroupMachine::round_is_open(const State& state, std::size_t engine) const {
-  const auto entries = static_cast<int>(state.agreed[engine].size());
-  const bool leader = program().tensor_parallel.agree == Agree::leader;
-  return std::all_of(state.members.begin(),
-                     leader ? state.members.begin() + 1 : state.members.end(),
-                     [&](const Machine::State& own) { return own.position[engine] == entries; });
+bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
+                                 const Team& team) const {
+  const std::size_t index = engine_index(rank, engine);
+  const auto entries = static_cast<int>(state.agreed[log_index(rank, engine, team.first)].size());
+  const bool leader =
+      governed_[index] == Governed::by_members && program().tensor_parallel.agree == Agree::leader;
+  const Team deciding{team.first, team.step, leader ? 1 : team.size};
+  return all_of(deciding,
+                [&](int member) { return at(state.members, member).position[index] == entries; });
 }
 
 // What the member's hint takes: of its own ready set, or of the common one.
 Task GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
   Machine::Allowed allowed;
   if (program().tensor_parallel.agree == Agree::intersection) {
-    allowed = [&](int lane, int m) { return all_members_have(state, {lane, m}, true); };
+    allowed = [&](int lane, int m) { return all_have(state, members_of(member), {lane, m}, true); };
   }
   const auto [lane, m] = machine_.choice(at(state.members, member), rank, engine, allowed);
   return {lane, m};
 }
 
-bool GroupMachine::may_agree(const State& state, const Task& task, Chooser chooser) const {
+// Of those that may start at all replicas.
+bool GroupMachine::is_first_reduction(const State& state, const Team& team,
+                                      const Task& task) const {
+  const auto place = [&](const Task& t) {
+    const Lane& lane = at(program().lanes, t.lane);
+    return std::tuple(lane.op, -lane.stage, t.microbatch);
+  };
   const Lane& lane = at(program().lanes, task.lane);
-  if (!governs(lane.rank, lane.engine) ||
-      !round_is_open(state, engine_index(lane.rank, lane.engine))) {
+  const std::vector<Task> others = ready(at(state.members, team.first), lane.rank, lane.engine);
+  return std::none_of(others.begin(), others.end(), [&](const Task& other) {
+    return place(other) < place(task) && all_have(state, team, other, true);
+  });
+}
+
+bool GroupMachine::may_agree(const State& state, const Event& event, Chooser chooser) const {
+  const Task task{event.lane, event.microbatch};
+  const Lane& lane = at(program().lanes, task.lane);
+  if (!governs(lane.rank, lane.engine)) return false;
+  const Team all = team(lane.rank, lane.engine, event.member);
+  if (event.member != all.first || !round_is_open(state, lane.rank, lane.engine, all)) return false;
+  const bool replicas = governed_[engine_index(lane.rank, lane.engine)] == Governed::by_replicas;
+  const Agree agree = replicas ? Agree::intersection : program().tensor_parallel.agree;
+  const Team asked{all.first, all.step, agree == Agree::leader ? 1 : all.size};
+  const bool may = all_have(state, asked, task, true);
+  if (!may || chooser == Chooser::any) return may;
+  if (replicas) return is_first_reduction(state, all, task);
+  const Team voters{all.first, all.step, agree == Agree::vote ? all.size : 1};
+  return all_of(voters,
+                [&](int member) { return chosen(state, member, lane.rank, lane.engine) == task; });
+}
+
+bool GroupMachine::may_end(const State& state, const Event& event) const {
+  const Task task{event.lane, event.microbatch};
+  if (at(program().lanes, event.lane).collectives > 0 &&
+      !all_have(state, members_of(event.member), task, false)) {
     return false;
   }
-  const Agree agree = program().tensor_parallel.agree;
-  const bool may = agree == Agree::leader
-                       ? machine_.may_start(state.members.front(), task.lane, task.microbatch)
-                       : all_members_have(state, task, true);
-  if (!may || chooser == Chooser::any) return may;
-  const int voters = agree == Agree::vote ? members_ : 1;
-  for (int member = 0; member < voters; ++member) {
-    if (chosen(state, member, lane.rank, lane.engine) != task) return false;
-  }
-  return true;
+  return !program().reduces(event.lane) || all_have(state, replicas_of(event.member), task, false);
 }
 
 bool GroupMachine::member_may(const State& state, const Event& event, Chooser chooser) const {
   const Machine::State& own = at(state.members, event.member);
   const Lane& lane = at(program().lanes, event.lane);
-  const std::size_t engine = engine_index(lane.rank, lane.engine);
   const Task task{event.lane, event.microbatch};
-  if (event.what == Event::Do::start && governed_[engine]) {
-    const auto next = static_cast<std::size_t>(own.position[engine]);
-    return next < state.agreed[engine].size() && state.agreed[engine][next] == task &&
-           machine_.is_enabled(own, event, Chooser::any);
+  if (event.what == Event::Do::start && governs(lane.rank, lane.engine)) {
+    const auto& log = state.agreed[log_index(lane.rank, lane.engine, event.member)];
+    const auto next = static_cast<std::size_t>(own.position[engine_index(lane.rank, lane.engine)]);
+    return next < log.size() && log[next] == task && machine_.is_enabled(own, event, Chooser::any);
   }
   if (!machine_.is_enabled(own, event, chooser)) return false;
-  return event.what != Event::Do::end || lane.collectives == 0 ||
-         all_members_have(state, task, false);
+  return event.what != Event::Do::end || may_end(state, event);
 }
 
 void GroupMachine::add_agreements(const State& state, Chooser chooser,
                                   std::vector<Event>& events) const {
-  for (int rank = 0; rank < program().ranks; ++rank) {
-    for (const Engine engine : kAllEngines) {
-      if (!governs(rank, engine)) continue;
-      for (const Task& task : ready(state.members.front(), rank, engine)) {
-        if (!may_agree(state, task, chooser)) continue;
-        events.push_back(
-            {.what = Event::Do::agree, .lane = task.lane, .microbatch = task.microbatch});
+  for (int member = 0; member < all(); ++member) {
+    for (int rank = 0; rank < program().ranks; ++rank) {
+      for (const Engine engine : kAllEngines) {
+        if (!governs(rank, engine) || team(rank, engine, member).first != member) continue;
+        for (const Task& task : ready(at(state.members, member), rank, engine)) {
+          const Event agree{.what = Event::Do::agree,
+                            .lane = task.lane,
+                            .microbatch = task.microbatch,
+                            .member = member};
+          if (may_agree(state, agree, chooser)) events.push_back(agree);
+        }
       }
     }
   }
@@ -111,18 +166,22 @@ void GroupMachine::add_agreements(const State& state, Chooser chooser,
 
 std::vector<Event> GroupMachine::enabled(const State& state, Chooser chooser) const {
   std::vector<Event> events;
-  for (int member = 0; member < members_; ++member) {
+  for (int member = 0; member < all(); ++member) {
     const Machine::State& own = at(state.members, member);
     // On a governed engine the log decides, not the member's own choice.
-    std::vector<Event> all = machine_.enabled(own, chooser);
-    for (std::size_t engine = 0; engine < governed_.size(); ++engine) {
-      const auto next = static_cast<std::size_t>(own.position[engine]);
-      if (!governed_[engine] || next >= state.agreed[engine].size()) continue;
-      const Task& task = state.agreed[engine][next];
-      const Event start{.what = Event::Do::start, .lane = task.lane, .microbatch = task.microbatch};
-      if (std::find(all.begin(), all.end(), start) == all.end()) all.push_back(start);
+    std::vector<Event> found = machine_.enabled(own, chooser);
+    for (int rank = 0; rank < program().ranks; ++rank) {
+      for (const Engine engine : kAllEngines) {
+        if (!governs(rank, engine)) continue;
+        const auto next = static_cast<std::size_t>(own.position[engine_index(rank, engine)]);
+        const auto& log = state.agreed[log_index(rank, engine, member)];
+        if (next >= log.size()) continue;
+        const Event start{
+            .what = Event::Do::start, .lane = log[next].lane, .microbatch = log[next].microbatch};
+        if (std::find(found.begin(), found.end(), start) == found.end()) found.push_back(start);
+      }
     }
-    for (Event& event : all) {
+    for (Event& event : found) {
       event.member = member;
       if (member_may(state, event, chooser)) events.push_back(event);
     }
@@ -132,12 +191,12 @@ std::vector<Event> GroupMachine::enabled(const State& state, Chooser chooser) co
 }
 
 bool GroupMachine::is_enabled(const State& state, const Event& event, Chooser chooser) const {
-  const bool is_task = event.lane >= 0 && event.lane < static_cast<int>(program().lanes.size()) &&
+  const bool is_task = event.lane >= 0 && event.lane < size_of(program().lanes) &&
                        event.microbatch >= 0 && event.microbatch < machine_.microbatches();
-  if (!is_task || event.member < 0 || event.member >= members_) return false;
+  if (!is_task || event.member < 0 || event.member >= all()) return false;
   if (event.what != Event::Do::agree) return member_may(state, event, chooser);
   return event.microbatch < program().tasks_of(event.lane, machine_.microbatches()) &&
-         may_agree(state, {event.lane, event.microbatch}, chooser);
+         may_agree(state, event, chooser);
 }
 
 void GroupMachine::step(State& state, const Event& event) const {
@@ -146,7 +205,25 @@ void GroupMachine::step(State& state, const Event& event) const {
     return;
   }
   const Lane& lane = at(program().lanes, event.lane);
-  state.agreed[engine_index(lane.rank, lane.engine)].push_back({event.lane, event.microbatch});
+  state.agreed[log_index(lane.rank, lane.engine, event.member)].push_back(
+      {event.lane, event.microbatch});
+}
+
+std::vector<Event> GroupMachine::by_all_replicas(const std::vector<Event>& of_one) const {
+  std::vector<Event> events;
+  for (const Event& event : of_one) {
+    const Lane& lane = at(program().lanes, event.lane);
+    if (event.what == Event::Do::start &&
+        governed_[engine_index(lane.rank, lane.engine)] == Governed::by_replicas) {
+      events.push_back(event);
+      events.back().what = Event::Do::agree;
+    }
+    for (int replica = 0; replica < replicas_; ++replica) {
+      events.push_back(event);
+      events.back().member += replica * members_;
+    }
+  }
+  return events;
 }
 
 bool GroupMachine::done(const State& state) const {
@@ -160,7 +237,12 @@ bool GroupMachine::stuck(const State& state) const {
 
 std::string GroupMachine::describe(const Event& event) const {
   if (event.what == Event::Do::agree) return machine_.describe(event);
-  return "member " + std::to_string(event.member) + ": " + machine_.describe(event);
+  std::string who;
+  if (replicas_ > 1) who = "replica " + std::to_string(event.member / members_) + ": ";
+  if (replicas_ == 1 || members_ > 1) {
+    who += "member " + std::to_string(event.member % members_) + ": ";
+  }
+  return who + machine_.describe(event);
 }
 
 }  // namespace ripeline::spec

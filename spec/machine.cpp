@@ -202,7 +202,7 @@ std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {
   }
   if (chooser == Chooser::dispatch) {
     for (int rank = 0; rank < program_->ranks; ++rank) {
-      for (const Engine engine : {Engine::compute, Engine::copy_out, Engine::copy_in}) {
+      for (const Engine engine : kAllEngines) {
         const auto [lane, m] = choice(state, rank, engine);
         if (lane >= 0) {
           events.push_back({.what = Event::Do::start, .lane = lane, .microbatch = m});

@@ -481,21 +481,26 @@ const auto tensor_parallel_def = "tensor_parallel"_t > expr[set<&TensorParallel:
                                         "none")[set<&TensorParallel::agree>] > kEnd
                                  > "}"_t;
 
+const x3::rule<class DataParallelRule, DataParallel> data_parallel = "data_parallel";
+const auto data_parallel_def = "data_parallel"_t > expr[set<&DataParallel::replicas>] > kEnd;
+
 // ---- Ops.
 
 const x3::rule<class NeededOpRule, NeededOp> needed_op = "the name of an op";
 const auto where = ("here"_t)[put<&NeededOp::at, At::here>] |
                    ("prev"_t)[put<&NeededOp::at, At::prev>] |
-                   ("next"_t)[put<&NeededOp::at, At::next>] | Nothing("'here', 'prev' or 'next'");
+                   ("next"_t)[put<&NeededOp::at, At::next>] |
+                   (("("_t)[put<&NeededOp::at, At::stage>] > expr[set<&NeededOp::stage>] > ")"_t) |
+                   Nothing("'here', 'prev', 'next' or a stage in parentheses");
 const auto capacity = expr[set<&NeededOp::via_capacity>];
 const auto via = (("slots"_t)[set<&NeededOp::via>] >> -(!"of"_t >> capacity)) |
                  (("fifo"_t)[set<&NeededOp::via>] > capacity) | kName[set<&NeededOp::via>] |
                  Nothing("'slots', 'fifo', 'rendezvous' or the name of a channel");
 const auto of = ("all"_t)[put<&NeededOp::of_all, true>] | expr[set<&NeededOp::of>] |
                 Nothing("'all' or a microbatch, as m - 1");
-const auto needed_op_def =
-    located(&NeededOp::span, kName[set<&NeededOp::op>] > Token("at", "'at' (here, prev or next)") >
-                                 where > -("via"_t > via) > -("of"_t > of));
+const auto needed_op_def = located(
+    &NeededOp::span, kName[set<&NeededOp::op>] > Token("at", "'at' (here, prev, next or a stage)") >
+                         where > -("via"_t > via) > -("of"_t > of));
 
 const x3::rule<class CostRule, Cost> cost = "cost";
 const x3::rule<class NeedsRule, Needs> needs = "needs";
@@ -654,9 +659,10 @@ const auto item_value = set<&Item::value>;
 const auto item_rule_def =
     located(&Item::span, param[item_value] | microbatches[item_value] | stages[item_value] |
                              edges[item_value] | place[item_value] | tensor_parallel[item_value] |
-                             op[item_value] | resource[item_value] | channel[item_value] |
-                             order[item_value] | hint[item_value] | dispatch[item_value] |
-                             assertion[item_value] | pair[item_value] | inputs[item_value]);
+                             data_parallel[item_value] | op[item_value] | resource[item_value] |
+                             channel[item_value] | order[item_value] | hint[item_value] |
+                             dispatch[item_value] | assertion[item_value] | pair[item_value] |
+                             inputs[item_value]);
 
 const x3::rule<class HeadRule, Name> head = "pipeline";
 constexpr auto kWhole = [](const auto& context) {
@@ -665,7 +671,7 @@ constexpr auto kWhole = [](const auto& context) {
 const auto head_def = "pipeline"_t > kName[kWhole] > "{"_t;
 
 BOOST_SPIRIT_DEFINE(range, counts, param, microbatches, stage_group, only_group, stages, group_edge,
-                    edges, place, tensor_parallel)
+                    edges, place, tensor_parallel, data_parallel)
 BOOST_SPIRIT_DEFINE(needed_op, cost, needs, acquires, releases, collectives, op_clause, op,
                     resource, channel)
 BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream_of_one, stream_loops, stream, repeat,

@@ -105,13 +105,16 @@ std::string text_of(const Assert& x) {
   return "assert peak " + x.resource.text + " <= " + print(x.bound);
 }
 
+std::string text_of(const ast::DataParallel& x) { return "data_parallel " + print(x.replicas); }
+
 std::string text_of(const ast::Inputs& x) { return "inputs " + x.order.text; }
 
 // ---- Clauses of ops.
 
 std::string text_of(const NeededOp& x) {
-  static constexpr const char* kAt[] = {" at here", " at prev", " at next"};
+  static constexpr const char* kAt[] = {" at here", " at prev", " at next", " at "};
   std::string text = x.op.text + kAt[static_cast<int>(x.at)];
+  if (x.stage) text += "(" + print(*x.stage) + ")";
   if (x.via) text += " via " + x.via->text + optional(" ", x.via_capacity);
   if (x.of_all) return text + " of all";
   return text + optional(" of ", x.of);

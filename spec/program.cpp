@@ -140,6 +140,9 @@ std::string canonical(const Program& program) {
     text += fmt::format("members {} {}\n", program.tensor_parallel.members,
                         static_cast<int>(program.tensor_parallel.agree));
   }
+  if (program.data_parallel.replicas > 1) {
+    text += fmt::format("replicas {}\n", program.data_parallel.replicas);
+  }
   for (const Order& order : program.orders) text += canonical(order);
   for (const Hint& hint : program.hints) text += canonical(hint);
   text += fmt::format("dispatch {} {} ", program.dispatch.in_order, program.dispatch.order) +
@@ -290,14 +293,14 @@ std::vector<Unsupported> features_of(const Program& program) {
     if (used && !listed) found.push_back({std::string(construct), span});
   };
   add(program.tensor_parallel.members > 1, "tensor_parallel", program.tensor_parallel.span);
+  add(program.data_parallel.replicas > 1, "data_parallel", program.data_parallel.span);
   add(program.dispatch.keeps >= 0, "keeping", program.dispatch.span);
   for (const Pair& pair : program.pairs) add(true, "pair", pair.span);
   for (const Lane& lane : program.lanes) {
     const Op& op = at(program.ops, lane.op);
     add(lane.once, "once", op.span);
     add(!lane.share.is_all(), "on m where", op.span);
-    add(lane.engine == Engine::copy_out, "engine copy_out", op.span);
-    add(lane.engine == Engine::copy_in, "engine copy_in", op.span);
+    add(lane.engine != Engine::compute, fmt::format("engine {}", name_of(lane.engine)), op.span);
   }
   for (const Edge& edge : program.edges) {
     add(edge.of == Of::before, "needs of", edge.span);

@@ -149,6 +149,12 @@ struct TensorParallel {
   Span span = {};
 };
 
+// So many copies of the pipeline train together; see spec/group.h.
+struct DataParallel {
+  int replicas = 1;
+  Span span = {};
+};
+
 struct Resource {
   std::string name;
   std::string unit;  // empty: none given
@@ -294,6 +300,7 @@ struct Program {
   std::vector<Edge> edges;
   std::vector<Inbox> inboxes;
   TensorParallel tensor_parallel;
+  DataParallel data_parallel;
   std::vector<Resource> resources;
   std::vector<Pool> pools;
   std::vector<Order> orders;
@@ -304,6 +311,10 @@ struct Program {
   std::vector<Unsupported> unsupported;  // that no reader supports yet
   std::uint64_t hash = 0;                // of everything that a verdict depends on, and the hint
 
+  // Whether the lane's tasks are collectives among replicas.
+  [[nodiscard]] bool reduces(int lane) const {
+    return data_parallel.replicas > 1 && at(ops, at(lanes, lane).op).kind == OpKind::reduce;
+  }
   [[nodiscard]] bool crosses_ranks(const Edge& e) const {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }

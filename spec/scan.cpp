@@ -102,9 +102,9 @@ std::string_view lexeme_at(std::string_view text, std::size_t at) {
 
 const std::vector<std::string>& item_words() {
   static const std::vector<std::string> words = {
-      "param",  "microbatches", "stages",  "edges", "place", "tensor_parallel",
-      "op",     "resource",     "channel", "order", "hint",  "dispatch",
-      "assert", "pair",         "inputs"};
+      "param",  "microbatches", "stages",  "edges",        "place", "tensor_parallel",
+      "op",     "resource",     "channel", "order",        "hint",  "dispatch",
+      "assert", "pair",         "inputs",  "data_parallel"};
   return words;
 }
 

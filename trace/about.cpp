@@ -86,6 +86,10 @@ void check(const core::ProgramFacts& f) {
   for (const core::LaneId lane : f.collectives) {
     require_index(lane, f.lanes, "no such lane has collectives");
   }
+  require(f.replicas >= 1, "there are no replicas");
+  for (const core::LaneId lane : f.reductions) {
+    require_index(lane, f.lanes, "replicas agree on no such lane");
+  }
   for (const core::PoolFacts& pool : f.pools) {
     require(pool.rank >= 0 && pool.rank < f.ranks, "a pool has no such rank");
   }
@@ -153,6 +157,10 @@ std::string About::to_json() const {
     about["members"] = f.members;
     about["agree"] = word(core::kAgreeNames, f.agree);
     about["collectives"] = f.collectives;
+  }
+  if (f.replicas > 1) {
+    about["replicas"] = f.replicas;
+    about["reductions"] = f.reductions;
   }
   return about.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -248,6 +256,9 @@ core::Status About::from_json(const std::string& text, About& about) {
     f.agree = value_of<core::Agree>(core::kAgreeNames, j.value("agree", json("none")));
     const auto collectives = j.value("collectives", std::vector<core::LaneId>{});
     f.collectives = collectives;
+    f.replicas = j.value("replicas", 1);
+    const auto reductions = j.value("reductions", std::vector<core::LaneId>{});
+    f.reductions = reductions;
     check(f);
     for (core::EdgeFacts& e : edges) {
       e.crosses_shares = core::cross_shares(lanes[static_cast<std::size_t>(e.producer)],

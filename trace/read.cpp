@@ -60,7 +60,7 @@ void keep(const Fields& f, Record& record) {
   const core::Task task{static_cast<core::LaneId>(f.lane), static_cast<std::int32_t>(f.microbatch)};
   const core::Time start{f.start};
   const core::Time end{f.start + f.duration};
-  if (f.phase == "X" && !f.cause.empty() && f.engine >= 0 && f.engine < 3) {
+  if (f.phase == "X" && !f.cause.empty() && f.engine >= 0 && f.engine < core::kEngines) {
     IdleEvent idle{.rank = static_cast<std::int32_t>(f.rank),
                    .engine = static_cast<core::Engine>(f.engine),
                    .next = task,

@@ -13,11 +13,16 @@ namespace ripeline::trace {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 20;
-constexpr int kMessages = 3;
-constexpr int kBeside = 4;  // plus the engine: tasks that started beside another there
-constexpr std::array<std::string_view, 7> kThreads = {
-    "compute",        "copy_out",        "copy_in",       "messages",
-    "compute beside", "copy_out beside", "copy_in beside"};
+// Threads of a rank: an engine's is its number.
+constexpr int kMessages = core::kEngines;
+constexpr int kBeside = core::kEngines + 1;  // plus the engine: tasks that started beside another
+
+std::string name_of_thread(int thread) {
+  if (thread == kMessages) return "messages";
+  const bool beside = thread >= kBeside;
+  const auto engine = static_cast<core::Engine>(beside ? thread - kBeside : thread);
+  return std::string(name_of(engine)) + (beside ? " beside" : "");
+}
 
 // Appends text to a buffer, without a stream's or a printf's cost.
 class Text {
@@ -144,8 +149,7 @@ void append_names(std::string& out, const core::ProgramFacts& facts) {
   for (const auto& [rank, thread] : threads) {
     text.next();
     text << R"({"ph":"M","name":"thread_name","pid":)" << std::int64_t{rank} << R"(,"tid":)"
-         << std::int64_t{thread} << R"(,"args":{"name":")"
-         << kThreads[static_cast<std::size_t>(thread)] << R"("}})";
+         << std::int64_t{thread} << R"(,"args":{"name":")" << name_of_thread(thread) << R"("}})";
   }
 }
 

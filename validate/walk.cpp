@@ -147,8 +147,7 @@ class RankWalk {
     std::vector<Event> found;
     const Machine::State& state = moment.state;
     arbiter_.restore(moment);
-    for (const core::Engine engine :
-         {core::Engine::compute, core::Engine::copy_out, core::Engine::copy_in}) {
+    for (const core::Engine engine : core::kAllEngines) {
       core::TaskSet ready;
       arbiter_.ready(engine, ready);
       for (int lane = program_.first_lane(rank_); lane < program_.first_lane(rank_ + 1); ++lane) {

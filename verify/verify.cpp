@@ -6,6 +6,7 @@
 
 #include "spec/indexing.h"
 #include "verify/group/group_judge.h"
+#include "verify/group/replica_judge.h"
 #include "verify/judge/judge.h"
 #include "verify/judge/peaks.h"
 #include "verify/order/kept_judge.h"
@@ -33,9 +34,12 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   if (!missing.empty()) {
     return std::make_unique<NoJudge>(not_supported(missing), missing.front().span);
   }
-  std::unique_ptr<Judge> of_one = judge_of_one(program, options);
-  if (!is_group) return of_one;
-  return std::make_unique<GroupJudge>(program, options, std::move(of_one));
+  std::unique_ptr<Judge> judge = judge_of_one(program, options);
+  if (is_group) judge = std::make_unique<GroupJudge>(program, options, std::move(judge));
+  if (program.data_parallel.replicas > 1) {
+    judge = std::make_unique<ReplicaJudge>(program, options, std::move(judge));
+  }
+  return judge;
 }
 
 Verdict judged(const Program& program, const VerifyOptions& options) {

@@ -192,9 +192,10 @@ Time Rows::busy(const Row& row, Time from, Time to) const {
 }
 
 std::string name_of(const Row& row) {
-  static constexpr const char* kEngines[] = {"", " copy out", " copy in"};
-  return fmt::format("rank {}{}{}", row.rank, kEngines[static_cast<std::size_t>(row.engine)],
-                     row.second ? " beside" : "");
+  std::string engine =
+      row.engine == core::Engine::compute ? "" : " " + std::string(name_of(row.engine));
+  std::replace(engine.begin(), engine.end(), '_', ' ');
+  return fmt::format("rank {}{}{}", row.rank, engine, row.second ? " beside" : "");
 }
 
 }  // namespace ripeline::view

@@ -34,8 +34,9 @@ struct Message {
 };
 
 // What a task occupies while it runs; each rank has one of each.
-enum class Engine : std::uint8_t { compute, copy_out, copy_in };
-inline constexpr std::array kAllEngines = {Engine::compute, Engine::copy_out, Engine::copy_in};
+enum class Engine : std::uint8_t { compute, copy_out, copy_in, comm };
+inline constexpr std::array kAllEngines = {Engine::compute, Engine::copy_out, Engine::copy_in,
+                                           Engine::comm};
 inline constexpr int kEngines = static_cast<int>(kAllEngines.size());
 // Of the lists that have an entry per rank and engine.
 [[nodiscard]] constexpr std::size_t engine_index(int rank, Engine engine) {
@@ -72,7 +73,7 @@ enum class InputOrder : std::uint8_t {
 };
 
 // The values' names, as files and generated code write them, in the order of the values.
-inline constexpr std::array kEngineNames = {"compute", "copy_out", "copy_in"};
+inline constexpr std::array kEngineNames = {"compute", "copy_out", "copy_in", "comm"};
 inline constexpr std::array kOpKindNames = {
     "plain",  "forward", "backward", "backward_input", "backward_weight",
     "reduce", "offload", "reload",   "recompute",      "user"};

@@ -42,6 +42,7 @@ class Collector {
   void take(const ast::TensorParallel& node) {
     single(work_.tensor_parallel, node, "tensor_parallel");
   }
+  void take(const ast::DataParallel& node) { single(work_.data_parallel, node, "data_parallel"); }
 
   template <class T>
   void named(std::vector<TreeNode<T>>& list, const T& node, const char* what) {

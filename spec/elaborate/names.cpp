@@ -61,6 +61,7 @@ class NameCheck {
     }
     if (work_.tensor_parallel.node != nullptr)
       expr(work_.tensor_parallel.node->members, global({}));
+    if (work_.data_parallel.node != nullptr) expr(work_.data_parallel.node->replicas, global({}));
   }
 
   void check_op(const ast::Op& op) {
@@ -75,6 +76,7 @@ class NameCheck {
   void check_clause(const ast::Needs& needs) {
     for (const ast::NeededOp& need : needs.items) {
       op_exists(need.op, "need-unknown-op");
+      if (need.stage) expr(*need.stage, instance(ast::Per::stage));
       if (need.via_capacity) expr(*need.via_capacity, instance(ast::Per::stage));
       if (need.of) expr(*need.of, stage_with({"m"}));
     }

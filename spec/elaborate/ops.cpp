@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/elaborate/groups.h"
 #include "spec/elaborate/pairs.h"
 #include "spec/elaborate/share.h"
 
@@ -30,14 +32,6 @@ constexpr std::array kKinds = {
     KindName{"recompute", OpKind::recompute},
     KindName{"user", OpKind::user},
 };
-
-struct EngineName {
-  const char* word;
-  Engine engine;
-};
-constexpr std::array kEngines = {EngineName{"compute", Engine::compute},
-                                 EngineName{"copy_out", Engine::copy_out},
-                                 EngineName{"copy_in", Engine::copy_in}};
 
 // Wherever it stands, whether it is used there or not.
 void check_positive(Work& work, const Expr& expr, const char* id, const char* what) {
@@ -66,11 +60,9 @@ OpKind kind_of(const ast::Op& op) {
 Engine engine_of(Work& work, const ast::Op& op) {
   if (!op.engine) return Engine::compute;
   Names names;
-  for (const EngineName& known : kEngines) {
-    if (op.engine->text == known.word) {
-      return known.engine;
-    }
-    names.emplace_back(known.word);
+  for (const Engine known : kAllEngines) {
+    if (op.engine->text == name_of(known)) return known;
+    names.emplace_back(name_of(known));
   }
   work.error("op-unknown-engine", fmt::format("no engine is called '{}'", op.engine->text),
              choices("engines", op.engine->text, names), op.engine->span);
@@ -122,7 +114,7 @@ Of of(const ast::NeededOp& need) { return need.of_all ? Of::all : need.of ? Of::
 // What can be said of the clauses without a stage.
 void check_clauses(Work& work, const ast::Op& op) {
   bool has_cost = false;
-  std::set<std::tuple<std::string, ast::At, Of>> needed;
+  std::set<std::tuple<std::string, ast::At, std::string, Of>> needed;
   for (const ast::OpClause& clause : op.clauses) {
     if (std::holds_alternative<ast::Cost>(clause.value)) {
       if (has_cost) {
@@ -137,7 +129,8 @@ void check_clauses(Work& work, const ast::Op& op) {
       for (const ast::NeededOp& need : needs->items) {
         check_link(work, need);
         check_of(work, need);
-        if (!needed.emplace(need.op.text, need.at, of(need)).second) {
+        const std::string stage = need.stage ? print(*need.stage) : "";
+        if (!needed.emplace(need.op.text, need.at, stage, of(need)).second) {
           work.error("duplicate-need", fmt::format("'{}' is needed there already", need.op.text),
                      "remove one of them", need.span);
         }
@@ -299,15 +292,59 @@ void check_once(Work& work, const Edge& edge, const ast::NeededOp& need) {
              "write `of all`", need.span);
 }
 
+// The stage that `at (EXPR)` names; nothing after reporting why there is none.
+std::optional<int> stage_of(Work& work, int consumer, const Expr& named) {
+  const Program& program = work.program;
+  Values values = global_values(work);
+  set_stage(values, work, at(program.lanes, consumer).stage);
+  const std::string lane = program.lane_name(consumer);
+  const auto stage = integer_of(work, named, values, fmt::format(", of {}", lane));
+  if (!stage) return std::nullopt;
+  if (0 <= *stage && *stage < size_of(program.stages)) return static_cast<int>(*stage);
+  work.error("need-no-such-stage",
+             fmt::format("{} needs a task at stage {}, which there is not", lane, *stage),
+             fmt::format("the stages are 0 to {}", size_of(program.stages) - 1), named.span);
+  return std::nullopt;
+}
+
+// Where the producers are.
+std::vector<int> stages_of(Work& work, int consumer, const ast::NeededOp& need) {
+  const int stage = at(work.program.lanes, consumer).stage;
+  const Stage& here = at(work.program.stages, stage);
+  switch (need.at) {
+    case ast::At::here:
+      return {stage};
+    case ast::At::prev:
+      return here.prev;
+    case ast::At::next:
+      return here.next;
+    case ast::At::stage:
+      break;
+  }
+  const std::optional<int> named = stage_of(work, consumer, *need.stage);
+  return named ? std::vector<int>{*named} : std::vector<int>{};
+}
+
+// `at (EXPR)` may name the stage that another need of the lane speaks of.
+bool is_needed_already(Work& work, const Edge& edge, const ast::NeededOp& need) {
+  const Program& program = work.program;
+  const auto same = [&](int id) {
+    const Edge& other = at(program.edges, id);
+    return other.producer == edge.producer && other.of == edge.of;
+  };
+  const std::vector<int>& edges = at(program.lanes, edge.consumer).edges;
+  if (std::none_of(edges.begin(), edges.end(), same)) return false;
+  work.error("duplicate-need",
+             fmt::format("{} needs {} already", program.lane_name(edge.consumer),
+                         program.lane_name(edge.producer)),
+             "remove one of them", need.span);
+  return true;
+}
+
 void add_edges(Work& work, Inboxes& inboxes, int consumer, const ast::NeededOp& need) {
   Program& program = work.program;
   const int op = work.find_op(need.op.text);
-  const int stage = at(program.lanes, consumer).stage;
-  const Stage& here = at(program.stages, stage);
-  const std::vector<int> targets = need.at == ast::At::here   ? std::vector<int>{stage}
-                                   : need.at == ast::At::prev ? here.prev
-                                                              : here.next;
-  for (const int target : targets) {
+  for (const int target : stages_of(work, consumer, need)) {
     const int producer = program.lane_of(op, target);
     if (producer < 0) {
       work.error("need-no-such-lane",
@@ -318,6 +355,7 @@ void add_edges(Work& work, Inboxes& inboxes, int consumer, const ast::NeededOp& 
     }
     const int edge = static_cast<int>(program.edges.size());
     Edge made{.producer = producer, .consumer = consumer, .span = need.span, .of = of(need)};
+    if (is_needed_already(work, made, need)) continue;
     check_once(work, made, need);
     if (program.crosses_ranks(made)) inboxes.link(made, need);
     program.edges.push_back(made);
@@ -473,33 +511,10 @@ void check_cycles(Work& work) {
              "one of these needs must go", at(program.edges, best.front()).span);
 }
 
-void check_tensor_parallel(Work& work) {
-  if (work.tensor_parallel.node == nullptr) return;
-  const ast::TensorParallel& tensor = *work.tensor_parallel.node;
-  const auto members = integer_of(work, tensor.members, global_values(work));
-  if (members && *members < 1) {
-    work.error("tensor-parallel-members", fmt::format("{} members make no rank", *members),
-               "the fewest is 1", tensor.members.span);
-  }
-  if (members && *members > kMostMembers) {
-    work.error("tensor-parallel-members", fmt::format("{} members are too many", *members),
-               fmt::format("the most is {}", kMostMembers), tensor.members.span);
-  }
-  static const std::map<std::string, Agree, std::less<>> kAgree = {
-      {"intersection", Agree::intersection},
-      {"vote", Agree::vote},
-      {"leader", Agree::leader},
-      {"none", Agree::none}};
-  const auto agree = kAgree.find(tensor.agree.text);
-  if (work.failed() || !members || agree == kAgree.end()) return;
-  work.program.tensor_parallel = {static_cast<int>(*members), agree->second,
-                                  work.tensor_parallel.span};
-}
-
 }  // namespace
 
 void make_lanes(Work& work) {
-  check_tensor_parallel(work);
+  read_groups(work);
   for (const auto& channel : work.channels) {
     check_positive(work, channel.node->slots, "channel-capacity", "the channel's capacity");
   }
@@ -508,6 +523,7 @@ void make_lanes(Work& work) {
   add_edges(work);
   if (!work.failed()) check_cycles(work);
   if (!work.failed()) check_all_needs(work);
+  if (!work.failed()) check_reductions(work);
   if (!work.failed()) make_pairs(work);
 }
 

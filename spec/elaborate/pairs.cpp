@@ -72,6 +72,11 @@ bool hands_over(const Program& program, const Pair& pair) {
   });
 }
 
+// Their collectives would meet in an order that nobody fixes, too.
+bool reduces(const Program& program, const Pair& pair) {
+  return program.data_parallel.replicas > 1 && at(program.ops, pair.first).kind == OpKind::reduce;
+}
+
 }  // namespace
 
 void make_pairs(Work& work) {
@@ -81,6 +86,9 @@ void make_pairs(Work& work) {
     // Their collectives would meet in an order that nobody fixes.
     if (work.program.tensor_parallel.members > 1) {
       work.unsupported("pair with tensor_parallel", written.span);
+    }
+    if (reduces(work.program, *pair)) {
+      work.unsupported("pair of reductions", written.span);
     }
     if (hands_over(work.program, *pair)) {
       work.unsupported("pair that sends by rendezvous", written.span);

@@ -24,6 +24,7 @@ inline constexpr int kMostRanks = 16384;
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kLargestAmount = 1'000'000'000'000;
 inline constexpr std::int64_t kMostMembers = 1024;
+inline constexpr std::int64_t kMostReplicas = 1024;
 inline constexpr std::int64_t kLargestCollectives = 1'000'000;
 // An order's counts and an assertion's bounds are tried for this many microbatch counts from the
 // fewest on.
@@ -70,6 +71,7 @@ struct Work {
   TreeNode<ast::Stages> stages = {};
   TreeNode<ast::Place> place = {};
   TreeNode<ast::TensorParallel> tensor_parallel = {};
+  TreeNode<ast::DataParallel> data_parallel = {};
   TreeNode<ast::Dispatch> dispatch = {};
   ast::Dispatch dispatch_option = {};  // what --dispatch says
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "certificates/certificate.h"
 #include "certificates/depth_evidence.h"
@@ -96,6 +97,45 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
   }
 }
 
+// Two replicas of a chain, which also does `more`.
+std::string replicas_text(const std::string& more, const std::string& dispatch = "dispatch ready;",
+                          const std::string& room = "2 - s") {
+  return "pipeline replicas {\n  microbatches any;\n  stages 2;\n  place s on s;\n"
+         "  data_parallel 2;\n  op F forward { needs F at prev; acquires a; }\n"
+         "  op B backward { needs F at here, B at next; releases a; }\n"
+         "  op G reduce once on comm { needs B at here of all; }\n"
+         "  resource a per stage { capacity " +
+         room + "; }\n" + more + "  " + dispatch + "\n}\n";
+}
+
+TEST(CertificateGroup, of_replicas_is_accepted_by_each_method) {
+  const std::string order =
+      "  order o on r { let w = min(1 - r, microbatches);  F * w;  (F B) * (microbatches - w);  "
+      "B * w;  G; }\n";
+  std::string stuck = replicas_text("");
+  stuck.replace(stuck.find("stages 2"), 8, "stages 4");
+  stuck.replace(stuck.find("place s on s"), 12, "place s on s < 2 ? s : 3 - s");
+  stuck.replace(stuck.find("per stage { capacity 2 - s"), 26, "per rank { capacity 2");
+  std::string members = replicas_text("");
+  members.insert(members.find("  op F"), "  tensor_parallel 2 { agree by leader; }\n");
+  members.insert(members.find("acquires a;"), "collectives 2; ");
+  for (const auto& [text, outcome, deadlock, collectives] :
+       std::vector<std::tuple<std::string, Outcome, Method, Method>>{
+           {replicas_text(""), Outcome::proved, Method::counters, Method::induction},
+           {replicas_text(order, "dispatch in order o;"), Outcome::proved, Method::cuts,
+            Method::structure},
+           {members, Outcome::proved, Method::counters, Method::induction},
+           {stuck, Outcome::refuted, Method::counters, Method::induction},
+       }) {
+    const Group made(text);
+    EXPECT_EQ(made.verdict.outcome, outcome) << text;
+    EXPECT_EQ(find(made.verdict, "deadlock").method, deadlock) << text;
+    EXPECT_EQ(find(made.verdict, "collectives").method, collectives) << text;
+    const RecheckReport report = recheck(made.files(), ask_cvc5);
+    EXPECT_EQ(report.result, RecheckResult::accepted) << said(report) << text;
+  }
+}
+
 // The verdict with what is refuted or unknown claimed by these methods.
 Files forged(const std::string& text, Method deadlock, Method collectives) {
   Group made(text);
@@ -134,6 +174,10 @@ TEST(CertificateGroup, a_false_claim_with_all_its_evidence_made_anew_is_not_acce
             RecheckResult::undecided, "`collectives` by `structure`"},
            {"members who choose, by counters", forged(none, Method::counters, Method::counters),
             RecheckResult::rejected, "collectives-a-choice.smt2"},
+           {"replicas that take room for each other",
+            forged(replicas_text("  op R reduce on comm { acquires a; releases a; }\n"),
+                   Method::counters, Method::induction),
+            RecheckResult::undecided, "0R waits for other replicas and acquires a of stage 0"},
            {"every count", forged(shared, Method::members, Method::induction),
             RecheckResult::undecided, "Too many states"},
        }) {

@@ -24,6 +24,7 @@
 #include "tests/codegen/goldens/kept.h"
 #include "tests/codegen/goldens/one_f_one_b.h"
 #include "tests/codegen/goldens/prefer.h"
+#include "tests/codegen/goldens/replicas.h"
 #include "tests/codegen/goldens/two_ways.h"
 #include "tests/codegen/goldens/uneven.h"
 #include "tests/codegen/goldens/zbv.h"
@@ -54,6 +55,7 @@ const Golden kGoldens[] = {
     {"file_order", &file_order::facts, file_order::make_arbiter},
     {"file_hint", &file_hint::facts, file_hint::make_arbiter},
     {"group", &group::facts, group::make_arbiter},
+    {"replicas", &replicas::facts, replicas::make_arbiter},
 };
 
 void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }

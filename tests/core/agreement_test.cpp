@@ -282,6 +282,148 @@ TEST(Intersection, refuses_ballots_after_the_last_round) {
   EXPECT_TRUE(member.is_silent());
 }
 
+// Replicas: a rank with three reductions on comm, 0G, 1G and 1H, and a compute engine of its own.
+constexpr OpFacts kReduceOps[] = {
+    {"F", OpKind::forward}, {"G", OpKind::reduce}, {"H", OpKind::reduce}};
+constexpr LaneFacts kReduceLanes[] = {{0, 0, 0, 0, Engine::compute},
+                                      {1, 0, 0, 0, Engine::comm},
+                                      {1, 1, 0, 1, Engine::comm},
+                                      {2, 1, 0, 1, Engine::comm}};
+constexpr LaneId kReductions[] = {1, 2, 3};
+constexpr LaneId kCompute[] = {0};
+
+ProgramFacts facts_of_replicas(int replicas, Agree agree = Agree::none, int members = 1) {
+  ProgramFacts facts = fake::kFacts;
+  facts.ranks = 1;
+  facts.ops = kReduceOps;
+  facts.lanes = kReduceLanes;
+  facts.edges = {};
+  facts.pools = {};
+  facts.uses = {};
+  facts.replicas = replicas;
+  facts.reductions = kReductions;
+  facts.members = members;
+  facts.agree = agree;
+  if (members > 1) facts.collectives = kCompute;
+  return facts;
+}
+
+// What may start is what the test says; the hint's choice is the last lane, which nobody asks for.
+class ToldReductions final : public Arbiter {
+ public:
+  explicit ToldReductions(const ProgramFacts& facts) : facts_(facts) {
+    may.reset(0, 4, kMicrobatches);
+  }
+  [[nodiscard]] const ProgramFacts& facts() const override { return facts_; }
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] Status begin_step(std::int64_t, int) override { return {}; }
+  void on_finished(Task, Time) override {}
+  void on_arrived(Message, Time) override {}
+  void ready(Engine engine, TaskSet& out) const override {
+    out = may;
+    for (LaneId lane = 0; lane < 4; ++lane) {
+      if (kReduceLanes[lane].engine != engine) out.row(lane).clear();
+    }
+  }
+  [[nodiscard]] Choice choose(Engine engine, const TaskSet* allowed, Time) const override {
+    for (LaneId lane = 3; lane >= 0; --lane) {
+      if (kReduceLanes[lane].engine != engine) continue;
+      const int m = allowed == nullptr ? may.row(lane).lowest()
+                                       : may.row(lane).lowest_common(allowed->row(lane));
+      if (m >= 0) return fake::start(lane, m);
+    }
+    return {};
+  }
+  void started(Task task, Time) override { may.remove(task); }
+
+  TaskSet may;
+
+ private:
+  const ProgramFacts& facts_;
+};
+
+Ballot reductions(std::int32_t round, std::initializer_list<Task> all,
+                  Engine engine = Engine::comm) {
+  Ballot ballot{.engine = engine, .round = round, .attempt = 0, .tasks = {}};
+  ballot.tasks.reset(0, 4, kMicrobatches);
+  for (const Task task : all) ballot.tasks.add(task);
+  return ballot;
+}
+
+TEST(ReplicasAgree, on_engines_that_reduce) {
+  ProgramFacts facts = facts_of_replicas(3, Agree::leader, 2);
+  EXPECT_EQ(facts.agreeing(0, Engine::comm), (Agreeing{Agreeing::Who::replicas, 3}));
+  EXPECT_EQ(facts.agreeing(0, Engine::compute), (Agreeing{Agreeing::Who::members, 2}));
+  EXPECT_EQ(facts.agreeing(0, Engine::copy_in), Agreeing{});
+  EXPECT_TRUE(facts.is_governed(0, Engine::comm));
+  EXPECT_EQ(facts.agreeing(0, Engine::comm).number_of({2, 0, 1}), 2);
+  EXPECT_EQ(facts.agreeing(0, Engine::compute).number_of({2, 0, 1}), 1);
+  facts.reductions = {};
+  EXPECT_FALSE(facts.is_governed(0, Engine::comm)) << "all keep to an order";
+}
+
+// By op, as declared, then from the last stage to the first, then by microbatch.
+TEST(ReplicasAgree, on_the_first_of_what_all_may_start_and_ask_no_hint) {
+  const ProgramFacts facts = facts_of_replicas(2);
+  ToldReductions arbiter(facts);
+  const std::unique_ptr<Agreement> replica = make_agreement(facts, {1, 0, 0});
+  replica->begin_step(kMicrobatches);
+  for (const Task task : {Task{0, 0}, Task{1, 0}, Task{2, 1}, Task{2, 2}, Task{3, 0}}) {
+    arbiter.may.add(task);
+  }
+  EXPECT_EQ(replica->choose(arbiter, Engine::compute, kNow).choice, fake::start(0, 0))
+      << "each by itself";
+  std::vector<Task> order;
+  for (std::int32_t round = 0; round < 4; ++round) {
+    Agreement::Decision decision = replica->choose(arbiter, Engine::comm, kNow);
+    ASSERT_FALSE(decision.decided);
+    ASSERT_NE(decision.ballot, nullptr);
+    const Ballot same = *decision.ballot;
+    ASSERT_TRUE(replica->heard(0, same).ok());
+    decision = replica->choose(arbiter, Engine::comm, kNow);
+    ASSERT_TRUE(decision.choice.starts());
+    order.push_back(decision.choice.task);
+    arbiter.started(order.back(), kNow);
+    replica->started(order.back());
+  }
+  EXPECT_EQ(order, (std::vector<Task>{{2, 1}, {2, 2}, {1, 0}, {3, 0}}));
+}
+
+TEST(ReplicasAgree, and_are_known_by_their_numbers) {
+  const ProgramFacts facts = facts_of_replicas(3);
+  const std::unique_ptr<Agreement> replica = make_agreement(facts, {1, 0, 0});
+  replica->begin_step(kMicrobatches);
+  EXPECT_EQ(replica->heard(1, reductions(0, {{1, 0}})).message(),
+            "replica 1 gave a ballot for round 0, attempt 0, and no other replica has that number");
+  EXPECT_FALSE(replica->heard(3, reductions(0, {{1, 0}})).ok());
+  EXPECT_FALSE(replica->heard(0, reductions(0, {{0, 0}}, Engine::compute)).ok());
+  EXPECT_TRUE(replica->heard(0, reductions(0, {{1, 0}})).ok());
+  EXPECT_TRUE(replica->heard(2, reductions(0, {{1, 0}})).ok());
+}
+
+// Members agree on compute and replicas on comm, each with numbers of their own.
+TEST(ReplicasAgree, beside_the_members_of_each) {
+  for (const Agree agree : {Agree::intersection, Agree::leader}) {
+    const ProgramFacts facts = facts_of_replicas(2, agree, 3);
+    ToldReductions arbiter(facts);
+    const std::unique_ptr<Agreement> one = make_agreement(facts, {1, 0, 2});
+    one->begin_step(kMicrobatches);
+    arbiter.may.add({0, 1});
+    arbiter.may.add({3, 0});
+    EXPECT_FALSE(one->choose(arbiter, Engine::compute, kNow).decided);
+    EXPECT_FALSE(one->choose(arbiter, Engine::comm, kNow).decided);
+    EXPECT_TRUE(one->heard(0, reductions(0, {{3, 0}})).ok()) << "replica 0";
+    EXPECT_TRUE(one->heard(0, reductions(0, {{0, 1}}, Engine::compute)).ok()) << "member 0";
+    EXPECT_FALSE(one->heard(2, reductions(0, {{0, 1}}, Engine::compute)).ok()) << "itself";
+    EXPECT_FALSE(one->heard(2, reductions(0, {{3, 0}})).ok()) << "there are two replicas";
+    if (agree == Agree::intersection) {
+      EXPECT_TRUE(one->heard(1, reductions(0, {{0, 1}}, Engine::compute)).ok());
+    }
+    EXPECT_EQ(one->choose(arbiter, Engine::comm, kNow).choice, fake::start(3, 0));
+    EXPECT_EQ(one->choose(arbiter, Engine::compute, kNow).choice, fake::start(0, 1));
+  }
+}
+
 TEST(Vote, starts_what_all_would_choose) {
   Member member(Agree::vote);
   member.may({kF0, kF1});
@@ -400,6 +542,28 @@ TEST(ExecutorOfAGroup, keeps_ballots_of_later_steps) {
             "rank 0, step 3: member 1 gave a ballot for round 0, attempt 0, and it is of step 2");
   rank.arbiter.may.add(kF1);
   EXPECT_EQ(rank.poll().back().task, kF1);
+}
+
+TEST(ExecutorOfAGroup, keeps_ballots_of_replicas_by_their_numbers) {
+  const ProgramFacts facts = facts_of_replicas(3);
+  ToldReductions arbiter(facts);
+  const Coordinates self{2, 0, 0};
+  const std::unique_ptr<Agreement> agreement = make_agreement(facts, self);
+  Ledger ledger(facts);
+  Executor executor(self, arbiter, *agreement, ledger);
+  EXPECT_TRUE(executor.balloted(0, 0, reductions(0, {{1, 0}})).ok());
+  EXPECT_TRUE(executor.balloted(0, 1, reductions(0, {{1, 0}})).ok());
+  EXPECT_FALSE(executor.balloted(0, 2, reductions(0, {{1, 0}})).ok()) << "itself";
+  EXPECT_FALSE(executor.balloted(0, 1, reductions(0, {{0, 0}}, Engine::compute)).ok())
+      << "nobody agrees on that engine";
+  ASSERT_TRUE(executor.begin_step(0, kMicrobatches, kNow).ok());
+  arbiter.may.add({1, 0});
+  std::vector<Command> commands;
+  ASSERT_TRUE(executor.poll(kNow, commands).ok());
+  ASSERT_EQ(commands.size(), 2U);
+  EXPECT_EQ(commands[0].kind, Command::Kind::ballot);
+  EXPECT_EQ(commands[0].engine, Engine::comm);
+  EXPECT_EQ(commands[1].task, (Task{1, 0}));
 }
 
 TEST(ExecutorOfAGroup, refuses_to_begin_a_step_with_a_ballot_of_another_size) {

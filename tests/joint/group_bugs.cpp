@@ -32,8 +32,9 @@ core::Agreement::Decision WatchedAgreement::choose(const core::Arbiter& arbiter,
     if (bug_ == GroupBug::no_new_attempt) decision.ballot = &given;
     if (is_lost) decision.ballot = nullptr;
   }
-  const bool governed = facts_.is_governed(self_.rank, engine);
-  const bool last = self_.member == facts_.members - 1;
+  const core::Agreeing agreeing = facts_.agreeing(self_.rank, engine);
+  const bool governed = agreeing.who != core::Agreeing::Who::nobody;
+  const bool last = agreeing.number_of(self_) == agreeing.size - 1;
   if (bug_ == GroupBug::own_choice && governed && last && decision.choice.starts()) {
     decision.choice = arbiter.choose(engine, nullptr, now);
   }

@@ -35,6 +35,24 @@ std::optional<Program> of_library(Random& random, std::string& text) {
   return compiled(text, options);
 }
 
+// Readiness-first, and each stage reduces once all its last backwards have ended.
+std::optional<Program> of_library_that_reduces(Random& random, std::string& text) {
+  const auto& library = spec::library();
+  text = library[random.below(library.size())].text;
+  const bool split = text.find("backward weight") != std::string::npos;
+  const std::string last = split ? "W" : "B";
+  std::string more = "  op Greduce reduce once on comm { needs " + last + " at here of all; }\n";
+  if (random.one_in(2)) more += "  op Ustep user \"step\" once { needs Greduce at here; }\n";
+  text.insert(text.rfind("  dispatch"), more);
+  spec::ElaborateOptions options;
+  options.defines["ranks"] = random.between(2, 3);
+  options.defines["microbatches"] = random.between(2, 4);
+  auto program = compiled(text, options);
+  if (!program || !program->dispatch.in_order) return program;
+  options.dispatch = "ready by " + at(program->orders, program->dispatch.order).name;
+  return compiled(text, options);
+}
+
 std::optional<Program> of_random(Random& random, std::string& text) {
   testing_support::RandomProgramOptions options{
       .max_tasks = 80, .any_count = false, .broken_orders = false};
@@ -64,8 +82,47 @@ void make_group(Program& program, Random& random) {
   if (hint.patience) program.tensor_parallel.agree = Agree::leader;
 }
 
+// Replicas, and of a random program an op that reduces: one that takes from no pool, so that what
+// may start only grows. It gets an engine of its own.
+void make_replicas(Program& program, Random& random) {
+  program.data_parallel.replicas = random.between(2, 3);
+  const auto takes = [&](int op) {
+    return std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
+      return lane.op == op && !lane.acquires.empty();
+    });
+  };
+  if (program.dispatch.keeps >= 0) return;
+  for (int op = 0; op < size_of(program.ops); ++op) {
+    spec::Op& reduce = at(program.ops, op);
+    if (takes(op) || (reduce.kind != spec::OpKind::reduce && random.one_in(2))) continue;
+    reduce.kind = spec::OpKind::reduce;
+    reduce.engine = spec::Engine::comm;
+    for (spec::Lane& lane : program.lanes) {
+      if (lane.op != op) continue;
+      lane.engine = spec::Engine::comm;
+      lane.collectives = 0;
+    }
+  }
+}
+
+// As the language has it, an engine that reduces does nothing else; and what may start there only
+// grows.
+bool reduces_well(const Program& program) {
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    if (!program.reduces(lane)) continue;
+    const spec::Lane& own = at(program.lanes, lane);
+    if (!own.acquires.empty()) return false;
+    for (int other = 0; other < size_of(program.lanes); ++other) {
+      const spec::Lane& l = at(program.lanes, other);
+      const bool beside = l.rank == own.rank && l.engine == own.engine;
+      if (beside && !program.reduces(other)) return false;
+    }
+  }
+  return true;
+}
+
 bool is_one_for_groups(const Program& program) {
-  if (!program.pairs.empty() || program.lanes.size() > 60) return false;
+  if (!program.pairs.empty() || program.lanes.size() > 60 || !reduces_well(program)) return false;
   const verify::GroupConditions conditions(program);
   const auto doubt = conditions.doubt_of_pools();
   return !conditions.turns_that_differ() && (!doubt || doubt->is_open);
@@ -77,10 +134,17 @@ GroupProgram draw_group_program(std::uint64_t seed) {
   Random random(seed * 0x9e3779b97f4a7c15U);
   for (;;) {
     GroupProgram drawn;
-    auto program =
-        random.one_in(4) ? of_library(random, drawn.text) : of_random(random, drawn.text);
+    const bool replicas = random.one_in(3);
+    auto program = !random.one_in(4) ? of_random(random, drawn.text)
+                   : replicas        ? of_library_that_reduces(random, drawn.text)
+                                     : of_library(random, drawn.text);
     if (!program) continue;
     make_group(*program, random);
+    if (replicas) {
+      // Few enough in all; members alone have runs of their own.
+      program->tensor_parallel.members = random.one_in(3) ? 2 : 1;
+      make_replicas(*program, random);
+    }
     if (!is_one_for_groups(*program)) continue;
     drawn.microbatches = program->microbatches.min;
     drawn.program = std::move(*program);

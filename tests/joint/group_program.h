@@ -1,4 +1,5 @@
-// The programs of group runs: of the library and random, with members and collectives drawn.
+// The programs of group runs: of the library and random, with members and collectives drawn, and
+// with replicas and reductions.
 //
 // Left out is what members do not agree on, or could not: pairs, and what the judge has doubts of
 // because what may start may cease to, or because members' turns differ

@@ -24,8 +24,8 @@ using core::Time;
 constexpr std::int64_t kMostEvents = 300'000;
 
 struct Member {
-  int rank = 0;
-  int member = 0;
+  core::Coordinates self;
+  int number = 0;  // spec::GroupMachine's
   std::unique_ptr<core::Arbiter> arbiter;
   std::unique_ptr<WatchedAgreement> agreement;
   std::unique_ptr<core::Ledger> ledger;
@@ -54,9 +54,11 @@ class GroupRun {
         options_(options),
         witness_(program_, microbatches_) {
     steps_ = random_.between(2, 3);
-    members_.resize(static_cast<std::size_t>(program_.ranks * facts().members));
-    for (int rank = 0; rank < program_.ranks; ++rank) {
-      for (int member = 0; member < facts().members; ++member) make(rank, member);
+    members_.resize(static_cast<std::size_t>(facts().replicas * program_.ranks * facts().members));
+    for (int replica = 0; replica < facts().replicas; ++replica) {
+      for (int rank = 0; rank < program_.ranks; ++rank) {
+        for (int member = 0; member < facts().members; ++member) make({replica, rank, member});
+      }
     }
   }
 
@@ -77,6 +79,7 @@ class GroupRun {
     verdict.broken = witness_.problem().empty() ? problem_ : witness_.problem();
     verdict.agree = facts().agree;
     verdict.members = facts().members;
+    verdict.replicas = facts().replicas;
     verdict.stuck = stuck_;
     verdict.events = witness_.events();
     verdict.agreements = witness_.agreements();
@@ -86,16 +89,19 @@ class GroupRun {
 
  private:
   [[nodiscard]] const core::ProgramFacts& facts() const { return facts_.facts(); }
-  [[nodiscard]] int index(int rank, int member) const { return rank * facts().members + member; }
+  [[nodiscard]] int index(const core::Coordinates& one) const {
+    return (one.replica * program_.ranks + one.rank) * facts().members + one.member;
+  }
   Member& of(int i) { return members_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] int rank_of(core::LaneId lane) const {
     return facts().lanes[static_cast<std::size_t>(lane)].rank;
   }
 
-  void make(int rank, int member) {
-    Member& made = of(index(rank, member));
-    made.rank = rank;
-    made.member = member;
+  void make(const core::Coordinates& self) {
+    Member& made = of(index(self));
+    made.self = self;
+    made.number = self.replica * facts().members + self.member;
+    const int rank = self.rank;
     std::unique_ptr<core::Arbiter> inner;
     if (options_.make_arbiter) {
       inner = options_.make_arbiter(rank);
@@ -106,16 +112,15 @@ class GroupRun {
     }
     made.arbiter = std::make_unique<Told>(
         std::move(inner),
-        Told::Listener{.begins = [this](std::int64_t step) { witness_.begins(step); },
-                       .happens =
-                           [this, member](std::int64_t step, const spec::Event& event) {
-                             witness_.happens(step, member, event);
-                           }});
+        Told::Listener{
+            .begins = [this](std::int64_t step) { witness_.begins(step); },
+            .happens = [this, number = made.number](
+                           std::int64_t step,
+                           const spec::Event& event) { witness_.happens(step, number, event); }});
     made.arbiter->expect({.tasks = std::vector<Time>(facts().lanes.size(), Time{1000}),
                           .varying = {},
                           .links = std::vector<Time>(facts().edges.size(), Time{200}),
                           .notices = std::vector<Time>(facts().edges.size(), Time{100})});
-    const core::Coordinates self{.replica = 0, .rank = rank, .member = member};
     made.agreement = std::make_unique<WatchedAgreement>(
         facts(), self, options_.bug,
         [this, &made](const core::Ballot& ballot) { given(made, ballot); });
@@ -127,7 +132,7 @@ class GroupRun {
   void given(const Member& by, const core::Ballot& ballot) {
     ++ballots_;
     retries_ += ballot.attempt > 0 ? 1 : 0;
-    witness_.ballot(by.step, by.rank, by.member, ballot);
+    witness_.ballot(by.step, by.self.rank, by.number, ballot);
   }
 
   void add(int to, std::function<Status()> happen) { bag_.push_back({to, std::move(happen)}); }
@@ -162,8 +167,9 @@ class GroupRun {
 
   // The collective's own business: it blocks inside the task until all take part.
   [[nodiscard]] bool may_happen(const Happening& happening) const {
-    return happening.ends.lane < 0 || at(program_.lanes, happening.ends.lane).collectives == 0 ||
-           witness_.started_everywhere(happening.step, happening.ends);
+    return happening.ends.lane < 0 ||
+           witness_.may_end(happening.step, members_[static_cast<std::size_t>(happening.to)].number,
+                            happening.ends);
   }
 
   // Time passes until a hint has waited long enough; false: none waits.
@@ -201,7 +207,9 @@ class GroupRun {
     const Member& from = of(i);
     const std::int64_t step = from.step;
     const core::Message message = command.message;
-    const auto to_member = [&](int rank) { return index(rank, from.member); };
+    const auto to_member = [&](int rank) {
+      return index({from.self.replica, rank, from.self.member});
+    };
     switch (command.kind) {
       case Command::Kind::start: {
         const core::Task task = command.task;
@@ -245,10 +253,14 @@ class GroupRun {
 
   void give(int i, const core::Ballot& ballot) {
     const Member& from = of(i);
-    for (int member = 0; member < facts().members; ++member) {
-      if (member == from.member) continue;
-      const int to = index(from.rank, member);
-      add(to, [this, to, step = from.step, by = from.member, ballot] {
+    const core::Agreeing agreeing = facts().agreeing(from.self.rank, ballot.engine);
+    const int own = agreeing.number_of(from.self);
+    for (int number = 0; number < agreeing.size; ++number) {
+      if (number == own) continue;
+      core::Coordinates other = from.self;
+      (agreeing.who == core::Agreeing::Who::replicas ? other.replica : other.member) = number;
+      const int to = index(other);
+      add(to, [this, to, step = from.step, by = own, ballot] {
         core::Executor& executor = *of(to).executor;
         if (options_.bug == GroupBug::early_is_lost && step > executor.step()) return Status();
         return executor.balloted(step, by, ballot);
@@ -262,8 +274,8 @@ class GroupRun {
 
   void check_ledger(const Member& member) {
     for (int pool = 0; pool < std::ssize(facts().pools); ++pool) {
-      if (facts().pools[static_cast<std::size_t>(pool)].rank != member.rank) continue;
-      if (member.ledger->held(pool) == witness_.held(member.step, member.member, pool)) continue;
+      if (facts().pools[static_cast<std::size_t>(pool)].rank != member.self.rank) continue;
+      if (member.ledger->held(pool) == witness_.held(member.step, member.number, pool)) continue;
       if (problem_.empty()) problem_ = "a ledger does not hold what the machine holds";
     }
   }
@@ -272,7 +284,8 @@ class GroupRun {
   // then by all.
   void check_ballots() {
     if (facts().agree == core::Agree::leader || !problem_.empty()) return;
-    if (ballots_ > facts().members * witness_.events()) problem_ = "there is a flood of ballots";
+    if (ballots_ > facts().members * facts().replicas * witness_.events())
+      problem_ = "there is a flood of ballots";
   }
 
   const spec::Program& program_;

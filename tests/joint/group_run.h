@@ -1,12 +1,13 @@
-// A group run: the executors of all members of all ranks over one bag of events, held to
-// spec/group.h.
+// A group run: the executors of all members of all ranks of all replicas over one bag of events,
+// held to spec/group.h.
 //
 // A seed draws the program (group_program.h) and what timing decides: any event that may happen is
 // the next, whatever came before, so that messages, announcements, grants and ballots are delayed
 // and overtake each other, and executors are asked late. A task with collectives ends at a member
-// once it has started at all. Two or three steps follow one another, and members are in different
-// ones. What is checked: what a GroupWitness sees; that ledgers hold what the machine holds; that
-// the run ends, or is stuck where spec::GroupMachine is; that ballots are few.
+// once it has started at all, and a reduction once it has started at all replicas. Two or three
+// steps follow one another, and members are in different ones. What is checked: what a GroupWitness
+// sees; that ledgers hold what the machine holds; that the run ends, or is stuck where
+// spec::GroupMachine is; that ballots are few.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct GroupVerdict {
   std::string broken;  // the invariant, in words; empty: none is
   core::Agree agree = core::Agree::none;
   int members = 1;
+  int replicas = 1;
   bool stuck = false;           // as GroupMachine is
   std::int64_t events = 0;      // of GroupMachine, each checked
   std::int64_t agreements = 0;  // of them

@@ -6,12 +6,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <sstream>
 #include <string>
 
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/group.h"
+#include "tests/codegen/goldens/replicas.h"
 #include "tests/joint/group_run.h"
+#include "verify/group/conditions.h"
 
 namespace ripeline::joint {
 namespace {
@@ -30,16 +34,25 @@ struct Sum {
   std::int64_t retries = 0;
 };
 
+constexpr std::array kKinds = {"intersection", "vote", "leader", "none", "replicas", "both"};
+constexpr std::size_t kReplicas = 4;
+constexpr std::size_t kBoth = 5;
+std::size_t kind_of(const GroupVerdict& verdict) {
+  if (verdict.replicas == 1) return static_cast<std::size_t>(verdict.agree);
+  return verdict.members == 1 ? kReplicas : kBoth;
+}
+
 TEST(GroupRuns, do_what_the_group_machine_allows) {
   const std::uint64_t from = setting("RIPELINE_GROUP_FROM", 1);
   const std::uint64_t seeds = setting("RIPELINE_GROUP_SEEDS", 300);
-  std::array<Sum, core::kAgreeNames.size()> sums;
+  std::array<Sum, kKinds.size()> sums;
   for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
     const GroupVerdict verdict = run_group(seed);
     EXPECT_EQ(verdict.broken, "") << "seed " << seed << ", " << verdict.members << " members by "
-                                  << name_of(verdict.agree) << "\n"
+                                  << name_of(verdict.agree) << ", " << verdict.replicas
+                                  << " replicas\n"
                                   << verdict.text;
-    Sum& sum = sums[static_cast<std::size_t>(verdict.agree)];
+    Sum& sum = sums[kind_of(verdict)];
     ++sum.runs;
     sum.stuck += verdict.stuck ? 1 : 0;
     sum.events += verdict.events;
@@ -52,11 +65,13 @@ TEST(GroupRuns, do_what_the_group_machine_allows) {
     std::printf(
         "%-12s %6lld runs, %5lld stuck, %9lld events, %8lld agreements, %8lld ballots, "
         "%7lld retries\n",
-        core::kAgreeNames[i], static_cast<long long>(sum.runs), static_cast<long long>(sum.stuck),
+        kKinds[i], static_cast<long long>(sum.runs), static_cast<long long>(sum.stuck),
         static_cast<long long>(sum.events), static_cast<long long>(sum.agreements),
         static_cast<long long>(sum.ballots), static_cast<long long>(sum.retries));
-    EXPECT_GT(sum.runs, 0) << core::kAgreeNames[i];
+    EXPECT_GT(sum.runs, 0) << kKinds[i];
   }
+  EXPECT_GT(sums[kReplicas].agreements, 0);
+  EXPECT_GT(sums[kBoth].agreements, 0);
 }
 
 TEST(GroupRuns, of_one_seed_are_always_the_same) {
@@ -67,23 +82,28 @@ TEST(GroupRuns, of_one_seed_are_always_the_same) {
 }
 
 // What the generator writes, proved.
-TEST(GroupRuns, of_generated_arbiters_end) {
-  const std::string path = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/group.ripe";
+void end_with(const std::string& golden,
+              const std::function<std::unique_ptr<core::Arbiter>(int rank)>& make_arbiter) {
+  const std::string path = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/" + golden + ".ripe";
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   GroupProgram of{spec::compile({path, text.str()}).value(), 1, text.str()};
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     of.microbatches = 1 + static_cast<int>(seed % 6);
-    const GroupVerdict verdict = run_group(of, seed, {.make_arbiter = group::make_arbiter});
-    EXPECT_EQ(verdict.broken, "") << seed;
-    EXPECT_FALSE(verdict.stuck) << seed;
+    const GroupVerdict verdict = run_group(of, seed, {.make_arbiter = make_arbiter});
+    EXPECT_EQ(verdict.broken, "") << golden << ", seed " << seed;
+    EXPECT_FALSE(verdict.stuck) << golden << ", seed " << seed;
     EXPECT_GT(verdict.agreements, 0);
   }
 }
+TEST(GroupRuns, of_generated_arbiters_end) {
+  end_with("group", group::make_arbiter);
+  end_with("replicas", replicas::make_arbiter);
+}
 
-// Why the judge proves nothing of such a hint: what it fills with depends on another engine, which
-// members are not alike in.
-TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) {
+// Why the judge proves nothing of such hints: they depend on another engine, which members are not
+// alike in.
+void part_by(const std::string& hint) {
   const std::string text =
       "pipeline fills { microbatches 1 .. 4; stages 2; place s on s;\n"
       "  tensor_parallel 2 { agree by intersection; }\n"
@@ -92,22 +112,33 @@ TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) {
       "  op B backward { needs F at here, B at next; collectives 1; }\n"
       "  op W backward weight { needs B at here; }\n"
       "  order all on r { (F O) * microbatches;  B * microbatches; }\n"
-      "  hint filler { follow all; fill W; }\n"
-      "  dispatch ready by filler; }\n";
-  const GroupProgram of{spec::compile({"fills.ripe", text}).value(), 4, text};
+      "  hint turns { " +
+      hint + " }\n  dispatch ready by turns; }\n";
+  const GroupProgram of{spec::compile({"turns.ripe", text}).value(), 4, text};
+  EXPECT_TRUE(verify::GroupConditions(of.program).turns_that_differ());
   std::uint64_t seed = 1;
   while (seed < 1000 && run_group(of, seed).broken.empty()) ++seed;
-  EXPECT_LT(seed, 1000U);
+  EXPECT_LT(seed, 1000U) << hint;
   std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed),
               run_group(of, seed).broken.c_str());
 }
+TEST(GroupRuns, of_a_hint_that_fills_beside_another_engine_part) { part_by("follow all; fill W;"); }
+TEST(GroupRuns, of_rounds_that_another_engine_ends_part) { part_by("rounds B, F; fill O, W;"); }
 
 struct Planted {
   GroupBug bug;
   core::Agree agree;
+  bool replicas = false;  // alone
 };
 void PrintTo(const Planted& planted, std::ostream* out) {
-  *out << name_of(planted.agree) << "_" << kGroupBugs[static_cast<std::size_t>(planted.bug)];
+  *out << (planted.replicas ? "replicas" : name_of(planted.agree)) << "_"
+       << kGroupBugs[static_cast<std::size_t>(planted.bug)];
+}
+bool fits(const Planted& planted, const spec::Program& program) {
+  if (planted.replicas) {
+    return program.data_parallel.replicas > 1 && program.tensor_parallel.members == 1;
+  }
+  return program.data_parallel.replicas == 1 && program.tensor_parallel.agree == planted.agree;
 }
 
 class GroupBugs : public testing::TestWithParam<Planted> {};
@@ -115,7 +146,7 @@ class GroupBugs : public testing::TestWithParam<Planted> {};
 TEST_P(GroupBugs, are_found_within_20000_seeds) {
   for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
     const GroupProgram of = draw_group_program(seed);
-    if (of.program.tensor_parallel.agree != GetParam().agree) continue;
+    if (!fits(GetParam(), of.program)) continue;
     const GroupVerdict verdict = run_group(of, seed, {.bug = GetParam().bug});
     if (verdict.broken.empty()) continue;
     std::printf("%s: seed %llu: %s\n", testing::PrintToString(GetParam()).c_str(),
@@ -139,7 +170,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{GroupBug::log_is_a_hint, core::Agree::leader},
                     Planted{GroupBug::early_is_lost, core::Agree::intersection},
                     Planted{GroupBug::early_is_lost, core::Agree::vote},
-                    Planted{GroupBug::early_is_lost, core::Agree::leader}),
+                    Planted{GroupBug::early_is_lost, core::Agree::leader},
+                    // Their rounds never differ, since a reduction ends once all have started it.
+                    Planted{GroupBug::no_new_attempt, core::Agree::none, true},
+                    Planted{GroupBug::no_second_ballot, core::Agree::none, true},
+                    Planted{GroupBug::own_choice, core::Agree::none, true},
+                    Planted{GroupBug::early_is_lost, core::Agree::none, true}),
     testing::PrintToStringParamName());
 
 }  // namespace

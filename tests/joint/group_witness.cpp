@@ -8,7 +8,9 @@ using spec::Event;
 using Chooser = spec::Machine::Chooser;
 
 GroupWitness::GroupWitness(const spec::Program& program, int microbatches)
-    : program_(program), machine_(program, microbatches, program.tensor_parallel.members) {}
+    : program_(program),
+      machine_(program, microbatches, program.tensor_parallel.members,
+               program.data_parallel.replicas) {}
 
 void GroupWitness::begins(std::int64_t step) {
   while (std::ssize(steps_) <= step) {
@@ -24,21 +26,27 @@ void GroupWitness::fail(std::int64_t step, const std::string& what) {
 
 void GroupWitness::ballot(std::int64_t step, int rank, int member, const core::Ballot& ballot) {
   Step& of = steps_[static_cast<std::size_t>(step)];
-  of.words[spec::engine_index(rank, ballot.engine)][static_cast<std::size_t>(member)] =
+  of.words[machine_.log_index(rank, ballot.engine, member)][static_cast<std::size_t>(member)] =
       at(of.state.members, member);
 }
 
 void GroupWitness::agree(std::int64_t step, const Event& start) {
   Step& of = steps_[static_cast<std::size_t>(step)];
   const spec::Lane& lane = at(program_.lanes, start.lane);
-  const Event agree{.what = Event::Do::agree, .lane = start.lane, .microbatch = start.microbatch};
-  const bool leads = program_.tensor_parallel.agree == spec::Agree::leader;
+  const spec::GroupMachine::Team team = machine_.team(lane.rank, lane.engine, start.member);
+  const Event agree{.what = Event::Do::agree,
+                    .lane = start.lane,
+                    .microbatch = start.microbatch,
+                    .member = team.first};
+  const bool leads =
+      program_.tensor_parallel.agree == spec::Agree::leader && !program_.reduces(start.lane);
   if (!machine_.is_enabled(of.state, agree, Chooser::any)) {
     return fail(step, "the group may not " + machine_.describe(agree));
   }
   spec::GroupMachine::State then = of.state;
-  const auto& words = of.words[spec::engine_index(lane.rank, lane.engine)];
-  for (std::size_t member = 0; member < words.size() && !leads; ++member) {
+  const auto& words = of.words[machine_.log_index(lane.rank, lane.engine, start.member)];
+  for (int i = 0; i < team.size && !leads; ++i) {
+    const auto member = static_cast<std::size_t>(team.first + i * team.step);
     if (!words[member]) return fail(step, "a member has started without all ballots");
     then.members[member] = *words[member];
   }
@@ -56,8 +64,9 @@ void GroupWitness::happens(std::int64_t step, int member, Event event) {
   const spec::Lane& lane = at(program_.lanes, event.lane);
   if (event.what == Event::Do::start && machine_.governs(lane.rank, lane.engine)) {
     const std::size_t engine = spec::engine_index(lane.rank, lane.engine);
+    const std::size_t log = machine_.log_index(lane.rank, lane.engine, member);
     const auto position = static_cast<std::size_t>(at(of.state.members, member).position[engine]);
-    if (position == of.state.agreed[engine].size()) agree(step, event);
+    if (position == of.state.agreed[log].size()) agree(step, event);
     if (!problem_.empty()) return;
   }
   const bool governed = event.what == Event::Do::start && machine_.governs(lane.rank, lane.engine);
@@ -86,11 +95,10 @@ std::int64_t GroupWitness::held(std::int64_t step, int member, int pool) const {
   return at(at(of(step).state.members, member).held, pool);
 }
 
-bool GroupWitness::started_everywhere(std::int64_t step, const core::Task& task) const {
-  const auto& members = of(step).state.members;
-  return std::all_of(members.begin(), members.end(), [&](const MachineState& state) {
-    return machine_.member().has_started(state, task.lane, task.microbatch);
-  });
+bool GroupWitness::may_end(std::int64_t step, int member, const core::Task& task) const {
+  const Event end{
+      .what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch, .member = member};
+  return machine_.is_enabled(of(step).state, end, Chooser::any);
 }
 
 }  // namespace ripeline::joint

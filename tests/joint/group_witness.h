@@ -1,4 +1,5 @@
-// GroupWitness: sees all that the members of all ranks do, and holds it against spec/group.h.
+// GroupWitness: sees all that the members of all ranks and replicas do, and holds it against
+// spec/group.h, whose numbers of members are these.
 //
 // Each start, end and arrival must be one that GroupMachine enables then. When a member is the
 // first to start a task of a round, GroupMachine must be able to agree on it at that moment, under
@@ -26,13 +27,14 @@ class GroupWitness {
   void happens(std::int64_t step, int member, spec::Event event);
   // The member gave a ballot.
   void ballot(std::int64_t step, int rank, int member, const core::Ballot& ballot);
+  // The member runs the task, and nobody else keeps it from its end.
+  [[nodiscard]] bool may_end(std::int64_t step, int member, const core::Task& task) const;
 
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] bool is_done(int steps) const;
   // Of the first step that is not done.
   [[nodiscard]] bool is_stuck() const;
   [[nodiscard]] std::int64_t held(std::int64_t step, int member, int pool) const;
-  [[nodiscard]] bool started_everywhere(std::int64_t step, const core::Task& task) const;
 
   [[nodiscard]] std::int64_t events() const { return events_; }
   [[nodiscard]] std::int64_t agreements() const { return agreements_; }
@@ -41,7 +43,7 @@ class GroupWitness {
   using MachineState = spec::Machine::State;
   struct Step {
     spec::GroupMachine::State state;
-    // Per rank and engine, by member: as it was at its last ballot.
+    // Per log, by member: as it was at its last ballot.
     std::vector<std::vector<std::optional<MachineState>>> words;
   };
   [[nodiscard]] const Step& of(std::int64_t step) const {

@@ -9,9 +9,9 @@
 namespace ripeline::oracle {
 namespace {
 
+using spec::kEngines;
 using spec::Program;
 
-constexpr int kEngines = 3;
 constexpr Bits kNibble = 15;
 
 Bits bit(int i) { return Bits{1} << i; }

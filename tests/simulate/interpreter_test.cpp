@@ -55,6 +55,26 @@ TEST(FactsOf, says_what_the_program_has) {
   EXPECT_FALSE(lower::facts_of(program).facts().proved);
 }
 
+TEST(FactsOf, says_on_what_replicas_agree) {
+  const auto facts_of = [](const std::string& dispatch) {
+    const std::string text =
+        "pipeline p { microbatches 1; stages 2; place s on s; data_parallel 2;\n"
+        "  op F forward { needs F at prev; }\n"
+        "  op G reduce once on comm { needs F at here of all; }\n"
+        "  order o on r { F; G; }\n" +
+        dispatch + " }";
+    return lower::facts_of(spec::compile({"p.ripe", text}).value());
+  };
+  const core::OwnedFacts ready = facts_of("dispatch ready;");
+  EXPECT_EQ(ready.facts().replicas, 2);
+  const auto agreed = ready.facts().reductions;
+  EXPECT_EQ(std::vector<core::LaneId>(agreed.begin(), agreed.end()),
+            (std::vector<core::LaneId>{1, 3}));
+  const core::OwnedFacts in_order = facts_of("dispatch in order o;");
+  EXPECT_EQ(in_order.facts().replicas, 2);
+  EXPECT_TRUE(in_order.facts().reductions.empty()) << "all keep to the order";
+}
+
 TEST(InterpretedArbiter, offers_and_chooses_by_the_program) {
   const spec::Program program = bf();
   const core::OwnedFacts storage = lower::facts_of(program);

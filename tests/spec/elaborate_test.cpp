@@ -397,6 +397,59 @@ TEST(Elaborate, ignores_what_the_dispatch_does_not_use) {
   EXPECT_TRUE(unsupported_in(text).empty());
 }
 
+TEST(Elaborate, takes_the_producers_at_a_stage_that_is_named) {
+  const Program program = compiled(with(R"(
+    microbatches any;
+    op F forward { needs F at prev; }
+    op X user "gradients" once when s == 0 or s == stages - 1 { needs F at here of all; }
+    op T user "their sum" once when s == 0 or s == stages - 1 {
+      needs X at here, X at (stages - 1 - s);
+    }
+    dispatch ready;)"));
+  const int last = size_of(program.stages) - 1;
+  for (const int s : {0, last}) {
+    std::vector<int> producers;
+    for (const int edge : at(program.lanes, program.lane_of(2, s)).edges) {
+      const Edge& e = at(program.edges, edge);
+      EXPECT_EQ(at(program.lanes, e.producer).op, 1);
+      producers.push_back(at(program.lanes, e.producer).stage);
+    }
+    EXPECT_THAT(producers, ElementsAre(s, last - s));
+  }
+}
+
+TEST(Elaborate, knows_what_replicas_wait_for) {
+  const auto text = [](const std::string& replicas) {
+    return with(std::string(kOps) + R"(
+    microbatches any;
+    op G reduce once on comm { needs B at here of all; }
+    )" + replicas +
+                R"(
+    dispatch ready;)");
+  };
+  const Program one = compiled(text(""));
+  const Program two = compiled(text("data_parallel 2;"));
+  EXPECT_EQ(two.data_parallel.replicas, 2);
+  int reductions = 0;
+  for (int lane = 0; lane < size_of(two.lanes); ++lane) {
+    EXPECT_FALSE(one.reduces(lane)) << "alone, an op `reduce` has nobody to wait for";
+    EXPECT_EQ(two.reduces(lane), at(two.lanes, lane).engine == Engine::comm);
+    reductions += two.reduces(lane) ? 1 : 0;
+  }
+  EXPECT_EQ(reductions, size_of(two.stages));
+  EXPECT_EQ(one.hash, compiled(text("data_parallel 1;")).hash);
+  EXPECT_NE(one.hash, two.hash);
+  EXPECT_NE(two.hash, compiled(text("data_parallel 3;")).hash);
+  EXPECT_THAT(unsupported_in(with(std::string(kOps) + R"(
+    microbatches any;
+    data_parallel 2;
+    op G reduce once on comm { needs B at here of all; }
+    op H reduce once on comm { needs B at here of all; }
+    pair G, H;
+    dispatch ready;)")),
+              ElementsAre("pair of reductions"));
+}
+
 TEST(Elaborate, hashes_the_meaning_alone) {
   const std::uint64_t hash = compiled(kChain).hash;
   const auto replaced = [](std::string from, const std::string& to) {

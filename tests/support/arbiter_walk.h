@@ -218,10 +218,10 @@ class ArbiterWalk {
   std::mt19937_64 random_;
   std::int64_t step_ = 0;
   int microbatches_ = 0;
-  std::vector<core::Message> messages_;  // yet to come, the next last
-  std::vector<core::Message> handed_;    // rendezvous messages of this rank, not taken
-  std::array<core::Task, 3> running_;    // per engine
-  std::set<core::Engine> engines_;       // of the rank
+  std::vector<core::Message> messages_;             // yet to come, the next last
+  std::vector<core::Message> handed_;               // rendezvous messages of this rank, not taken
+  std::array<core::Task, core::kEngines> running_;  // per engine
+  std::set<core::Engine> engines_;                  // of the rank
   core::TaskSet set_;
   core::TaskSet other_;
   std::string events_;

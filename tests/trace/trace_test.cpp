@@ -125,6 +125,35 @@ pipeline p { microbatches any; stages 2; place s on s;
   EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("a lane has no such share"));
 }
 
+TEST(TraceFile, of_several_replicas_says_on_what_they_agree) {
+  const spec::Program program = program_of(R"(
+pipeline p { microbatches any; stages 2; place s on s; data_parallel 3;
+  op F forward { needs F at prev; }
+  op G reduce once on comm { needs F at here of all; }
+  dispatch ready; })");
+  const core::OwnedFacts storage = lower::facts_of(program);
+  const About about(storage.facts(), {.microbatches = 2});
+  Record record;
+  record.task(0, {1, 0}, Time{0}, Time{1});
+  record.message(0, {0, 1}, Time{0}, Time{1});
+  record.idle.push_back(
+      {.rank = 1, .engine = core::Engine::comm, .next = {3, 0}, .start = Time{0}, .end = Time{1}});
+  const std::string text = written(about, record);
+  EXPECT_THAT(text, HasSubstr(R"("name":"0G0","cat":"G","pid":0,"tid":3)"));
+  EXPECT_THAT(text, HasSubstr(R"("tid":3,"args":{"name":"comm"})"));
+  EXPECT_THAT(text, HasSubstr(R"("tid":4,"args":{"name":"messages"})"));
+  File file;
+  ASSERT_EQ(read_text(text, file).message(), "");
+  EXPECT_EQ(file.record, record);
+  EXPECT_EQ(file.about.to_json(), about.to_json());
+  EXPECT_EQ(file.about.facts().replicas, 3);
+  EXPECT_EQ(file.about.facts().agreeing(1, core::Engine::comm),
+            (core::Agreeing{core::Agreeing::Who::replicas, 3}));
+  auto json = nlohmann::json::parse(text);
+  json["otherData"]["reductions"] = {4};
+  EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("replicas agree on no such lane"));
+}
+
 // Chrome draws events of a thread that overlap as if one were within the other.
 TEST(TraceFile, of_two_tasks_at_once_one_has_a_thread_of_its_own) {
   const spec::Program program = program_of(R"(
@@ -148,10 +177,10 @@ pipeline p { microbatches any; stages 1; place s on s;
     if (event["ph"] == "X") thread[event["name"]] = event["tid"];
     if (event["name"] == "thread_name") named.push_back(event["tid"]);
   }
-  const std::map<std::string, int> expected = {{"0F0", 0}, {"0B0", 0}, {"0F1", 4},
-                                               {"0F2", 4}, {"0B1", 0}, {"0O0", 1}};
+  const std::map<std::string, int> expected = {{"0F0", 0}, {"0B0", 0}, {"0F1", 5},
+                                               {"0F2", 5}, {"0B1", 0}, {"0O0", 1}};
   EXPECT_EQ(thread, expected);
-  EXPECT_EQ(named, (std::vector<int>{0, 1, 3, 4}));
+  EXPECT_EQ(named, (std::vector<int>{0, 1, 4, 5}));
   EXPECT_THAT(text, HasSubstr(events_text(storage.facts(), record)));
   File file;
   ASSERT_EQ(read_text(text, file).message(), "");

@@ -192,6 +192,10 @@ TEST(EveryDepth, what_is_not_proved_says_where_it_fails) {
        {.backward =
             "needs F at here, B at next;  releases a; }  op C sequential { needs F at here;"},
        "C is sequential and F is not"},
+      {"replicas", {.rest = "data_parallel 2;  dispatch ready;"}, "`data_parallel`"},
+      {"a stage by its number",
+       {.rest = "op D { needs F at (0); }  dispatch ready;"},
+       "`needs at a stage`"},
       {"once", {.rest = "op G once { needs B at here of all; }  dispatch ready;"}, "`once`"},
   };
   for (const Case& c : cases) {

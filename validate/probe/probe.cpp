@@ -201,6 +201,8 @@ std::string facts_text(const ProgramFacts& facts) {
   for (const PairFacts& p : facts.pairs) text += line("pair", p.first, p.second);
   if (facts.members > 1) text += line("members", facts.members, static_cast<int>(facts.agree));
   for (const LaneId lane : facts.collectives) text += line("collectives", lane);
+  if (facts.replicas > 1) text += line("replicas", facts.replicas);
+  for (const LaneId lane : facts.reductions) text += line("reductions", lane);
   return text;
 }
 

@@ -59,6 +59,9 @@ class ShapeReader {
   void read_item(const ast::TensorParallel&, spec::Span span) {
     frame_.not_handled("tensor_parallel", span);
   }
+  void read_item(const ast::DataParallel&, spec::Span span) {
+    frame_.not_handled("data_parallel", span);
+  }
   void read_item(const ast::Channel&, spec::Span span) { frame_.not_handled("channel", span); }
   void read_item(const ast::Pair&, spec::Span span) { frame_.not_handled("pair", span); }
 

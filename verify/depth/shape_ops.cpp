@@ -71,6 +71,7 @@ void ShapeOps::read_clause(ShapeOp& /*op*/, const ast::Collectives& /*collective
 }
 void ShapeOps::read_clause(ShapeOp& op, const ast::Needs& needs, spec::Span /*span*/) {
   for (const ast::NeededOp& need : needs.items) {
+    if (need.at == ast::At::stage) return frame_.not_handled("needs at a stage", need.span);
     const bool fifo = need.via && need.via->text == "fifo";
     if (need.via && !fifo && need.via->text != "slots") {
       return frame_.not_handled("via " + need.via->text, need.via->span);

@@ -27,20 +27,25 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
 }
 
 // A hint in turns counts the starts of all engines of its rank, and members may start those of
-// different engines in different orders. So does one that fills, whatever is first in its order.
+// different engines in different orders; an op that fills ends the turn. So does one that fills,
+// whatever is first in its order.
 std::optional<std::string> GroupConditions::turns_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   const bool reads_own_turn = program_.tensor_parallel.agree != Agree::leader;
   const bool rounds = hint.rule == spec::Hint::Rule::rounds;
   const bool fills = hint.rule == spec::Hint::Rule::order && !hint.fill.empty();
   if ((!rounds && !fills) || !reads_own_turn) return std::nullopt;
-  const auto counts = [&](const spec::Lane& lane) {
-    const std::vector<int>& ops = rounds ? hint.ops : hint.fill;
-    return (std::find(ops.begin(), ops.end(), lane.op) != ops.end()) == rounds;
+  const auto is_in = [](const std::vector<int>& ops, const spec::Lane& lane) {
+    return std::find(ops.begin(), ops.end(), lane.op) != ops.end();
+  };
+  // That lanes of both change the turn, and the choice among some of them depends on it.
+  const auto count = [&](const spec::Lane& a, const spec::Lane& b) {
+    if (!rounds) return !is_in(hint.fill, a) && !is_in(hint.fill, b);
+    return is_in(hint.ops, a) && (is_in(hint.ops, b) || is_in(hint.fill, b));
   };
   for (const spec::Lane& a : program_.lanes) {
     for (const spec::Lane& b : program_.lanes) {
-      if (a.rank != b.rank || a.engine == b.engine || !counts(a) || !counts(b)) continue;
+      if (a.rank != b.rank || a.engine == b.engine || !count(a, b)) continue;
       return fmt::format(
           "{} of hint {} {} {} and {}, which run on different engines of a rank, so "
           "members may be at different turns.",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace ripeline::verify {
 
 using spec::Program;
@@ -42,12 +44,25 @@ std::vector<std::string> assumptions_of(const Program& program) {
       std::string(has_other_engines(program) ? "An engine" : "A rank") +
           " runs one task at a time" + (program.pairs.empty() ? "" : ", or a pair") +
           ", and none waits inside for a message.",
-      "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
+      program.data_parallel.replicas > 1
+          ? "Collectives of other groups (expert) are outside, or in a fixed order."
+          : "Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.",
   };
   if (program.tensor_parallel.members > 1) {
     said.insert(said.begin() + 1, "A task's collectives end once every member has started it.");
     said.push_back("Each engine has a communicator of its own for its rank's collectives.");
     said.push_back("What a member publishes in a round reaches every member.");
+  }
+  if (program.data_parallel.replicas > 1) {
+    said.insert(said.begin() + 1, "A reduction ends once every replica has started it.");
+    said.push_back(
+        fmt::format("{} replicas run this program, each all of it, with as many "
+                    "microbatches.",
+                    program.data_parallel.replicas));
+    said.push_back("Each engine has a communicator of its own for reductions among replicas.");
+    if (!program.dispatch.in_order) {
+      said.push_back("What a replica publishes in a round reaches every replica.");
+    }
   }
   return said;
 }

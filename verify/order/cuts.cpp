@@ -81,10 +81,7 @@ void CutQueries::require_range() {
 }
 
 void CutQueries::add_places(int rank) {
-  for (const spec::Engine engine :
-       {spec::Engine::compute, spec::Engine::copy_out, spec::Engine::copy_in}) {
-    add_places(rank, engine);
-  }
+  for (const spec::Engine engine : spec::kAllEngines) add_places(rank, engine);
 }
 
 // A lane that is not there is only in a repeat with a count of 0, or else once is refuted.

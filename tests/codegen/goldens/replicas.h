@@ -1,0 +1,226 @@
+// The arbiter of pipeline replicas: 2 ranks, any number of microbatches.
+//
+// Written by ripeline 0.1.0 from replicas.ripe, program hash 870b0aba91e91150.
+// Do not edit; to write it again:
+//   ripeline generate replicas.ripe --name replicas -o replicas.h
+//
+// Proved, for every timing and any choice among the tasks that may start:
+//   deadlock     counters
+//   collectives  induction
+//   messages     structure
+//   memory       counters
+//   once         structure
+// Assumed:
+//   Every task that starts ends.
+//   A reduction ends once every replica has started it.
+//   Links are reliable: a message that is sent arrives, whole and once.
+//   Each message has a slot of its own at its receiver, so no send waits.
+//   An engine runs one task at a time, and none waits inside for a message.
+//   Collectives of other groups (expert) are outside, or in a fixed order.
+//   2 replicas run this program, each all of it, with as many microbatches.
+//   Each engine has a communicator of its own for reductions among replicas.
+//   What a replica publishes in a round reaches every replica.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/arbiter.h"
+#include "core/engines.h"
+#include "core/ready_rows.h"
+
+namespace replicas {
+
+namespace core = ripeline::core;
+static_assert(core::kCoreVersion == 6,
+              "this file is for another version of Ripeline: generate it again");
+
+namespace ops {
+inline constexpr int kF = 0;
+inline constexpr int kB = 1;
+inline constexpr int kG = 2;
+inline constexpr int kU = 3;
+inline constexpr int kH = 4;
+}  // namespace ops
+
+// Name, kind.
+inline constexpr core::OpFacts kOps[] = {
+    {"F", core::OpKind::forward}, {"B", core::OpKind::backward}, {"G", core::OpKind::reduce},
+    {"U", core::OpKind::user}, {"H", core::OpKind::reduce},
+};
+
+// Op, stage, rank, chunk, engine, once (if so).
+inline constexpr core::LaneFacts kLanes[] = {
+    // Rank 0, from lane 0: 0F 0B 0G 0U 0H
+    {ops::kF, 0, 0, 0, core::Engine::compute}, {ops::kB, 0, 0, 0, core::Engine::compute},
+    {ops::kG, 0, 0, 0, core::Engine::comm, true}, {ops::kU, 0, 0, 0, core::Engine::compute, true},
+    {ops::kH, 0, 0, 0, core::Engine::comm, true},
+    // Rank 1, from lane 5: 1F 1B 1G 1U
+    {ops::kF, 1, 1, 0, core::Engine::compute}, {ops::kB, 1, 1, 0, core::Engine::compute},
+    {ops::kG, 1, 1, 0, core::Engine::comm, true}, {ops::kU, 1, 1, 0, core::Engine::compute, true},
+};
+
+// The producer's lane, the consumer's (then which tasks, inbox, fifo, rendezvous);
+// by the consumer's rank.
+inline constexpr core::EdgeFacts kEdges[] = {
+    {0, 1}, {6, 1}, {1, 2, core::Of::all}, {2, 3}, {7, 3}, {0, 4, core::Of::all},
+    {0, 5}, {5, 6}, {6, 7, core::Of::all}, {2, 8}, {7, 8},
+};
+
+// Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).
+inline constexpr core::PoolFacts kPools[] = {
+    {"activation", "", 0, 0, 2, 2}, {"activation", "", 1, 1, 1, 1},
+};
+
+// Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).
+inline constexpr core::UseFacts kUses[] = {
+    {0, 0, 1, 0}, {1, 0, 0, 1},
+    {5, 1, 1, 0}, {6, 1, 0, 1},
+};
+
+// Lanes on whose order the replicas agree.
+inline constexpr core::LaneId kReductions[] = {2, 4, 7};
+
+inline constexpr core::ProgramFacts facts = {
+    .core_version = core::kCoreVersion,
+    .name = "replicas",
+    .hash = 0x870b0aba91e91150U,
+    .proved = true,
+    .ranks = 2,
+    .stages = 2,
+    .min_microbatches = 1,
+    .max_microbatches = 0,  // no limit
+    .ops = kOps,
+    .lanes = kLanes,
+    .edges = kEdges,
+    .pools = kPools,
+    .uses = kUses,
+    .replicas = 2,
+    .reductions = kReductions,
+};
+
+// The first pool of activation; the others follow, by stage.
+inline constexpr int kPool_activation = 0;
+
+// The capacity of activation, by stage.
+inline constexpr std::int64_t kCapacity_activation[] = {2, 1};
+
+// F may start when there is room for it in activation.
+template <class Number>
+constexpr core::Truth<Number> admits_F(const Number& activation_held,
+                                       std::int64_t activation_capacity) {
+  return activation_held + 1 <= activation_capacity;
+}
+
+// Whether a task of `id` finds what it acquires, when so much of each pool is held.
+template <class Number>
+constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  return lane.op != ops::kF ||
+         admits_F(held[kPool_activation + lane.stage], kCapacity_activation[lane.stage]);
+}
+
+// What a task of `id` acquires at its start.
+template <class Number>
+constexpr void acquire(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kF) held[kPool_activation + lane.stage] += 1;
+}
+
+// What it releases at its end.
+template <class Number>
+constexpr void release(core::LaneId id, Number* held) {
+  const core::LaneFacts& lane = kLanes[id];
+  if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
+}
+
+class Arbiter final : public core::Arbiter {
+ public:
+  explicit Arbiter(int rank) : rows_(replicas::facts, rank), engines_(replicas::facts, rank) {}
+
+  [[nodiscard]] const core::ProgramFacts& facts() const override { return replicas::facts; }
+  [[nodiscard]] int rank() const override { return rows_.rank(); }
+
+  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
+    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
+    step_ = {};
+    engines_.begin_step(microbatches);
+    return {};
+  }
+
+  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
+
+  void started(core::Task task, core::Time /*now*/) override {
+    rows_.started(task);
+    engines_.started(task);
+    acquire(task.lane, step_.held);
+    const core::LaneFacts& lane = kLanes[task.lane];
+    switch (lane.op) {
+      case ops::kF:
+        step_.round = 0;
+        break;
+      case ops::kB:
+        step_.round = 1;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void on_finished(core::Task task, core::Time /*now*/) override {
+    rows_.finished(task);
+    engines_.finished(task);
+    release(task.lane, step_.held);
+  }
+
+  void ready(core::Engine engine, core::TaskSet& out) const override {
+    rows_.reset(out);
+    if (!engines_.may_take(engine)) return;
+    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
+      if (engines_.takes(engine, lane) && has_room(lane, step_.held))
+        out.row(lane) = rows_.tasks().row(lane);
+    }
+  }
+
+  // Hint bf: rounds B, F.
+  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                                    core::Time /*now*/) const override {
+    if (!engines_.may_take(engine)) return {};
+    switch (step_.round) {
+      case 0:  // B first
+        if (const core::Choice c = offer(ops::kB, engine, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kF, engine, allowed); c.starts()) return c;
+        break;
+      default:  // F first
+        if (const core::Choice c = offer(ops::kF, engine, allowed); c.starts()) return c;
+        if (const core::Choice c = offer(ops::kB, engine, allowed); c.starts()) return c;
+        break;
+    }
+    if (const core::Choice c = offer(ops::kG, engine, allowed); c.starts()) return c;
+    if (const core::Choice c = offer(ops::kU, engine, allowed); c.starts()) return c;
+    return offer(ops::kH, engine, allowed);
+  }
+
+ private:
+  struct Step {
+    int round = 0;  // the entry of hint bf to try first
+    std::int64_t held[2] = {};  // by pool
+  };
+
+  // The lowest microbatch of `op` that may start and is allowed.
+  [[nodiscard]] core::Choice offer(int op, core::Engine engine, const core::TaskSet* allowed) const {
+    const core::LaneId lane = rows_.lane(op, 0);
+    return lane >= 0 && engines_.takes(engine, lane) && has_room(lane, step_.held)
+               ? rows_.offer(lane, allowed) : core::Choice{};
+  }
+
+  core::ReadyRows rows_;
+  core::Engines engines_;
+  Step step_;
+};
+
+inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
+  return std::make_unique<Arbiter>(rank);
+}
+
+}  // namespace replicas
