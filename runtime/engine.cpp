@@ -197,16 +197,26 @@ class ThreadEngine::Thread {
 };
 
 ThreadEngine::ThreadEngine(Work& work, std::function<void()> wake, BeforeTask before_task)
-    : thread_(std::make_unique<Thread>(work, std::move(wake), std::move(before_task))) {}
+    : work_(work),
+      make_([&work, wake = std::move(wake), before_task = std::move(before_task)] {
+        return std::make_unique<Thread>(work, wake, before_task);
+      }),
+      thread_(make_()) {}
 ThreadEngine::~ThreadEngine() = default;
 
 void ThreadEngine::begin_step(std::int64_t step, int microbatches) {
   thread_->give(Thread::Step{step, microbatches});
 }
-void ThreadEngine::start(Call call) { thread_->give(std::move(call)); }
+void ThreadEngine::start(Call call) {
+  if (!work_.runs_beside(call.task)) return thread_->give(std::move(call));
+  if (!beside_) beside_ = make_();
+  beside_->give(std::move(call));
+}
 void ThreadEngine::start_pair(Call first, Call second) {
   thread_->give(Thread::Pair{std::move(first), std::move(second)});
 }
-bool ThreadEngine::ended(Ended& out) { return thread_->ended(out); }
+bool ThreadEngine::ended(Ended& out) {
+  return thread_->ended(out) || (beside_ && beside_->ended(out));
+}
 
 }  // namespace ripeline::runtime

@@ -3,7 +3,8 @@
 // start() hands a task over and returns; ended() gives back those that have ended, with what they
 // gave or why they failed. InlineEngine runs them in the loop's own thread, one after another, when
 // ended() is asked: no hand-over, but no message moves while a task runs. ThreadEngine has one
-// thread for its life, in which all calls of the Work are made, and wakes the loop: a hand-over
+// thread for its life, in which all calls of the Work are made, but for tasks that may run beside
+// the others (Work::runs_beside), which have another; and wakes the loop: a hand-over
 // costs some 10 µs, and messages move beside the task. Which one: inline for tasks of microseconds,
 // a thread for all that computes.
 //
@@ -85,7 +86,10 @@ class ThreadEngine final : public TaskEngine {
 
  private:
   class Thread;
+  Work& work_;
+  std::function<std::unique_ptr<Thread>()> make_;
   std::unique_ptr<Thread> thread_;
+  std::unique_ptr<Thread> beside_;  // from the first task on that runs there
 };
 
 }  // namespace ripeline::runtime

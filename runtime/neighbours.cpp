@@ -20,19 +20,50 @@ std::vector<int> tree_neighbours(int self, int processes) {
   return all;
 }
 
-std::vector<int> other_members(int self, const core::Layout& layout,
-                               const core::ProgramFacts& facts) {
+namespace {
+
+std::vector<int> other_members(int self, const core::Layout& layout) {
   std::vector<int> all;
   core::Coordinates of = layout.at(self);
-  for (of.member = 0; of.member < layout.members && !facts.collectives.empty(); ++of.member) {
+  for (of.member = 0; of.member < layout.members; ++of.member) {
     if (layout.process(of) != self) all.push_back(layout.process(of));
   }
   return all;
 }
 
+std::vector<int> other_replicas(int self, const core::Layout& layout) {
+  std::vector<int> all;
+  core::Coordinates of = layout.at(self);
+  for (of.replica = 0; of.replica < layout.replicas; ++of.replica) {
+    if (layout.process(of) != self) all.push_back(layout.process(of));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<int> partners_of(int self, const core::Layout& layout,
+                             const core::ProgramFacts& facts) {
+  return united(other_replicas(self, layout),
+                facts.collectives.empty() ? std::vector<int>() : other_members(self, layout));
+}
+
+std::vector<int> agreeing_with(int self, const core::Layout& layout,
+                               const core::ProgramFacts& facts, core::Engine engine) {
+  switch (facts.agreeing(layout.at(self).rank, engine).who) {
+    case core::Agreeing::Who::members:
+      return other_members(self, layout);
+    case core::Agreeing::Who::replicas:
+      return other_replicas(self, layout);
+    case core::Agreeing::Who::nobody:
+      break;
+  }
+  return {};
+}
+
 std::vector<int> neighbours_of(int self, const core::Layout& layout,
                                const core::ProgramFacts& facts) {
-  std::vector<int> all = other_members(self, layout, facts);
+  std::vector<int> all = partners_of(self, layout, facts);
   const auto process_of = [&](core::LaneId lane) {
     return layout.of_rank(self, facts.lanes[static_cast<std::size_t>(lane)].rank);
   };

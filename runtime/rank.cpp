@@ -52,10 +52,12 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
     if (from == self) begun_by_[to] = -1;
     if (to == self) senders_.insert(from);
   }
-  members_ = other_members(self, layout, facts_);
-  for (const int member : members_) {
-    begun_by_[member] = -1;
-    senders_.insert(member);
+  for (const core::Engine engine : core::kAllEngines) {
+    agreeing_[static_cast<std::size_t>(engine)] = agreeing_with(self, layout, facts_, engine);
+  }
+  for (const int partner : partners_of(self, layout, facts_)) {
+    begun_by_[partner] = -1;
+    senders_.insert(partner);
   }
 }
 
@@ -222,15 +224,17 @@ Status Rank::delivered(Delivery delivery, Time now) {
 }
 
 Status Rank::accept_ballot(const Delivery& delivery) {
-  if (std::count(members_.begin(), members_.end(), delivery.from) == 0) {
-    return {StatusCode::invalid, layout_.name(delivery.from) +
-                                     " sent a ballot, and is no other member of rank " +
-                                     std::to_string(self_.rank)};
-  }
   if (Status s = check_step(delivery); !s.ok()) return s;
   core::Ballot ballot;
   if (Status s = decode_ballot(facts_, self_.rank, delivery.payload, ballot); !s.ok()) return s;
-  return executor_.balloted(delivery.envelope.step, layout_.at(delivery.from).member, ballot);
+  const std::vector<int>& agreeing = agreeing_[static_cast<std::size_t>(ballot.engine)];
+  if (std::count(agreeing.begin(), agreeing.end(), delivery.from) == 0) {
+    return {StatusCode::invalid, layout_.name(delivery.from) + " sent " + layout_.name(process_) +
+                                     " a ballot, and has nothing to agree on with it"};
+  }
+  const core::Agreeing among = facts_.agreeing(self_.rank, ballot.engine);
+  return executor_.balloted(delivery.envelope.step, among.number_of(layout_.at(delivery.from)),
+                            ballot);
 }
 
 Status Rank::accept(Delivery& delivery, Time now) {
@@ -374,9 +378,9 @@ void Rank::start(std::size_t& command, Time now, Actions& actions) {
 void Rank::give_ballot(core::Engine engine, Time now, Actions& actions) {
   const Payload payload =
       encode_ballot(facts_, self_.rank, microbatches_, executor_.ballot(engine));
-  for (const int member : members_) {
+  for (const int process : agreeing_[static_cast<std::size_t>(engine)]) {
     Outgoing& out = actions.sends.emplace_back();
-    out.to = member;
+    out.to = process;
     out.envelope.step = executor_.step();
     out.envelope.message = {-1, -1};
     out.envelope.sent = now;

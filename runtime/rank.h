@@ -18,6 +18,7 @@
 // first failure the rank is of no use. Borrowed things must outlive it. One thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -151,7 +152,7 @@ class Rank {
   RankOptions options_;
   int process_;
   std::unique_ptr<core::Agreement> agreement_;
-  std::vector<int> members_;  // processes of the rank's other members, if they do anything together
+  std::array<std::vector<int>, core::kEngines> agreeing_;  // with it, by engine: processes
   core::Ledger ledger_;
   core::Executor executor_;
   int microbatches_ = 0;

@@ -127,7 +127,8 @@ void Run::receive(std::chrono::nanoseconds wait) {
 void Run::heed_termination() {
   if (options_.termination == nullptr || !options_.termination->requested()) return;
   if (!process_.is_failing()) receive(Time{0});  // it may say why the process is told to end
-  if (!process_.is_failing()) process_.fail(Termination::status_of(self()), now());
+  if (!process_.is_failing())
+    process_.fail(Termination::status_of(process_.layout().name(self())), now());
 }
 
 void Run::look_after_peers() {

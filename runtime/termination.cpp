@@ -99,13 +99,13 @@ void Termination::listen() {
   while (!stop_) wait(-1);
 }
 
-Status Termination::status_of(int rank) {
-  return {StatusCode::lost, "rank " + std::to_string(rank) + " was told to end by SIGTERM"};
+Status Termination::status_of(const std::string& who) {
+  return {StatusCode::lost, who + " was told to end by SIGTERM"};
 }
 
 Status Termination::status_at_start(const Termination* termination, int rank) {
   if (termination == nullptr || !termination->requested()) return {};
-  const Status told = status_of(rank);
+  const Status told = status_of("rank " + std::to_string(rank));
   return {told.code(), told.message() + " while the ranks connected"};
 }
 

@@ -43,7 +43,7 @@ class Termination {
   void call_when_requested(std::function<void()> call);
 
   // Why a rank fails that was told to end.
-  [[nodiscard]] static core::Status status_of(int rank);
+  [[nodiscard]] static core::Status status_of(const std::string& who);
   // The same while the ranks connect; ok if the signal has not come, or there is no `termination`.
   [[nodiscard]] static core::Status status_at_start(const Termination* termination, int rank);
   // Of main(): 143, as of a process that SIGTERM ended, if the run failed and the signal has come.

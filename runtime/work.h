@@ -1,9 +1,9 @@
 // Work: what a rank's tasks do. The runtime knows when; a Work knows what.
 //
 // One Work serves all stages of one rank; one thread calls it, one call at a time (which thread is
-// its engine's business: runtime/engine.h). Payloads are its own business: what one stage's task
-// gives is what the tasks that need it at other stages get. Failures are statuses; exceptions are
-// caught and reported with the task.
+// its engine's business: runtime/engine.h), but for tasks that it lets run beside the others.
+// Payloads are its own business: what one stage's task gives is what the tasks that need it at
+// other stages get. Failures are statuses; exceptions are caught and reported with the task.
 //
 //   core::Status run(Call& call) override {
 //     call.give(call.inputs.empty() ? first() : next(call.inputs[0].payload));
@@ -73,6 +73,9 @@ class Work {
   // Runs the task to its end. A failure with the code `lost` is that of another process, with which
   // it computes: the run looks for whom to blame.
   virtual core::Status run(Call& call) = 0;
+  // Whether the task may run in another thread, beside those of other engines of the rank: one that
+  // waits for others, say, and touches nothing that these do.
+  [[nodiscard]] virtual bool runs_beside(const TaskInfo& /*task*/) const { return false; }
   // Of two tasks of a `pair` that start at once: whether the work has something for both that is
   // faster than one after the other. Then run_pair() runs them to their ends, else run() each.
   [[nodiscard]] virtual bool runs_together(const TaskInfo& /*first*/,

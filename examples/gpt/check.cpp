@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "report.h"
 #include "runtime/torch/forward.h"
@@ -71,7 +72,7 @@ Check::Check(const Options& options, const Schedule& schedule,
 }
 
 // Takes over every stage's parameters, one stage after the other: all ranks, one gives, all of its
-// members.
+// members; of replicas the first.
 Status Check::before(ripeline::runtime::Run& run) {
   if (exact_) return {};
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
@@ -84,7 +85,7 @@ Status Check::before(ripeline::runtime::Run& run) {
     int given = 0;
     for (int process = 0; process < layout_.processes(); ++process) {
       const Blob& theirs = all[static_cast<std::size_t>(process)];
-      if (theirs.empty()) continue;
+      if (theirs.empty() || layout_.at(process).replica > 0) continue;
       if (!put(theirs, layout_.at(process).member, layout_.members, stages_[stage].parameters)) {
         given = 0;
         break;
@@ -98,13 +99,17 @@ Status Check::before(ripeline::runtime::Run& run) {
   return {};
 }
 
-// Loss and gradients of all microbatches, one after another.
+// Loss and gradients of all microbatches, one after another; those of each replica by themselves,
+// which are then summed, as replicas do it.
 void Check::compute(std::int64_t step, double loss_scale) {
   optimizer_->zero_grad();
   loss_ = 0;
-  const int microbatches = options_.microbatches * options_.accumulate;
+  const int of_replica = options_.microbatches * options_.accumulate;
+  const int microbatches = of_replica * layout_.replicas;
+  std::vector<torch::Tensor> before;  // gradients, of the replicas before
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
-    torch::IValue x = pipelined_.inputs.at(0)(step, microbatch);
+    if (microbatch > 0 && microbatch % of_replica == 0) put_aside(before);
+    torch::IValue x = whole_.inputs.at(0)(step, microbatch);
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       x = run_forward(whole_, stages_[i], {x}, {step, microbatch, static_cast<int>(i)});
     }
@@ -112,11 +117,26 @@ void Check::compute(std::int64_t step, double loss_scale) {
     loss.backward(torch::full_like(loss, loss_scale));
     loss_ += loss.item<double>();
   }
+  if (!before.empty()) {
+    put_aside(before);
+    for (std::size_t i = 0; i < before.size(); ++i) parameters_[i].mutable_grad() = before[i];
+  }
   const torch::NoGradGuard no_grad;
   is_finite_ = true;
   for (const torch::Tensor& parameter : parameters_) {
     if (loss_scale != 1) parameter.grad().mul_(1 / loss_scale);
     is_finite_ &= std::isfinite(parameter.grad().norm(2).item<float>());
+  }
+}
+
+void Check::put_aside(std::vector<torch::Tensor>& sums) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    torch::Tensor gradient = std::exchange(parameters_[i].mutable_grad(), torch::Tensor());
+    if (sums.size() == i) {
+      sums.push_back(std::move(gradient));
+    } else {
+      sums[i] += gradient;
+    }
   }
 }
 

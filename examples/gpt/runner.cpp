@@ -10,14 +10,17 @@ using ripeline::core::LaneFacts;
 using ripeline::core::Status;
 using ripeline::runtime::TaskInfo;
 using ripeline::runtime::TorchModel;
+using ripeline::runtime::TorchStage;
 using ripeline::runtime::TrainerOptions;
 
 namespace {
 
 TorchModel make_model(const Options& options, const Schedule& schedule, int rank,
-                      const ripeline::runtime::Group& members,
+                      const ripeline::runtime::Groups& groups,
                       const std::shared_ptr<const Batches>& batches) {
+  const ripeline::runtime::Group members = groups.members();
   TorchModel model;
+  model.replicas = groups.replicas();
   for (const LaneFacts& lane : schedule.facts.lanes) {
     if (lane.rank == rank && !model.stages.contains(lane.stage)) {
       TorchStage& stage = model.stages[lane.stage];
@@ -41,10 +44,10 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
                ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches)
-    : member_(run.layout().at(run.self()).member),
+    : place_(run.layout().at(run.self())),
       trace_(options.trace),
       arbiter_(schedule.make_arbiter(run.layout().at(run.self()).rank)) {
-  work_.emplace(make_model(options, schedule, arbiter_->rank(), groups.members(), batches));
+  work_.emplace(make_model(options, schedule, arbiter_->rank(), groups, batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
     for (const auto& parameter : stage.parameters) parameters.push_back(parameter.tensor);
@@ -71,7 +74,8 @@ std::int64_t Runner::parameters() const {
   std::int64_t count = 0;
   for (const auto& [number, stage] : model().stages) {
     for (const auto& parameter : stage.parameters) {
-      if (member_ == 0 || parameter.share.is_part()) count += parameter.tensor.numel();
+      const bool counts = place_.replica == 0 && (place_.member == 0 || parameter.share.is_part());
+      if (counts) count += parameter.tensor.numel();
     }
   }
   return count;

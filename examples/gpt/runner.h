@@ -30,11 +30,11 @@ class Runner {
   [[nodiscard]] const ripeline::runtime::TorchWork& work() const { return *work_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
   [[nodiscard]] ripeline::runtime::RunTrace& trace() { return trace_; }
-  // Numbers that this process trains; of those that all members have, at member 0.
+  // Numbers that this process trains; of those that several have, the first.
   [[nodiscard]] std::int64_t parameters() const;
 
  private:
-  int member_;
+  ripeline::core::Coordinates place_;
   ripeline::runtime::RunTrace trace_;
   std::unique_ptr<ripeline::core::Arbiter> arbiter_;
   std::optional<ripeline::runtime::TorchWork> work_;

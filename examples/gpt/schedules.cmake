@@ -9,7 +9,9 @@ function(gpt_add_schedules target ranks)
     endif()
     ripeline_add_schedule(${target} NAME ${name} FILE "${file}" DEFINES ranks=${ranks})
   endforeach()
-  # Two members play each rank: as many processes.
+  # Two processes to a rank, and four: so many ranks as make as many processes, and twice as many.
   math(EXPR half "(${ranks} + 1) / 2")
-  ripeline_add_schedule(${target} NAME bf_tp FILE "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules/bf_tp.ripe" DEFINES ranks=${half})
+  foreach(name IN ITEMS bf_tp bf_dp bf_tp_dp)
+    ripeline_add_schedule(${target} NAME ${name} FILE "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules/${name}.ripe" DEFINES ranks=${half})
+  endforeach()
 endfunction()

@@ -2,8 +2,10 @@
 
 #include "b_first.h"
 #include "bf.h"
+#include "bf_dp.h"
 #include "bf_sequential.h"
 #include "bf_tp.h"
+#include "bf_tp_dp.h"
 #include "bfw.h"
 #include "one_f_one_b.h"
 #include "one_f_one_b_hint.h"
@@ -27,6 +29,9 @@ const Schedule kSchedules[] = {
      bf_sequential::make_arbiter},
     {"bf_tp", "as bf_sequential, with two members to a rank, half as many ranks", false,
      bf_tp::facts, bf_tp::make_arbiter},
+    {"bf_dp", "as bf_sequential, with two replicas of half as many ranks", true, bf_dp::facts,
+     bf_dp::make_arbiter},
+    {"bf_tp_dp", "as bf_tp, with two replicas", false, bf_tp_dp::facts, bf_tp_dp::make_arbiter},
     {"b_first", "any ready backward before any forward", false, b_first::facts,
      b_first::make_arbiter},
     {"v", "as bf, two stages per rank, placed as a V", false, v::facts, v::make_arbiter},

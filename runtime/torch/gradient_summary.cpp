@@ -38,9 +38,12 @@ bool decode(const Blob& payload, GradientSummary& summary) {
   return true;
 }
 
-// False when it does not fit what member 0 said.
-bool add(const GradientSummary& part, int member, GradientSummary& total) {
+// False when it does not fit what member 0 said. Replicas have a part of the loss each, and the
+// same gradients.
+bool add(const GradientSummary& part, const core::Coordinates& of, GradientSummary& total) {
+  const int member = of.member;
   if (member == 0) total.loss += part.loss;
+  if (of.replica > 0) return true;
   for (const auto& [stage, norms] : part.norms) {
     std::vector<Norm>& all = total.norms[stage];
     if (member == 0) {
@@ -89,7 +92,7 @@ Status add_up(const std::vector<Blob>& all, const core::Layout& layout, Gradient
   for (int process = 0; process < layout.processes(); ++process) {
     GradientSummary part;
     if (decode(all[static_cast<std::size_t>(process)], part) &&
-        add(part, layout.at(process).member, total)) {
+        add(part, layout.at(process), total)) {
       continue;
     }
     return {StatusCode::invalid, layout.name(process) + " sent a malformed summary"};

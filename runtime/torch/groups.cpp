@@ -63,7 +63,7 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
   const core::Layout& layout = run.layout();
   const core::Coordinates self = layout.at(run.self());
   const std::string host = address.empty() ? "127.0.0.1" : address;
-  if (layout.is_flat() || facts.collectives.empty()) return {};
+  if (facts.replicas == 1 && facts.collectives.empty()) return {};
   StorePtr store;
   if (Status s = open_store(run, host, options, store); !s.ok()) return s;
   const auto make = [&](const std::string& name, int index, int size) {
@@ -75,17 +75,24 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
                   c10::make_intrusive<c10d::PrefixStore>(name, store), index, size, of));
   };
   try {
-    for (const core::Engine engine : core::kAllEngines) {
-      const auto has_some = [&](core::LaneId id) {
-        const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(id)];
-        return lane.rank == self.rank && lane.engine == engine;
-      };
-      if (!std::any_of(facts.collectives.begin(), facts.collectives.end(), has_some)) continue;
-      const std::string name =
-          "the members of rank " + std::to_string(self.rank) +
-          (layout.replicas > 1 ? " of replica " + std::to_string(self.replica) : "") + " on " +
-          core::name_of(engine);
-      groups->members_[static_cast<std::size_t>(engine)] = make(name, self.member, layout.members);
+    const core::LaneSpan own = facts.lanes_of(self.rank);
+    for (core::LaneId lane = own.first; lane < own.end; ++lane) {
+      const core::LaneFacts& of = facts.lanes[static_cast<std::size_t>(lane)];
+      const auto engine = static_cast<std::size_t>(of.engine);
+      const std::string on =
+          " of rank " + std::to_string(self.rank) + " on " + core::name_of(of.engine);
+      const bool is_collective =
+          std::count(facts.collectives.begin(), facts.collectives.end(), lane) > 0;
+      if (is_collective && !groups->members_[engine]) {
+        const std::string who = "the members of replica " + std::to_string(self.replica);
+        groups->members_[engine] = make(who + on, self.member, layout.members);
+      }
+      const bool reduces = facts.replicas > 1 &&
+                           facts.ops[static_cast<std::size_t>(of.op)].kind == core::OpKind::reduce;
+      if (reduces && !groups->replicas_[engine]) {
+        const std::string who = "the replicas of member " + std::to_string(self.member);
+        groups->replicas_[engine] = make(who + on, self.replica, layout.replicas);
+      }
     }
   } catch (const std::exception& error) {
     return run.fail(failed("it cannot connect its groups", error));
@@ -101,9 +108,15 @@ Group Groups::members(core::Engine engine) const {
   return Group(members_[static_cast<std::size_t>(engine)]);
 }
 
+Group Groups::replicas(core::Engine engine) const {
+  return Group(replicas_[static_cast<std::size_t>(engine)]);
+}
+
 void Groups::close() {
-  for (const std::shared_ptr<Group::Line>& line : members_) {
-    if (line) line->close();
+  for (const Lines* lines : {&members_, &replicas_}) {
+    for (const std::shared_ptr<Group::Line>& line : *lines) {
+      if (line) line->close();
+    }
   }
 }
 

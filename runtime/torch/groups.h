@@ -5,8 +5,8 @@
 //   ColumnParallelLinear linear(whole, groups->members());
 //
 // The members of a rank have a communicator for each engine on which they have collectives, as
-// docs/meaning.md assumes. Gloo asks nobody who connects for a token: name an interface of a
-// network that you trust.
+// docs/meaning.md assumes; so have the replicas of a rank for each engine on which they reduce.
+// Gloo asks nobody who connects for a token: name an interface of a network that you trust.
 #pragma once
 
 #include <array>
@@ -40,6 +40,8 @@ class Groups {
 
   // Of this process's rank; of one process where there is nobody else.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
+  // Of the same stages in all replicas, for the reductions on that engine.
+  [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
   // Whoever waits in one fails at once, and so does every later call: the run has failed. From any
   // thread.
   void close();
@@ -47,7 +49,10 @@ class Groups {
  private:
   Groups() = default;
 
-  std::array<std::shared_ptr<Group::Line>, core::kEngines> members_;
+  using Lines = std::array<std::shared_ptr<Group::Line>, core::kEngines>;  // null: there is none
+
+  Lines members_;
+  Lines replicas_;
 };
 
 }  // namespace ripeline::runtime

@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/torch/group.h"
 #include "runtime/torch/share.h"
 
 namespace ripeline::runtime {
@@ -132,6 +133,10 @@ struct TorchModel {
   // torch::kHalf. Parameters and their gradients keep theirs, the loss is computed in float32.
   // What passes between stages has the type that the stage gives.
   std::optional<torch::ScalarType> autocast = std::nullopt;
+  // Data parallelism: those over which an op `reduce` sums the gradients of its stage. Each replica
+  // has other microbatches, which are numbered on from replica to replica, and the loss is the mean
+  // over all of them.
+  Group replicas = {};
 };
 
 // `module` is a module holder (torch::nn::Linear, your TORCH_MODULE) or a shared_ptr to a module

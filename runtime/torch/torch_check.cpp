@@ -31,6 +31,15 @@ class Lane {
   [[nodiscard]] int to_others(Carried what) const {
     return count(what, [this](std::size_t producer, std::size_t) { return producer == lane_; });
   }
+  // Whether it needs all tasks of an op at its stage of which `fits` holds.
+  template <class Fits>
+  [[nodiscard]] bool needs_all(const Fits& fits) const {
+    return std::any_of(facts_.edges.begin(), facts_.edges.end(), [&](const core::EdgeFacts& edge) {
+      const auto producer = static_cast<std::size_t>(edge.producer);
+      return static_cast<std::size_t>(edge.consumer) == lane_ && edge.of == core::Of::all &&
+             facts_.lanes[producer].stage == facts().stage && fits(kind_of(producer));
+    });
+  }
   [[nodiscard]] bool has_at_stage(OpKind kind) const {
     return find_at_stage([kind](OpKind found) { return found == kind; }) < facts_.lanes.size();
   }
@@ -67,7 +76,7 @@ class Lane {
 
 bool is_supported(OpKind kind) {
   return kind == OpKind::forward || kind == OpKind::plain || kind == OpKind::backward_weight ||
-         kind == OpKind::recompute || computes_gradients(kind);
+         kind == OpKind::reduce || kind == OpKind::recompute || computes_gradients(kind);
 }
 
 // Who feeds a stage must get a gradient from it.
@@ -94,6 +103,26 @@ std::string check_halves(const Lane& lane) {
          missing(OpKind::backward_weight, OpKind::backward_input, "input");
 }
 
+// Of several replicas: each stage's gradients are summed once, when they are complete.
+std::string check_reductions(const TorchModel& model, const core::ProgramFacts& facts,
+                             const Lane& lane) {
+  if (facts.replicas > 1 && !lane.has_at_stage(OpKind::reduce)) {
+    return "stage " + std::to_string(lane.facts().stage) +
+           " has no op `reduce`, and its gradients are those of one replica";
+  }
+  if (facts.replicas != model.replicas.size()) {
+    return "the program has " + std::to_string(facts.replicas) + " replicas, and `replicas` is a " +
+           "group of " + std::to_string(model.replicas.size());
+  }
+  const auto completes = [](OpKind kind) {
+    return kind == OpKind::backward || kind == OpKind::backward_weight;
+  };
+  if (lane.kind() != OpKind::reduce || lane.needs_all(completes)) return "";
+  return lane.name() +
+         " sums gradients: it must need all tasks that compute them, as in `needs B " +
+         "at here of all`";
+}
+
 }  // namespace
 
 Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int rank) {
@@ -110,7 +139,7 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
     if (!is_supported(lane.kind())) {
       return refused(lane.name() +
                      ": LibTorch stages run ops of the kinds `forward`, `backward`, `backward "
-                     "input`, `backward weight` and `recompute` only");
+                     "input`, `backward weight`, `recompute` and `reduce` only");
     }
     if (!model.stages.contains(stage)) {
       return refused("the model has no stage " + std::to_string(stage) +
@@ -121,6 +150,8 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
                      std::to_string(stage));
     }
     if (const std::string wrong = check_halves(lane); !wrong.empty()) return refused(wrong);
+    if (const std::string wrong = check_reductions(model, facts, lane); !wrong.empty())
+      return refused(wrong);
     if (lane.kind() != OpKind::forward) continue;
     const auto data = model.inputs.find(stage);
     const bool has_data = data != model.inputs.end() && data->second;

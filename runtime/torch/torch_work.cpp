@@ -72,9 +72,10 @@ Status TorchWork::begin_step(std::int64_t step, int /*microbatches*/) {
 
 ForwardPlace TorchWork::place_of(const TaskInfo& task) const {
   const auto pass = static_cast<int>(task.step % passes_);
-  return {.step = task.step / passes_,
-          .microbatch = pass * task.microbatches + task.microbatch,
-          .stage = task.stage};
+  return {
+      .step = task.step / passes_,
+      .microbatch = (model_.replicas.self() * passes_ + pass) * task.microbatches + task.microbatch,
+      .stage = task.stage};
 }
 
 void TorchWork::zero_gradients() {
@@ -89,10 +90,38 @@ double TorchWork::loss() const {
   return sum;
 }
 
+bool TorchWork::runs_beside(const TaskInfo& task) const {
+  return task.kind == OpKind::reduce && model_.replicas.size() > 1;
+}
+
+Status TorchWork::reduce(const TaskInfo& task) const {
+  if (model_.replicas.size() == 1 || task.step % passes_ != passes_ - 1) return {};
+  const torch::NoGradGuard no_grad;
+  // One sum for each type; a parameter without a gradient has none at any replica.
+  std::map<torch::ScalarType, std::vector<Tensor>> gradients;
+  for (const NamedTensor& parameter : model_.stages.at(task.stage).parameters) {
+    const Tensor& gradient = parameter.tensor.grad();
+    if (gradient.defined()) gradients[gradient.scalar_type()].push_back(gradient);
+  }
+  for (auto& [type, of_type] : gradients) {
+    std::vector<Tensor> flat;
+    for (const Tensor& gradient : of_type) flat.push_back(gradient.reshape({-1}));
+    Tensor all = torch::cat(flat);
+    model_.replicas.sum(all);
+    std::int64_t at = 0;
+    for (Tensor& gradient : of_type) {
+      gradient.copy_(all.slice(0, at, at + gradient.numel()).view_as(gradient));
+      at += gradient.numel();
+    }
+  }
+  return {};
+}
+
 Status TorchWork::run(Call& call) {
   const TaskInfo& task = call.task;
   Status status;
   try {
+    if (task.kind == OpKind::reduce) return reduce(task);
     if (task.kind == OpKind::forward) {
       status = forward(call);
     } else if (computes_gradients(task.kind)) {
@@ -117,8 +146,9 @@ Status TorchWork::run(Call& call) {
   } catch (...) {
     status = failed(task, "an exception of an unknown type");
   }
-  // Graphs of a step that will not be finished hold memory for nothing.
-  if (!status.ok()) {
+  // Graphs of a step that will not be finished hold memory for nothing; they are the other
+  // thread's.
+  if (!status.ok() && task.kind != OpKind::reduce) {
     saved_.clear();
     deferred_.clear();
   }
@@ -140,7 +170,7 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
   if (loss.numel() != 1) {
     return failed(task, "the loss is no scalar, its shape is " + shape_of(loss));
   }
-  saved.outputs = {loss / (task.microbatches * passes_)};
+  saved.outputs = {loss / (task.microbatches * passes_ * model_.replicas.size())};
   losses_[place.microbatch] = saved.outputs[0].item<double>();
   return {};
 }

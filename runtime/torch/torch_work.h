@@ -13,6 +13,9 @@
 // A stage that recomputes keeps the inputs of a microbatch alone; its op `recompute`, or else the
 // backward, runs the forward again and goes on with that graph, which may be split as any other.
 //
+// An op `reduce` sums the gradients of its stage over the replicas, once all its microbatches are
+// in them: in a thread of its own, since it waits for them; of several passes in the last one.
+//
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
 // stage is an activation if both are forward, a gradient if both are backward, and else nothing: it
 // only waits. Exceptions of the model become statuses that name the task. One thread.
@@ -49,6 +52,8 @@ class TorchWork final : public Work {
 
   // Whether this work can do what the program asks of the rank: ops, stages, data and loss.
   [[nodiscard]] core::Status check(const core::ProgramFacts& facts, int rank) const;
+  // Reductions, which wait for the other replicas.
+  [[nodiscard]] bool runs_beside(const TaskInfo& task) const override;
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
   core::Status run(Call& call) override;
@@ -84,6 +89,7 @@ class TorchWork final : public Work {
   core::Status recompute(const TaskInfo& task, Saved& saved);
   core::Status backward(Call& call);
   core::Status weight(const TaskInfo& task);
+  core::Status reduce(const TaskInfo& task) const;
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                        torch::IValue& output);

@@ -291,7 +291,7 @@ TEST(WaitGraph, of_groups_finds_the_member) {
       {"a group waits for who has not voted, and that for a message",
        {well({}), well({}, {{{f(0), 1}, ago(2'000)}}), well({vote}), well({need(f(1), f(0), 1)})},
        "process 1 (rank 0, member 1) has been running 0F1 for 2.0 s\n"
-       "process 2 (rank 1, member 0): 1F1 waits for its group to agree: member 1 has not voted\n"
+       "process 2 (rank 1, member 0): 1F1 waits for its group to agree: number 1 has not voted\n"
        "process 3 (rank 1, member 1): 1F1 waits for 0F1 from rank 0\n",
        2},
       {"a gather waits for a process",

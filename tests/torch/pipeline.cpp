@@ -65,6 +65,11 @@ std::vector<core::Status> Pipeline::run(const Body& body) const {
   return statuses;
 }
 
+core::Status wait_for_all(runtime::Run& run) {
+  std::vector<runtime::Blob> all;
+  return run.gather("all are here", {}, all);
+}
+
 std::string chain(int ranks, bool sequential) {
   const std::string order = sequential ? " sequential" : "";
   return "pipeline chain { param ranks = " + std::to_string(ranks) +

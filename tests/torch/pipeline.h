@@ -31,6 +31,10 @@ class Pipeline {
   std::unique_ptr<Parts> parts_;
 };
 
+// Until all processes are here: their threads share LibTorch's generator, so none may run a stage
+// while another draws its parameters.
+[[nodiscard]] core::Status wait_for_all(runtime::Run& run);
+
 // A chain of `ranks` stages with the memory of 1F1B that runs the backward first, with
 // `sequential` ops or not.
 [[nodiscard]] std::string chain(int ranks, bool sequential);

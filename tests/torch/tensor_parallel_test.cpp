@@ -156,6 +156,7 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
           const std::lock_guard lock(mutex);  // of the generator
           model.stages[arbiter.rank()] = make_stage(Half(groups->members(), arbiter.rank()));
         }
+        if (Status s = testing::wait_for_all(run); !s.ok()) return s;
         model.inputs[0] = [](std::int64_t step, int m) { return ids_of(step, m); };
         model.labels = [](std::int64_t step, int m) { return labels_of(step, m); };
         model.loss = loss_over(groups->members());
@@ -208,6 +209,7 @@ TEST(TensorParallelTraining, has_the_loss_and_the_norm_of_one_process_and_keeps_
     std::unique_lock lock(mutex);
     const Half half(groups->members(), arbiter.rank());
     lock.unlock();
+    if (Status s = testing::wait_for_all(run); !s.ok()) return s;
     model.stages[arbiter.rank()] = make_stage(half);
     model.inputs[0] = [](std::int64_t, int m) { return ids_of(0, m); };
     model.labels = [](std::int64_t, int m) { return labels_of(0, m); };
