@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/layout.h"
 #include "tests/runtime/faults/shared_memory.h"
 #include "tests/runtime/faults/small_disk.h"
 #include "tests/runtime/launched.h"
@@ -39,6 +40,7 @@ constexpr const char* kFiles = "FILES";
 // What is drawn.
 struct Draw {
   int ranks = 0;
+  core::Layout layout;  // of as many processes
   int rank = 0;
   int other = 0;
   int task = 0;
@@ -69,10 +71,25 @@ std::string why_not(World world) {
   return is_full(world) && !may_have_own_mounts() ? "nothing can be mounted here" : "";
 }
 
+// What is said of files and of other programs is said of ranks that are one process each.
+bool may_be_of_groups(const FaultKind& kind) {
+  return kind.world == World::usual && kind.old_files.empty() &&
+         std::none_of(kind.in_ranks.begin(), kind.in_ranks.end(), [](const std::string& argument) {
+           return argument.find("schedule") != std::string::npos;
+         });
+}
+
 class FaultRun {
  public:
   FaultRun(const FaultKind& kind, std::uint64_t seed) : kind_(kind), random_(seed) {
     draw_.ranks = 2 + below(kMostRanks - 1);
+    draw_.layout.ranks = draw_.ranks;
+    const int groups = below(4);
+    if (may_be_of_groups(kind) && groups > 1) {
+      (groups == 2 ? draw_.layout.members : draw_.layout.replicas) = 2;
+      draw_.layout.ranks = 2;
+      draw_.ranks = 4;
+    }
     draw_.rank = below(draw_.ranks);
     draw_.other = (draw_.rank + 1 + below(draw_.ranks - 1)) % draw_.ranks;
     draw_.task = below(kMostTasks);
@@ -116,15 +133,32 @@ class FaultRun {
       if (!become_world(options)) _exit(99);
     };
     std::vector<std::string> words = {
-        "-n",      std::to_string(draw_.ranks),
-        "--grace", kGrace,
-        "--",      RIPELINE_TOY_RANK,
-        "bf",      std::to_string(kind_.steps == 0 ? kNever : kind_.steps),
+        "-n",       std::to_string(draw_.ranks),
+        "--grace",  kGrace,
+        "--",       RIPELINE_TOY_RANK,
+        schedule(), std::to_string(kind_.steps == 0 ? kNever : kind_.steps),
         "1"};
     for (const std::string& fault : kind_.in_ranks)
       words.push_back(with_files(filled(fault, draw_)));
     launched_.start(words);
     if (is_full(kind_.world)) files_ = disk_.open();
+  }
+
+  std::string schedule() const {
+    if (draw_.layout.is_flat()) return "bf";
+    return draw_.layout.members > 1 ? "bf_members" : "bf_replicas";
+  }
+
+  // Whether it is said of the process, by its number or by its place in the layout.
+  static bool has(const std::string& text, const std::string& of_rank, const Draw& draw) {
+    if (text.find(of_rank) != text.npos) return true;
+    for (const int process : {draw.rank, draw.other}) {
+      const std::string rank = "rank " + std::to_string(process);
+      if (!of_rank.starts_with(rank)) continue;
+      const std::string by_place = draw.layout.name(process) + of_rank.substr(rank.size());
+      if (text.find(by_place) != text.npos) return true;
+    }
+    return false;
   }
 
   // In the child.
@@ -224,16 +258,16 @@ class FaultRun {
     else if (std::find(kind_.codes.begin(), kind_.codes.end(), code) == kind_.codes.end())
       report_.problem += "its exit code is " + std::to_string(code) + "\n";
     const std::string said = filled(kind_.said, draw_);
-    if (!said.empty() && launched_.count(said) == 0)
+    if (!said.empty() && !has(launched_.output(), said, draw_))
       report_.problem += "nobody said: " + said + "\n";
     const std::string left = left_behind();
     report_.left = !left.empty();
     if (report_.left) report_.problem += "left behind:\n" + left;
     check_files();
     if (!report_.problem.empty()) {
-      report_.problem += "of " + std::to_string(draw_.ranks) + " ranks, rank " +
-                         std::to_string(draw_.rank) + ", task " + std::to_string(draw_.task) +
-                         "; what was said:\n" + launched_.output();
+      report_.problem += "of " + draw_.layout.text() + ", process " + std::to_string(draw_.rank) +
+                         ", task " + std::to_string(draw_.task) + "; what was said:\n" +
+                         launched_.output();
     }
   }
 
@@ -271,7 +305,7 @@ class FaultRun {
       if (rank == draw_.rank || all.find("] pid ") == all.npos) continue;
       ++report_.survivors;
       const std::string first = first_line(all);
-      if (first.find(culprit) != first.npos) {
+      if (has(first, culprit, draw_)) {
         ++report_.named;
       } else {
         report_.unnamed += "rank " + std::to_string(rank) + " does not name " + culprit + ": " +

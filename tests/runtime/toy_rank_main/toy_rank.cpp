@@ -76,11 +76,26 @@ bool read(std::string_view text, int& value) {
   return error == std::errc{} && end == text.data() + text.size() && value >= 0;
 }
 
-Status prove(std::string_view schedule, int ranks, verify::Verdict& verdict) {
-  const auto text = spec::library_text(schedule);
+// bf with two processes to a rank: members of it, or replicas.
+std::string bf_of_two(bool of_members) {
+  return std::string("pipeline bf_of_two { param ranks = 2; microbatches any; stages ranks;\n") +
+         "  place s on s; " +
+         (of_members ? "tensor_parallel 2 { agree by intersection; }\n" : "data_parallel 2;\n") +
+         "  op F forward { needs F at prev; acquires activation; " +
+         (of_members ? "collectives 2; " : "") +
+         "}\n  op B backward { needs F at here, B at next; releases activation; " +
+         (of_members ? "collectives 2; }\n"
+                     : "}\n  op G reduce once on comm { needs B at here of all; }\n") +
+         "  resource activation per stage { capacity ranks - s; }\n"
+         "  hint bf { rounds B, F; } dispatch ready by bf; }\n";
+}
+
+Status prove(std::string_view schedule, int processes, verify::Verdict& verdict) {
+  const bool is_of_two = schedule == "bf_members" || schedule == "bf_replicas";
+  const auto text = is_of_two ? bf_of_two(schedule == "bf_members") : spec::library_text(schedule);
   if (!text) return {StatusCode::invalid, "no schedule has this name: " + std::string(schedule)};
   spec::ElaborateOptions options;
-  options.defines["ranks"] = ranks;
+  options.defines["ranks"] = is_of_two ? processes / 2 : processes;
   const auto program = spec::compile({std::string(schedule), *text}, options);
   if (!program.ok()) return {StatusCode::invalid, "the schedule does not compile"};
   verdict = verify::verify(program.value());
@@ -132,8 +147,11 @@ class ToyRank {
     std::unique_ptr<runtime::Transport> transport;
     if (Status s = connect(facts, transport); !s.ok()) return s;
     faults_.come_to({transport.get(), &facts});
-    simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts, environment_.rank);
-    runtime::Run run(*transport, {.limits = {.silence = std::chrono::seconds(arguments_.silence),
+    const core::Layout layout = core::layout_of(facts);
+    simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts,
+                                         layout.at(environment_.rank).rank);
+    runtime::Run run(*transport, {.layout = layout,
+                                  .limits = {.silence = std::chrono::seconds(arguments_.silence),
                                              .stall = std::chrono::seconds(arguments_.stall)},
                                   .termination = &termination_});
     Status status = train(facts, arbiter, run);
@@ -147,8 +165,7 @@ class ToyRank {
     runtime::SocketOptions options;
     options.rank = environment_.rank;
     options.ranks = environment_.ranks;
-    options.neighbours =
-        runtime::neighbours_of(environment_.rank, {.ranks = environment_.ranks}, facts);
+    options.neighbours = runtime::neighbours_of(environment_.rank, core::layout_of(facts), facts);
     options.program_hash = facts.hash;
     options.configuration = settings_.configuration();
     options.connect_limit = std::chrono::seconds(arguments_.connect_limit);
