@@ -140,7 +140,7 @@ int say_ended(const Status& status) {
 
 int report(const EmulateCommand& command, const PreparedRun& prepared, const ClockRun& expected,
            const emulate::EmulatedRun& emulated) {
-  std::cerr << notes_of(prepared);
+  std::cerr << notes_of(prepared, Groups::all_run);
   if (!emulated.run.status.ok()) return say_ended(emulated.run.status);
   const simulate::ReportedRun reported{
       prepared.program(), prepared.facts->facts(), command.run.microbatches, prepared.timing,

@@ -41,16 +41,21 @@ spec::Result<simulate::Timing> timing_of(const spec::Program& program, const Run
 
 }  // namespace
 
-std::string notes_of(const PreparedRun& prepared) {
+std::string notes_of(const PreparedRun& prepared, Groups groups) {
   const spec::Program& program = prepared.program();
   const auto& verdict = prepared.verdict;
   std::string text;
-  if (program.tensor_parallel.members > 1) {
+  const int members = program.tensor_parallel.members;
+  const int replicas = program.data_parallel.replicas;
+  if (groups == Groups::all_run && (members > 1 || replicas > 1)) {
+    text += fmt::format("note: of {} processes, this is what those of member 0 of replica 0 did\n",
+                        program.ranks * members * replicas);
+  }
+  if (groups == Groups::as_one && members > 1) {
     text += "note: the members of a tensor-parallel group run as one\n";
   }
-  if (program.data_parallel.replicas > 1) {
-    text += fmt::format("note: this is one of {} replicas; the others do the same\n",
-                        program.data_parallel.replicas);
+  if (groups == Groups::as_one && replicas > 1) {
+    text += fmt::format("note: this is one of {} replicas; the others do the same\n", replicas);
   }
   if (verdict && verdict->outcome != verify::Outcome::proved) {
     text += fmt::format("note: {} is {}; this is one of its runs, and others may end otherwise\n",

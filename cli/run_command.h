@@ -2,6 +2,7 @@
 // of a run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -44,7 +45,11 @@ struct PreparedRun {
                                                 trace::Record& record);
 
 // What standard error says of a run before its output.
-[[nodiscard]] std::string notes_of(const PreparedRun& prepared);
+enum class Groups : std::uint8_t {
+  as_one,   // one member of one replica runs for all
+  all_run,  // and one is shown
+};
+[[nodiscard]] std::string notes_of(const PreparedRun& prepared, Groups groups);
 // Writes the files and, on standard output, the report; the exit code. `more` comes after the text,
 // or is a member of the object.
 int write_run(const RunCommand& command, const simulate::ReportedRun& reported,

@@ -19,7 +19,7 @@ int run(const RunCommand& command) {
     const Progress progress("simulating " + program.name);
     return simulate_once(prepared, command.microbatches, record);
   }();
-  std::cerr << notes_of(prepared);
+  std::cerr << notes_of(prepared, Groups::as_one);
   if (!run.status.ok()) {
     say_failed(run.status.message());
     return run.status.code() == core::StatusCode::invalid ? bad_input : refuted;
