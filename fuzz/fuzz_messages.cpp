@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
+#include "runtime/ballot_codec.h"
 #include "runtime/gather.h"
 #include "runtime/notice_codec.h"
 #include "runtime/place.h"
@@ -109,6 +111,24 @@ void read_notice(const std::uint8_t* data, std::size_t size) {
   require(encode_notice(notice).head == delivery.payload.head, "a notice comes back");
 }
 
+// Of a rank with two lanes, whose members agree.
+void read_ballot(const std::uint8_t* data, std::size_t size) {
+  static constexpr std::array kOps = {core::OpFacts{"F", core::OpKind::forward}};
+  static constexpr std::array kLanes = {core::LaneFacts{0, 0, 0, 0, core::Engine::compute},
+                                        core::LaneFacts{0, 1, 0, 1, core::Engine::compute}};
+  static const core::ProgramFacts kFacts{
+      core::kCoreVersion, "two", 0, true, 1, 2, 1, 0, kOps, kLanes, {}, {}, {}};
+  core::Ballot ballot;
+  if (!decode_ballot(kFacts, 0, payload_of(blob(data, size)), ballot).ok()) return;
+  constexpr std::size_t kMicrobatchesAt = 9;
+  int microbatches = 0;
+  std::memcpy(&microbatches, data + kMicrobatchesAt, sizeof microbatches);
+  core::Ballot again;
+  require(decode_ballot(kFacts, 0, encode_ballot(kFacts, 0, microbatches, ballot), again).ok(),
+          "a ballot can be read");
+  require(again == ballot, "a ballot comes back");
+}
+
 void read_value(const std::uint8_t* data, std::size_t size) {
   // Head and parts, each as long as its first byte says.
   const std::size_t head = std::min<std::size_t>(data[0], size - 1);
@@ -129,7 +149,7 @@ void read_value(const std::uint8_t* data, std::size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2 || size > kMostBytes) return -1;
-  switch (data[0] % 5) {
+  switch (data[0] % 6) {
     case 0:
       read_frames(data + 1, size - 1);
       break;
@@ -142,8 +162,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3:
       read_notice(data + 1, size - 1);
       break;
-    default:
+    case 4:
       read_value(data + 1, size - 1);
+      break;
+    default:
+      read_ballot(data + 1, size - 1);
   }
   return 0;
 }
