@@ -40,6 +40,8 @@ member_killed() {
     exec "$@"' gpt "$gpt" --schedule bf_tp --width 8 --heads 2 --context 8 --batch 1 --layers 2 --steps 1000000 >out.txt 2>&1
   expect_code 137 $?
   [ "$(grep -c 'gpt: rank [0-2]: process 3 (rank 1, member 1) was lost' out.txt)" = 3 ] || fail "the others do not blame it: $(tail -12 out.txt)"
+}
+
 # The trace and the output say what the input halves left, through the parts.
 traces_deferrals() {
   "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bfw --steps 2 --accumulate 2 --trace t.json >out.txt 2>&1
