@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/layout.h"
 #include "runtime/notice_codec.h"
 
 namespace ripeline {
@@ -76,13 +77,12 @@ template <class Change>
 void send_to_peers(const ToyPlace& place, int times, const Change& change) {
   const core::ProgramFacts& facts = *place.facts;
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
-    const auto rank_of = [&](core::LaneId lane) {
-      return facts.lanes[static_cast<std::size_t>(lane)].rank;
+    const int self = place.transport->self();
+    const auto process_of = [&](core::LaneId lane) {
+      return core::layout_of(facts).of_rank(self, facts.lanes[static_cast<std::size_t>(lane)].rank);
     };
-    const int to = rank_of(facts.edges[i].consumer);
-    if (rank_of(facts.edges[i].producer) != place.transport->self() ||
-        to == place.transport->self())
-      continue;
+    const int to = process_of(facts.edges[i].consumer);
+    if (process_of(facts.edges[i].producer) != self || to == self) continue;
     runtime::Envelope envelope;
     envelope.message = {static_cast<core::EdgeId>(i), 0};
     runtime::Payload payload;
