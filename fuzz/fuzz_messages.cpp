@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -119,13 +118,14 @@ void read_ballot(const std::uint8_t* data, std::size_t size) {
   static const core::ProgramFacts kFacts{
       core::kCoreVersion, "two", 0, true, 1, 2, 1, 0, kOps, kLanes, {}, {}, {}};
   core::Ballot ballot;
-  if (!decode_ballot(kFacts, 0, payload_of(blob(data, size)), ballot).ok()) return;
-  constexpr std::size_t kMicrobatchesAt = 9;
   int microbatches = 0;
-  std::memcpy(&microbatches, data + kMicrobatchesAt, sizeof microbatches);
+  if (!decode_ballot(kFacts, 0, payload_of(blob(data, size)), microbatches, ballot).ok()) return;
   core::Ballot again;
-  require(decode_ballot(kFacts, 0, encode_ballot(kFacts, 0, microbatches, ballot), again).ok(),
-          "a ballot can be read");
+  int same = 0;
+  require(
+      decode_ballot(kFacts, 0, encode_ballot(kFacts, 0, microbatches, ballot), same, again).ok(),
+      "a ballot can be read");
+  require(same == microbatches, "so does the number of microbatches");
   require(again == ballot, "a ballot comes back");
 }
 

@@ -33,7 +33,7 @@ Payload encode_ballot(const core::ProgramFacts& facts, int rank, int microbatche
 }
 
 Status decode_ballot(const core::ProgramFacts& facts, int rank, const Payload& payload,
-                     core::Ballot& ballot) {
+                     int& microbatches, core::Ballot& ballot) {
   const Blob bytes = blob_of(payload);
   BlobReader from(bytes);
   const auto invalid = [&](const std::string& why) {
@@ -43,7 +43,7 @@ Status decode_ballot(const core::ProgramFacts& facts, int rank, const Payload& p
   const auto engine = from.number<std::uint8_t>();
   ballot.round = from.number<std::int32_t>();
   ballot.attempt = from.number<std::int32_t>();
-  const auto microbatches = from.number<std::int32_t>();
+  microbatches = from.number<std::int32_t>();
   if (!from.ok() || engine >= core::kEngines) return invalid("of no engine");
   if (microbatches < 1 || microbatches > kMostMicrobatches || !facts.admits(microbatches)) {
     return invalid("of a step of " + std::to_string(microbatches) + " microbatches");

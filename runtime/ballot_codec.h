@@ -13,6 +13,6 @@ namespace ripeline::runtime {
 // Refuses what is no ballot of a member of the rank; whether it fits the step is for the executor
 // to say.
 core::Status decode_ballot(const core::ProgramFacts& facts, int rank, const Payload& payload,
-                           core::Ballot& ballot);
+                           int& microbatches, core::Ballot& ballot);
 
 }  // namespace ripeline::runtime

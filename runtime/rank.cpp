@@ -224,14 +224,26 @@ Status Rank::delivered(Delivery delivery, Time now) {
 }
 
 Status Rank::accept_ballot(const Delivery& delivery) {
+  const auto refused = [&] {
+    return Status(StatusCode::invalid, layout_.name(delivery.from) + " sent " +
+                                           layout_.name(process_) +
+                                           " a ballot, and has nothing to agree on with it");
+  };
+  // A stranger's is not looked at.
+  if (!begun_by_.contains(delivery.from)) return refused();
   if (Status s = check_step(delivery); !s.ok()) return s;
   core::Ballot ballot;
-  if (Status s = decode_ballot(facts_, self_.rank, delivery.payload, ballot); !s.ok()) return s;
-  const std::vector<int>& agreeing = agreeing_[static_cast<std::size_t>(ballot.engine)];
-  if (std::count(agreeing.begin(), agreeing.end(), delivery.from) == 0) {
-    return {StatusCode::invalid, layout_.name(delivery.from) + " sent " + layout_.name(process_) +
-                                     " a ballot, and has nothing to agree on with it"};
+  int microbatches = 0;
+  if (Status s = decode_ballot(facts_, self_.rank, delivery.payload, microbatches, ballot); !s.ok())
+    return s;
+  if (delivery.envelope.step == step_ && microbatches != microbatches_) {
+    return {StatusCode::invalid, layout_.name(delivery.from) + " has " +
+                                     std::to_string(microbatches) + " microbatches in step " +
+                                     std::to_string(step_) + ", " + layout_.name(process_) +
+                                     " has " + std::to_string(microbatches_)};
   }
+  const std::vector<int>& agreeing = agreeing_[static_cast<std::size_t>(ballot.engine)];
+  if (std::count(agreeing.begin(), agreeing.end(), delivery.from) == 0) return refused();
   const core::Agreeing among = facts_.agreeing(self_.rank, ballot.engine);
   return executor_.balloted(delivery.envelope.step, among.number_of(layout_.at(delivery.from)),
                             ballot);

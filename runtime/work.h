@@ -74,7 +74,8 @@ class Work {
   // it computes: the run looks for whom to blame.
   virtual core::Status run(Call& call) = 0;
   // Whether the task may run in another thread, beside those of other engines of the rank: one that
-  // waits for others, say, and touches nothing that these do.
+  // waits for others, say, and touches nothing that these do. Asked in the loop's thread, at any
+  // time; must not throw.
   [[nodiscard]] virtual bool runs_beside(const TaskInfo& /*task*/) const { return false; }
   // Of two tasks of a `pair` that start at once: whether the work has something for both that is
   // faster than one after the other. Then run_pair() runs them to their ends, else run() each.

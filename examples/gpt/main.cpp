@@ -37,8 +37,9 @@ int run_rank(const Options& options, Transport& transport, const std::string& ad
                               .limits = {.silence = options.silence, .stall = options.stall},
                               .termination = termination});
   std::unique_ptr<ripeline::runtime::Groups> groups;
-  Status status =
-      ripeline::runtime::Groups::connect(run, facts, address, groups, {.limit = options.stall});
+  Status status = ripeline::runtime::Groups::connect(
+      run, facts, address, groups,
+      {.limit = options.stall, .connect_limit = options.connect_limit});
   if (status.ok()) {
     status =
         options.compares() ? compare(options, run, *groups) : train(options, run, *groups, passed);

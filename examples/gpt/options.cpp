@@ -55,6 +55,11 @@ std::string mistake_in(const Options& options) {
              std::to_string(schedule->facts.stages) + " stages of schedule " +
              std::string(schedule->name) + ": give at least as many";
     }
+    if (kVocabulary % schedule->facts.members != 0) {
+      return "schedule " + std::string(schedule->name) + " has " +
+             std::to_string(schedule->facts.members) + " members to a rank, which do not divide " +
+             "the vocabulary of " + std::to_string(kVocabulary);
+    }
     if (options.model.heads % schedule->facts.members != 0) {
       return "--heads " + std::to_string(options.model.heads) + " is no multiple of the " +
              std::to_string(schedule->facts.members) + " members to a rank of schedule " +

@@ -52,7 +52,10 @@ bool add(const GradientSummary& part, const core::Coordinates& of, GradientSumma
     }
     if (all.size() != norms.size()) return false;
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      if (norms[i].is_part) all[i].norm = std::hypot(all[i].norm, norms[i].norm);
+      // What is not finite is seen wherever it is.
+      if (norms[i].is_part || !std::isfinite(norms[i].norm)) {
+        all[i].norm = std::hypot(all[i].norm, norms[i].norm);
+      }
     }
   }
   return true;

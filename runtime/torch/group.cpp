@@ -29,26 +29,34 @@ void Group::Line::close() {
 
 void Group::Line::reduce(torch::Tensor& tensor, c10d::ReduceOp::RedOpType op) {
   const c10::InferenceMode no_graph;
-  std::vector<torch::Tensor> dense{tensor.contiguous()};
-  try {
-    c10d::AllreduceOptions options;
-    options.reduceOp = op;
-    const auto work = backend_->allreduce(dense, options);
+  {
+    const std::lock_guard lock(waiting_->mutex);
+    if (waiting_->closed) throw GroupFailed(name_ + " was closed");
     waiting_->done = false;
-    work->getFuture()->addCallback([waiting = waiting_](auto&) {
-      const std::lock_guard lock(waiting->mutex);
-      waiting->done = true;
-      waiting->changed.notify_all();
-    });
+  }
+  std::vector<torch::Tensor> dense{tensor.contiguous()};
+  c10d::AllreduceOptions options;
+  options.reduceOp = op;
+  // What it refuses at once is the caller's mistake.
+  const auto work = backend_->allreduce(dense, options);
+  work->getFuture()->addCallback([waiting = waiting_](auto&) {
+    const std::lock_guard lock(waiting->mutex);
+    waiting->done = true;
+    waiting->changed.notify_all();
+  });
+  {
     std::unique_lock lock(waiting_->mutex);
     waiting_->changed.wait(lock, [&] { return waiting_->done || waiting_->closed; });
     given_up_ = !waiting_->done;
-    lock.unlock();
-    if (!given_up_) work->wait();
+  }
+  if (given_up_) throw GroupFailed(name_ + " was closed");
+  try {
+    work->wait();
+  } catch (const c10::Error& error) {
+    throw GroupFailed(name_ + ": " + error.what_without_backtrace());
   } catch (const std::exception& error) {
     throw GroupFailed(name_ + ": " + error.what());
   }
-  if (given_up_) throw GroupFailed(name_ + " was closed");
   if (!dense[0].is_same(tensor)) tensor.copy_(dense[0]);
 }
 

@@ -41,7 +41,7 @@ class Group::Line {
   const std::string name_;
   c10::intrusive_ptr<c10d::Backend> backend_;
   const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
-  bool given_up_ = false;
+  bool given_up_ = false;  // a call; there is no other after it
 };
 
 }  // namespace ripeline::runtime

@@ -5,6 +5,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "runtime/blob_io.h"
@@ -21,10 +22,10 @@ Status failed(const std::string& what, const std::exception& error) {
   return {StatusCode::failed, what + ": " + error.what()};
 }
 
-// Process 0 serves a store for as long as all of them connect; its place is gathered.
+// Process 0 serves a store, until its groups end; its place is gathered.
 Status open_store(Run& run, const std::string& host, const GroupOptions& options, StorePtr& store) {
   c10d::TCPStoreOptions of_store;
-  of_store.timeout = options.limit;
+  of_store.timeout = options.connect_limit;
   of_store.waitWorkers = false;
   std::uint16_t port = 0;
   try {
@@ -47,6 +48,7 @@ Status open_store(Run& run, const std::string& host, const GroupOptions& options
   BlobReader first(all.front());
   const std::string there = first.text(256);
   of_store.port = first.number<std::uint16_t>();
+  if (!first.is_done()) return run.fail({StatusCode::invalid, "process 0 serves no store"});
   try {
     store = c10::make_intrusive<c10d::TCPStore>(there, of_store);
   } catch (const std::exception& error) {
@@ -60,6 +62,7 @@ Status open_store(Run& run, const std::string& host, const GroupOptions& options
 Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
                        std::unique_ptr<Groups>& groups, const GroupOptions& options) {
   groups.reset(new Groups());
+  groups->layout_ = run.layout();
   const core::Layout& layout = run.layout();
   const core::Coordinates self = layout.at(run.self());
   const std::string host = address.empty() ? "127.0.0.1" : address;
@@ -67,12 +70,13 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
   StorePtr store;
   if (Status s = open_store(run, host, options, store); !s.ok()) return s;
   const auto make = [&](const std::string& name, int index, int size) {
-    auto of = c10d::ProcessGroupGloo::Options::create(options.limit);
+    auto of = c10d::ProcessGroupGloo::Options::create(options.connect_limit);
     of->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(host));
     of->threads = 1;
-    return std::make_shared<Group::Line>(
-        name, c10::make_intrusive<c10d::ProcessGroupGloo>(
-                  c10::make_intrusive<c10d::PrefixStore>(name, store), index, size, of));
+    const auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>(name, store), index, size, of);
+    backend->setTimeout(options.limit);
+    return std::make_shared<Group::Line>(name, backend);
   };
   try {
     const core::LaneSpan own = facts.lanes_of(self.rank);
@@ -104,12 +108,26 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
 
 Groups::~Groups() = default;
 
+namespace {
+
+Group group_of(const std::shared_ptr<Group::Line>& line, int size, const char* who,
+               core::Engine engine) {
+  if (line || size == 1) return Group(line);
+  throw std::invalid_argument("the program has " + std::to_string(size) + " " + who +
+                              ", and nothing on " + core::name_of(engine) +
+                              " of this rank that they do together");
+}
+
+}  // namespace
+
 Group Groups::members(core::Engine engine) const {
-  return Group(members_[static_cast<std::size_t>(engine)]);
+  return group_of(members_[static_cast<std::size_t>(engine)], layout_.members, "members to a rank",
+                  engine);
 }
 
 Group Groups::replicas(core::Engine engine) const {
-  return Group(replicas_[static_cast<std::size_t>(engine)]);
+  return group_of(replicas_[static_cast<std::size_t>(engine)], layout_.replicas, "replicas",
+                  engine);
 }
 
 void Groups::close() {

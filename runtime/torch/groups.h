@@ -23,9 +23,10 @@
 namespace ripeline::runtime {
 
 struct GroupOptions {
-  // The longest that a process waits for the others in a call, and when it connects: longer than
-  // any task takes.
+  // The longest that a process waits for the others in a call: longer than any task takes.
   std::chrono::milliseconds limit = std::chrono::minutes(10);
+  // And when it connects, in which time it hears of no other's failure.
+  std::chrono::milliseconds connect_limit = std::chrono::seconds(30);
 };
 
 class Groups {
@@ -38,9 +39,10 @@ class Groups {
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // Of this process's rank; of one process where there is nobody else.
+  // Of this process's rank; of one process where ranks have one member. Throws
+  // std::invalid_argument if there are several, and no task on the engine has collectives.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
-  // Of the same stages in all replicas, for the reductions on that engine.
+  // Of the same stages in all replicas, for the reductions on that engine. Likewise.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
   // Whoever waits in one fails at once, and so does every later call: the run has failed. From any
   // thread.
@@ -51,6 +53,7 @@ class Groups {
 
   using Lines = std::array<std::shared_ptr<Group::Line>, core::kEngines>;  // null: there is none
 
+  core::Layout layout_;
   Lines members_;
   Lines replicas_;
 };

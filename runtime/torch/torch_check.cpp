@@ -31,14 +31,27 @@ class Lane {
   [[nodiscard]] int to_others(Carried what) const {
     return count(what, [this](std::size_t producer, std::size_t) { return producer == lane_; });
   }
-  // Whether it needs all tasks of an op at its stage of which `fits` holds.
-  template <class Fits>
-  [[nodiscard]] bool needs_all(const Fits& fits) const {
-    return std::any_of(facts_.edges.begin(), facts_.edges.end(), [&](const core::EdgeFacts& edge) {
-      const auto producer = static_cast<std::size_t>(edge.producer);
-      return static_cast<std::size_t>(edge.consumer) == lane_ && edge.of == core::Of::all &&
-             facts_.lanes[producer].stage == facts().stage && fits(kind_of(producer));
-    });
+  // Whether it needs all tasks of each other lane at its stage that completes gradients.
+  [[nodiscard]] bool needs_all_gradients() const {
+    for (std::size_t lane = 0; lane < facts_.lanes.size(); ++lane) {
+      const bool completes =
+          kind_of(lane) == OpKind::backward || kind_of(lane) == OpKind::backward_weight;
+      if (!completes || facts_.lanes[lane].stage != facts().stage) continue;
+      const auto is_need = [&](const core::EdgeFacts& edge) {
+        return static_cast<std::size_t>(edge.consumer) == lane_ &&
+               static_cast<std::size_t>(edge.producer) == lane && edge.of == core::Of::all;
+      };
+      if (std::none_of(facts_.edges.begin(), facts_.edges.end(), is_need)) return false;
+    }
+    return true;
+  }
+  // Other lanes of its kind of which `is` holds.
+  template <class Is>
+  [[nodiscard]] bool has_other(const Is& is) const {
+    for (std::size_t lane = 0; lane < facts_.lanes.size(); ++lane) {
+      if (lane != lane_ && kind_of(lane) == kind() && is(facts_.lanes[lane])) return true;
+    }
+    return false;
   }
   [[nodiscard]] bool has_at_stage(OpKind kind) const {
     return find_at_stage([kind](OpKind found) { return found == kind; }) < facts_.lanes.size();
@@ -114,10 +127,19 @@ std::string check_reductions(const TorchModel& model, const core::ProgramFacts& 
     return "the program has " + std::to_string(facts.replicas) + " replicas, and `replicas` is a " +
            "group of " + std::to_string(model.replicas.size());
   }
-  const auto completes = [](OpKind kind) {
-    return kind == OpKind::backward || kind == OpKind::backward_weight;
-  };
-  if (lane.kind() != OpKind::reduce || lane.needs_all(completes)) return "";
+  if (lane.kind() != OpKind::reduce || facts.replicas == 1) return "";
+  const core::LaneFacts& own = lane.facts();
+  if (!own.once || lane.has_other([&](const core::LaneFacts& l) { return l.stage == own.stage; })) {
+    return lane.name() +
+           " sums the gradients of its stage, and so does another task: one `reduce " +
+           "once` is for each stage";
+  }
+  if (lane.has_other(
+          [&](const core::LaneFacts& l) { return l.rank == own.rank && l.engine != own.engine; })) {
+    return lane.name() + " is on " + core::name_of(own.engine) +
+           ", and its rank reduces on another engine, too: one is for all";
+  }
+  if (lane.needs_all_gradients()) return "";
   return lane.name() +
          " sums gradients: it must need all tasks that compute them, as in `needs B " +
          "at here of all`";
