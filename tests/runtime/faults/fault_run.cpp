@@ -64,20 +64,27 @@ std::string filled(const std::string& text, const Draw& draw) {
 
 bool is_full(World world) { return world == World::full_disk || world == World::full_folder; }
 
-// Empty: the system permits the kinds of this world.
-std::string why_not(World world) {
+bool has(const std::vector<std::string>& arguments, const std::string& part) {
+  return std::any_of(arguments.begin(), arguments.end(), [&part](const std::string& argument) {
+    return argument.find(part) != std::string::npos;
+  });
+}
+
+// Empty: the system permits the kind.
+std::string why_not(const FaultKind& kind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  if (world == World::little_memory) return "the sanitizer needs more memory";
+  if (kind.world == World::little_memory) return "the sanitizer needs more memory";
 #endif
-  return is_full(world) && !may_have_own_mounts() ? "nothing can be mounted here" : "";
+#if defined(__SANITIZE_ADDRESS__)
+  if (kind.world == World::few_descriptors || has(kind.in_ranks, "descriptors"))
+    return "the sanitizer needs descriptors";
+#endif
+  return is_full(kind.world) && !may_have_own_mounts() ? "nothing can be mounted here" : "";
 }
 
 // What is said of files and of other programs is said of ranks that are one process each.
 bool may_be_of_groups(const FaultKind& kind) {
-  return kind.world == World::usual && kind.old_files.empty() &&
-         std::none_of(kind.in_ranks.begin(), kind.in_ranks.end(), [](const std::string& argument) {
-           return argument.find("schedule") != std::string::npos;
-         });
+  return kind.world == World::usual && kind.old_files.empty() && !has(kind.in_ranks, "schedule");
 }
 
 class FaultRun {
@@ -106,7 +113,7 @@ class FaultRun {
   }
 
   FaultReport run() {
-    report_.skipped = why_not(kind_.world);
+    report_.skipped = why_not(kind_);
     if (!report_.skipped.empty()) return report_;
     const Clock::time_point begin = Clock::now();
     start();
@@ -152,7 +159,7 @@ class FaultRun {
 
   // Whether it is said of the process, by its number or by its place in the layout: the `rank 1` of
   // `process 3 (rank 1, member 1)` is no number of a process.
-  static bool has(const std::string& text, const std::string& of_rank, const Draw& draw) {
+  static bool is_said_of(const std::string& text, const std::string& of_rank, const Draw& draw) {
     static const std::regex place("\\((replica|rank) [^)]*\\)");
     if (std::regex_replace(text, place, "").find(of_rank) != text.npos) return true;
     for (const int process : {draw.rank, draw.other}) {
@@ -261,7 +268,7 @@ class FaultRun {
     else if (std::find(kind_.codes.begin(), kind_.codes.end(), code) == kind_.codes.end())
       report_.problem += "its exit code is " + std::to_string(code) + "\n";
     const std::string said = filled(kind_.said, draw_);
-    if (!said.empty() && !has(launched_.output(), said, draw_))
+    if (!said.empty() && !is_said_of(launched_.output(), said, draw_))
       report_.problem += "nobody said: " + said + "\n";
     const std::string left = left_behind();
     report_.left = !left.empty();
@@ -308,7 +315,7 @@ class FaultRun {
       if (rank == draw_.rank || all.find("] pid ") == all.npos) continue;
       ++report_.survivors;
       const std::string first = first_line(all);
-      if (has(first, culprit, draw_)) {
+      if (is_said_of(first, culprit, draw_)) {
         ++report_.named;
       } else {
         report_.unnamed += "rank " + std::to_string(rank) + " does not name " + culprit + ": " +
