@@ -43,6 +43,8 @@ class Check {
   ripeline::core::Status finish(ripeline::runtime::Run& run,
                                 const ripeline::runtime::TrainReport& pipelined);
 
+  // In the step that was compared last.
+  [[nodiscard]] double unpipelined_loss() const { return loss_; }
   // Of all ranks and steps so far; the same on all ranks.
   [[nodiscard]] const Result& result() const { return result_; }
 

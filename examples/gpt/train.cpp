@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 struct StepLine {
   double loss = 0;
+  std::optional<double> unpipelined_loss = std::nullopt;
   double norm = 0;
   double ms = 0;
   double loss_scale = 1;
@@ -78,6 +79,8 @@ Status run_step(const Options& options, Runner& runner, Check* check, ripeline::
   if (status = runner.trainer().update(report); !status.ok()) return status;
   spent += Clock::now() - again;
   line = {.loss = report.loss,
+          .unpipelined_loss =
+              check == nullptr ? std::nullopt : std::optional(check->unpipelined_loss()),
           .norm = report.gradient_norm,
           .ms = std::chrono::duration<double, std::milli>(spent).count(),
           .loss_scale = report.loss_scale,
@@ -121,11 +124,13 @@ std::string json_text(const Options& options, const Schedule& schedule,
                       const Check* check) {
   std::string steps;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    steps +=
-        (i == 0 ? "\n    " : ",\n    ") + ("{\"step\": " + std::to_string(i)) +
-        ", \"loss\": " + json_of(lines[i].loss) + ", \"gradient_norm\": " + json_of(lines[i].norm) +
-        ", \"ms\": " + json_of(lines[i].ms) + ", \"loss_scale\": " + json_of(lines[i].loss_scale) +
-        ", \"skipped\": " + (lines[i].skipped ? "true" : "false") + "}";
+    steps += (i == 0 ? "\n    " : ",\n    ") + ("{\"step\": " + std::to_string(i)) +
+             ", \"loss\": " + json_of(lines[i].loss) + ", \"unpipelined_loss\": " +
+             (lines[i].unpipelined_loss ? json_of(*lines[i].unpipelined_loss) : "null") +
+             ", \"gradient_norm\": " + json_of(lines[i].norm) +
+             ", \"ms\": " + json_of(lines[i].ms) +
+             ", \"loss_scale\": " + json_of(lines[i].loss_scale) +
+             ", \"skipped\": " + (lines[i].skipped ? "true" : "false") + "}";
   }
   return "{\n  \"schema\": \"ripeline.gpt.train/1\",\n  \"schedule\": " +
          json_of(std::string(schedule.name)) +

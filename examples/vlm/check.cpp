@@ -130,11 +130,11 @@ void Check::raise(double difference, const std::string& parameter) {
 
 Status Check::compare(ripeline::runtime::Run& run, std::int64_t step) {
   if (Status status = take_parameters(run); !status.ok()) return status;
-  const double loss = accumulate(step);
+  loss_ = accumulate(step);
   compare_gradients();
   // The rank with the last stage knows the pipeline's loss.
   const bool last = pipeline_.work().model().stages.contains(kStages - 1);
-  const double difference = last ? std::abs(pipeline_.work().loss() - loss) : 0;
+  const double difference = last ? std::abs(pipeline_.work().loss() - loss_) : 0;
   std::array<char, 80> numbers{};
   std::snprintf(numbers.data(), numbers.size(), "%.17g %.17g ", difference, result_.gradient);
   std::vector<std::string> all;

@@ -32,6 +32,8 @@ class Check {
   // Of one step; meets the other ranks.
   ripeline::core::Status compare(ripeline::runtime::Run& run, std::int64_t step);
 
+  // In the step that was compared last.
+  [[nodiscard]] double unpipelined_loss() const { return loss_; }
   // Of all ranks and steps so far; the same on all ranks.
   [[nodiscard]] const Result& result() const { return result_; }
 
@@ -45,6 +47,7 @@ class Check {
   const Pipeline& pipeline_;
   ripeline::runtime::TorchModel whole_;
   std::vector<std::vector<int>> before_;  // of each stage, those that feed it
+  double loss_ = 0;
   Result result_;
 };
 

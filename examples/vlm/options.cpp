@@ -68,6 +68,7 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
                     ->default_str("")
                     ->excludes(compare)
                     ->check(CLI::Range(0, 1'000'000'000));
+  app.add_option("--json", options.json, "Write the losses as a JSON object")->excludes(compare);
   app.add_option("--sleep", sleep,
                  "A forward of image or decoder sleeps so many microseconds for each patch of an "
                  "image, a backward twice that: as if the rank had a slower device of its own")

@@ -22,6 +22,7 @@ struct Options {
   std::string data;                    // a folder; empty: examples are made
   int count = 2048;                    // of made examples
   std::string make_data;               // the folder to write them to; empty: train
+  std::string json;                    // the file for the results; empty: none
   std::chrono::microseconds sleep{0};  // of a forward, for each patch of an image
 
   [[nodiscard]] bool compares() const { return schedules.size() == 2; }

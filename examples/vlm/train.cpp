@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "check.h"
+#include "files/new_file.h"
 #include "pipeline.h"
 
 namespace vlm {
@@ -62,6 +64,37 @@ Status run_step(const Options& options, Pipeline& pipeline, Check* check,
   return status.ok() ? pipeline.trainer().update(report) : status;
 }
 
+struct StepLine {
+  double loss = 0;
+  std::optional<double> unpipelined_loss = std::nullopt;
+};
+
+// As exact as they are.
+std::string json_of(double number) {
+  if (!std::isfinite(number)) return "null";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.17g", number);
+  return text.data();
+}
+
+Status write_json(const Options& options, const Schedule& schedule,
+                  const std::vector<StepLine>& lines) {
+  std::string steps;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [loss, unpipelined_loss] = lines[i];
+    steps += (i == 0 ? "\n    " : ",\n    ") + ("{\"step\": " + std::to_string(i)) +
+             ", \"loss\": " + json_of(loss) +
+             ", \"unpipelined_loss\": " + (unpipelined_loss ? json_of(*unpipelined_loss) : "null") +
+             "}";
+  }
+  return ripeline::files::write_file(
+      options.json, "{\n  \"schema\": \"ripeline.vlm.train/1\",\n  \"schedule\": \"" +
+                        std::string(schedule.name) +
+                        "\",\n  \"microbatches\": " + std::to_string(options.microbatches) +
+                        ",\n  \"seed\": " + std::to_string(options.seed) + ",\n  \"steps\": [" +
+                        steps + "]\n}\n");
+}
+
 struct Side {
   const Schedule& schedule;
   Pipeline pipeline;
@@ -97,13 +130,16 @@ Status train(const Options& options, ripeline::runtime::Run& run,
   if (prints) print_opening(options, schedule, *batches);
   const int line = std::max(1, options.steps / 10);  // steps of a line of progress
   std::vector<double> losses;
+  std::vector<StepLine> lines;
   Clock::time_point begin = Clock::now();
   for (int step = 0; step < options.steps; ++step) {
     TrainReport report;
-    Status status =
-        run_step(options, pipeline, step < options.check ? &*check : nullptr, run, step, report);
+    Check* checking = step < options.check ? &*check : nullptr;
+    Status status = run_step(options, pipeline, checking, run, step, report);
     if (!status.ok()) return status;
     losses.push_back(report.loss);
+    lines.push_back({.loss = report.loss});
+    if (checking != nullptr) lines.back().unpipelined_loss = checking->unpipelined_loss();
     if (!prints || (step + 1) % line != 0) continue;
     std::printf("step %4d   loss %.4f   gradient norm %6.3f   %7.1f ms per step\n", step + 1,
                 mean_of_last(losses, line), report.gradient_norm, ms_since(begin) / line);
@@ -119,7 +155,7 @@ Status train(const Options& options, ripeline::runtime::Run& run,
               mean_of_last(losses, line), batches->blind_loss());
   if (check) print_check(check->result());
   std::fflush(stdout);
-  return {};
+  return options.json.empty() ? Status() : write_json(options, schedule, lines);
 }
 
 Status compare(const Options& options, ripeline::runtime::Run& run,
