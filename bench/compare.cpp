@@ -1,10 +1,9 @@
 // Hints against fixed orders on real processes, each cell beside what the simulator says of the
 // same draws. See --help.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
