@@ -168,7 +168,8 @@ int main(int argc, char** argv) {
       "  bench_compare --ranks 8 --members 2,4 --condition J --json cells.json\n"
       "  bench_compare --trained --seeds 10 --condition overtaking\n"
       "A hint that learns keeps what it learned from seed to seed, as from step to step of\n"
-      "training, here and in the simulator.\n"
+      "training, here and in the simulator. On a busy machine root can keep other programs from\n"
+      "delaying the ranks: chrt -r 1 bench_compare …; the times of tasks do not depend on it.\n"
       "Exit codes: 0 every cell has its number, 1 a run failed, or a rank held more than was\n"
       "proved, 2 bad input.");
   try {

@@ -12,25 +12,25 @@
 
 namespace ripeline::bench::comparison {
 
-// What is measured against one fixed order. The first contender of a field with this name is it.
+// A fixed order, or a hint that is measured against one of the same field.
 struct Contender {
-  std::string against;  // the fixed order's name, its own if it is one
-  bool limit = false;   // RRFP's: 32 activations at every stage, not the fixed order's memory
+  std::string against;  // the fixed order's name; of a fixed order its own
+  bool limit = false;   // 32 activations at every stage, as RRFP has; else the fixed order's memory
   Subject subject;
 
   [[nodiscard]] bool is_fixed() const { return subject.name() == against; }
 };
 
-// With several members, the hints of one rank that have a way to agree: those that wait by the
-// leader, others by intersection and, as RRFP does, by vote.
+// Of several members, hints that wait agree by the leader, others by intersection and, as RRFP
+// does, by vote; there are fewer hints then.
 [[nodiscard]] std::vector<Contender> field_of(int ranks, int members);
 
 struct Latencies {
   double message = 0.05;
   double ballot = 0.01;  // among the members of a rank
 };
-// RRFP's, and late messages and varying inputs as in the tables of hints; those that have `part` in
-// their name.
+// RRFP's, then late messages and costs of inputs as in the tables of hints; of these, the ones with
+// `part` in their name.
 [[nodiscard]] std::vector<Condition> conditions_of(const Latencies& latencies,
                                                    const std::string& part);
 

@@ -13,7 +13,7 @@
 
 namespace ripeline::bench::comparison {
 
-// One contender, under all conditions.
+// What all contenders did, by condition, contender and seed.
 struct Sides {
   Runs simulated;
   Runs emulated;
@@ -21,8 +21,8 @@ struct Sides {
 
 struct Cell {
   std::string condition;
-  std::size_t fixed = 0;  // contenders
-  std::size_t hint = 0;
+  std::size_t fixed = 0;     // the fixed order, among the contenders
+  std::size_t hint = 0;      // what is measured against it
   simulate::Gain emulated;   // time of the fixed order over the hint's
   simulate::Gain simulated;  // the same of the same draws
   double fixed_off = 0;      // emulated over simulated time, less 1
@@ -33,8 +33,9 @@ struct Cell {
   std::size_t best = 0;
   simulate::Gain over_best;
 
-  // What the comparison is off by.
+  // By how much the number differs from the simulated one.
   [[nodiscard]] double off() const { return emulated.ratio / simulated.ratio - 1; }
+  // It differs, or one of its times does, by more than kMostOff.
   [[nodiscard]] bool is_off() const;
 };
 inline constexpr double kMostOff = 0.02;
