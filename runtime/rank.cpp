@@ -24,6 +24,12 @@ constexpr std::size_t kLastEvents = 4;  // enough to see what a rank was at
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+// What does not fit is refused at the first step: until then an executor is of its arbiter's rank.
+core::Coordinates with_rank(core::Coordinates coordinates, int rank) {
+  coordinates.rank = rank;
+  return coordinates;
+}
+
 }  // namespace
 
 Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOptions options)
@@ -35,7 +41,7 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
       process_(self),
       agreement_(core::make_agreement(facts_, self_)),
       ledger_(facts_),
-      executor_(self_, arbiter, *agreement_, ledger_) {
+      executor_(with_rank(self_, arbiter.rank()), arbiter, *agreement_, ledger_) {
   inputs_of_.resize(facts_.lanes.size());
   outputs_of_.resize(facts_.lanes.size());
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "report.h"
@@ -59,11 +60,13 @@ Check::Check(const Options& options, const Schedule& schedule,
       exact_(schedule.fixed_sum),
       layout_(layout_of(schedule.facts)),
       pipelined_(pipelined),
-      whole_(pipelined) {
+      whole_(pipelined),
+      stages_(make_whole(options.model, schedule.facts.stages)) {
   whole_.loss = loss();
-  for (int stage = 0; stage < schedule.facts.stages; ++stage) {
-    stages_.push_back(make_stage(options.model, stage, schedule.facts.stages));
-    for (const NamedTensor& parameter : stages_.back().parameters) {
+  std::set<const void*> known;
+  for (const ripeline::runtime::TorchStage& stage : stages_) {
+    for (const NamedTensor& parameter : stage.parameters) {
+      if (!known.insert(parameter.tensor.unsafeGetTensorImpl()).second) continue;
       parameters_.push_back(parameter.tensor);
     }
   }

@@ -36,14 +36,8 @@ int run_rank(const Options& options, Transport& transport, const std::string& ad
                              {.layout = ripeline::core::layout_of(facts),
                               .limits = {.silence = options.silence, .stall = options.stall},
                               .termination = termination});
-  std::unique_ptr<ripeline::runtime::Groups> groups;
-  Status status = ripeline::runtime::Groups::connect(
-      run, facts, address, groups,
-      {.limit = options.stall, .connect_limit = options.connect_limit});
-  if (status.ok()) {
-    status =
-        options.compares() ? compare(options, run, *groups) : train(options, run, *groups, passed);
-  }
+  Status status =
+      options.compares() ? compare(options, run, address) : train(options, run, address, passed);
   status = status.ok() ? run.finish(options.stall) : run.fail(std::move(status));
   const bool makes_trace = run.self() == 0 && !options.trace.empty();
   const bool has_trained = status.ok();

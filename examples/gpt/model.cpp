@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -16,8 +17,10 @@ namespace {
 
 using ripeline::runtime::ColumnParallelLinear;
 using ripeline::runtime::Group;
+using ripeline::runtime::NamedTensor;
 using ripeline::runtime::ParallelAttention;
 using ripeline::runtime::RowParallelLinear;
+using ripeline::runtime::TorchStage;
 using ripeline::runtime::VocabularyParallelEmbedding;
 
 // Makes the layers of one of the model's parts, which are numbered, with their first values: normal
@@ -105,12 +108,20 @@ struct BlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
+torch::nn::Linear make_logits(const ModelConfig& config, Maker& make) {
+  const torch::NoGradGuard no_grad;
+  torch::nn::Linear made = make.linear(config.width, kVocabulary);
+  if (config.tied) {
+    made->weight.copy_(Maker(config, 0).embedding(kVocabulary, config.width)->weight);
+  }
+  return made;
+}
+
 // Gives a share of the logits.
 struct HeadImpl : torch::nn::Module {
   HeadImpl(const ModelConfig& config, Maker make, const Group& group)
       : norm(register_module("norm", Maker::norm(config.width))),
-        logits(register_module(
-            "logits", ColumnParallelLinear(make.linear(config.width, kVocabulary), group))) {}
+        logits(register_module("logits", ColumnParallelLinear(make_logits(config, make), group))) {}
   torch::Tensor forward(const torch::Tensor& x) { return logits(norm(x)); }
   torch::nn::LayerNorm norm;
   ColumnParallelLinear logits;
@@ -141,11 +152,38 @@ struct StageImpl : torch::nn::Module {
   Head head{nullptr};
 };
 
+bool is_matrix_of_tokens(const NamedTensor& parameter) {
+  return parameter.name == "embedding.token.weight" || parameter.name == "head.logits.weight";
+}
+
+torch::Tensor& matrix_of_tokens(TorchStage& stage) {
+  return std::find_if(stage.parameters.begin(), stage.parameters.end(), is_matrix_of_tokens)
+      ->tensor;
+}
+
 }  // namespace
 
-ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage, int stages,
-                                         const Group& group) {
-  return ripeline::runtime::make_stage(std::make_shared<StageImpl>(config, stage, stages, group));
+TorchStage make_stage(const ModelConfig& config, int stage, int stages, const Group& group) {
+  TorchStage made =
+      ripeline::runtime::make_stage(std::make_shared<StageImpl>(config, stage, stages, group));
+  for (NamedTensor& parameter : made.parameters) {
+    if (config.tied && is_matrix_of_tokens(parameter)) parameter.tied = "tokens";
+  }
+  return made;
+}
+
+std::vector<TorchStage> make_whole(const ModelConfig& config, int stages) {
+  std::vector<TorchStage> whole;
+  std::shared_ptr<StageImpl> last;
+  for (int stage = 0; stage < stages; ++stage) {
+    last = std::make_shared<StageImpl>(config, stage, stages, Group());
+    whole.push_back(ripeline::runtime::make_stage(last));
+  }
+  if (config.tied) {
+    last->head->logits->weight = matrix_of_tokens(whole.front());
+    matrix_of_tokens(whole.back()) = last->head->logits->weight;
+  }
+  return whole;
 }
 
 ripeline::runtime::ValueFunction loss(const Group& group) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/torch/group.h"
 #include "runtime/torch/stage.h"
@@ -21,6 +22,7 @@ struct ModelConfig {
   std::int64_t context = 64;  // bytes that the model sees
   double dropout = 0;         // the share that is dropped
   std::uint64_t seed = 1;
+  bool tied = false;  // the output layer has the weights of the token embedding
 };
 
 inline constexpr std::int64_t kVocabulary = 256;  // bytes
@@ -30,6 +32,10 @@ inline constexpr std::int64_t kVocabulary = 256;  // bytes
 [[nodiscard]] ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage,
                                                        int stages,
                                                        const ripeline::runtime::Group& group = {});
+
+// All stages in one process, where tied weights are one tensor.
+[[nodiscard]] std::vector<ripeline::runtime::TorchStage> make_whole(const ModelConfig& config,
+                                                                    int stages);
 
 // Mean cross-entropy in nats per byte, of the last stage's output; of guessing at random: ln 256 =
 // 5.55.

@@ -74,6 +74,10 @@ std::string mistake_in(const Options& options) {
       layout_of(options.schedules[0]->facts) != layout_of(options.schedules[1]->facts)) {
     return "--compare needs two schedules for the same processes";
   }
+  if (options.compares() &&
+      options.schedules[0]->ties_weights() != options.schedules[1]->ties_weights()) {
+    return "--compare needs two schedules of one model, and only one of these has tied weights";
+  }
   if (options.threads && options.model.dropout > 0) {
     return "--dropout goes without --ranks-as-threads: threads share the generator that it draws "
            "from";
@@ -214,6 +218,7 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   if (delay_seed->count() == 0) options.delay_seed = seed;
   std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
   if (mistake.empty()) mistake = mistake_in(options);
+  options.model.tied = mistake.empty() && options.schedules.front()->ties_weights();
   if (mistake.empty()) mistake = mistake_in_delays(options);
   if (mistake.empty()) mistake = mistake_in_files(options);
   if (!mistake.empty()) std::cerr << "gpt: " << mistake << '\n';

@@ -74,11 +74,21 @@ std::int64_t Runner::parameters() const {
   std::int64_t count = 0;
   for (const auto& [number, stage] : model().stages) {
     for (const auto& parameter : stage.parameters) {
-      const bool counts = place_.replica == 0 && (place_.member == 0 || parameter.share.is_part());
+      const bool is_other_copy = !parameter.tied.empty() && number > 0;
+      const bool counts = place_.replica == 0 && !is_other_copy &&
+                          (place_.member == 0 || parameter.share.is_part());
       if (counts) count += parameter.tensor.numel();
     }
   }
   return count;
+}
+
+Status connect_groups(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
+                      const std::string& address,
+                      std::unique_ptr<ripeline::runtime::Groups>& groups) {
+  return ripeline::runtime::Groups::connect(
+      run, schedule.facts, address, groups,
+      {.limit = options.stall, .connect_limit = options.connect_limit});
 }
 
 Status make_batches(const Options& options, std::shared_ptr<const Batches>& batches) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data.h"
@@ -41,6 +42,11 @@ class Runner {
   std::unique_ptr<torch::optim::AdamW> optimizer_;
   std::optional<ripeline::runtime::TorchTrainer> trainer_;
 };
+
+// The communicators of a schedule's collectives; all ranks call it.
+ripeline::core::Status connect_groups(const Options& options, const Schedule& schedule,
+                                      ripeline::runtime::Run& run, const std::string& address,
+                                      std::unique_ptr<ripeline::runtime::Groups>& groups);
 
 // What `options` say of the text; fails when it cannot be read or is too short.
 ripeline::core::Status make_batches(const Options& options,

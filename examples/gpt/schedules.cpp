@@ -1,9 +1,12 @@
 #include "schedules.h"
 
+#include <algorithm>
+
 #include "b_first.h"
 #include "bf.h"
 #include "bf_dp.h"
 #include "bf_sequential.h"
+#include "bf_tied.h"
 #include "bf_tp.h"
 #include "bf_tp_dp.h"
 #include "bfw.h"
@@ -38,6 +41,8 @@ const Schedule kSchedules[] = {
      bf::make_arbiter},
     {"bf_sequential", "as bf, microbatches of a stage in order", true, bf_sequential::facts,
      bf_sequential::make_arbiter},
+    {"bf_tied", "as bf_sequential, with one matrix as embedding and as output layer", false,
+     bf_tied::facts, bf_tied::make_arbiter},
     {"bf_tp", "as bf_sequential, with two members to a rank, half as many ranks", false,
      bf_tp::facts, bf_tp::make_arbiter},
     {"bf_dp", "as bf_sequential, with two replicas of half as many ranks", true, bf_dp::facts,
@@ -63,6 +68,12 @@ const Schedule kSchedules[] = {
 };
 
 }  // namespace
+
+bool Schedule::ties_weights() const {
+  return std::any_of(facts.ops.begin(), facts.ops.end(), [](const ripeline::core::OpFacts& op) {
+    return op.kind == ripeline::core::OpKind::user;
+  });
+}
 
 std::span<const Schedule> schedules() { return kSchedules; }
 

@@ -18,6 +18,8 @@ struct Schedule {
   bool fixed_sum;
   const ripeline::core::ProgramFacts& facts;
   std::unique_ptr<ripeline::core::Arbiter> (*make_arbiter)(int rank);
+  // Embedding and output layer have the same weights: the program adds up their gradients.
+  [[nodiscard]] bool ties_weights() const;
 };
 
 [[nodiscard]] std::span<const Schedule> schedules();

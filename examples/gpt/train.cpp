@@ -1,5 +1,6 @@
 // Training under one schedule: progress, the check, the trace, JSON.
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -160,13 +161,15 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
 
 }  // namespace
 
-Status train(const Options& options, ripeline::runtime::Run& run, ripeline::runtime::Groups& groups,
+Status train(const Options& options, ripeline::runtime::Run& run, const std::string& address,
              bool& passed) {
   const Schedule& schedule = *options.schedules.front();
+  std::unique_ptr<ripeline::runtime::Groups> groups;
+  if (Status s = connect_groups(options, schedule, run, address, groups); !s.ok()) return s;
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
-  Runner runner(options, schedule, run, groups, batches);
+  Runner runner(options, schedule, run, *groups, batches);
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
   status = print_opening(options, schedule, runner, *batches, run);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace ripeline::runtime {
@@ -38,19 +39,20 @@ bool decode(const Blob& payload, GradientSummary& summary) {
   return true;
 }
 
-// False when it does not fit what member 0 said. Replicas have a part of the loss each, and the
-// same gradients.
-bool add(const GradientSummary& part, const core::Coordinates& of, GradientSummary& total) {
+// The stage whose parameters with gradients are not those of member 0, or nothing. Replicas have a
+// part of the loss each, and the same gradients.
+std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
+                       GradientSummary& total) {
   const int member = of.member;
   if (member == 0) total.loss += part.loss;
-  if (of.replica > 0) return true;
+  if (of.replica > 0) return std::nullopt;
   for (const auto& [stage, norms] : part.norms) {
     std::vector<Norm>& all = total.norms[stage];
     if (member == 0) {
       all = norms;
       continue;
     }
-    if (all.size() != norms.size()) return false;
+    if (all.size() != norms.size()) return stage;
     for (std::size_t i = 0; i < norms.size(); ++i) {
       // What is not finite is seen wherever it is.
       if (norms[i].is_part || !std::isfinite(norms[i].norm)) {
@@ -58,7 +60,7 @@ bool add(const GradientSummary& part, const core::Coordinates& of, GradientSumma
       }
     }
   }
-  return true;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -69,7 +71,7 @@ GradientSummary summarise(const TorchWork& work) {
     std::vector<Norm>& norms = summary.norms[number];
     for (const NamedTensor& parameter : stage.parameters) {
       const Tensor& gradient = parameter.tensor.grad();
-      if (!gradient.defined()) continue;
+      if (!gradient.defined() || !work.is_first_copy(number, parameter)) continue;
       norms.push_back({gradient.norm(2).item<float>(), parameter.share.is_part()});
     }
   }
@@ -94,11 +96,14 @@ Blob encode(const GradientSummary& summary) {
 Status add_up(const std::vector<Blob>& all, const core::Layout& layout, GradientSummary& total) {
   for (int process = 0; process < layout.processes(); ++process) {
     GradientSummary part;
-    if (decode(all[static_cast<std::size_t>(process)], part) &&
-        add(part, layout.at(process), total)) {
-      continue;
+    if (!decode(all[static_cast<std::size_t>(process)], part)) {
+      return {StatusCode::invalid, layout.name(process) + " sent a malformed summary"};
     }
-    return {StatusCode::invalid, layout.name(process) + " sent a malformed summary"};
+    const std::optional<int> other = add(part, layout.at(process), total);
+    if (!other) continue;
+    return {StatusCode::failed, layout.name(process) + " has gradients of other parameters of " +
+                                    "stage " + std::to_string(*other) +
+                                    " than its rank's member 0"};
   }
   return {};
 }

@@ -28,8 +28,9 @@ GradientSummary summarise(const TorchWork& work);
 // As doubles: the loss, then for each stage its number, how many norms follow, and the norms, each
 // with whether it is of a share.
 Blob encode(const GradientSummary& summary);
-// Of all, by process; fails when one is malformed. Of a parameter that members share, the norm is
-// that of all shares; what all have alike counts once.
+// Of all, by process; fails when one is malformed, or members have gradients of other parameters.
+// Of a parameter that members share, the norm is that of all shares; what all have alike counts
+// once.
 core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
                     GradientSummary& total);
 

@@ -31,7 +31,7 @@ Status LossScale::ended(const Status& finite, bool& skipped) {
     }
     return {};
   }
-  if (is_dynamic && value_ <= 1) {
+  if (is_dynamic && value_ < 2) {
     return {finite.code(), finite.message() + ", at a loss scale of " + std::to_string(value_)};
   }
   skipped = true;

@@ -29,7 +29,7 @@ class LossScale {
   [[nodiscard]] double value() const { return value_; }
 
   // A step has ended, with finite gradients or the failure that says which are not: skipped, or the
-  // failure where no smaller scale would help, which is none or one of at most 1 that may shrink.
+  // failure where no smaller scale would help: without one, or when half of it would be below 1.
   core::Status ended(const core::Status& finite, bool& skipped);
 
  private:

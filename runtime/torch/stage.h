@@ -25,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -94,6 +95,9 @@ struct NamedTensor {
   std::string name;
   torch::Tensor tensor;
   TensorShare share = {};  // which part of the parameter it is
+  // Tied weights: copies of one parameter, at several stages, have one name here. Each stage has
+  // them start alike; an op `user` adds up their gradients, so that they stay alike.
+  std::string tied = {};
 };
 
 // A module whose parameters are, or may be, parts of what one process would have.
@@ -145,6 +149,7 @@ template <typename Module>
 TorchStage make_stage(Module module) {
   TorchStage stage;
   std::map<const void*, TensorShare> shares;  // by parameter
+  std::set<const void*> known;
   for (const auto& part : module->modules()) {
     const auto* shared = dynamic_cast<const SharedModule*>(part.get());
     if (shared == nullptr) continue;
@@ -153,8 +158,10 @@ TorchStage make_stage(Module module) {
     }
   }
   for (const auto& item : module->named_parameters()) {
-    if (!item.value().requires_grad()) continue;
-    const auto share = shares.find(item.value().unsafeGetTensorImpl());
+    const void* const identity = item.value().unsafeGetTensorImpl();
+    // Of submodules that share one, it is a parameter once.
+    if (!item.value().requires_grad() || !known.insert(identity).second) continue;
+    const auto share = shares.find(identity);
     stage.parameters.push_back(
         {item.key(), item.value(), share == shares.end() ? TensorShare{} : share->second});
   }

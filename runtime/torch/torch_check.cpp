@@ -1,7 +1,9 @@
 #include "runtime/torch/torch_check.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/print.h"
 #include "runtime/torch/torch_edges.h"
@@ -45,6 +47,13 @@ class Lane {
     }
     return true;
   }
+  [[nodiscard]] bool needs_at_stage(OpKind kind) const {
+    return std::any_of(facts_.edges.begin(), facts_.edges.end(), [&](const core::EdgeFacts& edge) {
+      const auto producer = static_cast<std::size_t>(edge.producer);
+      return static_cast<std::size_t>(edge.consumer) == lane_ && kind_of(producer) == kind &&
+             facts_.lanes[producer].stage == facts().stage;
+    });
+  }
   // Other lanes of its kind of which `is` holds.
   template <class Is>
   [[nodiscard]] bool has_other(const Is& is) const {
@@ -87,7 +96,9 @@ class Lane {
   std::size_t lane_;
 };
 
-bool is_supported(OpKind kind) {
+bool is_supported(const Lane& lane) {
+  const OpKind kind = lane.kind();
+  if (kind == OpKind::user) return lane.from_others(Carried::tied_gradients) > 0;
   return kind == OpKind::forward || kind == OpKind::plain || kind == OpKind::backward_weight ||
          kind == OpKind::reduce || kind == OpKind::recompute || computes_gradients(kind);
 }
@@ -127,7 +138,8 @@ std::string check_reductions(const TorchModel& model, const core::ProgramFacts& 
     return "the program has " + std::to_string(facts.replicas) + " replicas, and `replicas` is a " +
            "group of " + std::to_string(model.replicas.size());
   }
-  if (lane.kind() != OpKind::reduce || facts.replicas == 1) return "";
+  const bool gives = lane.to_others(Carried::tied_gradients) > 0;
+  if (lane.kind() != OpKind::reduce || (facts.replicas == 1 && !gives)) return "";
   const core::LaneFacts& own = lane.facts();
   if (!own.once || lane.has_other([&](const core::LaneFacts& l) { return l.stage == own.stage; })) {
     return lane.name() +
@@ -145,6 +157,52 @@ std::string check_reductions(const TorchModel& model, const core::ProgramFacts& 
          "at here of all`";
 }
 
+bool is_tied(const NamedTensor& parameter) { return !parameter.tied.empty(); }
+
+// Each stage with a copy of a tied parameter gives its gradients to the others and adds up theirs.
+std::string check_ties(const TorchModel& model, const core::ProgramFacts& facts, const Lane& lane) {
+  const int number = lane.facts().stage;
+  const std::string stage = "stage " + std::to_string(number);
+  const std::vector<NamedTensor>& parameters = model.stages.at(number).parameters;
+  const bool has_ties = std::any_of(parameters.begin(), parameters.end(), is_tied);
+  if (has_ties && !lane.has_at_stage(OpKind::user)) {
+    return stage + " has tied weights, and no op `user` that adds up their gradients";
+  }
+  if (lane.kind() != OpKind::user) return "";
+  if (!has_ties) {
+    return lane.name() + " adds up the gradients of tied weights, and no parameter of " + stage +
+           " says that it is one (`tied`)";
+  }
+  if (!lane.needs_at_stage(OpKind::reduce)) {
+    return lane.name() + " adds up the gradients of tied weights: it must need its own stage's " +
+           "`reduce`, too";
+  }
+  const Lane reduce(facts, lane.find_at_stage([](OpKind kind) { return kind == OpKind::reduce; }));
+  if (reduce.to_others(Carried::tied_gradients) == lane.from_others(Carried::tied_gradients)) {
+    return "";
+  }
+  return lane.name() + " adds up the gradients of " +
+         std::to_string(lane.from_others(Carried::tied_gradients)) + " other stages, and " +
+         reduce.name() + " gives them to " +
+         std::to_string(reduce.to_others(Carried::tied_gradients)) + ": copies would differ";
+}
+
+// A tensor of two stages would be reduced and updated twice.
+std::string check_parameters(const TorchModel& model) {
+  std::map<const void*, int> known;  // its stage
+  for (const auto& [number, stage] : model.stages) {
+    for (const NamedTensor& parameter : stage.parameters) {
+      const auto [other, is_new] =
+          known.try_emplace(parameter.tensor.unsafeGetTensorImpl(), number);
+      if (is_new) continue;
+      return "stages " + std::to_string(other->second) + " and " + std::to_string(number) +
+             " have one tensor, '" + parameter.name +
+             "': give each a copy, and tie them (NamedTensor::tied)";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int rank) {
@@ -154,14 +212,16 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
   if (model.autocast && *model.autocast != torch::kBFloat16 && *model.autocast != torch::kHalf) {
     return refused("`autocast` is to torch::kBFloat16 or torch::kHalf");
   }
+  if (const std::string wrong = check_parameters(model); !wrong.empty()) return refused(wrong);
   for (std::size_t i = 0; i < facts.lanes.size(); ++i) {
     const Lane lane(facts, i);
     const int stage = lane.facts().stage;
     if (lane.facts().rank != rank) continue;
-    if (!is_supported(lane.kind())) {
+    if (!is_supported(lane)) {
       return refused(lane.name() +
                      ": LibTorch stages run ops of the kinds `forward`, `backward`, `backward "
-                     "input`, `backward weight`, `recompute` and `reduce` only");
+                     "input`, `backward weight`, `recompute` and `reduce` only, and `user` for "
+                     "tied weights, which needs the `reduce` of another stage");
     }
     if (!model.stages.contains(stage)) {
       return refused("the model has no stage " + std::to_string(stage) +
@@ -173,6 +233,8 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
     }
     if (const std::string wrong = check_halves(lane); !wrong.empty()) return refused(wrong);
     if (const std::string wrong = check_reductions(model, facts, lane); !wrong.empty())
+      return refused(wrong);
+    if (const std::string wrong = check_ties(model, facts, lane); !wrong.empty())
       return refused(wrong);
     if (lane.kind() != OpKind::forward) continue;
     const auto data = model.inputs.find(stage);

@@ -5,7 +5,7 @@
 
 namespace ripeline::runtime {
 
-enum class Carried { nothing, activation, gradient };
+enum class Carried { nothing, activation, gradient, tied_gradients };
 
 inline bool computes_gradients(core::OpKind kind) {
   return kind == core::OpKind::backward || kind == core::OpKind::backward_input;
@@ -20,6 +20,7 @@ inline Carried carried(core::OpKind producer, core::OpKind consumer) {
   };
   if (is([](OpKind kind) { return kind == OpKind::forward; })) return Carried::activation;
   if (is(computes_gradients)) return Carried::gradient;
+  if (producer == OpKind::reduce && consumer == OpKind::user) return Carried::tied_gradients;
   return Carried::nothing;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "runtime/torch/group.h"
+#include "runtime/torch/tied_weights.h"
 #include "runtime/torch/torch_calls.h"
 #include "runtime/torch/torch_check.h"
 #include "runtime/torch/torch_edges.h"
@@ -40,6 +41,45 @@ void leave_out_idle(std::vector<Tensor>& outputs, std::vector<Tensor>& gradients
   }
   outputs.resize(kept);
   gradients.resize(kept);
+}
+
+// The gradients of all parameters of one type, one after the other, and for each parameter whether
+// it has one: a replica whose data have left a parameter out takes part with zeros.
+Tensor flat_gradients(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> flat;
+  Tensor exist = torch::zeros({static_cast<std::int64_t>(parameters.size())},
+                              parameters.front().options().requires_grad(false));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& gradient = parameters[i].grad();
+    flat.push_back(gradient.defined() ? gradient.reshape({-1})
+                                      : torch::zeros_like(parameters[i]).reshape({-1}));
+    if (gradient.defined()) exist[static_cast<std::int64_t>(i)] = 1;
+  }
+  flat.push_back(exist);
+  return torch::cat(flat);
+}
+
+// In one call for each type. A parameter without a gradient at any replica has none afterwards.
+void sum_gradients(const TorchStage& stage, const Group& replicas) {
+  if (replicas.size() == 1) return;
+  const torch::NoGradGuard no_grad;
+  std::map<torch::ScalarType, std::vector<Tensor>> by_type;
+  for (const NamedTensor& parameter : stage.parameters) {
+    by_type[parameter.tensor.scalar_type()].push_back(parameter.tensor);
+  }
+  for (auto& [type, parameters] : by_type) {
+    Tensor all = flat_gradients(parameters);
+    replicas.sum(all);
+    std::int64_t at = 0;
+    std::int64_t exists = all.numel() - static_cast<std::int64_t>(parameters.size());
+    for (Tensor& parameter : parameters) {
+      const Tensor sum = all.slice(0, at, at + parameter.numel()).view_as(parameter);
+      at += parameter.numel();
+      if (all[exists++].item<double>() == 0) continue;
+      if (!parameter.grad().defined()) parameter.mutable_grad() = torch::empty_like(parameter);
+      parameter.mutable_grad().copy_(sum);
+    }
+  }
 }
 
 // How often each tensor in it was written to in place.
@@ -94,36 +134,34 @@ bool TorchWork::runs_beside(const TaskInfo& task) const {
   return task.kind == OpKind::reduce && model_.replicas.size() > 1;
 }
 
-Status TorchWork::reduce(const TaskInfo& task) const {
-  if (model_.replicas.size() == 1 || task.step % passes_ != passes_ - 1) return {};
-  const torch::NoGradGuard no_grad;
-  // One sum for each type; a parameter without a gradient has none at any replica.
-  std::map<torch::ScalarType, std::vector<Tensor>> gradients;
-  for (const NamedTensor& parameter : model_.stages.at(task.stage).parameters) {
-    const Tensor& gradient = parameter.tensor.grad();
-    if (gradient.defined()) gradients[gradient.scalar_type()].push_back(gradient);
-  }
-  for (auto& [type, of_type] : gradients) {
-    std::vector<Tensor> flat;
-    for (const Tensor& gradient : of_type) flat.push_back(gradient.reshape({-1}));
-    Tensor all = torch::cat(flat);
-    model_.replicas.sum(all);
-    std::int64_t at = 0;
-    for (Tensor& gradient : of_type) {
-      gradient.copy_(all.slice(0, at, at + gradient.numel()).view_as(gradient));
-      at += gradient.numel();
-    }
-  }
-  return {};
+bool TorchWork::is_first_copy(int stage, const NamedTensor& parameter) const {
+  const auto first = first_copies_.find(parameter.tied);
+  return parameter.tied.empty() || first == first_copies_.end() || first->second == stage;
+}
+
+Status TorchWork::reduce(Call& call) {
+  const TaskInfo& task = call.task;
+  if (task.step % passes_ != passes_ - 1) return {};
+  const TorchStage& stage = model_.stages.at(task.stage);
+  sum_gradients(stage, model_.replicas);
+  return give_tied_gradients(call, stage, started_.insert(task.stage).second);
+}
+
+Status TorchWork::add_tied(Call& call) {
+  if (call.task.step % passes_ != passes_ - 1) return {};
+  return add_tied_gradients(call, model_.stages.at(call.task.stage), first_copies_);
 }
 
 Status TorchWork::run(Call& call) {
   const TaskInfo& task = call.task;
   Status status;
   try {
-    if (task.kind == OpKind::reduce) return reduce(task);
     if (task.kind == OpKind::forward) {
       status = forward(call);
+    } else if (task.kind == OpKind::reduce) {
+      status = reduce(call);
+    } else if (task.kind == OpKind::user) {
+      status = add_tied(call);
     } else if (computes_gradients(task.kind)) {
       status = backward(call);
     } else if (task.kind == OpKind::backward_weight) {

@@ -14,7 +14,8 @@
 // backward, runs the forward again and goes on with that graph, which may be split as any other.
 //
 // An op `reduce` sums the gradients of its stage over the replicas, once all its microbatches are
-// in them: in a thread of its own, since it waits for them; of several passes in the last one.
+// in them: in a thread of its own, since it waits for them; of several passes in the last one. An
+// op `user` that needs the `reduce` of other stages adds up the gradients of tied weights.
 //
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
 // stage is an activation if both are forward, a gradient if both are backward, and else nothing: it
@@ -23,6 +24,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -70,6 +73,8 @@ class TorchWork final : public Work {
   [[nodiscard]] double loss() const;
   // Of the pass that ran last.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
+  // Of copies of a tied parameter only the first one is, once gradients are there.
+  [[nodiscard]] bool is_first_copy(int stage, const NamedTensor& parameter) const;
   // Microbatches whose activations are held now, over all stages, and such of which the weight half
   // is left; 0 at the end of a step.
   [[nodiscard]] std::size_t live() const { return saved_.size() + deferred_.size(); }
@@ -89,7 +94,8 @@ class TorchWork final : public Work {
   core::Status recompute(const TaskInfo& task, Saved& saved);
   core::Status backward(Call& call);
   core::Status weight(const TaskInfo& task);
-  core::Status reduce(const TaskInfo& task) const;
+  core::Status reduce(Call& call);
+  core::Status add_tied(Call& call);
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                        torch::IValue& output);
@@ -98,7 +104,9 @@ class TorchWork final : public Work {
   std::map<Key, Saved> saved_;
   std::map<Key, ParameterBackward> deferred_;
   std::vector<DeferredTask> deferrals_;
-  std::map<int, double> losses_;  // by microbatch of all passes
+  std::map<int, double> losses_;             // by microbatch of all passes
+  std::set<int> started_;                    // stages that gave the values of their tied weights
+  std::map<std::string, int> first_copies_;  // of tied weights: their first stages
   int passes_ = 1;
   double loss_scale_ = 1;
 };

@@ -156,6 +156,55 @@ INSTANTIATE_TEST_SUITE_P(Of, DataParallel,
                                   (test.param.splits ? "_in_halves" : "");
                          });
 
+TEST(DataParallelGradients, of_what_one_replica_alone_uses_are_at_all) {
+  const Pipeline pipeline(program(2, false));
+  std::mutex mutex;
+  std::vector<Tensor> used;
+  std::vector<bool> unused;
+  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
+    std::unique_ptr<Groups> groups;
+    if (Status s = Groups::connect(run, arbiter.facts(), "", groups); !s.ok()) return s;
+    const bool is_second = run.layout().at(run.self()).replica == 1;
+    TorchModel model;
+    model.replicas = groups->replicas();
+    for (const int stage : {arbiter.rank(), 3 - arbiter.rank()}) {
+      const auto parameter = [] { return torch::full({kWidth}, 2.0F).requires_grad_(); };
+      const Tensor always = parameter();
+      const Tensor sometimes = parameter();
+      const Tensor never = parameter();
+      TorchStage& made = model.stages[stage];
+      made.forward = [=](const Tensor& x) {
+        return is_second ? x * always + sometimes : x * always;
+      };
+      made.parameters = {{.name = "always", .tensor = always},
+                         {.name = "sometimes", .tensor = sometimes},
+                         {.name = "never", .tensor = never}};
+    }
+    model.inputs[0] = [](std::int64_t step, int m) { return data(step, m); };
+    model.labels = [](std::int64_t step, int m) { return data(step + 7, m); };
+    model.loss = loss;
+    TorchWork work(std::move(model));
+    TrainerOptions options;
+    options.groups = groups.get();
+    TorchTrainer trainer(arbiter, run, work, nullptr, options);
+    TrainReport report;
+    if (Status s = trainer.step(kMicrobatches, report); !s.ok()) return s;
+    if (arbiter.rank() == 1) return Status();
+    const std::scoped_lock lock(mutex);
+    used.push_back(work.model().stages.at(0).parameters[1].tensor.grad());
+    unused.push_back(!work.model().stages.at(0).parameters[2].tensor.grad().defined());
+    return Status();
+  });
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
+  ASSERT_EQ(used.size(), 2U);
+  for (const Tensor& gradient : used) {
+    ASSERT_TRUE(gradient.defined());
+    EXPECT_TRUE(torch::equal(gradient, used.front()));
+    EXPECT_GT(gradient.abs().max().item<double>(), 0);
+  }
+  EXPECT_THAT(unused, ::testing::Each(true));
+}
+
 // What the processes answer to a program that cannot be reduced so, or a model that does not say
 // how.
 std::string refusal(const std::string& text, bool gives_replicas) {

@@ -52,6 +52,9 @@ TEST(LossScale, fails_where_no_smaller_one_would_help) {
   EXPECT_TRUE(dynamic.ended(kBad, skipped).ok());
   EXPECT_THAT(dynamic.ended(kBad, skipped).message(), HasSubstr("inf, at a loss scale of 1"));
   EXPECT_FALSE(skipped);
+  LossScale odd({.first = 3, .grow_after = 10});
+  EXPECT_TRUE(odd.ended(kBad, skipped).ok());
+  EXPECT_THAT(odd.ended(kBad, skipped).message(), HasSubstr("inf, at a loss scale of 1.5"));
   LossScale fixed({.first = 0.5, .grow_after = 0});
   EXPECT_TRUE(fixed.ended(kBad, skipped).ok());
   EXPECT_TRUE(skipped);
