@@ -89,7 +89,7 @@ void Process::ended(Ended ended, Time now) {
   }
   if (rank_ == nullptr) return;
   Status status = rank_->ended(std::move(ended), now);
-  if (status.code() == StatusCode::lost) return faults_.hindered(std::move(status), now);
+  if (status.code() == StatusCode::lost) return hindered(std::move(status), now);
   check(std::move(status), now);
 }
 

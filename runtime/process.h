@@ -15,6 +15,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/faults.h"
@@ -49,6 +50,9 @@ class Process {
   void heard(int process, core::Time at, core::Time now) { faults_.heard(process, at, now); }
   // The caller cannot go on.
   void fail(core::Status why, core::Time now);
+  // It cannot because of another process, which does not answer in its own way: the run looks for
+  // whom to blame.
+  void hindered(core::Status why, core::Time now) { faults_.hindered(std::move(why), now); }
 
   // Replaces what `actions` holds.
   void poll(core::Time now, Actions& actions);

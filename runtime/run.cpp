@@ -1,6 +1,9 @@
 #include "runtime/run.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "runtime/termination.h"
@@ -61,6 +64,33 @@ Status Run::finish(std::chrono::nanoseconds limit) {
 
 Status Run::finish_until(Time last) {
   return transport_.finish(std::clamp(last - now(), Time{0}, Time(options_.limits.silence / 8)));
+}
+
+Status Run::run_beside(std::function<Status()> work) {
+  struct Shared {
+    std::mutex mutex;
+    Status status;
+    bool has_ended = false;
+    bool is_left = false;
+  };
+  const auto shared = std::make_shared<Shared>();
+  std::thread([this, shared, work = std::move(work)] {
+    Status status = work();
+    const std::scoped_lock lock(shared->mutex);
+    shared->status = std::move(status);
+    shared->has_ended = true;
+    if (!shared->is_left) wake();
+  }).detach();
+  const Status of_run = run_until(nullptr, [&shared] {
+    const std::scoped_lock lock(shared->mutex);
+    return shared->has_ended;
+  });
+  const std::scoped_lock lock(shared->mutex);
+  shared->is_left = true;
+  if (!of_run.ok() || shared->status.ok()) return of_run;
+  if (shared->status.code() != core::StatusCode::lost) return fail(shared->status);
+  process_.hindered(shared->status, now());
+  return run_until(nullptr, [] { return false; });
 }
 
 Status Run::run_step(Rank& rank, TaskEngine& engine) {

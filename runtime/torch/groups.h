@@ -25,7 +25,7 @@ namespace ripeline::runtime {
 struct GroupOptions {
   // The longest that a process waits for the others in a call: longer than any task takes.
   std::chrono::milliseconds limit = std::chrono::minutes(10);
-  // And when it connects, in which time it hears of no other's failure.
+  // And when it connects.
   std::chrono::milliseconds connect_limit = std::chrono::seconds(30);
 };
 

@@ -77,7 +77,7 @@ exit_codes() {
   expect_code 2 $?
   "$vlm" --schedule none >/dev/null 2>err.txt
   expect_code 2 $?
-  grep -q "no schedule is called 'none'; there are bf, bf_sequential, bfw, pyramid" err.txt || fail "$(cat err.txt)"
+  grep -q "no schedule is called 'none'; there are bf, bf_sequential, bfw, fc, pyramid" err.txt || fail "$(cat err.txt)"
   "$vlm" --data shapes --make-data shapes >/dev/null 2>&1
   expect_code 2 $?
 }

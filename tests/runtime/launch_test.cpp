@@ -20,6 +20,7 @@ namespace ripeline::runtime {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
@@ -311,7 +312,8 @@ TEST_F(LaunchTest, ends_those_that_run_when_a_rank_cannot_be_started) {
     if (setresuid(54321, 0, 0) != 0) _exit(98);
   };
   EXPECT_EQ(launch(shell(12, "exec sleep 1000")), 2);
-  EXPECT_THAT(output(), HasSubstr("cannot start rank 4: Resource temporarily unavailable"));
+  // Of the six processes some are the launcher's, and a sanitizer's threads count, too.
+  EXPECT_THAT(output(), ContainsRegex("cannot start rank [1-5]: Resource temporarily unavailable"));
   expect_nothing_left();
 }
 

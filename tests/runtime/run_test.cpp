@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -69,6 +70,35 @@ TEST_P(RunTest, gathers_what_is_long_and_what_is_nothing) {
     ASSERT_EQ(all.size(), 3U);
     for (const int p : {0, 1, 2}) EXPECT_TRUE(all[static_cast<std::size_t>(p)] == mine(p)) << p;
     expect_ok(run.finish(60s));
+  });
+}
+
+TEST_P(RunTest, goes_on_while_a_process_waits_in_its_own_way) {
+  // The thread is left behind, and ends when it likes.
+  const auto is_over = std::make_shared<std::atomic<bool>>(false);
+  run(2, [&](runtime::Run& run) {
+    // The other one is heard meanwhile: it fails long before this wait ends.
+    if (run.self() == 1) {
+      expect_ok(run.run_beside([] { return Status(); }));
+      EXPECT_THAT(run.fail({StatusCode::failed, "its disk is full"}).message(),
+                  HasSubstr("rank 1 failed: its disk is full"));
+      return;
+    }
+    const Status status = run.run_beside([is_over] {
+      for (int i = 0; i < 6000 && !*is_over; ++i) std::this_thread::sleep_for(10ms);
+      return Status();
+    });
+    EXPECT_THAT(status.message(), HasSubstr("rank 1 failed: its disk is full"));
+  });
+  *is_over = true;
+}
+
+TEST_P(RunTest, looks_for_whom_to_blame_when_a_wait_of_its_own_fails) {
+  run(2, [](runtime::Run& run) {
+    const auto code = run.self() == 0 ? StatusCode::lost : StatusCode::failed;
+    const Status status = run.run_beside([code] { return Status(code, "it cannot connect"); });
+    EXPECT_TRUE(status.message().starts_with("rank 1 failed: it cannot connect"))
+        << status.message();
   });
 }
 

@@ -90,6 +90,7 @@ TEST(Termination, is_not_requested_by_a_signal_to_a_child) {
               const Termination termination;
               if (in_process([] {
                     tell_to_end();
+                    std::this_thread::sleep_for(20s);  // a sanitizer gives it to who waits
                     return 1;
                   }) != -SIGTERM)
                 return 1;

@@ -270,6 +270,24 @@ TEST(TensorParallelTraining, names_the_member_that_failed_and_waits_for_no_colle
   }
 }
 
+TEST(GroupsThatDoNotConnect, name_who_failed_meanwhile_and_do_not_wait_for_it) {
+  const Pipeline pipeline(program(2, "intersection"));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
+    std::unique_ptr<Groups> groups;
+    if (run.self() != 3) return Groups::connect(run, arbiter.facts(), "", groups);
+    std::vector<Blob> all;
+    if (Status s = run.gather("the store of the groups", {}, all); !s.ok()) return s;
+    return run.fail({StatusCode::failed, "its disk is full"});
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, GroupOptions().connect_limit / 2);
+  for (const Status& status : statuses) {
+    EXPECT_TRUE(
+        status.message().starts_with("process 3 (rank 1, member 1) failed: its disk is full"))
+        << status.message();
+  }
+}
+
 TEST(TensorShares, divide_and_come_back) {
   const Tensor whole = torch::arange(48).view({12, 4});
   for (const std::int64_t dimension : {0, 1}) {

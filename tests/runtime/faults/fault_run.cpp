@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -149,9 +150,11 @@ class FaultRun {
     return draw_.layout.members > 1 ? "bf_members" : "bf_replicas";
   }
 
-  // Whether it is said of the process, by its number or by its place in the layout.
+  // Whether it is said of the process, by its number or by its place in the layout: the `rank 1` of
+  // `process 3 (rank 1, member 1)` is no number of a process.
   static bool has(const std::string& text, const std::string& of_rank, const Draw& draw) {
-    if (text.find(of_rank) != text.npos) return true;
+    static const std::regex place("\\((replica|rank) [^)]*\\)");
+    if (std::regex_replace(text, place, "").find(of_rank) != text.npos) return true;
     for (const int process : {draw.rank, draw.other}) {
       const std::string rank = "rank " + std::to_string(process);
       if (!of_rank.starts_with(rank)) continue;
