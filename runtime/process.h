@@ -48,6 +48,8 @@ class Process {
   void ended(Ended ended, core::Time now);
   // Asked at `now`, the transport says that the process was last heard at `at`.
   void heard(int process, core::Time at, core::Time now) { faults_.heard(process, at, now); }
+  // From now on it waits for something again.
+  void resume(core::Time now) { faults_.resume(now); }
   // The caller cannot go on.
   void fail(core::Status why, core::Time now);
   // It cannot because of another process, which does not answer in its own way: the run looks for

@@ -74,6 +74,7 @@ Status Run::run_beside(std::function<Status()> work) {
     bool is_left = false;
   };
   const auto shared = std::make_shared<Shared>();
+  process_.resume(now());
   std::thread([this, shared, work = std::move(work)] {
     Status status = work();
     const std::scoped_lock lock(shared->mutex);

@@ -8,19 +8,22 @@
 
 #include "core/draw.h"
 #include "runtime/torch/forward.h"
+#include "runtime/torch/tensor_parallel.h"
 #include "runtime/torch/value_codec.h"
 
 namespace ripeline::proptests {
 namespace {
 
+using runtime::NamedTensor;
 using runtime::StageInputs;
 using runtime::TorchModel;
 using runtime::TorchStage;
 using torch::IValue;
 using torch::Tensor;
 
-constexpr std::int64_t kWidth = 6;
+constexpr std::int64_t kWidth = 8;  // as many as four members can share
 constexpr std::int64_t kBatch = 3;
+constexpr int kMostInputs = 8;  // tensors that come to a stage
 
 Tensor random_tensor(std::uint64_t seed, std::vector<std::int64_t> shape) {
   auto generator = at::detail::createCPUGenerator(seed);
@@ -73,6 +76,55 @@ TorchModel make_ends(const GraphModel& model) {
   return result;
 }
 
+// One layer for each tensor that comes, whose sum goes through a non-linear function and another
+// layer, then through a norm and a weight that is used twice.
+struct LayersImpl : torch::nn::Module {
+  LayersImpl(const GraphModel& of, int of_stage, const runtime::Group& members)
+      : model(of), stage(of_stage) {
+    for (int i = 0; i < kMostInputs; ++i) {
+      in.push_back(register_module("in" + std::to_string(i),
+                                   runtime::ColumnParallelLinear(linear(i == 0), members)));
+    }
+    out = register_module("out", runtime::RowParallelLinear(linear(true), members));
+    scale = register_parameter("scale", drawn_values({kWidth}));
+    shift = register_parameter("shift", drawn_values({kWidth}));
+    twice = register_parameter("twice", drawn_values({kWidth, kWidth}));
+  }
+
+  IValue forward(const StageInputs& inputs) {
+    Tensor sum;
+    std::size_t next = 0;
+    for (const IValue& input : inputs) {
+      for (const Tensor& tensor : runtime::tensors_of(input)) {
+        const Tensor term = in.at(next++)(tensor);
+        sum = sum.defined() ? sum + term : term;
+      }
+    }
+    const Tensor x = torch::tanh(torch::layer_norm(out(torch::tanh(sum)), {kWidth}, scale, shift));
+    return packed(how, x.matmul(twice), torch::sin(x.matmul(twice)));
+  }
+
+  Tensor drawn_values(std::vector<std::int64_t> shape) {
+    return random_tensor(drawn(model, stage, 100 + draws++), std::move(shape)) * 0.3;
+  }
+  torch::nn::Linear linear(bool has_bias) {
+    torch::nn::Linear layer(torch::nn::LinearOptions(kWidth, kWidth).bias(has_bias));
+    const torch::NoGradGuard no_grad;
+    for (Tensor& parameter : layer->parameters())
+      parameter.copy_(drawn_values(parameter.sizes().vec()));
+    return layer;
+  }
+
+  GraphModel model;
+  int stage;
+  std::uint64_t how = stage == model.facts.stages - 1 ? 0 : drawn(model, stage, 3);
+  std::uint64_t draws = 0;
+  std::vector<runtime::ColumnParallelLinear> in;
+  runtime::RowParallelLinear out{nullptr};
+  Tensor scale, shift, twice;
+};
+TORCH_MODULE(Layers);
+
 }  // namespace
 
 std::vector<int> producers_of(const core::ProgramFacts& facts, int stage) {
@@ -90,57 +142,30 @@ std::vector<int> producers_of(const core::ProgramFacts& facts, int stage) {
   return stages;
 }
 
-// One linear layer for each tensor that comes, whose sum goes through a layer norm, a non-linear
-// function and a weight that is used twice.
-TorchStage make_stage(const GraphModel& model, int stage) {
-  TorchStage result;
-  const auto parameter = [&](const std::string& name, std::vector<std::int64_t> shape) {
-    const Tensor value =
-        (random_tensor(drawn(model, stage, 100 + result.parameters.size()), std::move(shape)) * 0.3)
-            .requires_grad_(true);
-    result.parameters.push_back({name, value});
-    return value;
-  };
-  std::vector<Tensor> weights;
-  for (int i = 0; i < 12; ++i)
-    weights.push_back(parameter("in" + std::to_string(i), {kWidth, kWidth}));
-  const Tensor scale = parameter("scale", {kWidth});
-  const Tensor shift = parameter("shift", {kWidth});
-  const Tensor twice = parameter("twice", {kWidth, kWidth});
-  const bool is_last = stage == model.facts.stages - 1;
-  const std::uint64_t how = is_last ? 0 : drawn(model, stage, 3);
-  result.forward = [=](const StageInputs& inputs) {
-    Tensor sum;
-    std::size_t next = 0;
-    for (const IValue& input : inputs) {
-      for (const Tensor& tensor : runtime::tensors_of(input)) {
-        const Tensor term = tensor.matmul(weights.at(next++));
-        sum = sum.defined() ? sum + term : term;
-      }
-    }
-    const Tensor x = torch::tanh(torch::layer_norm(sum, {kWidth}, scale, shift));
-    return packed(how, x.matmul(twice), torch::sin(x.matmul(twice)));
-  };
-  return result;
+TorchStage make_stage(const GraphModel& model, int stage, const runtime::Group& members) {
+  return runtime::make_stage(Layers(model, stage, members));
 }
 
-TorchModel make_model(const GraphModel& model, int rank) {
+TorchModel make_model(const GraphModel& model, int rank, const runtime::Group& members) {
   TorchModel result = make_ends(model);
   for (const core::LaneFacts& lane : model.facts.lanes) {
     if (lane.rank != rank || result.stages.contains(lane.stage)) continue;
-    result.stages[lane.stage] = make_stage(model, lane.stage);
+    result.stages[lane.stage] = make_stage(model, lane.stage, members);
     result.stages[lane.stage].recompute = model.recomputes && drawn(model, lane.stage, 4) % 2 == 0;
     if (has_data(model, lane.stage)) result.inputs[lane.stage] = data_of(model, lane.stage);
   }
   return result;
 }
 
-WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches) {
+namespace {
+
+// Microbatches first to end-1 of `all`.
+WholeModel train_part(const GraphModel& model, std::int64_t step, int first, int end, int all) {
   WholeModel whole;
   const int stages = model.facts.stages;
   const TorchModel ends = make_ends(model);
-  for (int stage = 0; stage < stages; ++stage) whole.stages.push_back(make_stage(model, stage));
-  for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+  for (int stage = 0; stage < stages; ++stage) whole.stages.push_back(make_stage(model, stage, {}));
+  for (int microbatch = first; microbatch < end; ++microbatch) {
     std::vector<IValue> outputs;
     for (int stage = 0; stage < stages; ++stage) {
       StageInputs inputs;
@@ -151,9 +176,28 @@ WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatc
       outputs.push_back(run_forward(ends, whole.stages[static_cast<std::size_t>(stage)], inputs,
                                     {step, microbatch, stage}));
     }
-    const Tensor loss = run_loss(ends, outputs.back(), {step, microbatch}) / microbatches;
+    const Tensor loss = run_loss(ends, outputs.back(), {step, microbatch}) / all;
     loss.backward();
     whole.loss += loss.item<double>();
+  }
+  return whole;
+}
+
+}  // namespace
+
+WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches, int replicas) {
+  const int all = microbatches * replicas;
+  WholeModel whole = train_part(model, step, 0, microbatches, all);
+  for (int first = microbatches; first < all; first += microbatches) {
+    const WholeModel part = train_part(model, step, first, first + microbatches, all);
+    whole.loss += part.loss;
+    for (std::size_t stage = 0; stage < whole.stages.size(); ++stage) {
+      const std::vector<NamedTensor>& added = part.stages[stage].parameters;
+      for (std::size_t i = 0; i < added.size(); ++i) {
+        const Tensor& gradient = added[i].tensor.grad();
+        if (gradient.defined()) whole.stages[stage].parameters[i].tensor.mutable_grad() += gradient;
+      }
+    }
   }
   return whole;
 }

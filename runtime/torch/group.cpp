@@ -3,6 +3,18 @@
 #include "runtime/torch/group_line.h"
 
 namespace ripeline::runtime {
+namespace {
+
+// All communicators of a process write to c10d's one flight recorder, in part without its lock, and
+// members and replicas are asked by different threads. The call does not wait for the others.
+c10::intrusive_ptr<c10d::Work> begin(c10d::Backend& backend, std::vector<torch::Tensor>& tensors,
+                                     const c10d::AllreduceOptions& options) {
+  static std::mutex of_all;
+  const std::lock_guard lock(of_all);
+  return backend.allreduce(tensors, options);
+}
+
+}  // namespace
 
 int Group::self() const { return line_ ? line_->self() : 0; }
 int Group::size() const { return line_ ? line_->size() : 1; }
@@ -38,7 +50,7 @@ void Group::Line::reduce(torch::Tensor& tensor, c10d::ReduceOp::RedOpType op) {
   c10d::AllreduceOptions options;
   options.reduceOp = op;
   // What it refuses at once is the caller's mistake.
-  const auto work = backend_->allreduce(dense, options);
+  const auto work = begin(*backend_, dense, options);
   work->getFuture()->addCallback([waiting = waiting_](auto&) {
     const std::lock_guard lock(waiting->mutex);
     waiting->done = true;

@@ -43,10 +43,7 @@ class Writer {
       line("stages " + number(ranks_ * chunks_) + ";");
       line("place s on " + place_ + ";");
     }
-    if (groups_) {
-      line("tensor_parallel 2 { agree by " + pick({"intersection", "vote", "leader", "none"}) +
-           "; }");
-    }
+    write_groups();
     write_ops();
     write_pairs();
     write_resources();
@@ -74,10 +71,11 @@ class Writer {
   void choose_shape() {
     ranks_ = between(1, options_.max_ranks);
     chunks_ = between(1, options_.max_chunks);
-    join_ = options_.joins && options_.max_ranks >= 3 && one_in(options_.forks ? 2 : 8);
+    join_ = options_.joins && (options_.max_ranks >= 3 || options_.forks) &&
+            one_in(options_.forks ? 2 : 8);
     if (join_) {
       if (options_.forks) graph_ = kGraphs[below(4)];
-      ranks_ = between(2, std::min(graph_.count, options_.max_ranks));
+      ranks_ = between(std::min(2, options_.max_ranks), std::min(graph_.count, options_.max_ranks));
       chunks_ =
           1;  // each rank's lanes are asked for by chunk only in orders, which joins do not get
       const int more = graph_.count - ranks_;
@@ -96,6 +94,7 @@ class Writer {
   // Half of the programs have none of the features asked for, a quarter has one, the others some.
   void choose_features() {
     in_order_ = options_.orders && !join_ && one_in(3);
+    reduce_ = options_.replicas > 1;
     std::vector<std::string> asked;
     if (options_.links) asked.insert(asked.end(), 3, "links");  // these are several
     if (options_.once) asked.emplace_back("once");
@@ -120,11 +119,13 @@ class Writer {
       pairs_ = pairs_ || feature == "pairs";
     }
     if (pairs_) groups_ = keeping_ = false;
+    if (options_.replicas > 1) keeping_ = false;  // ranks run a reduction beside other tasks
     if (shares_) choose_shares();
     if (engines_) split_ = false;
     // Whether ops run once, or a barrier stands between forwards and backwards, or both.
-    reduce_ = once && (forward_only_ || !one_in(4));
-    barrier_ = once && (!reduce_ || (!forward_only_ && one_in(6)));
+    const bool sums = once && (forward_only_ || !one_in(4));
+    barrier_ = once && (!sums || (!forward_only_ && one_in(6)));
+    reduce_ = reduce_ || sums;
   }
 
   // Of all ops, of an op beside them, or both. Where stages have different ones there is no order:
@@ -176,6 +177,16 @@ class Writer {
     }
   }
 
+  void write_groups() {
+    const int members = groups_ ? 2 : options_.members;
+    if (members > 1) {
+      std::vector<std::string> ways = {"intersection", "vote", "leader"};
+      if (groups_ || in_order_) ways.emplace_back("none");
+      line("tensor_parallel " + number(members) + " { agree by " + pick(ways) + "; }");
+    }
+    if (options_.replicas > 1) line("data_parallel " + number(options_.replicas) + ";");
+  }
+
   std::string sequential() { return one_in(join_ ? 2 : 5) ? " sequential" : ""; }
 
   std::string leaving() {
@@ -211,7 +222,9 @@ class Writer {
   }
 
   std::string forward_here() const { return barrier_ ? "F at here of all" : "F at here"; }
-  std::string collectives() { return groups_ && !one_in(3) ? " collectives 1;" : ""; }
+  std::string collectives() {
+    return options_.members > 1 || (groups_ && !one_in(3)) ? " collectives 1;" : "";
+  }
 
   void write_op(const std::string& head, const std::string& needs, const std::string& does) {
     line("op " + head + sequential() + where_ + " { needs " + needs + of_before() + ";" + does +
@@ -223,6 +236,10 @@ class Writer {
     const std::string last = op_names_of_microbatches().back();
     std::string needs = last + " at here of all";
     if (one_in(3)) needs += ", " + message("G at " + pick({"next", "prev"}));
+    if (options_.replicas > 1) {
+      line("op G reduce once on comm { needs " + needs + "; }");
+      return;
+    }
     if (one_in(3)) needs += ", " + message(last + " at " + pick({"next", "prev"}), " of all");
     line("op G " + pick({"reduce", "user \"sum\""}) + " once { needs " + needs + ";" +
          collectives() + " }");

@@ -33,6 +33,9 @@ struct RandomProgramOptions {
   bool shares = false;   // ops that run for some microbatches only
   bool pairs = false;    // tasks beside each other
   bool groups = false;   // two members to a rank, each way to agree
+  // In every program.
+  int members = 1;   // to a rank; above 1 all tasks of microbatches have collectives
+  int replicas = 1;  // above 1 each stage reduces its gradients once, on comm
 };
 
 [[nodiscard]] std::string random_program_text(std::uint64_t seed,

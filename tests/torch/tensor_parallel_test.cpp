@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "runtime/torch/forward.h"
 #include "runtime/torch/groups.h"
 #include "runtime/torch/train.h"
 #include "tests/torch/pipeline.h"
@@ -286,6 +287,29 @@ TEST(GroupsThatDoNotConnect, name_who_failed_meanwhile_and_do_not_wait_for_it) {
         status.message().starts_with("process 3 (rank 1, member 1) failed: its disk is full"))
         << status.message();
   }
+}
+
+TEST(TensorParallelTraining, gives_what_the_whole_layer_does_the_same_type_under_autocast) {
+  const Pipeline pipeline(program(2, "intersection"));
+  std::mutex mutex;  // of the generator
+  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
+    std::unique_ptr<Groups> groups;
+    if (Status s = Groups::connect(run, arbiter.facts(), "", groups); !s.ok()) return s;
+    std::unique_lock lock(mutex);
+    const torch::nn::Linear whole(8, 4);
+    lock.unlock();
+    TorchModel model;
+    model.autocast = torch::kBFloat16;
+    const auto type_of = [&](const Group& group) {
+      const Tensor x = torch::ones({2, 8 / group.size()});
+      return run_forward(model, make_stage(RowParallelLinear(whole, group)), {x}, {})
+          .toTensor()
+          .scalar_type();
+    };
+    EXPECT_EQ(type_of(groups->members()), type_of(Group()));
+    return Status();
+  });
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(TensorShares, divide_and_come_back) {
