@@ -48,7 +48,7 @@ inline const std::vector<Entrant> kMultimodal = {
 struct Condition {
   const char* name;
   const char* jitter;
-  double median = 0;  // of a message's latency, with the measured spread; 0: 0.05, always
+  double median = 0;  // of a message's latency, with the measured spread; 0: it has none
 };
 inline const std::vector<Condition> kConditions = {
     {"J0", ""},
@@ -81,13 +81,15 @@ inline const std::vector<Condition> kConditions = {
   return std::move(program).value();
 }
 
-[[nodiscard]] inline simulate::TimingOptions times_of(const Condition& condition) {
+// `latency`: of messages whose latency has no spread.
+[[nodiscard]] inline simulate::TimingOptions times_of(const Condition& condition,
+                                                      double latency = 0.05) {
   simulate::TimingOptions options;
   if (const core::Status s = simulate::Jitter::parse(condition.jitter, options.jitter); !s.ok()) {
     throw std::runtime_error(s.message());
   }
   if (condition.median == 0) {
-    options.latency = 0.05;
+    options.latency = latency;
     return options;
   }
   // 2 sinh(1.645 σ) = 58.7.

@@ -180,8 +180,8 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
                                  self.folder, transport);
   if (!status.ok()) return say_ended(status);
   simulate::TableArbiter arbiter(prepared.program(), facts, layout.at(self.rank).rank);
-  emulate::EmulatedRank rank(arbiter, *transport, prepared.timing, options.silence);
-  const emulate::RankRun mine = rank.run(command.run.microbatches);
+  emulate::EmulatedRank rank(*transport, layout, options.silence);
+  const emulate::RankRun mine = rank.run(arbiter, prepared.timing, command.run.microbatches);
   if (!mine.status.ok()) return say_ended(mine.status);
   std::vector<emulate::RankRun> ranks;
   status = rank.gather(mine, ranks);

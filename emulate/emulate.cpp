@@ -25,15 +25,10 @@ constexpr int kWaitingLines = 12;  // of a rank that does not end
 
 }  // namespace
 
-EmulatedRank::EmulatedRank(core::Arbiter& arbiter, runtime::Transport& transport,
-                           const simulate::Timing& timing, Time silence)
-    : arbiter_(arbiter),
-      timing_(timing),
-      silence_(silence),
-      transport_(transport, arbiter.facts(), timing, clock_),
-      run_(transport_, {.layout = core::layout_of(arbiter.facts()),
-                        .limits = {.stall = silence},
-                        .clock = &clock_}) {}
+EmulatedRank::EmulatedRank(runtime::Transport& transport, const core::Layout& layout, Time silence)
+    : silence_(silence),
+      transport_(transport, clock_),
+      run_(transport_, {.layout = layout, .limits = {.stall = silence}, .clock = &clock_}) {}
 
 Status EmulatedRank::agree_on_start(Time& start) {
   const std::int64_t mine = (RankClock::host() + kLead).count();
@@ -53,22 +48,24 @@ Status EmulatedRank::agree_on_start(Time& start) {
   return {};
 }
 
-RankRun EmulatedRank::run(int microbatches) {
-  const core::ProgramFacts& facts = arbiter_.facts();
+RankRun EmulatedRank::run(core::Arbiter& arbiter, const simulate::Timing& timing,
+                          int microbatches) {
+  const core::ProgramFacts& facts = arbiter.facts();
   RankRun run;
+  transport_.set_program(facts, timing);
   if (run.status = agree_on_start(run.start); !run.status.ok()) return run;
-  TimedEngine engine(facts, timing_, clock_);
-  Recorder recorder(arbiter_, clock_, transport_, run);
-  runtime::Worker worker(arbiter_, run_, engine, {.costs = timing_.costs(), .observer = &recorder});
+  TimedEngine engine(facts, timing, clock_);
+  Recorder recorder(arbiter, clock_, transport_, run);
+  runtime::Worker worker(arbiter, run_, engine, {.costs = timing.costs(), .observer = &recorder});
   runtime::StepReport report;
-  run.status = worker.step(0, microbatches, report);
+  run.status = worker.step(step_++, microbatches, report);
   const runtime::Rank& rank = worker.rank();
   if (!run.status.ok()) run.waiting = rank.executor().waiting(kWaitingLines);
   run.overshot = transport_.overshot();
   run.behind = std::max(run.behind, transport_.behind());
   run.peaks.assign(facts.pools.size(), 0);
   for (std::size_t pool = 0; pool < facts.pools.size(); ++pool) {
-    if (facts.pools[pool].rank != arbiter_.rank()) continue;
+    if (facts.pools[pool].rank != arbiter.rank()) continue;
     run.peaks[pool] = rank.ledger().peak(static_cast<int>(pool));
   }
   return run;
@@ -97,9 +94,9 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
   std::vector<std::thread> threads;
   const auto run_process = [&](std::size_t process) {
     RankRun& run = runs[process];
-    EmulatedRank self(*arbiters[process], *group[process], timing, options.silence);
+    EmulatedRank self(*group[process], layout, options.silence);
     try {
-      run = self.run(microbatches);
+      run = self.run(*arbiters[process], timing, microbatches);
       if (run.status.ok()) run.status = self.finish();
     } catch (const std::exception& error) {  // no memory, say: the others must not wait for it
       run.status = self.fail({core::StatusCode::failed, error.what()});

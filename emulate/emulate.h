@@ -11,12 +11,14 @@
 // add up, and the difference to the simulator is what scheduling takes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/arbiter.h"
+#include "core/layout.h"
 #include "emulate/latency.h"
 #include "emulate/log.h"
 #include "runtime/run.h"
@@ -46,16 +48,18 @@ using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
                                   int microbatches, const simulate::Timing& timing,
                                   const EmulateOptions& options);
 
-// One process's part of it, in the caller's thread.
+// One process's part of a run, in the caller's thread: any number of steps. All processes run the
+// same ones in the same order.
 class EmulatedRank {
  public:
-  // All are borrowed.
-  EmulatedRank(core::Arbiter& arbiter, runtime::Transport& transport,
-               const simulate::Timing& timing, core::Time silence);
+  // The transport is borrowed.
+  EmulatedRank(runtime::Transport& transport, const core::Layout& layout, core::Time silence);
 
-  // The ranks agree on a start, and run the step.
-  [[nodiscard]] RankRun run(int microbatches);
-  // What all did, by process, in each of them.
+  // One step: the processes agree on a start, and run it. Both are borrowed for as long. The next
+  // step may be another program's of this layout; what an arbiter learned stays with it.
+  [[nodiscard]] RankRun run(core::Arbiter& arbiter, const simulate::Timing& timing,
+                            int microbatches);
+  // What all did in the last step, by process, in each of them.
   core::Status gather(const RankRun& mine, std::vector<RankRun>& all);
   core::Status finish() { return run_.finish(silence_); }
   // For a rank that cannot go on.
@@ -64,9 +68,8 @@ class EmulatedRank {
  private:
   core::Status agree_on_start(core::Time& start);
 
-  core::Arbiter& arbiter_;
-  const simulate::Timing& timing_;
   core::Time silence_;
+  std::int64_t step_ = 0;  // the next one
   runtime::RankClock clock_;
   LatencyTransport transport_;
   runtime::Run run_;

@@ -18,15 +18,16 @@ using runtime::Payload;
 using runtime::RankClock;
 using runtime::Signal;
 
-LatencyTransport::LatencyTransport(runtime::Transport& inner, const core::ProgramFacts& facts,
-                                   const simulate::Timing& timing, RankClock& clock)
-    : inner_(inner),
-      facts_(facts),
-      timing_(timing),
-      clock_(clock),
-      free_(static_cast<std::size_t>(facts.ranks)),
-      last_(facts.edges.size()),
-      woke_(clock.now()) {}
+LatencyTransport::LatencyTransport(runtime::Transport& inner, RankClock& clock)
+    : inner_(inner), clock_(clock), woke_(clock.now()) {}
+
+void LatencyTransport::set_program(const core::ProgramFacts& facts,
+                                   const simulate::Timing& timing) {
+  facts_ = &facts;
+  timing_ = &timing;
+  free_.assign(static_cast<std::size_t>(facts.ranks), Time{0});
+  last_.assign(facts.edges.size(), Time{0});
+}
 
 void LatencyTransport::begin() {
   woke_ = clock_.now();
@@ -40,20 +41,20 @@ Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload)
 // What one rank sends another comes here in the order in which it left, so that the way between
 // them is given out as the sender would.
 Time LatencyTransport::due(const Envelope& envelope) {
-  if (envelope.signal == Signal::ballot) return envelope.sent + timing_.ballot();
+  if (envelope.signal == Signal::ballot) return envelope.sent + timing_->ballot();
   const core::Message message = envelope.message;
   const auto edge = static_cast<std::size_t>(message.edge);
-  if (edge >= facts_.edges.size()) return envelope.sent;  // the executor refuses it
-  if (envelope.signal == Signal::notice) return envelope.sent + timing_.notice(message.edge);
-  if (envelope.signal != Signal::data) return envelope.sent + timing_.control(message.edge);
-  Time due = envelope.sent + timing_.latency(message);
-  if (const Time transfer = timing_.transfer(message); transfer.count() > 0) {
-    const auto producer = static_cast<std::size_t>(facts_.edges[edge].producer);
-    Time& free = free_[static_cast<std::size_t>(facts_.lanes[producer].rank)];
+  if (edge >= facts_->edges.size()) return envelope.sent;  // the executor refuses it
+  if (envelope.signal == Signal::notice) return envelope.sent + timing_->notice(message.edge);
+  if (envelope.signal != Signal::data) return envelope.sent + timing_->control(message.edge);
+  Time due = envelope.sent + timing_->latency(message);
+  if (const Time transfer = timing_->transfer(message); transfer.count() > 0) {
+    const auto producer = static_cast<std::size_t>(facts_->edges[edge].producer);
+    Time& free = free_[static_cast<std::size_t>(facts_->lanes[producer].rank)];
     free = std::max(free, envelope.sent) + transfer;
     due += free - envelope.sent;
   }
-  if (timing_.fifo()) due = last_[edge] = std::max(due, last_[edge]);
+  if (timing_->fifo()) due = last_[edge] = std::max(due, last_[edge]);
   return due;
 }
 

@@ -19,10 +19,12 @@ namespace ripeline::emulate {
 
 class LatencyTransport final : public runtime::Transport {
  public:
-  // All are borrowed.
-  LatencyTransport(runtime::Transport& inner, const core::ProgramFacts& facts,
-                   const simulate::Timing& timing, runtime::RankClock& clock);
+  // Both are borrowed.
+  LatencyTransport(runtime::Transport& inner, runtime::RankClock& clock);
 
+  // Whose messages come from now on; before any of them does. Both are borrowed until the next one.
+  // Of the program before nothing comes but late notices, which are of no use any more.
+  void set_program(const core::ProgramFacts& facts, const simulate::Timing& timing);
   // What was measured so far does not count.
   void begin();
 
@@ -54,9 +56,9 @@ class LatencyTransport final : public runtime::Transport {
   void woke(core::Time due);
 
   runtime::Transport& inner_;
-  const core::ProgramFacts& facts_;
-  const simulate::Timing& timing_;
   runtime::RankClock& clock_;
+  const core::ProgramFacts* facts_ = nullptr;
+  const simulate::Timing* timing_ = nullptr;
   std::multimap<core::Time, runtime::Delivery> held_;  // by the time at which it is due
   std::vector<core::Time> free_;                       // per rank: from when on the way from it is
   std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo

@@ -157,8 +157,8 @@ class Drivers {
     testing_support::in_threads(program_.ranks, [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       const auto own = arbiter(r);
-      EmulatedRank self(*own, *group[at], timing, how.silence);
-      RankRun run = self.run(microbatches_);
+      EmulatedRank self(*group[at], core::layout_of(facts()), how.silence);
+      RankRun run = self.run(*own, timing, microbatches_);
       // As between processes.
       std::vector<RankRun> all;
       if (run.status.ok()) run.status = self.gather(run, all);
@@ -294,6 +294,64 @@ TEST(Emulate, of_generated_arbiters_is_the_same) {
       if (testing::Test::HasFailure()) return;
     }
     EXPECT_EQ(compared, kWanted);
+  }
+}
+
+// Over one set of connections, as many steps as one likes, of one program or another.
+TEST(Emulate, takes_turns_with_programs_over_one_transport) {
+  constexpr int kRanks = 3;
+  constexpr int kMicrobatches = 5;
+  constexpr int kRounds = 3;
+  struct Side {
+    spec::Program program;
+    core::OwnedFacts facts;
+    Timing timing = {};
+    RunReport simulated = {};
+  };
+  std::vector<Side> sides;
+  for (const auto& [name, dispatch] :
+       {std::pair("zb_h1", ""), std::pair("1f1b_hint", "ready by fc"), std::pair("1f1b", "")}) {
+    spec::Program program = compiled(name, {.defines = {{"ranks", kRanks}}, .dispatch = dispatch});
+    core::OwnedFacts facts = lower::facts_of(program);
+    Side& side = sides.emplace_back(Side{std::move(program), std::move(facts)});
+    TimingOptions options = times("uniform=0.3,tails=10:3,fifo", 0.1);
+    options.clock = kFast;
+    ASSERT_EQ(Timing::make(side.program, kMicrobatches, options, side.timing).message(), "");
+  }
+  for (Side& side : sides) {
+    simulate::Simulator simulator(side.facts.facts(), [&](int rank) {
+      return std::make_unique<simulate::TableArbiter>(side.program, side.facts.facts(), rank);
+    });
+    side.simulated = simulator.run(kMicrobatches, side.timing, {});
+  }
+  const testing_support::TemporaryFolder folder;
+  auto group = testing_support::connect_group(kRanks, folder.path());
+  std::vector<std::vector<RankRun>> steps(kRounds * sides.size(), std::vector<RankRun>(kRanks));
+  testing_support::in_threads(kRanks, [&](int r) {
+    const auto at = static_cast<std::size_t>(r);
+    EmulatedRank self(*group[at], core::layout_of(sides.front().facts.facts()), 60s);
+    std::vector<std::unique_ptr<core::Arbiter>> arbiters;
+    for (const Side& side : sides) {
+      arbiters.push_back(
+          std::make_unique<simulate::TableArbiter>(side.program, side.facts.facts(), r));
+    }
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      const std::size_t turn = step % sides.size();
+      steps[step][at] = self.run(*arbiters[turn], sides[turn].timing, kMicrobatches);
+    }
+    EXPECT_EQ(self.finish().message(), "");
+  });
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    SCOPED_TRACE(step);
+    const Side& side = sides[step % sides.size()];
+    const EmulatedRun run = together(side.facts.facts(), kMicrobatches, steps[step], {});
+    ASSERT_EQ(run.run.status.message(), "");
+    EXPECT_EQ(run.run.tasks, side.simulated.tasks);
+    EXPECT_EQ(run.run.messages, side.simulated.messages);
+    if (side.program.dispatch.hint.patience) continue;
+    // What counts beside the times only adds to them.
+    EXPECT_GE(run.run.makespan, side.simulated.makespan);
+    EXPECT_EQ(run.run.peaks, side.simulated.peaks);
   }
 }
 
