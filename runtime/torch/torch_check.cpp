@@ -195,6 +195,10 @@ std::string check_parameters(const TorchModel& model) {
       const auto [other, is_new] =
           known.try_emplace(parameter.tensor.unsafeGetTensorImpl(), number);
       if (is_new) continue;
+      if (other->second == number) {
+        return "stage " + std::to_string(number) + " lists one tensor twice, as '" +
+               parameter.name + "' the second time";
+      }
       return "stages " + std::to_string(other->second) + " and " + std::to_string(number) +
              " have one tensor, '" + parameter.name +
              "': give each a copy, and tie them (NamedTensor::tied)";

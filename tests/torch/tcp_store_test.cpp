@@ -267,6 +267,8 @@ TEST_F(TcpStoreTest, does_not_wait_for_ever_for_a_server_that_is_stopped) {
   ASSERT_TRUE(store != nullptr && store->set("a", blob("one")).ok());
   store->started();
   kill(child_, SIGSTOP);
+  int state = 0;
+  ASSERT_EQ(waitpid(child_, &state, WUNTRACED), child_);  // until then it may answer
   std::optional<Blob> value;
   const Status status = store->get("a", value);
   EXPECT_EQ(status.code(), StatusCode::lost);
