@@ -63,9 +63,10 @@ class Run {
   // The end: all processes come to it before anyone closes.
   core::Status finish(std::chrono::nanoseconds limit);
 
-  // Something that waits for other processes in its own way: `work` runs in a thread of its own,
-  // and messages move meanwhile. A failure of it with the code `lost` is that of another process.
-  // If the run fails first, the thread is left behind: what `work` uses must be its own.
+  // Something that waits for other processes in its own way: `work`, which must not throw, runs in
+  // a thread of its own, and messages move meanwhile. A failure of it with the code `lost` is that
+  // of another process. If the run fails first, as it does when that takes longer than its limits,
+  // the thread is left behind: what `work` uses must be its own.
   core::Status run_beside(std::function<core::Status()> work);
 
   // A step of the rank, which has begun it, on the engine: a Worker's business.

@@ -31,7 +31,9 @@ struct GroupOptions {
 
 class Groups {
  public:
-  // All processes of the run call it, before their first step; it returns when all are connected.
+  // All processes of the run call it, before their first step; it returns when all are connected,
+  // or as soon as the run has failed. Then a thread that waits for a process that is gone may stay
+  // behind, for several times the limit.
   // `address` is by which the others reach this host; empty: they are all on it.
   static core::Status connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
                               std::unique_ptr<Groups>& groups, const GroupOptions& options = {});

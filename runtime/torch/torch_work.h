@@ -18,8 +18,9 @@
 // op `user` that needs the `reduce` of other stages adds up the gradients of tied weights.
 //
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
-// stage is an activation if both are forward, a gradient if both are backward, and else nothing: it
-// only waits. Exceptions of the model become statuses that name the task. One thread.
+// stage is an activation if both are forward, a gradient if both are backward, tied gradients of a
+// `reduce` for a `user`, and else nothing: it only waits. Exceptions of the model become statuses
+// that name the task. One thread.
 #pragma once
 
 #include <cstdint>
