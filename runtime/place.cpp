@@ -37,28 +37,30 @@ class HostPlace::Pool {
     }
   }
 
+  // What makes and ends buffers may wait for others that give theirs back: the lock is not held.
   void* take(std::size_t size) {
+    void* buffer = take_free(size);
+    if (buffer == nullptr) buffer = memory_.take(size);
+    if (buffer == nullptr) return nullptr;
     const std::lock_guard lock(mutex_);
-    void* buffer = nullptr;
-    if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
-      buffer = found->second.back();
-      found->second.pop_back();
-      free_bytes_ -= size;
-    } else {
-      buffer = memory_.take(size);
-      if (buffer == nullptr) return nullptr;
-    }
     taken_bytes_ += size;
     most_taken_ = std::max(most_taken_, taken_bytes_);
     return buffer;
   }
 
   void give_back(void* buffer, std::size_t size) {
-    const std::lock_guard lock(mutex_);
-    taken_bytes_ -= size;
-    if (free_bytes_ + size > most_taken_ && !make_room(size)) return memory_.give(buffer);
-    free_[size].push_back(buffer);
-    free_bytes_ += size;
+    std::vector<void*> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      taken_bytes_ -= size;
+      if (free_bytes_ + size > most_taken_ && !make_room(size, ended)) {
+        ended.push_back(buffer);
+      } else {
+        free_[size].push_back(buffer);
+        free_bytes_ += size;
+      }
+    }
+    for (void* const one : ended) memory_.give(one);
   }
 
   std::size_t taken() const {
@@ -71,12 +73,22 @@ class HostPlace::Pool {
   }
 
  private:
+  void* take_free(std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    const auto found = free_.find(size);
+    if (found == free_.end() || found->second.empty()) return nullptr;
+    void* const buffer = found->second.back();
+    found->second.pop_back();
+    free_bytes_ -= size;
+    return buffer;
+  }
+
   // Ends free buffers of other sizes, the largest first: sizes that come no more must not keep out
   // those that do.
-  bool make_room(std::size_t size) {
+  bool make_room(std::size_t size, std::vector<void*>& ended) {
     for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
       while (it->first != size && !it->second.empty() && free_bytes_ + size > most_taken_) {
-        memory_.give(it->second.back());
+        ended.push_back(it->second.back());
         it->second.pop_back();
         free_bytes_ -= it->first;
       }

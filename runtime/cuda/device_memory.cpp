@@ -1,6 +1,7 @@
 #include "runtime/cuda/device_memory.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -9,6 +10,29 @@
 namespace ripeline::runtime {
 
 using core::Status;
+
+namespace {
+
+// Keepers end in threads that have never used the device: events are made on the current one, and
+// the first use makes a context there.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    cudaGetDevice(&before_);
+    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
+  }
+  ~CurrentDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace
 
 class DeviceMemory::Pool {
  public:
@@ -31,19 +55,16 @@ class DeviceMemory::Pool {
   };
 
   Status take(std::size_t size, cudaStream_t stream, Buffer& buffer) {
+    const CurrentDevice current(device_);
     const std::lock_guard lock(mutex_);
     buffer.size = size;
-    std::vector<Buffer>& of_size = free_[size];
+    std::deque<Buffer>& of_size = free_[size];
     if (of_size.empty()) {
-      if (Status s = status_of(cudaMalloc(&buffer.data, size),
-                               "allocate " + std::to_string(size) + " bytes");
-          !s.ok()) {
-        return s;
-      }
-      ++allocations_;
+      if (Status s = allocate(buffer); !s.ok()) return s;
     } else {
-      buffer = std::move(of_size.back());
-      of_size.pop_back();
+      // The one that came back first: what read it is the likeliest to be over.
+      buffer = std::move(of_size.front());
+      of_size.pop_front();
       for (const Event& event : buffer.read) {
         if (Status s = event.hold_up(stream); !s.ok()) return s;
       }
@@ -54,6 +75,7 @@ class DeviceMemory::Pool {
 
   // The device cannot be asked any more where this fails: nobody takes the buffer again.
   void give_back(Buffer buffer) {
+    const CurrentDevice current(device_);
     const std::lock_guard lock(mutex_);
     taken_ -= buffer.size;
     buffer.read.resize(computing_.size());
@@ -75,11 +97,26 @@ class DeviceMemory::Pool {
   }
 
  private:
+  // If there is no more, buffers of other sizes are given up for it, and the device waited for.
+  Status allocate(Buffer& buffer) {
+    cudaError_t error = cudaMalloc(&buffer.data, buffer.size);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is dealt with
+      for (auto& [size, buffers] : free_) {
+        for (Buffer& one : buffers) cudaFree(one.data);
+        buffers.clear();
+      }
+      error = cudaMalloc(&buffer.data, buffer.size);
+    }
+    if (error == cudaSuccess) ++allocations_;
+    return status_of(error, "allocate " + std::to_string(buffer.size) + " bytes");
+  }
+
   const int device_;
   const std::vector<cudaStream_t> computing_;
   mutable std::mutex mutex_;
   // Guarded by the mutex.
-  std::map<std::size_t, std::vector<Buffer>> free_;  // by size
+  std::map<std::size_t, std::deque<Buffer>> free_;  // by size, in the order of their return
   std::size_t allocations_ = 0;
   std::size_t taken_ = 0;
 };

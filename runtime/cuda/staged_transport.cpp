@@ -28,6 +28,13 @@ Status copy(const Bytes& from, const Bytes& onto, cudaMemcpyKind kind, cudaStrea
                                                   : "copy a message to the device");
 }
 
+// Null, and nothing at all: what CUDA says of it.
+Status no_pinned_memory(std::size_t size) {
+  const cudaError_t error = cudaGetLastError();
+  return status_of(error == cudaSuccess ? cudaErrorMemoryAllocation : error,
+                   "pin " + std::to_string(size) + " bytes for a message");
+}
+
 bool is_on_device(const Bytes& part) { return part.device >= 0; }
 
 }  // namespace
@@ -37,6 +44,12 @@ HostPlace make_pinned_place() { return HostPlace({.take = take_pinned, .give = f
 StagedTransport::StagedTransport(Transport& inner, Place& pinned, DeviceMemory& memory,
                                  cudaStream_t to_host, cudaStream_t to_device)
     : inner_(inner), pinned_(pinned), memory_(memory), to_host_(to_host), to_device_(to_device) {}
+
+StagedTransport::~StagedTransport() {
+  if (leaving_.empty() && arriving_.empty()) return;
+  cudaStreamSynchronize(to_host_);
+  cudaStreamSynchronize(to_device_);
+}
 
 Status StagedTransport::send(int to, const Envelope& envelope, Payload payload) {
   if (std::none_of(payload.parts.begin(), payload.parts.end(), is_on_device)) {
@@ -55,21 +68,19 @@ Status StagedTransport::copy_to_host(Leaving& message) {
     Bytes& onto = message.onto.parts.emplace_back(part);
     if (!is_on_device(part)) continue;
     onto = pinned_.take(message.envelope.message.edge, part.size);
-    if (onto.data == nullptr) {
-      return {StatusCode::failed,
-              "no pinned memory for a message of " + std::to_string(part.size) + " bytes"};
-    }
+    if (onto.data == nullptr) return no_pinned_memory(part.size);
     if (Status s = copy(part, onto, cudaMemcpyDeviceToHost, to_host_); !s.ok()) return s;
   }
   return {};
 }
 
 Status StagedTransport::take(Delivery delivery) {
-  if (delivery.envelope.signal == Signal::lost && has_arriving(delivery.from)) {
+  if (delivery.envelope.signal == Signal::lost && failure_.ok() && has_arriving(delivery.from)) {
     lost_.push_back(std::move(delivery));
     return {};
   }
-  if (delivery.envelope.signal != Signal::data || delivery.payload.parts.empty()) {
+  const bool is_data = delivery.envelope.signal == Signal::data && !delivery.payload.parts.empty();
+  if (!is_data || !failure_.ok()) {
     ready_.push_back(std::move(delivery));
     return {};
   }
@@ -94,14 +105,14 @@ bool StagedTransport::has_arriving(int from) const {
                      [from](const auto& entry) { return entry.second.delivery.from == from; });
 }
 
-Status StagedTransport::progress() {
+void StagedTransport::progress() {
+  if (!failure_.ok()) return;
   over_.clear();
-  if (Status s = copies_.progress(over_); !s.ok()) return s;
+  note(copies_.progress(over_));
   for (const std::uint64_t number : over_) {
     if (auto left = leaving_.extract(number); !left.empty()) {
       Leaving& message = left.mapped();
-      Status s = inner_.send(message.to, message.envelope, std::move(message.onto));
-      if (!s.ok()) return s;
+      note(inner_.send(message.to, message.envelope, std::move(message.onto)));
       continue;
     }
     auto arrived = arriving_.extract(number);
@@ -110,25 +121,24 @@ Status StagedTransport::progress() {
     message.delivery.at = RankClock::host();
     ready_.push_back(std::move(message.delivery));
   }
-  const auto told = std::partition(lost_.begin(), lost_.end(), [this](const Delivery& delivery) {
-    return has_arriving(delivery.from);
-  });
+  const auto told = std::stable_partition(
+      lost_.begin(), lost_.end(),
+      [this](const Delivery& delivery) { return has_arriving(delivery.from); });
   std::move(told, lost_.end(), std::back_inserter(ready_));
   lost_.erase(told, lost_.end());
-  return {};
 }
 
 Status StagedTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) {
-  if (Status s = progress(); !s.ok()) return s;
+  const bool had_failed = !failure_.ok();
+  progress();
   came_.clear();
-  const bool at_once = !ready_.empty() || !copies_.empty();
+  const bool at_once = failure_.ok() ? !ready_.empty() || !copies_.empty() : !had_failed;
   Status status = inner_.poll(at_once ? std::chrono::nanoseconds(0) : wait, came_);
-  for (Delivery& delivery : came_) {
-    if (Status s = take(std::move(delivery)); !s.ok()) return s;
-  }
+  // What others say of a run that fails is heard all the same.
+  for (Delivery& delivery : came_) note(take(std::move(delivery)));
   std::move(ready_.begin(), ready_.end(), std::back_inserter(deliveries));
   ready_.clear();
-  return status;
+  return failure_.ok() ? status : failure_;
 }
 
 std::size_t StagedTransport::queued(int to) const {
@@ -139,31 +149,16 @@ std::size_t StagedTransport::queued(int to) const {
   return bytes;
 }
 
-// Until nothing is left here, or `last`.
-Status StagedTransport::send_all(Time last) {
-  while (!leaving_.empty()) {
-    if (Status s = progress(); !s.ok()) return s;
-    if (RankClock::host() >= last) {
-      return {StatusCode::timeout,
-              "the device has not copied all messages that are to be sent to the host"};
-    }
-  }
-  return {};
-}
-
+// After the last gather nothing is under way but what the caller has to take first.
 Status StagedTransport::finish(std::chrono::nanoseconds limit) {
-  const Time last = RankClock::host() + limit;
-  if (Status s = send_all(last); !s.ok()) return s;
-  if (!arriving_.empty() || !ready_.empty()) {
-    return {StatusCode::timeout, "a message has come, and nobody has taken it"};
+  if (!leaving_.empty() || !arriving_.empty() || !ready_.empty()) {
+    return {StatusCode::timeout, "a message is still being copied, or nobody has taken it"};
   }
-  return inner_.finish(std::max(Time{0}, last - RankClock::host()));
+  return inner_.finish(limit);
 }
 
-void StagedTransport::flush(std::chrono::nanoseconds limit) {
-  const Time last = RankClock::host() + limit;
-  if (!send_all(last).ok()) return;
-  inner_.flush(std::max(Time{0}, last - RankClock::host()));
+void StagedTransport::note(Status status) {
+  if (failure_.ok()) failure_ = std::move(status);
 }
 
 }  // namespace ripeline::runtime

@@ -5,13 +5,15 @@
 // there. So a delivery is complete, and no copy waits for anything but what its own process has
 // enqueued. It works everywhere, between hosts and for several processes on one device.
 //
-//   PinnedPlace pinned;
+//   HostPlace pinned = make_pinned_place();
 //   … a transport that puts what arrives into `pinned` …
 //   StagedTransport staged(*inner, pinned, memory, to_host.get(), to_device.get());
 //
 // Parts of the host's memory leave as they are; parts of messages of the program arrive on the
-// device. While a copy is on its way poll() returns at once. All are borrowed; the transport is
-// ended after the inner one has been finished or abandoned. One thread, but for wake().
+// device. While a copy is on its way poll() returns at once. Once the device has failed each poll()
+// says so, and still gives what comes: what others say of the run. All are borrowed, and what the
+// destructor finds under way it waits for. One thread, but for wake(), in which the device is
+// current.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +34,9 @@ class StagedTransport final : public Transport {
  public:
   StagedTransport(Transport& inner, Place& pinned, DeviceMemory& memory, cudaStream_t to_host,
                   cudaStream_t to_device);
+  ~StagedTransport() override;
+  StagedTransport(const StagedTransport&) = delete;
+  StagedTransport& operator=(const StagedTransport&) = delete;
 
   [[nodiscard]] int self() const override { return inner_.self(); }
   [[nodiscard]] int processes() const override { return inner_.processes(); }
@@ -44,7 +49,8 @@ class StagedTransport final : public Transport {
   [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
   [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override;
-  void flush(std::chrono::nanoseconds limit) override;
+  // Of what has left the device: a run that fails needs no other data.
+  void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
  private:
   // One whose parts are being copied to the host.
@@ -64,8 +70,10 @@ class StagedTransport final : public Transport {
   core::Status take(Delivery delivery);
   core::Status copy_to_device(Arriving& message);
   [[nodiscard]] bool has_arriving(int from) const;
-  core::Status progress();
-  core::Status send_all(core::Time last);
+  // Sends and makes ready what has been copied.
+  void progress();
+  // The first failure stays.
+  void note(core::Status status);
 
   Transport& inner_;
   Place& pinned_;
@@ -80,6 +88,7 @@ class StagedTransport final : public Transport {
   std::vector<Delivery> ready_;  // to be given by poll()
   std::vector<std::uint64_t> over_;
   std::vector<Delivery> came_;
+  core::Status failure_;  // of the device
 };
 
 }  // namespace ripeline::runtime

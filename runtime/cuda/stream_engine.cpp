@@ -1,7 +1,9 @@
 #include "runtime/cuda/stream_engine.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,7 +31,7 @@ class StreamEngine::Launcher final : public Work {
   // The clocks are tied together, and what the step before has left is over.
   Status begin_step(std::int64_t step, int microbatches) override {
     if (!device_status_.ok()) return device_status_;
-    if (Status s = use_device(device_); !s.ok()) return s;
+    if (Status s = status_of(cudaSetDevice(device_), "use a device"); !s.ok()) return s;
     for (cudaStream_t stream : streams_) {
       if (stream == nullptr) continue;
       if (Status s = tie(stream); !s.ok()) return s;
@@ -45,6 +47,13 @@ class StreamEngine::Launcher final : public Work {
   }
   Status run_pair(Call& first, Call& second) override {
     return around(first.task, [&] { return work_.run_pair(first, second); });
+  }
+
+  // For all that has been enqueued, whatever it says.
+  void wait() const {
+    for (cudaStream_t stream : streams_) {
+      if (stream != nullptr) cudaStreamSynchronize(stream);
+    }
   }
 
   [[nodiscard]] core::Engine engine_of(const TaskInfo& task) const {
@@ -105,6 +114,10 @@ class StreamEngine::Launcher final : public Work {
   template <class Enqueue>
   Status around(const TaskInfo& task, const Enqueue& enqueue) {
     cudaStream_t stream = streams_[at(engine_of(task))];
+    if (stream == nullptr) {
+      return {core::StatusCode::refused, "no stream was given for the engine `" +
+                                             std::string(core::name_of(engine_of(task))) + "`"};
+    }
     Around events;
     if (Status s = take(events.begin); !s.ok()) return s;
     if (Status s = take(events.end); !s.ok()) return s;
@@ -146,7 +159,11 @@ StreamEngine::StreamEngine(Work& work, const core::ProgramFacts& facts,
     : launcher_(std::make_unique<Launcher>(work, facts, streams)),
       thread_(std::make_unique<ThreadEngine>(*launcher_, std::move(wake), std::move(before_task))) {
 }
-StreamEngine::~StreamEngine() = default;
+
+StreamEngine::~StreamEngine() {
+  thread_.reset();
+  launcher_->wait();
+}
 
 void StreamEngine::begin_step(std::int64_t step, int microbatches) {
   thread_->begin_step(step, microbatches);
@@ -166,6 +183,7 @@ void StreamEngine::collect() {
   Ended ended;
   while (thread_->ended(ended)) {
     if (!ended.status.ok()) {
+      if (ended.call.task.task.lane >= 0) started_ -= ended.with ? 2 : 1;
       failed_.push_back(std::move(ended));
       continue;
     }
@@ -184,6 +202,9 @@ bool StreamEngine::look(Launched& launched) {
   const core::Engine engine = launcher_->engine_of(ended.call.task);
   ended.status = launcher_->time_of(engine, launched.begin, ended.begin);
   if (ended.status.ok()) ended.status = launcher_->time_of(engine, launched.end, ended.end);
+  // The host ties the clocks when it sees an event, which is later than the device: by as much.
+  ended.end = std::min(ended.end, RankClock::host());
+  ended.begin = std::min(ended.begin, ended.end);
   launcher_->give_back(std::move(launched.begin));
   launcher_->give_back(std::move(launched.end));
   return true;

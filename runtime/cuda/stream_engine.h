@@ -13,7 +13,9 @@
 // whose end the host waits for ties the two clocks together at the beginning of each step.
 //
 // While a task is on its way the loop asks without sleeping; one that has not ended keeps the run
-// alive, and is reported as any task that takes too long. Belongs to the loop's thread.
+// alive, and is reported as any task that takes too long. What the destructor finds enqueued it
+// waits for, since that uses what is the work's. A work's runs_beside() is not asked: what waits
+// for others must not stand in a stream. Belongs to the loop's thread.
 #pragma once
 
 #include <array>

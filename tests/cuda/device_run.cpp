@@ -23,7 +23,8 @@ constexpr int kWidth = 600;  // of doubles: more than a head holds
 struct DeviceToyWork::Job {
   runtime::ToyWork* toy = nullptr;
   Call call;
-  Bytes output;  // pinned; none: nobody gets one
+  std::vector<Payload> inputs;  // a host function may end no keeper, since that may call CUDA
+  Bytes output;                 // pinned; none: nobody gets one
   Status status;
 
   void run() {
@@ -74,6 +75,7 @@ Status DeviceToyWork::take_inputs(Call& call, Job& job) {
       }
       part = onto;
     }
+    job.inputs.push_back(copy.payload);
   }
   call.inputs.clear();
   return {};
@@ -98,25 +100,27 @@ struct DeviceRun::Rank {
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
 
-  Status make(runtime::ToyWork& toy, std::size_t bytes) {
+  Status make(int device, runtime::ToyWork& toy, std::size_t bytes) {
     using Priority = runtime::Stream::Priority;
-    if (Status s = runtime::use_device(0); !s.ok()) return s;
+    if (Status s = runtime::use_device(device); !s.ok()) return s;
     if (Status s = runtime::Stream::make(Priority::usual, compute); !s.ok()) return s;
     if (Status s = runtime::Stream::make(Priority::highest, to_host); !s.ok()) return s;
     if (Status s = runtime::Stream::make(Priority::highest, to_device); !s.ok()) return s;
-    memory = std::make_unique<runtime::DeviceMemory>(0, std::vector<cudaStream_t>{compute.get()});
+    memory =
+        std::make_unique<runtime::DeviceMemory>(device, std::vector<cudaStream_t>{compute.get()});
     work = std::make_unique<DeviceToyWork>(toy, bytes, compute.get(), *memory, pinned);
     return {};
   }
 };
 
-DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed)
+DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, int device)
     : model_{.width = kWidth, .seed = seed}, toys_(proved, model_) {
   for (int r = 0; r < core::layout_of(proved.facts()).processes() && status_.ok(); ++r) {
     Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
-    status_ = rank.make(toys_.rank(r).toy, kWidth * sizeof(double));
+    status_ = rank.make(device, toys_.rank(r).toy, kWidth * sizeof(double));
   }
-  toys_.wrap = [this](runtime::Transport& transport) {
+  toys_.wrap = [this, device](runtime::Transport& transport) {
+    static_cast<void>(runtime::use_device(device));  // in the rank's thread
     Rank& rank = *ranks_[static_cast<std::size_t>(transport.self())];
     return std::make_unique<runtime::StagedTransport>(transport, rank.pinned, *rank.memory,
                                                       rank.to_host.get(), rank.to_device.get());

@@ -42,7 +42,7 @@ class DeviceToyWork final : public runtime::Work {
 class DeviceRun {
  public:
   // Payloads are parts, so the model is wide.
-  explicit DeviceRun(const ProvedText& proved, std::uint64_t seed);
+  DeviceRun(const ProvedText& proved, std::uint64_t seed, int device = 0);
   ~DeviceRun();
 
   // Until all steps are done, or all ranks have failed.

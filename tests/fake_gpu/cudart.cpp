@@ -15,6 +15,7 @@
 
 // What CUDA declares and leaves to its library.
 struct CUevent_st {
+  int device = 0;
   std::int64_t recorded = 0;  // how often
   std::int64_t reached = 0;
   std::chrono::steady_clock::time_point at{};
@@ -39,12 +40,14 @@ struct Op {
 }  // namespace
 
 struct CUstream_st {
+  int device = 0;
   std::deque<Op> ops;
 };
 
 namespace {
 
 thread_local bool in_host_function = false;
+thread_local int current_device = 0;
 
 class Device {
  public:
@@ -248,6 +251,12 @@ const char* cudaGetErrorName(cudaError_t error) {
   return error == cudaErrorLaunchFailure ? "cudaErrorLaunchFailure" : "cudaErrorUnknown";
 }
 
+// Calls that fail once are dealt with where they do; a device that has failed says so for ever.
+cudaError_t cudaGetLastError() {
+  ENTER("cudaGetLastError");
+  return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
   ENTER("cudaGetDeviceCount");
   *count = device->options_.devices;
@@ -256,13 +265,15 @@ cudaError_t cudaGetDeviceCount(int* count) {
 
 cudaError_t cudaGetDevice(int* number) {
   ENTER("cudaGetDevice");
-  *number = 0;
+  *number = current_device;
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int number) {
   ENTER("cudaSetDevice");
-  return number < device->options_.devices ? cudaSuccess : cudaErrorInvalidDevice;
+  if (number >= device->options_.devices) return cudaErrorInvalidDevice;
+  current_device = number;
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -274,6 +285,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMalloc(void** data, size_t size) {
   ENTER("cudaMalloc");
+  std::size_t taken = 0;
+  for (const auto& [at, bytes] : device->device_) taken += bytes;
+  if (taken + size > device->options_.memory) return cudaErrorMemoryAllocation;
   return allocate(device->device_, data, size);
 }
 
@@ -295,6 +309,7 @@ cudaError_t cudaFreeHost(void* data) {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
   ENTER("cudaStreamCreateWithPriority");
   device->streams_.push_back(std::make_unique<CUstream_st>());
+  device->streams_.back()->device = current_device;
   *stream = device->streams_.back().get();
   return cudaSuccess;
 }
@@ -314,6 +329,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
   ENTER("cudaEventCreateWithFlags");
   auto made = std::make_shared<CUevent_st>();
+  made->device = current_device;
   *event = made.get();
   device->events_[*event] = std::move(made);
   return cudaSuccess;
@@ -326,6 +342,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   ENTER("cudaEventRecord");
+  if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
   stream->ops.push_back(
       {.kind = Op::Kind::record, .event = device->events_.at(event), .version = ++event->recorded});
   return cudaSuccess;
@@ -347,6 +364,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
   ENTER("cudaEventElapsedTime");
+  if (begin->recorded == 0 || end->recorded == 0) return cudaErrorInvalidResourceHandle;
+  const bool reached = begin->reached >= begin->recorded && end->reached >= end->recorded;
+  if (!reached && device->options_.fault != fake_gpu::Fault::events_at_once) {
+    return cudaErrorNotReady;
+  }
   *ms = std::chrono::duration<float, std::milli>(end->at - begin->at).count();
   return cudaSuccess;
 }

@@ -10,9 +10,11 @@
 //   cudaStreamWaitEvent waits for the event's latest record at that call      Stream Management
 //   an event that was never recorded is reached                               Event Management
 //   what an event or a stream that is destroyed still has to do is done       Event Management
-//   cudaFree and cudaFreeHost wait for the device                             Memory Management
+//   cudaFree and cudaFreeHost may wait for the device, and do here             Memory Management
 //   host functions are not called after an error, and may not call CUDA       Execution Control
 //   an error of the device is what every later call says                      Error Handling
+//   an event is recorded on streams of its own device                         Event Management
+//   a time between events is told once both were reached                      Event Management
 // Misuse is reported, not undefined: memory that is not there, or not pinned; a call out of a host
 // function; a stream that waits for what will never be.
 #pragma once
@@ -34,7 +36,8 @@ enum class Fault : std::uint8_t {
 struct Options {
   std::uint64_t seed = 1;
   Fault fault = Fault::none;
-  int devices = 1;
+  int devices = 1;  // of which each thread uses one at a time; they share their memory and pace
+  std::size_t memory = std::size_t{1} << 30;
   std::int64_t fails_at = -1;  // the call with this number; -1: none
 };
 
