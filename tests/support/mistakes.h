@@ -39,6 +39,8 @@ namespace mistakes {
 // Counters.
 [[nodiscard]] Mistake taken_for_exact();     // what a task may start by is taken to suffice
 [[nodiscard]] Mistake assumed_room();        // the invariant claims one unit that need not be free
+[[nodiscard]] Mistake reserve_forgotten();   // the invariant says of each pool only its capacity
+[[nodiscard]] Mistake assumed_reserve();     // … claims one unit too much that is left free
 [[nodiscard]] Mistake one_lane_forgotten();  // the last lane is never asked whether it may start
 // Orders.
 [[nodiscard]] Mistake place_forgotten();  // the last place of each repeat is never stood at

@@ -14,6 +14,7 @@ namespace {
 
 namespace mistakes = testing_support::mistakes;
 
+using testing_support::chain_of;
 using testing_support::chain_text;
 using testing_support::join_text;
 using testing_support::join_via;
@@ -46,6 +47,18 @@ std::string asserting(std::string text, const std::string& bound) {
 std::string sequence_text() {
   return replaced(chain_text(2, "ready by bf", "2", "2 - s"), "op B backward",
                   "op B backward sequential");
+}
+
+// R takes room that reloads leave free, and forwards do not.
+std::string reload_text() {
+  return chain_of(R"(
+  op F forward { needs F at prev;  acquires a 4; }
+  op O offload on copy_out { needs F at here;  releases a 4; }
+  op L reload on copy_in { needs O at here, B at next;  acquires a leaving 3; }
+  op R recompute { needs L at here;  acquires a 3; }
+  op B backward { needs R at here;  releases a 4; }
+)",
+                  "4");
 }
 
 std::string verdict_text(const Mutant& mutant, const Mistake& mistake) {
@@ -98,6 +111,10 @@ TEST(Mutants, each_mistake_in_the_encoding_is_noticed) {
       {"sequences taken for chains", mistakes::taken_for_exact(), sequence_text(), "deadlock",
        "refuted counters 2"},
       {"an invariant that need not hold", mistakes::assumed_room(), bf, "deadlock",
+       "proved counters"},
+      {"room that is left free, forgotten", mistakes::reserve_forgotten(), reload_text(),
+       "deadlock", "proved counters"},
+      {"room that need not be left free", mistakes::assumed_reserve(), reload_text(), "deadlock",
        "proved counters"},
       {"a lane that is not asked", mistakes::one_lane_forgotten(), bf, "deadlock",
        "proved counters"},
