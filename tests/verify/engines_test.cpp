@@ -2,20 +2,17 @@
 // proved for every number of microbatches, and the wrong ones refuted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "spec/elaborate.h"
-#include "tests/support/mistakes.h"
 #include "verify/verify.h"
 
 namespace ripeline::verify {
 namespace {
-
-namespace mistakes = testing_support::mistakes;
-
-using testing_support::judged_with;
 
 // A loaded machine takes this long for a program that a quiet one proves in 0.1 s.
 constexpr double kMostSeconds = 60;
@@ -26,8 +23,6 @@ struct Shape {
   std::string name;
   std::string items;  // ops and resources; LINK stands for each link's, SEQ for each `sequential`
   Placement placement = Placement::chain;
-  std::string expected = "proved counters";
-  std::string dispatch = "ready";
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -38,43 +33,35 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// `link` is a link, or `sequential`, or nothing.
-std::string text_of(const Shape& shape, int ranks, const std::string& link = "") {
-  const bool in_order = link.find("slots") == std::string::npos && !link.empty();
-  const bool is_link = link.find("via") != std::string::npos;
-  std::string text =
-      "pipeline engines {\n  param ranks = " + std::to_string(ranks) + ";\n  microbatches any;\n";
-  text += shape.placement == Placement::chain  ? "  stages ranks;\n  place s on s;\n"
-          : shape.placement == Placement::loop ? "  stages 2 * ranks;\n  place s on s % ranks;\n"
-                                               : "  stages 2 * ranks;\n  place s on s < ranks ? s "
-                                                 ": 2 * ranks - 1 - s;\n";
-  text += shape.items + "  dispatch " + shape.dispatch + ";\n}\n";
-  text = replaced(text, " LINK", is_link ? " " + link : "");
-  return replaced(text, " SEQ", in_order ? " sequential" : "");
+// The ops are sequential if `link` is that, or `fifo`, which keeps the order of what is in order.
+std::string text_of(const Shape& shape, int ranks, const std::string& link) {
+  static const std::map<Placement, std::string> kPlaces = {
+      {Placement::chain, "stages ranks;  place s on s;"},
+      {Placement::loop, "stages 2 * ranks;  place s on s % ranks;"},
+      {Placement::v, "stages 2 * ranks;  place s on s < ranks ? s : 2 * ranks - 1 - s;"}};
+  const std::string text = "pipeline engines {\n  param ranks = " + std::to_string(ranks) +
+                           ";\n  microbatches any;\n" + kPlaces.at(shape.placement) + shape.items +
+                           "  dispatch ready;\n}\n";
+  const bool in_order = link == "sequential" || link.starts_with("via fifo");
+  return replaced(replaced(text, " LINK", link.starts_with("via") ? " " + link : ""), " SEQ",
+                  in_order ? " sequential" : "");
 }
 
-Verdict judged(const std::string& text, const testing_support::Mistake* mistake = nullptr) {
+Verdict judged(const std::string& text) {
   const auto program = spec::compile({"engines.ripe", text});
   EXPECT_TRUE(program.ok()) << spec::render({"engines.ripe", text}, program.errors());
-  return mistake ? judged_with(*mistake, program.value(), {}) : verify(program.value());
+  return verify(program.value());
+}
+
+const Obligation& deadlock_of(const Verdict& verdict) {
+  return *std::find_if(verdict.obligations.begin(), verdict.obligations.end(),
+                       [](const Obligation& o) { return o.kind == ObligationKind::deadlock; });
 }
 
 // `proved counters`, `refuted counters 6`.
-std::string deadlock_of(const Verdict& verdict) {
-  for (const Obligation& o : verdict.obligations) {
-    if (o.kind != ObligationKind::deadlock) continue;
-    std::string said = name_of(o.outcome) + " " + name_of(o.method);
-    if (o.counterexample) said += " " + std::to_string(o.counterexample->microbatches);
-    return said;
-  }
-  return "";
-}
-
-std::string reason_of(const Verdict& verdict) {
-  for (const Obligation& o : verdict.obligations) {
-    if (o.outcome != Outcome::proved) return o.reason;
-  }
-  return "";
+std::string said_of(const Obligation& o) {
+  const std::string said = name_of(o.outcome) + " " + name_of(o.method);
+  return o.counterexample ? said + " " + std::to_string(o.counterexample->microbatches) : said;
 }
 
 // Forwards hold an activation until it is offloaded, and a place on the host until B.
@@ -82,6 +69,8 @@ constexpr const char* kForward = R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires host; }
   op O offload SEQ on copy_out { needs F at here;  releases activation; }
 )";
+constexpr const char* kReload =
+    "op L reload SEQ on copy_in { needs O at here;  acquires activation leaving 1; }\n";
 constexpr const char* kRoom = R"(
   resource activation per rank { capacity 3; }
   resource host per rank { capacity 8; }
@@ -112,9 +101,7 @@ constexpr const char* kState = R"(
   resource memory per rank { capacity 2 * ranks + 2; }
 )";
 
-std::vector<Shape> shapes() {
-  const std::string reload_early =
-      "op L reload SEQ on copy_in { needs O at here;  acquires activation leaving 1; }\n";
+std::vector<Shape> right_shapes() {
   const std::string bytes_out = R"(
   op F forward SEQ { needs F at prev LINK;  acquires memory 5;  acquires host 3; }
   op O offload SEQ on copy_out { needs F at here;  releases memory 3; }
@@ -128,11 +115,12 @@ std::vector<Shape> shapes() {
   op L reload SEQ on copy_in { needs O at here, B at next LINK;  acquires activation leaving 1; }
   op B backward SEQ { needs L at here;  releases activation;  releases host; }
 )") + kRoom},
-      {"reload before the gradient is there", kForward + reload_early + kBackwardOfTwo + kRoom},
+      {"reload before the gradient is there",
+       kForward + std::string(kReload) + kBackwardOfTwo + kRoom},
       {"reload when the next stage does", kForward + std::string(R"(
   op L reload SEQ on copy_in { needs O at here, L at next;  acquires activation leaving 1; }
 )") + kBackwardOfTwo + kRoom},
-      {"split backward", kForward + reload_early + kSplitOfTwo + kRoom},
+      {"split backward", kForward + std::string(kReload) + kSplitOfTwo + kRoom},
       {"a buffer each way", R"(
   op F forward SEQ { needs F at prev LINK;  acquires out;  acquires host; }
   op O offload SEQ on copy_out { needs F at here;  releases out; }
@@ -204,19 +192,91 @@ std::vector<Shape> shapes() {
 }
 
 TEST(CopyEngines, shapes_that_trainers_write_are_proved) {
-  for (const Shape& shape : shapes()) {
+  for (const Shape& shape : right_shapes()) {
     for (const char* link : {"", "sequential", "via fifo 2"}) {
       for (const int ranks : {1, 4}) {
         const auto start = std::chrono::steady_clock::now();
         const Verdict verdict = judged(text_of(shape, ranks, link));
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-        EXPECT_EQ(deadlock_of(verdict), shape.expected)
-            << shape.name << " on " << ranks << " ranks, " << link << ": " << reason_of(verdict);
-        EXPECT_EQ(verdict.outcome, Outcome::proved) << shape.name << link << reason_of(verdict);
-        EXPECT_LT(took.count(), kMostSeconds) << shape.name << link;
+        const std::string which =
+            shape.name + " on " + std::to_string(ranks) + " ranks, " + link + ": ";
+        EXPECT_EQ(said_of(deadlock_of(verdict)), "proved counters")
+            << which << deadlock_of(verdict).reason;
+        EXPECT_EQ(verdict.outcome, Outcome::proved) << which;
+        EXPECT_LT(took.count(), kMostSeconds) << which;
       }
     }
   }
+}
+
+TEST(CopyEngines, shapes_that_stick_are_refuted) {
+  struct Wrong {
+    Shape shape;
+    std::string link;
+    std::string expected;
+  };
+  const std::vector<Wrong> wrong = {
+      {{"slots fill up with gradients whose activations are away",
+        kForward + std::string(kReload) + kBackwardOfTwo + kRoom},
+       "via slots 2",
+       "refuted counters 4"},
+      {{"an offload in order behind forwards that overtake",
+        replaced(kForward + std::string(kReload) + kBackwardOfTwo + kRoom, "offload SEQ",
+                 "offload sequential")},
+       "",
+       "refuted counters 4"},
+      {{"early reloads of an early chunk take the room of the later one",
+        replaced(kForwardOfChunks + std::string(kReloadOfChunks) + kBackwardOfTwo + kRoomOfChunks,
+                 "leaving chunks - chunk", "leaving 1"),
+        Placement::v},
+       "",
+       "refuted counters 3"},
+      {{"forwards before a full host keep the room of reloads", R"(
+  op F forward SEQ { needs F at prev LINK;  acquires activation; }
+  op O offload SEQ on copy_out { needs F at here;  releases activation;  acquires host; }
+  op L reload SEQ on copy_in { needs O at here, B at next LINK;  acquires activation leaving 1; }
+  op B backward SEQ { needs L at here;  releases activation;  releases host; }
+)" + std::string(kRoom)},
+       "sequential",
+       "refuted counters 10"},
+  };
+  for (const auto& [shape, link, expected] : wrong) {
+    const Obligation deadlock = deadlock_of(judged(text_of(shape, 2, link)));
+    EXPECT_EQ(said_of(deadlock), expected) << shape.name << ": " << deadlock.reason;
+  }
+}
+
+// The program of docs/language.md, and what becomes of it.
+TEST(CopyEngines, a_circle_through_the_host_is_named) {
+  const auto text = [](const std::string& forward, const std::string& offload,
+                       const std::string& leaving, int activations, int pinned) {
+    return "pipeline away {\n  param ranks = 4;\n  microbatches any;\n  stages ranks;\n"
+           "  place s on s;\n"
+           "  op F forward { needs F at prev via slots 2;  acquires activation;" +
+           forward +
+           " }\n"
+           "  op O offload on copy_out { needs F at here;  releases activation;" +
+           offload +
+           " }\n"
+           "  op L reload on copy_in { needs O at here, B at next via slots 2;  acquires "
+           "activation" +
+           leaving +
+           "; }\n"
+           "  op B backward { needs L at here;  releases activation;  releases pinned; }\n"
+           "  resource activation per rank { capacity " +
+           std::to_string(activations) + "; }\n  resource pinned per rank { capacity " +
+           std::to_string(pinned) + "; }\n  hint bf { rounds B, F; }\n  dispatch ready by bf;\n}\n";
+  };
+  const std::string pinned = " acquires pinned;";
+  const Verdict right = judged(text(pinned, "", " leaving 1", 3, 8));
+  EXPECT_EQ(right.outcome, Outcome::proved) << deadlock_of(right).reason;
+  EXPECT_EQ(said_of(deadlock_of(right)), "proved counters");
+  const Obligation wrong = deadlock_of(judged(text("", pinned, "", 2, 4)));
+  EXPECT_EQ(said_of(wrong), "refuted counters 6");
+  EXPECT_NE(wrong.reason.find("A circle: 3B0 needs 3L0, 3L0 needs what 3O4 frees, and 3O4 needs "
+                              "what 3B0 frees."),
+            std::string::npos)
+      << wrong.reason;
 }
 
 }  // namespace
