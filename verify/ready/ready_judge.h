@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "spec/indexing.h"
 #include "verify/judge/judge.h"
+#include "verify/ready/classes.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/states/hunt.h"
 #include "verify/verify.h"
@@ -33,6 +35,10 @@ class ReadyJudge final : public Judge {
     Term bad;
     std::function<Goal(int microbatches)> goal;
   };
+  [[nodiscard]] bool counts_decide() const { return !classes_ && queries_->exact(); }
+  [[nodiscard]] int lane_counted_by(int counter) const {
+    return classes_ ? at(classes_->lane_of, counter) : counter;
+  }
   [[nodiscard]] Finding settle(const Question& question);
   [[nodiscard]] std::optional<int> next_in_question(const Question& question, int from,
                                                     std::string& gave_up);
@@ -48,6 +54,7 @@ class ReadyJudge final : public Judge {
   const spec::Program& program_;
   bool find_runs_;
   Budget budget_;
+  std::optional<ByClasses> classes_;  // what the queries are about instead
   std::unique_ptr<CounterQueries> queries_;
   bool inductive_ = false;
 };
