@@ -344,7 +344,7 @@ class EvidenceBuilder {
   const Program& program_;
   const std::vector<Claim>& claims_;
   Evidence found_;
-  std::optional<ByClasses> classes_;
+  std::unique_ptr<const ByClasses> classes_;
   std::optional<CounterQueries> counters_;  // of these, if there are any
   std::vector<AskedTerms> asked_;           // of counters_
   bool counters_needed_ = false;

@@ -196,6 +196,18 @@ Mistake assumed_reserve() {
   }};
 }
 
+Mistake classes_forgotten() { return {.divides = false}; }
+
+Mistake free_class() {
+  return {.classes = [](verify::ByClasses& classes) {
+    const spec::Share last = classes.program.lanes.back().share;
+    for (spec::Lane& lane : classes.program.lanes) {
+      if (lane.share == last) lane.acquires.clear();
+      if (lane.share == last) lane.releases.clear();
+    }
+  }};
+}
+
 Mistake one_lane_forgotten() {
   return {.counters = [](const Program&, Counters& counters) { counters.starts.back().must = {}; }};
 }
@@ -235,11 +247,15 @@ verify::Verdict judged_with(const Mistake& mistake, const Program& program,
     judge = std::make_unique<verify::OrderJudge>(program, options,
                                                  verify::CutInput(asked, mistake.repeat));
   } else {
-    Counters counters = verify::count(asked);
-    if (mistake.counters) mistake.counters(asked, counters);
-    judge = std::make_unique<verify::ReadyJudge>(
-        program, options,
-        std::make_unique<verify::CounterQueries>(asked, std::move(counters), options.solver_steps));
+    auto classes = mistake.divides ? verify::by_classes(asked) : nullptr;
+    if (classes && mistake.classes) mistake.classes(*classes);
+    const Program& counted = classes ? classes->program : asked;
+    Counters counters = verify::count(counted);
+    if (mistake.counters) mistake.counters(counted, counters);
+    auto queries = std::make_unique<verify::CounterQueries>(counted, std::move(counters),
+                                                            options.solver_steps);
+    judge = std::make_unique<verify::ReadyJudge>(program, options, std::move(classes),
+                                                 std::move(queries));
   }
   return verify::judged_by(*judge, program, [&](const MemoryFinding& memory) {
     return verify::peaks_of(program, options, memory);

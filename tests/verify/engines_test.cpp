@@ -160,6 +160,24 @@ std::vector<Shape> right_shapes() {
   op L reload SEQ on copy_in { needs O at here;  acquires memory 3 leaving 5; }
   op B backward SEQ { needs L at here, B at next LINK;  acquires memory;  releases memory 6;  releases host 3; }
 )" + bytes_room},
+      {"every second microbatch is offloaded", R"(
+  op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires flight; }
+  op O offload SEQ on copy_out on m where m % 2 == 0 { needs F at here;  releases activation; }
+  op L reload SEQ on copy_in on m where m % 2 == 0 { needs O at here;  acquires activation leaving 1; }
+  op B backward SEQ { needs F at here, L at here, B at next LINK;  releases activation;  releases flight; }
+  resource activation per rank { capacity 7; }
+  resource flight per rank { capacity 8; }
+)"},
+      {"two of three microbatches are offloaded, one is recomputed", R"(
+  op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires flight; }
+  op O offload SEQ on copy_out on m where m % 3 != 0 { needs F at here;  releases activation; }
+  op L reload SEQ on copy_in on m where m % 3 != 0 { needs O at here;  acquires activation leaving 1; }
+  op D user "drop" SEQ on m where m % 3 == 0 { needs F at here;  releases activation; }
+  op R recompute SEQ on m where m % 3 == 0 { needs D at here, B at next;  acquires activation leaving 1; }
+  op B backward SEQ { needs R at here, L at here, B at next LINK;  releases activation;  releases flight; }
+  resource activation per rank { capacity 8; }
+  resource flight per rank { capacity 8; }
+)"},
       {"gradients are offloaded", R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation; }
   op B backward SEQ { needs F at here, B at next LINK;  acquires gradient;  releases activation; }

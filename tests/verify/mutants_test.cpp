@@ -61,6 +61,27 @@ std::string reload_text() {
                   "4");
 }
 
+// Every second microbatch is offloaded; the others stay.
+std::string second_text() {
+  return chain_of(R"(
+  op F forward { needs F at prev;  acquires a; }
+  op O offload on copy_out on m where m % 2 == 0 { needs F at here;  releases a; }
+  op L reload on copy_in on m where m % 2 == 0 { needs O at here;  acquires a leaving 1; }
+  op B backward { needs F at here, L at here, B at next;  releases a; }
+)",
+                  "3");
+}
+
+// Every second microbatch takes room from the backward to the end of what looks at it.
+std::string watched_text() {
+  return chain_of(R"(
+  op F forward { needs F at prev; }
+  op B backward on m where m % 2 == 0 { needs F at here, B at next;  acquires a; }
+  op P user "probe" on m where m % 2 == 0 { needs B at here;  releases a; }
+)",
+                  "3");
+}
+
 std::string verdict_text(const Mutant& mutant, const Mistake& mistake) {
   const auto program = spec::compile({"mutant.ripe", mutant.text});
   EXPECT_TRUE(program.ok()) << spec::render({"mutant.ripe", mutant.text}, program.errors());
@@ -116,6 +137,10 @@ TEST(Mutants, each_mistake_in_the_encoding_is_noticed) {
        "deadlock", "proved counters"},
       {"room that need not be left free", mistakes::assumed_reserve(), reload_text(), "deadlock",
        "proved counters"},
+      {"classes of microbatches, forgotten", mistakes::classes_forgotten(), second_text(),
+       "deadlock", "proved counters"},
+      {"a class that takes no room", mistakes::free_class(), watched_text(), "memory",
+       "proved counters 3 3 3 3"},
       {"a lane that is not asked", mistakes::one_lane_forgotten(), bf, "deadlock",
        "proved counters"},
       {"a place in an order that is not looked at", mistakes::place_forgotten(),

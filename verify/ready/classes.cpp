@@ -146,11 +146,11 @@ class Divided {
 
 }  // namespace
 
-std::optional<ByClasses> by_classes(const Program& program) {
-  if (!can_be_divided(program)) return std::nullopt;
+std::unique_ptr<ByClasses> by_classes(const Program& program) {
+  if (!can_be_divided(program)) return nullptr;
   std::vector<Share> classes = classes_of(program);
-  if (program.lanes.size() * classes.size() > kMostLanes) return std::nullopt;
-  return Divided(program, std::move(classes)).made();
+  if (program.lanes.size() * classes.size() > kMostLanes) return nullptr;
+  return std::make_unique<ByClasses>(Divided(program, std::move(classes)).made());
 }
 
 }  // namespace ripeline::verify

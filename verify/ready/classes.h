@@ -15,7 +15,7 @@
 // Pure functions.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "spec/program.h"
@@ -27,8 +27,8 @@ struct ByClasses {
   std::vector<int> lane_of;  // of each of its lanes, the one whose class it is
 };
 
-// Nothing: no need crosses shares; or some lane starts its microbatches in order or needs the one
+// Null: no need crosses shares; or some lane starts its microbatches in order or needs the one
 // before; or links are bounded, or a rank has several members.
-[[nodiscard]] std::optional<ByClasses> by_classes(const spec::Program& program);
+[[nodiscard]] std::unique_ptr<ByClasses> by_classes(const spec::Program& program);
 
 }  // namespace ripeline::verify

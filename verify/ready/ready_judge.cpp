@@ -31,20 +31,30 @@ constexpr int kCounts = 8;
 }  // namespace
 
 ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options)
-    : ReadyJudge(program, options, nullptr) {}
+    : ReadyJudge(program, options, by_classes(program)) {}
 
 ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
+                       std::unique_ptr<const ByClasses> classes)
+    : program_(program),
+      find_runs_(options.find_runs),
+      budget_{options.search_states},
+      classes_(std::move(classes)),
+      queries_(std::make_unique<CounterQueries>(classes_ ? classes_->program : program,
+                                                options.solver_steps)),
+      inductive_(is_inductive()) {}
+
+ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
+                       std::unique_ptr<const ByClasses> classes,
                        std::unique_ptr<CounterQueries> queries)
     : program_(program),
       find_runs_(options.find_runs),
       budget_{options.search_states},
-      queries_(std::move(queries)) {
-  if (!queries_) {
-    classes_ = by_classes(program);
-    queries_ = std::make_unique<CounterQueries>(classes_ ? classes_->program : program,
-                                                options.solver_steps);
-  }
-  inductive_ = !beyond_counters(queries_->program()) && queries_->invariant_is_inductive();
+      classes_(std::move(classes)),
+      queries_(std::move(queries)),
+      inductive_(is_inductive()) {}
+
+bool ReadyJudge::is_inductive() {
+  return !beyond_counters(queries_->program()) && queries_->invariant_is_inductive();
 }
 
 Finding ReadyJudge::deadlock() {

@@ -22,19 +22,23 @@ namespace ripeline::verify {
 class ReadyJudge final : public Judge {
  public:
   ReadyJudge(const spec::Program& program, const VerifyOptions& options);
-  // With these questions: the program's own, or those of a mistake that a test looks for.
+  // With these questions, about `classes` unless they are null: the program's own, or those of a
+  // mistake that a test looks for.
   ReadyJudge(const spec::Program& program, const VerifyOptions& options,
-             std::unique_ptr<CounterQueries> queries);
+             std::unique_ptr<const ByClasses> classes, std::unique_ptr<CounterQueries> queries);
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
+  ReadyJudge(const spec::Program& program, const VerifyOptions& options,
+             std::unique_ptr<const ByClasses> classes);
   // A question about all microbatch counts: whether a state of this kind is reachable.
   struct Question {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
   };
+  [[nodiscard]] bool is_inductive();
   [[nodiscard]] bool counts_decide() const { return !classes_ && queries_->exact(); }
   [[nodiscard]] int lane_counted_by(int counter) const {
     return classes_ ? at(classes_->lane_of, counter) : counter;
@@ -54,7 +58,7 @@ class ReadyJudge final : public Judge {
   const spec::Program& program_;
   bool find_runs_;
   Budget budget_;
-  std::optional<ByClasses> classes_;  // what the queries are about instead
+  std::unique_ptr<const ByClasses> classes_;  // null: the queries are about the program
   std::unique_ptr<CounterQueries> queries_;
   bool inductive_ = false;
 };
