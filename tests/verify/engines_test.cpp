@@ -163,7 +163,7 @@ std::vector<Shape> right_shapes() {
       {"every second microbatch is offloaded", R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires flight; }
   op O offload SEQ on copy_out on m where m % 2 == 0 { needs F at here;  releases activation; }
-  op L reload SEQ on copy_in on m where m % 2 == 0 { needs O at here;  acquires activation leaving 1; }
+  op L reload SEQ on copy_in on m where m % 2 == 0 { needs O at here, B at next LINK;  acquires activation leaving 1; }
   op B backward SEQ { needs F at here, L at here, B at next LINK;  releases activation;  releases flight; }
   resource activation per rank { capacity 7; }
   resource flight per rank { capacity 8; }

@@ -141,6 +141,12 @@ TEST(Mutants, each_mistake_in_the_encoding_is_noticed) {
        "deadlock", "proved counters"},
       {"a class that takes no room", mistakes::free_class(), watched_text(), "memory",
        "proved counters 3 3 3 3"},
+      {"messages of other microbatches taken to arrive in order", mistakes::overtaking_forgotten(),
+       chain_of(R"(
+  op F forward sequential { needs F at prev; }
+  op B user "probe" sequential on m where m % 2 == 0 { needs F at prev via slots 1; }
+)"),
+       "deadlock", "refuted counters 3"},
       {"a lane that is not asked", mistakes::one_lane_forgotten(), bf, "deadlock",
        "proved counters"},
       {"a place in an order that is not looked at", mistakes::place_forgotten(),
