@@ -126,7 +126,7 @@ void TorchWork::zero_gradients() {
 
 double TorchWork::loss() const {
   double sum = 0;
-  for (const auto& [microbatch, loss] : losses_) sum += loss;
+  for (const auto& [microbatch, loss] : losses_) sum += loss.item<double>();
   return sum;
 }
 
@@ -209,7 +209,7 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
     return failed(task, "the loss is no scalar, its shape is " + shape_of(loss));
   }
   saved.outputs = {loss / (task.microbatches * passes_ * model_.replicas.size())};
-  losses_[place.microbatch] = saved.outputs[0].item<double>();
+  losses_[place.microbatch] = saved.outputs[0].detach();
   return {};
 }
 

@@ -105,7 +105,8 @@ class TorchWork final : public Work {
   std::map<Key, Saved> saved_;
   std::map<Key, ParameterBackward> deferred_;
   std::vector<DeferredTask> deferrals_;
-  std::map<int, double> losses_;             // by microbatch of all passes
+  // By microbatch of all passes; read in the end, since on a device that waits for it.
+  std::map<int, torch::Tensor> losses_;
   std::set<int> started_;                    // stages that gave the values of their tied weights
   std::map<std::string, int> first_copies_;  // of tied weights: their first stages
   int passes_ = 1;
