@@ -10,6 +10,7 @@
 #include "verify/group/protocol_every_size.h"
 #include "verify/group/reductions.h"
 #include "verify/judge/bounds.h"
+#include "verify/ready/classes.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/ready/linear.h"
 #include "verify/solver/solver.h"
@@ -258,7 +259,8 @@ class EvidenceBuilder {
 
   CounterQueries& counters() {
     if (!counters_) {
-      counters_.emplace(program_, SolverUse::writing());
+      classes_ = by_classes(program_);
+      counters_.emplace(classes_ ? classes_->program : program_, SolverUse::writing());
     }
     return *counters_;
   }
@@ -310,7 +312,7 @@ class EvidenceBuilder {
   }
 
   void ask(const std::string& name, std::vector<Term> terms) {
-    if (const auto beyond = beyond_counters(program_)) {
+    if (const auto beyond = beyond_counters(counters().program())) {
       return gap("Counts cannot follow the program: " + *beyond + ".");
     }
     counters_needed_ = true;
@@ -325,13 +327,14 @@ class EvidenceBuilder {
                      false,
                      false});
     first.push_back({"invariant: some state has it", {counters().at_start()}, true, true});
-    for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    const Program& counted = counters().program();
+    for (int lane = 0; lane < size_of(counted.lanes); ++lane) {
       first.push_back(
-          {"invariant: broken by " + program_.lane_name(lane), {counters().broken_by_start(lane)}});
+          {"invariant: broken by " + counted.lane_name(lane), {counters().broken_by_start(lane)}});
     }
     asked_.insert(asked_.begin(), first.begin(), first.end());
     for (const Linear& fact : counters().counters().invariant) {
-      found_.invariant.push_back("0 <= " + linear_text(program_, fact));
+      found_.invariant.push_back("0 <= " + linear_text(counted, fact));
     }
     found_.invariant_smtlib =
         counters().solver().script("The invariant: what each state that is reached satisfies.", {},
@@ -341,8 +344,9 @@ class EvidenceBuilder {
   const Program& program_;
   const std::vector<Claim>& claims_;
   Evidence found_;
-  std::optional<CounterQueries> counters_;
-  std::vector<AskedTerms> asked_;  // of counters_
+  std::unique_ptr<const ByClasses> classes_;
+  std::optional<CounterQueries> counters_;  // of these, if there are any
+  std::vector<AskedTerms> asked_;           // of counters_
   bool counters_needed_ = false;
   std::vector<Question> agreement_;  // among members of a group
   GroupConditions conditions_;

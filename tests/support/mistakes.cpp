@@ -28,6 +28,24 @@ bool is_same(const Linear& a, const Linear& b) {
   return a.lanes == b.lanes && a.microbatches == b.microbatches && a.constant == b.constant;
 }
 
+// What the invariant says of a pool as a whole.
+bool is_room(const Linear& fact, const Program& program, const Counters& counters) {
+  for (int pool = 0; pool < size_of(program.pools); ++pool) {
+    const auto& capacity = at(program.pools, pool).capacity;
+    if (!capacity) continue;
+    Linear room;
+    room.add(at(counters.held, pool), -1).constant = *capacity;
+    if (is_same(fact, room)) return true;
+  }
+  return false;
+}
+
+// The invariant speaks of pools last: of each as a whole, then of parts of it.
+std::vector<Linear>::iterator first_reserve(const Program& program, Counters& counters) {
+  return std::find_if(counters.invariant.begin(), counters.invariant.end(),
+                      [&](const Linear& fact) { return is_room(fact, program, counters); });
+}
+
 // Says of every order that it is proved.
 class Trusting final : public Judge {
  public:
@@ -154,14 +172,38 @@ Mistake taken_for_exact() {
 
 Mistake assumed_room() {
   return {.counters = [](const Program& program, Counters& counters) {
-    for (int pool = 0; pool < size_of(program.pools); ++pool) {
-      const auto& capacity = at(program.pools, pool).capacity;
-      if (!capacity) continue;
-      Linear room;
-      room.add(at(counters.held, pool), -1).constant = *capacity;
-      for (Linear& fact : counters.invariant) {
-        if (is_same(fact, room)) --fact.constant;
-      }
+    for (Linear& fact : counters.invariant) {
+      if (is_room(fact, program, counters)) --fact.constant;
+    }
+  }};
+}
+
+Mistake reserve_forgotten() {
+  return {.counters = [](const Program& program, Counters& counters) {
+    const auto begin = first_reserve(program, counters);
+    counters.invariant.erase(
+        std::remove_if(begin, counters.invariant.end(),
+                       [&](const Linear& fact) { return !is_room(fact, program, counters); }),
+        counters.invariant.end());
+  }};
+}
+
+Mistake assumed_reserve() {
+  return {.counters = [](const Program& program, Counters& counters) {
+    for (auto fact = first_reserve(program, counters); fact != counters.invariant.end(); ++fact) {
+      if (!is_room(*fact, program, counters)) --fact->constant;
+    }
+  }};
+}
+
+Mistake classes_forgotten() { return {.divides = false}; }
+
+Mistake free_class() {
+  return {.classes = [](verify::ByClasses& classes) {
+    const spec::Share last = classes.program.lanes.back().share;
+    for (spec::Lane& lane : classes.program.lanes) {
+      if (lane.share == last) lane.acquires.clear();
+      if (lane.share == last) lane.releases.clear();
     }
   }};
 }
@@ -205,11 +247,15 @@ verify::Verdict judged_with(const Mistake& mistake, const Program& program,
     judge = std::make_unique<verify::OrderJudge>(program, options,
                                                  verify::CutInput(asked, mistake.repeat));
   } else {
-    Counters counters = verify::count(asked);
-    if (mistake.counters) mistake.counters(asked, counters);
-    judge = std::make_unique<verify::ReadyJudge>(
-        program, options,
-        std::make_unique<verify::CounterQueries>(asked, std::move(counters), options.solver_steps));
+    auto classes = mistake.divides ? verify::by_classes(asked) : nullptr;
+    if (classes && mistake.classes) mistake.classes(*classes);
+    const Program& counted = classes ? classes->program : asked;
+    Counters counters = verify::count(counted);
+    if (mistake.counters) mistake.counters(counted, counters);
+    auto queries = std::make_unique<verify::CounterQueries>(counted, std::move(counters),
+                                                            options.solver_steps);
+    judge = std::make_unique<verify::ReadyJudge>(program, options, std::move(classes),
+                                                 std::move(queries));
   }
   return verify::judged_by(*judge, program, [&](const MemoryFinding& memory) {
     return verify::peaks_of(program, options, memory);

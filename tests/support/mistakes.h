@@ -6,6 +6,7 @@
 
 #include "spec/program.h"
 #include "verify/order/repeats.h"
+#include "verify/ready/classes.h"
 #include "verify/ready/counters.h"
 #include "verify/verify.h"
 
@@ -15,6 +16,8 @@ namespace ripeline::testing_support {
 struct Mistake {
   std::function<void(spec::Program&)> program = {};
   std::function<void(const spec::Program&, verify::Counters&)> counters = {};
+  std::function<void(verify::ByClasses&)> classes = {};
+  bool divides = true;                               // false: lanes are not counted class by class
   std::function<void(verify::Repeat&)> repeat = {};  // of a committed order
   bool trusts_order = false;  // an order that room is kept for is taken for proved
   bool covers_all = false;    // … and its proof for one of programs that it does not cover
@@ -39,6 +42,10 @@ namespace mistakes {
 // Counters.
 [[nodiscard]] Mistake taken_for_exact();     // what a task may start by is taken to suffice
 [[nodiscard]] Mistake assumed_room();        // the invariant claims one unit that need not be free
+[[nodiscard]] Mistake reserve_forgotten();   // the invariant says of each pool only its capacity
+[[nodiscard]] Mistake assumed_reserve();     // … claims one unit too much that is left free
+[[nodiscard]] Mistake classes_forgotten();   // lanes are counted as a whole
+[[nodiscard]] Mistake free_class();          // what is of the last class takes no room
 [[nodiscard]] Mistake one_lane_forgotten();  // the last lane is never asked whether it may start
 // Orders.
 [[nodiscard]] Mistake place_forgotten();  // the last place of each repeat is never stood at

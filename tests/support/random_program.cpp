@@ -191,12 +191,13 @@ class Writer {
 
   std::string leaving() {
     if (chunks_ > 1 && one_in(2)) {
-      leaving_ = chunks_ - 1;
+      leaving_ = std::max(leaving_, chunks_ - 1);
       return " leaving chunks - 1 - chunk";
     }
     if (!one_in(6)) return "";
-    leaving_ = between(1, 2);
-    return " leaving " + number(leaving_);
+    const int leaving = between(1, 2);
+    leaving_ = std::max(leaving_, leaving);
+    return " leaving " + number(leaving);
   }
 
   // A need that may be a message, over one of the links.
@@ -273,24 +274,42 @@ class Writer {
     return one_in(2) ? " of m - 1" : " of all";
   }
 
-  // What F took is given back while the other engine has it.
-  void write_offload(const std::string& taken, const std::string& freed) {
-    line("op O offload on copy_out" + where_ + " { needs F at here;" + freed + " }");
-    line("op L reload on copy_in" + where_ + " { needs O at here" +
-         (one_in(2) ? ", " + message("B at next") : std::string()) + ";" + taken + " }");
-    write_op("B backward", "L at here, " + message("B at next"), freed);
+  // What F took is given back while the other engine has it, or but one of it. A reload may leave
+  // other room than F does, and memory that the other engine fills may be bounded as well.
+  void write_offload(const std::string& taken) {
+    const int away = amount_ > 1 && one_in(2) ? amount_ - 1 : amount_;
+    const std::string out = " releases activation" + amount(away) + ";";
+    const std::string in = away == amount_ && one_in(3)
+                               ? taken
+                               : " acquires activation" + amount(away) + leaving() + ";";
+    const bool own = one_in(4);  // room that B needs for itself
+    const std::string freed = std::string(own ? " acquires activation;" : "") +
+                              " releases activation" + amount(amount_ + (own ? 1 : 0)) + ";";
+    host_ = one_in(3);
+    const std::string fills = host_ ? " acquires host;" : "";
+    const std::string empties = host_ ? " releases host;" : "";
+    const bool by_forward = one_in(2);
+    const bool at_reload = one_in(2);
+    write_op("F forward", message("F at prev"), taken + (by_forward ? fills : ""));
+    line("op O offload" + sequential() + " on copy_out" + where_ + " { needs F at here;" + out +
+         (by_forward ? "" : fills) + " }");
+    line("op L reload" + sequential() + " on copy_in" + where_ + " { needs O at here" +
+         (one_in(2) ? ", " + message("B at next") : std::string()) + ";" + in +
+         (at_reload ? empties : "") + " }");
+    write_op("B backward", "L at here, " + message("B at next"),
+             freed + (at_reload ? "" : empties));
   }
 
   void write_ops_of_microbatches() {
     amount_ = one_in(3) ? between(2, 3) : 1;
     const std::string taken = " acquires activation" + amount(amount_) + leaving() + ";";
     const std::string freed = " releases activation" + amount(amount_) + ";";
-    write_op("F forward", message("F at prev"), taken);
-    if (forward_only_) return;
     if (engines_) {
-      write_offload(taken, freed);
+      write_offload(taken);
       return;
     }
+    write_op("F forward", message("F at prev"), taken);
+    if (forward_only_) return;
     if (!split_) {
       write_op("B backward", forward_here() + ", " + message("B at next"), freed);
       return;
@@ -354,6 +373,10 @@ class Writer {
     if (gradients_) {
       line("resource gradient per " + std::string(one_in(2) ? "rank" : "stage") +
            (one_in(4) ? " { }" : " { capacity " + number(between(1, 2)) + "; }"));
+    }
+    if (host_) {
+      line("resource host per " + std::string(one_in(2) ? "rank" : "stage") + " { capacity " +
+           number(between(1, 4)) + "; }");
     }
     if (options_.assertions && one_in(3)) {
       line("assert peak activation <= " + number(amount_ * between(1, 4)) + ";");
@@ -537,6 +560,7 @@ class Writer {
   bool barrier_ = false;
   bool before_ = false;
   bool engines_ = false;
+  bool host_ = false;
   bool groups_ = false;
   bool channel_ = false;
   bool keeping_ = false;

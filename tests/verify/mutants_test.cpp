@@ -14,6 +14,7 @@ namespace {
 
 namespace mistakes = testing_support::mistakes;
 
+using testing_support::chain_of;
 using testing_support::chain_text;
 using testing_support::join_text;
 using testing_support::join_via;
@@ -46,6 +47,39 @@ std::string asserting(std::string text, const std::string& bound) {
 std::string sequence_text() {
   return replaced(chain_text(2, "ready by bf", "2", "2 - s"), "op B backward",
                   "op B backward sequential");
+}
+
+// R takes room that reloads leave free, and forwards do not.
+std::string reload_text() {
+  return chain_of(R"(
+  op F forward { needs F at prev;  acquires a 4; }
+  op O offload on copy_out { needs F at here;  releases a 4; }
+  op L reload on copy_in { needs O at here, B at next;  acquires a leaving 3; }
+  op R recompute { needs L at here;  acquires a 3; }
+  op B backward { needs R at here;  releases a 4; }
+)",
+                  "4");
+}
+
+// Every second microbatch is offloaded; the others stay.
+std::string second_text() {
+  return chain_of(R"(
+  op F forward { needs F at prev;  acquires a; }
+  op O offload on copy_out on m where m % 2 == 0 { needs F at here;  releases a; }
+  op L reload on copy_in on m where m % 2 == 0 { needs O at here;  acquires a leaving 1; }
+  op B backward { needs F at here, L at here, B at next;  releases a; }
+)",
+                  "3");
+}
+
+// Every second microbatch takes room from the backward to the end of what looks at it.
+std::string watched_text() {
+  return chain_of(R"(
+  op F forward { needs F at prev; }
+  op B backward on m where m % 2 == 0 { needs F at here, B at next;  acquires a; }
+  op P user "probe" on m where m % 2 == 0 { needs B at here;  releases a; }
+)",
+                  "3");
 }
 
 std::string verdict_text(const Mutant& mutant, const Mistake& mistake) {
@@ -99,6 +133,20 @@ TEST(Mutants, each_mistake_in_the_encoding_is_noticed) {
        "refuted counters 2"},
       {"an invariant that need not hold", mistakes::assumed_room(), bf, "deadlock",
        "proved counters"},
+      {"room that is left free, forgotten", mistakes::reserve_forgotten(), reload_text(),
+       "deadlock", "proved counters"},
+      {"room that need not be left free", mistakes::assumed_reserve(), reload_text(), "deadlock",
+       "proved counters"},
+      {"classes of microbatches, forgotten", mistakes::classes_forgotten(), second_text(),
+       "deadlock", "proved counters"},
+      {"a class that takes no room", mistakes::free_class(), watched_text(), "memory",
+       "proved counters 3 3 3 3"},
+      {"messages of other microbatches taken to arrive in order", mistakes::overtaking_forgotten(),
+       chain_of(R"(
+  op F forward sequential { needs F at prev; }
+  op B user "probe" sequential on m where m % 2 == 0 { needs F at prev via slots 1; }
+)"),
+       "deadlock", "refuted counters 3"},
       {"a lane that is not asked", mistakes::one_lane_forgotten(), bf, "deadlock",
        "proved counters"},
       {"a place in an order that is not looked at", mistakes::place_forgotten(),

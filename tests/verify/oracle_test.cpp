@@ -46,7 +46,7 @@ const Kind kKinds[] = {
      .programs = usual(),
      .count = 4'000,
      .shards = 8,
-     .most_open = {{"link fifo", 2}, {"keeping", 4}}},
+     .most_open = {{"link slots", 2}, {"link fifo", 2}, {"keeping", 4}}},
     // Half of the programs have lanes that have some microbatches only, and nothing else new.
     // Between different shares `of m - 1` is not counted, and joins lose what each need may leave
     // out.

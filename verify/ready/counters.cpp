@@ -1,6 +1,8 @@
 // What counts say of a program; counters.h says why.
 #include "verify/ready/counters.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "spec/guards.h"
@@ -22,6 +24,15 @@ std::vector<Linear> count_held(const Program& program) {
     for (const auto& r : at(program.lanes, lane).releases) at(held, r.pool).add(lane, -r.amount);
   }
   return held;
+}
+
+// The message that the consumer takes next waits for no slot once it is sent: all before it over
+// the edge have been taken.
+bool arrives_next(const Program& program, const Prefixes& prefixes, const spec::Edge& edge) {
+  const auto shares_slots = [&edge](const spec::Edge& other) { return other.inbox == edge.inbox; };
+  return edge.of == spec::Of::same && edge.fifo && prefixes.is_prefix(edge.producer) &&
+         prefixes.is_prefix(edge.consumer) &&
+         std::count_if(program.edges.begin(), program.edges.end(), shares_slots) == 1;
 }
 
 }  // namespace
@@ -55,8 +66,11 @@ Counters count(const Program& program) {
 }
 
 std::optional<std::string> beyond_counters(const Program& program) {
+  std::optional<Prefixes> prefixes;
   for (const spec::Edge& e : program.edges) {
     if (!program.crosses_shares(e) || (e.of == spec::Of::same && e.inbox < 0)) continue;
+    if (!prefixes) prefixes.emplace(program, spec::guards_of(program));
+    if (arrives_next(program, *prefixes, e)) continue;
     return fmt::format("{} needs {}, which has other microbatches, {}",
                        program.lane_name(e.consumer), program.lane_name(e.producer),
                        e.inbox < 0 ? "of the one before" : "over a bounded link");

@@ -65,7 +65,8 @@ struct Counters {
 [[nodiscard]] Counters count(const spec::Program& program);
 
 // Why counts say nothing of the program: lanes that have different microbatches need each other of
-// the one before, or over a link with slots. Nothing: they do.
+// the one before, or over a link with slots, unless that keeps the order of lanes that have one.
+// Nothing: they do.
 [[nodiscard]] std::optional<std::string> beyond_counters(const spec::Program& program);
 
 }  // namespace ripeline::verify

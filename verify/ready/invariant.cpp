@@ -1,8 +1,8 @@
 #include "verify/ready/invariant.h"
 
-#include <algorithm>
-#include <map>
+#include <set>
 
+#include "verify/ready/holders.h"
 #include "verify/ready/need_facts.h"
 #include "verify/ready/start_facts.h"
 
@@ -30,38 +30,34 @@ void add_counts(const Program& program, int lane, const std::vector<int>& needs,
   }
 }
 
-// The pool's room, and what stages that leave some may hold of it.
+// The pool's room, and for each n > 0 what those may hold of it who leave n free when they start.
 void add_room(const Program& program, const std::vector<spec::Guards>& guards, int pool,
               const Linear& held, std::vector<Linear>& facts) {
   const std::int64_t capacity = *at(program.pools, pool).capacity;
-  Linear room;
-  room.add(held, -1);
-  room.constant = capacity;
-  facts.push_back(room);
-  std::map<int, std::int64_t> least_leaving;  // per stage
-  for (int lane = 0; lane < size_of(guards); ++lane) {
-    const auto own = room_in(at(guards, lane), pool);
-    if (!own) continue;
-    const auto [it, fresh] = least_leaving.try_emplace(at(program.lanes, lane).stage, own->leaving);
-    if (!fresh) it->second = std::min(it->second, own->leaving);
-  }
-  std::map<std::int64_t, std::vector<int>> stages_leaving;
-  for (const auto& [stage, leaving] : least_leaving) {
-    if (leaving > 0) stages_leaving[leaving];
-  }
-  for (auto& [n, stages] : stages_leaving) {
-    for (const auto& [stage, leaving] : least_leaving) {
-      if (leaving >= n) stages.push_back(stage);
-    }
-    Linear reserved;
-    for (const auto& [lane, factor] : held.lanes) {
-      const int stage = at(program.lanes, lane).stage;
-      if (std::find(stages.begin(), stages.end(), stage) != stages.end()) {
-        reserved.add(lane, -factor);
+  const auto at_most = [&facts](std::int64_t most) -> Linear& {
+    facts.emplace_back().constant = most;
+    return facts.back();
+  };
+  at_most(capacity).add(held, -1);
+  const std::vector<Holder> holders = holders_of(program, guards, pool, held);
+  // What is free beside a part, and beside those that are given back after it.
+  const auto each_part = [&holders](const auto& visit) {
+    for (const Holder& holder : holders) {
+      std::int64_t free = holder.free_beside;
+      for (const HeldPart& part : holder.parts) {
+        visit(part, free);
+        free += part.amount;
       }
     }
-    reserved.constant = capacity - n;
-    facts.push_back(reserved);
+  };
+  std::set<std::int64_t> left_free;
+  each_part([&](const HeldPart&, std::int64_t free) { left_free.insert(free); });
+  for (const std::int64_t n : left_free) {
+    if (n == 0) continue;
+    Linear& reserved = at_most(capacity - n);
+    each_part([&](const HeldPart& part, std::int64_t free) {
+      if (free >= n) reserved.add(part.held, -1);
+    });
   }
 }
 

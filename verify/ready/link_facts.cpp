@@ -75,7 +75,7 @@ bool LinkFacts::add(int lane, const std::vector<int>& edges, const std::vector<O
 }
 
 // A task takes its messages together: its own slots must be enough for them. The first microbatch
-// has no message of the one before it.
+// has no message of the one before it, and none comes of what a producer does not have.
 bool LinkFacts::add_slots_at_once(const std::vector<int>& edges, StartFacts& facts) const {
   struct Free {
     Linear always, sometimes;
@@ -93,7 +93,8 @@ bool LinkFacts::add_slots_at_once(const std::vector<int>& edges, StartFacts& fac
       taken.constant = 1;
     }
     sometimes.add(taken, -1);
-    if (edge(e).of != spec::Of::before) always.add(taken, -1);
+    const bool at_times = edge(e).of == spec::Of::before || program_.crosses_shares(edge(e));
+    if (!at_times) always.add(taken, -1);
   }
   bool exact = true;
   for (const auto& [inbox, left] : free) {

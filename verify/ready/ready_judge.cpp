@@ -31,16 +31,31 @@ constexpr int kCounts = 8;
 }  // namespace
 
 ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options)
-    : ReadyJudge(program, options,
-                 std::make_unique<CounterQueries>(program, options.solver_steps)) {}
+    : ReadyJudge(program, options, by_classes(program)) {}
 
 ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
+                       std::unique_ptr<const ByClasses> classes)
+    : program_(program),
+      find_runs_(options.find_runs),
+      budget_{options.search_states},
+      classes_(std::move(classes)),
+      queries_(std::make_unique<CounterQueries>(classes_ ? classes_->program : program,
+                                                options.solver_steps)),
+      inductive_(is_inductive()) {}
+
+ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
+                       std::unique_ptr<const ByClasses> classes,
                        std::unique_ptr<CounterQueries> queries)
     : program_(program),
       find_runs_(options.find_runs),
       budget_{options.search_states},
+      classes_(std::move(classes)),
       queries_(std::move(queries)),
-      inductive_(!beyond_counters(program) && queries_->invariant_is_inductive()) {}
+      inductive_(is_inductive()) {}
+
+bool ReadyJudge::is_inductive() {
+  return !beyond_counters(queries_->program()) && queries_->invariant_is_inductive();
+}
 
 Finding ReadyJudge::deadlock() {
   const Question question{"deadlock: a stuck state", queries_->stuck(), [](int) { return Goal{}; }};
@@ -86,7 +101,7 @@ Finding ReadyJudge::settle(const Question& question) {
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = Method::counters};
   }
-  if (!find_runs_ && queries_->exact()) {
+  if (!find_runs_ && counts_decide()) {
     return {.method = Method::counters, .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.
@@ -137,25 +152,30 @@ HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {
   const auto next_target = [&]() -> std::optional<Target> {
     const std::string query = question.query + ", fewest tasks";
     if (!inductive_ || !small(solver, query, queries_->total(), extra)) return std::nullopt;
-    Target target{queries_->counts(), -1};
-    extra.push_back(queries_->differs(target.counts));
+    const std::vector<std::int64_t> counts = queries_->counts();
+    extra.push_back(queries_->differs(counts));
+    Target target{std::vector<std::int64_t>(program_.lanes.size(), 0), -1};
+    for (int counter = 0; counter < size_of(counts); ++counter) {
+      at(target.counts, lane_counted_by(counter)) += at(counts, counter);
+    }
     if (!goal.is_stuck()) {
-      const auto lane = lane_above(goal, target.counts, microbatches);
+      const auto lane = lane_above(goal, counts, microbatches);
       if (!lane) return std::nullopt;
       target.last_lane = *lane;
     }
     return target;
   };
-  return hunt(program_, microbatches, goal, queries_->exact(), next_target, budget_);
+  return hunt(program_, microbatches, goal, counts_decide(), next_target, budget_);
 }
 
 std::optional<int> ReadyJudge::lane_above(const Goal& goal, const std::vector<std::int64_t>& counts,
                                           int microbatches) const {
-  for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
-    const auto& guards = at(queries_->counters().starts, lane).may;
+  for (int counter = 0; counter < size_of(counts); ++counter) {
+    const auto& guards = at(queries_->counters().starts, counter).may;
     const bool may = std::all_of(guards.begin(), guards.end(),
                                  [&](const Linear& g) { return g.at(counts, microbatches) >= 0; });
     if (!may) continue;
+    const int lane = lane_counted_by(counter);
     for (const auto& a : at(program_.lanes, lane).acquires) {
       const auto& bound = at(goal.bounds, a.pool);
       const Linear& held = at(queries_->counters().held, a.pool);
@@ -186,22 +206,23 @@ std::string ReadyJudge::open_reason(int microbatches) const {
 }
 
 std::string ReadyJudge::inexact_reason() const {
-  if (const auto beyond = beyond_counters(program_)) {
+  const Program& counted = queries_->program();
+  if (const auto beyond = beyond_counters(counted)) {
     return *beyond + "; counts cannot follow that.";
   }
   const int partial = queries_->counters().inexact.front();
-  for (const int edge : at(program_.lanes, partial).edges) {
-    const spec::Edge& e = at(program_.edges, edge);
-    if (!program_.crosses_shares(e)) continue;
+  for (const int edge : at(counted.lanes, partial).edges) {
+    const spec::Edge& e = at(counted.edges, edge);
+    if (!counted.crosses_shares(e)) continue;
     return fmt::format(
         "{} needs {}, which has other microbatches; counts say too little of that. `sequential` on "
         "both would help.",
-        program_.lane_name(partial), program_.lane_name(e.producer));
+        counted.lane_name(partial), counted.lane_name(e.producer));
   }
   const int lane = queries_->counters().inexact.front();
   std::vector<std::string> producers;
-  for (const int edge : at(program_.lanes, lane).edges) {
-    producers.push_back(program_.lane_name(at(program_.edges, edge).producer));
+  for (const int edge : at(counted.lanes, lane).edges) {
+    producers.push_back(counted.lane_name(at(counted.edges, edge).producer));
   }
   std::string list;
   for (std::size_t i = 0; i < producers.size(); ++i) {
@@ -211,12 +232,12 @@ std::string ReadyJudge::inexact_reason() const {
     return fmt::format(
         "{} is sequential and {} is not, so {}'s microbatches may arrive in any "
         "order, which counts cannot follow; `sequential` there would help.",
-        program_.lane_name(lane), list, list);
+        counted.lane_name(lane), list, list);
   }
   return fmt::format(
       "{} joins {}, which may run ahead of one another with different microbatches; "
       "counts cannot follow that. `sequential` on them would help.",
-      program_.lane_name(lane), list);
+      counted.lane_name(lane), list);
 }
 
 }  // namespace ripeline::verify

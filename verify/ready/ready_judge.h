@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "spec/indexing.h"
 #include "verify/judge/judge.h"
+#include "verify/ready/classes.h"
 #include "verify/ready/counter_queries.h"
 #include "verify/states/hunt.h"
 #include "verify/verify.h"
@@ -20,19 +22,27 @@ namespace ripeline::verify {
 class ReadyJudge final : public Judge {
  public:
   ReadyJudge(const spec::Program& program, const VerifyOptions& options);
-  // With these questions: the program's own, or those of a mistake that a test looks for.
+  // With these questions, about `classes` unless they are null: the program's own, or those of a
+  // mistake that a test looks for.
   ReadyJudge(const spec::Program& program, const VerifyOptions& options,
-             std::unique_ptr<CounterQueries> queries);
+             std::unique_ptr<const ByClasses> classes, std::unique_ptr<CounterQueries> queries);
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
+  ReadyJudge(const spec::Program& program, const VerifyOptions& options,
+             std::unique_ptr<const ByClasses> classes);
   // A question about all microbatch counts: whether a state of this kind is reachable.
   struct Question {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
   };
+  [[nodiscard]] bool is_inductive();
+  [[nodiscard]] bool counts_decide() const { return !classes_ && queries_->exact(); }
+  [[nodiscard]] int lane_counted_by(int counter) const {
+    return classes_ ? at(classes_->lane_of, counter) : counter;
+  }
   [[nodiscard]] Finding settle(const Question& question);
   [[nodiscard]] std::optional<int> next_in_question(const Question& question, int from,
                                                     std::string& gave_up);
@@ -48,6 +58,7 @@ class ReadyJudge final : public Judge {
   const spec::Program& program_;
   bool find_runs_;
   Budget budget_;
+  std::unique_ptr<const ByClasses> classes_;  // null: the queries are about the program
   std::unique_ptr<CounterQueries> queries_;
   bool inductive_ = false;
 };
