@@ -298,6 +298,7 @@ void Rank::keep_outputs(Call& call) {
 Status Rank::accept_end(Call& call, Time begin, Time end) {
   keep_outputs(call);
   const core::Task task = call.task.task;
+  const Time chosen = call.task.start;
   call.inputs.clear();  // what they hold is not kept until the next call
   spare_.push_back(std::move(call));
   const auto lane = at(task.lane);
@@ -307,7 +308,9 @@ Status Rank::accept_end(Call& call, Time begin, Time end) {
   ++report_.tasks;
   took_[lane] += end - begin;
   ++ended_[lane];
-  if (options_.trace != nullptr) options_.trace->task(executor_.step(), task, begin, end);
+  if (options_.trace != nullptr) {
+    options_.trace->task(executor_.step(), task, begin, end, std::max(Time{0}, begin - chosen));
+  }
   if (options_.observer != nullptr) options_.observer->finished(task, end);
   return executor_.finished(task, end);
 }
