@@ -38,15 +38,16 @@ RunTrace::~RunTrace() {
 
 Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& about, Run& run) {
   const std::string folder = trace::parts_folder(path_);
-  // No rank has a part yet: none goes on before all have come to where they agree.
+  // None makes the folder anew before all have come to where they agree, so that none removes it
+  // then.
   trace::remove_parts(folder);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
   const core::Coordinates self = run.layout().at(run.self());
   trace::Part part{.rank = self.rank, .run = 0};
   if (Status s = agree(run, part.run); !s.ok()) return s;
   if (self.member > 0 || self.replica > 0) return {};
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
   run_ = &run;
   about_.emplace(facts, about);
   about_->part = part;
