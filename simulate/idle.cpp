@@ -108,7 +108,10 @@ Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
   bool waits_for_room = false;
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
     if (engine_of(lane) != engine || rows_.tasks().row(lane).empty()) continue;
-    if (ledger_.has_room(lane)) return Cause::order;  // nothing else kept it
+    // Nothing else kept it; where a group agrees there is no order.
+    if (ledger_.has_room(lane)) {
+      return facts_.is_governed(rank_, engine) ? Cause::agreement : Cause::order;
+    }
     // Room would not help a task whose turn it is not.
     if (kept.next.lane < 0 || rows_.contains(kept.next)) waits_for_room = true;
   }

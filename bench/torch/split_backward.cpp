@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/torch/gpt_blocks.h"
+#include "runtime/heap.h"
 #include "runtime/torch/split_backward.h"
 
 namespace ripeline {
@@ -91,6 +92,7 @@ class Subject {
 void run() {
   torch::set_num_threads(1);
   torch::manual_seed(1);
+  runtime::keep_freed_memory();  // as where it trains
   static Counting counting;
   c10::SetCPUAllocator(&counting, 100);
   std::printf("two blocks, %d positions, one thread, CPU time; MiB of one microbatch\n",

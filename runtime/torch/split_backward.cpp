@@ -8,12 +8,11 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <typeinfo>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace ripeline::runtime {
@@ -34,11 +33,21 @@ constexpr std::array<std::string_view, 5> kOnePass = {
     "NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0",
     "CudnnBatchNormBackward0", "FusedRmsNormBackward0"};
 
+// Node::name() would demangle it, which takes longer than all else here.
+bool is_one_pass(const Node& node) {
+  std::string_view mangled = typeid(node).name();
+  if (!mangled.ends_with('E')) return false;
+  mangled.remove_suffix(1);  // of a name in a namespace
+  return std::any_of(kOnePass.begin(), kOnePass.end(),
+                     [mangled](std::string_view name) { return mangled.ends_with(name); });
+}
+
 // A parameter, or an input.
 bool is_leaf(const Node* node) { return dynamic_cast<const AccumulateGrad*>(node) != nullptr; }
 
-// What lies behind a node.
-struct Behind {
+// A node, and what lies behind it.
+struct Seen {
+  int uses = 0;  // edges to it
   bool input = false;
   bool many = false;          // parameters
   Node* parameter = nullptr;  // the only one, or the first of many
@@ -60,35 +69,35 @@ class Release final : public torch::autograd::FunctionPostHook {
 
 class Graph {
  public:
-  Graph(const edge_list& roots, const edge_list& inputs) {
-    for (const Edge& edge : inputs) inputs_.insert(edge.function.get());
+  // The inputs must outlive it.
+  Graph(const edge_list& roots, const edge_list& inputs) : inputs_(inputs) {
+    seen_.reserve(kUsualNodes);
     for (const Edge& edge : roots) visit(edge.function.get());
-    for (const Edge& edge : inputs) leads_to_input_ |= known(edge.function.get());
+    for (const Edge& edge : inputs) leads_to_input_ |= seen_.contains(edge.function.get());
   }
 
-  [[nodiscard]] bool on_chain(const Node* node) const {
-    const Behind& behind = behind_.at(node);
-    return leads_to_input_ ? behind.input : behind.many;
-  }
+  [[nodiscard]] bool on_chain(const Node* node) const { return on_chain(seen_.at(node)); }
 
   // Nodes of the chain, the nearest to the inputs first.
   [[nodiscard]] std::vector<Node*> chain() const {
     std::vector<Node*> nodes;
-    std::copy_if(order_.begin(), order_.end(), std::back_inserter(nodes),
-                 [this](const Node* node) { return on_chain(node) && !is_leaf(node); });
+    for (const auto& [node, seen] : order_) {
+      if (on_chain(*seen) && !is_leaf(node)) nodes.push_back(node);
+    }
     return nodes;
   }
 
   [[nodiscard]] std::size_t parameters() const {
     return static_cast<std::size_t>(std::count_if(
         order_.begin(), order_.end(),
-        [this](const Node* node) { return is_leaf(node) && !inputs_.contains(node); }));
+        [this](const auto& entry) { return is_leaf(entry.first) && !is_input(entry.first); }));
   }
 
   // An edge off the chain, to parameters alone.
   [[nodiscard]] bool is_side(const Edge& edge) const {
-    return edge.is_valid() && !on_chain(edge.function.get()) &&
-           behind_.at(edge.function.get()).leads_to_parameters();
+    if (!edge.is_valid()) return false;
+    const Seen& seen = seen_.at(edge.function.get());
+    return !on_chain(seen) && seen.leads_to_parameters();
   }
 
   // It is run by the first half, too, for what lies further down the chain.
@@ -101,7 +110,7 @@ class Graph {
 
   // One that computes the gradients of parameters which only it uses together with its input's.
   [[nodiscard]] bool in_one_pass(const Node* node) const {
-    if (std::find(kOnePass.begin(), kOnePass.end(), node->name()) == kOnePass.end()) return false;
+    if (!is_one_pass(*node)) return false;
     const edge_list& edges = node->next_edges();
     return goes_on(node) && std::all_of(edges.begin(), edges.end(), [this](const Edge& edge) {
              return !is_side(edge) || is_used_once(edge.function.get());
@@ -109,59 +118,70 @@ class Graph {
   }
 
  private:
+  static constexpr std::size_t kUsualNodes = 256;
+
   // A parameter whose gradient is that of this use alone. One with hooks is not: the engine calls
   // them where it keeps a gradient, and again where it adds it.
   [[nodiscard]] bool is_used_once(Node* node) const {
-    return is_leaf(node) && uses_.at(node) == 1 && node->tensor_pre_hooks().empty();
+    return is_leaf(node) && seen_.at(node).uses == 1 && node->tensor_pre_hooks().empty();
   }
-  [[nodiscard]] bool known(const Node* node) const { return behind_.contains(node); }
+  [[nodiscard]] bool on_chain(const Seen& seen) const {
+    return leads_to_input_ ? seen.input : seen.many;
+  }
+  [[nodiscard]] bool is_input(const Node* node) const {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [node](const Edge& input) { return input.function.get() == node; });
+  }
 
   // Depth first without recursion, which would follow a deep model.
   void visit(Node* root) {
-    std::vector<std::pair<Node*, std::size_t>> path;
-    const auto enter = [&](Node* node) {
-      if (behind_.try_emplace(node).second) path.emplace_back(node, 0);
+    struct Step {
+      Node* node;
+      Seen* seen;
+      std::size_t next;
+    };
+    std::vector<Step> path;
+    const auto enter = [&](Node* node) -> Seen& {
+      const auto [entry, is_new] = seen_.try_emplace(node);
+      if (is_new) path.push_back({node, &entry->second, 0});
+      return entry->second;
     };
     enter(root);
     while (!path.empty()) {
-      const auto [node, next] = path.back();
-      const edge_list& edges = node->next_edges();
-      if (next < edges.size()) {
-        ++path.back().second;
-        if (!edges[next].is_valid()) continue;
-        ++uses_[edges[next].function.get()];
-        enter(edges[next].function.get());
+      const Step step = path.back();
+      const edge_list& edges = step.node->next_edges();
+      if (step.next < edges.size()) {
+        ++path.back().next;
+        if (edges[step.next].is_valid()) ++enter(edges[step.next].function.get()).uses;
         continue;
       }
-      behind_[node] = look_behind(node);
-      order_.push_back(node);
+      look_behind(step.node, *step.seen);
+      order_.emplace_back(step.node, step.seen);
       path.pop_back();
     }
   }
 
-  [[nodiscard]] Behind look_behind(Node* node) const {
-    Behind all;
-    if (inputs_.contains(node)) {
+  void look_behind(Node* node, Seen& all) const {
+    if (is_input(node)) {
       all.input = true;
     } else if (is_leaf(node)) {
       all.parameter = node;
     }
     for (const Edge& edge : node->next_edges()) {
       if (!edge.is_valid()) continue;
-      const Behind& one = behind_.at(edge.function.get());
+      const Seen& one = seen_.at(edge.function.get());
       all.input |= one.input;
       all.many |= one.many || (all.leads_to_parameters() && one.leads_to_parameters() &&
                                all.parameter != one.parameter);
       if (!all.leads_to_parameters()) all.parameter = one.parameter;
     }
-    return all;
   }
 
-  std::unordered_set<const Node*> inputs_;
+  const edge_list& inputs_;
   bool leads_to_input_ = false;
-  std::unordered_map<const Node*, Behind> behind_;
-  std::unordered_map<const Node*, int> uses_;  // edges to it
-  std::vector<Node*> order_;                   // what is behind a node comes before it
+  std::unordered_map<const Node*, Seen> seen_;
+  // What is behind a node comes before it.
+  std::vector<std::pair<Node*, const Seen*>> order_;
 };
 
 bool takes_gradient(const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/heap.h"
 #include "runtime/host_address.h"
 #include "runtime/neighbours.h"
 #include "runtime/termination.h"
@@ -202,6 +203,7 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   }
   const char* threads = std::getenv("OMP_NUM_THREADS");  // LibTorch has read it
   if (threads == nullptr || *threads == '\0') torch::set_num_threads(environment.default_threads());
+  keep_freed_memory();
   SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;

@@ -95,9 +95,10 @@ struct JoinOptions {
 };
 
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
-// ranks unless OMP_NUM_THREADS is set, and connects to the other processes. Fails when the world
-// does not have the processes of the program's layout, or when they differ in the configuration.
-// Of ranks on several hosts the environment then has the address by which they reach this one.
+// ranks unless OMP_NUM_THREADS is set, keeps freed memory (runtime/heap.h), and connects to the
+// other processes. Fails when the world does not have the processes of the program's layout, or
+// when they differ in the configuration. Of ranks on several hosts the environment then has the
+// address by which they reach this one.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport, Configuration configuration = {},
                       const JoinOptions& join = {});

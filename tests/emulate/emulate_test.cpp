@@ -392,6 +392,27 @@ TEST(Emulate, has_a_cause_for_every_interval) {
   }
 }
 
+TEST(Emulate, of_members_says_how_long_they_agreed) {
+  const spec::Program program = compiled(R"(
+pipeline p {
+  microbatches any;
+  stages 2;
+  place s on s;
+  tensor_parallel 2 { agree by intersection; }
+  op F forward { needs F at prev; collectives 1; acquires activation; }
+  op B backward { needs F at here, B at next; collectives 1; releases activation; }
+  resource activation per stage { capacity 2; }
+  hint bf { rounds B, F; }
+  dispatch ready by bf;
+})");
+  const Ran run = Drivers(program, 8).emulated(times("", 0.3), kFast);
+  ASSERT_EQ(run.report.status.message(), "");
+  for (const auto& rank : run.report.ranks) {
+    EXPECT_GT(rank[0].idle[static_cast<std::size_t>(trace::Cause::agreement)], Time{0});
+    EXPECT_EQ(rank[0].idle[static_cast<std::size_t>(trace::Cause::order)], Time{0});
+  }
+}
+
 TEST(Emulate, of_a_program_that_sticks_says_who_waits) {
   const spec::Program program = compiled(R"(
 pipeline stuck { microbatches 2; stages 2; place s on s;
