@@ -1,24 +1,26 @@
 // StepCheck: leads what the ranks of a run did in one step through spec::Machine.
 //
-// The machine alone says what may happen. What the trace says of the order, and all of it that
-// counts: of one rank its starts come one after another, and so do its arrivals; and of a start, an
-// arrival and an end the earlier comes first, unless both have one time. A start counts from when
-// the rank chose the task (trace::TaskEvent::chosen). Clocks of two ranks are never compared:
-// between ranks there are messages only. Twice an arrival of the machine is not that of the trace:
-//  * a rendezvous message arrives once its sender may send it (core/links.h), hence before its time
-//    in the trace; the task that needs it still starts after that;
-//  * what comes early over a fifo edge is kept until those before it have come.
+// The machine alone says what may happen. Of the order in the trace this counts, and no more:
+//  * the starts of a rank come one after another, and so do its arrivals;
+//  * of a start, an arrival and an end of one rank the earlier comes first; those of one time come
+//    in any order that is possible;
+//  * a start counts from when its rank chose the task (trace::TaskEvent::chosen).
+// Clocks of two ranks are never compared: what a rank did follows what another did by messages
+// only. Over two links a message arrives for the machine at another time than in the trace:
+//  * a rendezvous arrives when its sender may send it (core/links.h), hence earlier. The task that
+//    needs it still starts after it has come;
+//  * what comes early over a fifo edge is kept until those before it have come, hence later.
 //
-// Whatever rank's next event is possible is led. No other choice would lead further, because an
-// event that is possible stays so, whatever another rank does: what has ended and arrived stays;
-// engines, pools and places in an order belong to a rank, and its own starts alone take from them;
-// slots belong to a receiver, and its own arrivals alone take them. So what is left when no rank
-// goes on, no order makes a run of. (The end of a task that sends by rendezvous keeps its engine
-// from one beside which it ran; of such pairs nothing is proved.)
+// Of all ranks some event that comes next and is possible is led, until there is none. Another
+// choice would lead no further, since what is possible stays so whatever other ranks do: what has
+// ended or arrived stays; engines, pools and places in an order belong to a rank, and only its own
+// starts take from them; slots belong to their receiver, and only its own arrivals take them. So
+// when nothing is possible and events are left, no order of them is a run. (The end of a task that
+// sends by rendezvous can keep its engine from one beside which it ran; no such pair is proved.)
 //
-// The record of a rank may be *cut off*: after it the rank did more, and a task that it ran then is
-// not in it. What follows from that is assumed, and counted; nothing is found wrong that may have
-// its reason there. Plain class; one thread.
+// The record of a rank may be *cut off*: the rank did more after it, and a task that ran at that
+// time is not in it. What must have happened there is assumed, and counted; nothing is called wrong
+// that may have its reason there. Plain class; one thread.
 #pragma once
 
 #include <cstddef>
