@@ -3,14 +3,15 @@ find_package(GTest REQUIRED)
 include(GoogleTest)
 
 # ripeline_test_program(target LABEL label [TIMEOUT seconds] SOURCES f… [LINK lib…] [ENVIRONMENT name=value] [FIRST cases THEN cases]
-#                       [SHARDED cases SHARDS n SHARD_ENVIRONMENT name=value])
+#                       [SHARDED cases SHARDS n SHARD_ENVIRONMENT name=value] [SUFFIX text])
 #   A GoogleTest program whose cases become ctest tests. Its code knows where the sources and the built programs are. Each test has at
 #   least five times the seconds that it takes on an idle machine, so that a busy one does not fail it: what would take more than a minute
 #   is made of shards. Cases are given as a filter of GoogleTest.
 #     FIRST, THEN  the latter use what the former leave behind, and run after all of them have passed
+#     SUFFIX       of all their names, where another program has the same cases
 #     SHARDED      each becomes n tests, which differ in what they draw and have an environment of their own
 function(ripeline_test_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT;FIRST;THEN;SHARDED;SHARDS;ENVIRONMENT;SHARD_ENVIRONMENT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT;SUFFIX;FIRST;THEN;SHARDED;SHARDS;ENVIRONMENT;SHARD_ENVIRONMENT" "SOURCES;LINK")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -45,7 +46,7 @@ function(ripeline_test_program target)
     ripeline_discover_tests(${target} "${arg_FIRST}" "" ${properties} FIXTURES_SETUP ${target}_first)
     ripeline_discover_tests(${target} "${arg_THEN}" "" ${properties} FIXTURES_REQUIRED ${target}_first)
   endif()
-  ripeline_discover_tests(${target} "-${rest}" "" ${properties})
+  ripeline_discover_tests(${target} "-${rest}" "${arg_SUFFIX}" ${properties})
 endfunction()
 
 # ripeline_discover_tests(target filter suffix property value …)

@@ -28,12 +28,12 @@ std::size_t rounded(std::size_t size) {
 
 class HostPlace::Pool {
  public:
-  Pool() = default;
+  explicit Pool(const Memory& memory) : memory_(memory) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool() {
     for (const auto& [size, buffers] : free_) {
-      for (void* const buffer : buffers) std::free(buffer);
+      for (void* const buffer : buffers) memory_.give(buffer);
     }
   }
 
@@ -45,7 +45,7 @@ class HostPlace::Pool {
       found->second.pop_back();
       free_bytes_ -= size;
     } else {
-      buffer = std::aligned_alloc(kAlignment, size);
+      buffer = memory_.take(size);
       if (buffer == nullptr) return nullptr;
     }
     taken_bytes_ += size;
@@ -56,7 +56,7 @@ class HostPlace::Pool {
   void give_back(void* buffer, std::size_t size) {
     const std::lock_guard lock(mutex_);
     taken_bytes_ -= size;
-    if (free_bytes_ + size > most_taken_ && !make_room(size)) return std::free(buffer);
+    if (free_bytes_ + size > most_taken_ && !make_room(size)) return memory_.give(buffer);
     free_[size].push_back(buffer);
     free_bytes_ += size;
   }
@@ -76,7 +76,7 @@ class HostPlace::Pool {
   bool make_room(std::size_t size) {
     for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
       while (it->first != size && !it->second.empty() && free_bytes_ + size > most_taken_) {
-        std::free(it->second.back());
+        memory_.give(it->second.back());
         it->second.pop_back();
         free_bytes_ -= it->first;
       }
@@ -84,6 +84,7 @@ class HostPlace::Pool {
     return free_bytes_ + size <= most_taken_;
   }
 
+  const Memory memory_;
   mutable std::mutex mutex_;
   // Guarded by the mutex.
   std::map<std::size_t, std::vector<void*>> free_;  // by size
@@ -92,7 +93,10 @@ class HostPlace::Pool {
   std::size_t most_taken_ = 0;
 };
 
-HostPlace::HostPlace() : pool_(std::make_shared<Pool>()) {}
+HostPlace::HostPlace()
+    : HostPlace({.take = [](std::size_t size) { return std::aligned_alloc(kAlignment, size); },
+                 .give = [](void* buffer) { std::free(buffer); }}) {}
+HostPlace::HostPlace(const Memory& memory) : pool_(std::make_shared<Pool>(memory)) {}
 
 Bytes HostPlace::take(core::EdgeId /*edge*/, std::size_t size) {
   if (size > std::numeric_limits<std::size_t>::max() / 4) return {};

@@ -24,7 +24,14 @@ class Place {
 
 class HostPlace final : public Place {
  public:
+  // Where its buffers come from, and go to in the end. `take` gives null where there is none; both
+  // may be called in any thread.
+  struct Memory {
+    void* (*take)(std::size_t size);
+    void (*give)(void* buffer);
+  };
   HostPlace();
+  explicit HostPlace(const Memory& memory);
   Bytes take(core::EdgeId edge, std::size_t size) override;
 
   // Bytes of buffers that are out, and of those that wait to be taken: never more than were out at

@@ -65,7 +65,9 @@ void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int micro
   simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), layout.at(r).rank);
   runtime::Run run(transport, {.layout = layout, .limits = {.stall = self.silence}});
   std::unique_ptr<runtime::TaskEngine> engine;
-  if (in_engine_thread) {
+  if (make_engine) {
+    engine = make_engine(r, run);
+  } else if (in_engine_thread) {
     engine = std::make_unique<runtime::ThreadEngine>(
         *self.work, [&run] { run.wake(); }, self.before_task);
   } else {

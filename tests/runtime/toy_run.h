@@ -60,6 +60,8 @@ class ToyRun {
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;
   // Tasks run in a thread of their own, not in that of their rank.
   bool in_engine_thread = false;
+  // Another engine, by rank. Null: as above.
+  std::function<std::unique_ptr<runtime::TaskEngine>(int rank, runtime::Run& run)> make_engine;
 
   // The gradients of all processes are bitwise those of the unpipelined model; fails the test if
   // not.

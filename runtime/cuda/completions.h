@@ -1,0 +1,37 @@
+// Completions: which of the things that streams were given are over, as events say.
+//
+//   completions.note(stream, number);   // after all that the stream has been given until now
+//   completions.progress(over);         // appends the numbers of what is over
+//
+// A stream does what it is given in order, so that of each only the first event is asked. Events
+// are made when there are too few, and used again. Once the device has failed all further calls
+// fail. One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+
+namespace ripeline::runtime {
+
+class Completions {
+ public:
+  core::Status note(cudaStream_t stream, std::uint64_t number);
+  // Never blocks.
+  core::Status progress(std::vector<std::uint64_t>& over);
+  [[nodiscard]] bool empty() const { return pending_ == 0; }
+
+ private:
+  struct Noted {
+    Event event;
+    std::uint64_t number = 0;
+  };
+  std::map<cudaStream_t, std::deque<Noted>> noted_;
+  std::size_t pending_ = 0;
+  std::vector<Event> spare_;
+};
+
+}  // namespace ripeline::runtime

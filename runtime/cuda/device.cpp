@@ -1,0 +1,88 @@
+#include "runtime/cuda/device.h"
+
+#include <string>
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+
+Status status_of(cudaError_t error, std::string_view what) {
+  if (error == cudaSuccess) return {};
+  return {StatusCode::failed, "CUDA could not " + std::string(what) + ": " +
+                                  cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")"};
+}
+
+Status use_device(int device) {
+  int devices = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess) {
+    return {StatusCode::refused,
+            std::string("CUDA has no device here: ") + cudaGetErrorString(error)};
+  }
+  if (device < 0 || device >= devices) {
+    return {StatusCode::refused, "CUDA has " + std::to_string(devices) +
+                                     (devices == 1 ? " device" : " devices") + " here, and none " +
+                                     "with the number " + std::to_string(device)};
+  }
+  return status_of(cudaSetDevice(device), "use device " + std::to_string(device));
+}
+
+Status Stream::make(Priority priority, Stream& stream) {
+  int least = 0;
+  int greatest = 0;
+  if (Status s = status_of(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+                           "say which priorities streams have");
+      !s.ok()) {
+    return s;
+  }
+  Stream made;
+  if (Status s =
+          status_of(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking,
+                                                 priority == Priority::highest ? greatest : least),
+                    "make a stream");
+      !s.ok()) {
+    return s;
+  }
+  stream = std::move(made);
+  return {};
+}
+
+Stream::~Stream() {
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+Status Stream::sync() const {
+  return status_of(cudaStreamSynchronize(stream_), "wait for a stream");
+}
+
+Status Event::make(Event& event) {
+  Event made;
+  if (Status s =
+          status_of(cudaEventCreateWithFlags(&made.event_, cudaEventDefault), "make an event");
+      !s.ok()) {
+    return s;
+  }
+  event = std::move(made);
+  return {};
+}
+
+Event::~Event() {
+  if (event_ != nullptr) cudaEventDestroy(event_);
+}
+
+Status Event::record(cudaStream_t stream) {
+  return status_of(cudaEventRecord(event_, stream), "record an event");
+}
+
+Status Event::hold_up(cudaStream_t stream) const {
+  return status_of(cudaStreamWaitEvent(stream, event_, 0), "make a stream wait for an event");
+}
+
+Status Event::query(bool& reached) const {
+  const cudaError_t error = cudaEventQuery(event_);
+  reached = error == cudaSuccess;
+  if (error == cudaErrorNotReady) return {};
+  return status_of(error, "finish what a stream was given");
+}
+
+}  // namespace ripeline::runtime

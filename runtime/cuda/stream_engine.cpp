@@ -1,0 +1,211 @@
+#include "runtime/cuda/stream_engine.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/clock.h"
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::Time;
+
+namespace {
+
+std::size_t at(core::Engine engine) { return static_cast<std::size_t>(engine); }
+
+}  // namespace
+
+// The work as the thread calls it: events around what each task enqueues.
+class StreamEngine::Launcher final : public Work {
+ public:
+  Launcher(Work& work, const core::ProgramFacts& facts, const EngineStreams& streams)
+      : work_(work), facts_(facts), streams_(streams) {
+    device_status_ = status_of(cudaGetDevice(&device_), "say which device is current");
+  }
+
+  // The clocks are tied together, and what the step before has left is over.
+  Status begin_step(std::int64_t step, int microbatches) override {
+    if (!device_status_.ok()) return device_status_;
+    if (Status s = use_device(device_); !s.ok()) return s;
+    for (cudaStream_t stream : streams_) {
+      if (stream == nullptr) continue;
+      if (Status s = tie(stream); !s.ok()) return s;
+    }
+    return work_.begin_step(step, microbatches);
+  }
+
+  Status run(Call& call) override {
+    return around(call.task, [&] { return work_.run(call); });
+  }
+  bool runs_together(const TaskInfo& first, const TaskInfo& second) const override {
+    return work_.runs_together(first, second);
+  }
+  Status run_pair(Call& first, Call& second) override {
+    return around(first.task, [&] { return work_.run_pair(first, second); });
+  }
+
+  [[nodiscard]] core::Engine engine_of(const TaskInfo& task) const {
+    return facts_.lanes[static_cast<std::size_t>(task.task.lane)].engine;
+  }
+  // Of a task that run() has enqueued. From the loop's thread.
+  void take_events(core::Task task, Launched& launched) {
+    const std::lock_guard lock(mutex_);
+    auto node = enqueued_.extract({task.lane, task.microbatch});
+    if (node.empty()) return;
+    launched.begin = std::move(node.mapped().begin);
+    launched.end = std::move(node.mapped().end);
+  }
+  void give_back(Event event) {
+    if (event.get() == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(event));
+  }
+  // When the device came to the event, on the host's clock.
+  Status time_of(core::Engine engine, const Event& event, Time& time) {
+    const std::lock_guard lock(mutex_);
+    const Tie& tie = ties_[streams_[at(engine)]];
+    float ms = 0;
+    if (Status s = status_of(cudaEventElapsedTime(&ms, tie.event.get(), event.get()),
+                             "say when an event was reached");
+        !s.ok()) {
+      return s;
+    }
+    time = tie.host + Time(static_cast<Time::rep>(static_cast<double>(ms) * 1e6));
+    return {};
+  }
+
+ private:
+  struct Tie {
+    Event event;
+    Time host{0};
+  };
+  struct Around {
+    Event begin;
+    Event end;
+  };
+
+  Status tie(cudaStream_t stream) {
+    Event event;
+    if (Status s = take(event); !s.ok()) return s;
+    if (Status s = event.record(stream); !s.ok()) return s;
+    if (Status s = status_of(cudaEventSynchronize(event.get()), "wait for an event"); !s.ok()) {
+      return s;
+    }
+    const Time now = RankClock::host();
+    const std::lock_guard lock(mutex_);
+    Tie& tie = ties_[stream];
+    if (tie.event.get() != nullptr) spare_.push_back(std::move(tie.event));
+    tie = {std::move(event), now};
+    return {};
+  }
+
+  template <class Enqueue>
+  Status around(const TaskInfo& task, const Enqueue& enqueue) {
+    cudaStream_t stream = streams_[at(engine_of(task))];
+    Around events;
+    if (Status s = take(events.begin); !s.ok()) return s;
+    if (Status s = take(events.end); !s.ok()) return s;
+    if (Status s = events.begin.record(stream); !s.ok()) return s;
+    if (Status s = enqueue(); !s.ok()) return s;
+    if (Status s = events.end.record(stream); !s.ok()) return s;
+    const std::lock_guard lock(mutex_);
+    enqueued_[{task.task.lane, task.task.microbatch}] = std::move(events);
+    return {};
+  }
+
+  Status take(Event& event) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!spare_.empty()) {
+        event = std::move(spare_.back());
+        spare_.pop_back();
+        return {};
+      }
+    }
+    return Event::make(event);
+  }
+
+  Work& work_;
+  const core::ProgramFacts& facts_;
+  const EngineStreams streams_;
+  int device_ = 0;
+  Status device_status_;
+  std::mutex mutex_;
+  // Guarded by the mutex.
+  std::map<std::pair<core::LaneId, std::int32_t>, Around> enqueued_;  // by task
+  std::map<cudaStream_t, Tie> ties_;
+  std::vector<Event> spare_;
+};
+
+StreamEngine::StreamEngine(Work& work, const core::ProgramFacts& facts,
+                           const EngineStreams& streams, std::function<void()> wake,
+                           BeforeTask before_task)
+    : launcher_(std::make_unique<Launcher>(work, facts, streams)),
+      thread_(std::make_unique<ThreadEngine>(*launcher_, std::move(wake), std::move(before_task))) {
+}
+StreamEngine::~StreamEngine() = default;
+
+void StreamEngine::begin_step(std::int64_t step, int microbatches) {
+  thread_->begin_step(step, microbatches);
+}
+
+void StreamEngine::start(Call call) {
+  ++started_;
+  thread_->start(std::move(call));
+}
+
+void StreamEngine::start_pair(Call first, Call second) {
+  started_ += 2;
+  thread_->start_pair(std::move(first), std::move(second));
+}
+
+void StreamEngine::collect() {
+  Ended ended;
+  while (thread_->ended(ended)) {
+    if (!ended.status.ok()) {
+      failed_.push_back(std::move(ended));
+      continue;
+    }
+    Launched launched{.ended = std::move(ended), .begin = {}, .end = {}};
+    launcher_->take_events(launched.ended.call.task.task, launched);
+    launched_[at(launcher_->engine_of(launched.ended.call.task))].push_back(std::move(launched));
+  }
+}
+
+bool StreamEngine::look(Launched& launched) {
+  bool reached = false;
+  Ended& ended = launched.ended;
+  ended.status = launched.end.query(reached);
+  if (!ended.status.ok()) return true;
+  if (!reached) return false;
+  const core::Engine engine = launcher_->engine_of(ended.call.task);
+  ended.status = launcher_->time_of(engine, launched.begin, ended.begin);
+  if (ended.status.ok()) ended.status = launcher_->time_of(engine, launched.end, ended.end);
+  launcher_->give_back(std::move(launched.begin));
+  launcher_->give_back(std::move(launched.end));
+  return true;
+}
+
+bool StreamEngine::ended(Ended& out) {
+  collect();
+  if (!failed_.empty()) {
+    out = std::move(failed_.front());
+    failed_.pop_front();
+    return true;
+  }
+  for (std::deque<Launched>& of_stream : launched_) {
+    if (of_stream.empty() || !look(of_stream.front())) continue;
+    out = std::move(of_stream.front().ended);
+    of_stream.pop_front();
+    started_ -= out.with ? 2 : 1;
+    return true;
+  }
+  return false;
+}
+
+Time StreamEngine::next() const { return started_ > 0 ? Time{0} : Time::max(); }
+
+}  // namespace ripeline::runtime

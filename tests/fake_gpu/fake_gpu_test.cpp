@@ -1,0 +1,206 @@
+// What only the fake device can show: its rules, runs at random, a device that fails, and that a
+// device which breaks a rule is noticed.
+#include "tests/fake_gpu/fake_gpu.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "tests/cuda/device_run.h"
+#include "tests/cuda/programs.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using fake_gpu::Fault;
+using testing_support::DeviceRun;
+using testing_support::kSequentialChain;
+using testing_support::kSplitV;
+using testing_support::ProvedText;
+
+std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::string misuses() {
+  std::string text;
+  for (const std::string& one : fake_gpu::misuses()) text += one + "\n";
+  return text;
+}
+
+class FakeGpuTest : public testing::Test {
+ protected:
+  void SetUp() override { fake_gpu::begin({}); }
+};
+
+TEST_F(FakeGpuTest, streams_are_in_order_and_events_hold_them_up) {
+  Stream first;
+  Stream second;
+  Event event;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, first).ok());
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, second).ok());
+  ASSERT_TRUE(Event::make(event).ok());
+  bool reached = false;
+  ASSERT_TRUE(event.query(reached).ok());
+  EXPECT_TRUE(reached) << "never recorded";
+  std::string order;
+  struct Letter {
+    std::string* order;
+    char letter;
+  } a{&order, 'a'}, b{&order, 'b'}, c{&order, 'c'};
+  const auto write = [](void* argument) {
+    const auto* letter = static_cast<Letter*>(argument);
+    letter->order->push_back(letter->letter);
+  };
+  ASSERT_EQ(cudaLaunchHostFunc(first.get(), write, &a), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(first.get(), write, &b), cudaSuccess);
+  ASSERT_TRUE(event.record(first.get()).ok());
+  ASSERT_TRUE(event.hold_up(second.get()).ok());
+  ASSERT_EQ(cudaLaunchHostFunc(second.get(), write, &c), cudaSuccess);
+  EXPECT_EQ(order, "") << "nothing is done when it is asked for";
+  ASSERT_TRUE(second.sync().ok());
+  EXPECT_EQ(order, "abc");
+  EXPECT_EQ(misuses(), "");
+}
+
+TEST_F(FakeGpuTest, reports_what_a_device_would_not_survive) {
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  HostPlace pinned = make_pinned_place();
+  char pageable[16] = {};
+  {
+    const Bytes bytes = pinned.take(-1, 16);
+    EXPECT_EQ(cudaMemcpyAsync(bytes.data, pageable, 16, cudaMemcpyDefault, stream.get()),
+              cudaSuccess);
+    ASSERT_TRUE(stream.sync().ok());
+  }
+  EXPECT_NE(misuses().find("neither the device's nor pinned"), std::string::npos);
+  const auto calls_cuda = [](void* argument) { cudaFree(argument); };
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), calls_cuda, nullptr), cudaSuccess);
+  ASSERT_TRUE(stream.sync().ok());
+  EXPECT_NE(misuses().find("out of a host function"), std::string::npos);
+}
+
+TEST_F(FakeGpuTest, without_a_device_is_refused) {
+  fake_gpu::begin({.devices = 0});
+  const core::Status status = use_device(0);
+  EXPECT_EQ(status.code(), core::StatusCode::refused);
+  EXPECT_NE(status.message().find("no device"), std::string::npos) << status.message();
+  fake_gpu::begin({.devices = 1});
+  EXPECT_NE(use_device(3).message().find("none with the number 3"), std::string::npos);
+}
+
+struct Drawn {
+  const char* text;
+  int ranks;
+  int microbatches;
+};
+
+Drawn drawn(std::mt19937_64& draw) {
+  const char* const kTexts[] = {kSequentialChain, kSplitV, "1f1b", "zb_h1", "eager_1f1b"};
+  return {.text = kTexts[draw() % std::size(kTexts)],
+          .ranks = static_cast<int>(2 + draw() % 3),
+          .microbatches = static_cast<int>(1 + draw() % 7)};
+}
+
+// RIPELINE_FAKE_GPU_RUNS of them, from RIPELINE_FAKE_GPU_SEED on.
+TEST_F(FakeGpuTest, runs_at_random_give_the_gradients_of_one_process) {
+  const std::uint64_t first = number_of("RIPELINE_FAKE_GPU_SEED", 1);
+  const std::uint64_t runs = number_of("RIPELINE_FAKE_GPU_RUNS", 300);
+  std::map<std::pair<std::string, int>, std::unique_ptr<ProvedText>> proved;
+  for (std::uint64_t seed = first; seed < first + runs; ++seed) {
+    SCOPED_TRACE("RIPELINE_FAKE_GPU_SEED=" + std::to_string(seed) + " RIPELINE_FAKE_GPU_RUNS=1");
+    std::mt19937_64 draw(seed);
+    const Drawn one = drawn(draw);
+    auto& program = proved[{one.text, one.ranks}];
+    if (!program) program = std::make_unique<ProvedText>(one.text, one.ranks);
+    fake_gpu::begin({.seed = draw()});
+    {
+      DeviceRun run(*program, seed);
+      ASSERT_TRUE(run.status().ok()) << run.status().message();
+      run.run(2, one.microbatches);
+      run.toys().expect_reference(2, one.microbatches);
+      EXPECT_EQ(run.taken(), 0U) << "every buffer is back";
+    }
+    EXPECT_EQ(misuses(), "");
+    const fake_gpu::Usage usage = fake_gpu::usage();
+    EXPECT_EQ(usage.device_bytes, 0U);
+    EXPECT_EQ(usage.pinned_bytes, 0U);
+    EXPECT_EQ(usage.streams, 0);
+    EXPECT_EQ(usage.events, 0);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(FakeGpuTest, a_device_that_fails_at_any_call_ends_the_run) {
+  const ProvedText proved(kSplitV, 2);
+  std::mt19937_64 draw(5);
+  fake_gpu::begin({.seed = 5});
+  {
+    DeviceRun whole(proved, 5);
+    whole.run(2, 4);
+  }
+  const std::int64_t calls = fake_gpu::calls();
+  int failed = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto at = static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(calls));
+    SCOPED_TRACE("fails at call " + std::to_string(at));
+    fake_gpu::begin({.seed = draw(), .fails_at = at});
+    DeviceRun run(proved, 5);
+    if (!run.status().ok()) continue;  // before it began
+    run.run(2, 4);
+    bool named = false;
+    int not_ok = 0;
+    for (int r = 0; r < 2; ++r) {
+      const core::Status& status = run.toys().rank(r).status;
+      not_ok += status.ok() ? 0 : 1;
+      named = named || status.message().find("CUDA could not") != std::string::npos;
+    }
+    EXPECT_TRUE(not_ok == 0 || named);
+    EXPECT_NE(not_ok, 1) << "all end alike";
+    failed += not_ok > 0 ? 1 : 0;
+  }
+  EXPECT_GE(failed, 10);
+}
+
+// A device that says too early that it is done, or does not wait where it is told to, gives other
+// gradients, or crashes nothing but the comparison: so the runs above rest on events and waits.
+class FakeGpuFaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(FakeGpuFaultTest, is_noticed) {
+  const ProvedText proved(kSplitV, 2);
+  int noticed = 0;
+  for (std::uint64_t seed = 1; seed <= 40 && noticed == 0; ++seed) {
+    fake_gpu::begin({.seed = seed, .fault = GetParam()});
+    DeviceRun run(proved, seed);
+    ASSERT_TRUE(run.status().ok());
+    run.run(2, 6);
+    for (int r = 0; r < 2; ++r) {
+      const testing_support::ToyRank& rank = run.toys().rank(r);
+      if (!rank.status.ok() || rank.gradients.size() < 2) {
+        ++noticed;
+        continue;
+      }
+      const ToyResult wanted = reference_gradients({.stages = 4, .width = 600, .seed = seed}, 1, 6);
+      for (const auto& [stage, gradient] : rank.gradients[1]) {
+        noticed += gradient == wanted.gradients[static_cast<std::size_t>(stage)] ? 0 : 1;
+      }
+    }
+    fake_gpu::step(1 << 20);  // what is still to be done needs what the run has
+  }
+  EXPECT_GT(noticed, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FakeGpuFaultTest,
+                         testing::Values(Fault::events_at_once, Fault::no_waits),
+                         [](const auto& param) {
+                           return param.param == Fault::no_waits ? "no_waits" : "events_at_once";
+                         });
+
+}  // namespace
+}  // namespace ripeline::runtime
