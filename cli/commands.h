@@ -10,6 +10,7 @@ void add_verify(CLI::App& app, int& exit_code);
 void add_recheck(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
 void add_validate(CLI::App& app, int& exit_code);
+void add_check_run(CLI::App& app, int& exit_code);
 void add_library(CLI::App& app, int& exit_code);
 void add_format(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);

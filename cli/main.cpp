@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   add_recheck(app, exit_code);
   add_generate(app, exit_code);
   add_validate(app, exit_code);
+  add_check_run(app, exit_code);
   add_library(app, exit_code);
   add_format(app, exit_code);
   add_check(app, exit_code);

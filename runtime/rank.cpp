@@ -277,12 +277,16 @@ Status Rank::accept(Delivery& delivery, Time now) {
   return {};
 }
 
-Status Rank::ended(Ended ended, Time /*now*/) {
+Status Rank::ended(Ended ended, Time now) {
   if (!ended.status.ok()) {
     std::string who = name_of(ended.call.task.task);
     if (ended.with) who += " and " + name_of(ended.with->task.task);
     return {ended.status.code(), who + " failed: " + ended.status.message()};
   }
+  // The clock of a device is not quite the host's: a task begins once it was chosen, and has ended
+  // when it is told.
+  ended.begin = std::max(ended.call.task.start, std::min(ended.begin, now));
+  ended.end = std::max(ended.begin, std::min(ended.end, now));
   Status status = accept_end(ended.call, ended.begin, ended.end);
   if (ended.with && status.ok()) status = accept_end(*ended.with, ended.begin, ended.end);
   return status;
@@ -298,6 +302,7 @@ void Rank::keep_outputs(Call& call) {
 Status Rank::accept_end(Call& call, Time begin, Time end) {
   keep_outputs(call);
   const core::Task task = call.task.task;
+  const Time chosen = call.task.start;
   call.inputs.clear();  // what they hold is not kept until the next call
   spare_.push_back(std::move(call));
   const auto lane = at(task.lane);
@@ -307,7 +312,9 @@ Status Rank::accept_end(Call& call, Time begin, Time end) {
   ++report_.tasks;
   took_[lane] += end - begin;
   ++ended_[lane];
-  if (options_.trace != nullptr) options_.trace->task(executor_.step(), task, begin, end);
+  if (options_.trace != nullptr) {
+    options_.trace->task(executor_.step(), task, begin, end, begin - chosen);
+  }
   if (options_.observer != nullptr) options_.observer->finished(task, end);
   return executor_.finished(task, end);
 }

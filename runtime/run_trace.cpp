@@ -1,5 +1,6 @@
 #include "runtime/run_trace.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -37,15 +38,16 @@ RunTrace::~RunTrace() {
 
 Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& about, Run& run) {
   const std::string folder = trace::parts_folder(path_);
-  // No rank has a part yet: none goes on before all have come to where they agree.
+  // None makes the folder anew before all have come to where they agree, so that none removes it
+  // then.
   trace::remove_parts(folder);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
   const core::Coordinates self = run.layout().at(run.self());
   trace::Part part{.rank = self.rank, .run = 0};
   if (Status s = agree(run, part.run); !s.ok()) return s;
   if (self.member > 0 || self.replica > 0) return {};
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return {StatusCode::failed, folder + ": cannot be made: " + error.message()};
   run_ = &run;
   about_.emplace(facts, about);
   about_->part = part;
@@ -70,8 +72,27 @@ Status RunTrace::close() {
   return status;
 }
 
+// What to add to the times of the record.
+core::Time RunTrace::to_run_clock() {
+  core::Time first = core::Time::max();
+  core::Time last = written_;
+  const auto look = [&](core::Time from, core::Time to) {
+    first = std::min(first, from);
+    last = std::max(last, to);
+  };
+  for (const trace::TaskEvent& e : record_.tasks) look(e.chosen(), e.end);
+  for (const trace::MessageEvent& e : record_.messages) look(e.arrived, e.arrived);
+  core::Time add = -run_->ahead();
+  if (written_ != core::Time::min() && add < added_) {
+    const core::Time pause = std::max(core::Time{0}, first - written_);
+    add = std::max(add, added_ - pause);
+  }
+  written_ = last;
+  return added_ = add;
+}
+
 Status RunTrace::append() {
-  record_.move(-run_->ahead());
+  if (!record_.tasks.empty() || !record_.messages.empty()) record_.move(to_run_clock());
   Status status = part_->append(record_);
   record_.clear();
   next_ = RankClock::host() + pause_;

@@ -10,11 +10,12 @@
 //   status = run.finish(limit);
 //   if (rank == 0) status = trace::finish_parts("run.json");
 //
-// The times are those of process 0's clock. Every rank appends to a part of its own in
-// `run.json.parts` (trace/parts.h), at the end of a step and at most every two seconds, unless the
-// steps have many events. So memory does not grow with the run, and one that is killed keeps its
-// trace up to then: `ripeline show run.json.parts`. The parts of an earlier run that did not end
-// well go when the next one opens.
+// The times are those of process 0's clock, as it is known when they are written, but of one rank
+// they are in order: what follows does not come before what was written. Every rank appends to a
+// part of its own in `run.json.parts` (trace/parts.h), at the end of a step and at most every two
+// seconds, unless the steps have many events. So memory does not grow with the run, and one that is
+// killed keeps its trace up to then: `ripeline show run.json.parts`. The parts of an earlier run
+// that did not end well go when the next one opens.
 //
 // When a part cannot be written, step_ended() says so once. The run may go on, without a trace of
 // this rank from there; close() then fails. Dropped without close(), it appends what it has. One
@@ -52,10 +53,14 @@ class RunTrace {
 
  private:
   core::Status append();
+  [[nodiscard]] core::Time to_run_clock();
 
   std::string path_;
   core::Time pause_;
   core::Time next_{0};
+  // Of what was written last: its last event on the own clock, and what was added to that.
+  core::Time written_ = core::Time::min();
+  core::Time added_{0};
   trace::Record record_;
   const Run* run_ = nullptr;
   std::optional<trace::About> about_;

@@ -241,33 +241,26 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
 
 bool Machine::may_arrive(const State& state, int edge, int microbatch) const {
   return state.messages[index(edge, microbatch)] == MessageState::sent &&
-         !why_not_arriving(state, edge, microbatch);
+         !delay(state, edge, microbatch);
 }
 
-std::optional<std::string> Machine::why_not_arriving(const State& state, int edge,
-                                                     int microbatch) const {
+std::optional<Delay> Machine::delay(const State& state, int edge, int microbatch) const {
   if (state.messages[index(edge, microbatch)] != MessageState::sent) return std::nullopt;
   const Edge& e = at(program_->edges, edge);
   if (e.rendezvous) {
     const Lane& consumer = at(program_->lanes, e.consumer);
-    const auto next = next_in_order(state, consumer.rank, consumer.engine);
-    const int wanted = program_->needed_by(e, microbatch, microbatches_);
     // Of a lane whose tasks all need it, the first.
-    if (next != Task{e.consumer, wanted}) {
-      return "its rendezvous: rank " + std::to_string(consumer.rank) + " is before " +
-             program_->task_name(e.consumer, wanted) + " in its order";
+    const Task wanted{e.consumer, program_->needed_by(e, microbatch, microbatches_)};
+    if (next_in_order(state, consumer.rank, consumer.engine) != wanted) {
+      return Delay{.why = Delay::Why::rendezvous};
     }
   }
   if (e.fifo) {
     const int front = at(state.queues, edge).front();
-    if (front != microbatch) return program_->task_name(e.producer, front) + ", sent before it";
+    if (front != microbatch) return Delay{.why = Delay::Why::overtaken, .microbatch = front};
   }
-  if (e.inbox >= 0) {
-    const std::int64_t slots = at(program_->inboxes, e.inbox).slots;
-    if (at(state.taken, e.inbox) >= slots) {
-      return "a slot: " + program_->inbox_name(e.inbox) + ", " + std::to_string(slots) + " of " +
-             std::to_string(slots) + " taken";
-    }
+  if (e.inbox >= 0 && at(state.taken, e.inbox) >= at(program_->inboxes, e.inbox).slots) {
+    return Delay{.why = Delay::Why::slot};
   }
   return std::nullopt;
 }
@@ -374,8 +367,8 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
       const int missing = first_missing(state, block.edge, microbatch);
       const std::string task = program_->task_name(e.producer, missing);
       if (!program_->crosses_ranks(e)) return task;
-      const auto why = why_not_arriving(state, block.edge, missing);
-      return why ? task + ", whose message waits for " + *why : task;
+      const std::optional<Delay> why = delay(state, block.edge, missing);
+      return why ? task + ", whose message waits for " + describe(block.edge, missing, *why) : task;
     }
     case Block::Why::sequence:
       return program_->task_name(lane, microbatch - 1) + ", the one before it";
@@ -400,6 +393,24 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
       const auto [next_lane, next_m] = next_in_order(state, l.rank, l.engine);
       if (next_lane < 0) return "a place in the order, which has ended";
       return program_->task_name(next_lane, next_m) + ", which the order puts first";
+    }
+  }
+  return {};
+}
+
+std::string Machine::describe(int edge, int microbatch, const Delay& why) const {
+  const Edge& e = at(program_->edges, edge);
+  switch (why.why) {
+    case Delay::Why::rendezvous: {
+      const int wanted = program_->needed_by(e, microbatch, microbatches_);
+      return "its rendezvous: rank " + std::to_string(at(program_->lanes, e.consumer).rank) +
+             " is before " + program_->task_name(e.consumer, wanted) + " in its order";
+    }
+    case Delay::Why::overtaken:
+      return program_->task_name(e.producer, why.microbatch) + ", sent before it";
+    case Delay::Why::slot: {
+      const std::string slots = std::to_string(at(program_->inboxes, e.inbox).slots);
+      return "a slot: " + program_->inbox_name(e.inbox) + ", " + slots + " of " + slots + " taken";
     }
   }
   return {};

@@ -45,6 +45,18 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+// Why a message that was sent does not arrive.
+struct Delay {
+  enum class Why : std::uint8_t {
+    rendezvous,  // the task that needs it is not the next of its engine in its rank's order
+    overtaken,   // one that was sent before it over its fifo edge has not arrived
+    slot,        // its inbox is full
+  };
+  Why why = Why::slot;
+  int microbatch = -1;  // of overtaken: the other message's
+  bool operator==(const Delay&) const = default;
+};
+
 class Machine {
  public:
   enum class Chooser : std::uint8_t {
@@ -90,6 +102,9 @@ class Machine {
   [[nodiscard]] bool has_started(const State& state, int lane, int microbatch) const {
     return state.tasks[index(lane, microbatch)] != TaskState::waiting;
   }
+  [[nodiscard]] MessageState message(const State& state, int edge, int microbatch) const {
+    return state.messages[index(edge, microbatch)];
+  }
   // Narrows what may be chosen, beyond may_start(); empty: nothing is left out.
   using Allowed = std::function<bool(int lane, int microbatch)>;
   // The lowest microbatch of the lane that may start and is allowed, or -1.
@@ -115,10 +130,8 @@ class Machine {
   // Everything that may happen next.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
-  // Why a message that was sent does not arrive: its inbox is full, another one is before it, or
-  // its rendezvous is not due. Nothing: it may arrive, or was not sent.
-  [[nodiscard]] std::optional<std::string> why_not_arriving(const State& state, int edge,
-                                                            int microbatch) const;
+  // Of a message that was sent; nothing: it may arrive, or was not sent.
+  [[nodiscard]] std::optional<Delay> delay(const State& state, int edge, int microbatch) const;
   // Does it; the caller has checked that it is enabled. An arrival is accepted without its sending:
   // a rank sees arrivals only.
   void step(State& state, const Event& event) const;
@@ -129,8 +142,10 @@ class Machine {
 
   [[nodiscard]] std::string describe(
       const Event& event) const;  // start 2F0; end 2F0; arrive 1F0 at 2F0
+  // What the task waits for, and what the message does.
   [[nodiscard]] std::string describe(const State& state, int lane, int microbatch,
                                      const Block& block) const;
+  [[nodiscard]] std::string describe(int edge, int microbatch, const Delay& why) const;
 
  private:
   [[nodiscard]] std::size_t index(int lane, int microbatch) const {

@@ -39,10 +39,14 @@ struct Fields {
   std::int64_t edge = -1;
   std::int64_t microbatch = -1;
   std::int64_t sent = 0;
+  std::int64_t queued = 0;
   std::int64_t parameters = 0;
   std::int64_t deferred = 0;
   std::int64_t kept = 0;
 };
+
+// A task does not wait for its engine for months.
+constexpr std::int64_t kMostQueued = 9'000'000'000'000'000;
 
 // Microseconds as written, with any number of decimals, in nanoseconds; what is beyond is cut off.
 std::int64_t nanoseconds(const std::string& microseconds, double value) {
@@ -72,7 +76,8 @@ void keep(const Fields& f, Record& record) {
     }
     record.idle.push_back(idle);
   } else if (f.phase == "X" && f.lane >= 0 && f.microbatch >= 0) {
-    record.task(f.step, task, start, end);
+    const core::Time queued{std::clamp<std::int64_t>(f.queued, 0, kMostQueued)};
+    record.task(f.step, task, start, end, queued);
     record.tasks.back().deferral = {.parameters = static_cast<std::int32_t>(f.parameters),
                                     .deferred = static_cast<std::int32_t>(f.deferred),
                                     .bytes = f.kept};
@@ -195,6 +200,7 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
       if (key_ == "edge") fields_.edge = value;
       if (key_ == "microbatch") fields_.microbatch = value;
       if (key_ == "sent") fields_.sent = time;
+      if (key_ == "queued") fields_.queued = time;
       if (key_ == "parameters") fields_.parameters = value;
       if (key_ == "deferred") fields_.deferred = value;
       if (key_ == "kept") fields_.kept = value;

@@ -28,6 +28,9 @@ struct TaskEvent {
   core::Time end{0};
   std::int64_t step = 0;
   Deferral deferral = {};
+  core::Time queued{0};  // how long before its start its rank had chosen it, for its engine
+  // What the rank knew then led to it, and from then on it has its room and its slots are free.
+  [[nodiscard]] core::Time chosen() const { return start - queued; }
   bool operator==(const TaskEvent&) const = default;
 };
 
@@ -75,8 +78,9 @@ struct Record {
     tasks.reserve(task_count);
     messages.reserve(message_count);
   }
-  void task(std::int64_t step, core::Task task, core::Time start, core::Time end) {
-    tasks.push_back({task, start, end, step, {}});
+  void task(std::int64_t step, core::Task task, core::Time start, core::Time end,
+            core::Time queued = core::Time{0}) {
+    tasks.push_back({task, start, end, step, {}, queued});
   }
   void message(std::int64_t step, core::Message message, core::Time sent, core::Time arrived) {
     messages.push_back({message, sent, arrived, step});

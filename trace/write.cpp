@@ -90,6 +90,7 @@ void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& 
     text << R"(,"parameters":)" << std::int64_t{e.deferral.parameters} << R"(,"deferred":)"
          << std::int64_t{e.deferral.deferred} << R"(,"kept":)" << e.deferral.bytes;
   }
+  if (e.queued > core::Time{0}) text << R"(,"queued":)" << e.queued;
   text << "}}";
 }
 

@@ -96,7 +96,8 @@ TEST_F(Cli, help_teaches_and_succeeds) {
   for (const char* word : {"verify", "generate", "library", "format", "launch", "Exit codes"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
-  for (const char* command : {"verify", "recheck", "generate", "library", "format", "launch"}) {
+  for (const char* command :
+       {"verify", "recheck", "check-run", "generate", "library", "format", "launch"}) {
     EXPECT_EQ(ripeline(std::string(command) + " --help").exit_code, 0) << command;
   }
 }

@@ -23,6 +23,7 @@
 #include "tests/runtime/ranks.h"
 #include "tests/simulate/runs.h"
 #include "tests/support/random_program.h"
+#include "tests/support/run_of.h"
 
 namespace ripeline::emulate {
 namespace {
@@ -103,6 +104,9 @@ class Drivers {
         sockets ? over_sockets(timing, how) : emulate(facts(), make, microbatches_, timing, how);
     run.report = std::move(emulated.run);
     run.record = std::move(emulated.record);
+    if (run.report.status.ok() && !run.report.stuck) {
+      EXPECT_EQ(testing_support::why_no_run(program_, facts(), microbatches_, run.record), "");
+    }
     run.behind = static_cast<double>(emulated.behind.count()) / static_cast<double>(unit);
     return run;
   }

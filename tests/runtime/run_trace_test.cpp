@@ -18,6 +18,8 @@
 #include "runtime/transport/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
+#include "tests/runtime/transports.h"
+#include "tests/support/run_of.h"
 #include "trace/read.h"
 
 namespace ripeline::runtime {
@@ -27,6 +29,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing_support::ProvedText;
+using testing_support::why_no_run;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRanks = 3;
@@ -87,6 +90,8 @@ TEST_F(RunTraceTest, of_a_run_that_ends_well_is_one_file) {
   EXPECT_EQ(wait(start("20")), 0);
   trace::File file;
   ASSERT_EQ(trace::read(trace_, file).message(), "");
+  const ProvedText proved("bf", kRanks);
+  EXPECT_EQ(why_no_run(proved.program(), proved.facts(), 8, file.record), "");
   const auto steps = steps_of(file);
   ASSERT_EQ(steps.size(), std::size_t{kRanks});
   for (const auto& [rank, of_rank] : steps) {
@@ -115,6 +120,11 @@ TEST_F(RunTraceTest, of_a_run_that_is_killed_has_its_finished_steps) {
       EXPECT_EQ(of_rank.at(step), kTasksOfStep) << "rank " << rank << ", step " << step;
     }
   }
+  const ProvedText proved("bf", kRanks);
+  const validate::RunCheck check = validate::check_run(proved.program(), file, false);
+  EXPECT_NE(check.outcome, validate::RunOutcome::refuted)
+      << validate::report_text(proved.program(), file, folder_, check);
+  EXPECT_GT(check.steps, 0);
   std::ifstream old(trace_);
   std::string text;
   std::getline(old, text);
@@ -135,6 +145,30 @@ TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
   trace::File file;
   ASSERT_EQ(trace::read(folder_, file).message(), "");
   EXPECT_EQ(file.record.tasks.size(), 1U);
+}
+
+// How far the own clock is ahead becomes known better and better.
+TEST_F(RunTraceTest, of_a_rank_stays_in_order_whatever_its_clock_turns_out_to_show) {
+  const ProvedText proved("bf", 1);
+  testing_support::ScriptedTransport transport(0, 1, {});
+  runtime::Run run(transport);
+  RunTrace trace(trace_, core::Time{0});
+  ASSERT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(), "");
+  const auto append = [&](std::int64_t start, std::int64_t ahead) {
+    transport.clock_ahead = core::Time{ahead};
+    trace.record()->task(0, {0, 0}, core::Time{start}, core::Time{start + 100});
+    EXPECT_TRUE(trace.step_ended().ok());
+  };
+  append(1000, 0);
+  append(1110, 50);   // 10 after the end of the one before, and no more is taken
+  append(2000, 50);   // there is time
+  append(2100, -20);  // later is always right
+  ASSERT_TRUE(trace.close().ok());
+  trace::File file;
+  ASSERT_EQ(trace::read(folder_, file).message(), "");
+  std::vector<std::int64_t> starts;
+  for (const trace::TaskEvent& e : file.record.tasks) starts.push_back(e.start.count());
+  EXPECT_THAT(starts, testing::ElementsAre(1000, 1100, 1950, 2120));
 }
 
 TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
@@ -198,6 +232,22 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
   });
   EXPECT_EQ(trace::finish_parts(trace_).message(), "");
   EXPECT_FALSE(fs::exists(folder_));
+}
+
+// All ranks remove the parts of an earlier run, and make the folder, at the same time.
+TEST_F(RunTraceTest, is_opened_by_all_ranks_at_once) {
+  constexpr int kMany = 4;
+  const ProvedText proved("bf", kMany);
+  for (int i = 0; i < 200; ++i) {
+    const auto transports = make_local_group(kMany);
+    testing_support::in_threads(kMany, [&](int rank) {
+      RunTrace trace(trace_);
+      runtime::Run run(*transports[static_cast<std::size_t>(rank)]);
+      core::Status status = trace.open(proved.facts(), {.microbatches = 2}, run);
+      EXPECT_EQ(status.message(), "");
+      if (!status.ok()) status = run.fail(status);
+    });
+  }
 }
 
 TEST_F(RunTraceTest, in_a_place_that_is_none_fails_at_once) {

@@ -6,6 +6,7 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "tests/runtime/ranks.h"
+#include "tests/support/run_of.h"
 
 namespace ripeline::testing_support {
 
@@ -29,6 +30,7 @@ ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(prov
 
 void ToyRun::run(int steps, int microbatches) {
   const int ranks = static_cast<int>(ranks_.size());
+  for (const auto& rank : ranks_) rank->record.clear();
   auto group = connect ? connect(ranks) : runtime::make_local_group(ranks);
   in_threads(ranks, [&](int r) {
     auto& transport = group[static_cast<std::size_t>(r)];
@@ -39,6 +41,22 @@ void ToyRun::run(int steps, int microbatches) {
     }
     transport.reset();
   });
+  expect_run(microbatches);
+}
+
+// Of member 0 of replica 0, as a trace is.
+void ToyRun::expect_run(int microbatches) const {
+  const core::Layout layout = core::layout_of(proved_.facts());
+  trace::Record all;
+  for (int process = 0; process < layout.processes(); ++process) {
+    const ToyRank& rank = *ranks_[static_cast<std::size_t>(process)];
+    if (!rank.status.ok()) return;
+    if (layout.at(process) != core::Coordinates{.rank = layout.at(process).rank}) continue;
+    const trace::Record& record = rank.options.trace != nullptr ? *rank.options.trace : rank.record;
+    all.tasks.insert(all.tasks.end(), record.tasks.begin(), record.tasks.end());
+    all.messages.insert(all.messages.end(), record.messages.begin(), record.messages.end());
+  }
+  EXPECT_EQ(why_no_run(proved_.program(), proved_.facts(), microbatches, all), "");
 }
 
 void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int microbatches) {
@@ -55,7 +73,9 @@ void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int micro
   } else {
     engine = std::make_unique<runtime::InlineEngine>(*self.work, self.before_task);
   }
-  runtime::Worker worker(arbiter, run, *engine, self.options);
+  runtime::RankOptions options = self.options;
+  if (options.trace == nullptr) options.trace = &self.record;
+  runtime::Worker worker(arbiter, run, *engine, options);
   for (int step = 0; step < steps; ++step) {
     runtime::StepReport report;
     self.status = worker.step(step, microbatches, report);

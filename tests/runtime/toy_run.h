@@ -32,8 +32,9 @@ class ProvedText {
 struct ToyRank {
   explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
   runtime::ToyWork toy;
-  runtime::Work* work;  // the toy, or what the test puts before it
-  runtime::RankOptions options;
+  runtime::Work* work;           // the toy, or what the test puts before it
+  runtime::RankOptions options;  // without a trace: `record`
+  trace::Record record;
   runtime::BeforeTask before_task;
   std::chrono::nanoseconds silence = std::chrono::seconds(20);
   core::Status status;
@@ -51,6 +52,7 @@ class ToyRun {
   // By process.
   ToyRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
   // Until a rank fails or all steps are done; each transport ends with its rank.
+  // If all are done, what they recorded must be a run of the program; fails the test if not.
   void run(int steps, int microbatches);
   // Makes the transports, by rank; transport/local if it is not set.
   std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
@@ -67,6 +69,7 @@ class ToyRun {
 
  private:
   void run_rank(int r, runtime::Transport& transport, int steps, int microbatches);
+  void expect_run(int microbatches) const;
 
   const ProvedText& proved_;
   runtime::ToyModel model_;

@@ -76,11 +76,12 @@ class ScriptedTransport final : public runtime::Transport {
   void wake() override {}
   [[nodiscard]] std::size_t queued(int) const override { return 0; }
   [[nodiscard]] core::Time heard(int) const override { return core::Time{0}; }
-  [[nodiscard]] core::Time ahead() const override { return core::Time{0}; }
+  [[nodiscard]] core::Time ahead() const override { return clock_ahead; }
   core::Status finish(std::chrono::nanoseconds) override { return {}; }
   void flush(std::chrono::nanoseconds) override {}
 
   std::vector<std::pair<int, runtime::Envelope>> sent;
+  core::Time clock_ahead{0};
 
  private:
   int self_;
