@@ -185,9 +185,10 @@ constexpr std::array kLibraries = {
     Prefixed{"netinet/", "posix"},
     Prefixed{"arpa/", "posix"},
 };
-constexpr std::array<std::string_view, 16> kPosix = {
-    "unistd.h", "fcntl.h", "poll.h",    "signal.h", "spawn.h",  "netdb.h",  "pthread.h", "sched.h",
-    "dlfcn.h",  "errno.h", "termios.h", "pwd.h",    "dirent.h", "syslog.h", "ftw.h",     "glob.h"};
+constexpr std::array<std::string_view, 17> kPosix = {
+    "unistd.h",  "fcntl.h",  "poll.h",  "signal.h", "spawn.h",   "netdb.h",
+    "pthread.h", "sched.h",  "dlfcn.h", "errno.h",  "termios.h", "pwd.h",
+    "dirent.h",  "syslog.h", "ftw.h",   "glob.h",   "malloc.h"};
 
 bool starts_with_any(std::string_view text, const Names& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(), [text](std::string_view prefix) {

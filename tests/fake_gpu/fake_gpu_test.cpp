@@ -209,12 +209,15 @@ TEST_F(FakeGpuTest, a_device_that_fails_at_any_call_ends_the_run) {
 
 // A device that says too early that it is done, or does not wait where it is told to, gives other
 // gradients: so the runs above rest on events and waits.
-class FakeGpuFaultTest : public testing::TestWithParam<Fault> {};
+class FakeGpuFaultTest : public testing::TestWithParam<Fault> {
+ protected:
+  void TearDown() override { fake_gpu::begin({}); }
+};
 
 TEST_P(FakeGpuFaultTest, is_noticed) {
   const ProvedText proved(kSplitV, 2);
   int noticed = 0;
-  for (std::uint64_t seed = 1; seed <= 40 && noticed == 0; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000 && noticed == 0; ++seed) {
     fake_gpu::begin({.seed = seed, .fault = GetParam()});
     DeviceRun run(proved, seed);
     ASSERT_TRUE(run.status().ok());
