@@ -135,7 +135,7 @@ const std::vector<Row>& rows() {
        kTorchSide},
       {"tests/", kAllFolders, kTestLibraries, kTorchSide},
       {"tests/oracle/", {"tests/oracle/", "spec/program.h", "core/vocabulary/"}, {"std"}},
-      {"tests/cuda/", kAllFolders, {"std", "cuda", "gtest"}, kTorchSide},
+      {"tests/cuda/", kAllFolders, {"std", "posix", "cuda", "gtest"}, kTorchSide},
       {"tests/fake_gpu/", kAllFolders, {"std", "cuda", "gtest"}, kTorchSide},
       {"tests/torch/", kAllFolders, kTorchTestLibraries},
       {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},

@@ -138,6 +138,7 @@ struct DeviceRun::Rank {
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
   std::string carriers;
+  std::unique_ptr<runtime::Transport> behind;
 
   Status make(int device, runtime::ToyWork& toy, std::size_t bytes, bool varies) {
     using Priority = runtime::Stream::Priority;
@@ -181,25 +182,36 @@ std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transpor
   runtime::DeviceTransportOptions with{.carrier = options_.carrier};
   with.ipc.granule = kGranule;
   if (options_.host) with.host = options_.host(self);
-  auto device =
-      std::make_unique<runtime::DeviceTransport>(transport, rank.pinned, *rank.memory, with);
+  if (options_.behind) rank.behind = options_.behind(transport);
+  auto device = std::make_unique<runtime::DeviceTransport>(rank.behind ? *rank.behind : transport,
+                                                           rank.pinned, *rank.memory, with);
   static_cast<void>(device->connect());
   rank.carriers = device->carriers();
   if (options_.before) return options_.before(std::move(device));
   return device;
 }
 
+std::unique_ptr<runtime::Transport> DeviceRun::connect_one(int rank, int ranks,
+                                                           const std::string& folder) {
+  std::unique_ptr<runtime::Transport> transport;
+  const Status status = runtime::connect_in_folder(socket_options(rank, ranks), folder, transport,
+                                                   &ranks_[static_cast<std::size_t>(rank)]->pinned);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return transport;
+}
+
 void DeviceRun::connect_in(const std::string& folder) {
   toys_.connect = [this, folder](int ranks) {
     std::vector<std::unique_ptr<runtime::Transport>> group(static_cast<std::size_t>(ranks));
-    in_threads(ranks, [&](int r) {
-      const auto at = static_cast<std::size_t>(r);
-      const Status status = runtime::connect_in_folder(socket_options(r, ranks), folder, group[at],
-                                                       &ranks_[at]->pinned);
-      EXPECT_TRUE(status.ok()) << status.message();
-    });
+    in_threads(ranks,
+               [&](int r) { group[static_cast<std::size_t>(r)] = connect_one(r, ranks, folder); });
     return group;
   };
+}
+
+void DeviceRun::run_one(int rank, const std::string& folder, int steps, int microbatches) {
+  const auto transport = connect_one(rank, static_cast<int>(ranks_.size()), folder);
+  if (transport != nullptr) toys_.run_one(rank, *transport, steps, microbatches);
 }
 
 void DeviceRun::run(int steps, int microbatches) {

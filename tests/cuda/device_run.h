@@ -67,6 +67,8 @@ struct DeviceRunOptions {
   // Puts a transport before the rank's own. Null: none.
   std::function<std::unique_ptr<runtime::Transport>(std::unique_ptr<runtime::Transport>)> before =
       nullptr;
+  // Puts one between that and the one that connects the ranks. Null: none.
+  std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> behind = nullptr;
 };
 
 class DeviceRun {
@@ -79,6 +81,8 @@ class DeviceRun {
   void connect_in(const std::string& folder);
   // Until all steps are done, or all ranks have failed.
   void run(int steps, int microbatches);
+  // The part of one rank, which meets the others in the folder.
+  void run_one(int rank, const std::string& folder, int steps, int microbatches);
 
   [[nodiscard]] ToyRun& toys() { return toys_; }
   // Whether gradients of the last step are others than those of one process, as far as ranks have
@@ -97,6 +101,8 @@ class DeviceRun {
  private:
   struct Rank;
 
+  [[nodiscard]] std::unique_ptr<runtime::Transport> connect_one(int rank, int ranks,
+                                                                const std::string& folder);
   [[nodiscard]] std::unique_ptr<runtime::Transport> wrap(runtime::Transport& transport);
 
   runtime::ToyModel model_;

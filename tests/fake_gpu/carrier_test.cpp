@@ -1,5 +1,6 @@
 // Messages between devices of processes that are threads: which carrier goes where, how places go
 // round, what becomes of them when a process ends, and what a wrong word does.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -487,30 +488,43 @@ TEST_F(CarrierTest, there_are_never_more_places_than_were_proved) {
   EXPECT_GT(most, 3U);
 }
 
-// Whoever lets go of what it sends before the copy is over is noticed.
-class Forgetful final : public Transport {
+// A transport around another one, which it may own.
+class Around : public Transport {
  public:
-  explicit Forgetful(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
-  [[nodiscard]] int self() const override { return inner_->self(); }
-  [[nodiscard]] int processes() const override { return inner_->processes(); }
-  [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_->neighbours(); }
+  explicit Around(Transport& inner) : inner_(inner) {}
+  explicit Around(std::unique_ptr<Transport> inner) : own_(std::move(inner)), inner_(*own_) {}
+  [[nodiscard]] int self() const override { return inner_.self(); }
+  [[nodiscard]] int processes() const override { return inner_.processes(); }
+  [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
+  Status send(int to, const Envelope& envelope, Payload payload) override {
+    return inner_.send(to, envelope, std::move(payload));
+  }
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    return inner_.poll(wait, deliveries);
+  }
+  void wake() override { inner_.wake(); }
+  [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
+  [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
+  [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
+  Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
+  void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
+
+ private:
+  std::unique_ptr<Transport> own_;
+
+ protected:
+  Transport& inner_;
+};
+
+// Whoever lets go of what it sends before the copy is over is noticed.
+class Forgetful final : public Around {
+ public:
+  using Around::Around;
   Status send(int to, const Envelope& envelope, Payload payload) override {
     const Payload kept = payload;
     for (Bytes& part : payload.parts) part.keeper = nullptr;
-    return inner_->send(to, envelope, std::move(payload));
+    return inner_.send(to, envelope, std::move(payload));
   }
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    return inner_->poll(wait, deliveries);
-  }
-  void wake() override { inner_->wake(); }
-  [[nodiscard]] std::size_t queued(int to) const override { return inner_->queued(to); }
-  [[nodiscard]] core::Time heard(int from) const override { return inner_->heard(from); }
-  [[nodiscard]] core::Time ahead() const override { return inner_->ahead(); }
-  Status finish(std::chrono::nanoseconds limit) override { return inner_->finish(limit); }
-  void flush(std::chrono::nanoseconds limit) override { inner_->flush(limit); }
-
- private:
-  std::unique_ptr<Transport> inner_;
 };
 
 TEST_F(CarrierTest, what_is_let_go_of_too_early_is_noticed) {
@@ -527,6 +541,56 @@ TEST_F(CarrierTest, what_is_let_go_of_too_early_is_noticed) {
     noticed += run.differs(2, 6) || !misuses().empty() ? 1 : 0;
   }
   EXPECT_GT(noticed, 0);
+}
+
+// Gives what comes in another order, and late.
+class Shuffled final : public Around {
+ public:
+  Shuffled(Transport& inner, std::uint64_t seed) : Around(inner), draw_(seed) {}
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    Status status = inner_.poll(held_.empty() ? wait : std::chrono::nanoseconds(0), held_);
+    std::shuffle(held_.begin(), held_.end(), draw_);
+    for (std::size_t left = draw_() % (held_.size() + 1); left > 0; --left) {
+      deliveries.push_back(std::move(held_.back()));
+      held_.pop_back();
+    }
+    return status;
+  }
+  Status finish(std::chrono::nanoseconds limit) override {
+    if (held_.empty()) return inner_.finish(limit);
+    return {StatusCode::timeout, "something is held back"};
+  }
+
+ private:
+  std::mt19937_64 draw_;
+  std::vector<Delivery> held_;
+};
+
+// Words may overtake each other, and messages theirs.
+TEST_F(CarrierTest, what_comes_in_any_order_and_late_is_right) {
+  std::map<int, std::unique_ptr<ProvedText>> proved;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 draw(seed);
+    const int ranks = static_cast<int>(2 + draw() % 3);
+    auto& program = proved[ranks];
+    if (!program) program = std::make_unique<ProvedText>(kSplitV, ranks);
+    fake_gpu::begin({.seed = seed});
+    {
+      DeviceRunOptions options = by_way(Way::ipc);
+      options.varies = draw() % 2 == 0;
+      options.behind = [seed](Transport& inner) {
+        return std::make_unique<Shuffled>(inner,
+                                          seed * 10 + static_cast<std::uint64_t>(inner.self()));
+      };
+      DeviceRun run(*program, seed, options);
+      run.run(3, 5);
+      run.toys().expect_reference(3, 5);
+      EXPECT_EQ(run.taken(), 0U);
+    }
+    expect_all_is_back();
+    if (HasFailure()) return;
+  }
 }
 
 TEST_F(CarrierTest, memory_that_is_freed_too_early_is_noticed) {

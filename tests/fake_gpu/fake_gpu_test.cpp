@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -76,6 +77,118 @@ TEST_F(FakeGpuTest, reports_what_a_device_would_not_survive) {
   ASSERT_EQ(cudaLaunchHostFunc(stream.get(), calls_cuda, nullptr), cudaSuccess);
   ASSERT_TRUE(stream.sync().ok());
   EXPECT_NE(misuses().find("out of a host function"), std::string::npos);
+}
+
+TEST_F(FakeGpuTest, reports_what_is_done_with_a_stream_that_is_gone) {
+  cudaStream_t gone = nullptr;
+  {
+    Stream stream;
+    ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+    gone = stream.get();
+  }
+  EXPECT_EQ(cudaStreamSynchronize(gone), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(misuses(), "a stream is used that is not there\n");
+}
+
+TEST_F(FakeGpuTest, reports_memory_that_is_freed_before_a_copy_has_used_it) {
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  void* from = nullptr;
+  void* onto = nullptr;
+  ASSERT_EQ(cudaMalloc(&from, 100), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&onto, 100), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(onto, from, 100, cudaMemcpyDefault, stream.get()), cudaSuccess);
+  EXPECT_EQ(cudaFree(from), cudaSuccess);
+  EXPECT_EQ(misuses(), "memory is freed that a copy still has to read or write\n");
+  EXPECT_EQ(cudaFree(onto), cudaSuccess);
+}
+
+TEST_F(FakeGpuTest, an_event_without_timing_has_no_time) {
+  Event timed;
+  Event untimed;
+  ASSERT_TRUE(Event::make(Event::Time::reached, timed).ok());
+  ASSERT_TRUE(Event::make(Event::Time::none, untimed).ok());
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  ASSERT_TRUE(timed.record(stream.get()).ok());
+  ASSERT_TRUE(untimed.record(stream.get()).ok());
+  ASSERT_TRUE(stream.sync().ok());
+  float ms = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, timed.get(), timed.get()), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&ms, timed.get(), untimed.get()), cudaErrorInvalidResourceHandle);
+}
+
+// Process 1 writes to memory of process 0.
+TEST_F(FakeGpuTest, processes_open_each_others_memory) {
+  fake_gpu::be_process(0);
+  void* own = nullptr;
+  cudaIpcMemHandle_t handle{};
+  ASSERT_EQ(cudaMalloc(&own, 100), cudaSuccess);
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, own), cudaSuccess);
+  fake_gpu::be_process(1);
+  constexpr unsigned int kFlags = cudaIpcMemLazyEnablePeerAccess;
+  void* opened = nullptr;
+  void* again = nullptr;
+  ASSERT_EQ(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  ASSERT_EQ(cudaIpcOpenMemHandle(&again, handle, kFlags), cudaSuccess);
+  EXPECT_EQ(opened, again);
+  EXPECT_NE(opened, own);
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  HostPlace pinned = make_pinned_place();
+  {
+    const Bytes from = pinned.take(-1, 100);
+    std::memset(from.data, 42, 100);
+    const Bytes onto = pinned.take(-1, 100);
+    ASSERT_EQ(cudaMemcpyAsync(opened, from.data, 100, cudaMemcpyDefault, stream.get()),
+              cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(onto.data, opened, 100, cudaMemcpyDefault, stream.get()),
+              cudaSuccess);
+    ASSERT_TRUE(stream.sync().ok());
+    EXPECT_EQ(onto.data[99], std::byte{42});
+  }
+  ASSERT_EQ(cudaIpcCloseMemHandle(again), cudaSuccess);
+  ASSERT_EQ(cudaIpcCloseMemHandle(opened), cudaSuccess);
+  fake_gpu::be_process(0);
+  EXPECT_EQ(cudaFree(own), cudaSuccess);
+  EXPECT_EQ(misuses(), "");
+}
+
+TEST_F(FakeGpuTest, reports_what_must_not_be_done_with_anothers_memory) {
+  Stream stream;
+  fake_gpu::be_process(0);
+  void* own = nullptr;
+  void* opened = nullptr;
+  cudaIpcMemHandle_t handle{};
+  constexpr unsigned int kFlags = cudaIpcMemLazyEnablePeerAccess;
+  std::string wanted;
+  const auto expect = [&wanted](const std::string& misuse) {
+    wanted += misuse + "\n";
+    EXPECT_EQ(misuses(), wanted);
+  };
+  ASSERT_EQ(cudaMalloc(&own, 100), cudaSuccess);
+  EXPECT_NE(cudaIpcGetMemHandle(&handle, static_cast<char*>(own) + 8), cudaSuccess);
+  expect("a handle is asked of what is not the beginning of memory of the device");
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, own), cudaSuccess);
+  EXPECT_NE(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  expect("process 0 opens its own memory");
+  fake_gpu::be_process(1);
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  EXPECT_EQ(cudaMemcpyAsync(own, own, 8, cudaMemcpyDefault, stream.get()), cudaSuccess);
+  ASSERT_TRUE(stream.sync().ok());
+  const std::string unreached =
+      "a copy of 8 bytes from or to memory that is neither the device's nor pinned";
+  expect(unreached + "\n" + unreached + "\n" + unreached + "\n" + unreached);
+  ASSERT_EQ(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  fake_gpu::be_process(0);
+  EXPECT_EQ(cudaFree(own), cudaSuccess);
+  expect("memory is freed that process 1 has open");
+  fake_gpu::be_process(1);
+  EXPECT_EQ(cudaIpcCloseMemHandle(opened), cudaSuccess);
+  EXPECT_NE(cudaIpcCloseMemHandle(opened), cudaSuccess);
+  expect("memory is closed that is not open");
+  EXPECT_NE(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  expect("a handle is opened of memory that is not there");
 }
 
 TEST_F(FakeGpuTest, without_a_device_is_refused) {

@@ -58,7 +58,10 @@ inline DeviceRunOptions by_way(Way way) {
 class FakeGpuTest : public testing::Test {
  protected:
   void SetUp() override { fake_gpu::begin({}); }
-  void TearDown() override { fake_gpu::be_process(-1); }
+  void TearDown() override {
+    fake_gpu::be_process(-1);
+    fake_gpu::begin({});  // it may have been told to fail
+  }
 };
 
 }  // namespace ripeline::testing_support
