@@ -138,6 +138,7 @@ const std::vector<Row>& rows() {
       {"tests/cuda/", kAllFolders, {"std", "posix", "cuda", "gtest"}, kTorchSide},
       {"tests/fake_gpu/", kAllFolders, {"std", "cuda", "gtest"}, kTorchSide},
       {"tests/torch/", kAllFolders, kTorchTestLibraries},
+      {"tests/torch_device/", kAllFolders, {"std", "cuda", "torch"}},
       {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},

@@ -39,7 +39,8 @@ std::string text_of_numerics(const Options& options) {
 }
 
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
-                     const Batches& batches, ripeline::runtime::Run& run) {
+                     const Batches& batches, const Rank& rank) {
+  ripeline::runtime::Run& run = rank.run;
   std::vector<std::string> counts;
   Status status = gather(run, std::to_string(runner.parameters()), counts);
   if (!status.ok() || run.self() != 0) return status;
@@ -53,6 +54,9 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   std::printf("%lld parameters, %zu bytes of text, %d microbatches of %lld x %lld bytes\n",
               static_cast<long long>(parameters), batches.text.size(), options.microbatches,
               static_cast<long long>(options.batch), static_cast<long long>(options.model.context));
+  if (const c10::Device device = rank.device.device(); !device.is_cpu()) {
+    std::printf("stages on %s\n", options.device.c_str());
+  }
   const std::string numerics = text_of_numerics(options);
   if (!numerics.empty()) std::printf("%s\n", numerics.c_str());
   if (!options.delay_spec.empty()) {
@@ -166,18 +170,18 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
 
 }  // namespace
 
-Status train(const Options& options, ripeline::runtime::Run& run, const std::string& address,
-             bool& passed) {
+Status train(const Options& options, const Rank& rank, bool& passed) {
+  ripeline::runtime::Run& run = rank.run;
   const Schedule& schedule = *options.schedules.front();
   std::unique_ptr<ripeline::runtime::Groups> groups;
-  if (Status s = connect_groups(options, schedule, run, address, groups); !s.ok()) return s;
+  if (Status s = connect_groups(options, schedule, rank, groups); !s.ok()) return s;
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
-  Runner runner(options, schedule, run, *groups, batches);
+  Runner runner(options, schedule, rank, *groups, batches);
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
-  status = print_opening(options, schedule, runner, *batches, run);
+  status = print_opening(options, schedule, runner, *batches, rank);
   if (status.ok() && !options.trace.empty()) {
     status = runner.trace().open(
         schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed}, run);

@@ -42,6 +42,7 @@ class StreamEngine::Launcher final : public Work {
   Status run(Call& call) override {
     return around(call.task, [&] { return work_.run(call); });
   }
+  bool runs_beside(const TaskInfo& task) const override { return work_.runs_beside(task); }
   bool runs_together(const TaskInfo& first, const TaskInfo& second) const override {
     return work_.runs_together(first, second);
   }
@@ -118,6 +119,7 @@ class StreamEngine::Launcher final : public Work {
       return {core::StatusCode::refused, "no stream was given for the engine `" +
                                              std::string(core::name_of(engine_of(task))) + "`"};
     }
+    if (Status s = status_of(cudaSetDevice(device_), "use a device"); !s.ok()) return s;
     Around events;
     if (Status s = take(events.begin); !s.ok()) return s;
     if (Status s = take(events.end); !s.ok()) return s;
