@@ -3,16 +3,27 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 
 namespace fake_gpu {
 
 namespace {
 
 struct Handle {
+  std::uint64_t program;
   std::byte* data;
   std::uint64_t number;
 };
 static_assert(sizeof(Handle) <= sizeof(cudaIpcMemHandle_t));
+
+// Another program has a device of its own.
+std::uint64_t this_program() {
+  static const std::uint64_t number = [] {
+    std::random_device random;
+    return std::uint64_t{random()} << 32 | random();
+  }();
+  return number;
+}
 
 std::byte* make(std::size_t size) {
   return static_cast<std::byte*>(std::aligned_alloc(256, (size + 255) / 256 * 256));
@@ -115,7 +126,7 @@ cudaError_t Memory::export_it(void* data, cudaIpcMemHandle_t& handle) {
     misuse("a handle is asked of what is not the beginning of memory of the device");
     return cudaErrorInvalidValue;
   }
-  const Handle made{.data = found->first, .number = found->second.number};
+  const Handle made{.program = this_program(), .data = found->first, .number = found->second.number};
   std::memset(&handle, 0, sizeof handle);
   std::memcpy(&handle, &made, sizeof made);
   return cudaSuccess;
@@ -124,6 +135,7 @@ cudaError_t Memory::export_it(void* data, cudaIpcMemHandle_t& handle) {
 cudaError_t Memory::open(const cudaIpcMemHandle_t& handle, int process, void** data) {
   Handle made{};
   std::memcpy(&made, &handle, sizeof made);
+  if (made.program != this_program()) return cudaErrorMapBufferObjectFailed;
   const auto found = allocations_.find(made.data);
   if (found == allocations_.end() || found->second.number != made.number) {
     misuse("a handle is opened of memory that is not there");

@@ -29,6 +29,27 @@ bad_devices() {
   grep -q 'there is no device `fake:3`: this host has 1, numbered from 0' out.txt || fail "$(cat out.txt)"
 }
 
+# How messages go is said, and can be told; a fake device is of one program, so that no process opens memory of another one's.
+carriers() {
+  "$fake" --ranks-as-threads "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q '^messages: ipc with rank ' out.txt || fail "$(cat out.txt)"
+  "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q '^\[rank 0\] messages: staged with rank 1 (CUDA could not open' out.txt || fail "$(cat out.txt)"
+  RIPELINE_CARRIER=staged "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q '^\[rank 0\] messages: staged with rank 1 (as it was told)' out.txt || fail "$(cat out.txt)"
+  RIPELINE_CARRIER=ipc "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
+  expect_code 11 $?
+  grep -q 'were told to use ipc, and cannot: CUDA could not open' out.txt || fail "$(cat out.txt)"
+  RIPELINE_CARRIER=pigeons "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
+  expect_code 11 $?
+  grep -q "RIPELINE_CARRIER is 'pigeons'; it may be ipc or staged" out.txt || fail "$(cat out.txt)"
+  # shellcheck disable=SC2016
+  "$launch" -n 4 -- bash -c 'if [ "$RANK" = 2 ]; then export RIPELINE_CARRIER=staged; fi
+    exec "$@"' gpt "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
+  expect_code 11 $?
+  grep -q 'rank 2 was told to use staged' out.txt || fail "$(cat out.txt)"
+}
+
 # The others name it, and end.
 killed() {
   # shellcheck disable=SC2016
