@@ -1,5 +1,6 @@
 #include "runtime/engine.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -209,14 +210,17 @@ void ThreadEngine::begin_step(std::int64_t step, int microbatches) {
 }
 void ThreadEngine::start(Call call) {
   if (!work_.runs_beside(call.task)) return thread_->give(std::move(call));
-  if (!beside_) beside_ = make_();
-  beside_->give(std::move(call));
+  std::unique_ptr<Thread>& beside = beside_[static_cast<std::size_t>(call.task.engine)];
+  if (!beside) beside = make_();
+  beside->give(std::move(call));
 }
 void ThreadEngine::start_pair(Call first, Call second) {
   thread_->give(Thread::Pair{std::move(first), std::move(second)});
 }
 bool ThreadEngine::ended(Ended& out) {
-  return thread_->ended(out) || (beside_ && beside_->ended(out));
+  return thread_->ended(out) ||
+         std::any_of(beside_.begin(), beside_.end(),
+                     [&out](const auto& beside) { return beside && beside->ended(out); });
 }
 
 }  // namespace ripeline::runtime
