@@ -152,11 +152,13 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
       gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
   std::vector<StageDeferral> deferrals;
   if (status.ok()) status = gather_deferrals(run, schedule.facts, runner.work(), deferrals);
+  std::string offloads;
+  if (status.ok()) status = gather_offloads(run, runner.work(), offloads);
   if (status.ok()) status = runner.trace().close();
   if (!status.ok() || run.self() != 0) return status;
-  std::printf("activations held, by %s: %s\n",
-              schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
+  std::printf("%s\n", text_of(schedule.facts, peaks).c_str());
   if (!deferrals.empty()) std::printf("%s\n", text_of(deferrals).c_str());
+  if (!offloads.empty()) std::printf("%s\n", offloads.c_str());
   if (check != nullptr) print_check(check->result());
   std::fflush(stdout);
   if (options.json.empty()) return {};

@@ -111,8 +111,9 @@ Status KeptTensors::offload(Place& arena) {
     const Tensors tensors = alive(group.tensors);
     for (const auto& one : tensors) {
       if (one->was_written_to()) {
-        return failed("a tensor was written to in place after the forward had saved it for the "
-                      "backward");
+        return failed(
+            "a tensor was written to in place after the forward had saved it for the "
+            "backward");
       }
     }
     if (!tensors.empty()) {

@@ -149,9 +149,8 @@ std::string check_offloads(const ProgramFacts& facts, LaneId lane) {
     if (lane_of(facts, lane).once) {
       return name + " is `once`: LibTorch stages offload what a microbatch keeps, and nothing else";
     }
-    return kind == OpKind::offload
-               ? needs(OpKind::forward, " takes away what its forward keeps")
-               : needs(OpKind::offload, " brings back what was offloaded");
+    return kind == OpKind::offload ? needs(OpKind::forward, " takes away what its forward keeps")
+                                   : needs(OpKind::offload, " brings back what was offloaded");
   }
   const bool uses = computes_gradients(kind) || kind == OpKind::recompute;
   if (!uses || lane_at_stage(facts, lane, OpKind::offload).empty()) return "";

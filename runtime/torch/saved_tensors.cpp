@@ -30,8 +30,9 @@ class Hooks final : public torch::autograd::SavedVariableHooks {
   Tensor call_unpack_hook() override {
     if (kept_->is_away) throw std::runtime_error("what its forward kept is away: it is offloaded");
     if (kept_->was_written_to()) {
-      throw std::runtime_error("a tensor that it needs was written to in place after the forward "
-                               "had saved it");
+      throw std::runtime_error(
+          "a tensor that it needs was written to in place after the forward "
+          "had saved it");
     }
     return kept_->tensor;
   }

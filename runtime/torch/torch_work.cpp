@@ -88,8 +88,8 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
 void add_inputs(Call& call, std::vector<Input> inputs) {
   const auto own = static_cast<std::ptrdiff_t>(call.inputs.size());
   for (Input& input : inputs) {
-    const bool is_there = std::any_of(
-        call.inputs.begin(), call.inputs.begin() + own, [&](const Input& known) {
+    const bool is_there =
+        std::any_of(call.inputs.begin(), call.inputs.begin() + own, [&](const Input& known) {
           return known.stage == input.stage &&
                  carried(known.kind, call.task.kind) == Carried::gradient;
         });
@@ -245,10 +245,16 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
     links = link_leaves(saved.values, saved.inputs);
     if (!stage.recompute) region.emplace(saved.kept->saved());
   }
+  // What a stage holds of its outputs, beside its graph, needs no data.
+  const auto leave_outputs = [&saved] {
+    if (saved.kept == nullptr) return;
+    for (Tensor& one : saved.outputs) one = output_without_data(one);
+  };
   const ForwardPlace place = place_of(task);
   output = run_forward(model_, stage, saved.values, place);
   if (!is_last(task)) {
     saved.outputs = tensors_of(output);
+    leave_outputs();
     return {};
   }
   if (!model_.loss || !model_.labels) {
@@ -260,6 +266,7 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
   }
   saved.outputs = {loss / (task.microbatches * passes_ * model_.replicas.size())};
   losses_[place.microbatch] = saved.outputs[0].detach();
+  leave_outputs();
   return {};
 }
 
@@ -302,7 +309,6 @@ Status TorchWork::keep_for_offload(const TaskInfo& task, Saved& saved, IValue ou
   for (IValue& value : saved.values) {
     value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
   }
-  for (Tensor& one : saved.outputs) one = output_without_data(one);
   // What the last stage gives is nobody's any more: its loss is there.
   const std::vector<Tensor> given = is_last(task) ? std::vector<Tensor>() : tensors_of(output);
   output = {};
