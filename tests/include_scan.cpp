@@ -142,6 +142,7 @@ const std::vector<Row>& rows() {
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},
       {"bench/torch/", kAllFolders, {"std", "posix", "torch"}},
+      {"bench/cuda/", kAllFolders, {"std", "posix", "cuda"}},
       {"fuzz/",
        {"spec/", "pytorch/csv/", "core/", "runtime/", "simulate/", "trace/"},
        {"std", "posix", "asio"}},

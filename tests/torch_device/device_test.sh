@@ -29,6 +29,12 @@ bad_devices() {
   grep -q 'there is no device `fake:3`: this host has 1, numbered from 0' out.txt || fail "$(cat out.txt)"
 }
 
+# Which of NVIDIA's parts is missing. Skipped where none is.
+no_gpu() {
+  "$gpt" --ranks-as-threads --steps 1 --device cuda >out.txt 2>&1 && exit 77
+  grep -qE "gpt: (LibTorch's half for GPUs cannot be loaded: |no GPU can be used here: )" out.txt || fail "$(cat out.txt)"
+}
+
 # The others name it, and end.
 killed() {
   # shellcheck disable=SC2016
