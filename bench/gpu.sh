@@ -86,6 +86,7 @@ speed() {
   part one_process 300 "$gpt" "${size[@]}" --ranks-as-threads --schedule bf --json "$out/one.json"
   if part four_processes 300 "$launch" -n 4 -- "$gpt" "${size[@]}" --schedule bf --json "$out/four.json" --trace "$out/four_trace.json"; then
     say "- a step of bf, 4 ranks, 16 microbatches, 4 3 2 1 held: $(median_of "$out/one.json") ms in one process, $(median_of "$out/four.json") ms in four"
+    say "- $(grep -o 'memory of the device.*' "$out/four_processes.log")"
     part idle 60 "$ripeline" show "$out/four_trace.json" --width 100
   fi
   part late_tasks 600 "$launch" -n 4 -- "$gpt" "${size[@]}" --compare 1f1b,bf --delay compute=F:2,compute=B:4,rare=3:40 &&

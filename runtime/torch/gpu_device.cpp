@@ -3,14 +3,17 @@
 #include <string>
 
 #ifdef RIPELINE_CUDA
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 
+#include <chrono>
 #include <utility>
 
 #include "runtime/cuda/staged_transport.h"
 #include "runtime/cuda/stream_engine.h"
+#include "runtime/last_wait.h"
 #endif
 
 namespace ripeline::runtime {
@@ -30,6 +33,9 @@ Status open_gpu(c10::Device asked, int /*local_rank*/, std::unique_ptr<TorchDevi
 namespace {
 
 using c10::impl::VirtualGuardImpl;
+
+// Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
+constexpr std::chrono::minutes kStart{5};
 
 // Streams that the runtime has for messages, beside the one of LibTorch's on which stages compute.
 struct MessageStreams {
@@ -52,6 +58,14 @@ class Gpu final : public TorchDevice {
     inner_ = std::move(transport);
     transport = std::make_unique<StagedTransport>(*inner_, pinned_, memory_, streams_.to_host.get(),
                                                   streams_.to_device.get());
+  }
+  DeviceMemoryUse memory_use() const override {
+    const auto stats =
+        c10::getDeviceAllocator(compute_.device_type())->getDeviceStats(compute_.device_index());
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return {
+        .allocations = stats.num_device_alloc + static_cast<std::int64_t>(memory_.allocations()),
+        .peak = stats.allocated_bytes.at(kAll).peak};
   }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& facts,
                                           std::function<void()> wake,
@@ -104,6 +118,7 @@ Status count_devices(c10::Device asked, int& count) {
 }  // namespace
 
 Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device) {
+  const LastWait last("the start of `" + asked.str() + "`", kStart);
   if (asked.is_cuda()) {
     if (Status s = load_cuda_half(); !s.ok()) return s;
   }

@@ -20,6 +20,7 @@ class Processor final : public TorchDevice {
   std::optional<c10::Stream> stream() const override { return std::nullopt; }
   Place* place() override { return nullptr; }
   void carry(std::unique_ptr<Transport>& /*transport*/) override {}
+  DeviceMemoryUse memory_use() const override { return {}; }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& /*facts*/,
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {

@@ -22,6 +22,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,11 +36,19 @@
 
 namespace ripeline::runtime {
 
+// Of one process, until now.
+struct DeviceMemoryUse {
+  std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
+                                 // messages: no more once steps have become alike
+  std::int64_t peak = 0;         // bytes that LibTorch had given out at once
+};
+
 class TorchDevice {
  public:
   // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`.
   // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. Fails by status: what
-  // is missing, and where to get it.
+  // is missing, and where to get it. A GPU that does not start ends the process after five minutes
+  // (runtime/last_wait.h): there is no other way out of a call into its driver.
   static core::Status open(const std::string& name, int local_rank,
                            std::unique_ptr<TorchDevice>& device);
 
@@ -52,6 +61,8 @@ class TorchDevice {
   [[nodiscard]] virtual Place* place() = 0;
   // Puts what moves parts from and to the device around the transport, which uses place().
   virtual void carry(std::unique_ptr<Transport>& transport) = 0;
+  // Of the host's processor it is not known: zeros.
+  [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
   // That runs the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
   [[nodiscard]] virtual std::unique_ptr<TaskEngine> make_engine(Work& work,
                                                                 const core::ProgramFacts& facts,
