@@ -1,4 +1,5 @@
 # Defines the imported target Ripeline::cudart: the CUDA runtime's headers and library, of the wheel beside LibTorch or of a toolkit.
+# This file is installed too; RipelineConfig.cmake includes it for the component `torch`.
 #
 # The wheel of LibTorch needs the library as it is, so that what uses it asks for nothing more, and starts where there is no device.
 find_path(RIPELINE_CUDA_INCLUDE cuda_runtime_api.h
@@ -12,7 +13,7 @@ else()
   set(ripeline_cuda_found OFF)
 endif()
 option(RIPELINE_CUDA "Build what runs on NVIDIA GPUs" ${ripeline_cuda_found})
-if(RIPELINE_CUDA)
+if(RIPELINE_CUDA AND NOT TARGET Ripeline::cudart)
   if(NOT ripeline_cuda_found)
     message(FATAL_ERROR "The CUDA runtime was not found.\n"
       "Run setup/setup.sh (it fetches a wheel of it into ${RIPELINE_DEPS}), or name a toolkit with CMAKE_PREFIX_PATH, "

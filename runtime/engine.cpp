@@ -5,11 +5,14 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
 
 #include "runtime/clock.h"
+#include "runtime/last_wait.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -123,6 +126,7 @@ class ThreadEngine::Thread {
       stop_ = true;
     }
     changed_.notify_one();
+    const std::optional<LastWait> last = last_wait();
     thread_.join();
   }
   Thread(const Thread&) = delete;
@@ -155,6 +159,13 @@ class ThreadEngine::Thread {
   }
 
  private:
+  // Only where there is something to wait for.
+  std::optional<LastWait> last_wait() {
+    const std::lock_guard lock(mutex_);
+    if (!carries_out_) return std::nullopt;
+    return std::optional<LastWait>(std::in_place, "the task that runs");
+  }
+
   void carry_out(Order order) {
     if (auto* step = std::get_if<Step>(&order)) {
       engine_.begin_step(step->step, step->microbatches);
@@ -173,6 +184,7 @@ class ThreadEngine::Thread {
       if (stop_) return;
       Order order = std::move(orders_.front());
       orders_.pop_front();
+      carries_out_ = true;
       lock.unlock();
       carry_out(std::move(order));
       Ended ended;
@@ -183,6 +195,8 @@ class ThreadEngine::Thread {
         }
         wake_();
       }
+      lock.lock();
+      carries_out_ = false;
     }
   }
 
@@ -193,6 +207,7 @@ class ThreadEngine::Thread {
   // Guarded by the mutex.
   std::deque<Order> orders_;
   std::deque<Ended> ended_;
+  bool carries_out_ = false;
   bool stop_ = false;
   std::thread thread_;  // last: it uses all the others
 };

@@ -30,7 +30,12 @@ void Faults::notice(Time now) {
 }
 
 void Faults::complain(int process, Complaint::Of of, Time since, std::string said) {
-  if (!told_) complaints_.push_back({process, of, since, std::move(said)});
+  complaints_.push_back({process, of, since, std::move(said)});
+  if (!told_) return;
+  Peer& self = peers_[static_cast<std::size_t>(self_)];
+  self.report->complaints = complaints_;
+  self.passed_on = false;
+  self.told_by.clear();
 }
 
 void Faults::heard(int process, Time at, Time now) {
@@ -45,7 +50,7 @@ void Faults::refused(int process, const Status& why, Time now) {
   const std::string self = layout_.name(self_);
   said = said.starts_with(sent) ? "it sent " + self + " " + said.substr(sent.size())
                                 : self + " refused what it sent: " + said;
-  complain(process, Complaint::Of::sent, now, std::move(said));
+  if (!told_) complain(process, Complaint::Of::sent, now, std::move(said));
   notice(now);
 }
 
@@ -70,8 +75,18 @@ void Faults::lost(int process, std::string how, Time now) {
 
 void Faults::reported(int from, ProcessReport report, Time now) {
   Peer& peer = peers_[static_cast<std::size_t>(report.process)];
+  if (peer.report) {
+    const std::size_t known = peer.report->complaints.size();
+    if (report.complaints.size() < known) return;
+    if (report.complaints.size() == known) {
+      peer.told_by.push_back(from);
+      return;
+    }
+    // It has noticed more since, and may be the only one who has.
+    peer.passed_on = false;
+    peer.told_by.clear();
+  }
   peer.told_by.push_back(from);
-  if (peer.report) return;
   peer.report = std::move(report);
   peer.reported = peer.heard = now;
   notice(now);
@@ -102,12 +117,12 @@ Time Faults::look(Time now) {
 }
 
 void Faults::tell(ProcessReport mine, Time now) {
-  told_ = true;
   // That nothing happens here, or that a peer is silent, is no failure of this process.
   if (own_.code() != StatusCode::timeout && !hindered_) mine.status = own_;
   mine.complaints = complaints_;
   mine.process = self_;
   reported(self_, std::move(mine), now);
+  told_ = true;
 }
 
 std::vector<Outgoing> Faults::take_outgoing(Time now) {

@@ -3,7 +3,8 @@
 // Sans I/O. A fault is noticed by whoever it concerns: a failure of its own, a neighbour that is
 // gone, a neighbour that is silent (no byte and no heartbeat for `silence`), or nothing that
 // happens for `stall` although all are alive. Whoever notices one sends its neighbours its report;
-// whoever gets the first passes it on and adds its own, so that every report goes to all. When
+// whoever gets the first passes it on and adds its own, so that every report goes to all; of a
+// neighbour that is lost later it reports again. When
 // everyone who can has answered, or `answers` is over, each process follows the waits of all to the
 // same culprit (core/wait_graph.h), so that the first line of what every process says names it.
 //

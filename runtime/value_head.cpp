@@ -125,9 +125,7 @@ class Reader {
   [[nodiscard]] Status check_part(const ValueHead& head, std::size_t at) const {
     std::size_t bytes = 0;
     if (!data_size(head, bytes)) return malformed("no such shape");
-    if (at >= payload_.parts.size() || payload_.parts[at].device >= 0) {
-      return malformed("a tensor without a part in the host's memory");
-    }
+    if (at >= payload_.parts.size()) return malformed("a tensor without a part");
     const Bytes& part = payload_.parts[at];
     if (bytes != part.size) {
       return malformed(std::to_string(part.size) + " bytes of data, the shape needs " +

@@ -50,8 +50,8 @@ struct ValueHead {
 
 [[nodiscard]] std::vector<std::byte> encode_head(const ValueHead& head);
 // Any payload may be given: what is no value is refused, before anything of its size is taken.
-// When it is one, it has a part of the shape's bytes for each tensor, in order, in the host's
-// memory.
+// When it is one, it has a part of the shape's bytes for each tensor, in order, wherever
+// that lies.
 core::Status decode_head(const Payload& payload, ValueHead& head);
 
 }  // namespace ripeline::runtime

@@ -31,7 +31,7 @@ constexpr double kTolerance = 1e-5;
 Blob bytes_of(const std::vector<NamedTensor>& parameters) {
   Blob bytes;
   for (const NamedTensor& parameter : parameters) {
-    const torch::Tensor values = parameter.tensor.detach().contiguous();
+    const torch::Tensor values = parameter.tensor.detach().cpu().contiguous();
     const auto* first = static_cast<const std::byte*>(values.const_data_ptr());
     bytes.insert(bytes.end(), first, first + values.nbytes());
   }
@@ -43,10 +43,10 @@ bool put(const Blob& bytes, int member, int members, std::vector<NamedTensor>& w
   std::size_t at = 0;
   for (NamedTensor& parameter : whole) {
     const ripeline::runtime::TensorShare share = parameter.share.of_member(member, members);
-    torch::Tensor part = share.part_of(parameter.tensor);
+    torch::Tensor part = torch::empty_like(share.part_of(parameter.tensor), torch::kCPU);
     if (part.nbytes() > bytes.size() - at) return false;
     std::memcpy(part.mutable_data_ptr(), bytes.data() + at, part.nbytes());
-    share.put(part, parameter.tensor);
+    share.put(part.to(parameter.tensor.device()), parameter.tensor);
     at += part.nbytes();
   }
   return at == bytes.size();
@@ -61,7 +61,7 @@ Check::Check(const Options& options, const Schedule& schedule,
       layout_(layout_of(schedule.facts)),
       pipelined_(pipelined),
       whole_(pipelined),
-      stages_(make_whole(options.model, schedule.facts.stages)) {
+      stages_(make_whole(options.model, schedule.facts.stages, device_of(pipelined.device))) {
   whole_.loss = loss();
   std::set<const void*> known;
   for (const ripeline::runtime::TorchStage& stage : stages_) {
@@ -112,7 +112,7 @@ void Check::compute(std::int64_t step, double loss_scale) {
   std::vector<torch::Tensor> before;  // gradients, of the replicas before
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
     if (microbatch > 0 && microbatch % of_replica == 0) put_aside(before);
-    torch::IValue x = whole_.inputs.at(0)(step, microbatch);
+    torch::IValue x = on_device(whole_, whole_.inputs.at(0)(step, microbatch));
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       x = run_forward(whole_, stages_[i], {x}, {step, microbatch, static_cast<int>(i)});
     }

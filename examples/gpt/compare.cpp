@@ -92,7 +92,8 @@ Status write_json(const Options& options, const std::array<Side, 2>& sides) {
 
 }  // namespace
 
-Status compare(const Options& options, ripeline::runtime::Run& run, const std::string& address) {
+Status compare(const Options& options, const Rank& rank) {
+  ripeline::runtime::Run& run = rank.run;
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
@@ -100,11 +101,11 @@ Status compare(const Options& options, ripeline::runtime::Run& run, const std::s
   const Schedule& second = *options.schedules[1];
   std::array<std::unique_ptr<ripeline::runtime::Groups>, 2> groups;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    status = connect_groups(options, *options.schedules[i], run, address, groups[i]);
+    status = connect_groups(options, *options.schedules[i], rank, groups[i]);
     if (!status.ok()) return status;
   }
-  std::array<Side, 2> sides = {Side{first, {options, first, run, *groups[0], batches}},
-                               Side{second, {options, second, run, *groups[1], batches}}};
+  std::array<Side, 2> sides = {Side{first, {options, first, rank, *groups[0], batches}},
+                               Side{second, {options, second, rank, *groups[1], batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
       // The update at the end of a step is a barrier: no message of one side meets the other.

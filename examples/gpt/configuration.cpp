@@ -48,6 +48,7 @@ ripeline::runtime::Configuration configuration_of(const Options& options) {
           {"lr", text_of(options.rate)},
           {"clip", text_of(options.clip)},
           {"accumulate", text_of(options.accumulate)},
+          {"device", options.device.substr(0, options.device.find(':'))},
           {"precision", options.precision},
           {"loss-scale", options.loss_scale.empty() ? "none" : options.loss_scale},
           {"seed", text_of(options.model.seed)},

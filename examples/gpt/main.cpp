@@ -24,20 +24,21 @@ namespace {
 using ripeline::core::Status;
 using ripeline::runtime::exit_code_of;
 using ripeline::runtime::Termination;
+using ripeline::runtime::TorchDevice;
 using ripeline::runtime::Transport;
 
 // The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
 // Without a termination SIGTERM ends the process at once.
 int run_rank(const Options& options, Transport& transport, const std::string& address,
-             Termination* termination) {
+             TorchDevice& device, Termination* termination) {
   bool passed = true;
   const ripeline::core::ProgramFacts& facts = options.schedules.front()->facts;
   ripeline::runtime::Run run(transport,
                              {.layout = ripeline::core::layout_of(facts),
                               .limits = {.silence = options.silence, .stall = options.stall},
                               .termination = termination});
-  Status status =
-      options.compares() ? compare(options, run, address) : train(options, run, address, passed);
+  const Rank rank{.run = run, .address = address, .device = device};
+  Status status = options.compares() ? compare(options, rank) : train(options, rank, passed);
   status = status.ok() ? run.finish(options.stall) : run.fail(std::move(status));
   const bool makes_trace = run.self() == 0 && !options.trace.empty();
   const bool has_trained = status.ok();
@@ -61,8 +62,16 @@ int run_threads(const Options& options) {
   for (std::size_t rank = 0; rank < codes.size(); ++rank) {
     threads.emplace_back([&options, &transports, &codes, rank] {
       at::set_num_threads(1);
-      codes[rank] = run_rank(options, *transports[rank], "", nullptr);
-      transports[rank].reset();
+      std::unique_ptr<TorchDevice> device;
+      std::unique_ptr<Transport> transport = std::move(transports[rank]);
+      if (Status s = TorchDevice::open(options.device, static_cast<int>(rank), device); !s.ok()) {
+        std::fprintf(stderr, "gpt: %s\n", s.message().c_str());
+        codes[rank] = exit_code_of(s.code());
+        return;
+      }
+      device->carry(transport);
+      codes[rank] = run_rank(options, *transport, "", *device, nullptr);
+      transport.reset();
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -85,15 +94,24 @@ int run_process(const Options& options) {
   }
   Termination termination;
   ripeline::runtime::RankEnvironment environment;
+  std::unique_ptr<TorchDevice> device;
   std::unique_ptr<Transport> transport;
-  if (Status status = join_run(
-          options.schedules.front()->facts, environment, transport, configuration_of(options),
-          {.connect_limit = options.connect_limit, .termination = &termination});
+  Status found = read_rank_environment(environment);
+  if (found.ok()) found = TorchDevice::open(options.device, environment.local_rank, device);
+  if (!found.ok()) {
+    std::fprintf(stderr, "gpt: %s\n", found.message().c_str());
+    return exit_code_of(found.code());
+  }
+  if (Status status = join_run(options.schedules.front()->facts, environment, transport,
+                               configuration_of(options),
+                               {.connect_limit = options.connect_limit,
+                                .termination = &termination,
+                                .device = device.get()});
       !status.ok()) {
     std::fprintf(stderr, "gpt: %s\n", status.message().c_str());
     return termination.exit_code_of(status);
   }
-  return run_rank(options, *transport, environment.address, &termination);
+  return run_rank(options, *transport, environment.address, *device, &termination);
 }
 
 }  // namespace

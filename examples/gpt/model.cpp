@@ -69,7 +69,8 @@ struct EmbeddingImpl : torch::nn::Module {
                                            make.embedding(kVocabulary, config.width), group))),
         position(register_module("position", make.embedding(config.context, config.width))) {}
   torch::Tensor forward(const torch::Tensor& bytes) {
-    return torch::dropout(token(bytes) + position(torch::arange(bytes.size(1))), dropout, true);
+    const torch::Tensor places = torch::arange(bytes.size(1), bytes.options());
+    return torch::dropout(token(bytes) + position(places), dropout, true);
   }
   double dropout;
   VocabularyParallelEmbedding token;
@@ -163,20 +164,23 @@ torch::Tensor& matrix_of_tokens(TorchStage& stage) {
 
 }  // namespace
 
-TorchStage make_stage(const ModelConfig& config, int stage, int stages, const Group& group) {
-  TorchStage made =
-      ripeline::runtime::make_stage(std::make_shared<StageImpl>(config, stage, stages, group));
+TorchStage make_stage(const ModelConfig& config, int stage, int stages, c10::Device device,
+                      const Group& group) {
+  auto module = std::make_shared<StageImpl>(config, stage, stages, group);
+  module->to(device);
+  TorchStage made = ripeline::runtime::make_stage(module);
   for (NamedTensor& parameter : made.parameters) {
     if (config.tied && is_matrix_of_tokens(parameter)) parameter.tied = "tokens";
   }
   return made;
 }
 
-std::vector<TorchStage> make_whole(const ModelConfig& config, int stages) {
+std::vector<TorchStage> make_whole(const ModelConfig& config, int stages, c10::Device device) {
   std::vector<TorchStage> whole;
   std::shared_ptr<StageImpl> last;
   for (int stage = 0; stage < stages; ++stage) {
     last = std::make_shared<StageImpl>(config, stage, stages, Group());
+    last->to(device);
     whole.push_back(ripeline::runtime::make_stage(last));
   }
   if (config.tied) {

@@ -27,15 +27,15 @@ struct ModelConfig {
 
 inline constexpr std::int64_t kVocabulary = 256;  // bytes
 
-// Stage `stage` of `stages`: the group's share of it. Parameters are named as in the whole model:
-// `blocks_2.mlp_in.weight`.
+// Stage `stage` of `stages`: the group's share of it, with its parameters on the device. They are
+// named as in the whole model: `blocks_2.mlp_in.weight`.
 [[nodiscard]] ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage,
-                                                       int stages,
+                                                       int stages, c10::Device device,
                                                        const ripeline::runtime::Group& group = {});
 
 // All stages in one process, where tied weights are one tensor.
 [[nodiscard]] std::vector<ripeline::runtime::TorchStage> make_whole(const ModelConfig& config,
-                                                                    int stages);
+                                                                    int stages, c10::Device device);
 
 // Mean cross-entropy in nats per byte, of the last stage's output; of guessing at random: ln 256 =
 // 5.55.

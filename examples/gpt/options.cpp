@@ -28,6 +28,7 @@ constexpr const char* kExamples = R"(Examples:
   ripeline launch -n 4 -- ./gpt --schedule v --layers 8 --trace v.json
   ripeline launch -n 4 -- ./gpt --compare 1f1b,bf --width 16 --delay compute=F:2,compute=B:4,rare=3:80
   ./gpt --ranks-as-threads                             the same in one process, to try things out
+  ripeline launch -n 4 -- ./gpt --device cuda          on GPUs, which processes may share
 torchrun's variables work too: torchrun --no-python --nproc-per-node 4 ./gpt
 
 Delays (--delay), comma-separated; every schedule meets the same ones:
@@ -164,6 +165,9 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
                  "Passes of the pipeline to a step, whose gradients are those of all their "
                  "microbatches")
       ->check(kCount);
+  app.add_option(
+      "--device", options.device,
+      "Where stages run: cpu; cuda, of several GPUs one for each rank in turn; or cuda:N");
   app.add_option("--precision", options.precision,
                  "Of forwards: fp32, or bf16 or fp16 under autocast, with gradients in fp32")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));

@@ -23,6 +23,7 @@ struct Options {
   double rate = 3e-3;
   double clip = 1.0;
   int accumulate = 1;              // passes of the pipeline to a step
+  std::string device = "cpu";      // as TorchDevice::open() has it
   std::string precision = "fp32";  // or what forwards run in under autocast
   std::string loss_scale;          // empty, a number or "dynamic"
   bool recompute = false;

@@ -6,15 +6,19 @@
 #include "core/status.h"
 #include "options.h"
 #include "runtime/run.h"
+#include "runtime/torch/torch_device.h"
 
 namespace gpt {
 
-// Train under the one schedule, or compare two. Every rank calls the same, each with the address by
-// which the others reach it; empty: all are on one host. Rank 0 prints and writes files; `passed`
-// is false when --check found a difference.
-ripeline::core::Status train(const Options& options, ripeline::runtime::Run& run,
-                             const std::string& address, bool& passed);
-ripeline::core::Status compare(const Options& options, ripeline::runtime::Run& run,
-                               const std::string& address);
+struct Rank {
+  ripeline::runtime::Run& run;
+  std::string address;  // by which the others reach it; empty: all are on one host
+  ripeline::runtime::TorchDevice& device;
+};
+
+// Train under the one schedule, or compare two. Every rank calls the same. Rank 0 prints and writes
+// files; `passed` is false when --check found a difference.
+ripeline::core::Status train(const Options& options, const Rank& rank, bool& passed);
+ripeline::core::Status compare(const Options& options, const Rank& rank);
 
 }  // namespace gpt

@@ -61,26 +61,30 @@ Status gather_peaks(ripeline::runtime::Run& run, const ProgramFacts& facts,
   return {};
 }
 
-std::string text_of(const ProgramFacts& facts, const std::vector<Peak>& peaks) {
-  std::string text;
+std::string text_of(const std::vector<Peak>& peaks) {
+  std::string proved;
+  std::string observed;
+  for (const Peak& peak : peaks) {
+    proved += (peak.proved < 0 ? "-" : std::to_string(peak.proved)) + ' ';
+    observed += std::to_string(peak.observed) + ' ';
+  }
+  return proved + "proved, " + observed + "observed";
+}
+
+std::vector<std::string> lines_of(const ProgramFacts& facts, const std::vector<Peak>& peaks) {
+  std::vector<std::string> lines;
   std::vector<std::string_view> told;
   for (const ripeline::core::PoolFacts& first : facts.pools) {
     if (std::find(told.begin(), told.end(), first.resource) != told.end()) continue;
-    told.push_back(first.resource);
-    std::string proved;
-    std::string observed;
+    std::vector<Peak> own;
     for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
-      if (facts.pools[pool].resource != first.resource) continue;
-      const Peak& peak = peaks[pool];
-      proved += (peak.proved < 0 ? "-" : std::to_string(peak.proved)) + ' ';
-      observed += std::to_string(peak.observed) + ' ';
+      if (facts.pools[pool].resource == first.resource) own.push_back(peaks[pool]);
     }
-    const bool is_usual = told.size() == 1;
-    text += (is_usual ? "activations" : "\n" + std::string(first.resource)) + " held, by " +
-            (first.stage < 0 ? "rank" : "stage") + ": " + proved + "proved, " + observed +
-            "observed";
+    lines.push_back((told.empty() ? "activations" : std::string(first.resource)) + " held, by " +
+                    (first.stage < 0 ? "rank" : "stage") + ": " + text_of(own));
+    told.push_back(first.resource);
   }
-  return text;
+  return lines;
 }
 
 Status gather_offloads(ripeline::runtime::Run& run, const ripeline::runtime::TorchWork& work,

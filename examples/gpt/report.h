@@ -28,9 +28,11 @@ struct Peak {
 ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
                                     const ripeline::core::ProgramFacts& facts,
                                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks);
-// `activations held, by stage: 4 3 2 1 proved, 4 2 2 1 observed`, a line for each resource.
-[[nodiscard]] std::string text_of(const ripeline::core::ProgramFacts& facts,
-                                  const std::vector<Peak>& peaks);
+// `4 3 2 1 proved, 4 2 2 1 observed`, in the pools' order.
+[[nodiscard]] std::string text_of(const std::vector<Peak>& peaks);
+// `activations held, by stage: ` and that, a line for each resource.
+[[nodiscard]] std::vector<std::string> lines_of(const ripeline::core::ProgramFacts& facts,
+                                                const std::vector<Peak>& peaks);
 [[nodiscard]] std::string json_of(const std::vector<Peak>& peaks);
 
 // What the input half of a split backward leaves for the weight half, at a stage.

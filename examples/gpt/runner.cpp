@@ -16,6 +16,7 @@ using ripeline::runtime::TrainerOptions;
 namespace {
 
 TorchModel make_model(const Options& options, const Schedule& schedule, int rank,
+                      ripeline::runtime::TorchDevice& device,
                       const ripeline::runtime::Groups& groups,
                       const std::shared_ptr<const Batches>& batches) {
   const ripeline::runtime::Group members = groups.members();
@@ -24,7 +25,8 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
   for (const LaneFacts& lane : schedule.facts.lanes) {
     if (lane.rank == rank && !model.stages.contains(lane.stage)) {
       TorchStage& stage = model.stages[lane.stage];
-      stage = make_stage(options.model, lane.stage, schedule.facts.stages, members);
+      stage =
+          make_stage(options.model, lane.stage, schedule.facts.stages, device.device(), members);
       stage.recompute = options.recompute;
     }
   }
@@ -35,6 +37,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
     return batches->labels(step, microbatch);
   };
   model.loss = loss(members);
+  model.device = &device;
   model.seed = options.model.seed;
   model.autocast = options.autocast();
   return model;
@@ -42,12 +45,12 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 }  // namespace
 
-Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
+Runner::Runner(const Options& options, const Schedule& schedule, const Rank& rank,
                ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches)
-    : place_(run.layout().at(run.self())),
+    : place_(rank.run.layout().at(rank.run.self())),
       trace_(options.trace),
-      arbiter_(schedule.make_arbiter(run.layout().at(run.self()).rank)) {
-  work_.emplace(make_model(options, schedule, arbiter_->rank(), groups, batches));
+      arbiter_(schedule.make_arbiter(place_.rank)) {
+  work_.emplace(make_model(options, schedule, arbiter_->rank(), rank.device, groups, batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
     for (const auto& parameter : stage.parameters) parameters.push_back(parameter.tensor);
@@ -65,7 +68,7 @@ Runner::Runner(const Options& options, const Schedule& schedule, ripeline::runti
       std::this_thread::sleep_for(plan.compute(facts, info.step, info.task));
     };
   }
-  trainer_.emplace(*arbiter_, run, *work_, optimizer_.get(), trainer);
+  trainer_.emplace(*arbiter_, rank.run, *work_, optimizer_.get(), trainer);
 }
 
 Runner::~Runner() = default;
@@ -83,11 +86,10 @@ std::int64_t Runner::parameters() const {
   return count;
 }
 
-Status connect_groups(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
-                      const std::string& address,
+Status connect_groups(const Options& options, const Schedule& schedule, const Rank& rank,
                       std::unique_ptr<ripeline::runtime::Groups>& groups) {
   return ripeline::runtime::Groups::connect(
-      run, schedule.facts, address, groups,
+      rank.run, schedule.facts, rank.address, groups,
       {.limit = options.stall, .connect_limit = options.connect_limit});
 }
 

@@ -9,6 +9,7 @@
 
 #include "data.h"
 #include "options.h"
+#include "rank.h"
 #include "runtime/run_trace.h"
 #include "runtime/torch/train.h"
 
@@ -21,7 +22,7 @@ namespace gpt {
 class Runner {
  public:
   // `batches` is shared by all; the rest is borrowed and must outlive the runner.
-  Runner(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
+  Runner(const Options& options, const Schedule& schedule, const Rank& rank,
          ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches);
   ~Runner();
   Runner(const Runner&) = delete;
@@ -45,7 +46,7 @@ class Runner {
 
 // The communicators of a schedule's collectives; all ranks call it.
 ripeline::core::Status connect_groups(const Options& options, const Schedule& schedule,
-                                      ripeline::runtime::Run& run, const std::string& address,
+                                      const Rank& rank,
                                       std::unique_ptr<ripeline::runtime::Groups>& groups);
 
 // What `options` say of the text; fails when it cannot be read or is too short.

@@ -39,7 +39,8 @@ std::string text_of_numerics(const Options& options) {
 }
 
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
-                     const Batches& batches, ripeline::runtime::Run& run) {
+                     const Batches& batches, const Rank& rank) {
+  ripeline::runtime::Run& run = rank.run;
   std::vector<std::string> counts;
   Status status = gather(run, std::to_string(runner.parameters()), counts);
   if (!status.ok() || run.self() != 0) return status;
@@ -53,6 +54,9 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   std::printf("%lld parameters, %zu bytes of text, %d microbatches of %lld x %lld bytes\n",
               static_cast<long long>(parameters), batches.text.size(), options.microbatches,
               static_cast<long long>(options.batch), static_cast<long long>(options.model.context));
+  if (const c10::Device device = rank.device.device(); !device.is_cpu()) {
+    std::printf("stages on %s\n", options.device.c_str());
+  }
   const std::string numerics = text_of_numerics(options);
   if (!numerics.empty()) std::printf("%s\n", numerics.c_str());
   if (!options.delay_spec.empty()) {
@@ -144,9 +148,27 @@ std::string json_text(const Options& options, const Schedule& schedule,
          ",\n  \"check\": " + (check == nullptr ? "null" : check_json(check->result())) + "\n}\n";
 }
 
-// What follows the last step; the gathers need every rank.
+// How often the device was asked for memory since the second step, and the most that was in use,
+// by process. Empty: stages are on the host's processor.
+Status gather_memory(const Rank& rank, std::int64_t before, std::string& text) {
+  if (rank.device.device().is_cpu()) return {};
+  const ripeline::runtime::DeviceMemoryUse use = rank.device.memory_use();
+  std::vector<std::string> peaks;
+  std::vector<std::string> grown;
+  Status status = gather(rank.run, std::to_string(use.peak >> 10), peaks);
+  if (status.ok()) status = gather(rank.run, std::to_string(use.allocations - before), grown);
+  if (!status.ok()) return status;
+  text = "memory of the device, by process: at most, KiB:";
+  for (const std::string& one : peaks) text += " " + one;
+  text += "; allocations after the second step:";
+  for (const std::string& one : grown) text += " " + one;
+  return {};
+}
+
+// What follows the last step; the gathers need every rank. `allocations`: until the second step.
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
-              const std::vector<StepLine>& lines, ripeline::runtime::Run& run) {
+              const std::vector<StepLine>& lines, std::int64_t allocations, const Rank& rank) {
+  ripeline::runtime::Run& run = rank.run;
   std::vector<Peak> peaks;
   Status status =
       gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
@@ -154,9 +176,12 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
   if (status.ok()) status = gather_deferrals(run, schedule.facts, runner.work(), deferrals);
   std::string offloads;
   if (status.ok()) status = gather_offloads(run, runner.work(), offloads);
+  std::string memory;
+  if (status.ok()) status = gather_memory(rank, allocations, memory);
   if (status.ok()) status = runner.trace().close();
   if (!status.ok() || run.self() != 0) return status;
-  std::printf("%s\n", text_of(schedule.facts, peaks).c_str());
+  for (const std::string& line : lines_of(schedule.facts, peaks)) std::printf("%s\n", line.c_str());
+  if (!memory.empty()) std::printf("%s\n", memory.c_str());
   if (!deferrals.empty()) std::printf("%s\n", text_of(deferrals).c_str());
   if (!offloads.empty()) std::printf("%s\n", offloads.c_str());
   if (check != nullptr) print_check(check->result());
@@ -168,23 +193,24 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
 
 }  // namespace
 
-Status train(const Options& options, ripeline::runtime::Run& run, const std::string& address,
-             bool& passed) {
+Status train(const Options& options, const Rank& rank, bool& passed) {
+  ripeline::runtime::Run& run = rank.run;
   const Schedule& schedule = *options.schedules.front();
   std::unique_ptr<ripeline::runtime::Groups> groups;
-  if (Status s = connect_groups(options, schedule, run, address, groups); !s.ok()) return s;
+  if (Status s = connect_groups(options, schedule, rank, groups); !s.ok()) return s;
   std::shared_ptr<const Batches> batches;
   Status status = make_batches(options, batches);
   if (!status.ok()) return status;
-  Runner runner(options, schedule, run, *groups, batches);
+  Runner runner(options, schedule, rank, *groups, batches);
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
-  status = print_opening(options, schedule, runner, *batches, run);
+  status = print_opening(options, schedule, runner, *batches, rank);
   if (status.ok() && !options.trace.empty()) {
     status = runner.trace().open(
         schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed}, run);
   }
   std::vector<StepLine> lines;
+  std::int64_t allocations = 0;
   for (int step = 0; step < options.steps && status.ok(); ++step) {
     StepLine line;
     Check* checking = step < options.check ? &*check : nullptr;
@@ -195,13 +221,14 @@ Status train(const Options& options, ripeline::runtime::Run& run, const std::str
                    lost.message().c_str());
     }
     lines.push_back(line);
+    if (step <= 1) allocations = rank.device.memory_use().allocations;
     if (run.self() == 0) {
       print_step(step, line);
     }
   }
   if (!status.ok()) return status;
   passed = !check || check->result().passed();
-  return finish(options, schedule, runner, check ? &*check : nullptr, lines, run);
+  return finish(options, schedule, runner, check ? &*check : nullptr, lines, allocations, rank);
 }
 
 }  // namespace gpt

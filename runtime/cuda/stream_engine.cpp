@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/clock.h"
+#include "runtime/last_wait.h"
 
 namespace ripeline::runtime {
 
@@ -42,6 +43,7 @@ class StreamEngine::Launcher final : public Work {
   Status run(Call& call) override {
     return around(call.task, [&] { return work_.run(call); });
   }
+  bool runs_beside(const TaskInfo& task) const override { return work_.runs_beside(task); }
   bool runs_together(const TaskInfo& first, const TaskInfo& second) const override {
     return work_.runs_together(first, second);
   }
@@ -118,6 +120,7 @@ class StreamEngine::Launcher final : public Work {
       return {core::StatusCode::refused, "no stream was given for the engine `" +
                                              std::string(core::name_of(engine_of(task))) + "`"};
     }
+    if (Status s = status_of(cudaSetDevice(device_), "use a device"); !s.ok()) return s;
     Around events;
     if (Status s = take(events.begin); !s.ok()) return s;
     if (Status s = take(events.end); !s.ok()) return s;
@@ -162,6 +165,8 @@ StreamEngine::StreamEngine(Work& work, const core::ProgramFacts& facts,
 
 StreamEngine::~StreamEngine() {
   thread_.reset();
+  // Also after a task that failed: it may have enqueued a part of what it does.
+  const LastWait last("what the GPU was given");
   launcher_->wait();
 }
 

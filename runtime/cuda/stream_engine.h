@@ -1,7 +1,7 @@
 // StreamEngine: tasks that run on streams of a device.
 //
 // The work's run() enqueues what the task computes on the stream of the task's engine, and returns;
-// it must not wait for the device. It is called in a thread of its own, since to enqueue a large
+// it should not wait for the device. It is called in a thread of its own, since to enqueue a large
 // model takes long. A task has ended when the host has seen that the stream has come past it: only
 // then is it told to the rank, so what it gives is complete, what it read is no longer read, and
 // the executor's rules hold of what the device does. Nothing on the device waits for another
@@ -14,8 +14,9 @@
 //
 // While a task is on its way the loop asks without sleeping; one that has not ended keeps the run
 // alive, and is reported as any task that takes too long. What the destructor finds enqueued it
-// waits for, since that uses what is the work's. A work's runs_beside() is not asked: what waits
-// for others must not stand in a stream. Belongs to the loop's thread.
+// waits for, since that uses what is the work's (runtime/last_wait.h). What waits for other
+// processes must not stand in a stream: the host waits, in a thread beside the first one
+// (Work::runs_beside). Belongs to the loop's thread.
 #pragma once
 
 #include <array>

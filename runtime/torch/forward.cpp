@@ -1,12 +1,13 @@
 #include "runtime/torch/forward.h"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 
 #include <mutex>
 #include <optional>
 
 #include "core/draw.h"
+#include "runtime/torch/torch_device.h"
 #include "runtime/torch/value_codec.h"
 
 namespace ripeline::runtime {
@@ -16,34 +17,45 @@ using torch::IValue;
 using torch::ScalarType;
 using torch::Tensor;
 
-void seed_generator(std::uint64_t seed, const ForwardPlace& place) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+void seed_generator(c10::Device device, std::uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed(core::draw_bits(
-      seed, {static_cast<std::uint64_t>(place.step), static_cast<std::uint64_t>(place.microbatch),
-             static_cast<std::uint64_t>(place.stage)}));
+  generator.set_current_seed(seed);
+}
+
+void seed_generators(const TorchModel& model, const ForwardPlace& place) {
+  const std::uint64_t seed =
+      core::draw_bits(model.seed, {static_cast<std::uint64_t>(place.step),
+                                   static_cast<std::uint64_t>(place.microbatch),
+                                   static_cast<std::uint64_t>(place.stage)});
+  seed_generator(c10::kCPU, seed);
+  if (const c10::Device device = device_of(model.device); !device.is_cpu()) {
+    seed_generator(device, seed);
+  }
 }
 
 // Autocast on this thread, for as long as it lives.
 class AutocastRegion {
  public:
-  explicit AutocastRegion(ScalarType type)
-      : was_enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
-        was_type_(at::autocast::get_autocast_dtype(at::kCPU)),
+  AutocastRegion(c10::DeviceType device, ScalarType type)
+      : device_(device),
+        was_enabled_(at::autocast::is_autocast_enabled(device)),
+        was_type_(at::autocast::get_autocast_dtype(device)),
         was_cached_(at::autocast::is_autocast_cache_enabled()) {
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, type);
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, type);
     at::autocast::set_autocast_cache_enabled(false);
   }
   ~AutocastRegion() {
-    at::autocast::set_autocast_enabled(at::kCPU, was_enabled_);
-    at::autocast::set_autocast_dtype(at::kCPU, was_type_);
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
+    at::autocast::set_autocast_dtype(device_, was_type_);
     at::autocast::set_autocast_cache_enabled(was_cached_);
   }
   AutocastRegion(const AutocastRegion&) = delete;
   AutocastRegion& operator=(const AutocastRegion&) = delete;
 
  private:
+  c10::DeviceType device_;
   bool was_enabled_;
   ScalarType was_type_;
   bool was_cached_;
@@ -51,16 +63,25 @@ class AutocastRegion {
 
 }  // namespace
 
+IValue on_device(const TorchModel& model, const IValue& value) {
+  const c10::Device device = device_of(model.device);
+  if (device.is_cpu()) return value;
+  return with_each(value, [device](const Tensor& tensor) {
+    // Out of memory that is not pinned the copy would wait for what the stream does.
+    return tensor.is_cpu() ? tensor.pin_memory().to(device, /*non_blocking=*/true) : tensor;
+  });
+}
+
 IValue run_forward(const TorchModel& model, const TorchStage& stage, const StageInputs& inputs,
                    const ForwardPlace& place) {
-  seed_generator(model.seed, place);
+  seed_generators(model, place);
   std::optional<AutocastRegion> region;
-  if (model.autocast) region.emplace(*model.autocast);
+  if (model.autocast) region.emplace(device_of(model.device).type(), *model.autocast);
   return stage.forward(inputs);
 }
 
 Tensor run_loss(const TorchModel& model, const IValue& output, const ForwardPlace& place) {
-  const IValue labels = model.labels(place.step, place.microbatch);
+  const IValue labels = on_device(model, model.labels(place.step, place.microbatch));
   if (!model.autocast) return model.loss({output, labels}).toTensor();
   const auto to_float = [type = *model.autocast](const Tensor& tensor) {
     return tensor.scalar_type() == type ? tensor.to(torch::kFloat) : tensor;

@@ -2,14 +2,14 @@
 //
 // A pipeline's tasks do this, and so does a model without one that is to give the same numbers:
 //
-//   torch::IValue x = model.inputs[0](step, microbatch);
+//   torch::IValue x = on_device(model, model.inputs[0](step, microbatch));
 //   for (int stage = 0; stage < stages; ++stage)
 //     x = run_forward(model, model.stages[stage], {x}, {step, microbatch, stage});
 //   run_loss(model, x, {step, microbatch}).div(microbatches).backward();
 //
 // What a stage draws is a function of the model's seed, step, microbatch and stage, whatever runs
-// when. For that LibTorch's generator is seeded, which all threads of a process share: stages of
-// ranks that are threads must not draw.
+// when. For that LibTorch's generators are seeded, the processor's and the device's, which all
+// threads of a process share: stages of ranks that are threads must not draw.
 //
 // Under autocast LibTorch's cache of weights that were cast is off: all threads share it, and what
 // one of them finds there depends on the others. A weight that a stage uses twice is cast twice.
@@ -32,6 +32,9 @@ struct ForwardPlace {
   int microbatch = 0;
   int stage = 0;
 };
+
+// The value with its tensors on the model's device. The host does not wait until they are there.
+torch::IValue on_device(const TorchModel& model, const torch::IValue& value);
 
 // Of `stage`, which has the number that `place` says, on what other stages gave and its own data.
 torch::IValue run_forward(const TorchModel& model, const TorchStage& stage,

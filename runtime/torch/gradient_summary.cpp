@@ -67,13 +67,22 @@ std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
 
 GradientSummary summarise(const TorchWork& work) {
   GradientSummary summary{.loss = work.loss(), .norms = {}};
+  std::vector<Tensor> values;
   for (const auto& [number, stage] : work.model().stages) {
     std::vector<Norm>& norms = summary.norms[number];
     for (const NamedTensor& parameter : stage.parameters) {
       const Tensor& gradient = parameter.tensor.grad();
       if (!gradient.defined() || !work.is_first_copy(number, parameter)) continue;
-      norms.push_back({gradient.norm(2).item<float>(), parameter.share.is_part()});
+      values.push_back(gradient.norm(2).to(torch::kFloat));
+      norms.push_back({.norm = 0, .is_part = parameter.share.is_part()});
     }
+  }
+  if (values.empty()) return summary;
+  // The one wait for a device.
+  const Tensor all = torch::stack(values).cpu();
+  const float* next = all.const_data_ptr<float>();
+  for (auto& [number, norms] : summary.norms) {
+    for (Norm& norm : norms) norm.norm = *next++;
   }
   return summary;
 }

@@ -46,7 +46,8 @@ void Group::Line::reduce(torch::Tensor& tensor, c10d::ReduceOp::RedOpType op) {
     if (waiting_->closed) throw GroupFailed(name_ + " was closed");
     waiting_->done = false;
   }
-  std::vector<torch::Tensor> dense{tensor.contiguous()};
+  // Gloo has the host's memory: of a tensor on a device that is a copy, which the host waits for.
+  std::vector<torch::Tensor> dense{tensor.cpu().contiguous()};
   c10d::AllreduceOptions options;
   options.reduceOp = op;
   // What it refuses at once is the caller's mistake.

@@ -37,6 +37,8 @@
 
 namespace ripeline::runtime {
 
+class TorchDevice;
+
 using StageInputs = std::vector<torch::IValue>;
 
 // A function of values, made from one of up to seven tensors or from one of StageInputs. Throws
@@ -131,6 +133,9 @@ struct TorchModel {
   // The labels and the loss, a scalar; the rank of the last stage needs both.
   StageData labels;
   ValueFunction loss;  // of output and labels
+  // Where the stages' parameters are, and data and labels are brought to. Borrowed; null: the
+  // host's processor.
+  TorchDevice* device = nullptr;
   // Of what stages draw as they run, such as dropout (runtime/torch/forward.h).
   std::uint64_t seed = 0;
   // Mixed precision: forwards run under LibTorch's autocast to this type, torch::kBFloat16 or

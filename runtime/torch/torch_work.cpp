@@ -1,12 +1,14 @@
 #include "runtime/torch/torch_work.h"
 
 #include <ATen/core/grad_mode.h>
+#include <c10/core/StreamGuard.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -14,6 +16,7 @@
 #include "runtime/torch/tied_weights.h"
 #include "runtime/torch/torch_calls.h"
 #include "runtime/torch/torch_check.h"
+#include "runtime/torch/torch_device.h"
 #include "runtime/torch/torch_edges.h"
 #include "runtime/torch/value_codec.h"
 
@@ -137,6 +140,11 @@ Status TorchWork::check(const core::ProgramFacts& facts, int rank) {
   for (const auto& [number, stage] : model_.stages) {
     if (is_offloaded(facts, number)) offloaded_.insert(number);
   }
+  if (!offloaded_.empty() && !device_of(model_.device).is_cpu()) {
+    return {core::StatusCode::refused, "rank " + std::to_string(rank) +
+                                           ": its stages offload, which those on a GPU do not: "
+                                           "the ops `offload` and `reload` copy on the host"};
+  }
   return check_model(model_, facts, rank);
 }
 
@@ -164,9 +172,12 @@ void TorchWork::zero_gradients() {
 }
 
 double TorchWork::loss() const {
-  double sum = 0;
-  for (const auto& [microbatch, loss] : losses_) sum += loss.item<double>();
-  return sum;
+  if (losses_.empty()) return 0;
+  std::vector<Tensor> losses;
+  for (const auto& [microbatch, loss] : losses_) losses.push_back(loss.reshape({}));
+  const Tensor all = torch::stack(losses).to(c10::kCPU, torch::kDouble);
+  const auto* const first = all.const_data_ptr<double>();
+  return std::accumulate(first, first + all.numel(), 0.0);
 }
 
 bool TorchWork::runs_beside(const TaskInfo& task) const {
@@ -193,33 +204,31 @@ Status TorchWork::add_tied(Call& call) {
   return add_tied_gradients(call, model_.stages.at(call.task.stage), first_copies_);
 }
 
+Status TorchWork::run_on_stream(Call& call) {
+  const TaskInfo& task = call.task;
+  const c10::OptionalStreamGuard guard(stream_of(model_.device));
+  if (task.kind == OpKind::forward) return forward(call);
+  if (task.kind == OpKind::reduce) return reduce(call);
+  if (task.kind == OpKind::user) return add_tied(call);
+  if (computes_gradients(task.kind)) return backward(call);
+  if (task.kind == OpKind::backward_weight) return weight(task);
+  if (task.kind == OpKind::recompute) {
+    const auto saved = saved_.find({task.stage, task.microbatch});
+    return saved == saved_.end() ? failed(task, "its forward has not run in this step")
+                                 : recompute(task, saved->second);
+  }
+  if (task.kind == OpKind::offload) return offloads_.offload(task);
+  if (task.kind == OpKind::reload) return offloads_.reload(call);
+  if (task.kind != OpKind::plain) return failed(task, "LibTorch stages run no op of this kind");
+  pass_on(call);
+  return {};
+}
+
 Status TorchWork::run(Call& call) {
   const TaskInfo& task = call.task;
   Status status;
   try {
-    if (task.kind == OpKind::forward) {
-      status = forward(call);
-    } else if (task.kind == OpKind::reduce) {
-      status = reduce(call);
-    } else if (task.kind == OpKind::user) {
-      status = add_tied(call);
-    } else if (computes_gradients(task.kind)) {
-      status = backward(call);
-    } else if (task.kind == OpKind::backward_weight) {
-      status = weight(task);
-    } else if (task.kind == OpKind::recompute) {
-      const auto saved = saved_.find({task.stage, task.microbatch});
-      status = saved == saved_.end() ? failed(task, "its forward has not run in this step")
-                                     : recompute(task, saved->second);
-    } else if (task.kind == OpKind::offload) {
-      status = offloads_.offload(task);
-    } else if (task.kind == OpKind::reload) {
-      status = offloads_.reload(call);
-    } else if (task.kind == OpKind::plain) {
-      pass_on(call);
-    } else {
-      status = failed(task, "LibTorch stages run no op of this kind");
-    }
+    status = run_on_stream(call);
   } catch (const GroupFailed& error) {
     status = {core::StatusCode::lost, failed(task, error.what()).message()};  // of others
   } catch (const c10::Error& error) {
@@ -278,7 +287,7 @@ Status TorchWork::forward(Call& call) {
   if (Status s = take_values(call, saved.values, saved.inputs); !s.ok()) return s;
   if (const auto data = model_.inputs.find(task.stage); data != model_.inputs.end()) {
     const ForwardPlace place = place_of(task);
-    saved.values.push_back(data->second(place.step, place.microbatch));
+    saved.values.push_back(on_device(model_, data->second(place.step, place.microbatch)));
   }
   if (saved.values.empty()) return failed(task, "it gets no input");
   if (offloaded_.contains(task.stage)) {

@@ -24,6 +24,9 @@
 // stage is an activation if both are forward, a gradient if both are backward, tied gradients of a
 // `reduce` for a `user`, and else nothing: it only waits. Exceptions of the model become statuses
 // that name the task. One thread.
+//
+// On a GPU (runtime/torch/torch_device.h) all this is enqueued on the device's stream, and nothing
+// waits for it before the step's end.
 #pragma once
 
 #include <cstdint>
@@ -76,7 +79,7 @@ class TorchWork final : public Work {
   // Gradients are those of the loss times this; loss() is not.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
   // The last stage's losses of this step of training, already divided, summed in microbatch order;
-  // 0 without the last stage.
+  // 0 without the last stage. Waits for the device, and throws c10::Error if that has failed.
   [[nodiscard]] double loss() const;
   // Of the pass that ran last.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
@@ -107,6 +110,7 @@ class TorchWork final : public Work {
   core::Status add_tied(Call& call);
   // Leaves of `saved` no data but what goes when it is offloaded. `output` is gone.
   core::Status keep_for_offload(const TaskInfo& task, Saved& saved, torch::IValue output);
+  core::Status run_on_stream(Call& call);
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                        torch::IValue& output);

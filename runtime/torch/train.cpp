@@ -1,5 +1,6 @@
 #include "runtime/torch/train.h"
 
+#include <c10/core/StreamGuard.h>
 #include <torch/torch.h>
 
 #include <cstdlib>
@@ -36,6 +37,13 @@ void clip(const TorchModel& model, const torch::Tensor& norm, double largest) {
   multiply_gradients(model, torch::clamp(largest / (norm + 1e-6), std::nullopt, 1.0));
 }
 
+std::unique_ptr<TaskEngine> make_engine(TorchWork& work, const core::ProgramFacts& facts,
+                                        std::function<void()> wake, const BeforeTask& before_task) {
+  TorchDevice* const device = work.model().device;
+  if (device != nullptr) return device->make_engine(work, facts, std::move(wake), before_task);
+  return std::make_unique<ThreadEngine>(work, std::move(wake), before_task);
+}
+
 }  // namespace
 
 TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
@@ -45,9 +53,9 @@ TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
       work_(work),
       optimizer_(optimizer),
       options_(std::move(options)),
-      engine_(
-          work, [&run] { run.wake(); }, options_.before_task),
-      worker_(arbiter, run, engine_, options_.rank) {}
+      engine_(make_engine(
+          work, arbiter.facts(), [&run] { run.wake(); }, options_.before_task)),
+      worker_(arbiter, run, *engine_, options_.rank) {}
 
 Status TorchTrainer::step(int microbatches, TrainReport& report) {
   if (Status status = accumulate(microbatches, report); !status.ok()) return status;
@@ -59,10 +67,22 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
   if (step_ == 0) {
     if (Status s = begin(); !s.ok()) return failure_ = run_.fail(std::move(s));
   }
+  const TorchDevice* const device = work_.model().device;
+  if (Status s = follow_caller(device); !s.ok()) return failure_ = run_.fail(std::move(s));
   work_.zero_gradients();
   work_.set_loss_scale(loss_scale_.value());
   report.loss_scale = loss_scale_.value();
   report.tasks = {};
+  if (Status s = run_passes(microbatches, report); !s.ok()) return s;
+  if (loss_scale_.value() != 1) {
+    const c10::OptionalStreamGuard guard(stream_of(device));
+    multiply_gradients(work_.model(), 1 / loss_scale_.value());
+  }
+  Status status = lead_caller(device);
+  return status.ok() ? status : failure_ = run_.fail(std::move(status));
+}
+
+Status TorchTrainer::run_passes(int microbatches, TrainReport& report) {
   for (int pass = 0; pass < options_.passes; ++pass) {
     StepReport of_pass;
     failure_ = worker_.step(step_, microbatches, of_pass);
@@ -73,7 +93,6 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
     report.tasks.busy += of_pass.busy;
     report.tasks.tasks += of_pass.tasks;
   }
-  if (loss_scale_.value() != 1) multiply_gradients(work_.model(), 1 / loss_scale_.value());
   return {};
 }
 
@@ -121,6 +140,16 @@ Status TorchTrainer::update(TrainReport& report) {
 }
 
 Status TorchTrainer::apply(TrainReport& report) {
+  const TorchDevice* const device = work_.model().device;
+  if (Status s = follow_caller(device); !s.ok()) return s;
+  {
+    const c10::OptionalStreamGuard guard(stream_of(device));
+    if (Status s = apply_on_stream(report); !s.ok()) return s;
+  }
+  return lead_caller(device);
+}
+
+Status TorchTrainer::apply_on_stream(TrainReport& report) {
   std::vector<Blob> all;
   if (Status s = run_.gather("summary", encode(summarise(work_)), all); !s.ok()) return s;
   GradientSummary total;
@@ -177,11 +206,13 @@ Status meet_hosts(RankEnvironment& environment, SocketOptions& options,
 }
 
 Status connect(SocketOptions& options, RankEnvironment& environment,
-               std::unique_ptr<Transport>& transport) {
-  if (!environment.folder.empty()) return connect_in_folder(options, environment.folder, transport);
+               std::unique_ptr<Transport>& transport, Place* place) {
+  if (!environment.folder.empty()) {
+    return connect_in_folder(options, environment.folder, transport, place);
+  }
   std::shared_ptr<Store> store;
   if (Status s = meet_hosts(environment, options, store); !s.ok()) return s;
-  return connect_sockets(options, store, transport);
+  return connect_sockets(options, store, transport, place);
 }
 
 }  // namespace
@@ -212,9 +243,16 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   options.configuration = std::move(configuration);
   options.connect_limit = join.connect_limit;
   options.termination = join.termination;
-  if (Status s = connect(options, environment, transport); !s.ok()) return s;
-  return use_chosen_transport(
-      {.connect_limit = options.connect_limit, .termination = options.termination}, transport);
+  Place* const place = join.device == nullptr ? nullptr : join.device->place();
+  if (Status s = connect(options, environment, transport, place); !s.ok()) return s;
+  if (Status s = use_chosen_transport(
+          {.connect_limit = options.connect_limit, .termination = options.termination}, transport,
+          place);
+      !s.ok()) {
+    return s;
+  }
+  if (join.device != nullptr) join.device->carry(transport);
+  return {};
 }
 
 }  // namespace ripeline::runtime

@@ -24,6 +24,7 @@
 #include "runtime/run.h"
 #include "runtime/torch/groups.h"
 #include "runtime/torch/loss_scale.h"
+#include "runtime/torch/torch_device.h"
 #include "runtime/torch/torch_work.h"
 #include "runtime/worker.h"
 
@@ -74,8 +75,10 @@ class TorchTrainer {
  private:
   core::Status begin();
   core::Status close_groups();
+  core::Status run_passes(int microbatches, TrainReport& report);
   void trace_deferrals();
   core::Status apply(TrainReport& report);
+  core::Status apply_on_stream(TrainReport& report);
 
   core::Arbiter& arbiter_;
   Run& run_;
@@ -83,7 +86,7 @@ class TorchTrainer {
   torch::optim::Optimizer* optimizer_;
   TrainerOptions options_;
   LossScale loss_scale_;
-  ThreadEngine engine_;
+  std::unique_ptr<TaskEngine> engine_;
   Worker worker_;
   std::int64_t step_ = 0;  // of the program: a pass
   core::Status failure_;
@@ -92,13 +95,14 @@ class TorchTrainer {
 struct JoinOptions {
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);  // how long to wait for others
   const Termination* termination = nullptr;  // borrowed, of SocketOptions; null: none
+  TorchDevice* device = nullptr;             // borrowed: that of the model
 };
 
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
 // ranks unless OMP_NUM_THREADS is set, keeps freed memory (runtime/heap.h), and connects to the
-// other processes. Fails when the world does not have the processes of the program's layout, or
-// when they differ in the configuration. Of ranks on several hosts the environment then has the
-// address by which they reach this one.
+// other processes, over what carries parts on the model's device. Fails when the world does not
+// have the processes of the program's layout, or when they differ in the configuration. Of ranks on
+// several hosts the environment then has the address by which they reach this one.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport, Configuration configuration = {},
                       const JoinOptions& join = {});

@@ -1,9 +1,11 @@
 #include "runtime/torch/value_codec.h"
 
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <array>
@@ -36,6 +38,16 @@ constexpr std::array kTypes = {std::pair{TensorType::float32, torch::kFloat32},
                                std::pair{TensorType::uint8, torch::kUInt8},
                                std::pair{TensorType::boolean, torch::kBool}};
 
+// Of a part that says so. LibTorch has one kind of accelerator in a process.
+c10::Device device_of(const Bytes& part) {
+  if (part.device < 0) return c10::kCPU;
+  return {at::getAccelerator().value(), static_cast<c10::DeviceIndex>(part.device)};
+}
+
+bool is_reachable(const Tensor& tensor) {
+  return tensor.is_cpu() || at::getAccelerator() == tensor.device().type();
+}
+
 Status refused(const std::string& what) { return {StatusCode::invalid, "no payload for " + what}; }
 
 // What a value holds, with the keys of a dictionary; false: it is a tensor, none, or of no such
@@ -64,10 +76,10 @@ Status encode_tensor(const Tensor& tensor, ValueHead& head, Payload& payload) {
   const auto* type = std::find_if(kTypes.begin(), kTypes.end(), [&tensor](const auto& entry) {
     return entry.second == tensor.scalar_type();
   });
-  if (type == kTypes.end() || !tensor.device().is_cpu() || tensor.layout() != torch::kStrided ||
+  if (type == kTypes.end() || !is_reachable(tensor) || tensor.layout() != torch::kStrided ||
       static_cast<std::size_t>(tensor.dim()) > kMostDimensions) {
     return refused("a tensor " + tensor.toString() + " of " + std::to_string(tensor.dim()) +
-                   " dimensions: dense CPU tensors of at most 16 only");
+                   " dimensions: dense ones of at most 16 only, of the host or its accelerator");
   }
   if (payload.parts.size() == kMostParts) {
     return refused("more than " + std::to_string(kMostParts) + " tensors");
@@ -79,7 +91,9 @@ Status encode_tensor(const Tensor& tensor, ValueHead& head, Payload& payload) {
   // Nobody writes to a part.
   auto* const data = static_cast<std::byte*>(const_cast<void*>(kept->const_data_ptr()));
   const std::size_t size = kept->nbytes();
-  payload.parts.push_back({.data = data, .size = size, .keeper = std::move(kept)});
+  const int device = kept->is_cpu() ? -1 : kept->device().index();
+  payload.parts.push_back(
+      {.data = data, .size = size, .device = device, .keeper = std::move(kept)});
   return {};
 }
 
@@ -101,10 +115,14 @@ Status encode(const IValue& value, ValueHead& head, Payload& payload, int depth)
 Tensor decode_tensor(const ValueHead& head, const Bytes& part) {
   const auto* type = std::find_if(kTypes.begin(), kTypes.end(),
                                   [&head](const auto& entry) { return entry.first == head.type; });
-  const auto options = torch::TensorOptions().dtype(type->second);
+  const c10::Device device = device_of(part);
+  const auto options = torch::TensorOptions().dtype(type->second).device(device);
   if (part.size == 0) return torch::empty(head.shape, options);
-  return torch::from_blob(
-      part.data, head.shape, [keeper = part.keeper](void*) {}, options);
+  return at::for_blob(part.data, head.shape)
+      .deleter([keeper = part.keeper](void*) {})
+      .options(options)
+      .target_device(device)
+      .make_tensor();
 }
 
 // Of the values in a list or dictionary: typed as those of tensors alone are.
@@ -168,6 +186,12 @@ Status encode_value(const IValue& value, Payload& payload) {
 Status decode_value(Payload payload, IValue& value) {
   ValueHead head;
   if (Status status = decode_head(payload, head); !status.ok()) return status;
+  for (const Bytes& part : payload.parts) {
+    if (part.device >= 0 && !at::getAccelerator()) {
+      return {StatusCode::invalid,
+              "not a tensor or tensors: a part on a device of another process"};
+    }
+  }
   const Bytes* part = payload.parts.data();
   value = decode(head, part);
   return {};

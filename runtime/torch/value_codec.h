@@ -4,7 +4,8 @@
 // Nothing is copied: a part is the tensor's storage, and a tensor that is decoded keeps its part.
 // So a tensor must not be written to once it is sent. Any bytes may be decoded: what is no value is
 // refused by status before anything is allocated.
-// Dense CPU tensors of floating-point, integer and bool types, up to 16 dimensions; at most 64 of
+// What lies on LibTorch's accelerator stays there: parts say so. What is decoded is where they are.
+// Dense tensors of floating-point, integer and bool types, up to 16 dimensions; at most 64 of
 // them. A value that is none, or an undefined tensor, is none at the other end. Stateless.
 #pragma once
 

@@ -35,11 +35,12 @@ Status connect_ucx([[maybe_unused]] const UcxOptions& options,
 #endif
 }
 
-Status use_chosen_transport(const UcxOptions& options, std::unique_ptr<Transport>& transport) {
+Status use_chosen_transport(const UcxOptions& options, std::unique_ptr<Transport>& transport,
+                            Place* place) {
   const char* chosen = std::getenv("RIPELINE_TRANSPORT");
   const std::string name = chosen == nullptr || *chosen == '\0' ? "sockets" : chosen;
   if (name == "sockets") return {};
-  if (name == "ucx") return connect_ucx(options, transport);
+  if (name == "ucx") return connect_ucx(options, transport, place);
   transport = nullptr;
   return {StatusCode::refused, "RIPELINE_TRANSPORT is '" + name + "'; it may be sockets or ucx"};
 }

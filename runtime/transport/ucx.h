@@ -40,6 +40,7 @@ core::Status connect_ucx(const UcxOptions& options, std::unique_ptr<Transport>& 
 
 // The same if the environment's RIPELINE_TRANSPORT is `ucx`; unset or `sockets`, `transport` stays
 // as it is. Anything else is refused.
-core::Status use_chosen_transport(const UcxOptions& options, std::unique_ptr<Transport>& transport);
+core::Status use_chosen_transport(const UcxOptions& options, std::unique_ptr<Transport>& transport,
+                                  Place* place = nullptr);
 
 }  // namespace ripeline::runtime

@@ -1,0 +1,153 @@
+#include "runtime/torch/gpu_device.h"
+
+#include <string>
+
+#ifdef RIPELINE_CUDA
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+#include <chrono>
+#include <utility>
+
+#include "runtime/cuda/staged_transport.h"
+#include "runtime/cuda/stream_engine.h"
+#include "runtime/last_wait.h"
+#endif
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+
+#ifndef RIPELINE_CUDA
+
+Status open_gpu(c10::Device asked, int /*local_rank*/, std::unique_ptr<TorchDevice>& /*device*/) {
+  return {StatusCode::refused, "this Ripeline was built without CUDA, so there is no device `" +
+                                   asked.str() + "`: configure with -DRIPELINE_CUDA=ON"};
+}
+
+#else
+
+namespace {
+
+using c10::impl::VirtualGuardImpl;
+
+// Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
+constexpr std::chrono::minutes kStart{5};
+
+// Streams that the runtime has for messages, beside the one of LibTorch's on which stages compute.
+struct MessageStreams {
+  Stream to_host;
+  Stream to_device;
+};
+
+class Gpu final : public TorchDevice {
+ public:
+  Gpu(c10::Stream compute, MessageStreams streams)
+      : compute_(compute),
+        streams_(std::move(streams)),
+        pinned_(make_pinned_place()),
+        memory_(compute.device_index(), {handle()}) {}
+
+  c10::Device device() const override { return compute_.device(); }
+  std::optional<c10::Stream> stream() const override { return compute_; }
+  Place* place() override { return &pinned_; }
+  void carry(std::unique_ptr<Transport>& transport) override {
+    inner_ = std::move(transport);
+    transport = std::make_unique<StagedTransport>(*inner_, pinned_, memory_, streams_.to_host.get(),
+                                                  streams_.to_device.get());
+  }
+  DeviceMemoryUse memory_use() const override {
+    const auto stats =
+        c10::getDeviceAllocator(compute_.device_type())->getDeviceStats(compute_.device_index());
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return {
+        .allocations = stats.num_device_alloc + static_cast<std::int64_t>(memory_.allocations()),
+        .peak = stats.allocated_bytes.at(kAll).peak};
+  }
+  std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& facts,
+                                          std::function<void()> wake,
+                                          BeforeTask before_task) override {
+    EngineStreams streams;
+    streams.fill(handle());
+    return std::make_unique<StreamEngine>(work, facts, streams, std::move(wake),
+                                          std::move(before_task));
+  }
+
+ private:
+  [[nodiscard]] cudaStream_t handle() const {
+    return static_cast<cudaStream_t>(compute_.native_handle());
+  }
+
+  c10::Stream compute_;
+  MessageStreams streams_;
+  HostPlace pinned_;
+  DeviceMemory memory_;
+  std::unique_ptr<Transport> inner_;
+};
+
+// Its kernels register themselves as it is loaded.
+Status load_cuda_half() {
+  if (c10::impl::hasDeviceGuardImpl(c10::kCUDA)) return {};
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
+  const char* const why = dlerror();
+  return {StatusCode::refused,
+          std::string("LibTorch's half for GPUs cannot be loaded: ") +
+              (why == nullptr ? "no reason was given" : why) +
+              ". It needs NVIDIA's libraries: build Ripeline against a PyTorch that was installed "
+              "with them, or name their folders in LD_LIBRARY_PATH (docs/gpu.md)"};
+}
+
+Status open_streams(MessageStreams& streams) {
+  if (Status s = Stream::make(Stream::Priority::highest, streams.to_host); !s.ok()) return s;
+  return Stream::make(Stream::Priority::highest, streams.to_device);
+}
+
+// How many there are, or what CUDA says of there being none.
+Status count_devices(c10::Device asked, int& count) {
+  count = VirtualGuardImpl(asked.type()).deviceCount();
+  if (count > 0) return {};
+  int visible = 0;
+  const Status status = status_of(cudaGetDeviceCount(&visible), "count the GPUs");
+  return {StatusCode::refused,
+          "no GPU can be used here: " + (status.ok() ? "none is visible" : status.message())};
+}
+
+}  // namespace
+
+Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device) {
+  const LastWait last("the start of `" + asked.str() + "`", kStart);
+  if (asked.is_cuda()) {
+    if (Status s = load_cuda_half(); !s.ok()) return s;
+  }
+  if (!c10::impl::hasDeviceGuardImpl(asked.type())) {
+    return {StatusCode::refused,
+            "stages run on no device of the kind `" + asked.str() + "`: `cpu`, `cuda` or `cuda:N`"};
+  }
+  int count = 0;
+  if (Status s = count_devices(asked, count); !s.ok()) return s;
+  const int index = asked.has_index() ? asked.index() : local_rank % count;
+  if (index >= count) {
+    return {StatusCode::refused, "there is no device `" + asked.str() + "`: this host has " +
+                                     std::to_string(count) + ", numbered from 0"};
+  }
+  if (Status s = use_device(index); !s.ok()) return s;
+  MessageStreams streams;
+  if (Status s = open_streams(streams); !s.ok()) return s;
+  try {
+    const c10::Device chosen(asked.type(), static_cast<c10::DeviceIndex>(index));
+    const VirtualGuardImpl guard(chosen.type());
+    guard.setDevice(chosen);
+    device = std::make_unique<Gpu>(guard.getStreamFromGlobalPool(chosen), std::move(streams));
+  } catch (const c10::Error& error) {
+    return {StatusCode::failed, "LibTorch cannot use the device `" + asked.str() +
+                                    "`: " + error.what_without_backtrace()};
+  }
+  return {};
+}
+
+#endif
+
+}  // namespace ripeline::runtime

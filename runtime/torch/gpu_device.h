@@ -1,0 +1,13 @@
+// A GPU as a TorchDevice. Private to TorchDevice::open.
+#pragma once
+
+#include <memory>
+
+#include "runtime/torch/torch_device.h"
+
+namespace ripeline::runtime {
+
+// Of a device that has no number, the one whose turn it is. Refused by a build without CUDA.
+core::Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device);
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,82 @@
+#include "runtime/torch/torch_device.h"
+
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+#include "runtime/torch/gpu_device.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+class Processor final : public TorchDevice {
+ public:
+  c10::Device device() const override { return c10::kCPU; }
+  std::optional<c10::Stream> stream() const override { return std::nullopt; }
+  Place* place() override { return nullptr; }
+  void carry(std::unique_ptr<Transport>& /*transport*/) override {}
+  DeviceMemoryUse memory_use() const override { return {}; }
+  std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& /*facts*/,
+                                          std::function<void()> wake,
+                                          BeforeTask before_task) override {
+    return std::make_unique<ThreadEngine>(work, std::move(wake), std::move(before_task));
+  }
+};
+
+c10::Stream current_stream(c10::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+// `second` does nothing further before what `first` has been given.
+Status put_in_order(const c10::Stream& first, const c10::Stream& second) {
+  if (first == second) return {};
+  try {
+    c10::Event event(first.device_type());
+    event.record(first);
+    event.block(second);
+  } catch (const c10::Error& error) {
+    return {StatusCode::failed,
+            std::string("the device cannot order two streams: ") + error.what_without_backtrace()};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status TorchDevice::open(const std::string& name, int local_rank,
+                         std::unique_ptr<TorchDevice>& device) {
+  c10::Device asked(c10::kCPU);
+  try {
+    asked = c10::Device(name);
+  } catch (const c10::Error&) {
+    return {StatusCode::invalid, "'" + name + "' is no device: `cpu`, `cuda` or `cuda:N`"};
+  }
+  if (!asked.is_cpu()) return open_gpu(asked, local_rank, device);
+  device = std::make_unique<Processor>();
+  return {};
+}
+
+c10::Device device_of(const TorchDevice* device) {
+  return device == nullptr ? c10::Device(c10::kCPU) : device->device();
+}
+
+std::optional<c10::Stream> stream_of(const TorchDevice* device) {
+  return device == nullptr ? std::nullopt : device->stream();
+}
+
+Status follow_caller(const TorchDevice* device) {
+  const std::optional<c10::Stream> stream = stream_of(device);
+  return stream ? put_in_order(current_stream(stream->device()), *stream) : Status();
+}
+
+Status lead_caller(const TorchDevice* device) {
+  const std::optional<c10::Stream> stream = stream_of(device);
+  return stream ? put_in_order(*stream, current_stream(stream->device())) : Status();
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,82 @@
+// TorchDevice: what a rank's stages run on: the host's processor, or a GPU.
+//
+//   std::unique_ptr<TorchDevice> device;
+//   Status status = TorchDevice::open("cuda", environment.local_rank, device);
+//   module->to(device->device());
+//   model.device = device.get();
+//   join_run(facts, environment, transport, configuration, {.device = device.get()});
+//
+// On a GPU tasks are enqueued on a stream of their own, and have ended when the host has seen that
+// they are over (runtime/cuda/stream_engine.h). What stages give each other lies in the GPU's
+// memory, and goes from process to process by way of the host's (runtime/cuda/staged_transport.h).
+// Several processes may share a GPU.
+//
+// What the caller enqueues on its current stream before a step of training comes before the step's
+// tasks, and what it enqueues after the step comes after them. So who loads, reads or saves
+// parameters between steps need not know of that other stream.
+//
+// A device is of one rank, belongs to the rank's thread, and outlives its transport, trainer and
+// model.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/facts.h"
+#include "core/status.h"
+#include "runtime/engine.h"
+#include "runtime/place.h"
+#include "runtime/transport/transport.h"
+
+namespace ripeline::runtime {
+
+// Of one process, until now.
+struct DeviceMemoryUse {
+  std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
+                                 // messages: no more once steps have become alike
+  std::int64_t peak = 0;         // bytes that LibTorch had given out at once
+};
+
+class TorchDevice {
+ public:
+  // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`.
+  // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. Fails by status: what
+  // is missing, and where to get it. A GPU that does not start ends the process after five minutes
+  // (runtime/last_wait.h): there is no other way out of a call into its driver.
+  static core::Status open(const std::string& name, int local_rank,
+                           std::unique_ptr<TorchDevice>& device);
+
+  virtual ~TorchDevice() = default;
+
+  [[nodiscard]] virtual c10::Device device() const = 0;
+  // On which stages compute; none on the host's processor.
+  [[nodiscard]] virtual std::optional<c10::Stream> stream() const = 0;
+  // Where a transport puts what arrives; null: where it likes.
+  [[nodiscard]] virtual Place* place() = 0;
+  // Puts what moves parts from and to the device around the transport, which uses place().
+  virtual void carry(std::unique_ptr<Transport>& transport) = 0;
+  // Of the host's processor it is not known: zeros.
+  [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
+  // That runs the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
+  [[nodiscard]] virtual std::unique_ptr<TaskEngine> make_engine(Work& work,
+                                                                const core::ProgramFacts& facts,
+                                                                std::function<void()> wake,
+                                                                BeforeTask before_task) = 0;
+};
+
+// Null: the host's processor.
+[[nodiscard]] c10::Device device_of(const TorchDevice* device);
+[[nodiscard]] std::optional<c10::Stream> stream_of(const TorchDevice* device);
+
+// The stages' stream does nothing further before what the caller's current one has been given, or
+// the other way round. The host waits for neither.
+core::Status follow_caller(const TorchDevice* device);
+core::Status lead_caller(const TorchDevice* device);
+
+}  // namespace ripeline::runtime

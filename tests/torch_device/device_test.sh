@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# device_test.sh CASE GPT_FAKE GPT LAUNCH RIPELINE SCHEDULES: gpt on a device. Each case is a function below.
+set -uo pipefail
+case=$1 fake=$2 gpt=$3 launch=$4 ripeline=$5 schedules=$6
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+small=(--width 8 --heads 1 --context 8 --batch 1)
+
+fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
+expect_code() { [ "$1" = "$2" ] || fail "exit code $2, not $1"; }
+
+# Tasks have the times of the device; what ran is a run of the program.
+run_is_of_the_program() {
+  "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 3 --trace t.json >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q 'memory of the device, by process: at most, KiB: [1-9][0-9]* [1-9].*; allocations after the second step: ' out.txt || fail "$(cat out.txt)"
+  "$ripeline" check-run t.json --program "$schedules/bf.ripe" -D ranks=4 >check.txt 2>&1 || fail "$(cat check.txt)"
+}
+
+# What there is not is named, with what to do.
+bad_devices() {
+  "$gpt" --ranks-as-threads --steps 1 --device graphics >out.txt 2>&1
+  [ $? != 0 ] || fail "it trained on a device that there is not"
+  grep -q "'graphics' is no device: \`cpu\`, \`cuda\` or \`cuda:N\`" out.txt || fail "$(cat out.txt)"
+  "$gpt" --ranks-as-threads --steps 1 --device xpu >out.txt 2>&1
+  [ $? != 0 ] || fail "it trained on a device that there is not"
+  grep -q 'stages run on no device of the kind `xpu`' out.txt || fail "$(cat out.txt)"
+  "$fake" --ranks-as-threads --steps 1 --device fake:3 >out.txt 2>&1
+  [ $? != 0 ] || fail "it trained on a device that there is not"
+  grep -q 'there is no device `fake:3`: this host has 1, numbered from 0' out.txt || fail "$(cat out.txt)"
+}
+
+# Which of NVIDIA's parts is missing. Skipped where none is.
+no_gpu() {
+  "$gpt" --ranks-as-threads --steps 1 --device cuda >out.txt 2>&1 && exit 77
+  grep -qE "gpt: (LibTorch's half for GPUs cannot be loaded: |no GPU can be used here: )" out.txt || fail "$(cat out.txt)"
+}
+
+# The others name it, and end.
+killed() {
+  # shellcheck disable=SC2016
+  "$launch" -n 4 --grace 20 -- bash -c '
+    if [ "$RANK" = 2 ]; then (sleep 4; kill -KILL $$) & fi
+    exec "$@"' gpt "$fake" "${small[@]}" --device fake --steps 1000000 >out.txt 2>&1
+  expect_code 137 $?
+  [ "$(grep -c 'gpt: rank [013]: rank 2 was lost' out.txt)" = 3 ] || fail "the others do not blame it: $(tail -12 out.txt)"
+}
+
+"$case"

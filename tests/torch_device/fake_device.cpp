@@ -1,0 +1,395 @@
+// A device of LibTorch's on the fake CUDA runtime: `fake`, linked into a program that has that.
+//
+// Operators run on the host, where values are read from the device and written back to it; a value
+// is written by a copy on the current stream, which is over when the fake device comes to it, and
+// reading waits for the reader's stream alone. So what one stream has written is not there for
+// another that does not wait for it, nor for the host. Memory is used again at once by the stream
+// that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it.
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/CPUFallback.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/_local_scalar_dense_native.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/set_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/library.h>
+
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+#include "tests/fake_gpu/fake_gpu.h"
+
+namespace {
+
+using at::Tensor;
+using ripeline::runtime::Event;
+using ripeline::runtime::Stream;
+
+constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
+const c10::Device kDevice(kType, 0);
+
+void check(const ripeline::core::Status& status) { TORCH_CHECK(status.ok(), status.message()); }
+void check(cudaError_t error) { check(ripeline::runtime::status_of(error, "use the fake device")); }
+
+thread_local c10::StreamId current = 0;  // 0: the one that nobody asked for
+
+// Streams by number; they live as long as the process.
+class Streams {
+ public:
+  c10::StreamId add() {
+    const std::lock_guard lock(mutex_);
+    check(Stream::make(Stream::Priority::usual, streams_.emplace_back()));
+    return static_cast<c10::StreamId>(streams_.size() - 1);
+  }
+  cudaStream_t handle(c10::StreamId stream) {
+    if (is_empty()) add();
+    const std::lock_guard lock(mutex_);
+    return streams_.at(static_cast<std::size_t>(stream)).get();
+  }
+
+ private:
+  bool is_empty() {
+    const std::lock_guard lock(mutex_);
+    return streams_.empty();
+  }
+  std::mutex mutex_;
+  std::deque<Stream> streams_;
+};
+
+Streams& streams() {
+  static auto* const all = new Streams;  // until the process ends, as LibTorch's are
+  return *all;
+}
+
+cudaStream_t current_handle() { return streams().handle(current); }
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kType; }
+  c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
+  c10::Device getDevice() const override { return kDevice; }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+
+  c10::Stream getStream(c10::Device) const override { return stream(current); }
+  c10::Stream getDefaultStream(c10::Device) const override { return stream(0); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
+    streams().handle(0);  // which is the first
+    return stream(streams().add());
+  }
+  c10::Stream exchangeStream(c10::Stream next) const override {
+    return stream(std::exchange(current, next.id()));
+  }
+  void* getStreamNativeHandle(const c10::Stream of) const override {
+    return streams().handle(of.id());
+  }
+  void synchronizeStream(const c10::Stream& of) const override {
+    check(cudaStreamSynchronize(streams().handle(of.id())));
+  }
+
+  void record(void** event, const c10::Stream& of, c10::DeviceIndex,
+              c10::EventFlag) const override {
+    if (*event == nullptr) {
+      auto made = std::make_unique<Event>();
+      check(Event::make(*made));
+      *event = made.release();
+    }
+    check(static_cast<Event*>(*event)->record(streams().handle(of.id())));
+  }
+  void block(void* event, const c10::Stream& of) const override {
+    if (event != nullptr) check(static_cast<Event*>(event)->hold_up(streams().handle(of.id())));
+  }
+  bool queryEvent(void* event) const override {
+    bool reached = true;
+    if (event != nullptr) check(static_cast<Event*>(event)->query(reached));
+    return reached;
+  }
+  void synchronizeEvent(void* event) const override {
+    if (event != nullptr) check(cudaEventSynchronize(static_cast<Event*>(event)->get()));
+  }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
+    delete static_cast<Event*>(event);
+  }
+
+ private:
+  static c10::Stream stream(c10::StreamId id) {
+    return c10::Stream(c10::Stream::UNSAFE, kDevice, id);
+  }
+};
+
+// Blocks by the stream that they were allocated on, and by size.
+class Memory final : public c10::DeviceAllocator {
+ public:
+  c10::DataPtr allocate(std::size_t size) override {
+    auto block = std::make_unique<Block>();
+    block->size = std::max<std::size_t>(size, 1);
+    block->stream = current;
+    std::vector<void*>& free = free_of(*block);
+    const std::lock_guard lock(mutex_);
+    if (free.empty()) {
+      check(cudaMalloc(&block->data, block->size));
+      ++stats_.num_device_alloc;
+    } else {
+      block->data = free.back();
+      free.pop_back();
+    }
+    stats_.allocated_bytes.front().increase(block->size);
+    void* const data = block->data;
+    return {data, block.release(), &give_back, kDevice};
+  }
+  void copy_data(void*, const void*, std::size_t) const override {
+    TORCH_CHECK(false, "the fake device copies no storage by itself");
+  }
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {}
+
+ private:
+  struct Block {
+    void* data = nullptr;
+    std::size_t size = 0;
+    c10::StreamId stream = 0;
+  };
+  std::vector<void*>& free_of(const Block& block) {
+    const std::lock_guard lock(mutex_);
+    return free_[{block.stream, block.size}];
+  }
+  static void give_back(void* context);
+
+  std::mutex mutex_;
+  std::map<std::pair<c10::StreamId, std::size_t>, std::vector<void*>> free_;
+  c10::CachingDeviceAllocator::DeviceStats stats_;
+};
+
+Memory& memory() {
+  static auto* const all = new Memory;
+  return *all;
+}
+
+void Memory::give_back(void* context) {
+  const std::unique_ptr<Block> block(static_cast<Block*>(context));
+  std::vector<void*>& free = memory().free_of(*block);
+  const std::lock_guard lock(memory().mutex_);
+  memory().stats_.allocated_bytes.front().decrease(block->size);
+  free.push_back(block->data);
+}
+
+// Pinned memory of the host that copies come from: used again once they are over.
+class Staging {
+ public:
+  void copy_to_device(void* onto, const void* from, std::size_t size) {
+    if (size == 0) return;
+    const std::lock_guard lock(mutex_);
+    Buffer buffer = take(size);
+    std::memcpy(buffer.data, from, size);
+    check(cudaMemcpyAsync(onto, buffer.data, size, cudaMemcpyHostToDevice, current_handle()));
+    check(buffer.copied.record(current_handle()));
+    buffers_.push_back(std::move(buffer));
+  }
+  void copy_to_host(void* onto, const void* from, std::size_t size) {
+    if (size == 0) return;
+    const std::lock_guard lock(mutex_);
+    Buffer buffer = take(size);
+    check(cudaMemcpyAsync(buffer.data, from, size, cudaMemcpyDeviceToHost, current_handle()));
+    check(cudaStreamSynchronize(current_handle()));
+    std::memcpy(onto, buffer.data, size);
+    check(buffer.copied.record(current_handle()));
+    buffers_.push_back(std::move(buffer));
+  }
+
+ private:
+  struct Buffer {
+    void* data = nullptr;
+    std::size_t size = 0;
+    Event copied;
+  };
+  Buffer take(std::size_t size) {
+    for (Buffer& buffer : buffers_) {
+      bool reached = false;
+      if (buffer.size < size || !buffer.copied.query(reached).ok() || !reached) continue;
+      std::swap(buffer, buffers_.back());
+      Buffer taken = std::move(buffers_.back());
+      buffers_.pop_back();
+      return taken;
+    }
+    Buffer made;
+    made.size = size;
+    check(cudaHostAlloc(&made.data, size, cudaHostAllocPortable));
+    check(Event::make(made.copied));
+    return made;
+  }
+  std::mutex mutex_;
+  std::vector<Buffer> buffers_;
+};
+
+Staging& staging() {
+  static auto* const all = new Staging;
+  return *all;
+}
+
+// What the host pins for a caller.
+class Pinned final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t size) override {
+    void* data = nullptr;
+    check(cudaHostAlloc(&data, std::max<std::size_t>(size, 1), cudaHostAllocPortable));
+    return {data, data, [](void* block) { cudaFreeHost(block); }, c10::kCPU};
+  }
+  void copy_data(void* onto, const void* from, std::size_t size) const override {
+    default_copy_data(onto, from, size);
+  }
+};
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  // Operators draw on the host.
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    return at::detail::getDefaultCPUGenerator();
+  }
+  c10::Allocator* getPinnedMemoryAllocator() const override {
+    static auto* const pinned = new Pinned;
+    return pinned;
+  }
+};
+
+// The bytes of its whole storage, seen as the tensor is.
+Tensor on_host(const Tensor& tensor) {
+  const c10::Storage& storage = tensor.storage();
+  const Tensor bytes = at::empty({static_cast<std::int64_t>(storage.nbytes())},
+                                 at::TensorOptions().dtype(at::kByte));
+  staging().copy_to_host(bytes.mutable_data_ptr(), storage.data(), storage.nbytes());
+  return at::empty({0}, tensor.options().device(at::kCPU))
+      .set_(bytes.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+}
+
+// Writes as much of `onto` as a tensor may have by its strides.
+void write(const Tensor& from, const Tensor& onto) {
+  if (onto.is_contiguous()) {
+    const Tensor values = from.to(onto.scalar_type()).expand(onto.sizes()).contiguous();
+    staging().copy_to_device(onto.mutable_data_ptr(), values.const_data_ptr(), values.nbytes());
+    return;
+  }
+  const Tensor whole = on_host(onto);
+  whole.copy_(from);
+  const c10::Storage& storage = onto.storage();
+  staging().copy_to_device(storage.mutable_data(), whole.storage().data(), storage.nbytes());
+}
+
+Tensor copy_from(const Tensor& from, const Tensor& onto, bool /*non_blocking*/) {
+  const Tensor values = from.is_cpu() ? from : on_host(from);
+  if (onto.is_cpu()) {
+    onto.copy_(values);
+  } else {
+    write(values, onto);
+  }
+  return onto;
+}
+
+Tensor copy_from_and_resize(const Tensor& from, const Tensor& onto) {
+  if (onto.sizes() != from.sizes()) onto.resize_(from.sizes());
+  return copy_from(from, onto, false);
+}
+
+Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
+                     std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                     std::optional<at::Device>, std::optional<bool>) {
+  const at::ScalarType chosen = type.value_or(at::kFloat);
+  return at::detail::empty_strided_generic(
+      size, stride, &memory(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), chosen);
+}
+
+Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+             std::optional<at::Device>, std::optional<bool>,
+             std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(size, &memory(),
+                                   c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                   type.value_or(at::kFloat), format);
+}
+
+const Tensor& resize(const Tensor& self, c10::SymIntArrayRef size,
+                     std::optional<at::MemoryFormat>) {
+  const std::vector<std::int64_t> sizes = C10_AS_INTARRAYREF_SLOW(size).vec();
+  const std::int64_t numel = c10::multiply_integers(sizes);
+  const std::size_t bytes = static_cast<std::size_t>(numel) * self.element_size();
+  c10::StorageImpl* const storage = self.storage().unsafeGetStorageImpl();
+  if (storage->nbytes() < bytes) {
+    storage->set_data_ptr_noswap(memory().allocate(bytes));
+    storage->set_nbytes(bytes);
+  }
+  self.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  return self;
+}
+
+// A module's parameters may be moved here.
+bool may_take_data(const Tensor&, const Tensor&) { return true; }
+
+at::Scalar local_scalar_dense(const Tensor& self) {
+  return at::native::_local_scalar_dense_cpu(on_host(self));
+}
+
+void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  at::native::cpu_fallback(op, stack);
+}
+
+// What the process did wrong with the device is said when it ends.
+struct Misuses {
+  Misuses() = default;
+  Misuses(const Misuses&) = delete;
+  Misuses& operator=(const Misuses&) = delete;
+  ~Misuses() {
+    for (const std::string& misuse : fake_gpu::misuses()) {
+      std::fprintf(stderr, "fake device misused: %s\n", misuse.c_str());
+    }
+  }
+};
+const Misuses kMisuses;
+
+[[maybe_unused]] const bool kNamed = [] {
+  c10::register_privateuse1_backend("fake");
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
+  c10::SetAllocator(kType, &memory());
+  return true;
+}();
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", empty);
+  m.impl("empty_strided", empty_strided);
+  m.impl("as_strided", at::native::as_strided_tensorimpl);
+  m.impl("view", at::native::view);
+  m.impl("_reshape_alias", at::native::_reshape_alias);
+  m.impl("resize_", resize);
+  m.impl("_copy_from", copy_from);
+  m.impl("_copy_from_and_resize", copy_from_and_resize);
+  m.impl("_has_compatible_shallow_copy_type", may_take_data);
+  m.impl("_local_scalar_dense", local_scalar_dense);
+}
+
+}  // namespace
