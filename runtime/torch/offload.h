@@ -1,4 +1,4 @@
-// Offloads: what ops `offload` and `reload` do on LibTorch stages. Private to TorchWork.
+// Offloads: what ops `offload` and `reload` do on LibTorch stages; of TorchWork.
 //
 // The forward gives it what it keeps of a microbatch (runtime/torch/kept_tensors.h), `offload`
 // takes that to an arena of the host's memory, `reload` brings it back. The arena's buffers are

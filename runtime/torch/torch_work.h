@@ -23,7 +23,7 @@
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
 // stage is an activation if both are forward, a gradient if both are backward, tied gradients of a
 // `reduce` for a `user`, and else nothing: it only waits. Exceptions of the model become statuses
-// that name the task. One thread.
+// that name the task. One thread, but for what runs beside: reductions and copies.
 //
 // On a GPU (runtime/torch/torch_device.h) all this is enqueued on the device's stream, and nothing
 // waits for it before the step's end.

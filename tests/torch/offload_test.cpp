@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "core/draw.h"
-#include "runtime/torch/kept_tensors.h"
+#include "runtime/torch/saved_tensors.h"
+#include "runtime/torch/train.h"
 #include "runtime/torch/value_codec.h"
 #include "spec/elaborate.h"
 #include "tests/torch/one_stage.h"
@@ -307,6 +308,275 @@ TEST_P(OffloadedModel, leaves_nothing_on_the_device) {
 
 INSTANTIATE_TEST_SUITE_P(Models, OffloadedModel, ::testing::ValuesIn(kModels),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// ---- Runs of several ranks ---------------------------------------------------------------------
+
+bool is_proved(const std::string& text) {
+  const auto program = spec::compile({"away.ripe", text});
+  EXPECT_TRUE(program.ok()) << spec::render({"away.ripe", text}, program.errors());
+  return verify::verify(program.value()).outcome == verify::Outcome::proved;
+}
+
+class OffloadingProgram : public ::testing::TestWithParam<const char*> {};
+
+// A third of the tasks, copies among them, begin late, at each rank others.
+TEST_P(OffloadingProgram, trains_bitwise_as_the_unpipelined_model_under_random_timings) {
+  const std::string program = offloading_chain(3, GetParam());
+  ASSERT_TRUE(is_proved(program)) << program;
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Training training{.program = program, .steps = 3};
+    training.trainer.before_task = [seed](const TaskInfo& task) {
+      const std::uint64_t bits = core::draw_bits(
+          seed, {static_cast<std::uint64_t>(task.step), static_cast<std::uint64_t>(task.task.lane),
+                 static_cast<std::uint64_t>(task.microbatch)});
+      if (bits % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(bits / 3 % 1000));
+    };
+    if (std::string(GetParam()) == "recompute") {
+      training.change_model = [](TorchModel& model) {
+        for (auto& [number, stage] : model.stages) stage.recompute = true;
+      };
+    }
+    EXPECT_EQ(train_side_by_side(training), Outcome());
+  }
+}
+
+TEST_P(OffloadingProgram, goes_with_autocast_and_several_passes) {
+  Training training{.program = offloading_chain(2, GetParam()), .steps = 2};
+  training.trainer.passes = 2;
+  training.change_model = [](TorchModel& model) {
+    model.autocast = torch::kBFloat16;
+    for (auto& [number, stage] : model.stages) {
+      stage.recompute = std::string(GetParam()) == "recompute";
+    }
+  };
+  EXPECT_EQ(train_side_by_side(training), Outcome());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, OffloadingProgram, ::testing::ValuesIn(kOffloadWays),
+                         [](const auto& test) { return std::string(test.param); });
+
+// The room that each resource has, times the bytes of one microbatch.
+// `leaves_nothing_on_the_device` holds what is reported to LibTorch's own account.
+TEST(OffloadMemory, is_within_what_is_proved_of_each_pool) {
+  const Pipeline pipeline(offloading_chain(3, "whole"));
+  std::vector<OffloadReport> reports(3);
+  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
+    TorchWork work(ripeline::testing::make_mlp(arbiter.facts(), arbiter.rank()));
+    TorchTrainer trainer(arbiter, run, work, nullptr);
+    for (int step = 0; step < 3; ++step) {
+      TrainReport report;
+      if (Status s = trainer.step(16, report); !s.ok()) return s;
+    }
+    reports[static_cast<std::size_t>(arbiter.rank())] = work.offloaded();
+    return Status();
+  });
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
+  for (const OffloadReport& report : reports) {
+    EXPECT_GT(report.microbatch, 4 * 16 * 4);
+    EXPECT_GE(report.here, report.microbatch);
+    EXPECT_LE(report.here, 3 * report.microbatch);
+    EXPECT_GE(report.away, report.microbatch);
+    EXPECT_LE(report.away, 8 * report.microbatch);
+  }
+}
+
+// Waits for others, up to a minute.
+class Signal {
+ public:
+  void give() {
+    const std::lock_guard lock(mutex_);
+    given_ = true;
+    changed_.notify_all();
+  }
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [this] { return given_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool given_ = false;
+};
+
+// The first offload goes on once the next forward has begun: one after another it would wait for
+// ever.
+TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
+  const Pipeline pipeline(offloading_chain(1, "whole"));
+  trace::Record record;
+  Signal forward;
+  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
+    TorchWork work(ripeline::testing::make_mlp(arbiter.facts(), arbiter.rank()));
+    TrainerOptions options;
+    options.rank.trace = &record;
+    options.before_task = [&](const TaskInfo& task) {
+      if (task.kind == core::OpKind::forward && task.microbatch == 1) forward.give();
+      if (task.kind == core::OpKind::offload && task.microbatch == 0) {
+        EXPECT_TRUE(forward.wait());
+      }
+    };
+    TorchTrainer trainer(arbiter, run, work, nullptr, options);
+    TrainReport report;
+    return trainer.step(4, report);
+  });
+  EXPECT_TRUE(statuses.at(0).ok()) << statuses.at(0).message();
+  const core::ProgramFacts& facts = pipeline.facts();
+  const auto kind_of = [&](const trace::TaskEvent& event) {
+    return facts
+        .ops[static_cast<std::size_t>(facts.lanes[static_cast<std::size_t>(event.task.lane)].op)]
+        .kind;
+  };
+  int beside = 0;
+  for (const trace::TaskEvent& copy : record.tasks) {
+    if (kind_of(copy) != core::OpKind::offload) continue;
+    for (const trace::TaskEvent& other : record.tasks) {
+      const bool computes = kind_of(other) == core::OpKind::forward;
+      beside += computes && other.start < copy.end && copy.start < other.end ? 1 : 0;
+    }
+  }
+  EXPECT_GE(beside, 1);
+}
+
+// ---- What stays, and what cannot be ----------------------------------------------------------
+
+TEST(OffloadMemory, that_others_hold_stays_where_it_is) {
+  const Tensor mask = torch::ones({4, 6, kWide});
+  const Tensor table = torch::randn({100, 4, 6, kWide});  // a data set, of which one batch is used
+  OneStage tasks(offloading_chain(3, "whole"),
+                 stage_of([&](const Tensor& x) { return x * mask * table[7] * (x.detach() + 1); }));
+  ASSERT_TRUE(tasks.run('F', 0, input_of(0)).ok());
+  const auto own = 3 * mask.nbytes();  // x * mask, the next product, x + 1; x itself is not needed
+  EXPECT_LE(tasks.work().offloaded().microbatch, static_cast<std::int64_t>(own));
+  EXPECT_GT(tasks.work().offloaded().microbatch, 0);
+}
+
+TEST(OffloadMistakes, are_named) {
+  const std::string program = offloading_chain(3, "early");
+  {
+    OneStage tasks(program, stage_of([](const Tensor& x) {
+                     const Tensor y = x.sin();
+                     const Tensor z = y.exp() * y;
+                     const torch::NoGradGuard no_grad;
+                     Tensor(y).mul_(2);
+                     return z;
+                   }));
+    ASSERT_TRUE(tasks.run('F', 0, input_of(0)).ok());
+    EXPECT_EQ(tasks.run('O', 0).message(),
+              "1O0: a tensor was written to in place after the forward had saved it for the "
+              "backward");
+    EXPECT_THAT(tasks.run('L', 0).message(), HasSubstr("nothing that its forward kept is"));
+    EXPECT_EQ(tasks.run('O', 1).message(), "1O1: its forward has not run in this step");
+  }
+  OneStage tasks(program, stage_of([](const Tensor& x) { return x.sin(); }));
+  ASSERT_TRUE(tasks.run('F', 0, input_of(0)).ok());
+  ASSERT_TRUE(tasks.run('O', 0).ok());
+  EXPECT_EQ(tasks.run('O', 0).message(), "1O0: what its forward kept is offloaded already");
+  EXPECT_THAT(tasks.run('B', 0, gradients_of(input_of(0), 0)).message(),
+              HasSubstr("1B0: what its forward kept is away: it is offloaded"));
+}
+
+TEST(OffloadMistakes, a_tensor_without_a_storage_of_its_own_is_refused) {
+  OneStage tasks(offloading_chain(3, "whole"), stage_of([](const Tensor& x) {
+                   return torch::sparse_coo_tensor(torch::tensor({{0, 1}, {1, 0}}),
+                                                   torch::ones({2}), {2, 4})
+                       .mm(x[0].slice(0, 0, 4));
+                 }));
+  EXPECT_THAT(tasks.run('F', 0, input_of(0)).message(),
+              HasSubstr("has no storage of its own and cannot be offloaded"));
+}
+
+std::string refusal(const std::string& ops) {
+  const Pipeline pipeline(
+      "pipeline p { param ranks = 2; microbatches any; stages ranks; place s on s;\n"
+      "op F forward { needs F at prev; }\n" +
+      ops + " dispatch ready; }");
+  TorchWork work(ripeline::testing::make_mlp(pipeline.facts(), 0));
+  return work.check(pipeline.facts(), 0).message();
+}
+
+TEST(OffloadMistakes, in_what_the_program_needs_are_named_before_the_first_task) {
+  EXPECT_EQ(refusal("op O offload on copy_out { needs F at here; }\n"
+                    "op B backward { needs F at here, B at next; }"),
+            "rank 0: 0B needs what is offloaded: its stage must have an op `reload`");
+  EXPECT_EQ(refusal("op O offload on copy_out { needs F at here; }\n"
+                    "op L reload on copy_in { needs O at here; }\n"
+                    "op B backward { needs F at here, B at next; }"),
+            "rank 0: 0B needs what is offloaded: it must need 0L, itself or through others");
+  EXPECT_EQ(refusal("op O offload on copy_out { needs F at here; }\n"
+                    "op L reload on copy_in { needs F at here; }\n"
+                    "op B backward { needs L at here, B at next; }"),
+            "rank 0: 0L brings back what was offloaded: it must need 0O, itself or through others");
+  EXPECT_EQ(refusal("op O offload on copy_out { needs F at here; }\n"
+                    "op L reload on copy_in { needs O at here; }\n"
+                    "op B backward { needs L at here; }"),
+            "rank 0: 0F feeds 1 other stages, and 0B needs the gradients of 0: it must need those "
+            "of each that it feeds, and of no other");
+  EXPECT_THAT(refusal("op O offload once on copy_out { needs F at here of all; }\n"
+                      "op B backward { needs F at here, B at next; }"),
+              HasSubstr("0O is `once`: LibTorch stages offload what a microbatch keeps"));
+}
+
+// ---- The engine of autograd --------------------------------------------------------------------
+
+// As Python's: it counts what it is asked.
+class OtherEngine final : public torch::autograd::Engine {
+ public:
+  torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,
+                                         const torch::autograd::variable_list& inputs,
+                                         bool keep_graph, bool create_graph, bool accumulate_grad,
+                                         const torch::autograd::edge_list& outputs) override {
+    ++runs;
+    return Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  }
+  static int runs;
+};
+int OtherEngine::runs = 0;
+
+torch::autograd::Engine& other_engine() {
+  static auto& engine = *new OtherEngine;
+  return engine;
+}
+
+Tensor gradient_through_hooks(const Tensor& x, std::size_t& saved_tensors) {
+  SavingRegion::Saved saved;
+  Tensor y;
+  {
+    const SavingRegion region(saved);
+    y = x.sin().exp();
+  }
+  saved_tensors = saved.size();
+  y.sum().backward();
+  return x.grad();
+}
+
+// In a process of its own, since an engine is put before another once.
+TEST(AutogradEngineDeathTest, that_was_there_goes_on) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        torch::autograd::set_default_engine_stub(&other_engine);
+        const Tensor x = torch::ones({3}, torch::requires_grad());
+        std::size_t saved = 0;
+        const bool has_gradient = gradient_through_hooks(x, saved).defined();
+        std::exit(has_gradient && saved == 2 && OtherEngine::runs == 1 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(AutogradEngine, that_comes_later_is_noticed) {
+  static torch::autograd::Engine* before = nullptr;
+  const Tensor x = torch::ones({3}, torch::requires_grad());
+  std::size_t saved = 0;
+  EXPECT_TRUE(gradient_through_hooks(x, saved).defined());
+  EXPECT_EQ(saved, 2U);
+  before = &torch::autograd::Engine::get_default_engine();
+  torch::autograd::set_default_engine_stub(&other_engine);
+  SavingRegion::Saved none;
+  EXPECT_THROW(SavingRegion{none}, std::runtime_error);
+  torch::autograd::set_default_engine_stub([]() -> torch::autograd::Engine& { return *before; });
+  EXPECT_TRUE(gradient_through_hooks(x, saved).defined());
+}
 
 }  // namespace
 }  // namespace ripeline::runtime

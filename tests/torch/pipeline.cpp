@@ -107,40 +107,39 @@ std::string recomputing_chain(int ranks) {
 }
 
 std::string offloading_chain(int ranks, const std::string& way) {
-  const std::string share = way == "half" ? " on m where m % 2 == 0" : "";
-  const bool is_inline = way == "inline";
+  const bool is_half = way == "half";
+  const auto on = [&](const char* engine) {
+    return (way == "inline" ? "" : std::string(" on ") + engine) +
+           (is_half ? " on m where m % 2 == 0" : "");
+  };
   std::string backward;
   if (way == "split") {
     backward =
         "  op I backward input sequential { cost 1; needs L at here, I at next; }\n"
-        "  op W backward weight sequential { cost 1; needs I at here;\n"
-        "    releases activation; releases pinned; }\n";
+        "  op W backward weight sequential { cost 1; needs I at here;\n";
   } else if (way == "recompute") {
     backward =
         "  op R recompute sequential { cost 1; needs L at here; }\n"
-        "  op B backward sequential { cost 2; needs R at here;\n"
-        "    releases activation; releases pinned; }\n";
+        "  op B backward sequential { cost 2; needs R at here;\n";
   } else {
-    const bool has_gradient = way == "early" || way == "both" || way == "half";
+    const bool has_gradient = way == "early" || way == "both" || is_half;
     backward = std::string("  op B backward sequential { cost 2; needs L at here") +
-               (way == "half" ? ", F at here" : "") + (has_gradient ? ", B at next" : "") +
-               "; releases activation; releases pinned; }\n";
+               (is_half ? ", F at here" : "") + (has_gradient ? ", B at next" : "") + ";\n";
   }
-  const bool waits = way == "whole" || way == "both" || way == "recompute" || is_inline;
+  const bool waits = way == "whole" || way == "both" || way == "recompute" || way == "inline";
   return "pipeline away { param ranks = " + std::to_string(ranks) +
          "; microbatches any; stages ranks; place s on s;\n"
-         "  op F forward sequential { cost 1; needs F at prev;\n"
-         "    acquires activation" +
-         (way == "half" ? " leaving 1" : "") +
-         "; acquires pinned; }\n"
+         "  op F forward sequential { cost 1; needs F at prev; acquires activation;\n"
+         "    acquires pinned; }\n"
          "  op O offload sequential" +
-         share + (is_inline ? "" : " on copy_out") +
+         on("copy_out") +
          " { cost 1; needs F at here; releases activation; }\n"
          "  op L reload sequential" +
-         share + (is_inline ? "" : " on copy_in") + " { cost 1; needs O at here" +
-         (waits ? ", B at next" : "") + "; acquires activation leaving 1; }\n" + backward +
+         on("copy_in") + " { cost 1; needs O at here" + (waits ? ", B at next" : "") +
+         ";\n    acquires activation leaving 1; }\n" + backward +
+         "    releases activation; releases pinned; }\n"
          "  resource activation per rank { capacity " +
-         (way == "half" ? "2 * ranks" : std::string("3")) +
+         (is_half ? "8" : "3") +
          "; }\n"
          "  resource pinned per rank { capacity 8; }\n"
          "  dispatch ready; }\n";

@@ -44,7 +44,7 @@ class Pipeline {
 // The same with ops that run forwards again, in order.
 [[nodiscard]] std::string recomputing_chain(int ranks);
 // The same in order, with what a stage keeps for its backward in the host's memory meanwhile: three
-// microbatches on the device and eight on the host. `way` is one of kOffloadWays.
+// microbatches on the device (of `half` eight) and eight on the host. `way` is one of kOffloadWays.
 [[nodiscard]] std::string offloading_chain(int ranks, const std::string& way);
 // whole, whose gradient comes to the reload; early, to the backward; both; split; recompute, by an
 // op; inline, on the compute engine; half, only every other microbatch.
