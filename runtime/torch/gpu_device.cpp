@@ -3,6 +3,7 @@
 #include <string>
 
 #ifdef RIPELINE_CUDA
+#include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
@@ -128,6 +129,11 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
   }
   int count = 0;
   if (Status s = count_devices(asked, count); !s.ok()) return s;
+  if (asked.is_cuda() && !at::globalContext().hasCUDA()) {
+    return {StatusCode::refused,
+            "LibTorch was asked for GPUs before its half for them was loaded, and remembers that "
+            "there was none: open the device first in the program"};
+  }
   const int index = asked.has_index() ? asked.index() : local_rank % count;
   if (index >= count) {
     return {StatusCode::refused, "there is no device `" + asked.str() + "`: this host has " +

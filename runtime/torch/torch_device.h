@@ -45,7 +45,8 @@ struct DeviceMemoryUse {
 
 class TorchDevice {
  public:
-  // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`.
+  // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`. To
+  // be called before LibTorch is asked for GPUs in any other way, as torch::manual_seed() does.
   // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. Fails by status: what
   // is missing, and where to get it. A GPU that does not start ends the process after five minutes
   // (runtime/last_wait.h): there is no other way out of a call into its driver.
