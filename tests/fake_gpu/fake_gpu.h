@@ -11,12 +11,14 @@
 //   an event that was never recorded is reached                               Event Management
 //   what an event or a stream that is destroyed still has to do is done       Event Management
 //   cudaFree and cudaFreeHost may wait for the device, and do here             Memory Management
+//   what cannot start holds up what shares its queue, a full queue blocks     hardware.h
 //   host functions are not called after an error, and may not call CUDA       Execution Control
 //   an error of the device is what every later call says                      Error Handling
 //   an event is recorded on streams of its own device                         Event Management
 //   a time between events is told once both were reached                      Event Management
 // Misuse is reported, not undefined: memory that is not there, or not pinned; a call out of a host
-// function; a stream that waits for what will never be.
+// function; a stream that waits for what will never be; a call that waits for the device while a
+// kernel on it waits for another one; an event recorded before what it is to follow was launched.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +41,15 @@ struct Options {
   int devices = 1;  // of which each thread uses one at a time; they share their memory and pace
   std::size_t memory = std::size_t{1} << 30;
   std::int64_t fails_at = -1;  // the call with this number; -1: none
+  // Queues of a device, which its streams share; 0: each has its own (hardware.h).
+  int connections = 0;
+  int blocks = 0;               // of kernels of NCCL that are on a device together; 0: any number
+  std::size_t launches = 1024;  // that wait in a queue; the call that gives one more waits
+  // Of NCCL (nccl.h): messages that leave though nobody takes them yet; and whether two ranks are
+  // connected from the beginning.
+  int credits = 0;
+  bool connected = false;
+  bool by_itself = true;  // else it goes on by step() and take() alone
 };
 
 // A new device. All that was made on the one before must be gone.
@@ -56,5 +67,25 @@ struct Usage {
 [[nodiscard]] std::vector<std::string> misuses();
 // Lets the device take so many steps, if it can.
 void step(int steps);
+// All that it can do next, and to do one of these: to try each.
+[[nodiscard]] std::size_t moves();
+void take(std::size_t move);
+// Of this number, or all: nothing is left to do.
+[[nodiscard]] bool is_idle(int device = -1);
+// What it still has to do: equal, and the same can happen from here on, memory and events apart.
+[[nodiscard]] std::string state();
+// Who waits for whom, in words, of what cannot go on.
+[[nodiscard]] std::vector<std::string> waits();
+
+// A thread that may do what others wait for. While one is, a call in another one that cannot go on
+// waits for it; when all hosts wait, nothing ever happens again, and each call fails. Without hosts
+// a call that cannot go on fails at once.
+class Host {
+ public:
+  Host();
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+};
 
 }  // namespace fake_gpu
