@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/ballot_codec.h"
+#include "runtime/carrier_words.h"
 #include "runtime/gather.h"
 #include "runtime/notice_codec.h"
 #include "runtime/place.h"
@@ -145,11 +146,19 @@ void read_value(const std::uint8_t* data, std::size_t size) {
   require(encode_head(value) == payload.head, "a value's head comes back");
 }
 
+void read_word(const std::uint8_t* data, std::size_t size) {
+  CarrierWord word;
+  if (!decode_word(payload_of(blob(data, size)), word).ok()) return;
+  CarrierWord again;
+  require(decode_word(encode_word(word), again).ok(), "a carrier's word can be read");
+  require(again == word, "a carrier's word comes back");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2 || size > kMostBytes) return -1;
-  switch (data[0] % 6) {
+  switch (data[0] % 7) {
     case 0:
       read_frames(data + 1, size - 1);
       break;
@@ -165,8 +174,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 4:
       read_value(data + 1, size - 1);
       break;
-    default:
+    case 5:
       read_ballot(data + 1, size - 1);
+      break;
+    default:
+      read_word(data + 1, size - 1);
   }
   return 0;
 }

@@ -58,6 +58,10 @@ Status Process::give(Delivery delivery, Time now) {
   }
   if (signal == Signal::report) return take_report(delivery, now);
   if (is_failing()) return {};
+  if (signal == Signal::carrier) {
+    return {StatusCode::invalid, layout_.name(delivery.from) + " has a device, and " +
+                                     layout_.name(self_) + " has none"};
+  }
   if (signal == Signal::gather) return gathers_.take(delivery);
   if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
   if (kept_.size() == kMostKept) {

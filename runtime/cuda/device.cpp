@@ -55,10 +55,10 @@ Status Stream::sync() const {
   return status_of(cudaStreamSynchronize(stream_), "wait for a stream");
 }
 
-Status Event::make(Event& event) {
+Status Event::make(Time time, Event& event) {
   Event made;
-  if (Status s =
-          status_of(cudaEventCreateWithFlags(&made.event_, cudaEventDefault), "make an event");
+  const unsigned int flags = time == Time::none ? cudaEventDisableTiming : cudaEventDefault;
+  if (Status s = status_of(cudaEventCreateWithFlags(&made.event_, flags), "make an event");
       !s.ok()) {
     return s;
   }

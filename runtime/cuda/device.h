@@ -42,8 +42,9 @@ class Stream {
 
 class Event {
  public:
-  // With the time at which it was reached.
-  static core::Status make(Event& event);
+  // Whether it has the time at which it was reached; one without costs the device less.
+  enum class Time { none, reached };
+  static core::Status make(Time time, Event& event);
   Event() = default;
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {

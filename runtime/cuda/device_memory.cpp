@@ -34,24 +34,54 @@ class CurrentDevice {
 
 }  // namespace
 
+Status Readers::note(const std::vector<cudaStream_t>& computing) {
+  events_.resize(computing.size());
+  for (std::size_t i = 0; i < computing.size(); ++i) {
+    Event& event = events_[i];
+    if (event.get() == nullptr) {
+      if (Status s = Event::make(Event::Time::none, event); !s.ok()) return s;
+    }
+    if (Status s = event.record(computing[i]); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Readers::hold_up(cudaStream_t stream) const {
+  for (const Event& event : events_) {
+    if (Status s = event.hold_up(stream); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Readers::query(bool& over) const {
+  over = true;
+  for (const Event& event : events_) {
+    if (Status s = event.query(over); !s.ok() || !over) return s;
+  }
+  return {};
+}
+
+void Readers::wait() const {
+  for (const Event& event : events_) {
+    if (event.get() != nullptr) cudaEventSynchronize(event.get());
+  }
+}
+
 class DeviceMemory::Pool {
  public:
   Pool(int device, std::vector<cudaStream_t> computing)
       : device_(device), computing_(std::move(computing)) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  ~Pool() {
-    for (auto& [size, buffers] : free_) {
-      for (Buffer& buffer : buffers) cudaFree(buffer.data);
-    }
-  }
+  ~Pool() { free_all(); }
 
   [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] const std::vector<cudaStream_t>& computing() const { return computing_; }
 
   struct Buffer {
     void* data = nullptr;
     std::size_t size = 0;
-    std::vector<Event> read;  // on each computing stream, as it came back; none: it is new
+    Readers readers;  // as it came back
   };
 
   Status take(std::size_t size, cudaStream_t stream, Buffer& buffer) {
@@ -60,14 +90,12 @@ class DeviceMemory::Pool {
     buffer.size = size;
     std::deque<Buffer>& of_size = free_[size];
     if (of_size.empty()) {
-      if (Status s = allocate(buffer); !s.ok()) return s;
+      if (Status s = allocate(size, buffer.data); !s.ok()) return s;
     } else {
       // The one that came back first: what read it is the likeliest to be over.
       buffer = std::move(of_size.front());
       of_size.pop_front();
-      for (const Event& event : buffer.read) {
-        if (Status s = event.hold_up(stream); !s.ok()) return s;
-      }
+      if (Status s = buffer.readers.hold_up(stream); !s.ok()) return s;
     }
     taken_ += size;
     return {};
@@ -78,18 +106,24 @@ class DeviceMemory::Pool {
     const CurrentDevice current(device_);
     const std::lock_guard lock(mutex_);
     taken_ -= buffer.size;
-    buffer.read.resize(computing_.size());
-    for (std::size_t i = 0; i < computing_.size(); ++i) {
-      Event& event = buffer.read[i];
-      if (event.get() == nullptr && !Event::make(event).ok()) return;
-      if (!event.record(computing_[i]).ok()) return;
-    }
-    free_[buffer.size].push_back(std::move(buffer));
+    if (buffer.readers.note(computing_).ok()) free_[buffer.size].push_back(std::move(buffer));
+  }
+
+  Status own(std::size_t size, void*& data) {
+    const CurrentDevice current(device_);
+    const std::lock_guard lock(mutex_);
+    Status status = allocate(size, data);
+    owned_ += status.ok() ? 1 : 0;
+    return status;
   }
 
   std::size_t allocations() const {
     const std::lock_guard lock(mutex_);
     return allocations_;
+  }
+  std::size_t owned() const {
+    const std::lock_guard lock(mutex_);
+    return owned_;
   }
   std::size_t taken() const {
     const std::lock_guard lock(mutex_);
@@ -97,19 +131,27 @@ class DeviceMemory::Pool {
   }
 
  private:
-  // If there is no more, buffers of other sizes are given up for it, and the device waited for.
-  Status allocate(Buffer& buffer) {
-    cudaError_t error = cudaMalloc(&buffer.data, buffer.size);
+  // If there is no more, free buffers are given up for it.
+  Status allocate(std::size_t size, void*& data) {
+    cudaError_t error = cudaMalloc(&data, size);
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // it is dealt with
-      for (auto& [size, buffers] : free_) {
-        for (Buffer& one : buffers) cudaFree(one.data);
-        buffers.clear();
-      }
-      error = cudaMalloc(&buffer.data, buffer.size);
+      free_all();
+      error = cudaMalloc(&data, size);
     }
     if (error == cudaSuccess) ++allocations_;
-    return status_of(error, "allocate " + std::to_string(buffer.size) + " bytes");
+    return status_of(error, "allocate " + std::to_string(size) + " bytes");
+  }
+
+  // To free memory that is read is no way to wait for it.
+  void free_all() {
+    for (auto& [size, buffers] : free_) {
+      for (Buffer& buffer : buffers) {
+        buffer.readers.wait();
+        cudaFree(buffer.data);
+      }
+      buffers.clear();
+    }
   }
 
   const int device_;
@@ -118,6 +160,7 @@ class DeviceMemory::Pool {
   // Guarded by the mutex.
   std::map<std::size_t, std::deque<Buffer>> free_;  // by size, in the order of their return
   std::size_t allocations_ = 0;
+  std::size_t owned_ = 0;
   std::size_t taken_ = 0;
 };
 
@@ -139,7 +182,28 @@ Status DeviceMemory::take(std::size_t size, cudaStream_t stream, Bytes& bytes) {
   return {};
 }
 
+DeviceMemory::Own::~Own() {
+  if (data_ == nullptr) return;
+  const CurrentDevice current(device_);
+  cudaFree(data_);
+}
+
+Status DeviceMemory::allocate(std::size_t size, Own& memory) {
+  Own made;
+  made.device_ = pool_->device();
+  if (Status s = pool_->own(size, made.data_); !s.ok()) return s;
+  memory = std::move(made);
+  return {};
+}
+
+Status DeviceMemory::note(Readers& readers) const {
+  const CurrentDevice current(pool_->device());
+  return readers.note(pool_->computing());
+}
+
+int DeviceMemory::device() const { return pool_->device(); }
 std::size_t DeviceMemory::allocations() const { return pool_->allocations(); }
+std::size_t DeviceMemory::owned() const { return pool_->owned(); }
 std::size_t DeviceMemory::taken() const { return pool_->taken(); }
 
 }  // namespace ripeline::runtime

@@ -59,6 +59,7 @@ constexpr std::array kKinds = {
     Kind{FrameKind::report, Signal::report, Channel::control},
     Kind{FrameKind::begun, Signal::begun, Channel::control},
     Kind{FrameKind::ballot, Signal::ballot, Channel::control},
+    Kind{FrameKind::carrier, Signal::carrier, Channel::control},
 };
 
 }  // namespace
@@ -132,7 +133,7 @@ Status decode_header(const Header& header, Frame& frame, PayloadShape& shape) {
   Reader from(header.data() + kPrefixBytes);
   const auto kind = from.read<std::uint16_t>();
   if (kind < static_cast<std::uint16_t>(FrameKind::hello) ||
-      kind > static_cast<std::uint16_t>(FrameKind::ready)) {
+      kind > static_cast<std::uint16_t>(FrameKind::carrier)) {
     return {StatusCode::invalid, "frame kind " + std::to_string(kind) + ", which there is not"};
   }
   frame.kind = static_cast<FrameKind>(kind);

@@ -34,6 +34,7 @@ enum class FrameKind : std::uint16_t {
   ballot,     // what members of a rank tell each other (runtime/ballot_codec.h)
   ready,      // to the parent in the tree: the sender's subtree is connected; to a child: all are.
               // With its clock, as a heartbeat
+  carrier,    // what carriers of devices tell each other (runtime/carrier_words.h)
 };
 
 struct Frame {
@@ -62,7 +63,7 @@ inline constexpr int kChannels = static_cast<int>(kEachChannel.size());
 [[nodiscard]] Channel channel_of(FrameKind kind);
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
-inline constexpr std::uint16_t kFrameVersion = 6;
+inline constexpr std::uint16_t kFrameVersion = 7;
 inline constexpr std::size_t kHeaderBytes = 56;
 using Header = std::array<std::byte, kHeaderBytes>;
 

@@ -31,6 +31,7 @@ enum class Signal : std::uint8_t {
   ballot,    // what a member says of what starts next (core/agreement.h); of no message
   gather,    // a part of a gather (runtime/gather.h)
   report,    // the run fails: what a process says of itself (runtime/report.h)
+  carrier,   // between the transports of two devices (runtime/carrier_words.h)
   lost,      // the sender is gone; the head says how. Never sent
 };
 // Of a message of the program: between the two ranks of its edge.

@@ -1,8 +1,12 @@
 #include "tests/cuda/device_run.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
 
@@ -16,6 +20,7 @@ using runtime::status_of;
 namespace {
 
 constexpr int kWidth = 600;  // of doubles: more than a head holds
+constexpr std::size_t kGranule = 256;
 
 }  // namespace
 
@@ -35,9 +40,15 @@ struct DeviceToyWork::Job {
   }
 };
 
-DeviceToyWork::DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, cudaStream_t stream,
-                             runtime::DeviceMemory& memory, runtime::Place& pinned)
-    : toy_(toy), bytes_(bytes), stream_(stream), memory_(memory), pinned_(pinned) {}
+DeviceToyWork::DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, bool varies,
+                             cudaStream_t stream, runtime::DeviceMemory& memory,
+                             runtime::Place& pinned)
+    : toy_(toy),
+      bytes_(bytes),
+      varies_(varies),
+      stream_(stream),
+      memory_(memory),
+      pinned_(pinned) {}
 DeviceToyWork::~DeviceToyWork() = default;
 
 Status DeviceToyWork::begin_step(std::int64_t step, int microbatches) {
@@ -65,66 +76,94 @@ Status DeviceToyWork::run(Call& call) {
 Status DeviceToyWork::take_inputs(Call& call, Job& job) {
   for (runtime::Input& input : call.inputs) {
     runtime::Input& copy = job.call.inputs.emplace_back(input);
-    for (Bytes& part : copy.payload.parts) {
-      const Bytes onto = pinned_.take(-1, part.size);
+    const std::vector<Part> parts = parts_of(input.microbatch);
+    if (parts.size() != copy.payload.parts.size()) return {StatusCode::invalid, "other parts"};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      Bytes& part = copy.payload.parts[i];
+      if (part.size != parts[i].size) return {StatusCode::invalid, "a part of another size"};
+      Bytes onto = pinned_.take(-1, part.size);
       if (Status s = status_of(
               cudaMemcpyAsync(onto.data, part.data, part.size, cudaMemcpyDeviceToHost, stream_),
               "copy an input");
           !s.ok()) {
         return s;
       }
+      onto.size = parts[i].used;
       part = onto;
     }
     job.inputs.push_back(copy.payload);
   }
-  call.inputs.clear();
+  keep(call);
   return {};
+}
+
+void DeviceToyWork::keep(Call& call) {
+  std::vector<runtime::Input>& kept = kept_[{call.task.stage, call.task.microbatch}];
+  const core::OpKind kind = call.task.kind;
+  if (kind == core::OpKind::forward) kept = std::move(call.inputs);
+  if (kind == core::OpKind::backward || kind == core::OpKind::backward_weight) kept.clear();
+  call.inputs.clear();
+}
+
+std::vector<DeviceToyWork::Part> DeviceToyWork::parts_of(int microbatch) const {
+  if (!varies_) return {{bytes_, bytes_}};
+  const std::size_t first = 1000;
+  const std::size_t more = 500 * static_cast<std::size_t>(microbatch % 5);
+  if (microbatch % 3 == 0) return {{bytes_, bytes_ + more}};
+  return {{first, first + more}, {bytes_ - first, bytes_ - first}};
 }
 
 Status DeviceToyWork::give_outputs(Call& call, Job& job) {
   if (call.outputs.empty()) return {};
   Payload payload;
-  Bytes& onto = payload.parts.emplace_back();
-  if (Status s = memory_.take(bytes_, stream_, onto); !s.ok()) return s;
+  const std::byte* from = job.output.data;
+  for (const Part& part : parts_of(call.task.microbatch)) {
+    Bytes& onto = payload.parts.emplace_back();
+    if (Status s = memory_.take(part.size, stream_, onto); !s.ok()) return s;
+    if (Status s =
+            status_of(cudaMemcpyAsync(onto.data, from, part.used, cudaMemcpyHostToDevice, stream_),
+                      "copy an output");
+        !s.ok()) {
+      return s;
+    }
+    from += part.used;
+  }
   call.give(payload);
-  return status_of(
-      cudaMemcpyAsync(onto.data, job.output.data, bytes_, cudaMemcpyHostToDevice, stream_),
-      "copy an output");
+  return {};
 }
 
 struct DeviceRun::Rank {
   runtime::Stream compute;
-  runtime::Stream to_host;
-  runtime::Stream to_device;
   runtime::HostPlace pinned = runtime::make_pinned_place();
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
+  std::string carriers;
+  std::unique_ptr<runtime::Transport> behind;
 
-  Status make(int device, runtime::ToyWork& toy, std::size_t bytes) {
+  Status make(int device, runtime::ToyWork& toy, std::size_t bytes, bool varies) {
     using Priority = runtime::Stream::Priority;
     if (Status s = runtime::use_device(device); !s.ok()) return s;
     if (Status s = runtime::Stream::make(Priority::usual, compute); !s.ok()) return s;
-    if (Status s = runtime::Stream::make(Priority::highest, to_host); !s.ok()) return s;
-    if (Status s = runtime::Stream::make(Priority::highest, to_device); !s.ok()) return s;
     memory =
         std::make_unique<runtime::DeviceMemory>(device, std::vector<cudaStream_t>{compute.get()});
-    work = std::make_unique<DeviceToyWork>(toy, bytes, compute.get(), *memory, pinned);
+    work = std::make_unique<DeviceToyWork>(toy, bytes, varies, compute.get(), *memory, pinned);
     return {};
   }
 };
 
-DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, int device)
-    : model_{.width = kWidth, .seed = seed}, toys_(proved, model_) {
+DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOptions options)
+    : model_{.width = kWidth, .seed = seed},
+      options_(std::move(options)),
+      facts_(proved.facts()),
+      toys_(proved, model_) {
   for (int r = 0; r < core::layout_of(proved.facts()).processes() && status_.ok(); ++r) {
     Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
-    status_ = rank.make(device, toys_.rank(r).toy, kWidth * sizeof(double));
+    if (options_.enter) options_.enter(r);
+    status_ =
+        rank.make(options_.device, toys_.rank(r).toy, kWidth * sizeof(double), options_.varies);
   }
-  toys_.wrap = [this, device](runtime::Transport& transport) {
-    static_cast<void>(runtime::use_device(device));  // in the rank's thread
-    Rank& rank = *ranks_[static_cast<std::size_t>(transport.self())];
-    return std::make_unique<runtime::StagedTransport>(transport, rank.pinned, *rank.memory,
-                                                      rank.to_host.get(), rank.to_device.get());
-  };
+  if (options_.enter) options_.enter(-1);
+  toys_.wrap = [this](runtime::Transport& transport) { return wrap(transport); };
   toys_.make_engine = [this, &proved](int r, runtime::Run& run) {
     Rank& rank = *ranks_[static_cast<std::size_t>(r)];
     return std::make_unique<runtime::StreamEngine>(
@@ -134,14 +173,77 @@ DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, int device)
 }
 DeviceRun::~DeviceRun() = default;
 
+// In the rank's thread. What cannot connect says so when the run asks it.
+std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transport) {
+  const int self = transport.self();
+  if (options_.enter) options_.enter(self);
+  static_cast<void>(runtime::use_device(options_.device));
+  Rank& rank = *ranks_[static_cast<std::size_t>(self)];
+  runtime::DeviceTransportOptions with{.carrier = options_.carrier};
+  with.ipc.granule = kGranule;
+  if (options_.host) with.host = options_.host(self);
+  if (options_.behind) rank.behind = options_.behind(transport);
+  auto device = std::make_unique<runtime::DeviceTransport>(rank.behind ? *rank.behind : transport,
+                                                           rank.pinned, *rank.memory, with);
+  static_cast<void>(device->connect());
+  rank.carriers = device->carriers();
+  if (options_.before) return options_.before(std::move(device));
+  return device;
+}
+
+std::unique_ptr<runtime::Transport> DeviceRun::connect_one(int rank, int ranks,
+                                                           const std::string& folder) {
+  std::unique_ptr<runtime::Transport> transport;
+  const Status status = runtime::connect_in_folder(socket_options(rank, ranks), folder, transport,
+                                                   &ranks_[static_cast<std::size_t>(rank)]->pinned);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return transport;
+}
+
+void DeviceRun::connect_in(const std::string& folder) {
+  toys_.connect = [this, folder](int ranks) {
+    std::vector<std::unique_ptr<runtime::Transport>> group(static_cast<std::size_t>(ranks));
+    in_threads(ranks,
+               [&](int r) { group[static_cast<std::size_t>(r)] = connect_one(r, ranks, folder); });
+    return group;
+  };
+}
+
+void DeviceRun::run_one(int rank, const std::string& folder, int steps, int microbatches) {
+  const auto transport = connect_one(rank, static_cast<int>(ranks_.size()), folder);
+  if (transport != nullptr) toys_.run_one(rank, *transport, steps, microbatches);
+}
+
 void DeviceRun::run(int steps, int microbatches) {
   if (status_.ok()) toys_.run(steps, microbatches);
 }
 
+bool DeviceRun::differs(int steps, int microbatches) {
+  runtime::ToyModel model = model_;
+  model.stages = facts_.stages;
+  const runtime::ToyResult wanted = runtime::reference_gradients(model, steps - 1, microbatches);
+  for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
+    const ToyRank& rank = toys_.rank(r);
+    if (rank.gradients.size() < static_cast<std::size_t>(steps)) continue;
+    for (const auto& [stage, gradient] : rank.gradients.back()) {
+      if (gradient != wanted.gradients[static_cast<std::size_t>(stage)]) return true;
+    }
+  }
+  return false;
+}
+
 std::size_t DeviceRun::allocations() const {
   std::size_t all = 0;
-  for (const auto& rank : ranks_) all += rank->memory->allocations();
+  for (const auto& rank : ranks_) all += rank->memory->allocations() - rank->memory->owned();
   return all;
+}
+
+std::size_t DeviceRun::exported(int rank) const {
+  return ranks_[static_cast<std::size_t>(rank)]->memory->owned();
+}
+
+const std::string& DeviceRun::carriers(int rank) const {
+  return ranks_[static_cast<std::size_t>(rank)]->carriers;
 }
 
 std::size_t DeviceRun::taken() const {

@@ -5,21 +5,27 @@
 // host and of its outputs to the device. So this runs on any device, and on the fake one.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "runtime/cuda/staged_transport.h"
+#include "runtime/cuda/device_transport.h"
 #include "runtime/cuda/stream_engine.h"
 #include "tests/runtime/toy_run.h"
 
 namespace ripeline::testing_support {
 
-// Enqueues what the toy does, and lets go of its inputs at once, as a work of LibTorch does.
+// Enqueues what the toy does, and lets go of its inputs as soon as that is enqueued, as a work of
+// LibTorch does: of those of a forward with the last task of its microbatch at the stage.
 class DeviceToyWork final : public runtime::Work {
  public:
-  // All are borrowed. `bytes`: of each payload of the toy.
-  DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, cudaStream_t stream,
+  // All are borrowed. `bytes`: of each payload of the toy. `varies`: it is sent as one part or two,
+  // some of them longer than what is in them.
+  DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, bool varies, cudaStream_t stream,
                 runtime::DeviceMemory& memory, runtime::Place& pinned);
   ~DeviceToyWork() override;
 
@@ -30,35 +36,78 @@ class DeviceToyWork final : public runtime::Work {
   struct Job;
   core::Status take_inputs(runtime::Call& call, Job& job);
   core::Status give_outputs(runtime::Call& call, Job& job);
+  void keep(runtime::Call& call);
+  // Of a task's output: how many bytes of it are in each part, and how long each is.
+  struct Part {
+    std::size_t used;
+    std::size_t size;
+  };
+  [[nodiscard]] std::vector<Part> parts_of(int microbatch) const;
 
   runtime::ToyWork& toy_;
   std::size_t bytes_;
+  bool varies_;
   cudaStream_t stream_;
   runtime::DeviceMemory& memory_;
   runtime::Place& pinned_;
   std::vector<std::unique_ptr<Job>> jobs_;  // of this step
+  // Inputs of forwards, by stage and microbatch.
+  std::map<std::pair<int, int>, std::vector<runtime::Input>> kept_;
+};
+
+struct DeviceRunOptions {
+  int device = 0;
+  bool varies = false;  // payloads have various sizes
+  std::optional<runtime::CarrierKind> carrier = std::nullopt;
+  // What the thread of a rank does first, and this one before and after (-1) it makes what is a
+  // rank's. Null: nothing.
+  std::function<void(int rank)> enter = nullptr;
+  // On which host a rank is. Null: on this one.
+  std::function<std::string(int rank)> host = nullptr;
+  // Puts a transport before the rank's own. Null: none.
+  std::function<std::unique_ptr<runtime::Transport>(std::unique_ptr<runtime::Transport>)> before =
+      nullptr;
+  // Puts one between that and the one that connects the ranks. Null: none.
+  std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> behind = nullptr;
 };
 
 class DeviceRun {
  public:
   // Payloads are parts, so the model is wide.
-  DeviceRun(const ProvedText& proved, std::uint64_t seed, int device = 0);
+  DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOptions options = {});
   ~DeviceRun();
 
+  // The ranks meet in this folder and are connected by sockets; else they share their memory.
+  void connect_in(const std::string& folder);
   // Until all steps are done, or all ranks have failed.
   void run(int steps, int microbatches);
+  // The part of one rank, which meets the others in the folder.
+  void run_one(int rank, const std::string& folder, int steps, int microbatches);
 
   [[nodiscard]] ToyRun& toys() { return toys_; }
-  // Buffers of all devices' memories: allocated until now, and bytes that are out.
+  // Whether gradients of the last step are others than those of one process, as far as ranks have
+  // come to its end.
+  [[nodiscard]] bool differs(int steps, int microbatches);
+  // Buffers of all devices' memories: allocated until now for what a rank itself puts there, and
+  // bytes that are out.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t taken() const;
+  // Of a rank: allocated for others to write to; and how its messages go.
+  [[nodiscard]] std::size_t exported(int rank) const;
+  [[nodiscard]] const std::string& carriers(int rank) const;
   // Not ok: a device could not do what was asked before the run.
   [[nodiscard]] const core::Status& status() const { return status_; }
 
  private:
   struct Rank;
 
+  [[nodiscard]] std::unique_ptr<runtime::Transport> connect_one(int rank, int ranks,
+                                                                const std::string& folder);
+  [[nodiscard]] std::unique_ptr<runtime::Transport> wrap(runtime::Transport& transport);
+
   runtime::ToyModel model_;
+  DeviceRunOptions options_;
+  const core::ProgramFacts& facts_;
   ToyRun toys_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   core::Status status_;

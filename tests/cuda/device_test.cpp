@@ -9,12 +9,14 @@
 #include "runtime/transport/local.h"
 #include "tests/cuda/device_run.h"
 #include "tests/cuda/programs.h"
+#include "tests/runtime/ranks.h"
 
 namespace ripeline::runtime {
 namespace {
 
 using core::Status;
 using testing_support::DeviceRun;
+using testing_support::in_threads;
 using testing_support::kSequentialChain;
 using testing_support::kSplitV;
 using testing_support::ProvedText;
@@ -146,25 +148,31 @@ TEST_F(DeviceTest, tasks_have_the_times_of_the_device) {
 TEST_F(DeviceTest, a_peer_is_lost_after_what_it_has_sent) {
   constexpr std::size_t kSize = 1 << 20;
   auto group = make_local_group(2);
-  Stream to_host;
-  Stream to_device;
-  ASSERT_TRUE(Stream::make(Stream::Priority::usual, to_host).ok());
-  ASSERT_TRUE(Stream::make(Stream::Priority::usual, to_device).ok());
   HostPlace pinned = make_pinned_place();
   DeviceMemory memory(0, {stream_.get()});
-  StagedTransport staged(*group[0], pinned, memory, to_host.get(), to_device.get());
+  std::vector<std::unique_ptr<DeviceTransport>> devices;
+  for (const auto& inner : group) {
+    devices.push_back(std::make_unique<DeviceTransport>(
+        *inner, pinned, memory, DeviceTransportOptions{.carrier = CarrierKind::staged}));
+  }
+  in_threads(2, [&](int r) {
+    const Status status = devices[static_cast<std::size_t>(r)]->connect();
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+  EXPECT_EQ(devices[0]->carriers(), "staged with rank 1 (as it was told)");
   constexpr int kMessages = 5;
   for (int i = 0; i < kMessages; ++i) {
     Payload payload;
     payload.parts.push_back(pinned.take(-1, kSize));
     std::memset(payload.parts[0].data, i, kSize);
-    ASSERT_TRUE(group[1]->send(0, {.step = i, .message = {}}, std::move(payload)).ok());
+    ASSERT_TRUE(devices[1]->send(0, {.step = i, .message = {}}, std::move(payload)).ok());
   }
+  devices[1].reset();
   group[1].reset();
   std::vector<Delivery> deliveries;
   const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (deliveries.size() < kMessages + 1 && std::chrono::steady_clock::now() < last) {
-    const Status status = staged.poll(std::chrono::milliseconds(1), deliveries);
+    const Status status = devices[0]->poll(std::chrono::milliseconds(1), deliveries);
     ASSERT_TRUE(status.ok()) << status.message();
   }
   ASSERT_EQ(deliveries.size(), kMessages + 1U);

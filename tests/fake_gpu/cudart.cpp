@@ -17,11 +17,14 @@
 #include "tests/fake_gpu/device.h"
 #include "tests/fake_gpu/fake_gpu.h"
 #include "tests/fake_gpu/hardware.h"
+#include "tests/fake_gpu/memory.h"
 
 // What CUDA declares and leaves to its library.
 struct CUevent_st {
   int device = 0;
-  std::int64_t recorded = 0;  // how often
+  bool has_time = true;
+  bool is_after_writes = false;  // to memory of another process
+  std::int64_t recorded = 0;     // how often
   std::int64_t reached = 0;
   std::chrono::steady_clock::time_point at{};
 };
@@ -52,6 +55,8 @@ struct CUstream_st {
   int device = 0;
   int queue = 0;      // of the hardware
   int launching = 0;  // threads of NCCL that are about to launch
+  int process = -1;
+  bool writes_to_others = false;
   std::deque<Op> ops;
 };
 
@@ -60,6 +65,7 @@ namespace {
 thread_local bool in_host_function = false;
 thread_local bool is_host = false;  // counted among those that may still help who waits
 thread_local int current_device = 0;
+thread_local int current_process = -1;
 
 // A thread that waits in a call.
 struct Waiting {
@@ -73,11 +79,6 @@ class Device {
       : options_(options), draw_(options.seed), hardware_(options.connections, options.blocks) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  // What a device that failed could not give back goes with it.
-  ~Device() {
-    for (const auto& [at, size] : device_) std::free(at);
-    for (const auto& [at, size] : pinned_) std::free(at);
-  }
 
   cudaError_t refuse(const char* call) {
     misuse(std::string(call) + " out of a host function");
@@ -145,7 +146,7 @@ class Device {
     const Op op = std::move(front);
     if (op.is_work()) hardware_.leave(stream.device, stream.queue, op.place);
     stream.ops.pop_front();
-    carry_out(op);
+    carry_out(op, stream.process);
   }
 
   // Whether the kernel is over.
@@ -178,14 +179,15 @@ class Device {
     return hardware_.waiting(stream->device, stream->queue) < options_.launches;
   }
 
-  void carry_out(const Op& op) {
+  void carry_out(const Op& op, int process) {
     if (op.kind == Op::Kind::record) {
       op.event->reached = std::max(op.event->reached, op.version);
       op.event->at = Clock::now();
     } else if (op.kind == Op::Kind::copy) {
-      check_memory(op.from, op.size);
-      check_memory(op.onto, op.size);
-      if (failed_ == cudaSuccess) std::memcpy(op.onto, op.from, op.size);
+      const std::byte* const from = reach(op.from, op.size, process);
+      std::byte* const onto = reach(op.onto, op.size, process);
+      const bool is_there = from != nullptr && onto != nullptr;
+      if (is_there && failed_ == cudaSuccess) std::memcpy(onto, from, op.size);
     } else if (op.kind == Op::Kind::call && failed_ == cudaSuccess) {
       in_host_function = true;
       op.call(op.argument);
@@ -288,21 +290,44 @@ class Device {
     return "nothing";
   }
 
-  bool is_within(const std::map<std::byte*, std::size_t>& memory, const void* at,
-                 std::size_t size) const {
-    const auto* const first = static_cast<const std::byte*>(at);
-    auto next = memory.upper_bound(const_cast<std::byte*>(first));
-    if (next == memory.begin()) return false;
-    --next;
-    return first + size <= next->first + next->second;
+  std::byte* reach(const void* at, std::size_t size, int process) {
+    std::byte* const reached = memory_.reach(at, size, process);
+    if (reached == nullptr) {
+      misuse("a copy of " + std::to_string(size) +
+             " bytes from or to memory that is neither the device's nor pinned");
+    }
+    return reached;
   }
-  bool check_memory(const void* at, std::size_t size) {
-    if (is_within(device_, at, size) || is_within(pinned_, at, size)) return true;
-    misuse("a copy of " + std::to_string(size) +
-           " bytes from or to memory that is neither the device's nor pinned");
+  // Before it is freed.
+  void check_copies(const void* data) {
+    for (const auto& stream : streams_) {
+      for (const Op& op : stream->ops) {
+        if (op.kind != Op::Kind::copy) continue;
+        if (!memory_.is_in(op.from, data) && !memory_.is_in(op.onto, data)) continue;
+        misuse("memory is freed that a copy still has to read or write");
+      }
+    }
+  }
+  bool is_stream(cudaStream_t stream) {
+    const bool is_there = std::any_of(streams_.begin(), streams_.end(),
+                                      [&](const auto& one) { return one.get() == stream; });
+    if (is_there && !destroyed_.contains(stream)) return true;
+    misuse("a stream is used that is not there");
     return false;
   }
   void misuse(const std::string& what) { misuses_.push_back(what); }
+  [[nodiscard]] bool is_told_at_once(const CUevent_st& event) const {
+    switch (options_.fault) {
+      case fake_gpu::Fault::events_at_once:
+        return true;
+      case fake_gpu::Fault::writes_at_once:
+        return event.is_after_writes;
+      case fake_gpu::Fault::readers_at_once:
+        return !event.is_after_writes && !event.has_time;
+      default:
+        return false;
+    }
+  }
 
   void end_destroyed() {
     std::erase_if(streams_, [this](const auto& stream) {
@@ -317,8 +342,6 @@ class Device {
   std::vector<std::unique_ptr<CUstream_st>> streams_;
   std::map<CUstream_st*, bool> destroyed_;
   std::map<cudaEvent_t, Events> events_;
-  std::map<std::byte*, std::size_t> device_;
-  std::map<std::byte*, std::size_t> pinned_;
   std::vector<std::string> misuses_;
   fake_gpu::Hardware hardware_;
   std::vector<std::shared_ptr<fake_gpu::Action>> beside_;
@@ -326,28 +349,19 @@ class Device {
   int hosts_ = 0;
   std::list<Waiting> waiting_;
   std::condition_variable changed_;
+  fake_gpu::Memory memory_{misuses_};
 };
+
+using fake_gpu::Memory;
 
 std::mutex mutex;
 std::unique_ptr<Device> device = std::make_unique<Device>(fake_gpu::Options{});
 
-cudaError_t allocate(std::map<std::byte*, std::size_t>& memory, void** data, std::size_t size) {
-  auto* const made = static_cast<std::byte*>(std::aligned_alloc(256, (size + 255) / 256 * 256));
-  if (made == nullptr) return cudaErrorMemoryAllocation;
-  std::memset(made, 0xA5, size);  // nobody may count on zeros
-  memory[made] = size;
-  *data = made;
-  return cudaSuccess;
-}
-
-cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call,
-                    std::map<std::byte*, std::size_t>& memory, void* data) {
+cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call, Memory::Of of,
+                    void* data) {
   if (data == nullptr) return cudaSuccess;
-  const auto found = memory.find(static_cast<std::byte*>(data));
-  if (found == memory.end()) {
-    device->misuse("memory is freed that was not allocated");
-    return cudaErrorInvalidValue;
-  }
+  if (!device->memory_.may_free(of, data)) return cudaErrorInvalidValue;
+  device->check_copies(data);
   device->note_synchronising(call);
   while (device->step()) {
   }
@@ -356,9 +370,7 @@ cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call,
       error != cudaSuccess) {
     return error;
   }
-  std::memset(data, 0x5A, found->second);
-  std::free(data);
-  memory.erase(found);
+  device->memory_.free(data);
   return cudaSuccess;
 }
 
@@ -372,6 +384,8 @@ cudaError_t room_on(std::unique_lock<std::mutex>& lock, cudaStream_t stream) {
 
 namespace fake_gpu {
 
+void be_process(int number) { current_process = number; }
+
 void begin(const Options& options) {
   const std::lock_guard lock(mutex);
   device = std::make_unique<Device>(options);
@@ -381,8 +395,8 @@ Usage usage() {
   const std::lock_guard lock(mutex);
   Usage usage{.streams = static_cast<int>(device->streams_.size()),
               .events = static_cast<int>(device->events_.size())};
-  for (const auto& [at, size] : device->device_) usage.device_bytes += size;
-  for (const auto& [at, size] : device->pinned_) usage.pinned_bytes += size;
+  usage.device_bytes = device->memory_.bytes(Memory::Of::device);
+  usage.pinned_bytes = device->memory_.bytes(Memory::Of::host);
   return usage;
 }
 
@@ -468,7 +482,9 @@ void hold_up(cudaStream_t stream, cudaStream_t by) {
 void run_beside(std::shared_ptr<Action> action) { device->beside_.push_back(std::move(action)); }
 void launching(cudaStream_t stream, int change) { stream->launching += change; }
 void misuse(const std::string& what) { device->misuse(what); }
-bool is_memory(const void* at, std::size_t size) { return device->check_memory(at, size); }
+bool is_memory(const void* at, std::size_t size) {
+  return device->reach(at, size, ::current_process) != nullptr;
+}
 const Options& options() { return device->options_; }
 int current_device() { return ::current_device; }
 std::shared_ptr<void>& beside() { return device->library_; }
@@ -537,25 +553,24 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMalloc(void** data, size_t size) {
   ENTER("cudaMalloc");
-  std::size_t taken = 0;
-  for (const auto& [at, bytes] : device->device_) taken += bytes;
+  const std::size_t taken = device->memory_.bytes(Memory::Of::device);
   if (taken + size > device->options_.memory) return cudaErrorMemoryAllocation;
-  return allocate(device->device_, data, size);
+  return device->memory_.allocate(Memory::Of::device, current_process, size, data);
 }
 
 cudaError_t cudaFree(void* data) {
   ENTER("cudaFree");
-  return release(lock, "cudaFree", device->device_, data);
+  return release(lock, "cudaFree", Memory::Of::device, data);
 }
 
 cudaError_t cudaHostAlloc(void** data, size_t size, unsigned int) {
   ENTER("cudaHostAlloc");
-  return allocate(device->pinned_, data, size);
+  return device->memory_.allocate(Memory::Of::host, current_process, size, data);
 }
 
 cudaError_t cudaFreeHost(void* data) {
   ENTER("cudaFreeHost");
-  return release(lock, "cudaFreeHost", device->pinned_, data);
+  return release(lock, "cudaFreeHost", Memory::Of::host, data);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
@@ -563,12 +578,14 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int
   device->streams_.push_back(std::make_unique<CUstream_st>());
   device->streams_.back()->device = current_device;
   device->streams_.back()->queue = device->hardware_.queue_of_new_stream(current_device);
+  device->streams_.back()->process = current_process;
   *stream = device->streams_.back().get();
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   ENTER("cudaStreamDestroy");
+  if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   device->destroyed_[stream] = true;
   device->end_destroyed();
   return cudaSuccess;
@@ -576,6 +593,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ENTER("cudaStreamSynchronize");
+  if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   return device->run_until(lock, "cudaStreamSynchronize", [stream] { return stream->ops.empty(); });
 }
 
@@ -586,10 +604,11 @@ cudaError_t cudaDeviceSynchronize() {
                            [] { return device->is_idle(current_device); });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   ENTER("cudaEventCreateWithFlags");
   auto made = std::make_shared<CUevent_st>();
   made->device = current_device;
+  made->has_time = (flags & cudaEventDisableTiming) == 0;
   *event = made.get();
   device->events_[*event] = std::move(made);
   return cudaSuccess;
@@ -602,7 +621,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   ENTER("cudaEventRecord");
+  if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  event->is_after_writes = stream->writes_to_others;
   if (stream->launching > 0) {
     device->misuse("an event is recorded while a thread of NCCL is about to launch on its stream");
   }
@@ -616,7 +637,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   ENTER("cudaEventQuery");
   device->some_steps();
   if (device->failed_ != cudaSuccess) return device->failed_;
-  if (device->options_.fault == fake_gpu::Fault::events_at_once) return cudaSuccess;
+  if (device->is_told_at_once(*event)) return cudaSuccess;
   return event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -628,6 +649,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
   ENTER("cudaEventElapsedTime");
+  if (!begin->has_time || !end->has_time) return cudaErrorInvalidResourceHandle;
   if (begin->recorded == 0 || end->recorded == 0) return cudaErrorInvalidResourceHandle;
   const bool reached = begin->reached >= begin->recorded && end->reached >= end->recorded;
   if (!reached && device->options_.fault != fake_gpu::Fault::events_at_once) {
@@ -639,6 +661,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   ENTER("cudaStreamWaitEvent");
+  if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (device->options_.fault == fake_gpu::Fault::no_waits) return cudaSuccess;
   device->push(
       stream,
@@ -649,15 +672,37 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaMemcpyAsync(void* onto, const void* from, size_t size, cudaMemcpyKind,
                             cudaStream_t stream) {
   ENTER("cudaMemcpyAsync");
-  device->check_memory(from, size);
-  device->check_memory(onto, size);
+  if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
+  device->reach(from, size, stream->process);
+  device->reach(onto, size, stream->process);
   if (const cudaError_t error = room_on(lock, stream); error != cudaSuccess) return error;
+  if (device->memory_.is_of_another(onto)) stream->writes_to_others = true;
   device->push(stream, {.kind = Op::Kind::copy, .from = from, .onto = onto, .size = size});
   return cudaSuccess;
 }
 
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* data) {
+  ENTER("cudaIpcGetMemHandle");
+  if (device->options_.ipc == fake_gpu::Ipc::no_handles) return cudaErrorNotSupported;
+  return device->memory_.export_it(data, *handle);
+}
+
+cudaError_t cudaIpcOpenMemHandle(void** data, cudaIpcMemHandle_t handle, unsigned int flags) {
+  ENTER("cudaIpcOpenMemHandle");
+  if (flags != cudaIpcMemLazyEnablePeerAccess) return cudaErrorInvalidValue;
+  if (device->options_.ipc == fake_gpu::Ipc::no_opening) return cudaErrorMapBufferObjectFailed;
+  return device->memory_.open(handle, current_process, data);
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* data) {
+  ENTER("cudaIpcCloseMemHandle");
+  if (device->options_.fault == fake_gpu::Fault::no_closes) return cudaSuccess;
+  return device->memory_.close(data, current_process);
+}
+
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* argument) {
   ENTER("cudaLaunchHostFunc");
+  if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (const cudaError_t error = room_on(lock, stream); error != cudaSuccess) return error;
   device->push(stream, {.kind = Op::Kind::call, .call = call, .argument = argument});
   return cudaSuccess;

@@ -1,4 +1,5 @@
-// A fake of libcudart, linked instead of it: one device, in the memory of this process.
+// A fake of libcudart, linked instead of it: one device, in the memory of this process, whose
+// threads may count as processes.
 //
 // Streams do what they are given in order, and one thing at a time; among streams a seed draws
 // which goes on, and when: each question whether an event was reached lets the device take a few
@@ -16,9 +17,12 @@
 //   an error of the device is what every later call says                      Error Handling
 //   an event is recorded on streams of its own device                         Event Management
 //   a time between events is told once both were reached                      Event Management
-// Misuse is reported, not undefined: memory that is not there, or not pinned; a call out of a host
-// function; a stream that waits for what will never be; a call that waits for the device while a
-// kernel on it waits for another one; an event recorded before what it is to follow was launched.
+//   an event without timing has none                                          Event Management
+//   what a process may do with another's memory is in memory.h               Device Management
+// Misuse is reported, not undefined: memory that is not there, or not pinned, or freed while a copy
+// still has to use it; a stream that was destroyed; a call out of a host function; a stream that
+// waits for what will never be; a call that waits for the device while a kernel on it waits for
+// another one; an event recorded before what it is to follow was launched.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +37,14 @@ enum class Fault : std::uint8_t {
   none,
   events_at_once,  // an event is said to be reached as soon as it is recorded
   no_waits,        // a stream does not wait for an event
+  // Events without a time only: of a stream that writes to memory of another process, of others.
+  writes_at_once,
+  readers_at_once,
+  no_closes,  // memory of another process stays open when it is closed
 };
+
+// What processes can do with each other's memory.
+enum class Ipc : std::uint8_t { works, no_handles, no_opening };
 
 struct Options {
   std::uint64_t seed = 1;
@@ -50,10 +61,14 @@ struct Options {
   int credits = 0;
   bool connected = false;
   bool by_itself = true;  // else it goes on by step() and take() alone
+  Ipc ipc = Ipc::works;
 };
 
 // A new device. All that was made on the one before must be gone.
 void begin(const Options& options);
+
+// From now on this thread is one of the process with that number, which owns what it makes.
+void be_process(int number);
 
 struct Usage {
   std::size_t device_bytes = 0;

@@ -5,39 +5,31 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
 
-#include "tests/cuda/device_run.h"
-#include "tests/cuda/programs.h"
-#include "tests/runtime/ranks.h"
+#include "tests/fake_gpu/fake_run.h"
 
 namespace ripeline::runtime {
 namespace {
 
 using fake_gpu::Fault;
+using testing_support::as_processes;
+using testing_support::by_way;
 using testing_support::DeviceRun;
+using testing_support::DeviceRunOptions;
+using testing_support::expect_all_is_back;
+using testing_support::FakeGpuTest;
 using testing_support::kSequentialChain;
 using testing_support::kSplitV;
+using testing_support::misuses;
+using testing_support::number_of;
 using testing_support::ProvedText;
-
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-std::string misuses() {
-  std::string text;
-  for (const std::string& one : fake_gpu::misuses()) text += one + "\n";
-  return text;
-}
-
-class FakeGpuTest : public testing::Test {
- protected:
-  void SetUp() override { fake_gpu::begin({}); }
-};
+using testing_support::TemporaryFolder;
+using testing_support::Way;
 
 TEST_F(FakeGpuTest, streams_are_in_order_and_events_hold_them_up) {
   Stream first;
@@ -45,7 +37,7 @@ TEST_F(FakeGpuTest, streams_are_in_order_and_events_hold_them_up) {
   Event event;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, first).ok());
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, second).ok());
-  ASSERT_TRUE(Event::make(event).ok());
+  ASSERT_TRUE(Event::make(Event::Time::reached, event).ok());
   bool reached = false;
   ASSERT_TRUE(event.query(reached).ok());
   EXPECT_TRUE(reached) << "never recorded";
@@ -87,6 +79,118 @@ TEST_F(FakeGpuTest, reports_what_a_device_would_not_survive) {
   EXPECT_NE(misuses().find("out of a host function"), std::string::npos);
 }
 
+TEST_F(FakeGpuTest, reports_what_is_done_with_a_stream_that_is_gone) {
+  cudaStream_t gone = nullptr;
+  {
+    Stream stream;
+    ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+    gone = stream.get();
+  }
+  EXPECT_EQ(cudaStreamSynchronize(gone), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(misuses(), "a stream is used that is not there\n");
+}
+
+TEST_F(FakeGpuTest, reports_memory_that_is_freed_before_a_copy_has_used_it) {
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  void* from = nullptr;
+  void* onto = nullptr;
+  ASSERT_EQ(cudaMalloc(&from, 100), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&onto, 100), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(onto, from, 100, cudaMemcpyDefault, stream.get()), cudaSuccess);
+  EXPECT_EQ(cudaFree(from), cudaSuccess);
+  EXPECT_EQ(misuses(), "memory is freed that a copy still has to read or write\n");
+  EXPECT_EQ(cudaFree(onto), cudaSuccess);
+}
+
+TEST_F(FakeGpuTest, an_event_without_timing_has_no_time) {
+  Event timed;
+  Event untimed;
+  ASSERT_TRUE(Event::make(Event::Time::reached, timed).ok());
+  ASSERT_TRUE(Event::make(Event::Time::none, untimed).ok());
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  ASSERT_TRUE(timed.record(stream.get()).ok());
+  ASSERT_TRUE(untimed.record(stream.get()).ok());
+  ASSERT_TRUE(stream.sync().ok());
+  float ms = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, timed.get(), timed.get()), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&ms, timed.get(), untimed.get()), cudaErrorInvalidResourceHandle);
+}
+
+// Process 1 writes to memory of process 0.
+TEST_F(FakeGpuTest, processes_open_each_others_memory) {
+  fake_gpu::be_process(0);
+  void* own = nullptr;
+  cudaIpcMemHandle_t handle{};
+  ASSERT_EQ(cudaMalloc(&own, 100), cudaSuccess);
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, own), cudaSuccess);
+  fake_gpu::be_process(1);
+  constexpr unsigned int kFlags = cudaIpcMemLazyEnablePeerAccess;
+  void* opened = nullptr;
+  void* again = nullptr;
+  ASSERT_EQ(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  ASSERT_EQ(cudaIpcOpenMemHandle(&again, handle, kFlags), cudaSuccess);
+  EXPECT_EQ(opened, again);
+  EXPECT_NE(opened, own);
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  HostPlace pinned = make_pinned_place();
+  {
+    const Bytes from = pinned.take(-1, 100);
+    std::memset(from.data, 42, 100);
+    const Bytes onto = pinned.take(-1, 100);
+    ASSERT_EQ(cudaMemcpyAsync(opened, from.data, 100, cudaMemcpyDefault, stream.get()),
+              cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(onto.data, opened, 100, cudaMemcpyDefault, stream.get()),
+              cudaSuccess);
+    ASSERT_TRUE(stream.sync().ok());
+    EXPECT_EQ(onto.data[99], std::byte{42});
+  }
+  ASSERT_EQ(cudaIpcCloseMemHandle(again), cudaSuccess);
+  ASSERT_EQ(cudaIpcCloseMemHandle(opened), cudaSuccess);
+  fake_gpu::be_process(0);
+  EXPECT_EQ(cudaFree(own), cudaSuccess);
+  EXPECT_EQ(misuses(), "");
+}
+
+TEST_F(FakeGpuTest, reports_what_must_not_be_done_with_anothers_memory) {
+  Stream stream;
+  fake_gpu::be_process(0);
+  void* own = nullptr;
+  void* opened = nullptr;
+  cudaIpcMemHandle_t handle{};
+  constexpr unsigned int kFlags = cudaIpcMemLazyEnablePeerAccess;
+  std::string wanted;
+  const auto expect = [&wanted](const std::string& misuse) {
+    wanted += misuse + "\n";
+    EXPECT_EQ(misuses(), wanted);
+  };
+  ASSERT_EQ(cudaMalloc(&own, 100), cudaSuccess);
+  EXPECT_NE(cudaIpcGetMemHandle(&handle, static_cast<char*>(own) + 8), cudaSuccess);
+  expect("a handle is asked of what is not the beginning of memory of the device");
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, own), cudaSuccess);
+  EXPECT_NE(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  expect("process 0 opens its own memory");
+  fake_gpu::be_process(1);
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+  EXPECT_EQ(cudaMemcpyAsync(own, own, 8, cudaMemcpyDefault, stream.get()), cudaSuccess);
+  ASSERT_TRUE(stream.sync().ok());
+  const std::string unreached =
+      "a copy of 8 bytes from or to memory that is neither the device's nor pinned";
+  expect(unreached + "\n" + unreached + "\n" + unreached + "\n" + unreached);
+  ASSERT_EQ(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  fake_gpu::be_process(0);
+  EXPECT_EQ(cudaFree(own), cudaSuccess);
+  expect("memory is freed that process 1 has open");
+  fake_gpu::be_process(1);
+  EXPECT_EQ(cudaIpcCloseMemHandle(opened), cudaSuccess);
+  EXPECT_NE(cudaIpcCloseMemHandle(opened), cudaSuccess);
+  expect("memory is closed that is not open");
+  EXPECT_NE(cudaIpcOpenMemHandle(&opened, handle, kFlags), cudaSuccess);
+  expect("a handle is opened of memory that is not there");
+}
+
 TEST_F(FakeGpuTest, without_a_device_is_refused) {
   fake_gpu::begin({.devices = 0});
   const core::Status status = use_device(0);
@@ -100,13 +204,19 @@ struct Drawn {
   const char* text;
   int ranks;
   int microbatches;
+  Way way;
+  bool varies;
+  bool over_sockets;
 };
 
 Drawn drawn(std::mt19937_64& draw) {
   const char* const kTexts[] = {kSequentialChain, kSplitV, "1f1b", "zb_h1", "eager_1f1b"};
   return {.text = kTexts[draw() % std::size(kTexts)],
           .ranks = static_cast<int>(2 + draw() % 3),
-          .microbatches = static_cast<int>(1 + draw() % 7)};
+          .microbatches = static_cast<int>(1 + draw() % 7),
+          .way = static_cast<Way>(draw() % 3),
+          .varies = draw() % 2 == 0,
+          .over_sockets = draw() % 4 == 0};
 }
 
 // RIPELINE_FAKE_GPU_RUNS of them, from RIPELINE_FAKE_GPU_SEED on.
@@ -122,18 +232,17 @@ TEST_F(FakeGpuTest, runs_at_random_give_the_gradients_of_one_process) {
     if (!program) program = std::make_unique<ProvedText>(one.text, one.ranks);
     fake_gpu::begin({.seed = draw()});
     {
-      DeviceRun run(*program, seed);
+      DeviceRunOptions options = by_way(one.way);
+      options.varies = one.varies;
+      DeviceRun run(*program, seed, options);
       ASSERT_TRUE(run.status().ok()) << run.status().message();
+      const TemporaryFolder folder;
+      if (one.over_sockets) run.connect_in(folder.path());
       run.run(2, one.microbatches);
       run.toys().expect_reference(2, one.microbatches);
       EXPECT_EQ(run.taken(), 0U) << "every buffer is back";
     }
-    EXPECT_EQ(misuses(), "");
-    const fake_gpu::Usage usage = fake_gpu::usage();
-    EXPECT_EQ(usage.device_bytes, 0U);
-    EXPECT_EQ(usage.pinned_bytes, 0U);
-    EXPECT_EQ(usage.streams, 0);
-    EXPECT_EQ(usage.events, 0);
+    expect_all_is_back();
     if (HasFailure()) return;
   }
 }
@@ -144,7 +253,9 @@ TEST_F(FakeGpuTest, another_device_than_the_first_is_used_in_all_threads) {
     fake_gpu::begin({.seed = seed, .devices = 2});
     const ProvedText proved(kSplitV, 2);
     {
-      DeviceRun run(proved, seed, 1);
+      DeviceRunOptions options = as_processes();
+      options.device = 1;
+      DeviceRun run(proved, seed, options);
       ASSERT_TRUE(run.status().ok()) << run.status().message();
       run.run(2, 5);
       run.toys().expect_reference(2, 5);
@@ -175,23 +286,19 @@ TEST_F(FakeGpuTest, a_device_that_fails_at_any_call_ends_the_run) {
   std::mt19937_64 draw(5);
   fake_gpu::begin({.seed = 5});
   {
-    DeviceRun whole(proved, 5);
+    DeviceRun whole(proved, 5, as_processes());
     whole.run(2, 4);
   }
   const std::int64_t calls = fake_gpu::calls();
   int failed = 0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 40; ++i) {
     const auto at = static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(calls));
     SCOPED_TRACE("fails at call " + std::to_string(at));
     fake_gpu::begin({.seed = draw(), .fails_at = at});
-    DeviceRun run(proved, 5);
+    DeviceRun run(proved, 5, by_way(i % 4 < 2 ? Way::staged : Way::mixed));
     if (!run.status().ok()) continue;  // before it began
-    const testing_support::TemporaryFolder folder;
-    if (i % 2 == 1) {
-      run.toys().connect = [&folder](int ranks) {
-        return testing_support::connect_group(ranks, folder.path());
-      };
-    }
+    const TemporaryFolder folder;
+    if (i % 2 == 1) run.connect_in(folder.path());
     run.run(2, 4);
     bool named = false;
     int not_ok = 0;
@@ -204,14 +311,17 @@ TEST_F(FakeGpuTest, a_device_that_fails_at_any_call_ends_the_run) {
     EXPECT_NE(not_ok, 1) << "all end alike";
     failed += not_ok > 0 ? 1 : 0;
   }
-  EXPECT_GE(failed, 10);
+  EXPECT_GE(failed, 20);
 }
 
 // A device that says too early that it is done, or does not wait where it is told to, gives other
 // gradients: so the runs above rest on events and waits.
 class FakeGpuFaultTest : public testing::TestWithParam<Fault> {
  protected:
-  void TearDown() override { fake_gpu::begin({}); }
+  void TearDown() override {
+    fake_gpu::be_process(-1);
+    fake_gpu::begin({});
+  }
 };
 
 TEST_P(FakeGpuFaultTest, is_noticed) {
@@ -219,26 +329,29 @@ TEST_P(FakeGpuFaultTest, is_noticed) {
   int noticed = 0;
   for (std::uint64_t seed = 1; seed <= 1000 && noticed == 0; ++seed) {
     fake_gpu::begin({.seed = seed, .fault = GetParam()});
-    DeviceRun run(proved, seed);
+    DeviceRun run(proved, seed, by_way(GetParam() == Fault::no_waits ? Way::staged : Way::ipc));
     ASSERT_TRUE(run.status().ok());
     run.run(2, 6);
-    for (int r = 0; r < 2; ++r) {
-      const testing_support::ToyRank& rank = run.toys().rank(r);
-      if (rank.gradients.size() < 2) continue;
-      const ToyResult wanted = reference_gradients({.stages = 4, .width = 600, .seed = seed}, 1, 6);
-      for (const auto& [stage, gradient] : rank.gradients[1]) {
-        noticed += gradient == wanted.gradients[static_cast<std::size_t>(stage)] ? 0 : 1;
-      }
-    }
+    noticed += run.differs(2, 6) ? 1 : 0;
     fake_gpu::step(1 << 20);  // what is still to be done needs what the run has
   }
   EXPECT_GT(noticed, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, FakeGpuFaultTest,
-                         testing::Values(Fault::events_at_once, Fault::no_waits),
+                         testing::Values(Fault::events_at_once, Fault::no_waits,
+                                         Fault::writes_at_once, Fault::readers_at_once),
                          [](const auto& param) {
-                           return param.param == Fault::no_waits ? "no_waits" : "events_at_once";
+                           switch (param.param) {
+                             case Fault::no_waits:
+                               return "no_waits";
+                             case Fault::writes_at_once:
+                               return "writes_at_once";
+                             case Fault::readers_at_once:
+                               return "readers_at_once";
+                             default:
+                               return "events_at_once";
+                           }
                          });
 
 }  // namespace

@@ -19,8 +19,8 @@ constexpr std::size_t kRemembered = 8;  // of what was sent
 }  // namespace
 
 std::string describe(const runtime::Envelope& envelope) {
-  constexpr std::array kNames = {"data",   "announce", "grant",  "notice", "begun",
-                                 "ballot", "gather",   "report", "lost"};
+  constexpr std::array kNames = {"data",   "announce", "grant",  "notice",  "begun",
+                                 "ballot", "gather",   "report", "carrier", "lost"};
   static_assert(kNames.size() == static_cast<std::size_t>(runtime::Signal::lost) + 1);
   std::string text = kNames[static_cast<std::size_t>(envelope.signal)];
   if (!is_of_edge(envelope.signal)) {

@@ -52,7 +52,7 @@ TEST(Frame, comes_back_as_it_was) {
 
 TEST(Frame, of_a_signal_has_a_kind_of_its_own_and_a_channel) {
   for (const Signal signal : {Signal::data, Signal::announce, Signal::grant, Signal::notice,
-                              Signal::gather, Signal::report}) {
+                              Signal::gather, Signal::report, Signal::carrier}) {
     const FrameKind kind = kind_of(signal);
     EXPECT_EQ(signal_of(kind), signal);
     const bool is_long = signal == Signal::data || signal == Signal::gather;
@@ -109,7 +109,7 @@ TEST(Frame, of_another_format_is_refused) {
       header[at] = static_cast<std::byte>(value);
       Frame back;
       PayloadShape shape;
-      const bool is_kind = at == 6 && value >= 1 && value <= 13;
+      const bool is_kind = at == 6 && value >= 1 && value <= 14;
       const core::Status status = decode_header(header, back, shape);
       EXPECT_EQ(status.ok(), header == good || is_kind) << "byte " << at << " is " << value;
       if (status.ok()) continue;
@@ -122,10 +122,10 @@ TEST(Frame, names_what_it_found) {
   Frame back;
   PayloadShape shape;
   Header header = encode_header(full_frame());
-  header[6] = std::byte{14};
-  EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 14, which there is not");
+  header[6] = std::byte{15};
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 15, which there is not");
   header[4] = std::byte{1};
-  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 6");
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 7");
   EXPECT_EQ(decode_header({}, back, shape).message(), "a frame that is not Ripeline's");
 }
 

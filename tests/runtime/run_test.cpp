@@ -116,6 +116,23 @@ TEST_P(RunTest, names_gathers_that_differ_everywhere) {
   });
 }
 
+// All processes of a run have a transport between devices, or none.
+TEST_P(RunTest, refuses_words_for_a_device_that_is_not_there) {
+  make(2);
+  in_threads(2, [this](int self) {
+    {
+      Envelope envelope;
+      envelope.signal = Signal::carrier;
+      if (self == 1) expect_ok(of(1).send(0, envelope, payload_of(bytes("a word"))));
+      runtime::Run run(of(self));
+      std::vector<Blob> all;
+      const Status status = run.gather("summary", {}, all);
+      EXPECT_THAT(status.message(), HasSubstr("rank 1 has a device, and rank 0 has none"));
+    }
+    drop(self);
+  });
+}
+
 TEST_P(RunTest, names_the_cause_of_a_process_that_stops) {
   run(3, [](runtime::Run& run) {
     std::vector<Blob> all;

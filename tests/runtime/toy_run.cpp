@@ -34,11 +34,7 @@ void ToyRun::run(int steps, int microbatches) {
   auto group = connect ? connect(ranks) : runtime::make_local_group(ranks);
   in_threads(ranks, [&](int r) {
     auto& transport = group[static_cast<std::size_t>(r)];
-    if (wrap) {
-      run_rank(r, *wrap(*transport), steps, microbatches);
-    } else {
-      run_rank(r, *transport, steps, microbatches);
-    }
+    run_one(r, *transport, steps, microbatches);
     transport.reset();
   });
   expect_run(microbatches);

@@ -54,6 +54,11 @@ class ToyRun {
   // Until a rank fails or all steps are done; each transport ends with its rank.
   // If all are done, what they recorded must be a run of the program; fails the test if not.
   void run(int steps, int microbatches);
+  // The part of one process of such a run, whose others are elsewhere.
+  void run_one(int r, runtime::Transport& transport, int steps, int microbatches) {
+    if (wrap) return run_rank(r, *wrap(transport), steps, microbatches);
+    run_rank(r, transport, steps, microbatches);
+  }
   // Makes the transports, by rank; transport/local if it is not set.
   std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
   // Puts a transport between those and the run. Null: none.

@@ -1,0 +1,77 @@
+// CarrierChoice: which carrier goes between this process and each of its neighbours.
+//
+// At the start each tells each neighbour which carrier it was told to use, if any, on which host it
+// is, and how to open some memory of its device. Who is on the same host opens it, reads what is
+// there, and says whether that went. Where it did at both ends they use `ipc`, else `staged`; so
+// both ends come to the same. Who was told to use one carrier gets that one or is refused, as are
+// two that were not told the same. If one process is refused all are, with its words.
+//
+// The only part that waits for the device and for others, up to a limit. Fails by status. One
+// thread, in which the device is current.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/carrier.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/place.h"
+
+namespace ripeline::runtime {
+
+// What the environment's RIPELINE_CARRIER names; nothing if it is not set. Refuses any other text.
+core::Status read_carrier(std::optional<CarrierKind>& carrier);
+
+// Equal in processes that can open each other's memory, as far as the system tells: which system is
+// running, since when, and the process's namespace for what processes share.
+[[nodiscard]] std::string memory_host();
+
+class CarrierChoice {
+ public:
+  // All but the carrier are borrowed.
+  CarrierChoice(Transport& control, Place& pinned, const DeviceMemory& memory,
+                std::optional<CarrierKind> carrier, std::string host, std::size_t granule);
+
+  // Once. `early`: what came of those that were done sooner.
+  core::Status meet(std::chrono::nanoseconds limit, std::vector<Delivery>& early);
+
+  [[nodiscard]] CarrierKind of(int peer) const;
+  // "ipc with rank 1, staged with rank 2 (on another host)".
+  [[nodiscard]] std::string text() const;
+
+ private:
+  struct Peer {
+    bool has_said_hello = false;
+    bool works = false;  // for this end
+    bool works_for_it = false;
+    bool has_judged = false;
+    std::string why_not;
+  };
+
+  core::Status offer(CarrierHello& hello);
+  core::Status hear(Delivery delivery, std::vector<Delivery>& early);
+  core::Status hear(int from, const CarrierHello& hello);
+  // Reads the other's memory.
+  core::Status try_out(const CarrierHello& hello);
+  core::Status agree() const;
+  core::Status copy(void* onto, const void* from);
+  [[nodiscard]] int first_missing() const;  // -1: none
+  core::Status say(int to, const CarrierWord& word);
+
+  Transport& control_;
+  Place& pinned_;
+  DeviceMemory memory_;
+  const std::optional<CarrierKind> carrier_;
+  const std::string host_;
+  const std::size_t granule_;
+  Stream stream_;
+  DeviceMemory::Own sample_;  // what others open
+  std::uint64_t token_ = 0;   // is there
+  std::map<int, Peer> peers_;
+};
+
+}  // namespace ripeline::runtime

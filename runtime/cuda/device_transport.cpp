@@ -1,0 +1,216 @@
+#include "runtime/cuda/device_transport.h"
+
+#include <algorithm>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "runtime/clock.h"
+#include "runtime/transport/peers.h"
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+using core::Time;
+
+namespace {
+
+// A sleep is longer than it is asked for by about so much: whoever waits for less gives the
+// processor to others, if there are any, and looks again.
+constexpr auto kSleep = std::chrono::microseconds(50);
+
+bool is_on_device(const Bytes& part) { return part.device >= 0; }
+
+}  // namespace
+
+DeviceTransport::DeviceTransport(Transport& inner, Place& pinned, const DeviceMemory& memory,
+                                 DeviceTransportOptions options)
+    : inner_(inner), pinned_(pinned), memory_(memory), options_(std::move(options)) {}
+
+DeviceTransport::~DeviceTransport() {
+  const bool is_idle = std::all_of(peers_.begin(), peers_.end(),
+                                   [](const auto& entry) { return entry.second.is_idle(); });
+  if (is_idle) return;
+  static_cast<void>(to_host_.sync());
+  static_cast<void>(to_device_.sync());
+}
+
+Status DeviceTransport::connect() {
+  CarrierChoice choice(inner_, pinned_, memory_, options_.carrier, options_.host,
+                       options_.ipc.granule);
+  Status status = choice.meet(options_.connect_limit, came_);
+  if (status.ok()) status = make_carriers();
+  for (auto& [process, peer] : peers_) {
+    if (!status.ok() || choice.of(process) == CarrierKind::staged) continue;
+    Stream stream;
+    status = Stream::make(Stream::Priority::highest, stream);
+    peer.direct =
+        std::make_unique<IpcCarrier>(inner_, process, memory_, std::move(stream), options_.ipc);
+  }
+  carriers_ = choice.text();
+  note(std::move(status));
+  // What came of those that were done sooner.
+  for (Delivery& delivery : came_) take(std::move(delivery));
+  came_.clear();
+  return failure_;
+}
+
+Status DeviceTransport::make_carriers() {
+  if (Status s = Stream::make(Stream::Priority::highest, to_host_); !s.ok()) return s;
+  if (Status s = Stream::make(Stream::Priority::highest, to_device_); !s.ok()) return s;
+  for (const int process : inner_.neighbours()) {
+    peers_[process].staged = std::make_unique<StagedCarrier>(inner_, process, pinned_, memory_,
+                                                             to_host_.get(), to_device_.get());
+  }
+  return {};
+}
+
+Carrier& DeviceTransport::Peer::carrier_of(const Envelope& envelope, const Payload& payload) const {
+  const bool all = std::all_of(payload.parts.begin(), payload.parts.end(), is_on_device);
+  return direct && all && envelope.signal == Signal::data ? *direct : *staged;
+}
+
+bool DeviceTransport::Peer::is_expecting() const {
+  return staged->is_expecting() || (direct && direct->is_expecting());
+}
+bool DeviceTransport::Peer::is_busy() const {
+  return staged->is_busy() || (direct && direct->is_busy());
+}
+bool DeviceTransport::Peer::is_idle() const {
+  return staged->is_idle() && (!direct || direct->is_idle());
+}
+
+Status DeviceTransport::send(int to, const Envelope& envelope, Payload payload) {
+  const auto found = peers_.find(to);
+  if (found == peers_.end() ||
+      std::none_of(payload.parts.begin(), payload.parts.end(), is_on_device)) {
+    return inner_.send(to, envelope, std::move(payload));
+  }
+  if (!failure_.ok()) return failure_;
+  if (found->second.is_gone) return {};
+  Carrier& carrier = found->second.carrier_of(envelope, payload);
+  carrier.send(envelope, std::move(payload));
+  note(carrier.progress(ready_));
+  return failure_;
+}
+
+void DeviceTransport::take(Delivery delivery) {
+  const auto found = peers_.find(delivery.from);
+  if (found == peers_.end() || !failure_.ok()) {
+    // Whoever runs with a device that has failed hears no more of it.
+    if (delivery.envelope.signal != Signal::carrier) ready_.push_back(std::move(delivery));
+    return;
+  }
+  Peer& peer = found->second;
+  const Signal signal = delivery.envelope.signal;
+  if (signal == Signal::lost) return lose(peer, std::move(delivery), true);
+  if (peer.is_gone) return;
+  if (signal == Signal::data && !delivery.payload.parts.empty()) {
+    return peer.staged->take(std::move(delivery));
+  }
+  if (signal != Signal::carrier) {
+    ready_.push_back(std::move(delivery));
+    return;
+  }
+  CarrierWord word;
+  Status status = decode_word(std::move(delivery.payload), word);
+  if (const auto* const refusal = std::get_if<CarrierRefusal>(&word); refusal && status.ok()) {
+    status = {StatusCode::invalid, refusal->text};
+  } else if (status.ok()) {
+    Carrier& carrier = peer.direct ? *peer.direct : *peer.staged;
+    status = carrier.hear(std::move(word), delivery.envelope);
+  }
+  if (status.code() != StatusCode::invalid) return note(std::move(status));
+  lose(peer, loss_of(delivery.from, status.message(), RankClock::host()), false);
+}
+
+void DeviceTransport::lose(Peer& peer, Delivery loss, bool has_ended) {
+  if (!peer.is_gone) peer.loss = std::move(loss);  // it is told once
+  peer.is_gone = true;
+  peer.staged->peer_is_gone(has_ended);
+  if (peer.direct) peer.direct->peer_is_gone(has_ended);
+}
+
+void DeviceTransport::progress() {
+  for (auto& [process, peer] : peers_) {
+    if (failure_.ok()) note(peer.staged->progress(ready_));
+    if (failure_.ok() && peer.direct) note(peer.direct->progress(ready_));
+    if (!peer.loss || (failure_.ok() && peer.is_expecting())) continue;
+    ready_.push_back(*std::exchange(peer.loss, std::nullopt));
+  }
+}
+
+bool DeviceTransport::is_busy() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const auto& entry) { return entry.second.is_busy(); });
+}
+
+Status DeviceTransport::look(std::chrono::nanoseconds wait) {
+  came_.clear();
+  Status status = inner_.poll(wait, came_);
+  for (Delivery& delivery : came_) take(std::move(delivery));
+  return status;
+}
+
+Status DeviceTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) {
+  const bool had_failed = !failure_.ok();
+  progress();
+  const bool is_waiting = failure_.ok() && (is_busy() || wait < kSleep);
+  const bool at_once = is_waiting || !ready_.empty() || (!failure_.ok() && !had_failed);
+  // What others say of a run that fails is heard all the same.
+  Status status = look(at_once ? std::chrono::nanoseconds(0) : wait);
+  if (!came_.empty()) progress();
+  if (is_waiting && ready_.empty()) std::this_thread::yield();
+  std::move(ready_.begin(), ready_.end(), std::back_inserter(deliveries));
+  ready_.clear();
+  return failure_.ok() ? status : failure_;
+}
+
+std::size_t DeviceTransport::queued(int to) const {
+  const auto found = peers_.find(to);
+  std::size_t bytes = inner_.queued(to);
+  if (found == peers_.end()) return bytes;
+  bytes += found->second.staged->queued();
+  return found->second.direct ? bytes + found->second.direct->queued() : bytes;
+}
+
+int DeviceTransport::first_open() const {
+  const auto open = std::find_if(peers_.begin(), peers_.end(), [](const auto& entry) {
+    return entry.second.direct && !entry.second.direct->is_closed();
+  });
+  return open == peers_.end() ? -1 : open->first;
+}
+
+// After the last gather nothing is under way but what the caller has to take first.
+Status DeviceTransport::finish(std::chrono::nanoseconds limit) {
+  const Time until = RankClock::host() + limit;
+  const bool is_idle = std::all_of(peers_.begin(), peers_.end(),
+                                   [](const auto& entry) { return entry.second.is_idle(); });
+  if (!is_idle || !ready_.empty()) {
+    return {StatusCode::timeout, "a message is still being copied, or nobody has taken it"};
+  }
+  for (auto& [process, peer] : peers_) {
+    if (!peer.direct) continue;
+    if (Status s = peer.direct->close(); !s.ok()) return s;
+  }
+  while (first_open() >= 0) {
+    const Time left = until - RankClock::host();
+    if (Status s = look(std::max(Time{0}, left)); !s.ok()) return s;
+    progress();
+    if (!failure_.ok()) return failure_;
+    if (!ready_.empty()) return {StatusCode::timeout, "a message has come meanwhile"};
+    if (came_.empty()) {  // somebody woke it, or it is late
+      return {StatusCode::timeout, "rank " + std::to_string(first_open()) +
+                                       " has not closed the memory of rank " +
+                                       std::to_string(self())};
+    }
+  }
+  return inner_.finish(std::max(Time{0}, until - RankClock::host()));
+}
+
+void DeviceTransport::note(Status status) {
+  if (failure_.ok()) failure_ = std::move(status);
+}
+
+}  // namespace ripeline::runtime

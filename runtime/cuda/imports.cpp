@@ -1,0 +1,68 @@
+#include "runtime/cuda/imports.h"
+
+#include <cstring>
+#include <string>
+
+namespace ripeline::runtime {
+
+using core::Status;
+
+Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
+  cudaIpcMemHandle_t made{};
+  std::memcpy(&made, handle.data(), sizeof made);
+  OpenedMemory opened;
+  const cudaError_t error =
+      cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // it is dealt with
+    return status_of(error, "open the memory of another process");
+  }
+  memory = std::move(opened);
+  return {};
+}
+
+OpenedMemory::~OpenedMemory() {
+  if (data_ != nullptr) cudaIpcCloseMemHandle(data_);
+}
+
+Status Imports::add(const PlacesGiven::Place& place) {
+  ++seen_;
+  auto found = opened_.find(place.id);
+  const bool is_new = found == opened_.end();
+  if (is_new != place.handle.has_value() || (!is_new && found->second.bytes != place.bytes) ||
+      unused_.contains({place.bytes, place.id})) {
+    return {core::StatusCode::invalid,
+            "the receiver gave place " + std::to_string(place.id) + ", which it cannot give"};
+  }
+  if (is_new) {
+    Opened opened{.memory = {}, .bytes = place.bytes};
+    if (Status s = OpenedMemory::open(*place.handle, opened.memory); !s.ok()) return s;
+    opened_.emplace(place.id, std::move(opened));
+  }
+  unused_.emplace(place.bytes, place.id);
+  return {};
+}
+
+std::optional<std::uint32_t> Imports::take(std::size_t size) {
+  const auto found = unused_.lower_bound({size, 0});
+  if (found == unused_.end()) return std::nullopt;
+  const std::uint32_t id = found->second;
+  unused_.erase(found);
+  return id;
+}
+
+void Imports::close_smallest(std::vector<std::uint32_t>& closed) {
+  if (unused_.empty()) return;
+  const std::uint32_t id = unused_.begin()->second;
+  unused_.erase(unused_.begin());
+  opened_.erase(id);
+  closed.push_back(id);
+}
+
+void Imports::close_all(std::vector<std::uint32_t>& closed) {
+  for (const auto& [id, opened] : opened_) closed.push_back(id);
+  unused_.clear();
+  opened_.clear();
+}
+
+}  // namespace ripeline::runtime

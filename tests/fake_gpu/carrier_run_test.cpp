@@ -1,0 +1,213 @@
+// Whole runs whose messages go by carriers: how many places there are, words in any order, and
+// mistakes that must be noticed.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "tests/fake_gpu/fake_run.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using testing_support::by_way;
+using testing_support::DeviceRun;
+using testing_support::DeviceRunOptions;
+using testing_support::expect_all_is_back;
+using testing_support::FakeGpuTest;
+using testing_support::kSequentialChain;
+using testing_support::kSplitV;
+using testing_support::misuses;
+using testing_support::ProvedText;
+using testing_support::Way;
+
+class CarrierRunTest : public FakeGpuTest {};
+
+// How many buffers others may write to at most, as the tables of the program say: the slots of each
+// edge to the rank, and what its tasks may hold of what came. And one to try.
+std::size_t proved_places(const core::ProgramFacts& facts, int rank) {
+  std::int64_t places = 1;
+  for (std::size_t e = 0; e < facts.edges.size(); ++e) {
+    const core::EdgeFacts& edge = facts.edges[e];
+    const core::LaneFacts& consumer = facts.lanes[static_cast<std::size_t>(edge.consumer)];
+    if (consumer.rank != rank || !facts.crosses_ranks(static_cast<core::EdgeId>(e))) continue;
+    EXPECT_GE(edge.inbox, 0);
+    places += facts.inboxes[static_cast<std::size_t>(edge.inbox)].slots;
+    if (facts.ops[static_cast<std::size_t>(consumer.op)].kind != core::OpKind::forward) {
+      places += 1;
+      continue;
+    }
+    for (const core::PoolFacts& pool : facts.pools) {
+      if (pool.rank == rank && (pool.stage < 0 || pool.stage == consumer.stage)) {
+        places += pool.bound;
+      }
+    }
+  }
+  return static_cast<std::size_t>(places);
+}
+
+TEST_F(CarrierRunTest, there_are_never_more_places_than_were_proved) {
+  const ProvedText proved(kSequentialChain, 4);
+  std::size_t most = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    fake_gpu::begin({.seed = seed});
+    DeviceRun run(proved, seed, by_way(Way::ipc));
+    run.run(4, 9);
+    run.toys().expect_reference(4, 9);
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_LE(run.exported(rank), proved_places(proved.facts(), rank)) << "rank " << rank;
+      most = std::max(most, run.exported(rank));
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(most, 3U);
+}
+
+// With a slot for each message, one for each.
+TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
+  constexpr int kMicrobatches = 6;
+  const ProvedText proved(kSplitV, 2);
+  const core::ProgramFacts& facts = proved.facts();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    fake_gpu::begin({.seed = seed});
+    DeviceRun run(proved, seed, by_way(Way::ipc));
+    run.run(6, kMicrobatches);
+    run.toys().expect_reference(6, kMicrobatches);
+    for (int rank = 0; rank < 2; ++rank) {
+      std::size_t messages = 1;  // and one to try
+      for (std::size_t e = 0; e < facts.edges.size(); ++e) {
+        const core::LaneFacts& consumer =
+            facts.lanes[static_cast<std::size_t>(facts.edges[e].consumer)];
+        const bool comes =
+            consumer.rank == rank && facts.crosses_ranks(static_cast<core::EdgeId>(e));
+        messages += comes ? kMicrobatches : 0;
+      }
+      EXPECT_LE(run.exported(rank), messages) << "rank " << rank;
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// A transport around another one, which it may own.
+class Around : public Transport {
+ public:
+  explicit Around(Transport& inner) : inner_(inner) {}
+  explicit Around(std::unique_ptr<Transport> inner) : own_(std::move(inner)), inner_(*own_) {}
+  [[nodiscard]] int self() const override { return inner_.self(); }
+  [[nodiscard]] int processes() const override { return inner_.processes(); }
+  [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
+  Status send(int to, const Envelope& envelope, Payload payload) override {
+    return inner_.send(to, envelope, std::move(payload));
+  }
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    return inner_.poll(wait, deliveries);
+  }
+  void wake() override { inner_.wake(); }
+  [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
+  [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
+  [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
+  Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
+  void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
+
+ private:
+  std::unique_ptr<Transport> own_;
+
+ protected:
+  Transport& inner_;
+};
+
+// Whoever lets go of what it sends before the copy is over is noticed.
+class Forgetful final : public Around {
+ public:
+  using Around::Around;
+  Status send(int to, const Envelope& envelope, Payload payload) override {
+    const Payload kept = payload;
+    for (Bytes& part : payload.parts) part.keeper = nullptr;
+    return inner_.send(to, envelope, std::move(payload));
+  }
+};
+
+TEST_F(CarrierRunTest, what_is_let_go_of_too_early_is_noticed) {
+  const ProvedText proved(kSplitV, 2);
+  int noticed = 0;
+  for (std::uint64_t seed = 1; seed <= 1000 && noticed == 0; ++seed) {
+    fake_gpu::begin({.seed = seed});
+    DeviceRunOptions options = by_way(Way::ipc);
+    options.before = [](std::unique_ptr<Transport> inner) {
+      return std::make_unique<Forgetful>(std::move(inner));
+    };
+    DeviceRun run(proved, seed, options);
+    run.run(2, 6);
+    noticed += run.differs(2, 6) || !misuses().empty() ? 1 : 0;
+  }
+  EXPECT_GT(noticed, 0);
+}
+
+// Gives what comes in another order, and late.
+class Shuffled final : public Around {
+ public:
+  Shuffled(Transport& inner, std::uint64_t seed) : Around(inner), draw_(seed) {}
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    Status status = inner_.poll(held_.empty() ? wait : std::chrono::nanoseconds(0), held_);
+    std::shuffle(held_.begin(), held_.end(), draw_);
+    for (std::size_t left = draw_() % (held_.size() + 1); left > 0; --left) {
+      deliveries.push_back(std::move(held_.back()));
+      held_.pop_back();
+    }
+    return status;
+  }
+  Status finish(std::chrono::nanoseconds limit) override {
+    if (held_.empty()) return inner_.finish(limit);
+    return {StatusCode::timeout, "something is held back"};
+  }
+
+ private:
+  std::mt19937_64 draw_;
+  std::vector<Delivery> held_;
+};
+
+// Words may overtake each other, and messages theirs.
+TEST_F(CarrierRunTest, what_comes_in_any_order_and_late_is_right) {
+  std::map<int, std::unique_ptr<ProvedText>> proved;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 draw(seed);
+    const int ranks = static_cast<int>(2 + draw() % 3);
+    auto& program = proved[ranks];
+    if (!program) program = std::make_unique<ProvedText>(kSplitV, ranks);
+    fake_gpu::begin({.seed = seed});
+    {
+      DeviceRunOptions options = by_way(Way::ipc);
+      options.varies = draw() % 2 == 0;
+      options.behind = [seed](Transport& inner) {
+        return std::make_unique<Shuffled>(inner,
+                                          seed * 10 + static_cast<std::uint64_t>(inner.self()));
+      };
+      DeviceRun run(*program, seed, options);
+      run.run(3, 5);
+      run.toys().expect_reference(3, 5);
+      EXPECT_EQ(run.taken(), 0U);
+    }
+    expect_all_is_back();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CarrierRunTest, memory_that_is_freed_too_early_is_noticed) {
+  const ProvedText proved(kSplitV, 2);
+  fake_gpu::begin({.fault = fake_gpu::Fault::no_closes});
+  {
+    DeviceRun run(proved, 1, by_way(Way::ipc));
+    run.run(1, 2);
+  }
+  EXPECT_NE(misuses().find("memory is freed that process 1 has open"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

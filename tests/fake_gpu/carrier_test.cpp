@@ -1,0 +1,461 @@
+// Messages between devices of processes that are threads: which carrier goes where, how places go
+// round, what becomes of them when a process ends, and what a wrong word does.
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/local.h"
+#include "tests/fake_gpu/fake_run.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using testing_support::expect_all_is_back;
+using testing_support::FakeGpuTest;
+using testing_support::in_threads;
+using testing_support::misuses;
+using namespace std::chrono_literals;
+
+constexpr auto kLimit = 60s;
+
+// A process of a group: what it has beside its transport.
+struct End {
+  explicit End(int number) : process(number) {
+    fake_gpu::be_process(process);
+    EXPECT_TRUE(Stream::make(Stream::Priority::usual, compute).ok());
+    memory = std::make_unique<DeviceMemory>(0, std::vector<cudaStream_t>{compute.get()});
+  }
+  int process;
+  Stream compute;
+  HostPlace pinned = make_pinned_place();
+  std::unique_ptr<DeviceMemory> memory;
+  std::unique_ptr<Transport> inner;
+  std::unique_ptr<DeviceTransport> device;
+  std::vector<Delivery> got;
+};
+
+class CarrierTest : public FakeGpuTest {
+ protected:
+  void TearDown() override {
+    for (const auto& end : ends_) drop(end->process);
+    ends_.clear();
+    FakeGpuTest::TearDown();
+  }
+
+  static DeviceTransportOptions usual() {
+    DeviceTransportOptions options;
+    options.ipc.granule = 256;
+    return options;
+  }
+
+  // By process; what each connect() said.
+  std::vector<Status> connect(const std::vector<DeviceTransportOptions>& options) {
+    auto group = make_local_group(static_cast<int>(options.size()));
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      End& end = *ends_.emplace_back(std::make_unique<End>(static_cast<int>(i)));
+      end.inner = std::move(group[i]);
+      end.device =
+          std::make_unique<DeviceTransport>(*end.inner, end.pinned, *end.memory, options[i]);
+    }
+    std::vector<Status> statuses(options.size());
+    in_threads(static_cast<int>(options.size()), [&](int process) {
+      fake_gpu::be_process(process);
+      statuses[static_cast<std::size_t>(process)] = of(process).device->connect();
+      if (!statuses[static_cast<std::size_t>(process)].ok()) drop(process);
+    });
+    return statuses;
+  }
+  void connect_all(const std::vector<DeviceTransportOptions>& options) {
+    for (const Status& status : connect(options)) ASSERT_TRUE(status.ok()) << status.message();
+  }
+  End& of(int process) {
+    fake_gpu::be_process(process);
+    return *ends_[static_cast<std::size_t>(process)];
+  }
+  void drop(int process) {
+    End& end = of(process);
+    end.got.clear();
+    end.device = nullptr;
+    end.inner = nullptr;
+  }
+
+  // A payload on the device of the process, with bytes that tell it.
+  Payload payload(int process, const std::vector<std::size_t>& sizes, int seed) {
+    End& end = of(process);
+    Payload payload{.head = {std::byte(seed)}, .parts = {}};
+    for (const std::size_t size : sizes) {
+      const Bytes text = end.pinned.take(-1, size);
+      std::memset(text.data, seed, size);
+      Bytes& part = payload.parts.emplace_back();
+      EXPECT_TRUE(end.memory->take(size, end.compute.get(), part).ok());
+      EXPECT_EQ(cudaMemcpyAsync(part.data, text.data, size, cudaMemcpyDefault, end.compute.get()),
+                cudaSuccess);
+      EXPECT_TRUE(end.compute.sync().ok());
+    }
+    return payload;
+  }
+  void send(int from, int to, const std::vector<std::size_t>& sizes, int seed) {
+    Payload what = payload(from, sizes, seed);
+    const Status status =
+        of(from).device->send(to, {.step = seed, .message = {0, 0}}, std::move(what));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  void expect_bytes(int process, const Delivery& delivery, const std::vector<std::size_t>& sizes) {
+    End& end = of(process);
+    ASSERT_EQ(delivery.payload.parts.size(), sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Bytes& part = delivery.payload.parts[i];
+      ASSERT_EQ(part.size, sizes[i]);
+      EXPECT_EQ(part.device, 0);
+      const Bytes text = end.pinned.take(-1, part.size);
+      ASSERT_EQ(
+          cudaMemcpyAsync(text.data, part.data, part.size, cudaMemcpyDefault, end.compute.get()),
+          cudaSuccess);
+      ASSERT_TRUE(end.compute.sync().ok());
+      for (std::size_t b = 0; b < part.size; ++b) {
+        ASSERT_EQ(text.data[b], static_cast<std::byte>(delivery.envelope.step));
+      }
+    }
+  }
+
+  // Looks at all in turn until `done`.
+  template <class Done>
+  void look_until(const Done& done) {
+    const auto last = std::chrono::steady_clock::now() + kLimit;
+    while (!done() && std::chrono::steady_clock::now() < last) {
+      for (const auto& end : ends_) {
+        if (end->device == nullptr) continue;
+        fake_gpu::be_process(end->process);
+        static_cast<void>(end->device->poll(1ms, end->got));
+      }
+    }
+    ASSERT_TRUE(done());
+  }
+  // The next one that comes; what it holds goes back with it.
+  Delivery receive(int process) {
+    look_until([&] { return !of(process).got.empty(); });
+    if (of(process).got.empty()) return {};
+    Delivery first = std::move(of(process).got.front());
+    of(process).got.erase(of(process).got.begin());
+    return first;
+  }
+  // Sends and takes one, and lets go of it.
+  void pass(int from, int to, const std::vector<std::size_t>& sizes, int seed) {
+    send(from, to, sizes, seed);
+    expect_bytes(to, receive(to), sizes);
+  }
+  // All has been seen that there was to see.
+  void settle() {
+    for (int i = 0; i < 200; ++i) {
+      for (const auto& end : ends_) {
+        if (end->device == nullptr) continue;
+        fake_gpu::be_process(end->process);
+        static_cast<void>(end->device->poll(0ms, end->got));
+      }
+    }
+  }
+  void finish() {
+    in_threads(static_cast<int>(ends_.size()), [&](int process) {
+      fake_gpu::be_process(process);
+      const auto last = std::chrono::steady_clock::now() + kLimit;
+      Status status = of(process).device->finish(kLimit);
+      while (!status.ok() && std::chrono::steady_clock::now() < last) {
+        static_cast<void>(of(process).device->poll(1ms, of(process).got));
+        status = of(process).device->finish(1s);
+      }
+      EXPECT_TRUE(status.ok()) << status.message();
+    });
+    for (const auto& end : ends_) drop(end->process);
+    ends_.clear();
+    expect_all_is_back();
+  }
+
+  std::vector<std::unique_ptr<End>> ends_;
+};
+
+TEST_F(CarrierTest, each_pair_uses_what_it_can) {
+  DeviceTransportOptions elsewhere = usual();
+  elsewhere.host = "elsewhere";
+  connect_all({usual(), usual(), elsewhere});
+  EXPECT_EQ(of(0).device->carriers(), "ipc with rank 1, staged with rank 2 (on another host)");
+  EXPECT_EQ(of(2).device->carriers(),
+            "staged with rank 0 (on another host), staged with rank 1 (on another host)");
+  pass(0, 1, {1000}, 1);
+  pass(1, 2, {1000}, 2);
+  EXPECT_EQ(of(1).memory->owned(), 2U) << "one to try, one that was written to";
+  finish();
+}
+
+TEST_F(CarrierTest, what_cannot_be_exported_or_opened_is_staged) {
+  for (const fake_gpu::Ipc ipc : {fake_gpu::Ipc::no_handles, fake_gpu::Ipc::no_opening}) {
+    fake_gpu::begin({.ipc = ipc});
+    connect_all({usual(), usual()});
+    const std::string found = of(0).device->carriers();
+    const std::string what = ipc == fake_gpu::Ipc::no_handles
+                                 ? "export memory to other processes"
+                                 : "open the memory of another process";
+    EXPECT_EQ(found.rfind("staged with rank 1 (CUDA could not " + what, 0), 0U) << found;
+    pass(0, 1, {1000}, 1);
+    finish();
+  }
+}
+
+TEST_F(CarrierTest, one_that_does_not_work_is_refused_to_who_insists) {
+  fake_gpu::begin({.ipc = fake_gpu::Ipc::no_opening});
+  DeviceTransportOptions insists = usual();
+  insists.carrier = CarrierKind::ipc;
+  for (const Status& status : connect({insists, insists, insists})) {
+    EXPECT_EQ(status.code(), StatusCode::refused);
+    EXPECT_NE(status.message().find("were told to use ipc, and cannot: CUDA could not open"),
+              std::string::npos)
+        << status.message();
+  }
+}
+
+TEST_F(CarrierTest, both_must_be_told_the_same) {
+  DeviceTransportOptions ipc = usual();
+  ipc.carrier = CarrierKind::ipc;
+  DeviceTransportOptions staged = usual();
+  staged.carrier = CarrierKind::staged;
+  for (const Status& status : connect({ipc, staged})) {
+    EXPECT_EQ(status.code(), StatusCode::refused);
+    EXPECT_EQ(status.message(),
+              "rank 0 was told to use ipc, rank 1 was told to use staged: RIPELINE_CARRIER must be "
+              "the same for both");
+  }
+  ends_.clear();
+  for (const Status& status : connect({usual(), staged})) {
+    EXPECT_EQ(status.message(),
+              "rank 0 was told none, rank 1 was told to use staged: RIPELINE_CARRIER must be the "
+              "same for both");
+  }
+}
+
+TEST_F(CarrierTest, is_named_by_the_environment) {
+  std::optional<CarrierKind> carrier = CarrierKind::ipc;
+  unsetenv("RIPELINE_CARRIER");
+  EXPECT_TRUE(read_carrier(carrier).ok());
+  EXPECT_FALSE(carrier.has_value());
+  setenv("RIPELINE_CARRIER", "staged", 1);
+  EXPECT_TRUE(read_carrier(carrier).ok());
+  EXPECT_EQ(carrier, CarrierKind::staged);
+  setenv("RIPELINE_CARRIER", "pigeons", 1);
+  EXPECT_EQ(read_carrier(carrier).message(),
+            "RIPELINE_CARRIER is 'pigeons'; it may be ipc or staged");
+  unsetenv("RIPELINE_CARRIER");
+}
+
+TEST_F(CarrierTest, a_place_goes_round) {
+  connect_all({usual(), usual()});
+  for (int i = 1; i <= 20; ++i) {
+    pass(0, 1, {1000}, i);
+    settle();
+  }
+  EXPECT_EQ(of(1).memory->owned(), 2U) << "one to try, one for all messages";
+  // Three at once, that somebody keeps.
+  std::vector<Delivery> kept;
+  for (int i = 21; i <= 23; ++i) {
+    send(0, 1, {1000}, i);
+    kept.push_back(receive(1));
+  }
+  EXPECT_EQ(of(1).memory->owned(), 4U);
+  for (const Delivery& delivery : kept) expect_bytes(1, delivery, {1000});
+  kept.clear();
+  finish();
+}
+
+// A place is given again only when whoever read it on a stream has been seen to be over.
+TEST_F(CarrierTest, a_place_that_is_read_is_not_written_to) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    fake_gpu::begin({.seed = seed});
+    connect_all({usual(), usual()});
+    std::vector<Bytes> seen;
+    for (int i = 1; i <= 10; ++i) {
+      send(0, 1, {1000}, i);
+      const Delivery delivery = receive(1);
+      const Bytes& part = delivery.payload.parts.at(0);
+      End& end = of(1);
+      seen.push_back(end.pinned.take(-1, 1000));
+      ASSERT_EQ(
+          cudaMemcpyAsync(seen.back().data, part.data, 1000, cudaMemcpyDefault, end.compute.get()),
+          cudaSuccess);
+    }
+    ASSERT_TRUE(of(1).compute.sync().ok());
+    for (int i = 1; i <= 10; ++i) {
+      EXPECT_EQ(seen[static_cast<std::size_t>(i - 1)].data[999], std::byte(i));
+    }
+    seen.clear();
+    finish();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CarrierTest, a_part_goes_to_the_smallest_place_that_is_large_enough) {
+  connect_all({usual(), usual()});
+  const std::size_t before = of(1).memory->owned();
+  const auto made = [&] { return of(1).memory->owned() - before; };
+  const std::size_t bytes = fake_gpu::usage().device_bytes;
+  pass(0, 1, {1000}, 1);
+  EXPECT_EQ(made(), 1U);
+  settle();
+  pass(0, 1, {300}, 2);
+  EXPECT_EQ(made(), 1U) << "it fits";
+  settle();
+  pass(0, 1, {5000, 700}, 3);
+  EXPECT_EQ(made(), 2U) << "the one that fits is used, and one is made";
+  settle();
+  pass(0, 1, {6000, 6000}, 4);
+  EXPECT_EQ(made(), 4U) << "neither does";
+  settle();
+  // Of the sender's own buffers each size has one.
+  const std::size_t sent = 1000 + 300 + 5000 + 700 + 6000 + 6000;
+  EXPECT_EQ(fake_gpu::usage().device_bytes - bytes - sent, 2U * 6144) << "and the others are freed";
+  pass(0, 1, {100, 6144}, 5);
+  EXPECT_EQ(made(), 4U);
+  finish();
+}
+
+TEST_F(CarrierTest, parts_of_the_host_go_beside_them) {
+  connect_all({usual(), usual()});
+  Payload mixed = payload(0, {1000}, 7);
+  mixed.parts.push_back(of(0).pinned.take(-1, 500));
+  std::memset(mixed.parts.back().data, 7, 500);
+  ASSERT_TRUE(of(0).device->send(1, {.step = 7, .message = {0, 0}}, std::move(mixed)).ok());
+  expect_bytes(1, receive(1), {1000, 500});
+  finish();
+}
+
+TEST_F(CarrierTest, a_head_may_be_as_long_as_it_may_be) {
+  connect_all({usual(), usual()});
+  Payload long_one = payload(0, {1000}, 7);
+  long_one.head.assign(kLargestHead, std::byte{9});
+  ASSERT_TRUE(
+      of(0)
+          .device->send(1, {.step = 7, .message = {3, 4}, .ordinal = 5}, std::move(long_one))
+          .ok());
+  const Delivery delivery = receive(1);
+  EXPECT_EQ(delivery.from, 0);
+  EXPECT_EQ(delivery.envelope.signal, Signal::data);
+  EXPECT_EQ(delivery.envelope.message, (core::Message{3, 4}));
+  EXPECT_EQ(delivery.envelope.ordinal, 5);
+  EXPECT_EQ(delivery.payload.head, Blob(kLargestHead, std::byte{9}));
+  expect_bytes(1, delivery, {1000});
+}
+
+// With places of its own, and with those that it was given; the one that is left goes on.
+TEST_F(CarrierTest, a_process_may_end_at_any_time) {
+  for (int polls = 0; polls < 12; ++polls) {
+    for (const int gone : {0, 1}) {
+      SCOPED_TRACE(std::to_string(polls) + ", process " + std::to_string(gone));
+      fake_gpu::begin({.seed = static_cast<std::uint64_t>(polls) + 1});
+      connect_all({usual(), usual()});
+      pass(0, 1, {1000}, 1);
+      pass(1, 0, {1000}, 2);
+      for (int i = 3; i < 6; ++i) send(0, 1, {1000}, i);
+      for (int i = 3; i < 6; ++i) send(1, 0, {2000}, i);
+      for (int i = 0; i < polls; ++i) {
+        ASSERT_TRUE(of(i % 2).device->poll(0ms, of(i % 2).got).ok());
+      }
+      drop(gone);
+      const int left = 1 - gone;
+      look_until([&] {
+        const auto& got = of(left).got;
+        return !got.empty() && got.back().envelope.signal == Signal::lost;
+      });
+      ASSERT_TRUE(of(left)
+                      .device->send(gone, {.step = 9, .message = {0, 0}}, payload(left, {1000}, 9))
+                      .ok());
+      settle();
+      EXPECT_EQ(of(left).device->queued(gone), 0U);
+      for (const Delivery& delivery : of(left).got) {
+        if (delivery.envelope.signal == Signal::lost) continue;
+        expect_bytes(left, delivery, {left == 1 ? 1000U : 2000U});
+      }
+      drop(left);
+      ends_.clear();
+      EXPECT_EQ(misuses(), "");
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// As a process that is not ours, or a defect of it, would say it.
+TEST_F(CarrierTest, a_wrong_word_is_its_senders_fault) {
+  const MemoryHandle handle{};
+  const std::vector<std::pair<CarrierWord, std::string>> words = {
+      {Landed{.parts = {{.place = 77, .size = 10}}, .head = {}},
+       "the sender wrote to place 77, which it was not given"},
+      {Landed{.parts = {{.place = 0, .size = 5000}}, .head = {}},
+       "the sender wrote 5000 bytes to a place of 1024"},
+      {PlacesAsked{.seen = 0, .sizes = {}, .closed = {78}},
+       "the sender closed place 78, which it does not have"},
+      {PlacesAsked{.seen = 0, .sizes = {std::uint64_t{1} << 60}, .closed = {}},
+       "the sender asked for a place of 1152921504606846976 bytes; at most 68719476736 are "
+       "allowed"},
+      {PlacesGiven{{{.id = 5, .bytes = 100, .handle = {}}}},
+       "the receiver gave place 5, which it cannot give"},
+      {PlacesGiven{{{.id = 0, .bytes = 1024, .handle = handle}}},
+       "the receiver gave place 0, which it cannot give"},
+      {CarrierVerdict{.works = true, .why = {}}, "it said something that no ipc carrier says"},
+      {CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
+  };
+  for (const auto& [word, how] : words) {
+    SCOPED_TRACE(how);
+    fake_gpu::begin({});
+    connect_all({usual(), usual()});
+    // Places of both at both.
+    pass(0, 1, {1000}, 1);
+    pass(1, 0, {1000}, 2);
+    settle();
+    Envelope envelope;
+    envelope.signal = Signal::carrier;
+    ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(word)).ok());
+    const Delivery lost = receive(1);
+    EXPECT_EQ(lost.envelope.signal, Signal::lost);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(lost.payload.head.data()),
+                          lost.payload.head.size()),
+              how);
+    drop(1);
+    drop(0);
+    ends_.clear();
+  }
+}
+
+TEST_F(CarrierTest, what_is_no_word_is_refused_too) {
+  connect_all({usual(), usual()});
+  Envelope envelope;
+  envelope.signal = Signal::carrier;
+  ASSERT_TRUE(of(0).inner->send(1, envelope, payload_of(Blob(3, std::byte{9}))).ok());
+  const Delivery lost = receive(1);
+  EXPECT_EQ(lost.envelope.signal, Signal::lost);
+  ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(CarrierVerdict{})).ok());
+  settle();
+  EXPECT_TRUE(of(1).got.empty()) << "it is told once";
+}
+
+TEST_F(CarrierTest, a_process_that_is_lost_or_late_at_the_start_is_named) {
+  auto group = make_local_group(2);
+  End end(0);
+  DeviceTransportOptions options = usual();
+  options.connect_limit = 50ms;
+  {
+    DeviceTransport device(*group[0], end.pinned, *end.memory, options);
+    const Status status = device.connect();
+    EXPECT_EQ(status.code(), StatusCode::timeout);
+    EXPECT_EQ(status.message(),
+              "rank 1 has not said how messages go between its device and that of rank 0");
+    std::vector<Delivery> none;
+    EXPECT_EQ(device.poll(0ms, none).message(), status.message());
+  }
+  group[1] = nullptr;
+  options.connect_limit = kLimit;
+  DeviceTransport device(*group[0], end.pinned, *end.memory, options);
+  EXPECT_EQ(device.connect().message(), "rank 1 was lost (it ended without a word)");
+}
+
+}  // namespace
+}  // namespace ripeline::runtime

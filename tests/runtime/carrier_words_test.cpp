@@ -1,0 +1,87 @@
+#include "runtime/carrier_words.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::StatusCode;
+
+MemoryHandle handle_of(int seed) {
+  MemoryHandle handle;
+  for (std::size_t i = 0; i < handle.size(); ++i) handle[i] = static_cast<std::byte>(seed + i);
+  return handle;
+}
+
+std::vector<CarrierWord> some_words() {
+  return {
+      CarrierHello{.setting = "ipc",
+                   .host = "a host",
+                   .handle = handle_of(3),
+                   .token = 0x0102030405060708,
+                   .why = {}},
+      CarrierHello{.setting = {}, .host = {}, .handle = {}, .token = 0, .why = "no device"},
+      CarrierVerdict{.works = true, .why = {}},
+      CarrierVerdict{.works = false, .why = "on another host"},
+      CarrierRefusal{.code = static_cast<std::int32_t>(StatusCode::refused), .text = "no"},
+      PlacesAsked{.seen = 7, .sizes = {1, std::uint64_t{1} << 40}, .closed = {0, 9}},
+      PlacesAsked{},
+      PlacesGiven{
+          {{.id = 1, .bytes = 4096, .handle = handle_of(9)}, {.id = 2, .bytes = 1, .handle = {}}}},
+      Landed{.parts = {{.place = 4, .size = 100}}, .head = Blob(kLargestHead, std::byte{5})},
+      Landed{.parts = {{.place = 4, .size = 100}, {.place = 5, .size = 0}}, .head = {}},
+  };
+}
+
+TEST(CarrierWords, come_back_as_they_were) {
+  for (const CarrierWord& word : some_words()) {
+    CarrierWord back;
+    const core::Status status = decode_word(encode_word(word), back);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(back, word);
+  }
+}
+
+TEST(CarrierWords, are_refused_if_anything_is_missing_or_too_much) {
+  for (const CarrierWord& word : some_words()) {
+    const Blob whole = blob_of(encode_word(word));
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      CarrierWord back;
+      EXPECT_FALSE(
+          decode_word(payload_of({whole.begin(), whole.begin() + std::ptrdiff_t(size)}), back).ok())
+          << "kind " << word.index() << ", " << size << " bytes of " << whole.size();
+    }
+    Blob longer = whole;
+    longer.push_back(std::byte{0});
+    CarrierWord back;
+    EXPECT_EQ(decode_word(payload_of(longer), back).code(), StatusCode::invalid);
+  }
+}
+
+TEST(CarrierWords, are_refused_beyond_their_limits) {
+  CarrierWord back;
+  const auto is_taken = [&back](const CarrierWord& word) {
+    return decode_word(encode_word(word), back).ok();
+  };
+  EXPECT_TRUE(is_taken(
+      PlacesAsked{.seen = 0, .sizes = std::vector<std::uint64_t>(kMostPlaces), .closed = {}}));
+  EXPECT_FALSE(is_taken(
+      PlacesAsked{.seen = 0, .sizes = std::vector<std::uint64_t>(kMostPlaces + 1), .closed = {}}));
+  EXPECT_FALSE(is_taken(PlacesGiven{std::vector<PlacesGiven::Place>(kMostPlaces + 1)}));
+  EXPECT_TRUE(is_taken(Landed{.parts = std::vector<Landed::Part>(kMostParts), .head = {}}));
+  EXPECT_FALSE(is_taken(Landed{.parts = std::vector<Landed::Part>(kMostParts + 1), .head = {}}));
+  EXPECT_FALSE(is_taken(Landed{.parts = {}, .head = {}})) << "of no part";
+  EXPECT_FALSE(is_taken(Landed{.parts = {{}}, .head = Blob(kLargestHead + 1)}));
+  EXPECT_FALSE(is_taken(CarrierRefusal{.code = 0, .text = "all is well"}));
+  EXPECT_FALSE(is_taken(CarrierRefusal{.code = 99, .text = "who knows"}));
+  EXPECT_EQ(decode_word(payload_of({std::byte{6}}), back).message(),
+            "a carrier's word of 1 bytes, kind 6, which there is not");
+  EXPECT_TRUE(is_taken(CarrierVerdict{.works = false, .why = std::string(5000, 'x')}));
+  EXPECT_EQ(std::get<CarrierVerdict>(back).why, std::string(1024, 'x')) << "texts are cut";
+}
+
+}  // namespace
+}  // namespace ripeline::runtime
