@@ -4,7 +4,7 @@
 #include <nccl.h>
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/staged_transport.h"
+#include "runtime/cuda/staged_carrier.h"
 
 namespace ripeline::runtime {
 namespace {
