@@ -33,42 +33,39 @@ struct End {
   NcclEnd machine{};
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
-  std::byte* data = nullptr;  // of the device: one byte for each number
+  std::int16_t* data = nullptr;  // of the device: by number
   std::deque<Unseen> unseen{};
 };
 
 struct Edge {
   int from = 0;
   int to = 0;
-  std::vector<int> messages{};  // microbatches, by number
-  std::uint64_t announced = 0;  // that the receiver has not heard of yet: from `heard` to here
+  std::vector<std::int16_t>
+      messages{};               // by number: edge of the program * microbatches + microbatch
+  std::size_t most = 0;         // of a step
+  std::uint64_t announced = 0;  // of which the receiver has heard of so many
   std::uint64_t heard = 0;
 };
 
-struct Rank {
-  unsigned forwards = 0;  // that it has run, as bits; and that have arrived from its neighbours
-  unsigned backwards = 0;
-  unsigned have_forward = 0;
-  unsigned have_backward = 0;
-  bool waits = false;  // in a call that waits for the device
-};
-
-int count(unsigned bits) { return __builtin_popcount(bits); }
-
 }  // namespace
 
-class EdgeRun::Chain {
+class EdgeRun::World {
  public:
-  Chain(const EdgeSize& size, const EdgeRules& rules) : size_(size), rules_(rules) {
-    fake_gpu::begin({.devices = size.ranks,
+  World(const spec::Machine& machine, const EdgeRules& rules)
+      : machine_(machine), state_(machine.initial()), rules_(rules) {
+    const spec::Program& program = machine.program();
+    waits_.resize(static_cast<std::size_t>(program.ranks));
+    fake_gpu::begin({.devices = program.ranks,
                      .connections = rules.connections,
                      .blocks = rules.one_fits ? 1 : 0,
                      .connected = true,
                      .by_itself = false});
-    ranks_.resize(static_cast<std::size_t>(size.ranks));
-    for (int r = 0; r + 1 < size.ranks; ++r) {
-      edges_.push_back({.from = r, .to = r + 1});
-      edges_.push_back({.from = r + 1, .to = r});
+    for (const spec::Edge& one : program.edges) {
+      if (program.crosses_ranks(one)) edges_[edge_of(one)].most += microbatches();
+    }
+    while (first_lane_ + 1 < static_cast<int>(program.lanes.size()) &&
+           !lane(first_lane_).edges.empty()) {
+      ++first_lane_;
     }
     for (int e = 0; e < static_cast<int>(edges_.size()); ++e) {
       ends_.push_back({.rank = edge(e).from, .sends = true, .edge = e});
@@ -87,19 +84,19 @@ class EdgeRun::Chain {
   std::vector<EdgeChoice> choices() const {
     std::vector<EdgeChoice> all;
     const auto add = [&all](Kind kind, int rank, int which) {
-      all.push_back({kind, static_cast<std::int8_t>(rank), static_cast<std::int8_t>(which)});
+      all.push_back({kind, static_cast<std::int8_t>(rank), static_cast<std::int16_t>(which)});
     };
-    for (int r = 0; r < size_.ranks; ++r) {
-      if (rank(r).waits) continue;
-      if (rules_.synchronises && !fake_gpu::is_idle(r)) add(Kind::wait, r, 0);
-      for (int m = 0; m < size_.microbatches; ++m) {
-        if (may_forward(r, m)) add(Kind::forward, r, m);
-        if (may_backward(r, m)) add(Kind::backward, r, m);
+    for (int r = 0; r < static_cast<int>(waits_.size()); ++r) {
+      if (!waits(r) && rules_.synchronises && !fake_gpu::is_idle(r)) add(Kind::wait, r, 0);
+    }
+    for (int l = 0; l < static_cast<int>(machine_.program().lanes.size()); ++l) {
+      for (int m = 0; m < machine_.microbatches() && !waits(lane(l).rank); ++m) {
+        if (may_run(l, m)) add(Kind::run, lane(l).rank, l * machine_.microbatches() + m);
       }
     }
     for (int i = 0; i < static_cast<int>(ends_.size()); ++i) {
       const End& end = ends_[static_cast<std::size_t>(i)];
-      if (rank(end.rank).waits) continue;
+      if (waits(end.rank)) continue;
       if (!end.sends && edge(end.edge).heard < edge(end.edge).announced) {
         add(Kind::hear, end.rank, i);
       }
@@ -115,13 +112,8 @@ class EdgeRun::Chain {
   void take(const EdgeChoice& choice) {
     const auto which = static_cast<std::size_t>(choice.which);
     switch (choice.kind) {
-      case Kind::forward:
-        rank(choice.rank).forwards |= 1U << which;
-        if (choice.rank + 1 < size_.ranks) give(2 * choice.rank, choice.which);
-        break;
-      case Kind::backward:
-        rank(choice.rank).backwards |= 1U << which;
-        if (choice.rank > 0) give(2 * choice.rank - 1, choice.which);
+      case Kind::run:
+        run(choice.which / machine_.microbatches(), choice.which % machine_.microbatches());
         break;
       case Kind::hear:
         hear(ends_[which]);
@@ -130,7 +122,7 @@ class EdgeRun::Chain {
         see(ends_[which]);
         break;
       case Kind::wait:
-        rank(choice.rank).waits = true;
+        waits_[static_cast<std::size_t>(choice.rank)] = true;
         break;
       case Kind::device:
         fake_gpu::take(which);
@@ -141,9 +133,11 @@ class EdgeRun::Chain {
 
   std::string text_of(const EdgeChoice& choice) const {
     const std::string self = "rank " + std::to_string(choice.rank);
-    const std::string which = std::to_string(choice.which);
-    if (choice.kind == Kind::forward) return self + " runs F" + which;
-    if (choice.kind == Kind::backward) return self + " runs B" + which;
+    if (choice.kind == Kind::run) {
+      return self + " runs " +
+             machine_.program().task_name(choice.which / machine_.microbatches(),
+                                          choice.which % machine_.microbatches());
+    }
     if (choice.kind == Kind::wait) return self + " begins to wait for its device";
     if (choice.kind == Kind::device) return "the device goes on";
     const End& end = ends_[static_cast<std::size_t>(choice.which)];
@@ -156,15 +150,14 @@ class EdgeRun::Chain {
   std::string state() const {
     std::string all;
     const auto add = [&all](std::uint64_t value) { all.push_back(static_cast<char>(value)); };
-    for (const Rank& one : ranks_) {
-      for (const unsigned bits :
-           {one.forwards, one.backwards, one.have_forward, one.have_backward}) {
-        add(bits);
-      }
-      add(one.waits ? 1 : 0);
-    }
+    for (const auto task : state_.tasks) add(static_cast<std::uint64_t>(task));
+    for (const auto message : state_.messages) add(static_cast<std::uint64_t>(message));
+    for (const bool one : waits_) add(one ? 1 : 0);
     for (const Edge& one : edges_) {
-      for (const int m : one.messages) add(static_cast<std::uint64_t>(m));
+      for (const int m : one.messages) {
+        add(static_cast<std::uint64_t>(m % 256));
+        add(static_cast<std::uint64_t>(m / 256));
+      }
       add(255);
       add(one.announced);
       add(one.heard);
@@ -179,17 +172,12 @@ class EdgeRun::Chain {
     return all + fake_gpu::state() + fake_gpu::communicators_state();
   }
 
-  bool is_done() const {
-    for (const Rank& one : ranks_) {
-      if (count(one.backwards) < size_.microbatches) return false;
-    }
-    return true;
-  }
+  bool is_done() const { return machine_.done(state_); }
 
   std::string waits() const {
     std::string all;
-    for (int r = 0; r < size_.ranks; ++r) {
-      if (rank(r).waits) all += "rank " + std::to_string(r) + " waits for its device\n";
+    for (int r = 0; r < static_cast<int>(waits_.size()); ++r) {
+      if (waits(r)) all += "rank " + std::to_string(r) + " waits for its device\n";
     }
     for (const std::string& wait : fake_gpu::waits()) all += wait + "\n";
     return all;
@@ -198,30 +186,49 @@ class EdgeRun::Chain {
   std::string wrong_;
 
  private:
-  const Rank& rank(int r) const { return ranks_[static_cast<std::size_t>(r)]; }
-  Rank& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
+  bool waits(int rank) const { return waits_[static_cast<std::size_t>(rank)]; }
+  const spec::Lane& lane(int l) const {
+    return machine_.program().lanes[static_cast<std::size_t>(l)];
+  }
+  std::size_t microbatches() const { return static_cast<std::size_t>(machine_.microbatches()); }
   const Edge& edge(int e) const { return edges_[static_cast<std::size_t>(e)]; }
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
 
-  bool may_forward(int r, int m) const {
-    const Rank& one = rank(r);
-    const bool room = count(one.forwards) - count(one.backwards) < size_.ranks - r + size_.extra;
-    // The first rank numbers them: any other order is the same run with other numbers.
-    if (r == 0) return room && m == count(one.forwards);
-    return room && (one.forwards >> m & 1U) == 0 && (one.have_forward >> m & 1U) != 0;
+  // Between the ranks of an edge of the program.
+  std::size_t edge_of(const spec::Edge& one) {
+    const int from = lane(one.producer).rank;
+    const int to = lane(one.consumer).rank;
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      if (edges_[e].from == from && edges_[e].to == to) return e;
+    }
+    edges_.push_back({.from = from, .to = to});
+    return edges_.size() - 1;
   }
-  bool may_backward(int r, int m) const {
-    const Rank& one = rank(r);
-    return (one.forwards >> m & 1U) != 0 && (one.backwards >> m & 1U) == 0 &&
-           (r + 1 == size_.ranks || (one.have_backward >> m & 1U) != 0);
+
+  bool may_run(int l, int m) const {
+    // One lane numbers the microbatches: any other order is the same run with other numbers.
+    if (l == first_lane_ && m > 0 && !machine_.has_started(state_, l, m - 1)) return false;
+    return machine_.may_start(state_, l, m);
+  }
+
+  void run(int l, int m) {
+    for (const auto what : {spec::Event::Do::start, spec::Event::Do::end}) {
+      machine_.step(state_, {.what = what, .lane = l, .microbatch = m});
+    }
+    for (const int e : lane(l).feeds) {
+      const spec::Edge& one = machine_.program().edges[static_cast<std::size_t>(e)];
+      if (machine_.program().crosses_ranks(one)) {
+        give(edge_of(one), static_cast<std::int16_t>(e * machine_.microbatches() + m));
+      }
+    }
   }
 
   void prepare(End& end) {
     cudaSetDevice(end.rank);
     cudaStreamCreateWithPriority(&end.stream, cudaStreamNonBlocking, 0);
     void* data = nullptr;
-    cudaMalloc(&data, static_cast<std::size_t>(size_.microbatches));
-    end.data = static_cast<std::byte*>(data);
+    cudaMalloc(&data, edge(end.edge).most * sizeof *end.data);
+    end.data = static_cast<std::int16_t*>(data);
   }
 
   ncclConfig_t config() const {
@@ -235,43 +242,45 @@ class EdgeRun::Chain {
   void make_communicators() {
     if (rules_.shared) return split_communicators();
     ncclConfig_t with = config();
-    std::map<std::pair<int, int>, ncclComm_t> of_pairs;  // by rank and pair
-    ncclUniqueId id{};
+    std::map<std::pair<int, int>, ncclUniqueId>
+        ids;  // by two ranks, in order if both directions share
+    std::map<std::pair<int, std::pair<int, int>>, ncclComm_t> made;  // by rank, and these
     ncclGroupStart();
-    for (int e = 0; e < static_cast<int>(edges_.size()); ++e) {
-      const bool second = rules_.pair && e % 2 == 1;
-      if (!second) ncclGetUniqueId(&id);
-      for (End& end : ends_) {
-        if (end.edge != e) continue;
-        ncclComm_t& of_pair = of_pairs[{end.rank, e / 2}];
-        if (second) {
-          end.comm = of_pair;
-          continue;
-        }
-        const int number = rules_.pair ? end.rank - edge(e).from : end.sends ? 0 : 1;
-        ncclCommInitRankConfig(&end.comm, 2, id, number, &with);
-        of_pair = end.comm;
+    for (End& end : ends_) {
+      const auto ranks = ranks_of(end);
+      if (!ids.contains(ranks)) ncclGetUniqueId(&ids[ranks]);
+      ncclComm_t& comm = made[{end.rank, ranks}];
+      if (comm == nullptr) {
+        ncclCommInitRankConfig(&comm, 2, ids[ranks], end.rank == ranks.first ? 0 : 1, &with);
       }
+      end.comm = comm;
     }
     ncclGroupEnd();
     fake_gpu::step(kEverything);
   }
+  // Of the end's communicator.
+  std::pair<int, int> ranks_of(const End& end) const {
+    const Edge& one = edge(end.edge);
+    if (rules_.pair && one.to < one.from) return {one.to, one.from};
+    return {one.from, one.to};
+  }
 
   // One for each edge, out of one of all ranks.
   void split_communicators() {
+    const int ranks = machine_.program().ranks;
     ncclConfig_t with = config();
-    std::vector<ncclComm_t> all(ranks_.size());
+    std::vector<ncclComm_t> all(waits_.size());
     ncclUniqueId id{};
     ncclGetUniqueId(&id);
     ncclGroupStart();
-    for (int r = 0; r < size_.ranks; ++r) {
-      ncclCommInitRankConfig(&all[static_cast<std::size_t>(r)], size_.ranks, id, r, &with);
+    for (int r = 0; r < ranks; ++r) {
+      ncclCommInitRankConfig(&all[static_cast<std::size_t>(r)], ranks, id, r, &with);
     }
     ncclGroupEnd();
     for (int e = 0; e < static_cast<int>(edges_.size()); ++e) {
-      std::vector<ncclComm_t> made(ranks_.size());
+      std::vector<ncclComm_t> made(waits_.size());
       ncclGroupStart();
-      for (int r = 0; r < size_.ranks; ++r) {
+      for (int r = 0; r < ranks; ++r) {
         const bool takes_part = r == edge(e).from || r == edge(e).to;
         const auto at = static_cast<std::size_t>(r);
         ncclCommSplit(all[at], takes_part ? 0 : NCCL_SPLIT_NOCOLOR, r == edge(e).from ? 0 : 1,
@@ -285,11 +294,11 @@ class EdgeRun::Chain {
   }
 
   // A task has made the message.
-  void give(int e, int microbatch) {
-    End& end = ends_[2 * static_cast<std::size_t>(e)];
-    const std::size_t number = edge(e).messages.size();
-    edge(e).messages.push_back(microbatch);
-    end.data[number] = static_cast<std::byte>(microbatch);
+  void give(std::size_t e, std::int16_t message) {
+    End& end = ends_[2 * e];
+    const std::size_t number = edges_[e].messages.size();
+    edges_[e].messages.push_back(message);
+    end.data[number] = message;
     expect(end.machine.ready(number));
     launch(end);
   }
@@ -302,7 +311,7 @@ class EdgeRun::Chain {
   }
 
   void post_next(End& end) {
-    if (end.machine.launched() == static_cast<std::uint64_t>(size_.microbatches)) return;
+    if (end.machine.launched() == edge(end.edge).most) return;
     expect(end.machine.ready(end.machine.launched()));
     launch(end);
   }
@@ -310,11 +319,11 @@ class EdgeRun::Chain {
   void launch(End& end) {
     while (const auto number = is_free(end) ? end.machine.launch() : std::nullopt) {
       if (rules_.push) return push(end, *number);
-      std::byte* const at = end.data + *number;
-      const int peer =
-          rules_.pair ? (end.rank == edge(end.edge & ~1).from ? 1 : 0) : (end.sends ? 1 : 0);
-      const ncclResult_t result = end.sends ? ncclSend(at, 1, ncclChar, peer, end.comm, end.stream)
-                                            : ncclRecv(at, 1, ncclChar, peer, end.comm, end.stream);
+      std::int16_t* const at = end.data + *number;
+      const int peer = end.rank == ranks_of(end).first ? 1 : 0;
+      const ncclResult_t result =
+          end.sends ? ncclSend(at, sizeof *at, ncclChar, peer, end.comm, end.stream)
+                    : ncclRecv(at, sizeof *at, ncclChar, peer, end.comm, end.stream);
       if (result != ncclSuccess && result != ncclInProgress) wrong_ = "NCCL refuses a call";
       if (end.sends) ++edge(end.edge).announced;
       if (rules_.deep) expect(end.machine.ended());
@@ -333,7 +342,8 @@ class EdgeRun::Chain {
   void push(End& end, std::uint64_t number) {
     if (!end.sends) return see_message(end, number);
     const End& other = ends_[2 * static_cast<std::size_t>(end.edge) + 1];
-    cudaMemcpyAsync(other.data + number, end.data + number, 1, cudaMemcpyDefault, end.stream);
+    cudaMemcpyAsync(other.data + number, end.data + number, sizeof *end.data, cudaMemcpyDefault,
+                    end.stream);
     look_out(end, number);
   }
 
@@ -358,13 +368,21 @@ class EdgeRun::Chain {
 
   void see_message(End& end, std::uint64_t number) {
     if (!rules_.deep) expect(end.machine.ended());
-    const int microbatch = edge(end.edge).messages.at(number);
-    if (end.data[number] != static_cast<std::byte>(microbatch)) {
+    const std::int16_t message = edge(end.edge).messages.at(number);
+    if (end.data[number] != message) {
       wrong_ = "rank " + std::to_string(end.rank) + " takes message " + std::to_string(number) +
                " before it is there";
     }
-    Rank& one = rank(end.rank);
-    (end.edge % 2 == 0 ? one.have_forward : one.have_backward) |= 1U << microbatch;
+    const int e = message / machine_.microbatches();
+    const spec::Event arrival{
+        .what = spec::Event::Do::arrive,
+        .lane = machine_.program().edges[static_cast<std::size_t>(e)].consumer,
+        .microbatch = message % machine_.microbatches(),
+        .edge = e};
+    if (!machine_.is_enabled(state_, arrival, spec::Machine::Chooser::any)) {
+      wrong_ = machine_.describe(arrival) + ", which it may not";
+    }
+    machine_.step(state_, arrival);
     if (rules_.ahead) post_next(end);
   }
 
@@ -373,8 +391,8 @@ class EdgeRun::Chain {
     if (rules_.non_blocking) {
       for (End& end : ends_) launch(end);
     }
-    for (int r = 0; r < size_.ranks; ++r) {
-      if (rank(r).waits && fake_gpu::is_idle(r)) rank(r).waits = false;
+    for (int r = 0; r < static_cast<int>(waits_.size()); ++r) {
+      if (waits(r) && fake_gpu::is_idle(r)) waits_[static_cast<std::size_t>(r)] = false;
     }
   }
 
@@ -382,23 +400,25 @@ class EdgeRun::Chain {
     if (!status.ok()) wrong_ = status.message();
   }
 
-  EdgeSize size_;
+  const spec::Machine& machine_;
+  spec::Machine::State state_;
   EdgeRules rules_;
-  std::vector<Rank> ranks_;
+  int first_lane_ = 0;       // the first that needs nothing
+  std::vector<bool> waits_;  // by rank: in a call that waits for its device
   std::vector<Edge> edges_;
   std::vector<End> ends_;  // of edge e: the sender at 2e, the receiver behind it
 };
 
-EdgeRun::EdgeRun(const EdgeSize& size, const EdgeRules& rules)
-    : chain_(std::make_unique<Chain>(size, rules)) {}
+EdgeRun::EdgeRun(const spec::Machine& machine, const EdgeRules& rules)
+    : world_(std::make_unique<World>(machine, rules)) {}
 EdgeRun::~EdgeRun() = default;
 
-std::vector<EdgeChoice> EdgeRun::choices() const { return chain_->choices(); }
-void EdgeRun::take(const EdgeChoice& choice) { chain_->take(choice); }
-std::string EdgeRun::text_of(const EdgeChoice& choice) const { return chain_->text_of(choice); }
-std::string EdgeRun::state() const { return chain_->state(); }
-bool EdgeRun::is_done() const { return chain_->is_done(); }
-const std::string& EdgeRun::wrong() const { return chain_->wrong_; }
-std::string EdgeRun::waits() const { return chain_->waits(); }
+std::vector<EdgeChoice> EdgeRun::choices() const { return world_->choices(); }
+void EdgeRun::take(const EdgeChoice& choice) { world_->take(choice); }
+std::string EdgeRun::text_of(const EdgeChoice& choice) const { return world_->text_of(choice); }
+std::string EdgeRun::state() const { return world_->state(); }
+bool EdgeRun::is_done() const { return world_->is_done(); }
+const std::string& EdgeRun::wrong() const { return world_->wrong_; }
+std::string EdgeRun::waits() const { return world_->waits(); }
 
 }  // namespace ripeline::testing_support

@@ -1,10 +1,10 @@
-// A chain whose ranks run any task that may start, over edges of NCCL, on the fakes: what can
+// A program whose ranks run any task that may start, over edges of NCCL, on the fakes: what can
 // happen next, for who visits all of it.
 //
-// Each rank has a device, and for each of its neighbours an edge in both directions, whose ends are
-// runtime::NcclEnd. A task is over at once, so its message is complete. What the device can do it
-// has done before a host goes on, unless `stepwise`: streams do not compete for anything but room,
-// so a device that is slow is a host that looks late.
+// spec::Machine says which tasks may start. Each rank has a device, and with each rank to which it
+// sends, an edge, whose ends are runtime::NcclEnd. A task is over at once, so its messages are
+// complete. What the device can do it has done before a host goes on, unless `stepwise`: streams do
+// not compete for anything but room, so a device that is slow is a host that looks late.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,9 @@
 #include <string>
 #include <vector>
 
-namespace ripeline::testing_support {
+#include "spec/machine.h"
 
-struct EdgeSize {
-  int ranks = 2;
-  int microbatches = 2;
-  int extra = 0;  // forwards that a rank may be ahead, more than in 1F1B
-};
+namespace ripeline::testing_support {
 
 // What is done otherwise than runtime/cuda/nccl_end.h says, and on what device.
 struct EdgeRules {
@@ -35,15 +31,16 @@ struct EdgeRules {
 };
 
 struct EdgeChoice {
-  enum class Kind : std::uint8_t { forward, backward, hear, see, wait, device };
-  Kind kind = Kind::forward;
+  enum class Kind : std::uint8_t { run, hear, see, wait, device };
+  Kind kind = Kind::run;
   std::int8_t rank = 0;
-  std::int8_t which = 0;  // the microbatch, or the end; of `device`: the move
+  std::int16_t which = 0;  // the task (lane * microbatches + microbatch), the end, or the move
 };
 
 class EdgeRun {
  public:
-  EdgeRun(const EdgeSize& size, const EdgeRules& rules);
+  // Of a program whose links are unbounded. Borrowed.
+  EdgeRun(const spec::Machine& machine, const EdgeRules& rules);
   ~EdgeRun();
   EdgeRun(const EdgeRun&) = delete;
   EdgeRun& operator=(const EdgeRun&) = delete;
@@ -61,8 +58,8 @@ class EdgeRun {
   [[nodiscard]] std::string waits() const;
 
  private:
-  class Chain;
-  std::unique_ptr<Chain> chain_;
+  class World;
+  std::unique_ptr<World> world_;
 };
 
 }  // namespace ripeline::testing_support

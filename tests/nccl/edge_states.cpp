@@ -8,11 +8,11 @@ namespace {
 
 class Visit {
  public:
-  Visit(const EdgeSize& size, const EdgeRules& rules) : size_(size), rules_(rules) {}
+  Visit(const spec::Machine& machine, const EdgeRules& rules) : machine_(machine), rules_(rules) {}
 
   EdgeStates run(std::int64_t most_states) {
     {
-      const EdgeRun begin(size_, rules_);
+      const EdgeRun begin(machine_, rules_);
       note(begin, -1, {});
     }
     for (std::size_t i = 0; i < nodes_.size() && found_.run.empty(); ++i) {
@@ -20,7 +20,7 @@ class Visit {
       if (found_.states > most_states) return found_;
       const std::vector<EdgeChoice> choices = std::move(nodes_[i].choices);
       for (const EdgeChoice& choice : choices) {
-        EdgeRun run(size_, rules_);
+        EdgeRun run(machine_, rules_);
         replay(run, i);
         run.take(choice);
         if (note(run, static_cast<std::int64_t>(i), choice)) return found_;
@@ -64,7 +64,7 @@ class Visit {
     return true;
   }
 
-  EdgeSize size_;
+  const spec::Machine& machine_;
   EdgeRules rules_;
   EdgeStates found_;
   std::vector<Node> nodes_;
@@ -73,9 +73,9 @@ class Visit {
 
 }  // namespace
 
-EdgeStates visit_edge_states(const EdgeSize& size, const EdgeRules& rules,
+EdgeStates visit_edge_states(const spec::Machine& machine, const EdgeRules& rules,
                              std::int64_t most_states) {
-  return Visit(size, rules).run(most_states);
+  return Visit(machine, rules).run(most_states);
 }
 
 }  // namespace ripeline::testing_support

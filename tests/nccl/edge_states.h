@@ -1,4 +1,4 @@
-// All runs of a chain over edges of NCCL, or as many as a limit allows.
+// All runs of a program over edges of NCCL, or as many as a limit allows.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct EdgeStates {
 };
 
 // Breadth first. A state is come to by running from the beginning again.
-[[nodiscard]] EdgeStates visit_edge_states(const EdgeSize& size, const EdgeRules& rules,
+[[nodiscard]] EdgeStates visit_edge_states(const spec::Machine& machine, const EdgeRules& rules,
                                            std::int64_t most_states);
 
 }  // namespace ripeline::testing_support
