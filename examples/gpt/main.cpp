@@ -64,12 +64,13 @@ int run_threads(const Options& options) {
       at::set_num_threads(1);
       std::unique_ptr<TorchDevice> device;
       std::unique_ptr<Transport> transport = std::move(transports[rank]);
-      if (Status s = TorchDevice::open(options.device, static_cast<int>(rank), device); !s.ok()) {
+      Status s = TorchDevice::open(options.device, static_cast<int>(rank), device);
+      if (s.ok()) s = device->carry(transport, options.connect_limit);
+      if (!s.ok()) {
         std::fprintf(stderr, "gpt: %s\n", s.message().c_str());
         codes[rank] = exit_code_of(s.code());
         return;
       }
-      device->carry(transport);
       codes[rank] = run_rank(options, *transport, "", *device, nullptr);
       transport.reset();
     });

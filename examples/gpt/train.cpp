@@ -41,6 +41,9 @@ std::string text_of_numerics(const Options& options) {
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
                      const Batches& batches, const Rank& rank) {
   ripeline::runtime::Run& run = rank.run;
+  if (const std::string carriers = rank.device.carriers(); !carriers.empty()) {
+    std::printf("messages: %s\n", carriers.c_str());
+  }
   std::vector<std::string> counts;
   Status status = gather(run, std::to_string(runner.parameters()), counts);
   if (!status.ok() || run.self() != 0) return status;

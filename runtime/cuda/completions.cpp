@@ -9,7 +9,7 @@ using core::Status;
 Status Completions::note(cudaStream_t stream, std::uint64_t number) {
   Noted noted{.event = {}, .number = number};
   if (spare_.empty()) {
-    if (Status s = Event::make(Event::Time::none, noted.event); !s.ok()) return s;
+    if (Status s = Event::make(noted.event, Event::Time::none); !s.ok()) return s;
   } else {
     noted.event = std::move(spare_.back());
     spare_.pop_back();

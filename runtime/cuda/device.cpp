@@ -55,7 +55,7 @@ Status Stream::sync() const {
   return status_of(cudaStreamSynchronize(stream_), "wait for a stream");
 }
 
-Status Event::make(Time time, Event& event) {
+Status Event::make(Event& event, Time time) {
   Event made;
   const unsigned int flags = time == Time::none ? cudaEventDisableTiming : cudaEventDefault;
   if (Status s = status_of(cudaEventCreateWithFlags(&made.event_, flags), "make an event");

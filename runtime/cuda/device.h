@@ -44,7 +44,7 @@ class Event {
  public:
   // Whether it has the time at which it was reached; one without costs the device less.
   enum class Time { none, reached };
-  static core::Status make(Time time, Event& event);
+  static core::Status make(Event& event, Time time = Time::reached);
   Event() = default;
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {

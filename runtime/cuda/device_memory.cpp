@@ -39,7 +39,7 @@ Status Readers::note(const std::vector<cudaStream_t>& computing) {
   for (std::size_t i = 0; i < computing.size(); ++i) {
     Event& event = events_[i];
     if (event.get() == nullptr) {
-      if (Status s = Event::make(Event::Time::none, event); !s.ok()) return s;
+      if (Status s = Event::make(event, Event::Time::none); !s.ok()) return s;
     }
     if (Status s = event.record(computing[i]); !s.ok()) return s;
   }

@@ -19,6 +19,8 @@ namespace {
 // A sleep is longer than it is asked for by about so much: whoever waits for less gives the
 // processor to others, if there are any, and looks again.
 constexpr auto kSleep = std::chrono::microseconds(50);
+// For those who are to hear why it does not start.
+constexpr auto kLastWords = std::chrono::milliseconds(300);
 
 bool is_on_device(const Bytes& part) { return part.device >= 0; }
 
@@ -49,6 +51,7 @@ Status DeviceTransport::connect() {
         std::make_unique<IpcCarrier>(inner_, process, memory_, std::move(stream), options_.ipc);
   }
   carriers_ = choice.text();
+  if (!status.ok()) inner_.flush(kLastWords);
   note(std::move(status));
   // What came of those that were done sooner.
   for (Delivery& delivery : came_) take(std::move(delivery));

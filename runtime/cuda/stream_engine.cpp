@@ -141,7 +141,7 @@ class StreamEngine::Launcher final : public Work {
         return {};
       }
     }
-    return Event::make(Event::Time::reached, event);
+    return Event::make(event);
   }
 
   Work& work_;

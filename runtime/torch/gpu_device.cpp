@@ -12,7 +12,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/cuda/staged_transport.h"
+#include "runtime/cuda/device_transport.h"
 #include "runtime/cuda/stream_engine.h"
 #include "runtime/last_wait.h"
 #endif
@@ -38,27 +38,26 @@ using c10::impl::VirtualGuardImpl;
 // Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
 constexpr std::chrono::minutes kStart{5};
 
-// Streams that the runtime has for messages, beside the one of LibTorch's on which stages compute.
-struct MessageStreams {
-  Stream to_host;
-  Stream to_device;
-};
-
 class Gpu final : public TorchDevice {
  public:
-  Gpu(c10::Stream compute, MessageStreams streams)
+  explicit Gpu(c10::Stream compute)
       : compute_(compute),
-        streams_(std::move(streams)),
         pinned_(make_pinned_place()),
         memory_(compute.device_index(), {handle()}) {}
 
   c10::Device device() const override { return compute_.device(); }
   std::optional<c10::Stream> stream() const override { return compute_; }
   Place* place() override { return &pinned_; }
-  void carry(std::unique_ptr<Transport>& transport) override {
+  Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit) override {
     inner_ = std::move(transport);
-    transport = std::make_unique<StagedTransport>(*inner_, pinned_, memory_, streams_.to_host.get(),
-                                                  streams_.to_device.get());
+    DeviceTransportOptions options;
+    options.connect_limit = limit;
+    if (Status s = read_carrier(options.carrier); !s.ok()) return s;
+    auto device = std::make_unique<DeviceTransport>(*inner_, pinned_, memory_, std::move(options));
+    if (Status s = device->connect(); !s.ok()) return s;
+    carriers_ = device->carriers();
+    transport = std::move(device);
+    return {};
   }
   DeviceMemoryUse memory_use() const override {
     const auto stats =
@@ -68,6 +67,7 @@ class Gpu final : public TorchDevice {
         .allocations = stats.num_device_alloc + static_cast<std::int64_t>(memory_.allocations()),
         .peak = stats.allocated_bytes.at(kAll).peak};
   }
+  std::string carriers() const override { return carriers_; }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& facts,
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {
@@ -83,10 +83,10 @@ class Gpu final : public TorchDevice {
   }
 
   c10::Stream compute_;
-  MessageStreams streams_;
   HostPlace pinned_;
   DeviceMemory memory_;
   std::unique_ptr<Transport> inner_;
+  std::string carriers_;
 };
 
 // Its kernels register themselves as it is loaded.
@@ -99,11 +99,6 @@ Status load_cuda_half() {
               (why == nullptr ? "no reason was given" : why) +
               ". It needs NVIDIA's libraries: build Ripeline against a PyTorch that was installed "
               "with them, or name their folders in LD_LIBRARY_PATH (docs/gpu.md)"};
-}
-
-Status open_streams(MessageStreams& streams) {
-  if (Status s = Stream::make(Stream::Priority::highest, streams.to_host); !s.ok()) return s;
-  return Stream::make(Stream::Priority::highest, streams.to_device);
 }
 
 // How many there are, or what CUDA says of there being none.
@@ -140,13 +135,11 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
                                      std::to_string(count) + ", numbered from 0"};
   }
   if (Status s = use_device(index); !s.ok()) return s;
-  MessageStreams streams;
-  if (Status s = open_streams(streams); !s.ok()) return s;
   try {
     const c10::Device chosen(asked.type(), static_cast<c10::DeviceIndex>(index));
     const VirtualGuardImpl guard(chosen.type());
     guard.setDevice(chosen);
-    device = std::make_unique<Gpu>(guard.getStreamFromGlobalPool(chosen), std::move(streams));
+    device = std::make_unique<Gpu>(guard.getStreamFromGlobalPool(chosen));
   } catch (const c10::Error& error) {
     return {StatusCode::failed, "LibTorch cannot use the device `" + asked.str() +
                                     "`: " + error.what_without_backtrace()};

@@ -19,7 +19,10 @@ class Processor final : public TorchDevice {
   c10::Device device() const override { return c10::kCPU; }
   std::optional<c10::Stream> stream() const override { return std::nullopt; }
   Place* place() override { return nullptr; }
-  void carry(std::unique_ptr<Transport>& /*transport*/) override {}
+  Status carry(std::unique_ptr<Transport>& /*transport*/,
+               std::chrono::nanoseconds /*limit*/) override {
+    return {};
+  }
   DeviceMemoryUse memory_use() const override { return {}; }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& /*facts*/,
                                           std::function<void()> wake,

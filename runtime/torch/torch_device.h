@@ -8,7 +8,7 @@
 //
 // On a GPU tasks are enqueued on a stream of their own, and have ended when the host has seen that
 // they are over (runtime/cuda/stream_engine.h). What stages give each other lies in the GPU's
-// memory, and goes from process to process by way of the host's (runtime/cuda/staged_transport.h).
+// memory, and goes from process to process by carriers (runtime/cuda/device_transport.h).
 // Several processes may share a GPU.
 //
 // What the caller enqueues on its current stream before a step of training comes before the step's
@@ -22,6 +22,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,8 +61,13 @@ class TorchDevice {
   [[nodiscard]] virtual std::optional<c10::Stream> stream() const = 0;
   // Where a transport puts what arrives; null: where it likes.
   [[nodiscard]] virtual Place* place() = 0;
-  // Puts what moves parts from and to the device around the transport, which uses place().
-  virtual void carry(std::unique_ptr<Transport>& transport) = 0;
+  // Puts what moves parts from and to the device around the transport, which uses place(). All
+  // processes do so at once; if it fails, within the limit, then on all of them, and `transport` is
+  // null. RIPELINE_CARRIER in the environment says how they are moved; unset: as they can be.
+  virtual core::Status carry(std::unique_ptr<Transport>& transport,
+                             std::chrono::nanoseconds limit) = 0;
+  // How that is, for people: "ipc with rank 1". Empty on the host's processor.
+  [[nodiscard]] virtual std::string carriers() const { return {}; }
   // Of the host's processor it is not known: zeros.
   [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
   // That runs the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.

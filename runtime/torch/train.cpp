@@ -251,8 +251,7 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
       !s.ok()) {
     return s;
   }
-  if (join.device != nullptr) join.device->carry(transport);
-  return {};
+  return join.device == nullptr ? Status() : join.device->carry(transport, join.connect_limit);
 }
 
 }  // namespace ripeline::runtime

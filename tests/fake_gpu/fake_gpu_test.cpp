@@ -37,7 +37,7 @@ TEST_F(FakeGpuTest, streams_are_in_order_and_events_hold_them_up) {
   Event event;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, first).ok());
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, second).ok());
-  ASSERT_TRUE(Event::make(Event::Time::reached, event).ok());
+  ASSERT_TRUE(Event::make(event).ok());
   bool reached = false;
   ASSERT_TRUE(event.query(reached).ok());
   EXPECT_TRUE(reached) << "never recorded";
@@ -106,8 +106,8 @@ TEST_F(FakeGpuTest, reports_memory_that_is_freed_before_a_copy_has_used_it) {
 TEST_F(FakeGpuTest, an_event_without_timing_has_no_time) {
   Event timed;
   Event untimed;
-  ASSERT_TRUE(Event::make(Event::Time::reached, timed).ok());
-  ASSERT_TRUE(Event::make(Event::Time::none, untimed).ok());
+  ASSERT_TRUE(Event::make(timed).ok());
+  ASSERT_TRUE(Event::make(untimed, Event::Time::none).ok());
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
   ASSERT_TRUE(timed.record(stream.get()).ok());
