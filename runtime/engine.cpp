@@ -1,14 +1,18 @@
 #include "runtime/engine.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
 
 #include "runtime/clock.h"
+#include "runtime/last_wait.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -122,6 +126,7 @@ class ThreadEngine::Thread {
       stop_ = true;
     }
     changed_.notify_one();
+    const std::optional<LastWait> last = last_wait();
     thread_.join();
   }
   Thread(const Thread&) = delete;
@@ -154,6 +159,13 @@ class ThreadEngine::Thread {
   }
 
  private:
+  // Only where there is something to wait for.
+  std::optional<LastWait> last_wait() {
+    const std::lock_guard lock(mutex_);
+    if (!carries_out_) return std::nullopt;
+    return std::optional<LastWait>(std::in_place, "the task that runs");
+  }
+
   void carry_out(Order order) {
     if (auto* step = std::get_if<Step>(&order)) {
       engine_.begin_step(step->step, step->microbatches);
@@ -172,6 +184,7 @@ class ThreadEngine::Thread {
       if (stop_) return;
       Order order = std::move(orders_.front());
       orders_.pop_front();
+      carries_out_ = true;
       lock.unlock();
       carry_out(std::move(order));
       Ended ended;
@@ -182,6 +195,8 @@ class ThreadEngine::Thread {
         }
         wake_();
       }
+      lock.lock();
+      carries_out_ = false;
     }
   }
 
@@ -192,6 +207,7 @@ class ThreadEngine::Thread {
   // Guarded by the mutex.
   std::deque<Order> orders_;
   std::deque<Ended> ended_;
+  bool carries_out_ = false;
   bool stop_ = false;
   std::thread thread_;  // last: it uses all the others
 };
@@ -209,14 +225,17 @@ void ThreadEngine::begin_step(std::int64_t step, int microbatches) {
 }
 void ThreadEngine::start(Call call) {
   if (!work_.runs_beside(call.task)) return thread_->give(std::move(call));
-  if (!beside_) beside_ = make_();
-  beside_->give(std::move(call));
+  std::unique_ptr<Thread>& beside = beside_[static_cast<std::size_t>(call.task.engine)];
+  if (!beside) beside = make_();
+  beside->give(std::move(call));
 }
 void ThreadEngine::start_pair(Call first, Call second) {
   thread_->give(Thread::Pair{std::move(first), std::move(second)});
 }
 bool ThreadEngine::ended(Ended& out) {
-  return thread_->ended(out) || (beside_ && beside_->ended(out));
+  return thread_->ended(out) ||
+         std::any_of(beside_.begin(), beside_.end(),
+                     [&out](const auto& beside) { return beside && beside->ended(out); });
 }
 
 }  // namespace ripeline::runtime

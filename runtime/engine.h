@@ -4,13 +4,14 @@
 // gave or why they failed. InlineEngine runs them in the loop's own thread, one after another, when
 // ended() is asked: no hand-over, but no message moves while a task runs. ThreadEngine has one
 // thread for its life, in which all calls of the Work are made, but for tasks that may run beside
-// the others (Work::runs_beside), which have another; and wakes the loop: a hand-over
-// costs some 10 µs, and messages move beside the task. Which one: inline for tasks of microseconds,
-// a thread for all that computes.
+// those of other engines (Work::runs_beside): of these each engine has another. It wakes the loop:
+// a hand-over costs some 10 µs, and messages move beside the task. Which one: inline for tasks of
+// microseconds, a thread for all that computes.
 //
 // An engine belongs to the loop's thread. The Work is borrowed; all its exceptions become statuses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -74,7 +75,7 @@ class ThreadEngine final : public TaskEngine {
  public:
   // `wake` is called in the engine's thread when a task has ended; it makes the loop ask.
   ThreadEngine(Work& work, std::function<void()> wake, BeforeTask before_task = nullptr);
-  // Waits for the task that runs, if one does: what it uses is the caller's.
+  // Waits for the tasks that run: what they use is the caller's (runtime/last_wait.h).
   ~ThreadEngine() override;
   ThreadEngine(const ThreadEngine&) = delete;
   ThreadEngine& operator=(const ThreadEngine&) = delete;
@@ -89,7 +90,7 @@ class ThreadEngine final : public TaskEngine {
   Work& work_;
   std::function<std::unique_ptr<Thread>()> make_;
   std::unique_ptr<Thread> thread_;
-  std::unique_ptr<Thread> beside_;  // from the first task on that runs there
+  std::array<std::unique_ptr<Thread>, core::kEngines> beside_;  // from their first tasks on
 };
 
 }  // namespace ripeline::runtime

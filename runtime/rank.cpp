@@ -365,6 +365,7 @@ Call Rank::call_of(core::Task task, Time now) {
                .microbatches = microbatches_,
                .step = executor_.step(),
                .task = task,
+               .engine = lane.engine,
                .start = now};
   take_inputs(task, call.inputs);
   call.outputs.clear();

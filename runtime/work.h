@@ -31,7 +31,8 @@ struct TaskInfo {
   int microbatches = 0;
   std::int64_t step = 0;
   core::Task task = {};  // as the program's facts number it
-  core::Time start{0};   // on the rank's clock, when the executor started it
+  core::Engine engine = core::Engine::compute;
+  core::Time start{0};  // on the rank's clock, when the executor started it
 };
 
 // What a needed task at another stage gave. Its parts may be shared with other tasks: read them.
@@ -73,9 +74,9 @@ class Work {
   // Runs the task to its end. A failure with the code `lost` is that of another process, with which
   // it computes: the run looks for whom to blame.
   virtual core::Status run(Call& call) = 0;
-  // Whether the task may run in another thread, beside those of other engines of the rank: one that
-  // waits for others, say, and touches nothing that these do. Asked in the loop's thread, at any
-  // time; must not throw.
+  // Whether the task may run beside those of other engines of the rank, in a thread of its engine:
+  // one that waits for others, say, or copies, and touches nothing that these do. Asked in the
+  // loop's thread, at any time; must not throw.
   [[nodiscard]] virtual bool runs_beside(const TaskInfo& /*task*/) const { return false; }
   // Of two tasks of a `pair` that start at once: whether the work has something for both that is
   // faster than one after the other. Then run_pair() runs them to their ends, else run() each.

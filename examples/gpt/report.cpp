@@ -71,6 +71,46 @@ std::string text_of(const std::vector<Peak>& peaks) {
   return proved + "proved, " + observed + "observed";
 }
 
+std::vector<std::string> lines_of(const ProgramFacts& facts, const std::vector<Peak>& peaks) {
+  std::vector<std::string> lines;
+  std::vector<std::string_view> told;
+  for (const ripeline::core::PoolFacts& first : facts.pools) {
+    if (std::find(told.begin(), told.end(), first.resource) != told.end()) continue;
+    std::vector<Peak> own;
+    for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
+      if (facts.pools[pool].resource == first.resource) own.push_back(peaks[pool]);
+    }
+    lines.push_back((told.empty() ? "activations" : std::string(first.resource)) + " held, by " +
+                    (first.stage < 0 ? "rank" : "stage") + ": " + text_of(own));
+    told.push_back(first.resource);
+  }
+  return lines;
+}
+
+Status gather_offloads(ripeline::runtime::Run& run, const ripeline::runtime::TorchWork& work,
+                       std::string& text) {
+  const ripeline::runtime::OffloadReport own = work.offloaded();
+  std::vector<std::string> all;
+  const std::string mine = std::to_string(own.microbatch) + ' ' + std::to_string(own.here) + ' ' +
+                           std::to_string(own.away);
+  if (Status status = gather(run, mine, all); !status.ok()) return status;
+  std::array<std::string, 3> columns;
+  std::int64_t most = 0;
+  for (const std::string& theirs : all) {
+    std::istringstream in(theirs);
+    for (std::string& column : columns) {
+      std::int64_t bytes = 0;
+      if (!(in >> bytes)) return {StatusCode::invalid, "a rank sent malformed offloaded bytes"};
+      most = std::max(most, bytes);
+      column += " " + std::to_string(bytes / 1024);
+    }
+  }
+  text = most == 0 ? ""
+                   : "offloaded, by rank, KiB: of a microbatch" + columns[0] +
+                         "; at most on the device" + columns[1] + ", away" + columns[2];
+  return {};
+}
+
 Status gather_deferrals(ripeline::runtime::Run& run, const ProgramFacts& facts,
                         const ripeline::runtime::TorchWork& work,
                         std::vector<StageDeferral>& stages) {

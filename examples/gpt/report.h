@@ -30,6 +30,9 @@ ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
                                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks);
 // `4 3 2 1 proved, 4 2 2 1 observed`, in the pools' order.
 [[nodiscard]] std::string text_of(const std::vector<Peak>& peaks);
+// `activations held, by stage: ` and that, a line for each resource.
+[[nodiscard]] std::vector<std::string> lines_of(const ripeline::core::ProgramFacts& facts,
+                                                const std::vector<Peak>& peaks);
 [[nodiscard]] std::string json_of(const std::vector<Peak>& peaks);
 
 // What the input half of a split backward leaves for the weight half, at a stage.
@@ -44,6 +47,11 @@ ripeline::core::Status gather_deferrals(ripeline::runtime::Run& run,
                                         const ripeline::runtime::TorchWork& work,
                                         std::vector<StageDeferral>& stages);
 [[nodiscard]] std::string text_of(const std::vector<StageDeferral>& stages);
+
+// `offloaded, by rank, KiB: …` of the stages that offload; empty if none does. Every rank must call
+// it.
+ripeline::core::Status gather_offloads(ripeline::runtime::Run& run,
+                                       const ripeline::runtime::TorchWork& work, std::string& text);
 
 // JSON, enough of it.
 [[nodiscard]] std::string json_of(double number);

@@ -1,5 +1,5 @@
 # gpt_add_schedules(target ranks): the schedules that schedules.cpp names, for so many ranks; some are of Ripeline's library.
-set(GPT_SCHEDULES 1f1b 1f1b_hint 1f1b_fc eager_1f1b eager_1f1b_rn bf bf_sequential bf_tied b_first v bfw zb_h1 zb_h1_rn zb_h2 zb_h2_rn zb_v v_half v_min)
+set(GPT_SCHEDULES 1f1b 1f1b_hint 1f1b_fc eager_1f1b eager_1f1b_rn bf bf_sequential offload bf_tied b_first v bfw zb_h1 zb_h1_rn zb_h2 zb_h2_rn zb_v v_half v_min)
 function(gpt_add_schedules target ranks)
   foreach(schedule IN LISTS GPT_SCHEDULES)
     string(REPLACE "1f1b" "one_f_one_b" name "${schedule}")

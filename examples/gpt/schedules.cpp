@@ -12,6 +12,7 @@
 #include "bfw.h"
 #include "eager_one_f_one_b.h"
 #include "eager_one_f_one_b_rn.h"
+#include "offload.h"
 #include "one_f_one_b.h"
 #include "one_f_one_b_fc.h"
 #include "one_f_one_b_hint.h"
@@ -41,6 +42,8 @@ const Schedule kSchedules[] = {
      bf::make_arbiter},
     {"bf_sequential", "as bf, microbatches of a stage in order", true, bf_sequential::facts,
      bf_sequential::make_arbiter},
+    {"offload", "as bf_sequential, with what backwards need in the host's memory meanwhile", true,
+     offload::facts, offload::make_arbiter},
     {"bf_tied", "as bf_sequential, with one matrix as embedding and as output layer", false,
      bf_tied::facts, bf_tied::make_arbiter},
     {"bf_tp", "as bf_sequential, with two members to a rank, half as many ranks", false,

@@ -151,19 +151,42 @@ std::string json_text(const Options& options, const Schedule& schedule,
          ",\n  \"check\": " + (check == nullptr ? "null" : check_json(check->result())) + "\n}\n";
 }
 
-// What follows the last step; the gathers need every rank.
+// How often the device was asked for memory since the second step, and the most that was in use,
+// by process. Empty: stages are on the host's processor.
+Status gather_memory(const Rank& rank, std::int64_t before, std::string& text) {
+  if (rank.device.device().is_cpu()) return {};
+  const ripeline::runtime::DeviceMemoryUse use = rank.device.memory_use();
+  std::vector<std::string> peaks;
+  std::vector<std::string> grown;
+  Status status = gather(rank.run, std::to_string(use.peak >> 10), peaks);
+  if (status.ok()) status = gather(rank.run, std::to_string(use.allocations - before), grown);
+  if (!status.ok()) return status;
+  text = "memory of the device, by process: at most, KiB:";
+  for (const std::string& one : peaks) text += " " + one;
+  text += "; allocations after the second step:";
+  for (const std::string& one : grown) text += " " + one;
+  return {};
+}
+
+// What follows the last step; the gathers need every rank. `allocations`: until the second step.
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
-              const std::vector<StepLine>& lines, ripeline::runtime::Run& run) {
+              const std::vector<StepLine>& lines, std::int64_t allocations, const Rank& rank) {
+  ripeline::runtime::Run& run = rank.run;
   std::vector<Peak> peaks;
   Status status =
       gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
   std::vector<StageDeferral> deferrals;
   if (status.ok()) status = gather_deferrals(run, schedule.facts, runner.work(), deferrals);
+  std::string offloads;
+  if (status.ok()) status = gather_offloads(run, runner.work(), offloads);
+  std::string memory;
+  if (status.ok()) status = gather_memory(rank, allocations, memory);
   if (status.ok()) status = runner.trace().close();
   if (!status.ok() || run.self() != 0) return status;
-  std::printf("activations held, by %s: %s\n",
-              schedule.facts.pools.front().stage < 0 ? "rank" : "stage", text_of(peaks).c_str());
+  for (const std::string& line : lines_of(schedule.facts, peaks)) std::printf("%s\n", line.c_str());
+  if (!memory.empty()) std::printf("%s\n", memory.c_str());
   if (!deferrals.empty()) std::printf("%s\n", text_of(deferrals).c_str());
+  if (!offloads.empty()) std::printf("%s\n", offloads.c_str());
   if (check != nullptr) print_check(check->result());
   std::fflush(stdout);
   if (options.json.empty()) return {};
@@ -190,6 +213,7 @@ Status train(const Options& options, const Rank& rank, bool& passed) {
         schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed}, run);
   }
   std::vector<StepLine> lines;
+  std::int64_t allocations = 0;
   for (int step = 0; step < options.steps && status.ok(); ++step) {
     StepLine line;
     Check* checking = step < options.check ? &*check : nullptr;
@@ -200,13 +224,14 @@ Status train(const Options& options, const Rank& rank, bool& passed) {
                    lost.message().c_str());
     }
     lines.push_back(line);
+    if (step <= 1) allocations = rank.device.memory_use().allocations;
     if (run.self() == 0) {
       print_step(step, line);
     }
   }
   if (!status.ok()) return status;
   passed = !check || check->result().passed();
-  return finish(options, schedule, runner, check ? &*check : nullptr, lines, run);
+  return finish(options, schedule, runner, check ? &*check : nullptr, lines, allocations, rank);
 }
 
 }  // namespace gpt

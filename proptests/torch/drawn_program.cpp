@@ -49,6 +49,7 @@ DrawnProgram random_program(const Groups& groups) {
   options.broken_orders = false;
   options.assertions = false;
   options.keeping = true;
+  options.engines = true;
   options.members = groups.members;
   options.replicas = groups.replicas;
   DrawnProgram drawn;

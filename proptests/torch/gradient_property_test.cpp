@@ -1,8 +1,8 @@
 // A law of training on LibTorch: the gradients of any proved program are those of the model in one
 // process. Of random programs and of the library's schedules with each of their dispatches, of
 // chains and graphs, with tensor-parallel members and replicas, with the backward in one piece and
-// in two halves, in one pass or several, under autocast or not, with graphs kept or computed again,
-// over threads and sockets, under random timings.
+// in two halves, in one pass or several, under autocast or not, with graphs kept, computed again or
+// offloaded, over threads and sockets, under random timings.
 //
 // Where the program fixes the order of the sums, they are those of one process to the bit, also
 // with two replicas, whose sum has no order. Several members add up the parts of a product in an
@@ -51,6 +51,11 @@ constexpr verify::VerifyOptions kJudge{
 bool is_split(const Program& program) {
   return std::any_of(program.ops.begin(), program.ops.end(),
                      [](const spec::Op& op) { return op.kind == OpKind::backward_weight; });
+}
+
+bool is_offloaded(const Program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(),
+                     [](const spec::Op& op) { return op.kind == OpKind::offload; });
 }
 
 bool has_backward(const Program& program) {
@@ -190,6 +195,7 @@ std::map<std::string, bool> features_of(const DrawnProgram& drawn, const GraphMo
           {"keeping", dispatch.keeps >= 0},
           {"a hint that waits", dispatch.hint.patience.has_value()},
           {"split", is_split(drawn.program)},
+          {"offloaded", is_offloaded(drawn.program)},
           {"a graph", drawn.text.find("  edges ") != std::string::npos},
           {"several passes", plan.passes > 1},
           {"bfloat16", model.is_narrow},

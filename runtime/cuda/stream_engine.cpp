@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/clock.h"
+#include "runtime/last_wait.h"
 
 namespace ripeline::runtime {
 
@@ -164,6 +165,8 @@ StreamEngine::StreamEngine(Work& work, const core::ProgramFacts& facts,
 
 StreamEngine::~StreamEngine() {
   thread_.reset();
+  // Also after a task that failed: it may have enqueued a part of what it does.
+  const LastWait last("what the GPU was given");
   launcher_->wait();
 }
 

@@ -14,9 +14,9 @@
 //
 // While a task is on its way the loop asks without sleeping; one that has not ended keeps the run
 // alive, and is reported as any task that takes too long. What the destructor finds enqueued it
-// waits for, since that uses what is the work's. What waits for other processes must not stand in a
-// stream: the host waits, in a thread beside the first one (Work::runs_beside). Belongs to the
-// loop's thread.
+// waits for, since that uses what is the work's (runtime/last_wait.h). What waits for other
+// processes must not stand in a stream: the host waits, in a thread beside the first one
+// (Work::runs_beside). Belongs to the loop's thread.
 #pragma once
 
 #include <array>

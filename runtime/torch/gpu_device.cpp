@@ -3,14 +3,18 @@
 #include <string>
 
 #ifdef RIPELINE_CUDA
+#include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 
+#include <chrono>
 #include <utility>
 
 #include "runtime/cuda/device_transport.h"
 #include "runtime/cuda/stream_engine.h"
+#include "runtime/last_wait.h"
 #endif
 
 namespace ripeline::runtime {
@@ -30,6 +34,9 @@ Status open_gpu(c10::Device asked, int /*local_rank*/, std::unique_ptr<TorchDevi
 namespace {
 
 using c10::impl::VirtualGuardImpl;
+
+// Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
+constexpr std::chrono::minutes kStart{5};
 
 class Gpu final : public TorchDevice {
  public:
@@ -51,6 +58,14 @@ class Gpu final : public TorchDevice {
     carriers_ = device->carriers();
     transport = std::move(device);
     return {};
+  }
+  DeviceMemoryUse memory_use() const override {
+    const auto stats =
+        c10::getDeviceAllocator(compute_.device_type())->getDeviceStats(compute_.device_index());
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return {
+        .allocations = stats.num_device_alloc + static_cast<std::int64_t>(memory_.allocations()),
+        .peak = stats.allocated_bytes.at(kAll).peak};
   }
   std::string carriers() const override { return carriers_; }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& facts,
@@ -99,6 +114,7 @@ Status count_devices(c10::Device asked, int& count) {
 }  // namespace
 
 Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device) {
+  const LastWait last("the start of `" + asked.str() + "`", kStart);
   if (asked.is_cuda()) {
     if (Status s = load_cuda_half(); !s.ok()) return s;
   }
@@ -108,6 +124,11 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
   }
   int count = 0;
   if (Status s = count_devices(asked, count); !s.ok()) return s;
+  if (asked.is_cuda() && !at::globalContext().hasCUDA()) {
+    return {StatusCode::refused,
+            "LibTorch was asked for GPUs before its half for them was loaded, and remembers that "
+            "there was none: open the device first in the program"};
+  }
   const int index = asked.has_index() ? asked.index() : local_rank % count;
   if (index >= count) {
     return {StatusCode::refused, "there is no device `" + asked.str() + "`: this host has " +

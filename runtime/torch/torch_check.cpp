@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/print.h"
+#include "runtime/torch/offload.h"
 #include "runtime/torch/torch_edges.h"
 
 namespace ripeline::runtime {
@@ -29,6 +31,20 @@ class Lane {
   // Edges from other stages that carry `what`, and edges to them.
   [[nodiscard]] int from_others(Carried what) const {
     return count(what, [this](std::size_t, std::size_t consumer) { return consumer == lane_; });
+  }
+  // Lanes of other stages that give it, or an op `reload` of its stage, gradients.
+  [[nodiscard]] int gives_it_gradients() const {
+    const auto is_for_it = [this](std::size_t lane) {
+      return lane == lane_ ||
+             (kind_of(lane) == OpKind::reload && facts_.lanes[lane].stage == facts().stage);
+    };
+    std::set<core::LaneId> givers;
+    for (const core::EdgeFacts& edge : facts_.edges) {
+      if (is_for_it(static_cast<std::size_t>(edge.consumer)) && carries(edge, Carried::gradient)) {
+        givers.insert(edge.producer);
+      }
+    }
+    return static_cast<int>(givers.size());
   }
   [[nodiscard]] int to_others(Carried what) const {
     return count(what, [this](std::size_t producer, std::size_t) { return producer == lane_; });
@@ -84,12 +100,17 @@ class Lane {
   [[nodiscard]] int count(Carried what, const Fits& fits) const {
     return static_cast<int>(
         std::count_if(facts_.edges.begin(), facts_.edges.end(), [&](const core::EdgeFacts& edge) {
-          const auto producer = static_cast<std::size_t>(edge.producer);
-          const auto consumer = static_cast<std::size_t>(edge.consumer);
-          return fits(producer, consumer) && edge.of == core::Of::same &&
-                 facts_.lanes[producer].stage != facts_.lanes[consumer].stage &&
-                 carried(kind_of(producer), kind_of(consumer)) == what;
+          return fits(static_cast<std::size_t>(edge.producer),
+                      static_cast<std::size_t>(edge.consumer)) &&
+                 carries(edge, what);
         }));
+  }
+  [[nodiscard]] bool carries(const core::EdgeFacts& edge, Carried what) const {
+    const auto producer = static_cast<std::size_t>(edge.producer);
+    const auto consumer = static_cast<std::size_t>(edge.consumer);
+    return edge.of == core::Of::same &&
+           facts_.lanes[producer].stage != facts_.lanes[consumer].stage &&
+           carried(kind_of(producer), kind_of(consumer)) == what;
   }
 
   const core::ProgramFacts& facts_;
@@ -100,7 +121,8 @@ bool is_supported(const Lane& lane) {
   const OpKind kind = lane.kind();
   if (kind == OpKind::user) return lane.from_others(Carried::tied_gradients) > 0;
   return kind == OpKind::forward || kind == OpKind::plain || kind == OpKind::backward_weight ||
-         kind == OpKind::reduce || kind == OpKind::recompute || computes_gradients(kind);
+         kind == OpKind::reduce || kind == OpKind::recompute || kind == OpKind::offload ||
+         kind == OpKind::reload || computes_gradients(kind);
 }
 
 // Who feeds a stage must get a gradient from it.
@@ -109,7 +131,7 @@ std::string check_gradients(const core::ProgramFacts& facts, const Lane& forward
   if (at == facts.lanes.size()) return "";
   const Lane backward(facts, at);
   const int fed = forward.to_others(Carried::activation);
-  const int returned = backward.from_others(Carried::gradient);
+  const int returned = backward.gives_it_gradients();
   if (fed == returned) return "";
   return forward.name() + " feeds " + std::to_string(fed) + " other stages, and " +
          backward.name() + " needs the gradients of " + std::to_string(returned) +
@@ -224,8 +246,9 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
     if (!is_supported(lane)) {
       return refused(lane.name() +
                      ": LibTorch stages run ops of the kinds `forward`, `backward`, `backward "
-                     "input`, `backward weight`, `recompute` and `reduce` only, and `user` for "
-                     "tied weights, which needs the `reduce` of another stage");
+                     "input`, `backward weight`, `recompute`, `offload`, `reload` and `reduce` "
+                     "only, and `user` for tied weights, which needs the `reduce` of another "
+                     "stage");
     }
     if (!model.stages.contains(stage)) {
       return refused("the model has no stage " + std::to_string(stage) +
@@ -236,6 +259,9 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
                      std::to_string(stage));
     }
     if (const std::string wrong = check_halves(lane); !wrong.empty()) return refused(wrong);
+    if (const std::string wrong = check_offloads(facts, static_cast<core::LaneId>(i));
+        !wrong.empty())
+      return refused(wrong);
     if (const std::string wrong = check_reductions(model, facts, lane); !wrong.empty())
       return refused(wrong);
     if (const std::string wrong = check_ties(model, facts, lane); !wrong.empty())

@@ -23,6 +23,7 @@ class Processor final : public TorchDevice {
                std::chrono::nanoseconds /*limit*/) override {
     return {};
   }
+  DeviceMemoryUse memory_use() const override { return {}; }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& /*facts*/,
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {

@@ -23,6 +23,7 @@
 #include <c10/core/Stream.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,11 +37,20 @@
 
 namespace ripeline::runtime {
 
+// Of one process, until now.
+struct DeviceMemoryUse {
+  std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
+                                 // messages: no more once steps have become alike
+  std::int64_t peak = 0;         // bytes that LibTorch had given out at once
+};
+
 class TorchDevice {
  public:
-  // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`.
+  // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`. To
+  // be called before LibTorch is asked for GPUs in any other way, as torch::manual_seed() does.
   // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. Fails by status: what
-  // is missing, and where to get it.
+  // is missing, and where to get it. A GPU that does not start ends the process after five minutes
+  // (runtime/last_wait.h): there is no other way out of a call into its driver.
   static core::Status open(const std::string& name, int local_rank,
                            std::unique_ptr<TorchDevice>& device);
 
@@ -58,6 +68,8 @@ class TorchDevice {
                              std::chrono::nanoseconds limit) = 0;
   // How that is, for people: "ipc with rank 1". Empty on the host's processor.
   [[nodiscard]] virtual std::string carriers() const { return {}; }
+  // Of the host's processor it is not known: zeros.
+  [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
   // That runs the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
   [[nodiscard]] virtual std::unique_ptr<TaskEngine> make_engine(Work& work,
                                                                 const core::ProgramFacts& facts,

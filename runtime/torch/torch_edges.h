@@ -20,6 +20,8 @@ inline Carried carried(core::OpKind producer, core::OpKind consumer) {
   };
   if (is([](OpKind kind) { return kind == OpKind::forward; })) return Carried::activation;
   if (is(computes_gradients)) return Carried::gradient;
+  // It keeps the gradient for the backward.
+  if (computes_gradients(producer) && consumer == OpKind::reload) return Carried::gradient;
   if (producer == OpKind::reduce && consumer == OpKind::user) return Carried::tied_gradients;
   return Carried::nothing;
 }

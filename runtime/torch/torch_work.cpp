@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "runtime/torch/group.h"
@@ -85,6 +87,39 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   }
 }
 
+// What was given to a task before it, but what it was given itself.
+void add_inputs(Call& call, std::vector<Input> inputs) {
+  const auto own = static_cast<std::ptrdiff_t>(call.inputs.size());
+  for (Input& input : inputs) {
+    const bool is_there =
+        std::any_of(call.inputs.begin(), call.inputs.begin() + own, [&](const Input& known) {
+          return known.stage == input.stage &&
+                 carried(known.kind, call.task.kind) == Carried::gradient;
+        });
+    if (!is_there) call.inputs.push_back(std::move(input));
+  }
+}
+
+// What a stage holds of its inputs, beside its graph, needs no data.
+void leave_leaves(std::vector<SavedInput>& inputs) {
+  for (SavedInput& input : inputs) {
+    for (Tensor& tensor : input.tensors) tensor = leaf_without_data(tensor);
+  }
+}
+
+// The values, of which the first are those of the inputs, give these their gradients.
+std::vector<std::shared_ptr<void>> link_leaves(const StageInputs& values,
+                                               const std::vector<SavedInput>& inputs) {
+  std::vector<std::shared_ptr<void>> links;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::vector<Tensor> tensors = tensors_of(values[i]);
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+      links.push_back(link_leaf(tensors[k], inputs[i].tensors[k]));
+    }
+  }
+  return links;
+}
+
 // How often each tensor in it was written to in place.
 std::vector<std::int64_t> versions_of(const StageInputs& values) {
   std::vector<std::int64_t> versions;
@@ -101,7 +136,15 @@ std::vector<std::int64_t> versions_of(const StageInputs& values) {
 
 }  // namespace
 
-Status TorchWork::check(const core::ProgramFacts& facts, int rank) const {
+Status TorchWork::check(const core::ProgramFacts& facts, int rank) {
+  for (const auto& [number, stage] : model_.stages) {
+    if (is_offloaded(facts, number)) offloaded_.insert(number);
+  }
+  if (!offloaded_.empty() && !device_of(model_.device).is_cpu()) {
+    return {core::StatusCode::refused, "rank " + std::to_string(rank) +
+                                           ": its stages offload, which those on a GPU do not: "
+                                           "the ops `offload` and `reload` copy on the host"};
+  }
   return check_model(model_, facts, rank);
 }
 
@@ -109,6 +152,7 @@ Status TorchWork::begin_step(std::int64_t step, int /*microbatches*/) {
   saved_.clear();
   deferred_.clear();
   deferrals_.clear();
+  offloads_.begin_step();
   if (step % passes_ == 0) losses_.clear();
   return {};
 }
@@ -137,7 +181,9 @@ double TorchWork::loss() const {
 }
 
 bool TorchWork::runs_beside(const TaskInfo& task) const {
-  return task.kind == OpKind::reduce && model_.replicas.size() > 1;
+  if (task.kind == OpKind::reduce) return model_.replicas.size() > 1;
+  const bool copies = task.kind == OpKind::offload || task.kind == OpKind::reload;
+  return copies && task.engine != core::Engine::compute;
 }
 
 bool TorchWork::is_first_copy(int stage, const NamedTensor& parameter) const {
@@ -171,6 +217,8 @@ Status TorchWork::run_on_stream(Call& call) {
     return saved == saved_.end() ? failed(task, "its forward has not run in this step")
                                  : recompute(task, saved->second);
   }
+  if (task.kind == OpKind::offload) return offloads_.offload(task);
+  if (task.kind == OpKind::reload) return offloads_.reload(call);
   if (task.kind != OpKind::plain) return failed(task, "LibTorch stages run no op of this kind");
   pass_on(call);
   return {};
@@ -190,9 +238,8 @@ Status TorchWork::run(Call& call) {
   } catch (...) {
     status = failed(task, "an exception of an unknown type");
   }
-  // Graphs of a step that will not be finished hold memory for nothing; they are the other
-  // thread's.
-  if (!status.ok() && task.kind != OpKind::reduce) {
+  // Graphs of a step that will not be finished hold memory for nothing; they are one thread's.
+  if (!status.ok() && !runs_beside(task)) {
     saved_.clear();
     deferred_.clear();
   }
@@ -201,10 +248,22 @@ Status TorchWork::run(Call& call) {
 
 Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                           IValue& output) {
+  std::vector<std::shared_ptr<void>> links;  // until the graph is there
+  std::optional<SavingRegion> region;
+  if (saved.kept != nullptr) {
+    links = link_leaves(saved.values, saved.inputs);
+    if (!stage.recompute) region.emplace(saved.kept->saved());
+  }
+  // What a stage holds of its outputs, beside its graph, needs no data.
+  const auto leave_outputs = [&saved] {
+    if (saved.kept == nullptr) return;
+    for (Tensor& one : saved.outputs) one = output_without_data(one);
+  };
   const ForwardPlace place = place_of(task);
   output = run_forward(model_, stage, saved.values, place);
   if (!is_last(task)) {
     saved.outputs = tensors_of(output);
+    leave_outputs();
     return {};
   }
   if (!model_.loss || !model_.labels) {
@@ -216,6 +275,7 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
   }
   saved.outputs = {loss / (task.microbatches * passes_ * model_.replicas.size())};
   losses_[place.microbatch] = saved.outputs[0].detach();
+  leave_outputs();
   return {};
 }
 
@@ -230,6 +290,10 @@ Status TorchWork::forward(Call& call) {
     saved.values.push_back(on_device(model_, data->second(place.step, place.microbatch)));
   }
   if (saved.values.empty()) return failed(task, "it gets no input");
+  if (offloaded_.contains(task.stage)) {
+    saved.kept = std::make_shared<KeptTensors>();
+    leave_leaves(saved.inputs);
+  }
   IValue output;
   {
     const at::AutoGradMode records(!stage->second.recompute);
@@ -242,7 +306,25 @@ Status TorchWork::forward(Call& call) {
     saved.values.clear();
   }
   if (Status status = give_value(call, output); !status.ok()) return status;
+  if (saved.kept != nullptr) {
+    if (Status s = keep_for_offload(task, saved, std::move(output)); !s.ok()) return s;
+  }
   saved_[{task.stage, task.microbatch}] = std::move(saved);
+  return {};
+}
+
+Status TorchWork::keep_for_offload(const TaskInfo& task, Saved& saved, IValue output) {
+  const TorchStage& stage = model_.stages.at(task.stage);
+  for (IValue& value : saved.values) {
+    value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
+  }
+  // What the last stage gives is nobody's any more: its loss is there.
+  const std::vector<Tensor> given = is_last(task) ? std::vector<Tensor>() : tensors_of(output);
+  output = {};
+  std::vector<Tensor> parameters;
+  for (const NamedTensor& parameter : stage.parameters) parameters.push_back(parameter.tensor);
+  if (Status s = saved.kept->settle(given, parameters); !s.ok()) return failed(task, s.message());
+  offloads_.keep(task, saved.kept);
   return {};
 }
 
@@ -255,6 +337,7 @@ Status TorchWork::recompute(const TaskInfo& task, Saved& saved) {
   IValue output;
   if (Status s = compute(task, model_.stages.at(task.stage), saved, output); !s.ok()) return s;
   saved.values.clear();
+  if (saved.kept != nullptr) saved.kept->let_go();
   return {};
 }
 
@@ -265,6 +348,7 @@ Status TorchWork::backward(Call& call) {
   if (node.empty()) return failed(task, "its forward has not run in this step");
   Saved saved = std::move(node.mapped());
   if (Status s = recompute(task, saved); !s.ok()) return s;
+  if (saved.kept != nullptr) add_inputs(call, offloads_.take_inputs(task));
   std::vector<Tensor> outputs = std::exchange(saved.outputs, {});
   std::vector<Tensor> gradients;
   if (is_last(task)) {

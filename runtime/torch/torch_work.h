@@ -10,6 +10,9 @@
 // halves, run: bitwise those of the unpipelined model when the program fixes that order
 // (`sequential`), threads are equal, and what passes between stages is dense.
 //
+// What a stage keeps for its backward an op `offload` takes away, and an op `reload` brings back
+// (runtime/torch/offload.h): beside what the rank computes, each engine in a thread of its own.
+//
 // A stage that recomputes keeps the inputs of a microbatch alone; its op `recompute`, or else the
 // backward, runs the forward again and goes on with that graph, which may be split as any other.
 //
@@ -20,7 +23,7 @@
 // A plain op passes its input on; other kinds are refused. What a task needs of a task at another
 // stage is an activation if both are forward, a gradient if both are backward, tied gradients of a
 // `reduce` for a `user`, and else nothing: it only waits. Exceptions of the model become statuses
-// that name the task. One thread.
+// that name the task. One thread, but for what runs beside: reductions and copies.
 //
 // On a GPU (runtime/torch/torch_device.h) all this is enqueued on the device's stream, and nothing
 // waits for it before the step's end.
@@ -28,12 +31,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/torch/forward.h"
+#include "runtime/torch/offload.h"
 #include "runtime/torch/split_backward.h"
 #include "runtime/torch/stage.h"
 #include "runtime/work.h"
@@ -57,9 +62,10 @@ class TorchWork final : public Work {
  public:
   explicit TorchWork(TorchModel model) : model_(std::move(model)) {}
 
-  // Whether this work can do what the program asks of the rank: ops, stages, data and loss.
-  [[nodiscard]] core::Status check(const core::ProgramFacts& facts, int rank) const;
-  // Reductions, which wait for the other replicas.
+  // Before the first task: whether this work can do what the program asks of the rank: ops, stages,
+  // data and loss. Forwards of stages that the program offloads are told so here.
+  [[nodiscard]] core::Status check(const core::ProgramFacts& facts, int rank);
+  // Reductions, which wait for the other replicas, and copies on engines of their own.
   [[nodiscard]] bool runs_beside(const TaskInfo& task) const override;
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
@@ -77,6 +83,7 @@ class TorchWork final : public Work {
   [[nodiscard]] double loss() const;
   // Of the pass that ran last.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
+  [[nodiscard]] OffloadReport offloaded() const { return offloads_.report(); }
   // Of copies of a tied parameter only the first one is, once gradients are there.
   [[nodiscard]] bool is_first_copy(int stage, const NamedTensor& parameter) const;
   // Microbatches whose activations are held now, over all stages, and such of which the weight half
@@ -91,6 +98,7 @@ class TorchWork final : public Work {
     // What the forward is to run again on, and how often that was written to; else empty.
     StageInputs values;
     std::vector<std::int64_t> versions;
+    std::shared_ptr<KeptTensors> kept = {};  // of a stage that is offloaded
   };
 
   [[nodiscard]] ForwardPlace place_of(const TaskInfo& task) const;
@@ -100,6 +108,8 @@ class TorchWork final : public Work {
   core::Status weight(const TaskInfo& task);
   core::Status reduce(Call& call);
   core::Status add_tied(Call& call);
+  // Leaves of `saved` no data but what goes when it is offloaded. `output` is gone.
+  core::Status keep_for_offload(const TaskInfo& task, Saved& saved, torch::IValue output);
   core::Status run_on_stream(Call& call);
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
@@ -109,6 +119,8 @@ class TorchWork final : public Work {
   std::map<Key, Saved> saved_;
   std::map<Key, ParameterBackward> deferred_;
   std::vector<DeferredTask> deferrals_;
+  std::set<int> offloaded_;  // stages
+  Offloads offloads_;
   // By microbatch of all passes; read in the end, since on a device that waits for it.
   std::map<int, torch::Tensor> losses_;
   std::set<int> started_;                    // stages that gave the values of their tied weights

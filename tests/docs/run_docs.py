@@ -34,6 +34,9 @@ EXEMPT = {
     "./test": ("runs this test", ".ci/run"),
     "cmake --preset release": ("configures and builds the whole tree", "test"),
     "cmake --install build/release --prefix ~/ripeline": ("installs", "tests/install/CMakeLists.txt"),
+    "python3 -m venv ~/torch && ~/torch/bin/pip install torch==2.11.0": ("fetches 3 GB and builds the whole tree", "tests/install/CMakeLists.txt"),
+    "ripeline launch -n 4 -- gpt --device cuda --check 3": ("needs a GPU", "bench/gpu.sh"),
+    "bench/gpu.sh build/release gpu-report": ("takes minutes", "tests/torch_device/CMakeLists.txt"),
     "ripeline show run.json.parts --trace run.json": ("reads what a killed run left", "tests/examples/gpt_test.sh"),
     "cmake -S . -B build -DCMAKE_PREFIX_PATH=~/ripeline && cmake --build build": ("builds against an installed package", "tests/install/CMakeLists.txt"),
 }

@@ -37,6 +37,7 @@ runs_as_proved() {
   as_proved zb_h1 4 zb_h1 -D ranks=4
   as_proved zb_h2_rn 4 zb_h2 --dispatch 'ready by rn' -D ranks=4
   as_proved zb_v 8 zb_v -D ranks=4
+  as_proved offload 4 "$schedules/offload.ripe" -D ranks=4
   as_proved bf_dp 4 "$schedules/bf_dp.ripe" -D ranks=2
 }
 

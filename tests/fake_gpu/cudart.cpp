@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <utility>
 
+#include "tests/fake_gpu/device.h"
 #include "tests/fake_gpu/fake_gpu.h"
+#include "tests/fake_gpu/hardware.h"
 #include "tests/fake_gpu/memory.h"
 
 // What CUDA declares and leaves to its library.
@@ -30,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 using Events = std::shared_ptr<CUevent_st>;
 
 struct Op {
-  enum class Kind { copy, call, record, wait } kind = Kind::copy;
+  enum class Kind { copy, call, kernel, record, wait } kind = Kind::copy;
   const void* from = nullptr;
   void* onto = nullptr;
   std::size_t size = 0;
@@ -38,12 +43,18 @@ struct Op {
   void* argument = nullptr;
   Events event = nullptr;
   std::int64_t version = 0;
+  std::shared_ptr<fake_gpu::Kernel> kernel = nullptr;
+  std::int64_t place = -1;  // in the hardware's queue; -1: it needs none
+
+  [[nodiscard]] bool is_work() const { return kind <= Kind::kernel; }
 };
 
 }  // namespace
 
 struct CUstream_st {
   int device = 0;
+  int queue = 0;      // of the hardware
+  int launching = 0;  // threads of NCCL that are about to launch
   int process = -1;
   bool writes_to_others = false;
   std::deque<Op> ops;
@@ -52,12 +63,20 @@ struct CUstream_st {
 namespace {
 
 thread_local bool in_host_function = false;
+thread_local bool is_host = false;  // counted among those that may still help who waits
 thread_local int current_device = 0;
 thread_local int current_process = -1;
 
+// A thread that waits in a call.
+struct Waiting {
+  std::string who;
+  std::function<bool()> done;
+};
+
 class Device {
  public:
-  explicit Device(const fake_gpu::Options& options) : options_(options), draw_(options.seed) {}
+  explicit Device(const fake_gpu::Options& options)
+      : options_(options), draw_(options.seed), hardware_(options.connections, options.blocks) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -74,28 +93,90 @@ class Device {
   bool can_go(const CUstream_st& stream) const {
     if (stream.ops.empty()) return false;
     const Op& op = stream.ops.front();
-    return op.kind != Op::Kind::wait || op.event->reached >= op.version;
+    if (op.kind == Op::Kind::record) return true;
+    if (op.kind == Op::Kind::wait) return op.event->reached >= op.version;
+    if (op.kind == Op::Kind::kernel) {
+      if (op.kernel->is_over()) return true;
+      if (op.kernel->started) return op.kernel->may_go_on();
+      if (!op.kernel->may_start() || !hardware_.fits(stream.device, op.kernel->blocks))
+        return false;
+    }
+    return hardware_.head(stream.device, stream.queue) == op.place;
+  }
+
+  // What can go on: streams, and behind them what goes on beside them.
+  struct Moves {
+    std::vector<CUstream_st*> streams;
+    std::vector<std::shared_ptr<fake_gpu::Action>> beside;
+    [[nodiscard]] std::size_t size() const { return streams.size() + beside.size(); }
+  };
+  Moves moves() const {
+    Moves moves;
+    for (const auto& stream : streams_) {
+      if (can_go(*stream)) moves.streams.push_back(stream.get());
+    }
+    for (const auto& action : beside_) {
+      if (action->may_go_on()) moves.beside.push_back(action);
+    }
+    return moves;
   }
 
   // One thing of one stream; false: nothing can go on.
   bool step() {
-    std::vector<CUstream_st*> ready;
-    for (const auto& stream : streams_) {
-      if (can_go(*stream)) ready.push_back(stream.get());
-    }
-    if (ready.empty()) return false;
-    CUstream_st& stream = *ready[draw_() % ready.size()];
-    Op op = std::move(stream.ops.front());
-    stream.ops.pop_front();
-    carry_out(op, stream.process);
-    end_destroyed();
+    const Moves moves = this->moves();
+    if (moves.size() == 0) return false;
+    take(moves, draw_() % moves.size());
     return true;
   }
 
+  void take(const Moves& moves, std::size_t which) {
+    if (which >= moves.streams.size()) {
+      moves.beside[which - moves.streams.size()]->go_on();
+      std::erase_if(beside_, [](const auto& action) { return action->is_over(); });
+    } else {
+      go_on(*moves.streams[which]);
+      end_destroyed();
+    }
+    tell_waiting();
+  }
+
+  void go_on(CUstream_st& stream) {
+    Op& front = stream.ops.front();
+    if (front.kind == Op::Kind::kernel && !go_on(stream, *front.kernel)) return;
+    const Op op = std::move(front);
+    if (op.is_work()) hardware_.leave(stream.device, stream.queue, op.place);
+    stream.ops.pop_front();
+    carry_out(op, stream.process);
+  }
+
+  // Whether the kernel is over.
+  bool go_on(const CUstream_st& stream, fake_gpu::Kernel& kernel) {
+    if (!kernel.is_over() && !kernel.started) {
+      hardware_.leave(stream.device, stream.queue, stream.ops.front().place);
+      hardware_.occupy(stream.device, kernel.blocks);
+      kernel.started = true;
+      kernel.start();
+    } else if (!kernel.is_over()) {
+      kernel.go_on();
+    }
+    if (kernel.is_over() && kernel.started) hardware_.vacate(stream.device, kernel.blocks);
+    return kernel.is_over();
+  }
+
   void some_steps() {
+    if (!options_.by_itself) return;
     const auto steps = draw_() % 8;
     for (std::uint64_t i = 0; i + 4 < steps && step(); ++i) {
     }
+  }
+
+  void push(cudaStream_t stream, Op op) {
+    if (op.is_work()) op.place = hardware_.launch(stream->device, stream->queue);
+    stream->ops.push_back(std::move(op));
+    tell_waiting();
+  }
+  bool has_room(cudaStream_t stream) const {
+    return hardware_.waiting(stream->device, stream->queue) < options_.launches;
   }
 
   void carry_out(const Op& op, int process) {
@@ -114,18 +195,99 @@ class Device {
     }
   }
 
-  template <class Done>
-  cudaError_t run_until(const char* what, const Done& done) {
-    while (!done()) {
+  // With the lock, but while there is nothing to do until another host calls. If all of them
+  // wait, or this thread is none, it never will be.
+  cudaError_t run_until(std::unique_lock<std::mutex>& lock, const std::string& who,
+                        std::function<bool()> done) {
+    tell_waiting();  // of what this call did before it waits
+    const auto self = waiting_.insert(waiting_.end(), {who, std::move(done)});
+    while (failed_ == cudaSuccess && !self->done()) {
       if (step()) continue;
-      misuse(std::string(what) + " waits for what will never be");
-      return failed_ = cudaErrorLaunchFailure;
+      if (is_host && may_be_helped()) {
+        changed_.wait(lock);
+        continue;
+      }
+      misuse(who + " waits for what will never be");
+      for (const std::string& wait : waits()) misuse(wait);
+      failed_ = cudaErrorLaunchFailure;
+      changed_.notify_all();
     }
+    waiting_.erase(self);
     return failed_;
   }
-  bool is_idle() const {
-    return std::all_of(streams_.begin(), streams_.end(),
-                       [](const auto& stream) { return stream->ops.empty(); });
+  void tell_waiting() {
+    if (!waiting_.empty()) changed_.notify_all();
+  }
+  bool may_be_helped() const {
+    return waiting_.size() < static_cast<std::size_t>(hosts_) ||
+           std::any_of(waiting_.begin(), waiting_.end(),
+                       [](const Waiting& one) { return one.done(); });
+  }
+  bool is_idle(int number = -1) const {
+    return beside_.empty() &&
+           std::all_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
+             return stream->ops.empty() || (number >= 0 && stream->device != number);
+           });
+  }
+  // A host that waits for all of a device may wait for what another host has yet to do.
+  void note_synchronising(const char* call) {
+    for (const auto& stream : streams_) {
+      if (stream->device != current_device || stream->ops.empty()) continue;
+      const Op& op = stream->ops.front();
+      if (op.kind != Op::Kind::kernel || op.kernel->is_over()) continue;
+      misuse(std::string(call) + " waits for device " + std::to_string(current_device) +
+             " while it has " + op.kernel->name());
+    }
+  }
+
+  std::vector<std::string> waits() const {
+    std::vector<std::string> all;
+    for (const auto& stream : streams_) {
+      if (stream->ops.empty() || can_go(*stream)) continue;
+      all.push_back("device " + std::to_string(stream->device) + ": " + why(*stream));
+    }
+    for (const auto& action : beside_) {
+      if (!action->may_go_on()) all.push_back(action->name() + " waits for " + action->waits_for());
+    }
+    return all;
+  }
+  std::string why(const CUstream_st& stream) const {
+    const Op& op = stream.ops.front();
+    if (op.kind == Op::Kind::wait) return "a stream waits for an event";
+    const std::string name = op.kind == Op::Kind::kernel ? op.kernel->name() : "a task";
+    if (op.kind == Op::Kind::kernel && (op.kernel->started || !op.kernel->may_start())) {
+      return name + " waits for " + op.kernel->waits_for();
+    }
+    const std::int64_t head = hardware_.head(stream.device, stream.queue);
+    if (head == op.place) return name + " waits for room on its device";
+    return name + " waits behind " + name_at(head) + " in the hardware's queue";
+  }
+  // What streams still have to do, and the order in which the hardware will take it.
+  std::string state() const {
+    std::map<std::int64_t, std::size_t> order;
+    for (const auto& stream : streams_) {
+      for (const Op& op : stream->ops) order[op.place] = 0;
+    }
+    std::size_t next = 0;
+    for (auto& [place, number] : order) number = next++;
+    std::string state;
+    for (const auto& stream : streams_) {
+      for (const Op& op : stream->ops) {
+        state += std::to_string(static_cast<int>(op.kind)) + ":" + std::to_string(order[op.place]);
+        if (op.kind == Op::Kind::kernel)
+          state += (op.kernel->started ? "s" : "") + op.kernel->name();
+      }
+      state += ';';
+    }
+    return state;
+  }
+  std::string name_at(std::int64_t place) const {
+    for (const auto& stream : streams_) {
+      for (const Op& op : stream->ops) {
+        if (op.place == place) return op.kind == Op::Kind::kernel ? op.kernel->name() : "a task";
+      }
+    }
+    return "nothing";
   }
 
   std::byte* reach(const void* at, std::size_t size, int process) {
@@ -181,6 +343,12 @@ class Device {
   std::map<CUstream_st*, bool> destroyed_;
   std::map<cudaEvent_t, Events> events_;
   std::vector<std::string> misuses_;
+  fake_gpu::Hardware hardware_;
+  std::vector<std::shared_ptr<fake_gpu::Action>> beside_;
+  std::shared_ptr<void> library_;  // what NCCL keeps
+  int hosts_ = 0;
+  std::list<Waiting> waiting_;
+  std::condition_variable changed_;
   fake_gpu::Memory memory_{misuses_};
 };
 
@@ -189,14 +357,27 @@ using fake_gpu::Memory;
 std::mutex mutex;
 std::unique_ptr<Device> device = std::make_unique<Device>(fake_gpu::Options{});
 
-cudaError_t release(Memory::Of of, void* data) {
+cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call, Memory::Of of,
+                    void* data) {
   if (data == nullptr) return cudaSuccess;
   if (!device->memory_.may_free(of, data)) return cudaErrorInvalidValue;
   device->check_copies(data);
+  device->note_synchronising(call);
   while (device->step()) {
+  }
+  if (const cudaError_t error =
+          device->run_until(lock, call, [] { return device->is_idle(current_device); });
+      error != cudaSuccess) {
+    return error;
   }
   device->memory_.free(data);
   return cudaSuccess;
+}
+
+cudaError_t room_on(std::unique_lock<std::mutex>& lock, cudaStream_t stream) {
+  if (device->has_room(stream)) return cudaSuccess;
+  return device->run_until(lock, "a launch into a full queue",
+                           [stream] { return device->has_room(stream); });
 }
 
 }  // namespace
@@ -235,13 +416,86 @@ void step(int steps) {
   }
 }
 
+std::size_t moves() {
+  const std::lock_guard lock(mutex);
+  return device->moves().size();
+}
+
+void take(std::size_t move) {
+  const std::lock_guard lock(mutex);
+  device->take(device->moves(), move);
+}
+
+bool is_idle(int number) {
+  const std::lock_guard lock(mutex);
+  return device->is_idle(number);
+}
+
+std::string state() {
+  const std::lock_guard lock(mutex);
+  return device->state();
+}
+
+std::vector<std::string> waits() {
+  const std::lock_guard lock(mutex);
+  return device->waits();
+}
+
+Host::Host() {
+  const std::lock_guard lock(mutex);
+  is_host = true;
+  ++device->hosts_;
+}
+
+Host::~Host() {
+  const std::lock_guard lock(mutex);
+  is_host = false;
+  --device->hosts_;
+  device->changed_.notify_all();
+}
+
+Call::Call() : lock_(mutex, std::defer_lock) {
+  if (!in_host_function) lock_.lock();
+}
+Call::~Call() {
+  if (lock_.owns_lock()) device->tell_waiting();
+}
+cudaError_t Call::enter() {
+  return in_host_function ? device->refuse("a call of NCCL") : device->enter();
+}
+bool Call::wait_until(const std::string& who, const std::function<bool()>& done) {
+  return device->run_until(lock_, who, done) == cudaSuccess;
+}
+bool Call::wait_for_room(cudaStream_t stream) { return room_on(lock_, stream) == cudaSuccess; }
+
+void launch(cudaStream_t stream, std::shared_ptr<Kernel> kernel) {
+  device->push(stream, {.kind = Op::Kind::kernel, .kernel = std::move(kernel)});
+}
+
+void hold_up(cudaStream_t stream, cudaStream_t by) {
+  const auto event = std::make_shared<CUevent_st>();
+  event->recorded = 1;
+  device->push(by, {.kind = Op::Kind::record, .event = event, .version = 1});
+  device->push(stream, {.kind = Op::Kind::wait, .event = event, .version = 1});
+}
+
+void run_beside(std::shared_ptr<Action> action) { device->beside_.push_back(std::move(action)); }
+void launching(cudaStream_t stream, int change) { stream->launching += change; }
+void misuse(const std::string& what) { device->misuse(what); }
+bool is_memory(const void* at, std::size_t size) {
+  return device->reach(at, size, ::current_process) != nullptr;
+}
+const Options& options() { return device->options_; }
+int current_device() { return ::current_device; }
+std::shared_ptr<void>& beside() { return device->library_; }
+
 }  // namespace fake_gpu
 
 // Each call has the lock, but one out of a host function, which the device runs with the lock held;
 // and says the device's error if it has failed.
 #define ENTER(call)                                  \
   if (in_host_function) return device->refuse(call); \
-  const std::lock_guard lock(mutex);                 \
+  std::unique_lock lock(mutex);                      \
   if (const cudaError_t error = device->enter(); error != cudaSuccess) return error
 
 extern "C" {
@@ -306,7 +560,7 @@ cudaError_t cudaMalloc(void** data, size_t size) {
 
 cudaError_t cudaFree(void* data) {
   ENTER("cudaFree");
-  return release(Memory::Of::device, data);
+  return release(lock, "cudaFree", Memory::Of::device, data);
 }
 
 cudaError_t cudaHostAlloc(void** data, size_t size, unsigned int) {
@@ -316,13 +570,14 @@ cudaError_t cudaHostAlloc(void** data, size_t size, unsigned int) {
 
 cudaError_t cudaFreeHost(void* data) {
   ENTER("cudaFreeHost");
-  return release(Memory::Of::host, data);
+  return release(lock, "cudaFreeHost", Memory::Of::host, data);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
   ENTER("cudaStreamCreateWithPriority");
   device->streams_.push_back(std::make_unique<CUstream_st>());
   device->streams_.back()->device = current_device;
+  device->streams_.back()->queue = device->hardware_.queue_of_new_stream(current_device);
   device->streams_.back()->process = current_process;
   *stream = device->streams_.back().get();
   return cudaSuccess;
@@ -339,7 +594,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ENTER("cudaStreamSynchronize");
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
-  return device->run_until("cudaStreamSynchronize", [stream] { return stream->ops.empty(); });
+  return device->run_until(lock, "cudaStreamSynchronize", [stream] { return stream->ops.empty(); });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  ENTER("cudaDeviceSynchronize");
+  device->note_synchronising("cudaDeviceSynchronize");
+  return device->run_until(lock, "cudaDeviceSynchronize",
+                           [] { return device->is_idle(current_device); });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
@@ -362,7 +624,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
   event->is_after_writes = stream->writes_to_others;
-  stream->ops.push_back(
+  if (stream->launching > 0) {
+    device->misuse("an event is recorded while a thread of NCCL is about to launch on its stream");
+  }
+  device->push(
+      stream,
       {.kind = Op::Kind::record, .event = device->events_.at(event), .version = ++event->recorded});
   return cudaSuccess;
 }
@@ -377,7 +643,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ENTER("cudaEventSynchronize");
-  return device->run_until("cudaEventSynchronize",
+  return device->run_until(lock, "cudaEventSynchronize",
                            [event] { return event->reached >= event->recorded; });
 }
 
@@ -397,7 +663,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   ENTER("cudaStreamWaitEvent");
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (device->options_.fault == fake_gpu::Fault::no_waits) return cudaSuccess;
-  stream->ops.push_back(
+  device->push(
+      stream,
       {.kind = Op::Kind::wait, .event = device->events_.at(event), .version = event->recorded});
   return cudaSuccess;
 }
@@ -408,8 +675,9 @@ cudaError_t cudaMemcpyAsync(void* onto, const void* from, size_t size, cudaMemcp
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   device->reach(from, size, stream->process);
   device->reach(onto, size, stream->process);
+  if (const cudaError_t error = room_on(lock, stream); error != cudaSuccess) return error;
   if (device->memory_.is_of_another(onto)) stream->writes_to_others = true;
-  stream->ops.push_back({.kind = Op::Kind::copy, .from = from, .onto = onto, .size = size});
+  device->push(stream, {.kind = Op::Kind::copy, .from = from, .onto = onto, .size = size});
   return cudaSuccess;
 }
 
@@ -435,7 +703,8 @@ cudaError_t cudaIpcCloseMemHandle(void* data) {
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* argument) {
   ENTER("cudaLaunchHostFunc");
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
-  stream->ops.push_back({.kind = Op::Kind::call, .call = call, .argument = argument});
+  if (const cudaError_t error = room_on(lock, stream); error != cudaSuccess) return error;
+  device->push(stream, {.kind = Op::Kind::call, .call = call, .argument = argument});
   return cudaSuccess;
 }
 

@@ -12,6 +12,7 @@
 //   an event that was never recorded is reached                               Event Management
 //   what an event or a stream that is destroyed still has to do is done       Event Management
 //   cudaFree and cudaFreeHost may wait for the device, and do here             Memory Management
+//   what cannot start holds up what shares its queue, a full queue blocks     hardware.h
 //   host functions are not called after an error, and may not call CUDA       Execution Control
 //   an error of the device is what every later call says                      Error Handling
 //   an event is recorded on streams of its own device                         Event Management
@@ -20,7 +21,8 @@
 //   what a process may do with another's memory is in memory.h               Device Management
 // Misuse is reported, not undefined: memory that is not there, or not pinned, or freed while a copy
 // still has to use it; a stream that was destroyed; a call out of a host function; a stream that
-// waits for what will never be.
+// waits for what will never be; a call that waits for the device while a kernel on it waits for
+// another one; an event recorded before what it is to follow was launched.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +52,15 @@ struct Options {
   int devices = 1;  // of which each thread uses one at a time; they share their memory and pace
   std::size_t memory = std::size_t{1} << 30;
   std::int64_t fails_at = -1;  // the call with this number; -1: none
+  // Queues of a device, which its streams share; 0: each has its own (hardware.h).
+  int connections = 0;
+  int blocks = 0;               // of kernels of NCCL that are on a device together; 0: any number
+  std::size_t launches = 1024;  // that wait in a queue; the call that gives one more waits
+  // Of NCCL (nccl.h): messages that leave though nobody takes them yet; and whether two ranks are
+  // connected from the beginning.
+  int credits = 0;
+  bool connected = false;
+  bool by_itself = true;  // else it goes on by step() and take() alone
   Ipc ipc = Ipc::works;
 };
 
@@ -71,5 +82,25 @@ struct Usage {
 [[nodiscard]] std::vector<std::string> misuses();
 // Lets the device take so many steps, if it can.
 void step(int steps);
+// All that it can do next, and to do one of these: to try each.
+[[nodiscard]] std::size_t moves();
+void take(std::size_t move);
+// Of this number, or all: nothing is left to do.
+[[nodiscard]] bool is_idle(int device = -1);
+// What it still has to do: equal, and the same can happen from here on, memory and events apart.
+[[nodiscard]] std::string state();
+// Who waits for whom, in words, of what cannot go on.
+[[nodiscard]] std::vector<std::string> waits();
+
+// A thread that may do what others wait for. While one is, a call in another one that cannot go on
+// waits for it; when all hosts wait, nothing ever happens again, and each call fails. Without hosts
+// a call that cannot go on fails at once.
+class Host {
+ public:
+  Host();
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+};
 
 }  // namespace fake_gpu

@@ -126,7 +126,8 @@ cudaError_t Memory::export_it(void* data, cudaIpcMemHandle_t& handle) {
     misuse("a handle is asked of what is not the beginning of memory of the device");
     return cudaErrorInvalidValue;
   }
-  const Handle made{.program = this_program(), .data = found->first, .number = found->second.number};
+  const Handle made{
+      .program = this_program(), .data = found->first, .number = found->second.number};
   std::memset(&handle, 0, sizeof handle);
   std::memcpy(&handle, &made, sizeof made);
   return cudaSuccess;

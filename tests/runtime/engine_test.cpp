@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <functional>
 #include <future>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -243,6 +244,62 @@ TEST_P(EngineTest, says_how_a_pair_failed) {
   EXPECT_EQ(asked.status.message(), "no idea");
   ASSERT_TRUE(asked.with) << "both have failed";
   EXPECT_EQ(asked.with->task.microbatch, 5);
+}
+
+// Each task goes on once as many run as there are to be.
+class Meeting final : public Work {
+ public:
+  explicit Meeting(int size) : size_(size) {}
+  Status begin_step(std::int64_t, int) override { return {}; }
+  Status run(Call& call) override {
+    std::unique_lock lock(mutex_);
+    threads[call.task.microbatch] = std::this_thread::get_id();
+    ++here_;
+    changed_.notify_all();
+    return changed_.wait_for(lock, 60s, [this] { return here_ >= size_; })
+               ? Status()
+               : Status(StatusCode::timeout, "the others do not run");
+  }
+  [[nodiscard]] bool runs_beside(const TaskInfo& task) const override {
+    return task.engine != core::Engine::compute;
+  }
+  std::map<int, std::thread::id> threads;  // by microbatch
+
+ private:
+  const int size_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int here_ = 0;
+};
+
+TEST(ThreadEngine, runs_what_may_run_beside_in_a_thread_of_each_engine) {
+  Meeting work(3);
+  ThreadEngine engine(work, [] {});
+  engine.begin_step(0, 4);
+  const auto start = [&engine](int microbatch, core::Engine on) {
+    Call one = call(microbatch);
+    one.task.engine = on;
+    engine.start(std::move(one));
+  };
+  start(0, core::Engine::copy_out);
+  start(1, core::Engine::copy_in);
+  start(2, core::Engine::compute);
+  start(3, core::Engine::copy_out);
+  const auto limit = std::chrono::steady_clock::now() + 60s;
+  for (int left = 4; left > 0 && std::chrono::steady_clock::now() < limit;) {
+    Ended ended;
+    if (!engine.ended(ended)) {
+      std::this_thread::sleep_for(1ms);
+      continue;
+    }
+    EXPECT_EQ(ended.status.message(), "");
+    --left;
+  }
+  ASSERT_EQ(work.threads.size(), 4U);
+  EXPECT_NE(work.threads[0], work.threads[1]);
+  EXPECT_NE(work.threads[0], work.threads[2]);
+  EXPECT_NE(work.threads[1], work.threads[2]);
+  EXPECT_EQ(work.threads[0], work.threads[3]);
 }
 
 TEST(ThreadEngine, lets_its_loop_go_on_while_a_task_runs) {

@@ -106,6 +106,45 @@ std::string recomputing_chain(int ranks) {
          "  hint bf { prefer B, R, F; } dispatch ready by bf; }\n";
 }
 
+std::string offloading_chain(int ranks, const std::string& way) {
+  const bool is_half = way == "half";
+  const auto on = [&](const char* engine) {
+    return (way == "inline" ? "" : std::string(" on ") + engine) +
+           (is_half ? " on m where m % 2 == 0" : "");
+  };
+  std::string backward;
+  if (way == "split") {
+    backward =
+        "  op I backward input sequential { cost 1; needs L at here, I at next; }\n"
+        "  op W backward weight sequential { cost 1; needs I at here;\n";
+  } else if (way == "recompute") {
+    backward =
+        "  op R recompute sequential { cost 1; needs L at here; }\n"
+        "  op B backward sequential { cost 2; needs R at here;\n";
+  } else {
+    const bool has_gradient = way == "early" || way == "both" || is_half;
+    backward = std::string("  op B backward sequential { cost 2; needs L at here") +
+               (is_half ? ", F at here" : "") + (has_gradient ? ", B at next" : "") + ";\n";
+  }
+  const bool waits = way == "whole" || way == "both" || way == "recompute" || way == "inline";
+  return "pipeline away { param ranks = " + std::to_string(ranks) +
+         "; microbatches any; stages ranks; place s on s;\n"
+         "  op F forward sequential { cost 1; needs F at prev; acquires activation;\n"
+         "    acquires pinned; }\n"
+         "  op O offload sequential" +
+         on("copy_out") +
+         " { cost 1; needs F at here; releases activation; }\n"
+         "  op L reload sequential" +
+         on("copy_in") + " { cost 1; needs O at here" + (waits ? ", B at next" : "") +
+         ";\n    acquires activation leaving 1; }\n" + backward +
+         "    releases activation; releases pinned; }\n"
+         "  resource activation per rank { capacity " +
+         (is_half ? "8" : "3") +
+         "; }\n"
+         "  resource pinned per rank { capacity 8; }\n"
+         "  dispatch ready; }\n";
+}
+
 std::string v(int ranks) {
   return "pipeline v { param ranks = " + std::to_string(ranks) +
          "; microbatches any; stages 2 * ranks; place s on s < ranks ? s : 2 * ranks - 1 - s;\n"

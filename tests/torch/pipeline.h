@@ -1,6 +1,7 @@
 // Pipelines for tests of LibTorch stages: programs from text, processes as threads.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,6 +43,13 @@ class Pipeline {
 [[nodiscard]] std::string split_chain(int ranks);
 // The same with ops that run forwards again, in order.
 [[nodiscard]] std::string recomputing_chain(int ranks);
+// The same in order, with what a stage keeps for its backward in the host's memory meanwhile: three
+// microbatches on the device (of `half` eight) and eight on the host. `way` is one of kOffloadWays.
+[[nodiscard]] std::string offloading_chain(int ranks, const std::string& way);
+// whole, whose gradient comes to the reload; early, to the backward; both; split; recompute, by an
+// op; inline, on the compute engine; half, only every other microbatch.
+inline constexpr std::array kOffloadWays = {"whole", "early",     "both",  "split",
+                                            "half",  "recompute", "inline"};
 // Two stages per rank, as a V.
 [[nodiscard]] std::string v(int ranks);
 

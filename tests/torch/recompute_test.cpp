@@ -164,7 +164,7 @@ TEST(RecomputeMistakes, are_named) {
             "1R0: its forward has not run in this step");
 
   const Pipeline pipeline(ripeline::testing::recomputing_chain(2));
-  const TorchWork work(ripeline::testing::make_mlp(pipeline.facts(), 1));
+  TorchWork work(ripeline::testing::make_mlp(pipeline.facts(), 1));
   EXPECT_EQ(work.check(pipeline.facts(), 1).message(),
             "rank 1: 1R runs a forward again: set `recompute` of stage 1");
 }

@@ -13,6 +13,7 @@ expect_code() { [ "$1" = "$2" ] || fail "exit code $2, not $1"; }
 # Tasks have the times of the device; what ran is a run of the program.
 run_is_of_the_program() {
   "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 3 --trace t.json >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q 'memory of the device, by process: at most, KiB: [1-9][0-9]* [1-9].*; allocations after the second step: ' out.txt || fail "$(cat out.txt)"
   "$ripeline" check-run t.json --program "$schedules/bf.ripe" -D ranks=4 >check.txt 2>&1 || fail "$(cat check.txt)"
 }
 
@@ -48,6 +49,12 @@ carriers() {
     exec "$@"' gpt "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
   expect_code 11 $?
   grep -q 'rank 2 was told to use staged' out.txt || fail "$(cat out.txt)"
+}
+
+# Which of NVIDIA's parts is missing. Skipped where none is.
+no_gpu() {
+  "$gpt" --ranks-as-threads --steps 1 --device cuda >out.txt 2>&1 && exit 77
+  grep -qE "gpt: (LibTorch's half for GPUs cannot be loaded: |no GPU can be used here: )" out.txt || fail "$(cat out.txt)"
 }
 
 # The others name it, and end.

@@ -15,6 +15,7 @@
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
@@ -130,7 +131,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 };
 
 // Blocks by the stream that they were allocated on, and by size.
-class Memory final : public c10::Allocator {
+class Memory final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
     auto block = std::make_unique<Block>();
@@ -140,16 +141,27 @@ class Memory final : public c10::Allocator {
     const std::lock_guard lock(mutex_);
     if (free.empty()) {
       check(cudaMalloc(&block->data, block->size));
+      ++stats_.num_device_alloc;
     } else {
       block->data = free.back();
       free.pop_back();
     }
+    stats_.allocated_bytes.front().increase(block->size);
     void* const data = block->data;
     return {data, block.release(), &give_back, kDevice};
   }
   void copy_data(void*, const void*, std::size_t) const override {
     TORCH_CHECK(false, "the fake device copies no storage by itself");
   }
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {}
 
  private:
   struct Block {
@@ -165,6 +177,7 @@ class Memory final : public c10::Allocator {
 
   std::mutex mutex_;
   std::map<std::pair<c10::StreamId, std::size_t>, std::vector<void*>> free_;
+  c10::CachingDeviceAllocator::DeviceStats stats_;
 };
 
 Memory& memory() {
@@ -176,6 +189,7 @@ void Memory::give_back(void* context) {
   const std::unique_ptr<Block> block(static_cast<Block*>(context));
   std::vector<void*>& free = memory().free_of(*block);
   const std::lock_guard lock(memory().mutex_);
+  memory().stats_.allocated_bytes.front().decrease(block->size);
   free.push_back(block->data);
 }
 

@@ -1,0 +1,163 @@
+#include "runtime/torch/kept_tensors.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Storage.h>
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using torch::Tensor;
+
+using Tensors = std::vector<std::shared_ptr<SavedTensor>>;
+
+constexpr std::size_t kAlignment = 64;  // of each storage in the arena
+
+std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+Status failed(std::string what) { return {StatusCode::failed, std::move(what)}; }
+
+c10::StorageImpl* storage_of(const Tensor& tensor) {
+  return tensor.defined() && tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl()
+                                                  : nullptr;
+}
+
+std::unordered_set<const c10::StorageImpl*> storages_of(const std::vector<Tensor>& tensors) {
+  std::unordered_set<const c10::StorageImpl*> storages;
+  for (const Tensor& tensor : tensors) storages.insert(storage_of(tensor));
+  return storages;
+}
+
+// Those that their graph still needs.
+Tensors alive(const SavingRegion::Saved& saved) {
+  Tensors tensors;
+  for (const auto& one : saved) {
+    if (auto tensor = one.lock()) tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+c10::Storage empty_storage(c10::Device device) {
+  return {c10::Storage::use_byte_size_t(), 0, at::DataPtr(nullptr, device), nullptr,
+          /*resizable=*/false};
+}
+
+// Memory of the device for the thread's current stream.
+c10::Storage make_storage(std::size_t size, c10::Device device) {
+  c10::Allocator* const allocator = c10::GetAllocator(device.type());
+  return {c10::Storage::use_byte_size_t(), size, allocator->allocate(size), allocator,
+          /*resizable=*/true};
+}
+
+void exchange_storage(const Tensors& tensors, const c10::Storage& storage) {
+  for (const auto& one : tensors) {
+    one->tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(storage);
+  }
+}
+
+}  // namespace
+
+Tensor KeptTensors::add(const Tensor& tensor) {
+  added_.push_back(std::make_shared<SavedTensor>(tensor));
+  saved_.push_back(added_.back());
+  return added_.back()->tensor;
+}
+
+Status KeptTensors::settle(const std::vector<Tensor>& given,
+                           const std::vector<Tensor>& parameters) {
+  std::unordered_map<c10::StorageImpl*, Tensors> by_storage;
+  std::vector<c10::StorageImpl*> order;
+  for (auto& one : alive(std::exchange(saved_, {}))) {
+    c10::StorageImpl* const storage = storage_of(one->tensor);
+    if (storage == nullptr) {
+      if (!one->original->expired()) continue;  // others hold it
+      return failed("its forward keeps a tensor " + one->tensor.toString() +
+                    ", which has no storage of its own and cannot be offloaded");
+    }
+    Tensors& tensors = by_storage[storage];
+    if (tensors.empty()) order.push_back(storage);
+    tensors.push_back(std::move(one));
+  }
+  const auto of_others = storages_of(given);
+  const auto staying = storages_of(parameters);
+  for (c10::StorageImpl* const storage : order) {
+    const Tensors& tensors = by_storage[storage];
+    const bool is_ours = tensors.front()->tensor.storage().use_count() == tensors.size();
+    if (staying.contains(storage) || (!is_ours && !of_others.contains(storage))) continue;
+    if (storage->nbytes() == 0) continue;
+    groups_.push_back({storage->nbytes(), storage->device(), {tensors.begin(), tensors.end()}});
+    bytes_ += storage->nbytes();
+  }
+  return {};
+}
+
+Status KeptTensors::offload(Place& arena) {
+  if (!is_here_) return failed("what its forward kept is offloaded already");
+  std::size_t size = 0;
+  for (const Group& group : groups_) size += aligned(group.size);
+  away_ = arena.take(-1, size);
+  if (away_.data == nullptr) {
+    return failed("there is no memory for " + std::to_string(size) + " bytes that are offloaded");
+  }
+  std::byte* to = away_.data;
+  for (const Group& group : groups_) {
+    const Tensors tensors = alive(group.tensors);
+    for (const auto& one : tensors) {
+      if (one->was_written_to()) {
+        return failed(
+            "a tensor was written to in place after the forward had saved it for the "
+            "backward");
+      }
+    }
+    if (!tensors.empty()) {
+      std::memcpy(to, tensors.front()->tensor.storage().data(), group.size);
+      exchange_storage(tensors, empty_storage(group.device));
+      for (const auto& one : tensors) one->is_away = true;
+    }
+    to += aligned(group.size);
+  }
+  away_bytes_ = bytes_;
+  is_here_ = false;
+  return {};
+}
+
+Status KeptTensors::reload() {
+  if (is_here_) return failed("nothing that its forward kept is offloaded");
+  is_here_ = true;
+  const std::byte* from = away_.data;
+  for (const Group& group : groups_) {
+    const Tensors tensors = alive(group.tensors);
+    if (!tensors.empty()) {
+      const c10::Storage storage = make_storage(group.size, group.device);
+      std::memcpy(storage.mutable_data(), from, group.size);
+      exchange_storage(tensors, storage);
+      for (const auto& one : tensors) one->is_away = false;
+    }
+    from += aligned(group.size);
+  }
+  away_ = {};
+  away_bytes_ = 0;
+  return {};
+}
+
+std::size_t KeptTensors::bytes_here() const {
+  if (!is_here_) return 0;
+  std::size_t bytes = 0;
+  for (const Group& group : groups_) {
+    for (const auto& one : group.tensors) {
+      if (one.expired()) continue;
+      bytes += group.size;
+      break;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace ripeline::runtime

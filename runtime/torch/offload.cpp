@@ -1,0 +1,167 @@
+#include "runtime/torch/offload.h"
+
+#include <algorithm>
+
+#include "core/print.h"
+#include "runtime/torch/torch_calls.h"
+#include "runtime/torch/torch_edges.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::LaneId;
+using core::OpKind;
+using core::ProgramFacts;
+using core::Status;
+
+Status named(const TaskInfo& task, const Status& status) {
+  return status.ok() ? status : failed(task, status.message());
+}
+
+void raise(std::int64_t& most, std::size_t bytes) {
+  most = std::max(most, static_cast<std::int64_t>(bytes));
+}
+
+const core::LaneFacts& lane_of(const ProgramFacts& facts, LaneId lane) {
+  return facts.lanes[static_cast<std::size_t>(lane)];
+}
+
+OpKind kind_of(const ProgramFacts& facts, LaneId lane) {
+  return facts.ops[static_cast<std::size_t>(lane_of(facts, lane).op)].kind;
+}
+
+// The lane's stage has an op of the kind; null name: it has none.
+std::string lane_at_stage(const ProgramFacts& facts, LaneId lane, OpKind kind) {
+  for (LaneId other = 0; other < static_cast<LaneId>(facts.lanes.size()); ++other) {
+    if (kind_of(facts, other) == kind &&
+        lane_of(facts, other).stage == lane_of(facts, lane).stage) {
+      return core::lane_name(facts, other);
+    }
+  }
+  return "";
+}
+
+// Whether a task of the lane needs, itself or through others, the same microbatch's of an op of the
+// kind at its stage.
+bool comes_after(const ProgramFacts& facts, LaneId lane, OpKind kind) {
+  std::vector<bool> seen(facts.lanes.size());
+  std::vector<LaneId> next{lane};
+  while (!next.empty()) {
+    const LaneId one = next.back();
+    next.pop_back();
+    for (const core::EdgeFacts& edge : facts.edges) {
+      const LaneId producer = edge.producer;
+      if (edge.consumer != one || edge.of != core::Of::same) continue;
+      if (seen[static_cast<std::size_t>(producer)]) continue;
+      seen[static_cast<std::size_t>(producer)] = true;
+      next.push_back(producer);
+      if (kind_of(facts, producer) == kind &&
+          lane_of(facts, producer).stage == lane_of(facts, lane).stage) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Offloads::begin_step() {
+  const std::lock_guard lock(mutex_);
+  microbatches_.clear();
+}
+
+void Offloads::keep(const TaskInfo& forward, std::shared_ptr<KeptTensors> kept) {
+  const std::lock_guard lock(mutex_);
+  raise(report_.microbatch, kept->bytes());
+  microbatches_[{forward.stage, forward.microbatch}].kept = std::move(kept);
+  count();
+}
+
+std::shared_ptr<KeptTensors> Offloads::kept_of(const TaskInfo& task) {
+  const std::lock_guard lock(mutex_);
+  const auto found = microbatches_.find({task.stage, task.microbatch});
+  return found == microbatches_.end() ? nullptr : found->second.kept;
+}
+
+Status Offloads::offload(const TaskInfo& task) {
+  const std::shared_ptr<KeptTensors> kept = kept_of(task);
+  if (kept == nullptr) return failed(task, "its forward has not run in this step");
+  Status status = kept->offload(arena_);
+  const std::lock_guard lock(mutex_);
+  count();
+  return named(task, status);
+}
+
+Status Offloads::reload(Call& call) {
+  const TaskInfo& task = call.task;
+  const std::shared_ptr<KeptTensors> kept = kept_of(task);
+  if (kept == nullptr) return failed(task, "its forward has not run in this step");
+  Status status = kept->reload();
+  const std::lock_guard lock(mutex_);
+  count();
+  for (Input& input : call.inputs) {
+    if (carried(input.kind, task.kind) != Carried::gradient) continue;
+    microbatches_[{task.stage, task.microbatch}].inputs.push_back(std::move(input));
+  }
+  return named(task, status);
+}
+
+std::vector<Input> Offloads::take_inputs(const TaskInfo& backward) {
+  const std::lock_guard lock(mutex_);
+  const auto found = microbatches_.find({backward.stage, backward.microbatch});
+  if (found == microbatches_.end()) return {};
+  found->second.is_used = true;
+  return std::exchange(found->second.inputs, {});
+}
+
+OffloadReport Offloads::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+// What is kept is the most right after a forward and a reload, what is away after an offload. Of
+// microbatches whose backward has begun, the graph that is left tells what is still needed.
+void Offloads::count() {
+  std::size_t here = 0;
+  std::size_t away = 0;
+  for (auto it = microbatches_.begin(); it != microbatches_.end();) {
+    const std::size_t bytes = it->second.kept->bytes_here();
+    here += bytes;
+    away += it->second.kept->bytes_away();
+    it = it->second.is_used && bytes == 0 ? microbatches_.erase(it) : std::next(it);
+  }
+  raise(report_.here, here);
+  raise(report_.away, away);
+}
+
+std::string check_offloads(const ProgramFacts& facts, LaneId lane) {
+  const OpKind kind = kind_of(facts, lane);
+  const std::string name = core::lane_name(facts, lane);
+  const auto needs = [&](OpKind needed, const char* why) {
+    if (comes_after(facts, lane, needed)) return std::string();
+    const std::string other = lane_at_stage(facts, lane, needed);
+    const std::string kind_name(core::name_of(needed));
+    if (other.empty()) return name + why + ": its stage must have an op `" + kind_name + '`';
+    return name + why + ": it must need " + other + ", itself or through others";
+  };
+  if (kind == OpKind::offload || kind == OpKind::reload) {
+    if (lane_of(facts, lane).once) {
+      return name + " is `once`: LibTorch stages offload what a microbatch keeps, and nothing else";
+    }
+    return kind == OpKind::offload ? needs(OpKind::forward, " takes away what its forward keeps")
+                                   : needs(OpKind::offload, " brings back what was offloaded");
+  }
+  const bool uses = computes_gradients(kind) || kind == OpKind::recompute;
+  if (!uses || lane_at_stage(facts, lane, OpKind::offload).empty()) return "";
+  return needs(OpKind::reload, " needs what is offloaded");
+}
+
+bool is_offloaded(const ProgramFacts& facts, int stage) {
+  for (LaneId lane = 0; lane < static_cast<LaneId>(facts.lanes.size()); ++lane) {
+    if (lane_of(facts, lane).stage == stage && kind_of(facts, lane) == OpKind::offload) return true;
+  }
+  return false;
+}
+
+}  // namespace ripeline::runtime

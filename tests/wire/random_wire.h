@@ -1,0 +1,32 @@
+// Random orders on the wire for tests: messages and collectives, on any streams, in batches, with
+// waits for each other; some stick.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "wire/wire.h"
+
+namespace ripeline::verify {
+
+class RandomWire {
+ public:
+  explicit RandomWire(std::uint64_t seed) : random_(seed) {}
+
+  WireProgram program();
+  WireOptions options();
+
+  std::mt19937_64& engine() { return random_; }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
+  // Not always last: what the other ranks do in this order, this one may do in another.
+  void put(std::vector<WireAction>& rank, WireAction a);
+  void add_step(WireProgram& p);
+  void decorate(std::vector<WireAction>& rank);
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace ripeline::verify
