@@ -16,9 +16,11 @@ using core::Time;
 
 namespace {
 
-// A sleep is longer than it is asked for by about so much: whoever waits for less gives the
-// processor to others, if there are any, and looks again.
+// A sleep is longer than it is asked for by about so much: whoever waits for less looks again.
 constexpr auto kSleep = std::chrono::microseconds(50);
+// For so long; then the processor is given to others that want it, which may have it for
+// milliseconds.
+constexpr auto kLook = std::chrono::microseconds(20);
 // For those who are to hear why it does not start.
 constexpr auto kLastWords = std::chrono::milliseconds(300);
 
@@ -164,10 +166,16 @@ Status DeviceTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery
   // What others say of a run that fails is heard all the same.
   Status status = look(at_once ? std::chrono::nanoseconds(0) : wait);
   if (!came_.empty()) progress();
-  if (is_waiting && ready_.empty()) std::this_thread::yield();
+  if (is_waiting && ready_.empty()) give_way();
   std::move(ready_.begin(), ready_.end(), std::back_inserter(deliveries));
   ready_.clear();
   return failure_.ok() ? status : failure_;
+}
+
+void DeviceTransport::give_way() {
+  if (RankClock::host() - ran_since_ < kLook) return;
+  std::this_thread::yield();
+  ran_since_ = RankClock::host();
 }
 
 std::size_t DeviceTransport::queued(int to) const {

@@ -85,6 +85,8 @@ class DeviceTransport final : public Transport {
   static void lose(Peer& peer, Delivery loss, bool has_ended);
   // The carriers go on, and losses are told whose time has come.
   void progress();
+  // Nothing has come, and something will soon.
+  void give_way();
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] int first_open() const;  // a neighbour that has memory of this process; -1: none
   // The first failure stays.
@@ -100,7 +102,8 @@ class DeviceTransport final : public Transport {
   std::map<int, Peer> peers_;
   std::vector<Delivery> ready_;  // to be given by poll()
   std::vector<Delivery> came_;
-  core::Status failure_;  // of the device
+  core::Status failure_;     // of the device
+  core::Time ran_since_{0};  // it gave way last
 };
 
 }  // namespace ripeline::runtime
