@@ -367,6 +367,8 @@ struct Misuses {
 const Misuses kMisuses;
 
 [[maybe_unused]] const bool kNamed = [] {
+  // Each process has a fake device of its own.
+  fake_gpu::begin({.ipc = fake_gpu::Ipc::no_handles});
   c10::register_privateuse1_backend("fake");
   at::RegisterPrivateUse1HooksInterface(new Hooks);
   c10::SetAllocator(kType, &memory());
