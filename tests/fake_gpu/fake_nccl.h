@@ -1,22 +1,24 @@
 // A fake of libnccl on the fake device, linked instead of it: ranks are threads of this process, or
 // take turns in one.
 //
-// Where a rule is from: NCCL 2.28.9, by the source that is named, or by the experiment.
-//   the n-th send to a rank is the n-th receive there, by communicator   enqueue.cc,
-//   scheduleP2pTasksToPlan a send is a rendezvous, but for what fits in buffers docs, p2p;
-//   Options::credits one kernel at a time for each set of resources: each waits for the one that
-//   was launched before it                                      enqueue.cc, ncclLaunchPrepare,
-//   ncclLaunchFinish a communicator made by a split has its parent's resources if that was made
-//   with splitShare                                             init.cc, commAlloc the first send
-//   or receive with a rank connects inside the call, and both ends must be in it enqueue.cc,
-//   p2pTaskAppend; group.cc, ncclGroupCommPreconnect what a group has of one communicator is one
-//   kernel, collectives before sends and receives; its streams are joined enqueue.cc,
-//   ncclLaunchPrepare communicators of a group are launched by ascending hash              group.h,
-//   ncclGroupCommJoin with blocking = 0 a thread launches, and the call says "in progress"; the
-//   next call is an error until that is polled                       group.cc,
-//   ncclGroupEndInternal; init.cc, ncclCommEnsureReady an abort ends this rank's kernels, and
-//   nobody else's                 init.cc, ncclCommAbort ranks of one device are not refused: each
-//   stands for a process that has a NCCL_HOSTID of its own init.cc, fillInfo
+// Where a rule is from, of NCCL 2.28.9 the source that is named:
+//   - the n-th send to a rank is the n-th receive there, by communicator:
+//     enqueue.cc, scheduleP2pTasksToPlan
+//   - a send is a rendezvous, but for what fits in buffers: docs, p2p; Options::credits
+//   - one kernel at a time for each set of resources, each after the one that was launched before:
+//     enqueue.cc, ncclLaunchPrepare, ncclLaunchFinish
+//   - a communicator made by a split has its parent's resources if that was made with splitShare:
+//     init.cc, commAlloc
+//   - the first send or receive with a rank connects inside the call, and both ends must be in it:
+//     enqueue.cc, p2pTaskAppend; group.cc, ncclGroupCommPreconnect
+//   - what a group has of one communicator is one kernel, collectives before sends and receives,
+//     and its streams are joined: enqueue.cc, ncclLaunchPrepare
+//   - communicators of a group are launched by ascending hash: group.h, ncclGroupCommJoin
+//   - with blocking = 0 a thread launches, and the call says "in progress"; the next call is an
+//     error until that is polled: group.cc, ncclGroupEndInternal; init.cc, ncclCommEnsureReady
+//   - an abort ends this rank's kernels, and nobody else's: init.cc, ncclCommAbort
+//   - ranks of one device are not refused, since each stands for a process that has a NCCL_HOSTID
+//     of its own: init.cc, fillInfo
 // Misuse is reported by fake_gpu::misuses(): two threads in one communicator at once; an abort
 // while a thread is inside; another collective, size or tag at two ends; memory that is not the
 // device's. Not in it: several processes, channels and protocols, types other than float, double

@@ -5,11 +5,11 @@
 // was given none (-1) may be any. Memory that another process has opened lies at another address
 // there. The host's memory is of all, as it is of threads. Where a rule is from: the CUDA Runtime
 // API of toolkit 13.0, Device Management, at
-//   a handle is of the beginning of an allocation, and of no later one there  cudaIpcGetMemHandle
-//   it is opened by another process of this device than the one it is from    cudaIpcOpenMemHandle
-//   opened once more by the same, it is where it was, and closed as often     cudaIpcOpenMemHandle
-//   memory is not freed before all have closed it                             cudaIpcOpenMemHandle
-//   what is closed is not there any more, and is closed once                  cudaIpcCloseMemHandle
+//   - a handle is of the beginning of an allocation, and of no later one there: cudaIpcGetMemHandle
+//   - it is opened by another process of this device than its own: cudaIpcOpenMemHandle
+//   - opened once more by the same, it is where it was, and closed as often: cudaIpcOpenMemHandle
+//   - memory is not freed before all have closed it: cudaIpcOpenMemHandle
+//   - what is closed is not there any more, and is closed once: cudaIpcCloseMemHandle
 // What breaks one is reported. The caller has the lock.
 #pragma once
 
