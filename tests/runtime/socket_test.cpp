@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "runtime/duration.h"
@@ -378,7 +379,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
 // Its headers may be shorter: what they begin with is enough.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
   on(Channel::data).write("RIPL\3\0", 6);
-  expect_loss("frame version 3, expected 6");
+  expect_loss("frame version 3, expected " + std::to_string(kFrameVersion));
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {
