@@ -121,6 +121,8 @@ const std::vector<Row>& rows() {
         "runtime/last_wait.h", "runtime/payload.h", "runtime/place.h", "runtime/transport/peers.h",
         "runtime/transport/transport.h", "core/"},
        {"std", "cuda"}},
+      {"runtime/cuda/load_nccl", {"runtime/cuda/nccl_library.h"}, {"std", "posix"}},
+      {"runtime/cuda/nccl/", {"runtime/cuda/nccl_library.h", "core/"}, {"std", "nccl"}},
       {"runtime/torch/", {"runtime/", "core/", "trace/"}, {"std", "posix", "torch"}},
       {"emulate/", {"emulate/", "simulate/", "runtime/", "core/", "trace/"}, {"std"}, kTorchSide},
       {"cli/",

@@ -1,76 +1,48 @@
-// What runs on any device, with one rank: on the fakes, and with NCCL itself where there is a GPU.
-// It has each of the calls that are used, so that the program links with the library.
+// NCCL itself, as the plug-in gives it: that it loads is seen everywhere, what it does where there
+// is a GPU.
 #include <gtest/gtest.h>
-#include <nccl.h>
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_library.h"
 #include "runtime/cuda/staged_carrier.h"
 
 namespace ripeline::runtime {
 namespace {
 
-class NcclTest : public testing::Test {
- protected:
-  void SetUp() override {
-    const core::Status status = use_device(0);
-    if (status.code() == core::StatusCode::refused) GTEST_SKIP() << status.message();
-    ASSERT_TRUE(status.ok()) << status.message();
-    ASSERT_TRUE(Stream::make(Stream::Priority::highest, stream_).ok());
-    ncclUniqueId id{};
-    ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 1;
-    config.maxCTAs = 2;
-    const ncclResult_t result = ncclCommInitRankConfig(&comm_, 1, id, 0, &config);
-    ASSERT_EQ(result, ncclSuccess) << ncclGetErrorString(result) << ncclGetLastError(nullptr);
-  }
-
-  // Of doubles, in memory of the host that the device reaches.
-  double* numbers(const Bytes& bytes) { return reinterpret_cast<double*>(bytes.data); }
-
-  HostPlace pinned_ = make_pinned_place();
-  Stream stream_;
-  ncclComm_t comm_ = nullptr;
-};
-
-TEST_F(NcclTest, sends_to_itself_in_a_group) {
-  const Bytes from = pinned_.take(-1, sizeof(double));
-  const Bytes onto = pinned_.take(-1, sizeof(double));
-  *numbers(from) = 7;
-  *numbers(onto) = 0;
-  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
-  ASSERT_EQ(ncclSend(from.data, 1, ncclDouble, 0, comm_, stream_.get()), ncclSuccess);
-  ASSERT_EQ(ncclRecv(onto.data, 1, ncclDouble, 0, comm_, stream_.get()), ncclSuccess);
-  ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
-  ASSERT_TRUE(stream_.sync().ok());
-  EXPECT_EQ(*numbers(onto), 7);
-  ncclResult_t error = ncclInProgress;
-  ASSERT_EQ(ncclCommGetAsyncError(comm_, &error), ncclSuccess);
-  EXPECT_EQ(error, ncclSuccess);
-  EXPECT_EQ(ncclCommFinalize(comm_), ncclSuccess);
-  EXPECT_EQ(ncclCommDestroy(comm_), ncclSuccess);
+TEST(Nccl, is_loaded_where_there_is_no_device) {
+  const NcclLibrary* nccl = nullptr;
+  const core::Status status = load_nccl(nccl);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_GE(nccl->version(), 22800);
 }
 
-TEST_F(NcclTest, sums_over_a_communicator_that_was_split) {
-  ncclComm_t part = nullptr;
-  ASSERT_EQ(ncclCommSplit(comm_, 0, 0, &part, nullptr), ncclSuccess);
-  ASSERT_NE(part, nullptr);
-  const Bytes from = pinned_.take(-1, sizeof(double));
-  const Bytes onto = pinned_.take(-1, sizeof(double));
-  *numbers(from) = 2.5;
-  *numbers(onto) = 0;
-  ASSERT_EQ(ncclAllReduce(from.data, onto.data, 1, ncclDouble, ncclSum, part, stream_.get()),
-            ncclSuccess);
-  ASSERT_TRUE(stream_.sync().ok());
-  EXPECT_EQ(*numbers(onto), 2.5);
-  EXPECT_EQ(ncclCommAbort(part), ncclSuccess);
-  EXPECT_EQ(ncclCommDestroy(comm_), ncclSuccess);
-}
+TEST(NcclTest, sums_over_a_communicator_of_one) {
+  const core::Status status = use_device(0);
+  if (status.code() == core::StatusCode::refused) GTEST_SKIP() << status.message();
+  ASSERT_TRUE(status.ok()) << status.message();
+  const NcclLibrary* nccl = nullptr;
+  ASSERT_TRUE(load_nccl(nccl).ok());
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::highest, stream).ok());
+  NcclId id{};
+  ASSERT_TRUE(nccl->make_id(id).ok());
+  std::unique_ptr<NcclComm> comm;
+  const core::Status connected = nccl->connect(id, {.rank = 0, .size = 1, .most_blocks = 2}, comm);
+  ASSERT_TRUE(connected.ok()) << connected.message();
 
-TEST(Nccl, is_of_the_version_of_its_header_or_later) {
-  int version = 0;
-  ASSERT_EQ(ncclGetVersion(&version), ncclSuccess);
-  EXPECT_GE(version, NCCL_VERSION_CODE);
+  HostPlace pinned = make_pinned_place();  // which the device reaches
+  const Bytes from = pinned.take(-1, sizeof(double));
+  const Bytes onto = pinned.take(-1, sizeof(double));
+  *reinterpret_cast<double*>(from.data) = 2.5;
+  *reinterpret_cast<double*>(onto.data) = 0;
+  const core::Status reduced =
+      comm->reduce(from.data, onto.data, 1, NcclType::float64, NcclSum::sum, stream.get());
+  ASSERT_TRUE(reduced.ok()) << reduced.message();
+  ASSERT_TRUE(stream.sync().ok());
+  EXPECT_EQ(*reinterpret_cast<double*>(onto.data), 2.5);
+  EXPECT_TRUE(comm->health().ok());
+  EXPECT_TRUE(comm->finish().ok());
+  EXPECT_FALSE(comm->health().ok());
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+#include <dlfcn.h>
+
+#include <string>
+
+#include "runtime/cuda/nccl_library.h"
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+
+namespace {
+
+// Where it was installed, as far as the loader knows, and where it was built.
+void* open_plugin(std::string& why) {
+  for (const char* name : {"libripeline_nccl.so", RIPELINE_NCCL_PLUGIN}) {
+    if (*name == '\0') continue;
+    if (void* const plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL); plugin != nullptr) return plugin;
+    const char* const said = dlerror();
+    why = said == nullptr ? "no reason was given" : said;
+  }
+  return nullptr;
+}
+
+const NcclLibrary* load(std::string& why) {
+  void* const plugin = open_plugin(why);
+  if (plugin == nullptr) return nullptr;
+  using Entry = const NcclLibrary* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(plugin, "ripeline_nccl_library"));
+  if (entry != nullptr) return entry();
+  why = "libripeline_nccl.so has no entry";
+  return nullptr;
+}
+
+}  // namespace
+
+Status load_nccl(const NcclLibrary*& library) {
+  static std::string why;
+  static const NcclLibrary* const loaded = load(why);
+  library = loaded;
+  if (loaded != nullptr) return {};
+  return {StatusCode::refused, "NCCL cannot be used here: " + why};
+}
+
+}  // namespace ripeline::runtime

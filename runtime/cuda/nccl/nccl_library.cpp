@@ -1,0 +1,136 @@
+#include "runtime/cuda/nccl_library.h"
+
+#include <nccl.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+static_assert(sizeof(ncclUniqueId) == sizeof(NcclId));
+
+Status status_of(ncclResult_t result, std::string_view what, ncclComm_t comm = nullptr) {
+  if (result == ncclSuccess) return {};
+  std::string why = "NCCL could not " + std::string(what) + ": " + ncclGetErrorString(result);
+  const char* const more = ncclGetLastError(comm);
+  if (more != nullptr && *more != '\0') why += std::string(" (") + more + ")";
+  // What another process is to blame for, as far as NCCL knows.
+  const bool is_remote = result == ncclRemoteError;
+  return {is_remote ? StatusCode::lost : StatusCode::failed, std::move(why)};
+}
+
+ncclDataType_t type_of(NcclType type) {
+  switch (type) {
+    case NcclType::float16:
+      return ncclFloat16;
+    case NcclType::bfloat16:
+      return ncclBfloat16;
+    case NcclType::float32:
+      return ncclFloat32;
+    case NcclType::float64:
+      return ncclFloat64;
+    case NcclType::int32:
+      return ncclInt32;
+    case NcclType::int64:
+      return ncclInt64;
+  }
+  return ncclChar;
+}
+
+class Comm final : public NcclComm {
+ public:
+  explicit Comm(ncclComm_t comm) : comm_(comm) {}
+  ~Comm() override { Comm::abort(); }
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  Status send(const void* data, std::size_t bytes, int rank, cudaStream_t stream) override {
+    if (comm_ == nullptr) return ended();
+    return status_of(ncclSend(data, bytes, ncclChar, rank, comm_, stream), "send", comm_);
+  }
+  Status receive(void* data, std::size_t bytes, int rank, cudaStream_t stream) override {
+    if (comm_ == nullptr) return ended();
+    return status_of(ncclRecv(data, bytes, ncclChar, rank, comm_, stream), "receive", comm_);
+  }
+  Status reduce(const void* from, void* onto, std::size_t count, NcclType type, NcclSum sum,
+                cudaStream_t stream) override {
+    if (comm_ == nullptr) return ended();
+    const ncclRedOp_t op = sum == NcclSum::sum ? ncclSum : ncclMax;
+    return status_of(ncclAllReduce(from, onto, count, type_of(type), op, comm_, stream),
+                     "reduce a tensor", comm_);
+  }
+  Status health() override {
+    if (comm_ == nullptr) return ended();
+    ncclResult_t error = ncclSuccess;
+    if (Status s = status_of(ncclCommGetAsyncError(comm_, &error), "say how it is", comm_);
+        !s.ok()) {
+      return s;
+    }
+    return status_of(error, "go on", comm_);
+  }
+  void abort() override {
+    if (comm_ != nullptr) ncclCommAbort(comm_);
+    comm_ = nullptr;
+  }
+  Status finish() override {
+    if (comm_ == nullptr) return ended();
+    if (Status s = status_of(ncclCommFinalize(comm_), "finish a communicator", comm_); !s.ok()) {
+      return s;
+    }
+    const ncclResult_t result = ncclCommDestroy(comm_);
+    comm_ = nullptr;
+    return status_of(result, "destroy a communicator");
+  }
+
+ private:
+  static Status ended() { return {StatusCode::failed, "a communicator of NCCL was ended"}; }
+  ncclComm_t comm_;
+};
+
+class Library final : public NcclLibrary {
+ public:
+  int version() const override {
+    int version = 0;
+    return ncclGetVersion(&version) == ncclSuccess ? version : 0;
+  }
+  Status make_id(NcclId& id) const override {
+    ncclUniqueId unique{};
+    if (Status s = status_of(ncclGetUniqueId(&unique), "name a communicator"); !s.ok()) return s;
+    std::memcpy(id.data(), &unique, sizeof unique);
+    return {};
+  }
+  // It blocks: with `blocking = 0` another thread launches, and an event that is recorded after a
+  // call may come before the kernel. Resources are never shared: communicators that do run one
+  // after another.
+  Status connect(const NcclId& id, const NcclPlace& place,
+                 std::unique_ptr<NcclComm>& comm) const override {
+    ncclUniqueId unique{};
+    std::memcpy(&unique, id.data(), sizeof unique);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 1;
+    config.splitShare = 0;
+    if (place.most_blocks > 0) config.maxCTAs = place.most_blocks;
+    ncclComm_t made = nullptr;
+    if (Status s = status_of(ncclCommInitRankConfig(&made, place.size, unique, place.rank, &config),
+                             "connect " + std::to_string(place.size) + " processes");
+        !s.ok()) {
+      return s;
+    }
+    comm = std::make_unique<Comm>(made);
+    return {};
+  }
+};
+
+}  // namespace
+}  // namespace ripeline::runtime
+
+// What the plug-in gives to whoever loads it.
+extern "C" const ripeline::runtime::NcclLibrary* ripeline_nccl_library() {
+  static const ripeline::runtime::Library library;
+  return &library;
+}
