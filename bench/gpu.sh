@@ -9,7 +9,7 @@ usage: bench/gpu.sh [BUILD [REPORT]]
 Trains and measures for some ten minutes: correctness against the unpipelined model, what calls and copies cost, steps of one process beside
 those of four, schedules under late tasks, and what is left of a run whose rank is killed. Processes share GPUs where there are fewer than four.
 Exit codes: 0 all parts passed, 1 some failed, 2 bad input, 77 there is no GPU.
-Its own test sets DEVICE, GPT, COSTS (programs for another device) and CALLS, WIDTH, CONTEXT, STEPS (sizes).
+Its own test sets DEVICE, GPT, COSTS, NCCL, THREADS (programs for another device), CARRIERS, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
 TEXT
 }
 case "${1:-}" in
@@ -19,8 +19,9 @@ esac
 build=$(cd "${1:-build/release}" 2>/dev/null && pwd) || { printf 'bench/gpu.sh: no folder %s: build first (docs/gpu.md)\n' "${1:-build/release}" >&2; exit 2; }
 schedules=$(cd "$(dirname "$0")/../examples/gpt/schedules" && pwd) || exit 2
 device=${DEVICE:-cuda} gpt=${GPT:-$build/examples/gpt/gpt} costs=${COSTS:-$build/bench/bench_device_costs}
+nccl=${NCCL:-$build/bench/bench_nccl} carriers=${CARRIERS:-staged ipc nccl}
 launch=$build/cli/ripeline-launch ripeline=$build/cli/ripeline
-for program in "$gpt" "$costs" "$launch" "$ripeline"; do
+for program in "$gpt" "$costs" "$nccl" "$launch" "$ripeline"; do
   [ -x "$program" ] || { printf 'bench/gpu.sh: %s is not built: configure with -DRIPELINE_CUDA=ON (docs/gpu.md)\n' "$program" >&2; exit 2; }
 done
 if ! why=$("$costs" 1 2>&1); then
@@ -65,11 +66,15 @@ small=(--device "$device" --layers 8 --width 32 --context 32)
 correctness() {
   say ""
   say "## Gradients beside those of one process"
-  local schedule
+  local schedule carrier
   part threads_bf 300 "$gpt" "${small[@]}" --ranks-as-threads --schedule bf --steps 3 --check 3
   for schedule in bf_sequential bf bfw zb_v bf_tied bf_tp bf_dp; do
     part "processes_$schedule" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule "$schedule" --heads 2 --steps 3 --check 3 &&
       say "  $(grep -o 'check, .*' "$out/processes_$schedule.log" | head -1)"
+  done
+  for carrier in $carriers; do
+    RIPELINE_CARRIER=$carrier part "carrier_$carrier" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf_sequential --steps 3 --check 3 &&
+      say "  $(grep -o 'check, .*' "$out/carrier_$carrier.log" | head -1)"
   done
   part as_proved 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf --steps 3 --trace "$out/bf.json" &&
     part is_a_run 60 "$ripeline" check-run "$out/bf.json" --program "$schedules/bf.ripe" -D ranks=4
@@ -82,6 +87,11 @@ speed() {
   say ""
   say "## Time"
   part costs 120 "$costs" "${CALLS:-2000}" && { say '```text'; say "$(cat "$out/costs.log")"; say '```'; }
+  # Four ranks share a GPU where there are fewer. In threads it takes an NCCL that allows that.
+  local ranks
+  for ranks in 2 4; do
+    part "nccl_$ranks" 300 "$nccl" ${THREADS:-} "$ranks" "${CALLS:-200}" && { say '```text'; say "$(cat "$out/nccl_$ranks.log")"; say '```'; }
+  done
   local size=(--device "$device" --layers 8 --width "${WIDTH:-512}" --heads 8 --context "${CONTEXT:-256}" --batch 8 --microbatches 16 --steps "${STEPS:-12}")
   part one_process 300 "$gpt" "${size[@]}" --ranks-as-threads --schedule bf --json "$out/one.json"
   if part four_processes 300 "$launch" -n 4 -- "$gpt" "${size[@]}" --schedule bf --json "$out/four.json" --trace "$out/four_trace.json"; then

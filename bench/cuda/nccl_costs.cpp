@@ -1,0 +1,357 @@
+// Whether NCCL behaves here as the carrier `nccl` assumes, and what it costs.
+//
+// Each rank is a process, or a thread; they may share a GPU. All-reduces over one communicator;
+// messages around a ring with a communicator for each direction, where every rank sends before it
+// receives: these must end. The same between two ranks over one communicator for both directions
+// must not: its two kernels wait for each other, and an abort ends them. Times are medians, by the
+// host's clock, from the call until the host has seen the end. Exit codes: 0 all was so, 1 it was
+// not, 2 bad input, 77 there is no GPU or no NCCL.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/nccl_library.h"
+#ifdef RIPELINE_FAKE_GPU
+#include "tests/fake_gpu/fake_gpu.h"
+#include "tests/nccl/fake_library.h"
+#endif
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr int kMostRanks = 8;
+constexpr int kNothingHere = 77;
+constexpr std::size_t kLarge = std::size_t{64} << 20;
+constexpr auto kLimit = 120s;  // of a rank
+constexpr auto kStuck = 3s;    // what has not ended by then will not
+
+// What ranks have in common, in memory that they share.
+struct Shared {
+  std::atomic<int> named{0};  // the communicators, by rank 0
+  std::array<NcclId, kMostRanks + 2> ids;
+  std::atomic<int> came{0};  // to barriers
+};
+
+void must(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "bench_nccl: %s\n", status.message().c_str());
+  std::_Exit(1);
+}
+
+double microseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+double median(std::vector<double> all) {
+  std::sort(all.begin(), all.end());
+  return all[all.size() / 2];
+}
+
+// False: that has not happened in time.
+bool wait_for(const std::function<bool()>& happened, std::chrono::nanoseconds limit) {
+  const Clock::time_point until = Clock::now() + limit;
+  while (!happened()) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// One direction between two ranks, at one of them, or all ranks together.
+struct Line {
+  std::unique_ptr<NcclComm> comm;
+  Stream stream;
+  Event event;
+
+  void note() { must(event.record(stream.get())); }
+  bool is_over() const {
+    bool reached = false;
+    must(event.query(reached));
+    return reached;
+  }
+};
+
+class Rank {
+ public:
+  Rank(const NcclLibrary& nccl, Shared& shared, int rank, int ranks, int calls)
+      : nccl_(nccl), shared_(shared), rank_(rank), ranks_(ranks), calls_(calls) {
+    int devices = 0;
+    must(status_of(cudaGetDeviceCount(&devices), "count the GPUs"));
+    device_ = rank % devices;
+    must(use_device(device_));
+    must(DeviceMemory(device_, {}).allocate(kLarge, mine_));
+    must(DeviceMemory(device_, {}).allocate(kLarge, theirs_));
+  }
+
+  void run() {
+    name_all();
+    Line all = connect(0, rank_, ranks_);
+    say("all-reduce of 4 B", time(calls_, [&] { reduce(all, 1); }), 4);
+    say("all-reduce of 64 MiB", time(few(), [&] { reduce(all, kLarge / sizeof(float)); }), kLarge);
+    // The ring's edges, in one order for all: the first call with a rank waits for that one's.
+    for (int e = 0; e < ranks_; ++e) {
+      if (e == rank_) {
+        to_ = connect(1 + e, 0, 2);
+        end(send(to_, 1, 1));
+      }
+      if ((e + 1) % ranks_ == rank_) {
+        from_ = connect(1 + e, 1, 2);
+        end(receive(from_, 0, 1));
+      }
+    }
+    say("a message around the ring, 64 B", time(calls_, [&] { exchange(64); }), 64);
+    say("the host's part of a send", median(sends_), 0);
+    say("a message around the ring, 64 MiB", time(few(), [&] { exchange(kLarge); }), kLarge);
+    barrier();
+    finish(to_, from_);
+    finish(all);
+    if (rank_ < 2) get_stuck();
+    barrier();
+  }
+
+ private:
+  [[nodiscard]] int few() const { return std::max(calls_ / 50, 3); }
+
+  void name_all() {
+    if (rank_ == 0) {
+      for (int i = 0; i < ranks_ + 2; ++i) {
+        must(nccl_.make_id(shared_.ids[static_cast<std::size_t>(i)]));
+      }
+      shared_.named = 1;
+    }
+    if (!wait_for([this] { return shared_.named == 1; }, kLimit)) fail("rank 0 does not begin");
+  }
+
+  Line connect(int id, int rank, int size) {
+    Line line;
+    must(Stream::make(Stream::Priority::highest, line.stream));
+    must(Event::make(line.event, Event::Time::none));
+    must(nccl_.connect(shared_.ids[static_cast<std::size_t>(id)],
+                       {.rank = rank, .size = size, .most_blocks = 2}, line.comm));
+    return line;
+  }
+
+  static void finish(Line& one) { must(one.comm->finish()); }
+  void finish(Line& out, Line& in) {
+    // Edge by edge, as they were connected: an end waits for its other one.
+    for (int e = 0; e < ranks_; ++e) {
+      if (e == rank_) finish(out);
+      if ((e + 1) % ranks_ == rank_) finish(in);
+    }
+  }
+
+  void reduce(Line& all, std::size_t count) {
+    must(all.comm->reduce(mine_.data(), theirs_.data(), count, NcclType::float32, NcclSum::sum,
+                          all.stream.get()));
+    all.note();
+    if (!wait_for([&] { return all.is_over(); }, kLimit)) fail("an all-reduce does not end");
+  }
+
+  const Line& send(Line& line, int to, std::size_t bytes) {
+    must(line.comm->send(mine_.data(), bytes, to, line.stream.get()));
+    line.note();
+    return line;
+  }
+  const Line& receive(Line& line, int from, std::size_t bytes) {
+    must(line.comm->receive(theirs_.data(), bytes, from, line.stream.get()));
+    line.note();
+    return line;
+  }
+  void end(const Line& line) const {
+    if (!wait_for([&] { return line.is_over(); }, kLimit)) fail("a message does not arrive");
+  }
+
+  // Everybody sends before receiving.
+  void exchange(std::size_t bytes) {
+    const Clock::time_point begin = Clock::now();
+    send(to_, 1, bytes);
+    sends_.push_back(microseconds_since(begin));
+    receive(from_, 0, bytes);
+    end(to_);
+    end(from_);
+  }
+
+  // One communicator for both directions: each side's receive waits behind its send.
+  void get_stuck() {
+    Line both = connect(ranks_ + 1, rank_, 2);
+    for (const int sender : {0, 1}) {  // connects
+      end(sender == rank_ ? send(both, 1 - rank_, 1) : receive(both, sender, 1));
+    }
+    // On two streams, and more than may leave though nobody takes it.
+    Stream other;
+    must(Stream::make(Stream::Priority::highest, other));
+    send(both, 1 - rank_, kLarge);
+    must(both.comm->receive(theirs_.data(), kLarge, 1 - rank_, other.get()));
+    if (wait_for([&] { return both.is_over(); }, kStuck)) {
+      fail("two directions over one communicator went on, which no rule expects");
+    }
+    const Clock::time_point begin = Clock::now();
+    both.comm->abort();
+    must(other.sync());
+    end(both);
+    say("one communicator for both directions: stuck, abort", microseconds_since(begin), 0);
+  }
+
+  double time(int calls, const std::function<void()>& call) {
+    call();
+    sends_.clear();
+    std::vector<double> all;
+    for (int i = 0; i < calls; ++i) {
+      barrier();
+      const Clock::time_point begin = Clock::now();
+      call();
+      all.push_back(microseconds_since(begin));
+    }
+    return median(all);
+  }
+
+  void barrier() {
+    const int after = (barriers_ += ranks_);
+    ++shared_.came;
+    if (!wait_for([&] { return shared_.came >= after; }, kLimit)) fail("another rank is missing");
+  }
+
+  void say(const char* what, double microseconds, std::size_t bytes) const {
+    if (rank_ != 0) return;
+    std::printf("%-52s %12.1f us", what, microseconds);
+    if (bytes == kLarge) {
+      std::printf("   %8.2f GB/s", static_cast<double>(bytes) / microseconds * 1e-3);
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+  [[noreturn]] void fail(const char* what) const {
+    std::fprintf(stderr, "bench_nccl: rank %d: %s\n", rank_, what);
+    std::_Exit(1);
+  }
+
+  const NcclLibrary& nccl_;
+  Shared& shared_;
+  const int rank_;
+  const int ranks_;
+  const int calls_;
+  int device_ = 0;
+  DeviceMemory::Own mine_;
+  DeviceMemory::Own theirs_;
+  Line to_;
+  Line from_;
+  std::vector<double> sends_;
+  int barriers_ = 0;
+};
+
+// NCCL refuses two ranks of one host on one GPU: each stands for a host of its own then.
+void be_a_host(int rank) {
+  const std::string host = "ripeline-" + std::to_string(getppid()) + "-" + std::to_string(rank);
+  setenv("NCCL_HOSTID", host.c_str(), 0);
+}
+
+const NcclLibrary* library() {
+#ifdef RIPELINE_FAKE_GPU
+  return &testing_support::fake_nccl();
+#else
+  const NcclLibrary* nccl = nullptr;
+  if (const Status status = load_nccl(nccl); !status.ok()) {
+    std::fprintf(stderr, "bench_nccl: skipped: %s\n", status.message().c_str());
+    std::exit(kNothingHere);
+  }
+  return nccl;
+#endif
+}
+
+void run_rank(Shared& shared, int rank, int ranks, int calls) {
+#ifdef RIPELINE_FAKE_GPU
+  const fake_gpu::Host host;
+  fake_gpu::be_process(rank);
+#endif
+  Rank(*library(), shared, rank, ranks, calls).run();
+}
+
+int in_threads(Shared& shared, int ranks, int calls) {
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r) {
+    threads.emplace_back([&shared, r, ranks, calls] { run_rank(shared, r, ranks, calls); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+// Nothing of CUDA or NCCL has been called before they are forked.
+int in_processes(Shared& shared, int ranks, int calls) {
+  for (int r = 0; r < ranks; ++r) {
+    if (fork() != 0) continue;
+    alarm(static_cast<unsigned>(std::chrono::seconds(kLimit).count()));
+    be_a_host(r);
+    int devices = 0;
+    const Status counted = status_of(cudaGetDeviceCount(&devices), "count the GPUs");
+    if (!counted.ok() || devices == 0) {
+      if (r == 0) std::fprintf(stderr, "bench_nccl: skipped: no GPU can be used here\n");
+      std::_Exit(kNothingHere);
+    }
+    run_rank(shared, r, ranks, calls);
+    std::fflush(stdout);
+    std::_Exit(0);
+  }
+  int worst = 0;
+  for (int r = 0; r < ranks; ++r) {
+    int status = 0;
+    wait(&status);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    worst = std::max(worst, code);
+  }
+  return worst;
+}
+
+}  // namespace
+
+int run(bool threads, int ranks, int calls) {
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    std::perror("bench_nccl: mmap");
+    return 1;
+  }
+  Shared& shared = *new (memory) Shared();
+  std::printf("%d ranks, as %s\n", ranks, threads ? "threads" : "processes");
+  std::fflush(stdout);
+  return threads ? in_threads(shared, ranks, calls) : in_processes(shared, ranks, calls);
+}
+
+}  // namespace ripeline::runtime
+
+int main(int argc, char** argv) {
+  const bool threads = argc > 1 && std::strcmp(argv[1], "--threads") == 0;
+  const int first = threads ? 2 : 1;
+  const int ranks = argc > first ? std::atoi(argv[first]) : 2;
+  const int calls = argc > first + 1 ? std::atoi(argv[first + 1]) : 200;
+  if (ranks < 2 || ranks > ripeline::runtime::kMostRanks || calls < 1) {
+    std::fprintf(stderr,
+                 "usage: bench_nccl [--threads] [RANKS [CALLS]]\n"
+                 "  RANKS  2 to 8 processes, or threads of one (2 if not said); they may share a "
+                 "GPU\n"
+                 "  CALLS  how often each small exchange is timed (200 if not said)\n"
+                 "Threads that share a GPU need an NCCL that allows it (2.30, with "
+                 "NCCL_MULTI_RANK_GPU_ENABLE=1).\n");
+    return 2;
+  }
+  return ripeline::runtime::run(threads, ranks, calls);
+}
