@@ -1,8 +1,8 @@
+#include "runtime/cuda/load_nccl.h"
+
 #include <dlfcn.h>
 
 #include <string>
-
-#include "runtime/cuda/nccl_library.h"
 
 namespace ripeline::runtime {
 

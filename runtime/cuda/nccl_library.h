@@ -3,7 +3,7 @@
 // NCCL.
 //
 //   const NcclLibrary* nccl = nullptr;
-//   status = load_nccl(nccl);
+//   status = load_nccl(nccl);  // runtime/cuda/load_nccl.h
 //   NcclId id;
 //   status = nccl->make_id(id);  // in one process, which gives it to the others
 //   status = nccl->connect(id, {.rank = 0, .size = 2}, comm);  // in all of them
@@ -69,8 +69,5 @@ class NcclLibrary {
   [[nodiscard]] virtual core::Status connect(const NcclId& id, const NcclPlace& place,
                                              std::unique_ptr<NcclComm>& comm) const = 0;
 };
-
-// The plug-in's, which stays loaded. Refused: it was not built, or NCCL is not here. Any thread.
-core::Status load_nccl(const NcclLibrary*& library);
 
 }  // namespace ripeline::runtime

@@ -1,9 +1,7 @@
 // The plug-in's code on the fake of NCCL, linked rather than loaded.
 #pragma once
 
-#include "runtime/cuda/nccl_library.h"
-
-extern "C" const ripeline::runtime::NcclLibrary* ripeline_nccl_library();
+#include "runtime/cuda/nccl/plugin.h"
 
 namespace ripeline::testing_support {
 

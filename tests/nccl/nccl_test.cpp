@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/load_nccl.h"
 #include "runtime/cuda/staged_carrier.h"
 
 namespace ripeline::runtime {

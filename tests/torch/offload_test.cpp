@@ -405,14 +405,20 @@ class Signal {
 TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
   const Pipeline pipeline(offloading_chain(1, "whole"));
   trace::Record record;
+  // Each has begun before the other goes on.
   Signal forward;
+  Signal offload;
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
     TorchWork work(ripeline::testing::make_mlp(arbiter.facts(), arbiter.rank()));
     TrainerOptions options;
     options.rank.trace = &record;
     options.before_task = [&](const TaskInfo& task) {
-      if (task.kind == core::OpKind::forward && task.microbatch == 1) forward.give();
+      if (task.kind == core::OpKind::forward && task.microbatch == 1) {
+        forward.give();
+        EXPECT_TRUE(offload.wait());
+      }
       if (task.kind == core::OpKind::offload && task.microbatch == 0) {
+        offload.give();
         EXPECT_TRUE(forward.wait());
       }
     };

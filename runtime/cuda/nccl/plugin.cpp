@@ -1,4 +1,4 @@
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/nccl/plugin.h"
 
 #include <nccl.h>
 
@@ -129,8 +129,7 @@ class Library final : public NcclLibrary {
 }  // namespace
 }  // namespace ripeline::runtime
 
-// What the plug-in gives to whoever loads it.
-extern "C" const ripeline::runtime::NcclLibrary* ripeline_nccl_library() {
+const ripeline::runtime::NcclLibrary* ripeline_nccl_library() {
   static const ripeline::runtime::Library library;
   return &library;
 }
