@@ -13,12 +13,17 @@ Status status_of(cudaError_t error, std::string_view what) {
                                   cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")"};
 }
 
+Status count_devices(int& devices) {
+  devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error == cudaSuccess) return {};
+  return {StatusCode::refused,
+          std::string("CUDA has no device here: ") + cudaGetErrorString(error)};
+}
+
 Status use_device(int device) {
   int devices = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess) {
-    return {StatusCode::refused,
-            std::string("CUDA has no device here: ") + cudaGetErrorString(error)};
-  }
+  if (Status s = count_devices(devices); !s.ok()) return s;
   if (device < 0 || device >= devices) {
     return {StatusCode::refused, "CUDA has " + std::to_string(devices) +
                                      (devices == 1 ? " device" : " devices") + " here, and none " +

@@ -17,6 +17,8 @@ namespace ripeline::runtime {
 // `what` was asked: "record an event".
 [[nodiscard]] core::Status status_of(cudaError_t error, std::string_view what);
 
+// That this process can use; refused: CUDA cannot be used here at all.
+core::Status count_devices(int& devices);
 // Makes the device current in this thread. Refused: there is none of that number, or none at all.
 core::Status use_device(int device);
 

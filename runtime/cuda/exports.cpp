@@ -40,6 +40,7 @@ class Exports::Pool {
   }
 
   Status collect(PlacesGiven& given) {
+    std::vector<Buffer> gone;  // freed without the lock, for which keepers wait
     const std::lock_guard lock(mutex_);
     while (!back_.empty()) {
       Buffer& buffer = buffers_.at(back_.front());
@@ -49,7 +50,7 @@ class Exports::Pool {
       if (buffer.is_open) {
         give(back_.front(), {}, given);
       } else {
-        buffers_.erase(back_.front());
+        gone.push_back(std::move(buffers_.extract(back_.front()).mapped()));
       }
       back_.pop_front();
     }
@@ -57,10 +58,15 @@ class Exports::Pool {
   }
 
   Status answer(const PlacesAsked& asked, PlacesGiven& given) {
-    const std::lock_guard lock(mutex_);
-    for (const std::uint32_t id : asked.closed) {
-      if (Status s = closed(id); !s.ok()) return s;
+    // Before anything is allocated in their place, and without the lock.
+    {
+      std::vector<Buffer> gone;
+      const std::lock_guard lock(mutex_);
+      for (const std::uint32_t id : asked.closed) {
+        if (Status s = closed(id, gone); !s.ok()) return s;
+      }
     }
+    const std::lock_guard lock(mutex_);
     // What it did not know of when it asked it will use in this order.
     std::multiset<std::uint64_t> coming;
     for (const auto& [id, buffer] : buffers_) {
@@ -161,13 +167,15 @@ class Exports::Pool {
   }
 
   // What is in use goes when it comes back.
-  Status closed(std::uint32_t id) {
+  Status closed(std::uint32_t id, std::vector<Buffer>& gone) {
     const auto found = buffers_.find(id);
     if (found == buffers_.end() || !found->second.is_open) {
       return wrong("closed place " + std::to_string(id) + ", which it does not have");
     }
     found->second.is_open = false;
-    if (found->second.state == State::given) buffers_.erase(found);
+    if (found->second.state == State::given) {
+      gone.push_back(std::move(buffers_.extract(found).mapped()));
+    }
     return {};
   }
 

@@ -33,9 +33,9 @@ class StreamEngine::Launcher final : public Work {
   Status begin_step(std::int64_t step, int microbatches) override {
     if (!device_status_.ok()) return device_status_;
     if (Status s = status_of(cudaSetDevice(device_), "use a device"); !s.ok()) return s;
-    for (cudaStream_t stream : streams_) {
-      if (stream == nullptr) continue;
-      if (Status s = tie(stream); !s.ok()) return s;
+    for (auto it = streams_.begin(); it != streams_.end(); ++it) {
+      if (*it == nullptr || std::find(streams_.begin(), it, *it) != it) continue;
+      if (Status s = tie(*it); !s.ok()) return s;
     }
     return work_.begin_step(step, microbatches);
   }

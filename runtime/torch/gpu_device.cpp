@@ -102,11 +102,11 @@ Status load_cuda_half() {
 }
 
 // How many there are, or what CUDA says of there being none.
-Status count_devices(c10::Device asked, int& count) {
+Status count_usable(c10::Device asked, int& count) {
   count = VirtualGuardImpl(asked.type()).deviceCount();
   if (count > 0) return {};
   int visible = 0;
-  const Status status = status_of(cudaGetDeviceCount(&visible), "count the GPUs");
+  const Status status = count_devices(visible);
   return {StatusCode::refused,
           "no GPU can be used here: " + (status.ok() ? "none is visible" : status.message())};
 }
@@ -123,7 +123,7 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
             "stages run on no device of the kind `" + asked.str() + "`: `cpu`, `cuda` or `cuda:N`"};
   }
   int count = 0;
-  if (Status s = count_devices(asked, count); !s.ok()) return s;
+  if (Status s = count_usable(asked, count); !s.ok()) return s;
   if (asked.is_cuda() && !at::globalContext().hasCUDA()) {
     return {StatusCode::refused,
             "LibTorch was asked for GPUs before its half for them was loaded, and remembers that "
