@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "tests/runtime/ranks.h"
@@ -21,6 +22,43 @@ namespace {
 
 constexpr int kWidth = 600;  // of doubles: more than a head holds
 constexpr std::size_t kGranule = 256;
+
+// Pinned memory that is given back at the end only: that waits for the device, which may wait for
+// other ranks.
+class ToyPlace final : public runtime::Place {
+ public:
+  Bytes take(core::EdgeId, std::size_t size) override {
+    void* data = free_->take(size);
+    if (data == nullptr && cudaHostAlloc(&data, size, cudaHostAllocPortable) != cudaSuccess) {
+      return {};
+    }
+    return {.data = static_cast<std::byte*>(data),
+            .size = size,
+            .keeper = {data, [free = free_, size](void* buffer) { free->give(buffer, size); }}};
+  }
+
+ private:
+  struct Free {
+    Free() = default;
+    Free(const Free&) = delete;
+    Free& operator=(const Free&) = delete;
+    ~Free() {
+      for (const auto& [size, buffer] : buffers) cudaFreeHost(buffer);
+    }
+    void* take(std::size_t size) {
+      const std::lock_guard lock(mutex);
+      const auto found = buffers.find(size);
+      return found == buffers.end() ? nullptr : buffers.extract(found).mapped();
+    }
+    void give(void* buffer, std::size_t size) {
+      const std::lock_guard lock(mutex);
+      buffers.emplace(size, buffer);
+    }
+    std::mutex mutex;
+    std::multimap<std::size_t, void*> buffers;  // by size
+  };
+  std::shared_ptr<Free> free_ = std::make_shared<Free>();  // what is out keeps it
+};
 
 }  // namespace
 
@@ -135,6 +173,7 @@ Status DeviceToyWork::give_outputs(Call& call, Job& job) {
 struct DeviceRun::Rank {
   runtime::Stream compute;
   runtime::HostPlace pinned = runtime::make_pinned_place();
+  ToyPlace of_toy;
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
   std::string carriers;
@@ -146,7 +185,7 @@ struct DeviceRun::Rank {
     if (Status s = runtime::Stream::make(Priority::usual, compute); !s.ok()) return s;
     memory =
         std::make_unique<runtime::DeviceMemory>(device, std::vector<cudaStream_t>{compute.get()});
-    work = std::make_unique<DeviceToyWork>(toy, bytes, varies, compute.get(), *memory, pinned);
+    work = std::make_unique<DeviceToyWork>(toy, bytes, varies, compute.get(), *memory, of_toy);
     return {};
   }
 };
@@ -159,8 +198,7 @@ DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOpti
   for (int r = 0; r < core::layout_of(proved.facts()).processes() && status_.ok(); ++r) {
     Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
     if (options_.enter) options_.enter(r);
-    status_ =
-        rank.make(options_.device, toys_.rank(r).toy, kWidth * sizeof(double), options_.varies);
+    status_ = rank.make(device_of(r), toys_.rank(r).toy, kWidth * sizeof(double), options_.varies);
   }
   if (options_.enter) options_.enter(-1);
   toys_.wrap = [this](runtime::Transport& transport) { return wrap(transport); };
@@ -173,15 +211,21 @@ DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOpti
 }
 DeviceRun::~DeviceRun() = default;
 
+int DeviceRun::device_of(int rank) const { return options_.own_devices ? rank : options_.device; }
+
 // In the rank's thread. What cannot connect says so when the run asks it.
 std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transport) {
   const int self = transport.self();
   if (options_.enter) options_.enter(self);
-  static_cast<void>(runtime::use_device(options_.device));
+  static_cast<void>(runtime::use_device(device_of(self)));
   Rank& rank = *ranks_[static_cast<std::size_t>(self)];
   runtime::DeviceTransportOptions with{.carrier = options_.carrier};
   with.ipc.granule = kGranule;
   if (options_.host) with.host = options_.host(self);
+  if (options_.nccl) {
+    with.nccl.library = options_.nccl(self);
+    with.nccl.device = "of rank " + std::to_string(self);  // as each process sees its own
+  }
   if (options_.behind) rank.behind = options_.behind(transport);
   auto device = std::make_unique<runtime::DeviceTransport>(rank.behind ? *rank.behind : transport,
                                                            rank.pinned, *rank.memory, with);

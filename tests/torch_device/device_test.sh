@@ -43,7 +43,7 @@ carriers() {
   grep -q 'were told to use ipc, and cannot: CUDA could not open' out.txt || fail "$(cat out.txt)"
   RIPELINE_CARRIER=pigeons "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
   expect_code 11 $?
-  grep -q "RIPELINE_CARRIER is 'pigeons'; it may be ipc or staged" out.txt || fail "$(cat out.txt)"
+  grep -q "RIPELINE_CARRIER is 'pigeons'; it may be ipc, nccl or staged" out.txt || fail "$(cat out.txt)"
   # shellcheck disable=SC2016
   "$launch" -n 4 -- bash -c 'if [ "$RANK" = 2 ]; then export RIPELINE_CARRIER=staged; fi
     exec "$@"' gpt "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
