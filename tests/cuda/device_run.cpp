@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
+#include "tests/cuda/kept_place.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
@@ -22,43 +22,6 @@ namespace {
 
 constexpr int kWidth = 600;  // of doubles: more than a head holds
 constexpr std::size_t kGranule = 256;
-
-// Pinned memory that is given back at the end only: that waits for the device, which may wait for
-// other ranks.
-class ToyPlace final : public runtime::Place {
- public:
-  Bytes take(core::EdgeId, std::size_t size) override {
-    void* data = free_->take(size);
-    if (data == nullptr && cudaHostAlloc(&data, size, cudaHostAllocPortable) != cudaSuccess) {
-      return {};
-    }
-    return {.data = static_cast<std::byte*>(data),
-            .size = size,
-            .keeper = {data, [free = free_, size](void* buffer) { free->give(buffer, size); }}};
-  }
-
- private:
-  struct Free {
-    Free() = default;
-    Free(const Free&) = delete;
-    Free& operator=(const Free&) = delete;
-    ~Free() {
-      for (const auto& [size, buffer] : buffers) cudaFreeHost(buffer);
-    }
-    void* take(std::size_t size) {
-      const std::lock_guard lock(mutex);
-      const auto found = buffers.find(size);
-      return found == buffers.end() ? nullptr : buffers.extract(found).mapped();
-    }
-    void give(void* buffer, std::size_t size) {
-      const std::lock_guard lock(mutex);
-      buffers.emplace(size, buffer);
-    }
-    std::mutex mutex;
-    std::multimap<std::size_t, void*> buffers;  // by size
-  };
-  std::shared_ptr<Free> free_ = std::make_shared<Free>();  // what is out keeps it
-};
 
 }  // namespace
 
@@ -173,7 +136,7 @@ Status DeviceToyWork::give_outputs(Call& call, Job& job) {
 struct DeviceRun::Rank {
   runtime::Stream compute;
   runtime::HostPlace pinned = runtime::make_pinned_place();
-  ToyPlace of_toy;
+  KeptPlace of_toy;
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
   std::string carriers;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/transport/local.h"
+#include "tests/cuda/kept_place.h"
 #include "tests/fake_gpu/fake_run.h"
 
 namespace ripeline::testing_support {
@@ -23,7 +24,7 @@ struct End {
   }
   int process;
   runtime::Stream compute;
-  runtime::HostPlace pinned = runtime::make_pinned_place();
+  KeptPlace pinned;
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<runtime::Transport> inner;
   std::unique_ptr<runtime::DeviceTransport> device;
@@ -37,6 +38,9 @@ class CarrierEnds : public FakeGpuTest {
     ends_.clear();
     FakeGpuTest::TearDown();
   }
+
+  // What a thread does first that is a process.
+  virtual void enter(int process) { fake_gpu::be_process(process); }
 
   static runtime::DeviceTransportOptions usual() {
     runtime::DeviceTransportOptions options;
@@ -55,7 +59,7 @@ class CarrierEnds : public FakeGpuTest {
     }
     std::vector<core::Status> statuses(options.size());
     in_threads(static_cast<int>(options.size()), [&](int process) {
-      fake_gpu::be_process(process);
+      enter(process);
       statuses[static_cast<std::size_t>(process)] = of(process).device->connect();
       if (!statuses[static_cast<std::size_t>(process)].ok()) drop(process);
     });
@@ -154,7 +158,7 @@ class CarrierEnds : public FakeGpuTest {
   }
   void finish() {
     in_threads(static_cast<int>(ends_.size()), [&](int process) {
-      fake_gpu::be_process(process);
+      enter(process);
       const auto last = std::chrono::steady_clock::now() + kLimit;
       core::Status status = of(process).device->finish(kLimit);
       while (!status.ok() && std::chrono::steady_clock::now() < last) {

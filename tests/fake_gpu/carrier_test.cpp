@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/fake_gpu/carrier_ends.h"
@@ -14,6 +15,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 using testing_support::End;
+using testing_support::in_threads;
 using testing_support::kLimit;
 using testing_support::misuses;
 using namespace std::chrono_literals;
@@ -90,6 +92,44 @@ TEST_F(CarrierTest, is_named_by_the_environment) {
   EXPECT_EQ(read_carrier(carrier).message(),
             "RIPELINE_CARRIER is 'pigeons'; it may be ipc, nccl or staged");
   unsetenv("RIPELINE_CARRIER");
+}
+
+// Those that have met all of theirs begin, while others still wait for theirs.
+TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
+  auto group = make_local_group(3);
+  for (int process = 0; process < 3; ++process) {
+    End& end = *ends_.emplace_back(std::make_unique<End>(process));
+    end.inner = std::move(group[static_cast<std::size_t>(process)]);
+  }
+  // Process 0 has nobody but process 1 to wait for, as far as that can see.
+  const MemoryHandle none{};
+  Envelope envelope;
+  envelope.signal = Signal::carrier;
+  for (const CarrierWord& word : std::vector<CarrierWord>{
+           CarrierHello{.setting = {}, .host = {}, .handle = none, .token = 0, .why = {}},
+           CarrierVerdict{.works = false, .why = "on another host"},
+           Landed{.parts = {{.place = 7, .size = 1}}, .head = {}}}) {
+    ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(word)).ok());
+  }
+  in_threads(2, [&](int thread) {
+    const int process = thread + 1;
+    enter(process);
+    End& end = of(process);
+    if (process == 2) {
+      std::this_thread::sleep_for(20ms);
+      ASSERT_TRUE(
+          end.inner->send(1, envelope, encode_word(CarrierVerdict{.works = false, .why = {}}))
+              .ok());
+      ASSERT_TRUE(end.inner->send(1, envelope, encode_word(CarrierHello{})).ok());
+      return;
+    }
+    end.device = std::make_unique<DeviceTransport>(*end.inner, end.pinned, *end.memory, usual());
+    EXPECT_TRUE(end.device->connect().ok());
+  });
+  const Delivery lost = receive(1);
+  const std::string how(reinterpret_cast<const char*>(lost.payload.head.data()),
+                        lost.payload.head.size());
+  EXPECT_EQ(how, "it said something that no staged carrier says") << "and it was heard whole";
 }
 
 TEST_F(CarrierTest, a_place_goes_round) {
