@@ -166,10 +166,10 @@ class Start {
     const int neighbours = static_cast<int>(meeting_.neighbours().size());
     if (neighbours * each <= options_.most_blocks) return {};
     return {StatusCode::refused,
-            rank_text(meeting_.self()) + " has " + std::to_string(neighbours) +
-                " neighbours, and by NCCL it may have " +
-                std::to_string(options_.most_blocks / each) +
-                ": kernels of more need not fit on a device beside each other"};
+            no_way(rank_text(meeting_.self()) + " has " + std::to_string(neighbours) +
+                   " neighbours, and by NCCL it may have " +
+                   std::to_string(options_.most_blocks / each) +
+                   ": kernels of more need not fit on a device beside each other")};
   }
 
   Status say_hello(int device) {
@@ -199,7 +199,8 @@ class Start {
       if (hello.device != own.device) continue;
       if (hello.process == own.process) {
         return {StatusCode::refused,
-                pair_text({meeting_.self(), peer}) + " are of one process and use one device"};
+                no_way(pair_text({meeting_.self(), peer}) +
+                       " are of one process and use one device, which NCCL does not connect")};
       }
       setenv("NCCL_HOSTID", (boot() + " " + std::to_string(own.process)).c_str(), 0);
       setenv("NCCL_MNNVL_ENABLE", "0", 0);
@@ -288,8 +289,7 @@ class Start {
     const bool is_over = shared_->changed.wait_for(lock, kGrace, [&] { return shared_->is_over; });
     if (status.ok() && !shared_->status.ok()) {
       status = {shared_->status.code() == StatusCode::lost ? StatusCode::lost : StatusCode::refused,
-                no_way(pair_text(shared_->at) +
-                       " could not connect by NCCL: " + shared_->status.message())};
+                no_way(those() + " could not connect by NCCL: " + shared_->status.message())};
     }
     lock.unlock();
     is_over ? thread.join() : thread.detach();
@@ -299,10 +299,12 @@ class Start {
   Status in_time(const Status& status, const std::string& what) const {
     if (status.code() != StatusCode::timeout) return status;
     const std::lock_guard lock(shared_->mutex);
+    return {StatusCode::timeout, no_way(those() + " took too long to " + what + " by NCCL")};
+  }
+  // That are at it; with the lock.
+  [[nodiscard]] std::string those() const {
     const bool is_at_one = shared_->at.from != shared_->at.to;
-    return {StatusCode::timeout,
-            no_way((is_at_one ? pair_text(shared_->at) : rank_text(meeting_.self())) +
-                   " took too long to " + what + " by NCCL")};
+    return is_at_one ? pair_text(shared_->at) : rank_text(meeting_.self());
   }
   static std::string no_way(const std::string& why) {
     return why + "; RIPELINE_CARRIER=staged goes without NCCL";

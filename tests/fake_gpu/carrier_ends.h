@@ -146,6 +146,30 @@ class CarrierEnds : public FakeGpuTest {
     send(from, to, sizes, seed);
     expect_bytes(to, receive(to), sizes);
   }
+  // One of two that have messages under way, after so many looks at them; the other one goes on.
+  void end_one(int gone, int polls) {
+    pass(0, 1, {1000}, 1);
+    pass(1, 0, {1000}, 2);
+    for (int i = 3; i < 6; ++i) send(0, 1, {1000}, i);
+    for (int i = 3; i < 6; ++i) send(1, 0, {2000}, i);
+    for (int i = 0; i < polls; ++i) {
+      ASSERT_TRUE(of(i % 2).device->poll(std::chrono::nanoseconds(0), of(i % 2).got).ok());
+    }
+    drop(gone);
+    const int left = 1 - gone;
+    look_until([&] {
+      const auto& got = of(left).got;
+      return !got.empty() && got.back().envelope.signal == runtime::Signal::lost;
+    });
+    runtime::Payload late = payload(left, {1000}, 9);
+    ASSERT_TRUE(of(left).device->send(gone, {.step = 9, .message = {0, 0}}, std::move(late)).ok());
+    settle();
+    EXPECT_EQ(of(left).device->queued(gone), 0U);
+    for (const runtime::Delivery& delivery : of(left).got) {
+      if (delivery.envelope.signal == runtime::Signal::lost) continue;
+      expect_bytes(left, delivery, {left == 1 ? 1000U : 2000U});
+    }
+  }
   // All has been seen that there was to see.
   void settle() {
     for (int i = 0; i < 200; ++i) {

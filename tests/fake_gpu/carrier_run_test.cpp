@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "tests/fake_gpu/around.h"
 #include "tests/fake_gpu/fake_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {

@@ -236,29 +236,8 @@ TEST_F(CarrierTest, a_process_may_end_at_any_time) {
       SCOPED_TRACE(std::to_string(polls) + ", process " + std::to_string(gone));
       fake_gpu::begin({.seed = static_cast<std::uint64_t>(polls) + 1});
       connect_all({usual(), usual()});
-      pass(0, 1, {1000}, 1);
-      pass(1, 0, {1000}, 2);
-      for (int i = 3; i < 6; ++i) send(0, 1, {1000}, i);
-      for (int i = 3; i < 6; ++i) send(1, 0, {2000}, i);
-      for (int i = 0; i < polls; ++i) {
-        ASSERT_TRUE(of(i % 2).device->poll(0ms, of(i % 2).got).ok());
-      }
-      drop(gone);
-      const int left = 1 - gone;
-      look_until([&] {
-        const auto& got = of(left).got;
-        return !got.empty() && got.back().envelope.signal == Signal::lost;
-      });
-      ASSERT_TRUE(of(left)
-                      .device->send(gone, {.step = 9, .message = {0, 0}}, payload(left, {1000}, 9))
-                      .ok());
-      settle();
-      EXPECT_EQ(of(left).device->queued(gone), 0U);
-      for (const Delivery& delivery : of(left).got) {
-        if (delivery.envelope.signal == Signal::lost) continue;
-        expect_bytes(left, delivery, {left == 1 ? 1000U : 2000U});
-      }
-      drop(left);
+      end_one(gone, polls);
+      drop(1 - gone);
       ends_.clear();
       EXPECT_EQ(misuses(), "");
       if (HasFailure()) return;

@@ -6,13 +6,12 @@
 #include <random>
 #include <string>
 
-#include "tests/fake_gpu/around.h"
 #include "tests/nccl/nccl_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
 
-using core::Status;
 using testing_support::by_nccl;
 using testing_support::DeviceRun;
 using testing_support::DeviceRunOptions;
@@ -109,37 +108,7 @@ TEST_F(NcclRunTest, what_is_announced_in_any_order_and_late_is_right) {
 }
 
 TEST_F(NcclRunTest, a_device_that_fails_at_any_call_ends_the_run) {
-  const ProvedText proved(kSplitV, 2);
-  std::mt19937_64 draw(5);
-  fake_gpu::begin({.seed = 5});
-  {
-    DeviceRun whole(proved, 5, by_nccl());
-    whole.run(2, 4);
-  }
-  const std::int64_t calls = fake_gpu::calls();
-  int failed = 0;
-  for (int i = 0; i < 60; ++i) {
-    const auto at = static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(calls));
-    SCOPED_TRACE("fails at call " + std::to_string(at));
-    fake_gpu::begin({.seed = draw(), .fails_at = at});
-    DeviceRun run(proved, 5, by_nccl());
-    if (!run.status().ok()) continue;  // before it began
-    const TemporaryFolder folder;
-    if (i % 2 == 1) run.connect_in(folder.path());
-    run.run(2, 4);
-    bool named = false;
-    int not_ok = 0;
-    for (int r = 0; r < 2; ++r) {
-      const Status& status = run.toys().rank(r).status;
-      not_ok += status.ok() ? 0 : 1;
-      named = named || status.message().find("CUDA could not") != std::string::npos ||
-              status.message().find("NCCL could not") != std::string::npos;
-    }
-    EXPECT_TRUE(not_ok == 0 || named) << run.toys().rank(0).status.message();
-    EXPECT_NE(not_ok, 1) << "all end alike";
-    failed += not_ok > 0 ? 1 : 0;
-  }
-  EXPECT_GE(failed, 30);
+  EXPECT_GE(testing_support::failed_at_any_call(60, [](int) { return by_nccl(); }), 30);
 }
 
 }  // namespace
