@@ -108,14 +108,25 @@ bool read(BlobReader& from, PlacesGiven& word) {
   });
 }
 
+void write_head(BlobWriter& to, const Blob& head) {
+  to.number(static_cast<std::uint32_t>(head.size()));
+  to.bytes(head.data(), head.size());
+}
+bool read_head(BlobReader& from, Blob& head) {
+  const auto size = from.number<std::uint32_t>();
+  if (size > kLargestHead) return false;
+  const std::byte* const at = from.bytes(size);
+  if (at != nullptr) head.assign(at, at + size);
+  return true;
+}
+
 void write(BlobWriter& to, const Landed& word) {
   to.number(static_cast<std::uint32_t>(word.parts.size()));
   for (const Landed::Part& part : word.parts) {
     to.number(part.place);
     to.number(part.size);
   }
-  to.number(static_cast<std::uint32_t>(word.head.size()));
-  to.bytes(word.head.data(), word.head.size());
+  write_head(to, word.head);
 }
 bool read(BlobReader& from, Landed& word) {
   const bool well = read_each(from, kMostParts, [&] {
@@ -124,10 +135,44 @@ bool read(BlobReader& from, Landed& word) {
     part.size = from.number<std::uint64_t>();
     return true;
   });
-  const auto size = from.number<std::uint32_t>();
-  if (!well || word.parts.empty() || size > kLargestHead) return false;
-  const std::byte* const at = from.bytes(size);
-  if (at != nullptr) word.head.assign(at, at + size);
+  return well && !word.parts.empty() && read_head(from, word.head);
+}
+
+void write(BlobWriter& to, const NcclHello& word) {
+  to.text(cut(word.device));
+  to.number(word.process);
+}
+bool read(BlobReader& from, NcclHello& word) {
+  word.device = from.text(kLongestText);
+  word.process = from.number<std::uint64_t>();
+  return true;
+}
+
+void write(BlobWriter& to, const NcclName& word) { to.bytes(word.id.data(), word.id.size()); }
+bool read(BlobReader& from, NcclName& word) {
+  const std::byte* const at = from.bytes(word.id.size());
+  if (at != nullptr) std::copy_n(at, word.id.size(), word.id.begin());
+  return true;
+}
+
+void write(BlobWriter& to, const Launched& word) {
+  to.number(word.number);
+  to.number(static_cast<std::uint32_t>(word.sizes.size()));
+  for (const std::uint64_t size : word.sizes) to.number(size);
+  write_head(to, word.head);
+}
+bool read(BlobReader& from, Launched& word) {
+  word.number = from.number<std::uint64_t>();
+  const bool well = read_each(from, kMostParts, [&] {
+    word.sizes.push_back(from.number<std::uint64_t>());
+    return true;
+  });
+  return well && !word.sizes.empty() && read_head(from, word.head);
+}
+
+void write(BlobWriter& to, const AllLaunched& word) { to.number(word.count); }
+bool read(BlobReader& from, AllLaunched& word) {
+  word.count = from.number<std::uint64_t>();
   return true;
 }
 

@@ -77,8 +77,35 @@ struct Landed {
   bool operator==(const Landed&) const = default;
 };
 
-using CarrierWord =
-    std::variant<CarrierHello, CarrierVerdict, CarrierRefusal, PlacesAsked, PlacesGiven, Landed>;
+// At the start, to each neighbour that is reached by NCCL.
+struct NcclHello {
+  std::string device;         // equal at both ends: it is one
+  std::uint64_t process = 0;  // likewise
+  bool operator==(const NcclHello&) const = default;
+};
+
+// From the end that will send: how NCCL calls the communicator of this direction.
+struct NcclName {
+  std::array<std::byte, 128> id{};
+  bool operator==(const NcclName&) const = default;
+};
+
+// With the envelope of a message: its send has been launched, and its receive may be.
+struct Launched {
+  std::uint64_t number = 0;          // among those of this direction, from 0
+  std::vector<std::uint64_t> sizes;  // of its parts, in bytes
+  Blob head;
+  bool operator==(const Launched&) const = default;
+};
+
+// At the end: there are no more in this direction.
+struct AllLaunched {
+  std::uint64_t count = 0;
+  bool operator==(const AllLaunched&) const = default;
+};
+
+using CarrierWord = std::variant<CarrierHello, CarrierVerdict, CarrierRefusal, PlacesAsked,
+                                 PlacesGiven, Landed, NcclHello, NcclName, Launched, AllLaunched>;
 
 [[nodiscard]] Payload encode_word(const CarrierWord& word);
 // Refuses what encode_word() does not make.

@@ -12,7 +12,15 @@ namespace ripeline::runtime {
 using core::Status;
 
 std::string_view name_of(CarrierKind kind) {
-  return kind == CarrierKind::staged ? "staged" : "ipc";
+  switch (kind) {
+    case CarrierKind::staged:
+      return "staged";
+    case CarrierKind::ipc:
+      return "ipc";
+    case CarrierKind::nccl:
+      return "nccl";
+  }
+  return "";
 }
 
 void Carrier::send(const Envelope& envelope, Payload payload) {

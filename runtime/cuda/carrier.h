@@ -10,13 +10,13 @@
 //
 // What a carrier adds: launch() takes a message from the first state to the second, landed() to the
 // third. Whatever it tells its other end are words (runtime/carrier_words.h), which go over the
-// transport of the host's bytes and may overtake each other. No device ever waits for another
-// process: only what can be done without the peer is enqueued.
+// transport of the host's bytes and may overtake each other. No device waits for another process:
+// only what can be done without the peer is enqueued. Of `nccl` that does not hold.
 //
 // A carrier whose moves have two sides (one sends, the other receives) queues what it was told of,
-// with expect(), and launches it when its turn comes. Fails by status: `invalid`, from hear(), is
-// the peer's fault, anything else the device's. One thread, in which the device is current; nothing
-// waits.
+// with expect(), and launches it when its turn comes. Fails by status: `invalid`, from hear(), and
+// `lost` are the peer's fault, anything else the device's. One thread, in which the device is
+// current; nothing waits.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ namespace ripeline::runtime {
 enum class CarrierKind : std::uint8_t {
   staged,  // through pinned memory of the host, over any transport
   ipc,     // the sender writes to the receiver's memory: processes of one host
+  nccl,    // sends and receives of NCCL, which wait for each other
 };
 [[nodiscard]] std::string_view name_of(CarrierKind kind);
 
@@ -90,6 +91,8 @@ class Carrier {
   void expect(Delivery delivery);
   void deliver(Delivery delivery);
   core::Status say(const CarrierWord& word, const Envelope& envelope = {});
+  // Of what is not launched nothing will be.
+  void forget_queued() { queued_.clear(); }
   [[nodiscard]] Transport& control() { return control_; }
   [[nodiscard]] int peer() const { return peer_; }
 

@@ -1,6 +1,7 @@
 #include "runtime/cuda/carrier_choice.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -9,7 +10,6 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/clock.h"
 #include "runtime/cuda/exports.h"
 #include "runtime/cuda/imports.h"
 
@@ -17,20 +17,14 @@ namespace ripeline::runtime {
 
 using core::Status;
 using core::StatusCode;
-using core::Time;
 
 namespace {
 
-std::string rank(int process) { return "rank " + std::to_string(process); }
+constexpr auto kAlways = std::chrono::nanoseconds::max();
 
-std::string text_of(const Payload& payload) {
-  return {reinterpret_cast<const char*>(payload.head.data()), payload.head.size()};
-}
-
-// As the processes to which it is told are to have it.
-Status as_told(int from, const Status& why) {
-  if (why.code() == StatusCode::refused || why.code() == StatusCode::lost) return why;
-  return {StatusCode::lost, rank(from) + " stopped: " + why.message()};
+// As hellos have it.
+std::string set(std::optional<CarrierKind> carrier) {
+  return carrier ? std::string(name_of(*carrier)) : "";
 }
 
 std::string named(const std::string& setting) {
@@ -43,12 +37,12 @@ Status read_carrier(std::optional<CarrierKind>& carrier) {
   const char* const chosen = std::getenv("RIPELINE_CARRIER");
   carrier = std::nullopt;
   if (chosen == nullptr || *chosen == '\0') return {};
-  for (const CarrierKind kind : {CarrierKind::staged, CarrierKind::ipc}) {
+  for (const CarrierKind kind : {CarrierKind::staged, CarrierKind::ipc, CarrierKind::nccl}) {
     if (chosen == name_of(kind)) carrier = kind;
   }
   if (carrier) return {};
   return {StatusCode::refused,
-          "RIPELINE_CARRIER is '" + std::string(chosen) + "'; it may be ipc or staged"};
+          "RIPELINE_CARRIER is '" + std::string(chosen) + "'; it may be ipc, nccl or staged"};
 }
 
 std::string memory_host() {
@@ -58,61 +52,45 @@ std::string memory_host() {
   return host + " " + std::filesystem::read_symlink("/proc/self/ns/ipc", none).string();
 }
 
-CarrierChoice::CarrierChoice(Transport& control, Place& pinned, const DeviceMemory& memory,
-                             std::optional<CarrierKind> carrier, std::string host,
-                             std::size_t granule)
-    : control_(control),
-      pinned_(pinned),
-      memory_(memory),
-      carrier_(carrier),
-      host_(std::move(host)),
-      granule_(granule) {
-  for (const int peer : control.neighbours()) peers_[peer];
+CarrierChoice::CarrierChoice(CarrierMeeting& meeting, Place& pinned, const DeviceMemory& memory,
+                             End end)
+    : meeting_(meeting), pinned_(pinned), memory_(memory), end_(std::move(end)) {
+  for (const int peer : meeting.neighbours()) peers_[peer];
 }
 
-Status CarrierChoice::meet(std::chrono::nanoseconds limit, std::vector<Delivery>& early) {
-  const Time until = RankClock::host() + limit;
-  CarrierHello hello{.setting = carrier_ ? std::string(name_of(*carrier_)) : "",
-                     .host = host_,
-                     .handle = std::nullopt,
-                     .token = 0,
-                     .why = {}};
+Status CarrierChoice::meet() {
+  CarrierHello hello{
+      .setting = set(end_.carrier), .host = end_.host, .handle = {}, .token = 0, .why = {}};
   if (Status s = offer(hello); !s.ok()) hello.why = s.message();
-  Status status;
-  for (const auto& [peer, of_peer] : peers_) {
-    if (status.ok()) status = say(peer, hello);
-  }
-  std::vector<Delivery> came;
+  Status status = meeting_.say_to_all(hello);
+  std::vector<CarrierMeeting::Word> words;
   while (status.ok() && first_missing() >= 0) {
-    const Time left = until - RankClock::host();
-    if (left <= Time{0}) {
-      status = {StatusCode::timeout, rank(first_missing()) +
-                                         " has not said how messages go between its device and "
-                                         "that of " +
-                                         rank(control_.self())};
-      break;
-    }
-    came.clear();
-    status = control_.poll(left, came);
-    for (Delivery& delivery : came) {
-      Status s = hear(std::move(delivery), early);
+    words.clear();
+    status = meeting_.next(kAlways, words);
+    for (CarrierMeeting::Word& word : words) {
+      Status s = hear(std::move(word));
       if (status.ok()) status = std::move(s);
     }
   }
-  if (status.ok()) status = agree();
-  if (status.ok()) return {};
-  sample_.leave();  // somebody may have it open
-  for (const auto& [peer, of_peer] : peers_) {
-    static_cast<void>(
-        say(peer, CarrierRefusal{static_cast<std::int32_t>(status.code()), status.message()}));
+  if (status.code() == StatusCode::timeout) {
+    status = {StatusCode::timeout, rank_text(first_missing()) +
+                                       " has not said how messages go between its device and "
+                                       "that of " +
+                                       rank_text(meeting_.self())};
   }
+  if (status.ok()) status = agree();
+  if (!status.ok()) sample_.leave();  // somebody may have it open
   return status;
 }
 
 Status CarrierChoice::offer(CarrierHello& hello) {
-  if (carrier_ == CarrierKind::staged) return {};
+  if (end_.carrier == CarrierKind::staged) return {};
+  if (end_.carrier == CarrierKind::nccl) {
+    hello.why = end_.why_no_nccl;
+    return {};
+  }
   if (Status s = Stream::make(Stream::Priority::highest, stream_); !s.ok()) return s;
-  if (Status s = memory_.allocate(granule_, sample_); !s.ok()) return s;
+  if (Status s = memory_.allocate(end_.granule, sample_); !s.ok()) return s;
   std::random_device random;
   token_ = std::uint64_t{random()} << 32 | random();
   const Bytes text = pinned_.take(-1, sizeof token_);
@@ -136,52 +114,52 @@ Status CarrierChoice::copy(void* onto, const void* from) {
   return stream_.sync();
 }
 
-Status CarrierChoice::hear(Delivery delivery, std::vector<Delivery>& early) {
-  const int from = delivery.from;
-  if (delivery.envelope.signal == Signal::lost) {
-    return {StatusCode::lost, rank(from) + " was lost (" + text_of(delivery.payload) + ")"};
+Status CarrierChoice::hear(CarrierMeeting::Word word) {
+  if (const auto* const hello = std::get_if<CarrierHello>(&word.word)) {
+    return hear(word.from, *hello);
   }
-  CarrierWord word;
-  if (delivery.envelope.signal == Signal::carrier) {
-    if (Status s = decode_word(delivery.payload, word); !s.ok()) {
-      return {StatusCode::lost, rank(from) + " was lost (" + s.message() + ")"};
-    }
-    if (const auto* const hello = std::get_if<CarrierHello>(&word)) return hear(from, *hello);
-    if (const auto* const verdict = std::get_if<CarrierVerdict>(&word)) {
-      Peer& peer = peers_[from];
-      peer.has_judged = true;
-      peer.works_for_it = verdict->works;
-      if (peer.why_not.empty()) peer.why_not = verdict->why;
-      return {};
-    }
-    if (const auto* const refusal = std::get_if<CarrierRefusal>(&word)) {
-      return as_told(from, {static_cast<StatusCode>(refusal->code), refusal->text});
-    }
+  if (const auto* const verdict = std::get_if<CarrierVerdict>(&word.word)) {
+    Peer& peer = peers_[word.from];
+    peer.has_judged = true;
+    peer.works_for_it = verdict->works;
+    if (peer.why_not.empty()) peer.why_not = verdict->why;
+    return {};
   }
-  early.push_back(std::move(delivery));
+  meeting_.keep(std::move(word));
   return {};
 }
 
 Status CarrierChoice::hear(int from, const CarrierHello& hello) {
   Peer& peer = peers_[from];
   peer.has_said_hello = true;
-  const std::string own = carrier_ ? std::string(name_of(*carrier_)) : "";
+  const std::string own = set(end_.carrier);
   if (hello.setting != own) {
-    const bool is_first = control_.self() < from;
-    const std::string one = rank(control_.self()) + " " + named(own);
-    const std::string other = rank(from) + " " + named(hello.setting);
+    const bool is_first = meeting_.self() < from;
+    const std::string one = rank_text(meeting_.self()) + " " + named(own);
+    const std::string other = rank_text(from) + " " + named(hello.setting);
     return {StatusCode::refused, (is_first ? one : other) + ", " + (is_first ? other : one) +
                                      ": RIPELINE_CARRIER must be the same for both"};
   }
-  Status status = try_out(hello);
+  Status status = try_out(from, hello);
   peer.works = status.ok();
   if (!status.ok()) peer.why_not = status.message();
-  return say(from, CarrierVerdict{.works = peer.works, .why = peer.why_not});
+  return meeting_.say(from, CarrierVerdict{.works = peer.works, .why = peer.why_not});
 }
 
-Status CarrierChoice::try_out(const CarrierHello& hello) {
-  if (carrier_ == CarrierKind::staged) return {StatusCode::refused, "as it was told"};
-  if (hello.host != host_) return {StatusCode::refused, "on another host"};
+Status CarrierChoice::has_nccl(int process, const std::string& why_not) const {
+  if (why_not.empty()) return {};
+  return {StatusCode::refused, rank_text(process) + " has no NCCL: " + why_not};
+}
+
+Status CarrierChoice::try_out(int from, const CarrierHello& hello) {
+  if (end_.carrier == CarrierKind::staged) return {StatusCode::refused, "as it was told"};
+  if (end_.carrier != CarrierKind::nccl) return read_from(hello);
+  if (Status s = has_nccl(meeting_.self(), end_.why_no_nccl); !s.ok()) return s;
+  return has_nccl(from, hello.why);
+}
+
+Status CarrierChoice::read_from(const CarrierHello& hello) {
+  if (hello.host != end_.host) return {StatusCode::refused, "on another host"};
   if (!hello.handle) return {StatusCode::refused, hello.why};
   if (stream_.get() == nullptr) return {StatusCode::refused, "there is no stream"};
   OpenedMemory opened;
@@ -194,11 +172,12 @@ Status CarrierChoice::try_out(const CarrierHello& hello) {
 }
 
 Status CarrierChoice::agree() const {
-  if (carrier_ != CarrierKind::ipc) return {};
+  if (!end_.carrier || end_.carrier == CarrierKind::staged) return {};
   for (const auto& [process, peer] : peers_) {
-    if (of(process) == CarrierKind::ipc) continue;
-    return {StatusCode::refused, rank(control_.self()) + " and " + rank(process) +
-                                     " were told to use ipc, and cannot: " + peer.why_not};
+    if (of(process) == end_.carrier) continue;
+    return {StatusCode::refused, rank_text(meeting_.self()) + " and " + rank_text(process) +
+                                     " were told to use " + set(end_.carrier) +
+                                     ", and cannot: " + peer.why_not};
   }
   return {};
 }
@@ -210,23 +189,22 @@ int CarrierChoice::first_missing() const {
   return missing == peers_.end() ? -1 : missing->first;
 }
 
-Status CarrierChoice::say(int to, const CarrierWord& word) {
-  Envelope envelope;
-  envelope.signal = Signal::carrier;
-  return control_.send(to, envelope, encode_word(word));
-}
-
 CarrierKind CarrierChoice::of(int peer) const {
   const Peer& both = peers_.at(peer);
-  return both.works && both.works_for_it ? CarrierKind::ipc : CarrierKind::staged;
+  if (!both.works || !both.works_for_it) return CarrierKind::staged;
+  return end_.carrier.value_or(CarrierKind::ipc);
 }
 
 std::string CarrierChoice::text() const {
   std::string text;
   for (const auto& [process, peer] : peers_) {
-    text +=
-        (text.empty() ? "" : ", ") + std::string(name_of(of(process))) + " with " + rank(process);
+    text += (text.empty() ? "" : ", ") + std::string(name_of(of(process))) + " with " +
+            rank_text(process);
     if (of(process) == CarrierKind::staged) text += " (" + peer.why_not + ")";
+  }
+  // Unlike other carriers it makes devices wait for each other.
+  if (end_.carrier == CarrierKind::nccl) {
+    text += "; assumed: kernels of NCCL of different communicators run side by side on a device";
   }
   return text;
 }

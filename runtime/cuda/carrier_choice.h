@@ -4,13 +4,12 @@
 // is, and how to open some memory of its device. Who is on the same host opens it, reads what is
 // there, and says whether that went. Where it did at both ends they use `ipc`, else `staged`; so
 // both ends come to the same. Who was told to use one carrier gets that one or is refused, as are
-// two that were not told the same. If one process is refused all are, with its words.
+// two that were not told the same. `nccl` is used where all are told so, and nowhere else.
 //
-// The only part that waits for the device and for others, up to a limit. Fails by status. One
-// thread, in which the device is current.
+// Waits for the device and for others, up to the meeting's limit. Fails by status. One thread, in
+// which the device is current.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "runtime/cuda/carrier.h"
+#include "runtime/cuda/carrier_meeting.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/place.h"
 
@@ -32,12 +32,19 @@ core::Status read_carrier(std::optional<CarrierKind>& carrier);
 
 class CarrierChoice {
  public:
-  // All but the carrier are borrowed.
-  CarrierChoice(Transport& control, Place& pinned, const DeviceMemory& memory,
-                std::optional<CarrierKind> carrier, std::string host, std::size_t granule);
+  // What this end was told, and may use.
+  struct End {
+    std::optional<CarrierKind> carrier;
+    std::string host;
+    std::string why_no_nccl;  // empty: it is there
+    std::size_t granule = 0;  // of memory that others may open
+  };
 
-  // Once. `early`: what came of those that were done sooner.
-  core::Status meet(std::chrono::nanoseconds limit, std::vector<Delivery>& early);
+  // All but the end are borrowed.
+  CarrierChoice(CarrierMeeting& meeting, Place& pinned, const DeviceMemory& memory, End end);
+
+  // Once.
+  core::Status meet();
 
   [[nodiscard]] CarrierKind of(int peer) const;
   // "ipc with rank 1, staged with rank 2 (on another host)".
@@ -53,21 +60,20 @@ class CarrierChoice {
   };
 
   core::Status offer(CarrierHello& hello);
-  core::Status hear(Delivery delivery, std::vector<Delivery>& early);
+  core::Status hear(CarrierMeeting::Word word);
   core::Status hear(int from, const CarrierHello& hello);
+  core::Status try_out(int from, const CarrierHello& hello);
   // Reads the other's memory.
-  core::Status try_out(const CarrierHello& hello);
+  core::Status read_from(const CarrierHello& hello);
+  [[nodiscard]] core::Status has_nccl(int process, const std::string& why_not) const;
   core::Status agree() const;
   core::Status copy(void* onto, const void* from);
   [[nodiscard]] int first_missing() const;  // -1: none
-  core::Status say(int to, const CarrierWord& word);
 
-  Transport& control_;
+  CarrierMeeting& meeting_;
   Place& pinned_;
   DeviceMemory memory_;
-  const std::optional<CarrierKind> carrier_;
-  const std::string host_;
-  const std::size_t granule_;
+  const End end_;
   Stream stream_;
   DeviceMemory::Own sample_;  // what others open
   std::uint64_t token_ = 0;   // is there

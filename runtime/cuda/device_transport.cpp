@@ -33,6 +33,9 @@ DeviceTransport::DeviceTransport(Transport& inner, Place& pinned, const DeviceMe
     : inner_(inner), pinned_(pinned), memory_(memory), options_(std::move(options)) {}
 
 DeviceTransport::~DeviceTransport() {
+  // What NCCL has on the device, which may wait for a peer that is gone, goes before anything waits
+  // for the device.
+  for (auto& [process, peer] : peers_) peer.direct = nullptr;
   const bool is_idle = std::all_of(peers_.begin(), peers_.end(),
                                    [](const auto& entry) { return entry.second.is_idle(); });
   if (is_idle) return;
@@ -41,19 +44,20 @@ DeviceTransport::~DeviceTransport() {
 }
 
 Status DeviceTransport::connect() {
-  CarrierChoice choice(inner_, pinned_, memory_, options_.carrier, options_.host,
-                       options_.ipc.granule);
-  Status status = choice.meet(options_.connect_limit, came_);
-  if (status.ok()) status = make_carriers();
-  for (auto& [process, peer] : peers_) {
-    if (!status.ok() || choice.of(process) == CarrierKind::staged) continue;
-    Stream stream;
-    status = Stream::make(Stream::Priority::highest, stream);
-    peer.direct =
-        std::make_unique<IpcCarrier>(inner_, process, memory_, std::move(stream), options_.ipc);
-  }
+  CarrierMeeting meeting(inner_, options_.connect_limit, came_);
+  CarrierChoice choice(
+      meeting, pinned_, memory_,
+      {.carrier = options_.carrier,
+       .host = options_.host,
+       .why_no_nccl = options_.nccl.library == nullptr ? options_.nccl.why_none : "",
+       .granule = options_.ipc.granule});
+  Status status = choice.meet();
+  if (status.ok()) status = make_carriers(meeting, choice);
   carriers_ = choice.text();
-  if (!status.ok()) inner_.flush(kLastWords);
+  if (!status.ok()) {
+    meeting.refuse(status);
+    inner_.flush(kLastWords);
+  }
   note(std::move(status));
   // What came of those that were done sooner.
   for (Delivery& delivery : came_) take(std::move(delivery));
@@ -61,7 +65,28 @@ Status DeviceTransport::connect() {
   return failure_;
 }
 
-Status DeviceTransport::make_carriers() {
+Status DeviceTransport::make_carriers(CarrierMeeting& meeting, const CarrierChoice& choice) {
+  if (Status s = make_staged(); !s.ok()) return s;
+  std::map<int, NcclPair> pairs;
+  if (options_.carrier == CarrierKind::nccl) {
+    if (Status s = connect_by_nccl(meeting, options_.nccl, memory_, pairs); !s.ok()) return s;
+  }
+  for (auto& [process, peer] : peers_) {
+    const CarrierKind kind = choice.of(process);
+    if (kind == CarrierKind::nccl) {
+      peer.direct = std::make_unique<NcclCarrier>(
+          inner_, process, memory_, std::move(pairs.at(process)), options_.nccl.largest_part);
+    } else if (kind == CarrierKind::ipc) {
+      Stream stream;
+      if (Status s = Stream::make(Stream::Priority::highest, stream); !s.ok()) return s;
+      peer.direct =
+          std::make_unique<IpcCarrier>(inner_, process, memory_, std::move(stream), options_.ipc);
+    }
+  }
+  return {};
+}
+
+Status DeviceTransport::make_staged() {
   if (Status s = Stream::make(Stream::Priority::highest, to_host_); !s.ok()) return s;
   if (Status s = Stream::make(Stream::Priority::highest, to_device_); !s.ok()) return s;
   for (const int process : inner_.neighbours()) {
@@ -96,7 +121,7 @@ Status DeviceTransport::send(int to, const Envelope& envelope, Payload payload) 
   if (found->second.is_gone) return {};
   Carrier& carrier = found->second.carrier_of(envelope, payload);
   carrier.send(envelope, std::move(payload));
-  note(carrier.progress(ready_));
+  note(to, carrier.progress(ready_));
   return failure_;
 }
 
@@ -140,7 +165,7 @@ void DeviceTransport::lose(Peer& peer, Delivery loss, bool has_ended) {
 void DeviceTransport::progress() {
   for (auto& [process, peer] : peers_) {
     if (failure_.ok()) note(peer.staged->progress(ready_));
-    if (failure_.ok() && peer.direct) note(peer.direct->progress(ready_));
+    if (failure_.ok() && peer.direct) note(process, peer.direct->progress(ready_));
     if (!peer.loss || (failure_.ok() && peer.is_expecting())) continue;
     ready_.push_back(*std::exchange(peer.loss, std::nullopt));
   }
@@ -213,11 +238,16 @@ Status DeviceTransport::finish(std::chrono::nanoseconds limit) {
     if (!ready_.empty()) return {StatusCode::timeout, "a message has come meanwhile"};
     if (came_.empty()) {  // somebody woke it, or it is late
       return {StatusCode::timeout, "rank " + std::to_string(first_open()) +
-                                       " has not closed the memory of rank " +
+                                       " has not closed what it has of rank " +
                                        std::to_string(self())};
     }
   }
   return inner_.finish(std::max(Time{0}, until - RankClock::host()));
+}
+
+void DeviceTransport::note(int process, Status status) {
+  if (status.code() != StatusCode::lost) return note(std::move(status));
+  lose(peers_.at(process), loss_of(process, status.message(), RankClock::host()), false);
 }
 
 void DeviceTransport::note(Status status) {

@@ -3,7 +3,7 @@
 // Parts go from device to device by a Carrier (runtime/cuda/carrier.h), which is chosen for each
 // neighbour when the processes connect; all else goes over the transport inside. A delivery is
 // complete: its parts are there, on this process's device. No copy waits for anything but what its
-// own process has enqueued.
+// own process has enqueued, unless NCCL makes it (runtime/cuda/nccl_carrier.h).
 //
 //   HostPlace pinned = make_pinned_place();
 //   … a transport that puts what arrives into `pinned` …
@@ -14,8 +14,9 @@
 // All processes have one, and connect at once. While parts are on their way poll() returns at once.
 // Once the device has failed each poll() says so, and still gives what comes: what others say of
 // the run. So does that of one that could not connect. All are borrowed, and what the destructor
-// finds under way it waits for. finish() also waits until no neighbour has memory of this process
-// open. One thread, but for wake(), in which the device is current.
+// finds under way it waits for, or aborts where that could be for ever. finish() also waits until
+// no neighbour has memory of this process open. One thread, but for wake(), in which the device is
+// current.
 #pragma once
 
 #include <chrono>
@@ -27,6 +28,7 @@
 
 #include "runtime/cuda/carrier_choice.h"
 #include "runtime/cuda/ipc_carrier.h"
+#include "runtime/cuda/nccl_start.h"
 #include "runtime/cuda/staged_carrier.h"
 
 namespace ripeline::runtime {
@@ -36,6 +38,7 @@ struct DeviceTransportOptions {
   std::optional<CarrierKind> carrier = std::nullopt;
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   IpcLimits ipc = {};
+  NcclOptions nccl = {};
   std::string host = memory_host();
 };
 
@@ -79,7 +82,8 @@ class DeviceTransport final : public Transport {
     [[nodiscard]] bool is_idle() const;
   };
 
-  core::Status make_carriers();
+  core::Status make_carriers(CarrierMeeting& meeting, const CarrierChoice& choice);
+  core::Status make_staged();
   core::Status look(std::chrono::nanoseconds wait);
   void take(Delivery delivery);
   static void lose(Peer& peer, Delivery loss, bool has_ended);
@@ -88,9 +92,10 @@ class DeviceTransport final : public Transport {
   // Nothing has come, and something will soon.
   void give_way();
   [[nodiscard]] bool is_busy() const;
-  [[nodiscard]] int first_open() const;  // a neighbour that has memory of this process; -1: none
-  // The first failure stays.
+  [[nodiscard]] int first_open() const;  // a neighbour with which a carrier is not closed; -1: none
+  // The first failure stays. `lost`, from a carrier: it is the peer that is.
   void note(core::Status status);
+  void note(int process, core::Status status);
 
   Transport& inner_;
   Place& pinned_;

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/status.h"
 
@@ -36,6 +37,12 @@ struct NcclPlace {
   int most_blocks = 0;
 };
 
+// Of what one operation moves; none is empty.
+struct NcclPart {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
 enum class NcclType : std::uint8_t { float16, bfloat16, float32, float64, int32, int64 };
 enum class NcclSum : std::uint8_t { sum, maximum };
 
@@ -47,6 +54,11 @@ class NcclComm {
   // To and from another rank; the first call with a rank waits until that makes its own.
   virtual core::Status send(const void* data, std::size_t bytes, int rank, cudaStream_t stream) = 0;
   virtual core::Status receive(void* data, std::size_t bytes, int rank, cudaStream_t stream) = 0;
+  // Several at once: one operation, with the other rank's of as many parts of the same sizes.
+  virtual core::Status send_parts(std::span<const NcclPart> parts, int rank,
+                                  cudaStream_t stream) = 0;
+  virtual core::Status receive_parts(std::span<const NcclPart> parts, int rank,
+                                     cudaStream_t stream) = 0;
   // Of `count` elements; may be in place. The first call waits for all ranks.
   virtual core::Status reduce(const void* from, void* onto, std::size_t count, NcclType type,
                               NcclSum sum, cudaStream_t stream) = 0;

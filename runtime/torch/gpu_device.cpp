@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/cuda/device_transport.h"
+#include "runtime/cuda/load_nccl.h"
 #include "runtime/cuda/stream_engine.h"
 #include "runtime/last_wait.h"
 #endif
@@ -53,6 +54,9 @@ class Gpu final : public TorchDevice {
     DeviceTransportOptions options;
     options.connect_limit = limit;
     if (Status s = read_carrier(options.carrier); !s.ok()) return s;
+    if (options.carrier == CarrierKind::nccl) {
+      options.nccl.why_none = load_nccl(options.nccl.library).message();
+    }
     auto device = std::make_unique<DeviceTransport>(*inner_, pinned_, memory_, std::move(options));
     if (Status s = device->connect(); !s.ok()) return s;
     carriers_ = device->carriers();

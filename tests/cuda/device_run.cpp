@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/cuda/kept_place.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
@@ -135,6 +136,7 @@ Status DeviceToyWork::give_outputs(Call& call, Job& job) {
 struct DeviceRun::Rank {
   runtime::Stream compute;
   runtime::HostPlace pinned = runtime::make_pinned_place();
+  KeptPlace of_toy;
   std::unique_ptr<runtime::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
   std::string carriers;
@@ -146,7 +148,7 @@ struct DeviceRun::Rank {
     if (Status s = runtime::Stream::make(Priority::usual, compute); !s.ok()) return s;
     memory =
         std::make_unique<runtime::DeviceMemory>(device, std::vector<cudaStream_t>{compute.get()});
-    work = std::make_unique<DeviceToyWork>(toy, bytes, varies, compute.get(), *memory, pinned);
+    work = std::make_unique<DeviceToyWork>(toy, bytes, varies, compute.get(), *memory, of_toy);
     return {};
   }
 };
@@ -159,8 +161,7 @@ DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOpti
   for (int r = 0; r < core::layout_of(proved.facts()).processes() && status_.ok(); ++r) {
     Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
     if (options_.enter) options_.enter(r);
-    status_ =
-        rank.make(options_.device, toys_.rank(r).toy, kWidth * sizeof(double), options_.varies);
+    status_ = rank.make(device_of(r), toys_.rank(r).toy, kWidth * sizeof(double), options_.varies);
   }
   if (options_.enter) options_.enter(-1);
   toys_.wrap = [this](runtime::Transport& transport) { return wrap(transport); };
@@ -173,15 +174,21 @@ DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOpti
 }
 DeviceRun::~DeviceRun() = default;
 
+int DeviceRun::device_of(int rank) const { return options_.own_devices ? rank : options_.device; }
+
 // In the rank's thread. What cannot connect says so when the run asks it.
 std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transport) {
   const int self = transport.self();
   if (options_.enter) options_.enter(self);
-  static_cast<void>(runtime::use_device(options_.device));
+  static_cast<void>(runtime::use_device(device_of(self)));
   Rank& rank = *ranks_[static_cast<std::size_t>(self)];
   runtime::DeviceTransportOptions with{.carrier = options_.carrier};
   with.ipc.granule = kGranule;
   if (options_.host) with.host = options_.host(self);
+  if (options_.nccl) {
+    with.nccl.library = options_.nccl(self);
+    with.nccl.device = "of rank " + std::to_string(self);  // as each process sees its own
+  }
   if (options_.behind) rank.behind = options_.behind(transport);
   auto device = std::make_unique<runtime::DeviceTransport>(rank.behind ? *rank.behind : transport,
                                                            rank.pinned, *rank.memory, with);

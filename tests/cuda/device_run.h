@@ -57,8 +57,11 @@ class DeviceToyWork final : public runtime::Work {
 
 struct DeviceRunOptions {
   int device = 0;
-  bool varies = false;  // payloads have various sizes
+  bool own_devices = false;  // each rank has one, of its own number
+  bool varies = false;       // payloads have various sizes
   std::optional<runtime::CarrierKind> carrier = std::nullopt;
+  // Of a rank, if it goes by NCCL. Null: none.
+  std::function<const runtime::NcclLibrary*(int rank)> nccl = nullptr;
   // What the thread of a rank does first, and this one before and after (-1) it makes what is a
   // rank's. Null: nothing.
   std::function<void(int rank)> enter = nullptr;
@@ -103,6 +106,7 @@ class DeviceRun {
 
   [[nodiscard]] std::unique_ptr<runtime::Transport> connect_one(int rank, int ranks,
                                                                 const std::string& folder);
+  [[nodiscard]] int device_of(int rank) const;
   [[nodiscard]] std::unique_ptr<runtime::Transport> wrap(runtime::Transport& transport);
 
   runtime::ToyModel model_;

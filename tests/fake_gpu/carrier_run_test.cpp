@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "tests/fake_gpu/fake_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
 
 using core::Status;
-using core::StatusCode;
+using testing_support::Around;
 using testing_support::by_way;
 using testing_support::DeviceRun;
 using testing_support::DeviceRunOptions;
@@ -23,6 +24,7 @@ using testing_support::kSequentialChain;
 using testing_support::kSplitV;
 using testing_support::misuses;
 using testing_support::ProvedText;
+using testing_support::Shuffled;
 using testing_support::Way;
 
 class CarrierRunTest : public FakeGpuTest {};
@@ -94,34 +96,6 @@ TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
   }
 }
 
-// A transport around another one, which it may own.
-class Around : public Transport {
- public:
-  explicit Around(Transport& inner) : inner_(inner) {}
-  explicit Around(std::unique_ptr<Transport> inner) : own_(std::move(inner)), inner_(*own_) {}
-  [[nodiscard]] int self() const override { return inner_.self(); }
-  [[nodiscard]] int processes() const override { return inner_.processes(); }
-  [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
-  Status send(int to, const Envelope& envelope, Payload payload) override {
-    return inner_.send(to, envelope, std::move(payload));
-  }
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    return inner_.poll(wait, deliveries);
-  }
-  void wake() override { inner_.wake(); }
-  [[nodiscard]] std::size_t queued(int to) const override { return inner_.queued(to); }
-  [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
-  [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
-  Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
-  void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
-
- private:
-  std::unique_ptr<Transport> own_;
-
- protected:
-  Transport& inner_;
-};
-
 // Whoever lets go of what it sends before the copy is over is noticed.
 class Forgetful final : public Around {
  public:
@@ -148,29 +122,6 @@ TEST_F(CarrierRunTest, what_is_let_go_of_too_early_is_noticed) {
   }
   EXPECT_GT(noticed, 0);
 }
-
-// Gives what comes in another order, and late.
-class Shuffled final : public Around {
- public:
-  Shuffled(Transport& inner, std::uint64_t seed) : Around(inner), draw_(seed) {}
-  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
-    Status status = inner_.poll(held_.empty() ? wait : std::chrono::nanoseconds(0), held_);
-    std::shuffle(held_.begin(), held_.end(), draw_);
-    for (std::size_t left = draw_() % (held_.size() + 1); left > 0; --left) {
-      deliveries.push_back(std::move(held_.back()));
-      held_.pop_back();
-    }
-    return status;
-  }
-  Status finish(std::chrono::nanoseconds limit) override {
-    if (held_.empty()) return inner_.finish(limit);
-    return {StatusCode::timeout, "something is held back"};
-  }
-
- private:
-  std::mt19937_64 draw_;
-  std::vector<Delivery> held_;
-};
 
 // Words may overtake each other, and messages theirs.
 TEST_F(CarrierRunTest, what_comes_in_any_order_and_late_is_right) {

@@ -4,178 +4,23 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "runtime/transport/local.h"
-#include "tests/fake_gpu/fake_run.h"
+#include "tests/fake_gpu/carrier_ends.h"
 
 namespace ripeline::runtime {
 namespace {
 
 using core::Status;
 using core::StatusCode;
-using testing_support::expect_all_is_back;
-using testing_support::FakeGpuTest;
+using testing_support::End;
 using testing_support::in_threads;
+using testing_support::kLimit;
 using testing_support::misuses;
 using namespace std::chrono_literals;
 
-constexpr auto kLimit = 60s;
-
-// A process of a group: what it has beside its transport.
-struct End {
-  explicit End(int number) : process(number) {
-    fake_gpu::be_process(process);
-    EXPECT_TRUE(Stream::make(Stream::Priority::usual, compute).ok());
-    memory = std::make_unique<DeviceMemory>(0, std::vector<cudaStream_t>{compute.get()});
-  }
-  int process;
-  Stream compute;
-  HostPlace pinned = make_pinned_place();
-  std::unique_ptr<DeviceMemory> memory;
-  std::unique_ptr<Transport> inner;
-  std::unique_ptr<DeviceTransport> device;
-  std::vector<Delivery> got;
-};
-
-class CarrierTest : public FakeGpuTest {
- protected:
-  void TearDown() override {
-    for (const auto& end : ends_) drop(end->process);
-    ends_.clear();
-    FakeGpuTest::TearDown();
-  }
-
-  static DeviceTransportOptions usual() {
-    DeviceTransportOptions options;
-    options.ipc.granule = 256;
-    return options;
-  }
-
-  // By process; what each connect() said.
-  std::vector<Status> connect(const std::vector<DeviceTransportOptions>& options) {
-    auto group = make_local_group(static_cast<int>(options.size()));
-    for (std::size_t i = 0; i < options.size(); ++i) {
-      End& end = *ends_.emplace_back(std::make_unique<End>(static_cast<int>(i)));
-      end.inner = std::move(group[i]);
-      end.device =
-          std::make_unique<DeviceTransport>(*end.inner, end.pinned, *end.memory, options[i]);
-    }
-    std::vector<Status> statuses(options.size());
-    in_threads(static_cast<int>(options.size()), [&](int process) {
-      fake_gpu::be_process(process);
-      statuses[static_cast<std::size_t>(process)] = of(process).device->connect();
-      if (!statuses[static_cast<std::size_t>(process)].ok()) drop(process);
-    });
-    return statuses;
-  }
-  void connect_all(const std::vector<DeviceTransportOptions>& options) {
-    for (const Status& status : connect(options)) ASSERT_TRUE(status.ok()) << status.message();
-  }
-  End& of(int process) {
-    fake_gpu::be_process(process);
-    return *ends_[static_cast<std::size_t>(process)];
-  }
-  void drop(int process) {
-    End& end = of(process);
-    end.got.clear();
-    end.device = nullptr;
-    end.inner = nullptr;
-  }
-
-  // A payload on the device of the process, with bytes that tell it.
-  Payload payload(int process, const std::vector<std::size_t>& sizes, int seed) {
-    End& end = of(process);
-    Payload payload{.head = {std::byte(seed)}, .parts = {}};
-    for (const std::size_t size : sizes) {
-      const Bytes text = end.pinned.take(-1, size);
-      std::memset(text.data, seed, size);
-      Bytes& part = payload.parts.emplace_back();
-      EXPECT_TRUE(end.memory->take(size, end.compute.get(), part).ok());
-      EXPECT_EQ(cudaMemcpyAsync(part.data, text.data, size, cudaMemcpyDefault, end.compute.get()),
-                cudaSuccess);
-      EXPECT_TRUE(end.compute.sync().ok());
-    }
-    return payload;
-  }
-  void send(int from, int to, const std::vector<std::size_t>& sizes, int seed) {
-    Payload what = payload(from, sizes, seed);
-    const Status status =
-        of(from).device->send(to, {.step = seed, .message = {0, 0}}, std::move(what));
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-  void expect_bytes(int process, const Delivery& delivery, const std::vector<std::size_t>& sizes) {
-    End& end = of(process);
-    ASSERT_EQ(delivery.payload.parts.size(), sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const Bytes& part = delivery.payload.parts[i];
-      ASSERT_EQ(part.size, sizes[i]);
-      EXPECT_EQ(part.device, 0);
-      const Bytes text = end.pinned.take(-1, part.size);
-      ASSERT_EQ(
-          cudaMemcpyAsync(text.data, part.data, part.size, cudaMemcpyDefault, end.compute.get()),
-          cudaSuccess);
-      ASSERT_TRUE(end.compute.sync().ok());
-      for (std::size_t b = 0; b < part.size; ++b) {
-        ASSERT_EQ(text.data[b], static_cast<std::byte>(delivery.envelope.step));
-      }
-    }
-  }
-
-  // Looks at all in turn until `done`.
-  template <class Done>
-  void look_until(const Done& done) {
-    const auto last = std::chrono::steady_clock::now() + kLimit;
-    while (!done() && std::chrono::steady_clock::now() < last) {
-      for (const auto& end : ends_) {
-        if (end->device == nullptr) continue;
-        fake_gpu::be_process(end->process);
-        static_cast<void>(end->device->poll(1ms, end->got));
-      }
-    }
-    ASSERT_TRUE(done());
-  }
-  // The next one that comes; what it holds goes back with it.
-  Delivery receive(int process) {
-    look_until([&] { return !of(process).got.empty(); });
-    if (of(process).got.empty()) return {};
-    Delivery first = std::move(of(process).got.front());
-    of(process).got.erase(of(process).got.begin());
-    return first;
-  }
-  // Sends and takes one, and lets go of it.
-  void pass(int from, int to, const std::vector<std::size_t>& sizes, int seed) {
-    send(from, to, sizes, seed);
-    expect_bytes(to, receive(to), sizes);
-  }
-  // All has been seen that there was to see.
-  void settle() {
-    for (int i = 0; i < 200; ++i) {
-      for (const auto& end : ends_) {
-        if (end->device == nullptr) continue;
-        fake_gpu::be_process(end->process);
-        static_cast<void>(end->device->poll(0ms, end->got));
-      }
-    }
-  }
-  void finish() {
-    in_threads(static_cast<int>(ends_.size()), [&](int process) {
-      fake_gpu::be_process(process);
-      const auto last = std::chrono::steady_clock::now() + kLimit;
-      Status status = of(process).device->finish(kLimit);
-      while (!status.ok() && std::chrono::steady_clock::now() < last) {
-        static_cast<void>(of(process).device->poll(1ms, of(process).got));
-        status = of(process).device->finish(1s);
-      }
-      EXPECT_TRUE(status.ok()) << status.message();
-    });
-    for (const auto& end : ends_) drop(end->process);
-    ends_.clear();
-    expect_all_is_back();
-  }
-
-  std::vector<std::unique_ptr<End>> ends_;
-};
+class CarrierTest : public testing_support::CarrierEnds {};
 
 TEST_F(CarrierTest, each_pair_uses_what_it_can) {
   DeviceTransportOptions elsewhere = usual();
@@ -245,8 +90,46 @@ TEST_F(CarrierTest, is_named_by_the_environment) {
   EXPECT_EQ(carrier, CarrierKind::staged);
   setenv("RIPELINE_CARRIER", "pigeons", 1);
   EXPECT_EQ(read_carrier(carrier).message(),
-            "RIPELINE_CARRIER is 'pigeons'; it may be ipc or staged");
+            "RIPELINE_CARRIER is 'pigeons'; it may be ipc, nccl or staged");
   unsetenv("RIPELINE_CARRIER");
+}
+
+// Those that have met all of theirs begin, while others still wait for theirs.
+TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
+  auto group = make_local_group(3);
+  for (int process = 0; process < 3; ++process) {
+    End& end = *ends_.emplace_back(std::make_unique<End>(process));
+    end.inner = std::move(group[static_cast<std::size_t>(process)]);
+  }
+  // Process 0 has nobody but process 1 to wait for, as far as that can see.
+  const MemoryHandle none{};
+  Envelope envelope;
+  envelope.signal = Signal::carrier;
+  for (const CarrierWord& word : std::vector<CarrierWord>{
+           CarrierHello{.setting = {}, .host = {}, .handle = none, .token = 0, .why = {}},
+           CarrierVerdict{.works = false, .why = "on another host"},
+           Landed{.parts = {{.place = 7, .size = 1}}, .head = {}}}) {
+    ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(word)).ok());
+  }
+  in_threads(2, [&](int thread) {
+    const int process = thread + 1;
+    enter(process);
+    End& end = of(process);
+    if (process == 2) {
+      std::this_thread::sleep_for(20ms);
+      ASSERT_TRUE(
+          end.inner->send(1, envelope, encode_word(CarrierVerdict{.works = false, .why = {}}))
+              .ok());
+      ASSERT_TRUE(end.inner->send(1, envelope, encode_word(CarrierHello{})).ok());
+      return;
+    }
+    end.device = std::make_unique<DeviceTransport>(*end.inner, end.pinned, *end.memory, usual());
+    EXPECT_TRUE(end.device->connect().ok());
+  });
+  const Delivery lost = receive(1);
+  const std::string how(reinterpret_cast<const char*>(lost.payload.head.data()),
+                        lost.payload.head.size());
+  EXPECT_EQ(how, "it said something that no staged carrier says") << "and it was heard whole";
 }
 
 TEST_F(CarrierTest, a_place_goes_round) {
@@ -353,29 +236,8 @@ TEST_F(CarrierTest, a_process_may_end_at_any_time) {
       SCOPED_TRACE(std::to_string(polls) + ", process " + std::to_string(gone));
       fake_gpu::begin({.seed = static_cast<std::uint64_t>(polls) + 1});
       connect_all({usual(), usual()});
-      pass(0, 1, {1000}, 1);
-      pass(1, 0, {1000}, 2);
-      for (int i = 3; i < 6; ++i) send(0, 1, {1000}, i);
-      for (int i = 3; i < 6; ++i) send(1, 0, {2000}, i);
-      for (int i = 0; i < polls; ++i) {
-        ASSERT_TRUE(of(i % 2).device->poll(0ms, of(i % 2).got).ok());
-      }
-      drop(gone);
-      const int left = 1 - gone;
-      look_until([&] {
-        const auto& got = of(left).got;
-        return !got.empty() && got.back().envelope.signal == Signal::lost;
-      });
-      ASSERT_TRUE(of(left)
-                      .device->send(gone, {.step = 9, .message = {0, 0}}, payload(left, {1000}, 9))
-                      .ok());
-      settle();
-      EXPECT_EQ(of(left).device->queued(gone), 0U);
-      for (const Delivery& delivery : of(left).got) {
-        if (delivery.envelope.signal == Signal::lost) continue;
-        expect_bytes(left, delivery, {left == 1 ? 1000U : 2000U});
-      }
-      drop(left);
+      end_one(gone, polls);
+      drop(1 - gone);
       ends_.clear();
       EXPECT_EQ(misuses(), "");
       if (HasFailure()) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -223,6 +224,17 @@ class Device {
            std::any_of(waiting_.begin(), waiting_.end(),
                        [](const Waiting& one) { return one.done(); });
   }
+  // Of the device and process in use, whose streams a call may wait for.
+  bool is_of_caller(const CUstream_st& stream) const {
+    return stream.device == current_device &&
+           (current_process < 0 || stream.process < 0 || stream.process == current_process);
+  }
+  bool is_idle_for_caller() const {
+    return beside_.empty() &&
+           std::all_of(streams_.begin(), streams_.end(), [this](const auto& stream) {
+             return stream->ops.empty() || !is_of_caller(*stream);
+           });
+  }
   bool is_idle(int number = -1) const {
     return beside_.empty() &&
            std::all_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
@@ -232,7 +244,7 @@ class Device {
   // A host that waits for all of a device may wait for what another host has yet to do.
   void note_synchronising(const char* call) {
     for (const auto& stream : streams_) {
-      if (stream->device != current_device || stream->ops.empty()) continue;
+      if (!is_of_caller(*stream) || stream->ops.empty()) continue;
       const Op& op = stream->ops.front();
       if (op.kind != Op::Kind::kernel || op.kernel->is_over()) continue;
       misuse(std::string(call) + " waits for device " + std::to_string(current_device) +
@@ -366,7 +378,7 @@ cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call, Memory
   while (device->step()) {
   }
   if (const cudaError_t error =
-          device->run_until(lock, call, [] { return device->is_idle(current_device); });
+          device->run_until(lock, call, [] { return device->is_idle_for_caller(); });
       error != cudaSuccess) {
     return error;
   }
@@ -387,7 +399,11 @@ namespace fake_gpu {
 void be_process(int number) { current_process = number; }
 
 void begin(const Options& options) {
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
+  // Those that were left behind in a call: it fails, and their threads end.
+  if (device->hosts_ > 0) device->failed_ = cudaErrorLaunchFailure;
+  device->changed_.notify_all();
+  device->changed_.wait(lock, [] { return device->hosts_ == 0; });
   device = std::make_unique<Device>(options);
 }
 
@@ -482,11 +498,11 @@ void hold_up(cudaStream_t stream, cudaStream_t by) {
 void run_beside(std::shared_ptr<Action> action) { device->beside_.push_back(std::move(action)); }
 void launching(cudaStream_t stream, int change) { stream->launching += change; }
 void misuse(const std::string& what) { device->misuse(what); }
-bool is_memory(const void* at, std::size_t size) {
-  return device->reach(at, size, ::current_process) != nullptr;
+bool is_memory(const void* at, std::size_t size, int process) {
+  return device->reach(at, size, process) != nullptr;
 }
 const Options& options() { return device->options_; }
-int current_device() { return ::current_device; }
+int process_of(cudaStream_t stream) { return stream->process; }
 std::shared_ptr<void>& beside() { return device->library_; }
 
 }  // namespace fake_gpu
@@ -541,6 +557,12 @@ cudaError_t cudaSetDevice(int number) {
   ENTER("cudaSetDevice");
   if (number >= device->options_.devices) return cudaErrorInvalidDevice;
   current_device = number;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int number) {
+  ENTER("cudaDeviceGetPCIBusId");
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", number);
   return cudaSuccess;
 }
 
@@ -601,7 +623,7 @@ cudaError_t cudaDeviceSynchronize() {
   ENTER("cudaDeviceSynchronize");
   device->note_synchronising("cudaDeviceSynchronize");
   return device->run_until(lock, "cudaDeviceSynchronize",
-                           [] { return device->is_idle(current_device); });
+                           [] { return device->is_idle_for_caller(); });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {

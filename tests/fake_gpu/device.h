@@ -67,10 +67,10 @@ void run_beside(std::shared_ptr<Action> action);
 // Such a thread is about to launch on the stream (1), or has done so (-1).
 void launching(cudaStream_t stream, int change);
 void misuse(const std::string& what);
-// Reports memory that is neither the device's nor pinned.
-[[nodiscard]] bool is_memory(const void* at, std::size_t size);
+// Reports memory that is neither the device's nor pinned, or not of the process.
+[[nodiscard]] bool is_memory(const void* at, std::size_t size, int process);
 [[nodiscard]] const Options& options();
-[[nodiscard]] int current_device();
+[[nodiscard]] int process_of(cudaStream_t stream);
 // What the library keeps beside the device, and goes with it.
 [[nodiscard]] std::shared_ptr<void>& beside();
 

@@ -64,7 +64,8 @@ struct Options {
   Ipc ipc = Ipc::works;
 };
 
-// A new device. All that was made on the one before must be gone.
+// A new device. All that was made on the one before must be gone; hosts that still wait for it are
+// told that it has failed, and end first.
 void begin(const Options& options);
 
 // From now on this thread is one of the process with that number, which owns what it makes.

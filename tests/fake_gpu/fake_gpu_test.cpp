@@ -282,40 +282,9 @@ TEST_F(FakeGpuTest, memory_of_other_sizes_is_given_up_when_there_is_no_more) {
 }
 
 TEST_F(FakeGpuTest, a_device_that_fails_at_any_call_ends_the_run) {
-  const ProvedText proved(kSplitV, 2);
-  const std::uint64_t runs = number_of("RIPELINE_FAKE_GPU_FAULTS", 40);
-  std::mt19937_64 draw(number_of("RIPELINE_FAKE_GPU_SEED", 5));
-  fake_gpu::begin({.seed = 5});
-  {
-    DeviceRun whole(proved, 5, as_processes());
-    whole.run(2, 4);
-  }
-  const std::int64_t calls = fake_gpu::calls();
-  std::uint64_t failed = 0;
-  for (std::uint64_t i = 0; i < runs; ++i) {
-    const auto at = static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(calls));
-    SCOPED_TRACE("fails at call " + std::to_string(at));
-    fake_gpu::begin({.seed = draw(), .fails_at = at});
-    DeviceRun run(proved, 5, by_way(i % 4 < 2 ? Way::staged : Way::mixed));
-    if (!run.status().ok()) continue;  // before it began
-    const TemporaryFolder folder;
-    if (i % 2 == 1) run.connect_in(folder.path());
-    run.run(2, 4);
-    std::string said;
-    int not_ok = 0;
-    for (int r = 0; r < 2; ++r) {
-      const core::Status& status = run.toys().rank(r).status;
-      not_ok += status.ok() ? 0 : 1;
-      said += status.message() + "\n";
-    }
-    // Or the transport could not have its memory pinned.
-    const bool named = said.find("CUDA could not") != std::string::npos ||
-                       said.find("there is no memory for a message") != std::string::npos;
-    EXPECT_TRUE(not_ok == 0 || named) << said;
-    EXPECT_NE(not_ok, 1) << "all end alike";
-    failed += not_ok > 0 ? 1 : 0;
-  }
-  EXPECT_GE(failed, runs / 2);
+  const auto runs = static_cast<int>(number_of("RIPELINE_FAKE_GPU_FAULTS", 40));
+  const auto options = [](int i) { return by_way(i % 4 < 2 ? Way::staged : Way::mixed); };
+  EXPECT_GE(testing_support::failed_at_any_call(runs, options), runs / 2);
 }
 
 // A device that says too early that it is done, or does not wait where it is told to, gives other

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -55,9 +56,58 @@ inline DeviceRunOptions by_way(Way way) {
   return options;
 }
 
+// Runs of which the device fails at a call that is drawn, with the options of each; how many of
+// them it ended. Fails the test if one ends otherwise than it must.
+template <class Options>
+int failed_at_any_call(int runs, const Options& options) {
+  const ProvedText proved(kSplitV, 2);
+  std::mt19937_64 draw(number_of("RIPELINE_FAKE_GPU_SEED", 5));
+  fake_gpu::begin({.seed = 5});
+  {
+    DeviceRun whole(proved, 5, options(0));
+    whole.run(2, 4);
+  }
+  const std::int64_t calls = fake_gpu::calls();
+  int failed = 0;
+  for (int i = 0; i < runs; ++i) {
+    // How many calls ask whether something is over is left to timing: early ones are likelier. The
+    // first are before it begins.
+    const double share = std::uniform_real_distribution<double>(0, 1)(draw);
+    const auto at =
+        static_cast<std::int64_t>(10 * std::pow(static_cast<double>(calls) / 10, share));
+    SCOPED_TRACE("fails at call " + std::to_string(at));
+    fake_gpu::begin({.seed = draw(), .fails_at = at});
+    DeviceRun run(proved, 5, options(i));
+    if (!run.status().ok()) continue;  // before it began
+    const TemporaryFolder folder;
+    if (i % 2 == 1) run.connect_in(folder.path());
+    run.run(2, 4);
+    std::string said;
+    int not_ok = 0;
+    for (int r = 0; r < 2; ++r) {
+      const core::Status& status = run.toys().rank(r).status;
+      not_ok += status.ok() ? 0 : 1;
+      said += status.message() + "\n";
+    }
+    bool named = false;
+    // The last: the transport could not have its memory pinned.
+    for (const char* why : {"CUDA could not", "CUDA has no device", "NCCL could not",
+                            "there is no memory for a message"}) {
+      named = named || said.find(why) != std::string::npos;
+    }
+    EXPECT_TRUE(not_ok == 0 || named) << said;
+    EXPECT_NE(not_ok, 1) << "all end alike";
+    failed += not_ok > 0 ? 1 : 0;
+  }
+  return failed;
+}
+
 class FakeGpuTest : public testing::Test {
  protected:
-  void SetUp() override { fake_gpu::begin({}); }
+  void SetUp() override {
+    fake_gpu::begin({});
+    ASSERT_TRUE(runtime::use_device(0).ok());  // a test before may have used another one
+  }
   void TearDown() override {
     fake_gpu::be_process(-1);
     fake_gpu::begin({});  // it may have been told to fail

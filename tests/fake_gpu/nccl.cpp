@@ -132,7 +132,7 @@ void launch_plan(ncclComm& comm, const std::vector<Enqueued>& enqueued) {
     }
   }
   std::erase_if(comm.plans, [](const auto& plan) { return plan->is_over(); });
-  const auto plan = std::make_shared<Plan>(comm, std::move(parts));
+  const auto plan = std::make_shared<Plan>(comm, std::move(parts), process_of(streams[0]));
   comm.plans.push_back(plan);
   comm.resources->last = plan;
   for (std::size_t i = 1; i < streams.size(); ++i) hold_up(streams[0], streams[i]);

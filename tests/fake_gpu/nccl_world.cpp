@@ -117,8 +117,8 @@ void add(const std::vector<const void*>& inputs, std::vector<std::byte>& result)
 
 }  // namespace
 
-Plan::Plan(ncclComm& comm, std::vector<Part> parts)
-    : Kernel(comm.blocks), comm_(comm), parts_(std::move(parts)) {
+Plan::Plan(ncclComm& comm, std::vector<Part> parts, int process)
+    : Kernel(comm.blocks), comm_(comm), parts_(std::move(parts)), process_(process) {
   std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
     return a.kind == Part::Kind::sum && b.kind != Part::Kind::sum;
   });
@@ -168,7 +168,7 @@ void Plan::start_sum(const Part& part) {
   if (std::count(sum.inputs.begin(), sum.inputs.end(), nullptr) > 0) return;
   const std::size_t bytes = sum.count * size_of(sum.type);
   for (const void* input : sum.inputs) {
-    if (!is_memory(input, bytes)) return;
+    if (!is_memory(input, bytes, -1)) return;
   }
   sum.result.resize(bytes);
   if (sum.type == ncclFloat) add<float>(sum.inputs, sum.result);
@@ -222,13 +222,13 @@ void Plan::end(Part& part) {
     take(part);
   } else if (part.kind == Part::Kind::sum) {
     const auto& result = comm_.clique->sums[part.number].result;
-    if (is_memory(part.onto, result.size()) && !result.empty()) {
+    if (is_memory(part.onto, result.size(), process_) && !result.empty()) {
       std::memcpy(part.onto, result.data(), result.size());
     }
   } else {
     Channel::Send& send = channel(part).sends[part.number];
     send.left = true;
-    if (!is_memory(part.from, part.size)) return;
+    if (!is_memory(part.from, part.size, process_)) return;
     const auto* const from = static_cast<const std::byte*>(part.from);
     send.data.assign(from, from + part.size);
   }
@@ -244,7 +244,7 @@ void Plan::take(const Part& part) {
     misuse(name_of(part) + " expects " + std::to_string(part.tag) + " and is given " +
            std::to_string(send.tag));
   }
-  if (is_memory(part.onto, part.size)) {
+  if (is_memory(part.onto, part.size, process_)) {
     std::memcpy(part.onto, send.data.data(), std::min(part.size, send.data.size()));
   }
   send.data = {};

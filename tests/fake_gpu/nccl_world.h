@@ -89,8 +89,8 @@ struct Part {
 // What one group has of one communicator, at one rank.
 class Plan final : public Kernel {
  public:
-  // Numbers the parts.
-  Plan(ncclComm& comm, std::vector<Part> parts);
+  // Numbers the parts, which are memory of the process.
+  Plan(ncclComm& comm, std::vector<Part> parts, int process);
   [[nodiscard]] bool may_start() const override;
   void start() override;
   [[nodiscard]] bool may_go_on() const override;
@@ -112,6 +112,7 @@ class Plan final : public Kernel {
 
   ncclComm& comm_;
   std::vector<Part> parts_;
+  int process_;
   bool posted_ = false;
   std::shared_ptr<Plan> before_;  // with the same resources
 };

@@ -33,6 +33,14 @@ std::vector<CarrierWord> some_words() {
           {{.id = 1, .bytes = 4096, .handle = handle_of(9)}, {.id = 2, .bytes = 1, .handle = {}}}},
       Landed{.parts = {{.place = 4, .size = 100}}, .head = Blob(kLargestHead, std::byte{5})},
       Landed{.parts = {{.place = 4, .size = 100}, {.place = 5, .size = 0}}, .head = {}},
+      NcclHello{.device = "a device", .process = 0x0102030405060708},
+      NcclHello{},
+      NcclName{{std::byte{1}, std::byte{2}}},
+      Launched{.number = std::uint64_t{1} << 40,
+               .sizes = {0, std::uint64_t{1} << 36},
+               .head = Blob(kLargestHead, std::byte{5})},
+      Launched{.number = 0, .sizes = {7}, .head = {}},
+      AllLaunched{.count = 9},
   };
 }
 
@@ -75,10 +83,16 @@ TEST(CarrierWords, are_refused_beyond_their_limits) {
   EXPECT_FALSE(is_taken(Landed{.parts = std::vector<Landed::Part>(kMostParts + 1), .head = {}}));
   EXPECT_FALSE(is_taken(Landed{.parts = {}, .head = {}})) << "of no part";
   EXPECT_FALSE(is_taken(Landed{.parts = {{}}, .head = Blob(kLargestHead + 1)}));
+  const std::vector<std::uint64_t> most(kMostParts);
+  EXPECT_TRUE(is_taken(Launched{.number = 0, .sizes = most, .head = {}}));
+  EXPECT_FALSE(is_taken(
+      Launched{.number = 0, .sizes = std::vector<std::uint64_t>(kMostParts + 1), .head = {}}));
+  EXPECT_FALSE(is_taken(Launched{.number = 0, .sizes = {}, .head = {}})) << "of no part";
+  EXPECT_FALSE(is_taken(Launched{.number = 0, .sizes = {1}, .head = Blob(kLargestHead + 1)}));
   EXPECT_FALSE(is_taken(CarrierRefusal{.code = 0, .text = "all is well"}));
   EXPECT_FALSE(is_taken(CarrierRefusal{.code = 99, .text = "who knows"}));
-  EXPECT_EQ(decode_word(payload_of({std::byte{6}}), back).message(),
-            "a carrier's word of 1 bytes, kind 6, which there is not");
+  EXPECT_EQ(decode_word(payload_of({std::byte{10}}), back).message(),
+            "a carrier's word of 1 bytes, kind 10, which there is not");
   EXPECT_TRUE(is_taken(CarrierVerdict{.works = false, .why = std::string(5000, 'x')}));
   EXPECT_EQ(std::get<CarrierVerdict>(back).why, std::string(1024, 'x')) << "texts are cut";
 }

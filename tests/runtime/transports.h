@@ -1,8 +1,12 @@
-// Transports for tests: one that tells of what it sends, and one whose peers the test plays.
+// Transports for tests: around another one, and one whose peers the test plays.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
+#include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,20 +21,17 @@ namespace ripeline::testing_support {
   return {begin, begin + text.size()};
 }
 
-// Another's transport that says what has been sent.
-class TellingTransport final : public runtime::Transport {
+// A transport around another one, which it may own.
+class Around : public runtime::Transport {
  public:
-  using Sent = std::function<void(int to, const runtime::Envelope&)>;
-  // `inner` is borrowed.
-  TellingTransport(runtime::Transport& inner, Sent sent) : inner_(inner), sent_(std::move(sent)) {}
-
+  explicit Around(runtime::Transport& inner) : inner_(inner) {}
+  explicit Around(std::unique_ptr<runtime::Transport> inner)
+      : own_(std::move(inner)), inner_(*own_) {}
   [[nodiscard]] int self() const override { return inner_.self(); }
   [[nodiscard]] int processes() const override { return inner_.processes(); }
   [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
   core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override {
-    core::Status status = inner_.send(to, envelope, std::move(payload));
-    sent_(to, envelope);
-    return status;
+    return inner_.send(to, envelope, std::move(payload));
   }
   core::Status poll(std::chrono::nanoseconds wait,
                     std::vector<runtime::Delivery>& deliveries) override {
@@ -44,8 +45,51 @@ class TellingTransport final : public runtime::Transport {
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
  private:
+  std::unique_ptr<runtime::Transport> own_;
+
+ protected:
   runtime::Transport& inner_;
+};
+
+// Another's transport that says what has been sent.
+class TellingTransport final : public Around {
+ public:
+  using Sent = std::function<void(int to, const runtime::Envelope&)>;
+  // `inner` is borrowed.
+  TellingTransport(runtime::Transport& inner, Sent sent) : Around(inner), sent_(std::move(sent)) {}
+
+  core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override {
+    core::Status status = inner_.send(to, envelope, std::move(payload));
+    sent_(to, envelope);
+    return status;
+  }
+
+ private:
   Sent sent_;
+};
+
+// Gives what comes in another order, and late.
+class Shuffled final : public Around {
+ public:
+  Shuffled(runtime::Transport& inner, std::uint64_t seed) : Around(inner), draw_(seed) {}
+  core::Status poll(std::chrono::nanoseconds wait,
+                    std::vector<runtime::Delivery>& deliveries) override {
+    core::Status status = inner_.poll(held_.empty() ? wait : std::chrono::nanoseconds(0), held_);
+    std::shuffle(held_.begin(), held_.end(), draw_);
+    for (std::size_t left = draw_() % (held_.size() + 1); left > 0; --left) {
+      deliveries.push_back(std::move(held_.back()));
+      held_.pop_back();
+    }
+    return status;
+  }
+  core::Status finish(std::chrono::nanoseconds limit) override {
+    if (held_.empty()) return inner_.finish(limit);
+    return {core::StatusCode::timeout, "something is held back"};
+  }
+
+ private:
+  std::mt19937_64 draw_;
+  std::vector<runtime::Delivery> held_;
 };
 
 // Of a process among several of which the test plays the others: what they send is all there at the

@@ -43,7 +43,14 @@ carriers() {
   grep -q 'were told to use ipc, and cannot: CUDA could not open' out.txt || fail "$(cat out.txt)"
   RIPELINE_CARRIER=pigeons "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
   expect_code 11 $?
-  grep -q "RIPELINE_CARRIER is 'pigeons'; it may be ipc or staged" out.txt || fail "$(cat out.txt)"
+  grep -q "RIPELINE_CARRIER is 'pigeons'; it may be ipc, nccl or staged" out.txt || fail "$(cat out.txt)"
+  RIPELINE_CARRIER=nccl "$fake" --ranks-as-threads "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
+  expect_code 11 $?
+  grep -qE 'of one process and use one device, which NCCL does not connect; RIPELINE_CARRIER=staged|rank [0-9] has no NCCL: ' out.txt || fail "$(cat out.txt)"
+  # A fake device is none for NCCL itself.
+  RIPELINE_CARRIER=nccl "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1
+  expect_code 11 $?
+  grep -qE 'could not connect by NCCL: .*; RIPELINE_CARRIER=staged goes without NCCL|rank [0-9] has no NCCL: ' out.txt || fail "$(cat out.txt)"
   # shellcheck disable=SC2016
   "$launch" -n 4 -- bash -c 'if [ "$RANK" = 2 ]; then export RIPELINE_CARRIER=staged; fi
     exec "$@"' gpt "$fake" "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1

@@ -57,6 +57,14 @@ class Comm final : public NcclComm {
     if (comm_ == nullptr) return ended();
     return status_of(ncclRecv(data, bytes, ncclChar, rank, comm_, stream), "receive", comm_);
   }
+  Status send_parts(std::span<const NcclPart> parts, int rank, cudaStream_t stream) override {
+    return at_once(parts,
+                   [&](const NcclPart& part) { return send(part.data, part.bytes, rank, stream); });
+  }
+  Status receive_parts(std::span<const NcclPart> parts, int rank, cudaStream_t stream) override {
+    return at_once(
+        parts, [&](const NcclPart& part) { return receive(part.data, part.bytes, rank, stream); });
+  }
   Status reduce(const void* from, void* onto, std::size_t count, NcclType type, NcclSum sum,
                 cudaStream_t stream) override {
     if (comm_ == nullptr) return ended();
@@ -88,6 +96,19 @@ class Comm final : public NcclComm {
   }
 
  private:
+  // In one group, which NCCL launches as one kernel; it ends whatever was said in between.
+  template <class Each>
+  Status at_once(std::span<const NcclPart> parts, const Each& each) {
+    if (comm_ == nullptr) return ended();
+    Status status = status_of(ncclGroupStart(), "begin a group");
+    if (!status.ok()) return status;
+    for (const NcclPart& part : parts) {
+      if (status.ok()) status = each(part);
+    }
+    Status launched = status_of(ncclGroupEnd(), "launch a group", comm_);
+    return status.ok() ? launched : status;
+  }
+
   static Status ended() { return {StatusCode::failed, "a communicator of NCCL was ended"}; }
   ncclComm_t comm_;
 };

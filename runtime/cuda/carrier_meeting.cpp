@@ -1,0 +1,97 @@
+#include "runtime/cuda/carrier_meeting.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "runtime/clock.h"
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+using core::Time;
+
+namespace {
+
+std::string text_of(const Payload& payload) {
+  return {reinterpret_cast<const char*>(payload.head.data()), payload.head.size()};
+}
+
+// As the processes to which it is told are to have it.
+Status as_told(int from, const Status& why) {
+  if (why.code() == StatusCode::refused || why.code() == StatusCode::lost) return why;
+  return {StatusCode::lost, rank_text(from) + " stopped: " + why.message()};
+}
+
+// Of a carrier that is there.
+bool is_for_later(const CarrierWord& word) {
+  return std::holds_alternative<PlacesAsked>(word) || std::holds_alternative<PlacesGiven>(word) ||
+         std::holds_alternative<Landed>(word) || std::holds_alternative<Launched>(word) ||
+         std::holds_alternative<AllLaunched>(word);
+}
+
+}  // namespace
+
+std::string rank_text(int process) { return "rank " + std::to_string(process); }
+
+CarrierMeeting::CarrierMeeting(Transport& control, std::chrono::nanoseconds limit,
+                               std::vector<Delivery>& early)
+    : control_(control), early_(early), until_(RankClock::host() + limit) {}
+
+Status CarrierMeeting::say(int to, const CarrierWord& word) {
+  Envelope envelope;
+  envelope.signal = Signal::carrier;
+  return control_.send(to, envelope, encode_word(word));
+}
+
+Status CarrierMeeting::say_to_all(const CarrierWord& word) {
+  for (const int peer : neighbours()) {
+    if (Status s = say(peer, word); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status CarrierMeeting::next(std::chrono::nanoseconds most, std::vector<Word>& words) {
+  const Time left = until_ - RankClock::host();
+  if (left <= Time{0}) return {StatusCode::timeout, ""};
+  std::vector<Delivery> came;
+  Status status = control_.poll(std::min<std::chrono::nanoseconds>(most, left), came);
+  for (Delivery& delivery : came) {
+    Status s = hear(std::move(delivery), words);
+    if (status.ok()) status = std::move(s);
+  }
+  return status;
+}
+
+Status CarrierMeeting::hear(Delivery delivery, std::vector<Word>& words) {
+  const int from = delivery.from;
+  if (delivery.envelope.signal == Signal::lost) {
+    return {StatusCode::lost, rank_text(from) + " was lost (" + text_of(delivery.payload) + ")"};
+  }
+  CarrierWord word;
+  if (delivery.envelope.signal == Signal::carrier) {
+    if (Status s = decode_word(delivery.payload, word); !s.ok()) {
+      return {StatusCode::lost, rank_text(from) + " was lost (" + s.message() + ")"};
+    }
+  }
+  if (delivery.envelope.signal != Signal::carrier || is_for_later(word)) {
+    early_.push_back(std::move(delivery));
+    return {};
+  }
+  if (const auto* const refusal = std::get_if<CarrierRefusal>(&word)) {
+    return as_told(from, {static_cast<StatusCode>(refusal->code), refusal->text});
+  }
+  words.push_back({.from = from, .word = std::move(word)});
+  return {};
+}
+
+void CarrierMeeting::refuse(const Status& why) {
+  for (const int peer : neighbours()) {
+    static_cast<void>(
+        say(peer, CarrierRefusal{static_cast<std::int32_t>(why.code()), why.message()}));
+  }
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,87 @@
+// NcclCarrier: sends and receives of NCCL, between hosts as well as on one.
+//
+//   sender                               receiver
+//   launches the send of message k
+//   launched: k, head, sizes          →  takes buffers, and launches the receives
+//   sees that its send is over           sees that they are over: delivers the message
+//   all launched: how many            →  compares that with what it has received
+//
+// Unlike other carriers' moves, what is enqueued waits on the device for the other one, and can
+// keep from starting what it waits for. The rules under which that ends are those of
+// runtime/cuda/nccl_end.h. Here each direction has a communicator of two ranks and a stream of
+// highest priority, and at most one operation is under way at each end. No call that waits for the
+// whole device may be made meanwhile, by nobody in the process: cudaFree() and cudaFreeHost() are
+// such calls, and so is the first use of a kernel that is loaded lazily.
+//
+// All parts of a message are one operation, of one number: one after another they would be launched
+// behind what is under way. A part of no bytes is not sent. NCCL itself compares nothing: it is the
+// numbers that say which receive a send is for, and both ends compare them with their own.
+//
+// When the peer is gone its communicators are aborted, and what has not landed by then is not
+// delivered. Parts are on this process's device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/cuda/carrier.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/nccl_end.h"
+#include "runtime/cuda/nccl_library.h"
+
+namespace ripeline::runtime {
+
+// One direction, connected; the communicator ends before the stream. Its rank 0 sends to rank 1.
+struct NcclWay {
+  Stream stream;
+  std::unique_ptr<NcclComm> comm;
+};
+struct NcclPair {
+  NcclWay out;
+  NcclWay in;
+};
+
+class NcclCarrier final : public Carrier {
+ public:
+  // `control` is borrowed. A part of more than `largest_part` bytes is a violation.
+  NcclCarrier(Transport& control, int peer, const DeviceMemory& memory, NcclPair pair,
+              std::size_t largest_part);
+  ~NcclCarrier() override;
+
+  [[nodiscard]] CarrierKind kind() const override { return CarrierKind::nccl; }
+  core::Status hear(CarrierWord word, const Envelope& envelope) override;
+  void peer_is_gone(bool has_ended) override;
+  core::Status close() override;
+  [[nodiscard]] bool is_closed() const override;
+
+ private:
+  struct Way {
+    NcclWay nccl;
+    NcclEnd end;
+  };
+
+  core::Status launch(Message& message, cudaStream_t& stream) override;
+  core::Status landed(Message message) override;
+  core::Status look_after() override;
+  core::Status send(const Message& message);
+  core::Status receive(Message& message);
+  core::Status take(Launched launched, const Envelope& envelope);
+  core::Status take(const AllLaunched& all);
+  void abort();
+
+  DeviceMemory memory_;
+  const std::size_t largest_part_;
+  Way out_;
+  Way in_;
+  std::uint64_t announced_ = 0;              // messages from the peer, without a gap
+  std::map<std::uint64_t, Delivery> ahead_;  // announced after a gap, by number
+  std::optional<std::uint64_t> all_;         // that the peer has launched
+  bool has_closed_ = false;
+  bool is_gone_ = false;
+};
+
+}  // namespace ripeline::runtime

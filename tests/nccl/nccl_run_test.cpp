@@ -1,0 +1,116 @@
+// Whole runs whose messages go by NCCL, and each rule left out.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "tests/nccl/nccl_run.h"
+#include "tests/runtime/transports.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using testing_support::by_nccl;
+using testing_support::DeviceRun;
+using testing_support::DeviceRunOptions;
+using testing_support::expect_all_is_back;
+using testing_support::kSequentialChain;
+using testing_support::kSplitV;
+using testing_support::number_of;
+using testing_support::ProvedText;
+using testing_support::TemporaryFolder;
+
+class NcclRunTest : public testing_support::FakeGpuTest {};
+
+struct Drawn {
+  const char* text;
+  int ranks;
+  int microbatches;
+  bool varies;
+  bool over_sockets;
+  fake_gpu::Options device;
+};
+
+// On one device, whose ranks take no room of each other, or on several that have just as much as is
+// needed; with queues that streams share, or not.
+Drawn drawn(std::mt19937_64& draw) {
+  const char* const kTexts[] = {kSequentialChain, kSplitV, "1f1b", "zb_h1", "eager_1f1b"};
+  Drawn one{.text = kTexts[draw() % std::size(kTexts)],
+            .ranks = static_cast<int>(2 + draw() % 3),
+            .microbatches = static_cast<int>(1 + draw() % 7),
+            .varies = draw() % 2 == 0,
+            .over_sockets = draw() % 4 == 0,
+            .device = {}};
+  one.device.seed = draw();
+  one.device.connections = static_cast<int>(draw() % 4);
+  one.device.credits = static_cast<int>(draw() % 3);
+  if (draw() % 2 == 0) {
+    one.device.devices = one.ranks;
+    one.device.blocks = 4 * (one.ranks - 1);
+  }
+  return one;
+}
+
+// RIPELINE_FAKE_GPU_RUNS of them, from RIPELINE_FAKE_GPU_SEED on.
+TEST_F(NcclRunTest, runs_at_random_give_the_gradients_of_one_process) {
+  const std::uint64_t first = number_of("RIPELINE_FAKE_GPU_SEED", 1);
+  const std::uint64_t runs = number_of("RIPELINE_FAKE_GPU_RUNS", 200);
+  std::map<std::pair<std::string, int>, std::unique_ptr<ProvedText>> proved;
+  for (std::uint64_t seed = first; seed < first + runs; ++seed) {
+    SCOPED_TRACE("RIPELINE_FAKE_GPU_SEED=" + std::to_string(seed) + " RIPELINE_FAKE_GPU_RUNS=1");
+    std::mt19937_64 draw(seed);
+    const Drawn one = drawn(draw);
+    auto& program = proved[{one.text, one.ranks}];
+    if (!program) program = std::make_unique<ProvedText>(one.text, one.ranks);
+    fake_gpu::begin(one.device);
+    {
+      DeviceRunOptions options = by_nccl();
+      options.varies = one.varies;
+      options.own_devices = one.device.devices > 1;
+      DeviceRun run(*program, seed, options);
+      ASSERT_TRUE(run.status().ok()) << run.status().message();
+      const TemporaryFolder folder;
+      if (one.over_sockets) run.connect_in(folder.path());
+      run.run(2, one.microbatches);
+      run.toys().expect_reference(2, one.microbatches);
+      EXPECT_EQ(run.taken(), 0U) << "every buffer is back";
+      EXPECT_EQ(run.carriers(0).rfind("nccl with rank 1", 0), 0U) << run.carriers(0);
+    }
+    EXPECT_EQ(fake_gpu::communicators(), 0);
+    expect_all_is_back();
+    if (HasFailure()) return;
+  }
+}
+
+// In any order, and late: announcements overtake each other.
+TEST_F(NcclRunTest, what_is_announced_in_any_order_and_late_is_right) {
+  const ProvedText proved(kSplitV, 3);
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    fake_gpu::begin({.seed = seed, .credits = 3});
+    {
+      DeviceRunOptions options = by_nccl();
+      options.varies = seed % 2 == 0;
+      options.behind = [seed](Transport& inner) {
+        return std::make_unique<testing_support::Shuffled>(
+            inner, seed * 10 + static_cast<std::uint64_t>(inner.self()));
+      };
+      DeviceRun run(proved, seed, options);
+      run.run(3, 5);
+      run.toys().expect_reference(3, 5);
+    }
+    EXPECT_EQ(fake_gpu::communicators(), 0);
+    expect_all_is_back();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(NcclRunTest, a_device_that_fails_at_any_call_ends_the_run) {
+  const auto runs = static_cast<int>(testing_support::number_of("RIPELINE_FAKE_GPU_FAULTS", 60));
+  EXPECT_GE(testing_support::failed_at_any_call(runs, [](int) { return by_nccl(); }), runs / 2);
+}
+
+}  // namespace
+}  // namespace ripeline::runtime
