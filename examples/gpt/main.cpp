@@ -65,7 +65,7 @@ int run_threads(const Options& options) {
       std::unique_ptr<TorchDevice> device;
       std::unique_ptr<Transport> transport = std::move(transports[rank]);
       Status s = TorchDevice::open(options.device, static_cast<int>(rank), device);
-      if (s.ok()) s = device->carry(transport, options.connect_limit);
+      if (s.ok()) s = device->carry(transport, options.connect_limit, nullptr);
       if (!s.ok()) {
         std::fprintf(stderr, "gpt: %s\n", s.message().c_str());
         codes[rank] = exit_code_of(s.code());

@@ -90,7 +90,7 @@ bool Carrier::is_expecting() const {
                      [&comes](const auto& entry) { return comes(entry.second); });
 }
 
-void Carrier::peer_is_gone(bool /*has_ended*/) {
+void Carrier::peer_is_gone() {
   std::erase_if(queued_, [](const Message& message) { return message.is_to_peer; });
 }
 

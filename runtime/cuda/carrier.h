@@ -62,9 +62,9 @@ class Carrier {
   [[nodiscard]] virtual bool is_busy() const { return !in_flight_.empty(); }
   [[nodiscard]] bool is_idle() const { return queued_.empty() && in_flight_.empty(); }
 
-  // The peer gets nothing any more. `has_ended`: it uses nothing of this process any more; else it
-  // is only not believed.
-  virtual void peer_is_gone(bool has_ended);
+  // The peer gets nothing any more. It need not have ended: what it has of this process's memory
+  // stays, until the process ends.
+  virtual void peer_is_gone();
   // Nothing is sent any more: lets go of what is the peer's. Then, until what this end has is used
   // by this process alone, is_closed() is false.
   virtual core::Status close() { return {}; }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "runtime/clock.h"
+#include "runtime/termination.h"
 
 namespace ripeline::runtime {
 
@@ -14,6 +15,11 @@ using core::StatusCode;
 using core::Time;
 
 namespace {
+
+// Between two looks at whether the process is told to end.
+constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(100);
+// For those who are to hear why it does not start.
+constexpr auto kLastWords = std::chrono::milliseconds(300);
 
 std::string text_of(const Payload& payload) {
   return {reinterpret_cast<const char*>(payload.head.data()), payload.head.size()};
@@ -37,8 +43,11 @@ bool is_for_later(const CarrierWord& word) {
 std::string rank_text(int process) { return "rank " + std::to_string(process); }
 
 CarrierMeeting::CarrierMeeting(Transport& control, std::chrono::nanoseconds limit,
-                               std::vector<Delivery>& early)
-    : control_(control), early_(early), until_(RankClock::host() + limit) {}
+                               std::vector<Delivery>& early, const Termination* termination)
+    : control_(control),
+      early_(early),
+      termination_(termination),
+      until_(RankClock::host() + limit) {}
 
 Status CarrierMeeting::say(int to, const CarrierWord& word) {
   Envelope envelope;
@@ -57,7 +66,8 @@ Status CarrierMeeting::next(std::chrono::nanoseconds most, std::vector<Word>& wo
   const Time left = until_ - RankClock::host();
   if (left <= Time{0}) return {StatusCode::timeout, ""};
   std::vector<Delivery> came;
-  Status status = control_.poll(std::min<std::chrono::nanoseconds>(most, left), came);
+  Status status = control_.poll(std::min({most, std::chrono::nanoseconds(left), kSlice}), came);
+  if (status.ok()) status = Termination::status_at_start(termination_, self());
   for (Delivery& delivery : came) {
     Status s = hear(std::move(delivery), words);
     if (status.ok()) status = std::move(s);
@@ -92,6 +102,7 @@ void CarrierMeeting::refuse(const Status& why) {
     static_cast<void>(
         say(peer, CarrierRefusal{static_cast<std::int32_t>(why.code()), why.message()}));
   }
+  control_.flush(kLastWords);
 }
 
 }  // namespace ripeline::runtime

@@ -18,6 +18,8 @@
 
 namespace ripeline::runtime {
 
+class Termination;
+
 class CarrierMeeting {
  public:
   struct Word {
@@ -25,8 +27,10 @@ class CarrierMeeting {
     CarrierWord word;
   };
 
-  // `control` is borrowed, and so is `early`, to which what is for later is appended.
-  CarrierMeeting(Transport& control, std::chrono::nanoseconds limit, std::vector<Delivery>& early);
+  // All are borrowed; to `early` is appended what is for later. Fails when the process is told to
+  // end, if there is a `termination`.
+  CarrierMeeting(Transport& control, std::chrono::nanoseconds limit, std::vector<Delivery>& early,
+                 const Termination* termination = nullptr);
 
   [[nodiscard]] int self() const { return control_.self(); }
   [[nodiscard]] const std::vector<int>& neighbours() const { return control_.neighbours(); }
@@ -40,7 +44,7 @@ class CarrierMeeting {
   void keep(Word word) { kept_.push_back(std::move(word)); }
   [[nodiscard]] std::vector<Word> take_kept() { return std::exchange(kept_, {}); }
 
-  // This process does not start.
+  // This process does not start; waits a moment until that has left.
   void refuse(const core::Status& why);
 
  private:
@@ -48,6 +52,7 @@ class CarrierMeeting {
 
   Transport& control_;
   std::vector<Delivery>& early_;
+  const Termination* termination_;
   const core::Time until_;
   std::vector<Word> kept_;
 };

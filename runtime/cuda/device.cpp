@@ -9,6 +9,7 @@ using core::StatusCode;
 
 Status status_of(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
+  cudaGetLastError();  // dealt with here: who asks next shall not take it for its own
   return {StatusCode::failed, "CUDA could not " + std::string(what) + ": " +
                                   cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")"};
 }
@@ -17,6 +18,7 @@ Status count_devices(int& devices) {
   devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error == cudaSuccess) return {};
+  cudaGetLastError();
   return {StatusCode::refused,
           std::string("CUDA has no device here: ") + cudaGetErrorString(error)};
 }

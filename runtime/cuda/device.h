@@ -14,7 +14,8 @@
 
 namespace ripeline::runtime {
 
-// `what` was asked: "record an event".
+// `what` was asked: "record an event". An error is dealt with by whoever gets the status, and no
+// longer the thread's last one.
 [[nodiscard]] core::Status status_of(cudaError_t error, std::string_view what);
 
 // That this process can use; refused: CUDA cannot be used here at all.

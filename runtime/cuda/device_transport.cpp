@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/clock.h"
+#include "runtime/last_wait.h"
 #include "runtime/transport/peers.h"
 
 namespace ripeline::runtime {
@@ -21,8 +22,6 @@ constexpr auto kSleep = std::chrono::microseconds(50);
 // For so long; then the processor is given to others that want it, which may have it for
 // milliseconds.
 constexpr auto kLook = std::chrono::microseconds(20);
-// For those who are to hear why it does not start.
-constexpr auto kLastWords = std::chrono::milliseconds(300);
 
 bool is_on_device(const Bytes& part) { return part.device >= 0; }
 
@@ -33,6 +32,7 @@ DeviceTransport::DeviceTransport(Transport& inner, Place& pinned, const DeviceMe
     : inner_(inner), pinned_(pinned), memory_(memory), options_(std::move(options)) {}
 
 DeviceTransport::~DeviceTransport() {
+  const LastWait last("messages that the GPU was given");
   // What NCCL has on the device, which may wait for a peer that is gone, goes before anything waits
   // for the device.
   for (auto& [process, peer] : peers_) peer.direct = nullptr;
@@ -44,20 +44,21 @@ DeviceTransport::~DeviceTransport() {
 }
 
 Status DeviceTransport::connect() {
-  CarrierMeeting meeting(inner_, options_.connect_limit, came_);
+  // For the device there is no other limit.
+  const LastWait last("the start of messages between GPUs",
+                      options_.connect_limit + LastWait::kLimit);
+  CarrierMeeting meeting(inner_, options_.connect_limit, came_, options_.termination);
   CarrierChoice choice(
       meeting, pinned_, memory_,
       {.carrier = options_.carrier,
        .host = options_.host,
        .why_no_nccl = options_.nccl.library == nullptr ? options_.nccl.why_none : "",
        .granule = options_.ipc.granule});
-  Status status = choice.meet();
+  Status status = make_staged();
+  if (status.ok()) status = choice.meet();
   if (status.ok()) status = make_carriers(meeting, choice);
   carriers_ = choice.text();
-  if (!status.ok()) {
-    meeting.refuse(status);
-    inner_.flush(kLastWords);
-  }
+  if (!status.ok()) meeting.refuse(status);
   note(std::move(status));
   // What came of those that were done sooner.
   for (Delivery& delivery : came_) take(std::move(delivery));
@@ -66,7 +67,6 @@ Status DeviceTransport::connect() {
 }
 
 Status DeviceTransport::make_carriers(CarrierMeeting& meeting, const CarrierChoice& choice) {
-  if (Status s = make_staged(); !s.ok()) return s;
   std::map<int, NcclPair> pairs;
   if (options_.carrier == CarrierKind::nccl) {
     if (Status s = connect_by_nccl(meeting, options_.nccl, memory_, pairs); !s.ok()) return s;
@@ -134,7 +134,7 @@ void DeviceTransport::take(Delivery delivery) {
   }
   Peer& peer = found->second;
   const Signal signal = delivery.envelope.signal;
-  if (signal == Signal::lost) return lose(peer, std::move(delivery), true);
+  if (signal == Signal::lost) return lose(peer, std::move(delivery));
   if (peer.is_gone) return;
   if (signal == Signal::data && !delivery.payload.parts.empty()) {
     return peer.staged->take(std::move(delivery));
@@ -152,14 +152,14 @@ void DeviceTransport::take(Delivery delivery) {
     status = carrier.hear(std::move(word), delivery.envelope);
   }
   if (status.code() != StatusCode::invalid) return note(std::move(status));
-  lose(peer, loss_of(delivery.from, status.message(), RankClock::host()), false);
+  lose(peer, loss_of(delivery.from, status.message(), RankClock::host()));
 }
 
-void DeviceTransport::lose(Peer& peer, Delivery loss, bool has_ended) {
+void DeviceTransport::lose(Peer& peer, Delivery loss) {
   if (!peer.is_gone) peer.loss = std::move(loss);  // it is told once
   peer.is_gone = true;
-  peer.staged->peer_is_gone(has_ended);
-  if (peer.direct) peer.direct->peer_is_gone(has_ended);
+  peer.staged->peer_is_gone();
+  if (peer.direct) peer.direct->peer_is_gone();
 }
 
 void DeviceTransport::progress() {
@@ -247,7 +247,7 @@ Status DeviceTransport::finish(std::chrono::nanoseconds limit) {
 
 void DeviceTransport::note(int process, Status status) {
   if (status.code() != StatusCode::lost) return note(std::move(status));
-  lose(peers_.at(process), loss_of(process, status.message(), RankClock::host()), false);
+  lose(peers_.at(process), loss_of(process, status.message(), RankClock::host()));
 }
 
 void DeviceTransport::note(Status status) {

@@ -39,6 +39,7 @@ struct DeviceTransportOptions {
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   IpcLimits ipc = {};
   NcclOptions nccl = {};
+  const Termination* termination = nullptr;  // heeded while it connects; null: there is none
   std::string host = memory_host();
 };
 
@@ -86,7 +87,7 @@ class DeviceTransport final : public Transport {
   core::Status make_staged();
   core::Status look(std::chrono::nanoseconds wait);
   void take(Delivery delivery);
-  static void lose(Peer& peer, Delivery loss, bool has_ended);
+  static void lose(Peer& peer, Delivery loss);
   // The carriers go on, and losses are told whose time has come.
   void progress();
   // Nothing has come, and something will soon.

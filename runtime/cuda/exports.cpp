@@ -17,10 +17,9 @@ using core::StatusCode;
 Status export_memory(void* memory, MemoryHandle& handle) {
   cudaIpcMemHandle_t made{};
   static_assert(sizeof made == sizeof(MemoryHandle));
-  const cudaError_t error = cudaIpcGetMemHandle(&made, memory);
-  if (error != cudaSuccess) {
-    cudaGetLastError();  // it is dealt with
-    return status_of(error, "export memory to other processes");
+  if (Status s = status_of(cudaIpcGetMemHandle(&made, memory), "export memory to other processes");
+      !s.ok()) {
+    return s;
   }
   std::memcpy(handle.data(), &made, sizeof made);
   return {};
@@ -110,10 +109,6 @@ class Exports::Pool {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
     back_.clear();
-  }
-  void peer_is_gone() {
-    const std::lock_guard lock(mutex_);
-    for (auto& [id, buffer] : buffers_) buffer.is_open = false;
   }
 
   bool is_waiting() const {
@@ -213,7 +208,6 @@ Status Exports::landed(const Landed::Part& part, Bytes& bytes) {
 }
 
 void Exports::stop() { pool_->stop(); }
-void Exports::peer_is_gone() { pool_->peer_is_gone(); }
 bool Exports::is_waiting() const { return pool_->is_waiting(); }
 bool Exports::is_closed() const { return pool_->is_closed(); }
 

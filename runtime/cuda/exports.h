@@ -44,8 +44,6 @@ class Exports {
 
   // What comes back is given to nobody any more.
   void stop();
-  // The peer has closed all.
-  void peer_is_gone();
 
   // Some are back, and may be free soon.
   [[nodiscard]] bool is_waiting() const;

@@ -11,11 +11,11 @@ Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
   cudaIpcMemHandle_t made{};
   std::memcpy(&made, handle.data(), sizeof made);
   OpenedMemory opened;
-  const cudaError_t error =
-      cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess);
-  if (error != cudaSuccess) {
-    cudaGetLastError();  // it is dealt with
-    return status_of(error, "open the memory of another process");
+  if (Status s =
+          status_of(cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess),
+                    "open the memory of another process");
+      !s.ok()) {
+    return s;
   }
   memory = std::move(opened);
   return {};

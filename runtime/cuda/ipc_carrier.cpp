@@ -132,10 +132,9 @@ Status IpcCarrier::take(Landed landed, const Envelope& envelope) {
   return {};
 }
 
-void IpcCarrier::peer_is_gone(bool has_ended) {
-  Carrier::peer_is_gone(has_ended);
+void IpcCarrier::peer_is_gone() {
+  Carrier::peer_is_gone();
   is_gone_ = true;
-  if (has_ended) exports_.peer_is_gone();
 }
 
 Status IpcCarrier::close() {

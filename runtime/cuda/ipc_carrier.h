@@ -46,9 +46,9 @@ class IpcCarrier final : public Carrier {
   [[nodiscard]] bool is_busy() const override {
     return Carrier::is_busy() || exports_.is_waiting();
   }
-  void peer_is_gone(bool has_ended) override;
+  void peer_is_gone() override;
   core::Status close() override;
-  [[nodiscard]] bool is_closed() const override { return exports_.is_closed(); }
+  [[nodiscard]] bool is_closed() const override { return is_gone_ || exports_.is_closed(); }
 
  private:
   core::Status launch(Message& message, cudaStream_t& stream) override;

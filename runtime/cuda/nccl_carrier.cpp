@@ -149,8 +149,8 @@ Status NcclCarrier::take(const AllLaunched& all) {
   return {};
 }
 
-void NcclCarrier::peer_is_gone(bool has_ended) {
-  Carrier::peer_is_gone(has_ended);
+void NcclCarrier::peer_is_gone() {
+  Carrier::peer_is_gone();
   if (is_gone_) return;
   is_gone_ = true;
   abort();

@@ -54,7 +54,7 @@ class NcclCarrier final : public Carrier {
 
   [[nodiscard]] CarrierKind kind() const override { return CarrierKind::nccl; }
   core::Status hear(CarrierWord word, const Envelope& envelope) override;
-  void peer_is_gone(bool has_ended) override;
+  void peer_is_gone() override;
   core::Status close() override;
   [[nodiscard]] bool is_closed() const override;
 

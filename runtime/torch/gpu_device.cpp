@@ -49,11 +49,17 @@ class Gpu final : public TorchDevice {
   c10::Device device() const override { return compute_.device(); }
   std::optional<c10::Stream> stream() const override { return compute_; }
   Place* place() override { return &pinned_; }
-  Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit) override {
+  Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit,
+               const Termination* termination) override {
     inner_ = std::move(transport);
     DeviceTransportOptions options;
     options.connect_limit = limit;
-    if (Status s = read_carrier(options.carrier); !s.ok()) return s;
+    options.termination = termination;
+    if (Status s = read_carrier(options.carrier); !s.ok()) {
+      std::vector<Delivery> early;
+      CarrierMeeting(*inner_, limit, early).refuse(s);
+      return s;
+    }
     if (options.carrier == CarrierKind::nccl) {
       options.nccl.why_none = load_nccl(options.nccl.library).message();
     }

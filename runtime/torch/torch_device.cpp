@@ -19,8 +19,8 @@ class Processor final : public TorchDevice {
   c10::Device device() const override { return c10::kCPU; }
   std::optional<c10::Stream> stream() const override { return std::nullopt; }
   Place* place() override { return nullptr; }
-  Status carry(std::unique_ptr<Transport>& /*transport*/,
-               std::chrono::nanoseconds /*limit*/) override {
+  Status carry(std::unique_ptr<Transport>& /*transport*/, std::chrono::nanoseconds /*limit*/,
+               const Termination* /*termination*/) override {
     return {};
   }
   DeviceMemoryUse memory_use() const override { return {}; }

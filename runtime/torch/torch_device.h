@@ -44,6 +44,8 @@ struct DeviceMemoryUse {
   std::int64_t peak = 0;         // bytes that LibTorch had given out at once
 };
 
+class Termination;
+
 class TorchDevice {
  public:
   // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`. To
@@ -63,9 +65,10 @@ class TorchDevice {
   [[nodiscard]] virtual Place* place() = 0;
   // Puts what moves parts from and to the device around the transport, which uses place(). All
   // processes do so at once; if it fails, within the limit, then on all of them, and `transport` is
-  // null. RIPELINE_CARRIER in the environment says how they are moved; unset: as they can be.
-  virtual core::Status carry(std::unique_ptr<Transport>& transport,
-                             std::chrono::nanoseconds limit) = 0;
+  // null. RIPELINE_CARRIER in the environment says how they are moved; unset: as they can be. Fails
+  // as well when the process is told to end; null: the program sees to that.
+  virtual core::Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit,
+                             const Termination* termination) = 0;
   // How that is, for people: "ipc with rank 1". Empty on the host's processor.
   [[nodiscard]] virtual std::string carriers() const { return {}; }
   // Of the host's processor it is not known: zeros.

@@ -251,7 +251,8 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
       !s.ok()) {
     return s;
   }
-  return join.device == nullptr ? Status() : join.device->carry(transport, join.connect_limit);
+  if (join.device == nullptr) return {};
+  return join.device->carry(transport, join.connect_limit, join.termination);
 }
 
 }  // namespace ripeline::runtime
