@@ -130,6 +130,10 @@ speed
 killed
 if [ "$device" = cuda ]; then
   say ""
+  say "## Messages by NCCL"
+  part by_nccl 300 env RIPELINE_CARRIER=nccl CUDA_MODULE_LOADING=EAGER "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf --heads 2 --steps 3 --check 3 &&
+    say "  $(grep -o 'check, .*' "$out/by_nccl.log" | head -1)"
+  say ""
   say "## Tests on the device"
   part cuda_device_tests 300 "$build/tests/cuda_device_tests"
   if command -v compute-sanitizer >/dev/null; then

@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/last_wait.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -45,6 +47,7 @@ NcclCarrier::~NcclCarrier() {
 }
 
 void NcclCarrier::abort() {
+  const LastWait last("messages by NCCL that are aborted");
   out_.nccl.comm->abort();
   in_.nccl.comm->abort();
 }

@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -140,12 +142,42 @@ Status device_text(int device, std::string& text) {
   return {};
 }
 
+// What the environment says counts for NCCL, and more than what it is asked for. Some of it would
+// leave a rule out (runtime/cuda/nccl_carrier.h).
+Status check_environment(int blocks) {
+  const auto has = [](const char* name, long from, long to) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return false;
+    const long number = std::strtol(value, nullptr, 10);
+    return from <= number && number <= to;
+  };
+  constexpr long kMost = std::numeric_limits<long>::max();
+  struct Setting {
+    const char* name;
+    long from;
+    long to;
+    const char* why;
+  };
+  for (const Setting& one : std::initializer_list<Setting>{
+           {"NCCL_COMM_BLOCKING", 0, 0, "events would come before what they follow"},
+           {"NCCL_LAUNCH_ORDER_IMPLICIT", 1, kMost, "messages would wait for each other"},
+           {"NCCL_MIN_CTAS", blocks + 1, kMost, "kernels need not fit on a device"},
+           {"NCCL_MAX_CTAS", blocks + 1, kMost, "kernels need not fit on a device"},
+           {"CUDA_LAUNCH_BLOCKING", 1, kMost, "each launch would wait for the other end"}}) {
+    if (!has(one.name, one.from, one.to)) continue;
+    return {StatusCode::refused, std::string("messages cannot go by NCCL with ") + one.name + "=" +
+                                     std::getenv(one.name) + " in the environment: " + one.why};
+  }
+  return {};
+}
+
 class Start {
  public:
   Start(CarrierMeeting& meeting, const NcclOptions& options)
       : meeting_(meeting), options_(options), shared_(std::make_shared<Shared>()) {}
 
   Status meet(const DeviceMemory& memory, std::map<int, NcclPair>& pairs) {
+    if (Status s = check_environment(options_.blocks); !s.ok()) return s;
     if (Status s = check_room(); !s.ok()) return s;
     if (Status s = say_hello(memory.device()); !s.ok()) return s;
     if (Status s = make_edges(memory); !s.ok()) return s;

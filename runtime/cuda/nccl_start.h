@@ -26,9 +26,10 @@ namespace ripeline::runtime {
 struct NcclOptions {
   const NcclLibrary* library = nullptr;  // outlives every thread
   std::string why_none = "none was loaded";
-  // Thread blocks of a device that one communicator's kernels take, and that all of them together
-  // may: two for each neighbour, one kernel at a time in each. A GPU of a data centre runs more
-  // than a hundred side by side, so that the rest is left to tasks. More neighbours are refused.
+  // Thread blocks of a device: what a kernel of one communicator takes, and what all kernels may
+  // take together. A neighbour has two communicators, with one kernel at a time: at most 4 blocks,
+  // so that 8 neighbours fit, and more are refused. A GPU of a data centre runs more than a hundred
+  // blocks side by side; the rest is left to tasks.
   int blocks = 2;
   int most_blocks = 32;
   std::size_t largest_part = std::size_t{1} << 36;  // bytes

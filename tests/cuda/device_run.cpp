@@ -187,7 +187,8 @@ std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transpor
   if (options_.host) with.host = options_.host(self);
   if (options_.nccl) {
     with.nccl.library = options_.nccl(self);
-    with.nccl.device = "of rank " + std::to_string(self);  // as each process sees its own
+    // Threads that count as processes have a device each, as NCCL sees it.
+    if (options_.enter) with.nccl.device = "of rank " + std::to_string(self);
   }
   if (options_.behind) rank.behind = options_.behind(transport);
   auto device = std::make_unique<runtime::DeviceTransport>(rank.behind ? *rank.behind : transport,

@@ -39,6 +39,13 @@ TEST(DeviceProcesses, DISABLED_rank) {
   options.varies = true;
   const core::Status status = read_carrier(options.carrier);
   ASSERT_TRUE(status.ok()) << status.message();
+  options.nccl = [](int) {
+    const NcclLibrary* nccl = nullptr;
+    const core::Status loaded = load_nccl(nccl);
+    EXPECT_TRUE(loaded.ok()) << loaded.message();
+    return nccl;
+  };
+  if (options.carrier != CarrierKind::nccl) options.nccl = nullptr;
   const ProvedText proved(*program == 'v' ? kSplitV : kSequentialChain, 2);
   DeviceRun run(proved, 21, options);
   ASSERT_TRUE(run.status().ok()) << run.status().message();
@@ -48,7 +55,7 @@ TEST(DeviceProcesses, DISABLED_rank) {
   EXPECT_FALSE(run.differs(kSteps, kMicrobatches));
   EXPECT_EQ(run.taken(), 0U);
   std::printf("rank %d: %s\n", self, run.carriers(self).c_str());
-  if (!HasFailure() && run.carriers(self).find("ipc") == std::string::npos) std::exit(kNoIpc);
+  if (!HasFailure() && run.carriers(self).find("staged") != std::string::npos) std::exit(kNoIpc);
 }
 
 // Exit codes of the two ranks.
@@ -99,6 +106,17 @@ TEST_P(DeviceProcessesTest, train_from_memory_to_memory) {
   const std::vector<int> codes = run_two(GetParam(), "");
   if (codes == std::vector<int>{kNoIpc, kNoIpc}) GTEST_SKIP() << "went through the host";
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// On the one GPU, for which they say that they are on different hosts.
+TEST_P(DeviceProcessesTest, train_by_nccl) {
+#ifdef RIPELINE_FAKE_DEVICE
+  GTEST_SKIP() << "a fake device is none for NCCL";
+#else
+  const NcclLibrary* nccl = nullptr;
+  if (const core::Status loaded = load_nccl(nccl); !loaded.ok()) GTEST_SKIP() << loaded.message();
+  EXPECT_EQ(run_two(GetParam(), "nccl"), (std::vector<int>{0, 0}));
+#endif
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, DeviceProcessesTest, testing::Values("v", "chain"),

@@ -162,6 +162,34 @@ TEST_F(NcclCarrierTest, more_neighbours_than_fit_are_refused) {
   }
 }
 
+TEST_F(NcclCarrierTest, an_environment_that_leaves_a_rule_out_is_refused) {
+  const std::vector<std::pair<std::string, std::string>> settings = {
+      {"NCCL_COMM_BLOCKING", "0"},
+      {"NCCL_LAUNCH_ORDER_IMPLICIT", "1"},
+      {"NCCL_MIN_CTAS", "3"},
+      {"NCCL_MAX_CTAS", "16"},
+      {"CUDA_LAUNCH_BLOCKING", "1"}};
+  for (const auto& [name, value] : settings) {
+    setenv(name.c_str(), value.c_str(), 1);
+    for (const Status& status : connect(by_nccl(2))) {
+      EXPECT_EQ(status.code(), StatusCode::refused);
+      EXPECT_EQ(
+          status.message().rfind(
+              "messages cannot go by NCCL with " + name + "=" + value + " in the environment: ", 0),
+          0U)
+          << status.message();
+    }
+    unsetenv(name.c_str());
+    ends_.clear();
+  }
+  setenv("NCCL_MAX_CTAS", "2", 1);
+  setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
+  connect_all(by_nccl(2));
+  unsetenv("NCCL_MAX_CTAS");
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+  drop_all();
+}
+
 TEST_F(NcclCarrierTest, processes_that_share_a_device_are_of_several_hosts_for_nccl) {
   unsetenv("NCCL_HOSTID");
   connect_all(by_nccl(2));

@@ -7,10 +7,15 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "runtime/engine.h"
 #include "tests/nccl/nccl_run.h"
+#include "tests/runtime/transports.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -254,6 +259,52 @@ TEST_F(NcclRulesTest, calls_that_wait_for_the_device_are_noticed) {
     });
   });
   expect_contains(wrong, "cudaDeviceSynchronize waits for device 0 while it has");
+}
+
+// Gives two announcements of one sender each other's number, which NCCL does not see.
+class Confuses final : public testing_support::Around {
+ public:
+  using Around::Around;
+  Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    std::vector<Delivery> came;
+    Status status = inner_.poll(held_ ? std::chrono::nanoseconds(0) : wait, came);
+    for (Delivery& delivery : came) {
+      CarrierWord word;
+      const bool is_word = delivery.envelope.signal == Signal::carrier &&
+                           decode_word(delivery.payload, word).ok() &&
+                           std::holds_alternative<Launched>(word);
+      if (!is_word) {
+        deliveries.push_back(std::move(delivery));
+      } else if (!held_) {
+        held_ = std::move(delivery);
+        looks_ = 0;
+      } else {
+        CarrierWord before;
+        static_cast<void>(decode_word(held_->payload, before));
+        std::swap(std::get<Launched>(before).number, std::get<Launched>(word).number);
+        held_->payload = encode_word(before);
+        delivery.payload = encode_word(word);
+        deliveries.push_back(std::move(delivery));
+        deliveries.push_back(*std::exchange(held_, std::nullopt));
+      }
+    }
+    // It is the last one for a while.
+    if (held_ && ++looks_ > 200) deliveries.push_back(*std::exchange(held_, std::nullopt));
+    return status;
+  }
+
+ private:
+  std::optional<Delivery> held_;
+  int looks_ = 0;
+};
+
+TEST_F(NcclRulesTest, numbers_that_are_mixed_up_are_noticed) {
+  const std::string wrong = first_wrong(200, [](std::uint64_t seed) {
+    DeviceRunOptions options = by_nccl();
+    options.behind = [](Transport& inner) { return std::make_unique<Confuses>(inner); };
+    return wrong_with(options, {.seed = seed, .credits = 4});
+  });
+  expect_contains(wrong, "other gradients");
 }
 
 TEST_F(NcclRulesTest, ends_that_are_told_too_early_are_noticed) {

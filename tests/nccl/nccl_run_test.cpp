@@ -1,10 +1,14 @@
 // Whole runs whose messages go by NCCL, and each rule left out.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/nccl/nccl_run.h"
 #include "tests/runtime/transports.h"
@@ -105,6 +109,51 @@ TEST_F(NcclRunTest, what_is_announced_in_any_order_and_late_is_right) {
     expect_all_is_back();
     if (HasFailure()) return;
   }
+}
+
+// Its rank stops after so many looks, without a word to the others.
+class Stops final : public testing_support::Around {
+ public:
+  Stops(std::unique_ptr<Transport> inner, int after) : Around(std::move(inner)), left_(after) {}
+  core::Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) override {
+    if (--left_ < 0) return {core::StatusCode::failed, "it stops"};
+    return inner_.poll(wait, deliveries);
+  }
+
+ private:
+  int left_;
+};
+
+TEST_F(NcclRunTest, a_rank_that_stops_at_any_time_holds_nobody_up) {
+  const ProvedText proved(kSplitV, 3);
+  std::mt19937_64 draw(7);
+  int stopped = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    fake_gpu::begin({.seed = seed, .connections = static_cast<int>(seed % 3)});
+    const int who = static_cast<int>(draw() % 3);
+    const auto after = static_cast<int>(std::exp(static_cast<double>(draw() % 7)));
+    const auto began = std::chrono::steady_clock::now();
+    {
+      DeviceRunOptions options = by_nccl();
+      options.before = [&](std::unique_ptr<Transport> inner) -> std::unique_ptr<Transport> {
+        if (inner->self() != who) return inner;
+        return std::make_unique<Stops>(std::move(inner), after);
+      };
+      DeviceRun run(proved, seed, options);
+      run.run(2, 5);
+      int not_ok = 0;
+      for (int rank = 0; rank < 3; ++rank) not_ok += run.toys().rank(rank).status.ok() ? 0 : 1;
+      stopped += not_ok > 0 ? 1 : 0;
+      EXPECT_TRUE(not_ok == 0 || not_ok == 3) << not_ok;
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15))
+        << "it is by a loss that they end, and not by silence";
+    EXPECT_EQ(fake_gpu::communicators(), 0);
+    expect_all_is_back();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(stopped, 3);
 }
 
 TEST_F(NcclRunTest, a_device_that_fails_at_any_call_ends_the_run) {
