@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +20,8 @@ namespace ripeline::runtime {
 
 // Makes the device current in this thread. Refused: there is none of that number, or none at all.
 core::Status use_device(int device);
+// Which one it is on its host, whatever number it has there: its place on the PCI bus.
+core::Status name_device(int device, std::string& name);
 
 class Stream {
  public:
