@@ -128,10 +128,10 @@ struct Connecting {
 Status connect_line(Connecting& of) {
   if (Status s = use_device(of.stream.device_index()); !s.ok()) return s;
   std::unique_ptr<NcclComm> comm;
-  if (Status s = of.library->connect(of.id, {.rank = of.plan.self, .size = of.plan.size}, comm);
-      !s.ok()) {
-    return s;
-  }
+  const Status connected =
+      of.library->connect(of.id, {.rank = of.plan.self, .size = of.plan.size}, comm);
+  // For want of another process, as far as one can know.
+  if (!connected.ok()) return {StatusCode::lost, connected.message()};
   const auto line = std::make_shared<NcclLine>(of.plan, of.stream.device(), std::move(comm));
   {
     const std::lock_guard lock(of.mutex);
@@ -166,7 +166,8 @@ Status connect_within(std::chrono::milliseconds limit, const std::shared_ptr<Con
     unfinished = of->line;
   }
   if (unfinished != nullptr) unfinished->close();
-  return {StatusCode::lost,
+  // Of none it is known that it is gone: that would have come sooner.
+  return {StatusCode::failed,
           of->plan.name + " did not connect over NCCL within " + seconds_text(limit)};
 }
 

@@ -302,16 +302,47 @@ Staging& staging() {
   return *all;
 }
 
-// What the host pins for a caller.
+// What the host pins for a caller: used again, as by LibTorch, since to free it may wait for a
+// device. Copies from it are made at once, into what is staged.
 class Pinned final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
-    void* data = nullptr;
-    check(cudaHostAlloc(&data, std::max<std::size_t>(size, 1), cudaHostAllocPortable));
-    return {data, data, [](void* block) { cudaFreeHost(block); }, c10::kCPU};
+    auto block = std::make_unique<Block>(Block{.data = nullptr, .size = size});
+    {
+      const std::lock_guard lock(mutex());
+      std::vector<void*>& free = free_blocks()[size];
+      if (!free.empty()) {
+        block->data = free.back();
+        free.pop_back();
+      }
+    }
+    if (block->data == nullptr) {
+      check(cudaHostAlloc(&block->data, std::max<std::size_t>(size, 1), cudaHostAllocPortable));
+    }
+    void* const data = block->data;
+    return {data, block.release(), &give_back, c10::kCPU};
   }
   void copy_data(void* onto, const void* from, std::size_t size) const override {
     default_copy_data(onto, from, size);
+  }
+
+ private:
+  struct Block {
+    void* data = nullptr;
+    std::size_t size = 0;
+  };
+  static void give_back(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    const std::lock_guard lock(mutex());
+    free_blocks()[block->size].push_back(block->data);
+  }
+  static std::mutex& mutex() {
+    static std::mutex of_all;
+    return of_all;
+  }
+  static std::map<std::size_t, std::vector<void*>>& free_blocks() {
+    static auto* const all = new std::map<std::size_t, std::vector<void*>>;
+    return *all;
   }
 };
 
