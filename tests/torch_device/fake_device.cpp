@@ -56,7 +56,9 @@ c10::DeviceIndex devices() {
   static const int count = [] {
     const char* const text = std::getenv("FAKE_DEVICES");
     const int asked = text == nullptr ? 1 : std::max(1, std::atoi(text));
-    fake_gpu::begin({.devices = asked, .patience = std::chrono::seconds(30)});
+    // Runs that fail leave memory that others may still write to.
+    fake_gpu::begin(
+        {.devices = asked, .memory = std::size_t{1} << 40, .patience = std::chrono::seconds(30)});
     return asked;
   }();
   return static_cast<c10::DeviceIndex>(count);
