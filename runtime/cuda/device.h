@@ -23,6 +23,26 @@ core::Status use_device(int device);
 // Which one it is on its host, whatever number it has there: its place on the PCI bus.
 core::Status name_device(int device, std::string& name);
 
+// Makes a device current in this thread, and in the end the one that was: for what may be called in
+// threads that have never used the device. Events are made on the current one, and the first use
+// makes a context there.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    cudaGetDevice(&before_);
+    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
+  }
+  ~CurrentDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
 class Stream {
  public:
   enum class Priority { usual, highest };

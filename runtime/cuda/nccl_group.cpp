@@ -22,24 +22,6 @@ Status of_others(const Status& status) {
   return status.ok() ? status : Status(StatusCode::lost, status.message());
 }
 
-// Makes a device current, and then the one that was.
-class Current {
- public:
-  explicit Current(int device) {
-    if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) return;
-    changed_ = cudaSetDevice(device) == cudaSuccess;
-  }
-  ~Current() {
-    if (changed_) cudaSetDevice(before_);
-  }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
-
 }  // namespace
 
 NcclGroup::NcclGroup(std::unique_ptr<NcclComm> comm) : comm_(std::move(comm)) {
@@ -50,7 +32,7 @@ NcclGroup::~NcclGroup() {
   close();
   if (!given_up_) return;
   const LastWait last("a reduction of NCCL that was given up");
-  const Current current(device_);
+  const CurrentDevice current(device_);
   cudaStreamSynchronize(stream_.get());
 }
 
@@ -62,7 +44,7 @@ Status NcclGroup::inside(const Call& call) {
     if (closed_) return closed();
     is_inside_ = true;
   }
-  const Current current(device_);
+  const CurrentDevice current(device_);
   const Status status = call();
   const std::lock_guard lock(mutex_);
   is_inside_ = false;
@@ -78,7 +60,7 @@ Status NcclGroup::enqueue(const NcclNumbers& numbers, NcclSum sum, cudaStream_t 
 }
 
 Status NcclGroup::reduce(const NcclNumbers& numbers, NcclSum sum, cudaStream_t before) {
-  const Current current(device_);
+  const CurrentDevice current(device_);
   if (Status s = prepare(); !s.ok()) return s;
   if (Status s = before_.record(before); !s.ok()) return s;
   if (Status s = before_.hold_up(stream_.get()); !s.ok()) return s;
@@ -112,7 +94,7 @@ void NcclGroup::close() {
   closed_ = true;
   left_.wait_for(lock, kClose, [this] { return !is_inside_; });
   if (is_inside_) return;
-  const Current current(device_);
+  const CurrentDevice current(device_);
   comm_->abort();
 }
 

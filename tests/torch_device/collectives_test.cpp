@@ -120,6 +120,18 @@ TorchModel model_with(const Here& here, const std::function<Tensor(const Tensor&
   return model;
 }
 
+// One pass, of three microbatches.
+Status accumulate(const Here& here, Groups& groups, TorchModel model,
+                  const BeforeTask& before_task = nullptr) {
+  TorchWork work(std::move(model));
+  TrainerOptions options;
+  options.groups = &groups;
+  options.before_task = before_task;
+  TorchTrainer trainer(here.arbiter, here.run, work, nullptr, options);
+  TrainReport report;
+  return trainer.accumulate(3, report);
+}
+
 class NcclCollectives : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -198,19 +210,16 @@ TEST_F(NcclCollectives, of_a_member_that_fails_are_ended_at_the_others_which_nam
   const auto statuses = run_on_devices(pipeline, [&](const Here& here) {
     std::unique_ptr<Groups> groups;
     if (Status s = connect(here, groups); !s.ok()) return s;
-    TorchWork work(
-        model_with(here, [&, self = here.run.self(), group = groups->members()](const Tensor& x) {
-          if (self == 3) {
-            EXPECT_TRUE(comes(launched));
-            throw std::runtime_error("its disk is full");
-          }
-          Tensor y = sum_over_group(x, group);
-          if (self == 2) launched = true;
-          return y;
-        }));
-    TorchTrainer trainer(here.arbiter, here.run, work, nullptr, {.groups = groups.get()});
-    TrainReport report;
-    return trainer.accumulate(3, report);
+    const auto forward = [&, self = here.run.self(), group = groups->members()](const Tensor& x) {
+      if (self == 3) {
+        EXPECT_TRUE(comes(launched));
+        throw std::runtime_error("its disk is full");
+      }
+      Tensor y = sum_over_group(x, group);
+      if (self == 2) launched = true;
+      return y;
+    };
+    return accumulate(here, *groups, model_with(here, forward));
   });
   EXPECT_LT(Clock::now() - begin, kPromptly);
   expect_all_say(statuses, -1, "process 3 (rank 1, member 1) failed: 1F0 failed");
@@ -230,14 +239,12 @@ TEST_F(NcclCollectives, of_a_member_that_vanishes_are_ended_at_the_others_which_
       EXPECT_TRUE(comes(launched));
       return Status(StatusCode::failed, "it vanishes");
     }
-    TorchWork work(model_with(here, [&, self, group = groups->members()](const Tensor& x) {
+    const auto forward = [&, self, group = groups->members()](const Tensor& x) {
       Tensor y = sum_over_group(x, group);
       if (self == 2) launched = true;
       return y;
-    }));
-    TorchTrainer trainer(here.arbiter, here.run, work, nullptr, {.groups = groups.get()});
-    TrainReport report;
-    return trainer.accumulate(3, report);
+    };
+    return accumulate(here, *groups, model_with(here, forward));
   });
   EXPECT_LT(Clock::now() - begin, kPromptly);
   expect_all_say(statuses, 3, "process 3 (rank 1, member 1) was lost");
@@ -253,10 +260,7 @@ TEST_F(NcclCollectives, of_a_replica_that_fails_are_ended_at_the_others_which_na
     if (Status s = connect(here, groups); !s.ok()) return s;
     TorchModel model = model_with(here, [](const Tensor& x) { return x; });
     model.replicas = groups->replicas();
-    TorchWork work(std::move(model));
-    TrainerOptions options;
-    options.groups = groups.get();
-    options.before_task = [&, self = here.run.self()](const TaskInfo& task) {
+    const auto before_task = [&, self = here.run.self()](const TaskInfo& task) {
       if (task.kind != core::OpKind::reduce) return;
       if (self == 1) reduces = true;
       if (self != 3) return;
@@ -264,9 +268,7 @@ TEST_F(NcclCollectives, of_a_replica_that_fails_are_ended_at_the_others_which_na
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       throw std::runtime_error("its disk is full");
     };
-    TorchTrainer trainer(here.arbiter, here.run, work, nullptr, options);
-    TrainReport report;
-    return trainer.accumulate(3, report);
+    return accumulate(here, *groups, std::move(model), before_task);
   });
   EXPECT_LT(Clock::now() - begin, kPromptly);
   expect_all_say(statuses, -1, "process 3 (replica 1, rank 1) failed: 1G0 failed");
