@@ -70,7 +70,7 @@ correctness() {
   part threads_bf 300 "$gpt" "${small[@]}" --ranks-as-threads --schedule bf --steps 3 --check 3
   for schedule in bf_sequential bf bfw zb_v bf_tied bf_tp bf_dp; do
     part "processes_$schedule" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule "$schedule" --heads 2 --steps 3 --check 3 &&
-      say "  $(grep -o 'check, .*' "$out/processes_$schedule.log" | head -1)"
+      say "  $(grep -o 'check, .*' "$out/processes_$schedule.log" | head -1)$(grep -o 'collectives: .*' "$out/processes_$schedule.log" | head -1 | sed 's/^/; /')"
   done
   for carrier in $carriers; do
     RIPELINE_CARRIER=$carrier part "carrier_$carrier" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf_sequential --steps 3 --check 3 &&
@@ -103,22 +103,20 @@ speed() {
     say "- tasks late by 2 and 4 ms, 3 % by 40 ms: $(grep -o '1f1b : bf = .*' "$out/late_tasks.log")"
 }
 
-# A rank is killed: the others name it and end, and the memory is back.
+# killed SCHEDULE: a process is killed: the others name it and end, and the memory is back.
 killed() {
-  say ""
-  say "## A rank that is killed"
-  local before after
+  local before after log=$out/killed_$1.log
   before=$(used)
   # shellcheck disable=SC2016
   timeout -k 10 120 "$launch" -n 4 --grace 20 -- bash -c '
     if [ "$RANK" = 2 ]; then (sleep 12; kill -KILL $$) & fi
-    exec "$@"' gpt "$gpt" "${small[@]}" --steps 1000000 >"$out/killed.log" 2>&1
+    exec "$@"' gpt "$gpt" "${small[@]}" --schedule "$1" --heads 2 --steps 1000000 >"$log" 2>&1
   sleep 1
   after=$(used)
-  if [ "$(grep -c 'gpt: rank [013]: rank 2 was lost' "$out/killed.log")" = 3 ]; then
-    say "- killed: passed; memory of the GPUs in use before $before MiB, after $after MiB"
+  if [ "$(grep -cE 'gpt: rank [013]: (rank 2|process 2 .*) was lost' "$log")" = 3 ]; then
+    say "- $1 killed: passed; memory of the GPUs in use before $before MiB, after $after MiB"
   else
-    say "- killed: **failed**: $(tail -1 "$out/killed.log" | cut -c1-300)"
+    say "- $1 killed: **failed**: $(tail -1 "$log" | cut -c1-300)"
     failed=1
   fi
 }
@@ -127,7 +125,10 @@ killed() {
 machine
 correctness
 speed
-killed
+say ""
+say "## A process that is killed"
+killed bf
+killed bf_tp
 if [ "$device" = cuda ]; then
   say ""
   say "## Messages by NCCL"
@@ -136,6 +137,7 @@ if [ "$device" = cuda ]; then
   say ""
   say "## Tests on the device"
   part cuda_device_tests 300 "$build/tests/cuda_device_tests"
+  if [ -x "$build/tests/nccl_device_tests" ]; then part nccl_device_tests 120 "$build/tests/nccl_device_tests"; fi
   if command -v compute-sanitizer >/dev/null; then
     part memcheck 300 compute-sanitizer --error-exitcode 1 "$build/tests/cuda_device_tests" --gtest_filter='*trains*'
   fi

@@ -145,7 +145,7 @@ const std::vector<Row>& rows() {
       {"tests/fake_gpu/", kAllFolders, {"std", "cuda", "nccl", "gtest"}, kTorchSide},
       {"tests/nccl/", kAllFolders, {"std", "cuda", "nccl", "gtest"}, kTorchSide},
       {"tests/torch/", kAllFolders, kTorchTestLibraries},
-      {"tests/torch_device/", kAllFolders, {"std", "cuda", "torch"}},
+      {"tests/torch_device/", kAllFolders, {"std", "cuda", "gtest", "torch"}},
       {"tests/install/", {"core/", "runtime/", "trace/", ""}, {"std", "posix", "torch"}},
       {"proptests/", kAllFolders, kTestLibraries, kTorchSide},
       {"proptests/torch/", kAllFolders, kTorchTestLibraries},

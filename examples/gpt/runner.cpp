@@ -90,7 +90,7 @@ Status connect_groups(const Options& options, const Schedule& schedule, const Ra
                       std::unique_ptr<ripeline::runtime::Groups>& groups) {
   return ripeline::runtime::Groups::connect(
       rank.run, schedule.facts, rank.address, groups,
-      {.limit = options.stall, .connect_limit = options.connect_limit});
+      {.limit = options.stall, .connect_limit = options.connect_limit, .device = &rank.device});
 }
 
 Status make_batches(const Options& options, std::shared_ptr<const Batches>& batches) {

@@ -39,7 +39,7 @@ std::string text_of_numerics(const Options& options) {
 }
 
 Status print_opening(const Options& options, const Schedule& schedule, Runner& runner,
-                     const Batches& batches, const Rank& rank) {
+                     const Batches& batches, const std::string& collectives, const Rank& rank) {
   ripeline::runtime::Run& run = rank.run;
   if (const std::string carriers = rank.device.carriers(); !carriers.empty()) {
     std::printf("messages: %s\n", carriers.c_str());
@@ -60,6 +60,7 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   if (const c10::Device device = rank.device.device(); !device.is_cpu()) {
     std::printf("stages on %s\n", options.device.c_str());
   }
+  if (!collectives.empty()) std::printf("collectives: %s\n", collectives.c_str());
   const std::string numerics = text_of_numerics(options);
   if (!numerics.empty()) std::printf("%s\n", numerics.c_str());
   if (!options.delay_spec.empty()) {
@@ -207,7 +208,7 @@ Status train(const Options& options, const Rank& rank, bool& passed) {
   Runner runner(options, schedule, rank, *groups, batches);
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
-  status = print_opening(options, schedule, runner, *batches, rank);
+  status = print_opening(options, schedule, runner, *batches, groups->collectives(), rank);
   if (status.ok() && !options.trace.empty()) {
     status = runner.trace().open(
         schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed}, run);

@@ -34,6 +34,14 @@ Status use_device(int device) {
   return status_of(cudaSetDevice(device), "use device " + std::to_string(device));
 }
 
+Status name_device(int device, std::string& name) {
+  char text[32] = {};
+  const Status status = status_of(cudaDeviceGetPCIBusId(text, sizeof text, device),
+                                  "say where device " + std::to_string(device) + " is");
+  if (status.ok()) name = text;
+  return status;
+}
+
 Status Stream::make(Priority priority, Stream& stream) {
   int least = 0;
   int greatest = 0;

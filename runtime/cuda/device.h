@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +23,28 @@ namespace ripeline::runtime {
 core::Status count_devices(int& devices);
 // Makes the device current in this thread. Refused: there is none of that number, or none at all.
 core::Status use_device(int device);
+// Which one it is on its host, whatever number it has there: its place on the PCI bus.
+core::Status name_device(int device, std::string& name);
+
+// Makes a device current in this thread, and in the end the one that was: for what may be called in
+// threads that have never used the device. Events are made on the current one, and the first use
+// makes a context there.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    cudaGetDevice(&before_);
+    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
+  }
+  ~CurrentDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
 
 class Stream {
  public:

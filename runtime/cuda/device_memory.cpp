@@ -11,29 +11,6 @@ namespace ripeline::runtime {
 
 using core::Status;
 
-namespace {
-
-// Keepers end in threads that have never used the device: events are made on the current one, and
-// the first use makes a context there.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    cudaGetDevice(&before_);
-    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
-  }
-  ~CurrentDevice() {
-    if (changed_) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
-
-}  // namespace
-
 Status Readers::note(const std::vector<cudaStream_t>& computing) {
   events_.resize(computing.size());
   for (std::size_t i = 0; i < computing.size(); ++i) {

@@ -4,8 +4,7 @@
 // it should not wait for the device. It is called in a thread of its own, since to enqueue a large
 // model takes long. A task has ended when the host has seen that the stream has come past it: only
 // then is it told to the rank, so what it gives is complete, what it read is no longer read, and
-// the executor's rules hold of what the device does. Nothing on the device waits for another
-// process.
+// the executor's rules hold of what the device does.
 //
 //   StreamEngine engine(work, facts, streams, [&run] { run.wake(); });
 //
@@ -14,9 +13,11 @@
 //
 // While a task is on its way the loop asks without sleeping; one that has not ended keeps the run
 // alive, and is reported as any task that takes too long. What the destructor finds enqueued it
-// waits for, since that uses what is the work's (runtime/last_wait.h). What waits for other
-// processes must not stand in a stream: the host waits, in a thread beside the first one
-// (Work::runs_beside). Belongs to the loop's thread.
+// waits for, since that uses what is the work's (runtime/last_wait.h). The thread
+// enqueues in the order of starts. So a task may enqueue what waits for the same task of other
+// processes if all have agreed on the order of starts, as the members of a rank do; for all else
+// that waits for others the host does, in a thread beside the first one (Work::runs_beside).
+// Belongs to the loop's thread.
 #pragma once
 
 #include <array>

@@ -8,8 +8,12 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include "runtime/cuda/device_transport.h"
@@ -38,6 +42,15 @@ using c10::impl::VirtualGuardImpl;
 
 // Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
 constexpr std::chrono::minutes kStart{5};
+
+// Equal for processes of one system, in whatever containers they are.
+std::string system_name() {
+  std::string name;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
+  if (!name.empty()) return name;
+  std::array<char, 256> host{};
+  return gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
+}
 
 class Gpu final : public TorchDevice {
  public:
@@ -78,6 +91,17 @@ class Gpu final : public TorchDevice {
         .peak = stats.allocated_bytes.at(kAll).peak};
   }
   std::string carriers() const override { return carriers_; }
+  Status find_nccl(const NcclLibrary*& library, std::int32_t& version) const override {
+    if (Status s = load_nccl(library); !s.ok()) return s;
+    version = library->version();
+    return {};
+  }
+  Status identify(std::string& identity) const override {
+    std::string name;
+    const Status status = name_device(compute_.device_index(), name);
+    if (status.ok()) identity = system_name() + " " + name;
+    return status;
+  }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& facts,
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {
@@ -125,6 +149,9 @@ Status count_usable(c10::Device asked, int& count) {
 
 Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device) {
   const LastWait last("the start of `" + asked.str() + "`", kStart);
+  // NCCL connects whatever it may use when a communicator is made, and nothing later, in a task
+  // (NCCL 2.28.9, init.cc, initTransportsRank). Here, since the program has no other threads yet.
+  if (asked.is_cuda()) setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   if (asked.is_cuda()) {
     if (Status s = load_cuda_half(); !s.ok()) return s;
   }

@@ -1,12 +1,17 @@
-// Groups: the communicators of a run, over c10d's Gloo, and who is in them.
+// Groups: the communicators of a run, and who is in them.
 //
 //   std::unique_ptr<Groups> groups;
-//   Groups::connect(run, facts, environment.address, groups);
+//   Groups::connect(run, facts, environment.address, groups, {.device = device.get()});
 //   ColumnParallelLinear linear(whole, groups->members());
 //
 // The members of a rank have a communicator for each engine on which they have collectives, as
 // docs/meaning.md assumes; so have the replicas of a rank for each engine on which they reduce.
-// Gloo asks nobody who connects for a token: name an interface of a network that you trust.
+// They are c10d's Gloo's, or NCCL's where stages are on devices and all processes can use it
+// (docs/runtime.md, Tensor parallelism). Neither asks who connects for a token: name an interface
+// of a network that you trust.
+//
+// End it after a gather of the run that comes after the last task, as TorchTrainer::update has one,
+// or after close(): what others still have under way may then never end.
 #pragma once
 
 #include <array>
@@ -22,18 +27,23 @@
 
 namespace ripeline::runtime {
 
+class TorchDevice;
+
 struct GroupOptions {
-  // The longest that a process waits for the others in a call: longer than any task takes.
+  // The longest that a process waits for the others in a call: longer than any task takes. Over
+  // NCCL nothing waits in a call, and the limits of the run's tasks hold.
   std::chrono::milliseconds limit = std::chrono::minutes(10);
   // And when it connects.
   std::chrono::milliseconds connect_limit = std::chrono::seconds(30);
+  // Borrowed: that of the model; null: the host's processor.
+  TorchDevice* device = nullptr;
 };
 
 class Groups {
  public:
   // All processes of the run call it, before their first step; it returns when all are connected,
   // or as soon as the run has failed. Then a thread that waits for a process that is gone may stay
-  // behind, for several times the limit.
+  // behind, for several times the limit, or in NCCL until the process ends.
   // `address` is by which the others reach this host; empty: they are all on it.
   static core::Status connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
                               std::unique_ptr<Groups>& groups, const GroupOptions& options = {});
@@ -46,6 +56,9 @@ class Groups {
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
   // Of the same stages in all replicas, for the reductions on that engine. Likewise.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
+  // What adds up what lies on devices, why, and what that assumes, for people: "gloo (processes 0
+  // and 1 share a GPU)". Empty on the host's processor, and where there are no groups.
+  [[nodiscard]] const std::string& collectives() const { return collectives_; }
   // Whoever waits in one fails at once, and so does every later call: the run has failed. From any
   // thread.
   void close();
@@ -58,6 +71,7 @@ class Groups {
   core::Layout layout_;
   Lines members_;
   Lines replicas_;
+  std::string collectives_;
 };
 
 }  // namespace ripeline::runtime

@@ -23,12 +23,19 @@ class Processor final : public TorchDevice {
                const Termination* /*termination*/) override {
     return {};
   }
+  Status find_nccl(const NcclLibrary*& /*library*/, std::int32_t& /*version*/) const override {
+    return not_a_gpu();
+  }
+  Status identify(std::string& /*identity*/) const override { return not_a_gpu(); }
   DeviceMemoryUse memory_use() const override { return {}; }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& /*facts*/,
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {
     return std::make_unique<ThreadEngine>(work, std::move(wake), std::move(before_task));
   }
+
+ private:
+  static Status not_a_gpu() { return {StatusCode::refused, "stages are on the host's processor"}; }
 };
 
 c10::Stream current_stream(c10::Device device) {

@@ -37,6 +37,8 @@
 
 namespace ripeline::runtime {
 
+class NcclLibrary;
+
 // Of one process, until now.
 struct DeviceMemoryUse {
   std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
@@ -71,6 +73,11 @@ class TorchDevice {
                              const Termination* termination) = 0;
   // How that is, for people: "ipc with rank 1". Empty on the host's processor.
   [[nodiscard]] virtual std::string carriers() const { return {}; }
+  // For sums over members and replicas (runtime/torch/groups.h): NCCL, which stays loaded, and its
+  // version. Refused: it is not here.
+  virtual core::Status find_nccl(const NcclLibrary*& library, std::int32_t& version) const = 0;
+  // Which device it is among those of all hosts: equal for processes that share one.
+  virtual core::Status identify(std::string& identity) const = 0;
   // Of the host's processor it is not known: zeros.
   [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
   // That runs the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.

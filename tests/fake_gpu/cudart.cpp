@@ -202,10 +202,15 @@ class Device {
                         std::function<bool()> done) {
     tell_waiting();  // of what this call did before it waits
     const auto self = waiting_.insert(waiting_.end(), {who, std::move(done)});
+    const auto patient_until = Clock::now() + options_.patience;
     while (failed_ == cudaSuccess && !self->done()) {
       if (step()) continue;
       if (is_host && may_be_helped()) {
         changed_.wait(lock);
+        continue;
+      }
+      if (!is_host && Clock::now() < patient_until) {
+        changed_.wait_until(lock, patient_until);
         continue;
       }
       misuse(who + " waits for what will never be");
@@ -367,7 +372,9 @@ class Device {
 using fake_gpu::Memory;
 
 std::mutex mutex;
-std::unique_ptr<Device> device = std::make_unique<Device>(fake_gpu::Options{});
+// Until the process ends: threads may still wait for it then.
+std::unique_ptr<Device>& device =
+    *new std::unique_ptr<Device>(std::make_unique<Device>(fake_gpu::Options{}));
 
 cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call, Memory::Of of,
                     void* data) {
@@ -562,6 +569,7 @@ cudaError_t cudaSetDevice(int number) {
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int number) {
   ENTER("cudaDeviceGetPCIBusId");
+  if (number < 0 || number >= device->options_.devices) return cudaErrorInvalidDevice;
   std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", number);
   return cudaSuccess;
 }

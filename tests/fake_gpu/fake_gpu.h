@@ -25,6 +25,7 @@
 // another one; an event recorded before what it is to follow was launched.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -61,6 +62,8 @@ struct Options {
   int credits = 0;
   bool connected = false;
   bool by_itself = true;  // else it goes on by step() and take() alone
+  // How long a call that cannot go on waits for threads that are no hosts.
+  std::chrono::milliseconds patience{0};
   Ipc ipc = Ipc::works;
 };
 
@@ -95,7 +98,7 @@ void take(std::size_t move);
 
 // A thread that may do what others wait for. While one is, a call in another one that cannot go on
 // waits for it; when all hosts wait, nothing ever happens again, and each call fails. Without hosts
-// a call that cannot go on fails at once.
+// a call that cannot go on fails at once, or when its patience is over.
 class Host {
  public:
   Host();

@@ -17,12 +17,14 @@
 //   - with blocking = 0 a thread launches, and the call says "in progress"; the next call is an
 //     error until that is polled: group.cc, ncclGroupEndInternal; init.cc, ncclCommEnsureReady
 //   - an abort ends this rank's kernels, and nobody else's: init.cc, ncclCommAbort
+//   - sums and maxima are taken element by element in the element's type, and are the same at all
+//     ranks: device/reduce_kernel.h; that their order is that of ranks is the fake's
 //   - ranks of one device are not refused, since each stands for a process that has a NCCL_HOSTID
 //     of its own: init.cc, fillInfo
 // Misuse is reported by fake_gpu::misuses(): two threads in one communicator at once; an abort
-// while a thread is inside; another collective, size or tag at two ends; memory that is not the
-// device's. Not in it: several processes, channels and protocols, types other than float, double
-// and int for sums, and operations other than ncclSum.
+// while a thread is inside; another collective, size, type or tag at two ends; memory that is not
+// the device's. Not in it: several processes, channels and protocols; operations but ncclSum and
+// ncclMax, and types of 8 bits or without a sign for them.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/fake_gpu/fake_nccl.h"
+#include "tests/fake_gpu/nccl_sum.h"
 #include "tests/fake_gpu/nccl_world.h"
 
 namespace fake_gpu {
@@ -418,13 +419,15 @@ ncclResult_t ncclRecv(void* onto, size_t count, ncclDataType_t type, int peer, n
 
 ncclResult_t ncclAllReduce(const void* from, void* onto, size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  if (op != ncclSum || (type != ncclFloat && type != ncclDouble && type != ncclInt)) {
-    return ncclInvalidArgument;
-  }
+  if (!fake_gpu::can_reduce(type, op)) return ncclInvalidArgument;
   Call call;
-  return fake_gpu::enqueue(
-      call, comm, stream,
-      {.kind = Part::Kind::sum, .from = from, .onto = onto, .size = count, .type = type});
+  return fake_gpu::enqueue(call, comm, stream,
+                           {.kind = Part::Kind::sum,
+                            .from = from,
+                            .onto = onto,
+                            .size = count,
+                            .type = type,
+                            .operation = op});
 }
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/fake_gpu/fake_nccl.h"
+#include "tests/fake_gpu/nccl_sum.h"
 
 bool ncclComm::is_idle() const {
   return std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan->is_over(); });
@@ -15,27 +16,6 @@ World& world() {
   std::shared_ptr<void>& kept = beside();
   if (!kept) kept = std::make_shared<World>();
   return *static_cast<World*>(kept.get());
-}
-
-std::size_t size_of(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
-    case ncclInt32:
-    case ncclUint32:
-    case ncclFloat32:
-      return 4;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64:
-      return 8;
-    default:
-      return 0;
-  }
 }
 
 bool Clique::is_complete() const {
@@ -100,23 +80,6 @@ std::string communicators_state() {
   return state;
 }
 
-namespace {
-
-template <class T>
-void add(const std::vector<const void*>& inputs, std::vector<std::byte>& result) {
-  for (std::size_t at = 0; at < result.size(); at += sizeof(T)) {
-    T sum{};
-    for (const void* input : inputs) {
-      T value{};
-      std::memcpy(&value, static_cast<const std::byte*>(input) + at, sizeof(T));
-      sum += value;
-    }
-    std::memcpy(result.data() + at, &sum, sizeof(T));
-  }
-}
-
-}  // namespace
-
 Plan::Plan(ncclComm& comm, std::vector<Part> parts, int process)
     : Kernel(comm.blocks), comm_(comm), parts_(std::move(parts)), process_(process) {
   std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
@@ -143,12 +106,13 @@ void Plan::number(Part& part) {
     std::vector<Sum>& sums = comm_.clique->sums;
     part.number = comm_.sums++;
     if (part.number == sums.size()) {
-      sums.push_back({.count = part.size, .type = part.type, .inputs = {}, .result = {}});
+      sums.push_back({.count = part.size, .type = part.type, .operation = part.operation});
       sums.back().inputs.resize(comm_.clique->members.size());
     }
     const Sum& sum = sums[part.number];
-    if (sum.count == part.size && sum.type == part.type) return;
-    misuse(name_of(part) + " is of another size or type at another rank");
+    const bool is_same =
+        sum.count == part.size && sum.type == part.type && sum.operation == part.operation;
+    if (!is_same) misuse(name_of(part) + " is of another size, type or operation at another rank");
   }
 }
 
@@ -171,9 +135,7 @@ void Plan::start_sum(const Part& part) {
     if (!is_memory(input, bytes, -1)) return;
   }
   sum.result.resize(bytes);
-  if (sum.type == ncclFloat) add<float>(sum.inputs, sum.result);
-  if (sum.type == ncclDouble) add<double>(sum.inputs, sum.result);
-  if (sum.type == ncclInt) add<std::int32_t>(sum.inputs, sum.result);
+  reduce(sum.type, sum.operation, sum.inputs, sum.result);
 }
 
 void Plan::post() {

@@ -39,8 +39,9 @@ struct Channel {
 struct Sum {
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat;
-  std::vector<const void*> inputs;  // by rank; null: its kernel has not started
-  std::vector<std::byte> result;    // once all have
+  ncclRedOp_t operation = ncclSum;
+  std::vector<const void*> inputs = {};  // by rank; null: its kernel has not started
+  std::vector<std::byte> result = {};    // once all have
 };
 
 struct SplitRound;
@@ -81,6 +82,7 @@ struct Part {
   void* onto = nullptr;
   std::size_t size = 0;  // bytes; of a sum: elements
   ncclDataType_t type = ncclChar;
+  ncclRedOp_t operation = ncclSum;
   std::int64_t tag = -1;
   std::size_t number = 0;
   bool ended = false;
@@ -129,8 +131,6 @@ struct World {
 };
 // Of the present device.
 [[nodiscard]] World& world();
-
-[[nodiscard]] std::size_t size_of(ncclDataType_t type);  // 0: not in the fake
 
 }  // namespace fake_gpu
 

@@ -7,11 +7,13 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/fake_gpu/fake_gpu.h"
+#include "tests/fake_gpu/nccl_sum.h"
 
 namespace ripeline::testing_support {
 namespace {
@@ -325,7 +327,7 @@ TEST_F(FakeNcclTest, ends_that_do_not_fit_are_reported) {
         ncclAllReduce(from[r], onto[r], r == 0 ? 1 : 0, ncclInt, ncclSum, comms[r], streams[r][0]),
         ncclSuccess);
   }
-  EXPECT_TRUE(says(fake_gpu::misuses(), "is of another size or type at another rank"));
+  EXPECT_TRUE(says(fake_gpu::misuses(), "is of another size, type or operation at another rank"));
   int on_the_stack = 0;
   ASSERT_EQ(ncclSend(&on_the_stack, 1, ncclInt, 1, comms[0], streams[0][0]), ncclSuccess);
   ASSERT_EQ(receive(comms, 1, 0), ncclSuccess);
@@ -486,6 +488,42 @@ TEST_F(FakeNcclHostsTest, a_device_that_fails_at_any_call_fails_all_that_follow)
     EXPECT_EQ(lines(fake_gpu::misuses()).find("waits for what will never be"), std::string::npos)
         << at;
   }
+}
+
+// By the bits of two numbers.
+struct Sum {
+  ncclDataType_t type;
+  ncclRedOp_t operation;
+  std::uint64_t a, b, wanted;
+};
+
+TEST(FakeNcclSums, are_of_the_type_of_the_numbers) {
+  const std::uint64_t minus_one = ~std::uint64_t{0};
+  const std::vector<Sum> sums = {
+      {ncclFloat16, ncclSum, 0x3E00, 0x4080, 0x4380},   // 1.5 + 2.25
+      {ncclFloat16, ncclSum, 0x7BFF, 0x7BFF, 0x7C00},   // beyond the largest
+      {ncclFloat16, ncclSum, 0x0001, 0x0001, 0x0002},   // the smallest
+      {ncclFloat16, ncclSum, 0x3C00, 0x1000, 0x3C00},   // a tie, to even
+      {ncclFloat16, ncclSum, 0x3C00, 0x1200, 0x3C01},   // above it
+      {ncclFloat16, ncclMax, 0xBC00, 0x3800, 0x3800},   // -1, 0.5
+      {ncclBfloat16, ncclSum, 0x3F80, 0x4000, 0x4040},  // 1 + 2
+      {ncclBfloat16, ncclSum, 0x3F80, 0x3B80, 0x3F80},  // a tie, to even
+      {ncclBfloat16, ncclSum, 0x3F80, 0x3BC0, 0x3F81},  // above it
+      {ncclBfloat16, ncclMax, 0xBF80, 0xC000, 0xBF80},  // -1, -2
+      {ncclInt32, ncclSum, 0x7FFFFFF0, 0xF, 0x7FFFFFFF},
+      {ncclInt64, ncclSum, 1ULL << 40, 5, (1ULL << 40) + 5},
+      {ncclInt64, ncclMax, minus_one, 3, 3},
+  };
+  for (const Sum& sum : sums) {
+    std::vector<std::byte> result(fake_gpu::size_of(sum.type));
+    fake_gpu::reduce(sum.type, sum.operation, {&sum.a, &sum.b}, result);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, result.data(), result.size());
+    EXPECT_EQ(bits, sum.wanted) << std::hex << sum.a << " and " << sum.b << " give " << bits;
+    EXPECT_TRUE(fake_gpu::can_reduce(sum.type, sum.operation));
+  }
+  EXPECT_FALSE(fake_gpu::can_reduce(ncclFloat, ncclProd));
+  EXPECT_FALSE(fake_gpu::can_reduce(ncclInt8, ncclSum));
 }
 
 }  // namespace

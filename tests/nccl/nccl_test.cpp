@@ -2,8 +2,13 @@
 // is a GPU.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
+#include <utility>
+
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/load_nccl.h"
+#include "runtime/cuda/nccl_group.h"
 #include "runtime/cuda/staged_carrier.h"
 
 namespace ripeline::runtime {
@@ -43,6 +48,35 @@ TEST(NcclTest, sums_over_a_communicator_of_one) {
   EXPECT_TRUE(comm->health().ok());
   EXPECT_TRUE(comm->finish().ok());
   EXPECT_FALSE(comm->health().ok());
+}
+
+TEST(NcclTest, a_group_of_one_adds_up_enqueued_or_not_until_it_is_closed) {
+  const core::Status status = use_device(0);
+  if (status.code() == core::StatusCode::refused) GTEST_SKIP() << status.message();
+  ASSERT_TRUE(status.ok()) << status.message();
+  const NcclLibrary* nccl = nullptr;
+  ASSERT_TRUE(load_nccl(nccl).ok());
+  NcclId id{};
+  ASSERT_TRUE(nccl->make_id(id).ok());
+  std::unique_ptr<NcclComm> comm;
+  const core::Status connected = nccl->connect(id, {.rank = 0, .size = 1, .most_blocks = 2}, comm);
+  ASSERT_TRUE(connected.ok()) << connected.message();
+  NcclGroup group(std::move(comm));
+  Stream stream;
+  ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
+
+  HostPlace pinned = make_pinned_place();
+  const Bytes bytes = pinned.take(-1, sizeof(std::int64_t));
+  auto* const number = reinterpret_cast<std::int64_t*>(bytes.data);
+  *number = 7;
+  const NcclNumbers all{.data = number, .count = 1, .type = NcclType::int64};
+  const core::Status enqueued = group.enqueue(all, NcclSum::sum, stream.get());
+  EXPECT_TRUE(enqueued.ok()) << enqueued.message();
+  const core::Status reduced = group.reduce(all, NcclSum::maximum, stream.get());
+  EXPECT_TRUE(reduced.ok()) << reduced.message();
+  EXPECT_EQ(*number, 7);
+  group.close();
+  EXPECT_EQ(group.enqueue(all, NcclSum::sum, stream.get()).code(), core::StatusCode::lost);
 }
 
 }  // namespace

@@ -58,6 +58,28 @@ carriers() {
   grep -q 'rank 2 was told to use staged' out.txt || fail "$(cat out.txt)"
 }
 
+# Over what members and replicas add up is chosen by all, said, and can be told.
+collectives() {
+  local ranks=("$fake" --ranks-as-threads "${small[@]}" --device fake --schedule bf_dp --steps 1)
+  FAKE_DEVICES=4 "${ranks[@]}" >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q '^collectives: nccl 2\.[0-9]*\.[0-9]*; assumed: kernels that all of a group have launched run side by side$' out.txt || fail "$(cat out.txt)"
+  FAKE_DEVICES=4 RIPELINE_COLLECTIVES=gloo "${ranks[@]}" >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q '^collectives: gloo (as it was told)$' out.txt || fail "$(cat out.txt)"
+  "$launch" -n 4 -- "$fake" "${small[@]}" --device fake --schedule bf_dp --steps 1 >out.txt 2>&1 || fail "$(cat out.txt)"
+  grep -q '^\[rank 0\] collectives: gloo (processes 0 and 1 share a GPU)$' out.txt || fail "$(cat out.txt)"
+  RIPELINE_COLLECTIVES=doves "${ranks[@]}" >out.txt 2>&1
+  expect_code 11 $?
+  grep -q "RIPELINE_COLLECTIVES is 'doves'; it may be nccl or gloo" out.txt || fail "$(cat out.txt)"
+  # shellcheck disable=SC2016
+  "$launch" -n 4 -- bash -c 'if [ "$RANK" = 2 ]; then export RIPELINE_COLLECTIVES=gloo; fi
+    exec "$@"' gpt "$fake" "${small[@]}" --device fake --schedule bf_dp --steps 1 >out.txt 2>&1
+  expect_code 11 $?
+  grep -q 'process 0 was told none, process 2 was told to use gloo: RIPELINE_COLLECTIVES must be the same for all' out.txt || fail "$(cat out.txt)"
+  # Programs without groups have none.
+  "$fake" --ranks-as-threads "${small[@]}" --device fake --schedule bf --steps 1 >out.txt 2>&1 || fail "$(cat out.txt)"
+  if grep -q collectives: out.txt; then fail "$(cat out.txt)"; fi
+}
+
 # Which of NVIDIA's parts is missing. Skipped where none is.
 no_gpu() {
   "$gpt" --ranks-as-threads --steps 1 --device cuda >out.txt 2>&1 && exit 77

@@ -5,6 +5,9 @@
 // reading waits for the reader's stream alone. So what one stream has written is not there for
 // another that does not wait for it, nor for the host. Memory is used again at once by the stream
 // that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it.
+//
+// There are as many devices as FAKE_DEVICES says, else one. The threads of ranks, of their tasks
+// and of autograd wait for each other, for half a minute.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -16,16 +19,21 @@
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,34 +47,64 @@ using ripeline::runtime::Event;
 using ripeline::runtime::Stream;
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
-const c10::Device kDevice(kType, 0);
 
 void check(const ripeline::core::Status& status) { TORCH_CHECK(status.ok(), status.message()); }
 void check(cudaError_t error) { check(ripeline::runtime::status_of(error, "use the fake device")); }
 
-thread_local c10::StreamId current = 0;  // 0: the one that nobody asked for
+// Begins the fake when it is first asked for.
+c10::DeviceIndex devices() {
+  static const int count = [] {
+    const char* const text = std::getenv("FAKE_DEVICES");
+    const int asked = text == nullptr ? 1 : std::max(1, std::atoi(text));
+    // Runs that fail leave memory that others may still write to.
+    fake_gpu::begin(
+        {.devices = asked, .memory = std::size_t{1} << 40, .patience = std::chrono::seconds(30)});
+    return asked;
+  }();
+  return static_cast<c10::DeviceIndex>(count);
+}
 
-// Streams by number; they live as long as the process.
+c10::Device current_device() {
+  devices();
+  int number = 0;
+  check(cudaGetDevice(&number));
+  return {kType, static_cast<c10::DeviceIndex>(number)};
+}
+
+c10::Device set_device(c10::Device device) {
+  const c10::Device before = current_device();
+  if (device.has_index() && device != before) check(cudaSetDevice(device.index()));
+  return before;
+}
+
+// By device; 0: the one that nobody asked for.
+thread_local std::map<c10::DeviceIndex, c10::StreamId> current;
+
+// Streams of a device by number; they live as long as the process.
 class Streams {
  public:
-  c10::StreamId add() {
+  c10::StreamId add(c10::Device device) {
     const std::lock_guard lock(mutex_);
-    check(Stream::make(Stream::Priority::usual, streams_.emplace_back()));
-    return static_cast<c10::StreamId>(streams_.size() - 1);
+    std::deque<Stream>& of_device = streams_[device.index()];
+    if (of_device.empty()) make(device, of_device);
+    return make(device, of_device);
   }
-  cudaStream_t handle(c10::StreamId stream) {
-    if (is_empty()) add();
+  cudaStream_t handle(c10::Device device, c10::StreamId stream) {
     const std::lock_guard lock(mutex_);
-    return streams_.at(static_cast<std::size_t>(stream)).get();
+    std::deque<Stream>& of_device = streams_[device.index()];
+    if (of_device.empty()) make(device, of_device);
+    return of_device.at(static_cast<std::size_t>(stream)).get();
   }
 
  private:
-  bool is_empty() {
-    const std::lock_guard lock(mutex_);
-    return streams_.empty();
+  static c10::StreamId make(c10::Device device, std::deque<Stream>& onto) {
+    const c10::Device before = set_device(device);
+    check(Stream::make(Stream::Priority::usual, onto.emplace_back()));
+    set_device(before);
+    return static_cast<c10::StreamId>(onto.size() - 1);
   }
   std::mutex mutex_;
-  std::deque<Stream> streams_;
+  std::map<c10::DeviceIndex, std::deque<Stream>> streams_;
 };
 
 Streams& streams() {
@@ -74,43 +112,49 @@ Streams& streams() {
   return *all;
 }
 
-cudaStream_t current_handle() { return streams().handle(current); }
+cudaStream_t current_handle() {
+  const c10::Device device = current_device();
+  return streams().handle(device, current[device.index()]);
+}
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kType; }
-  c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
-  c10::Device getDevice() const override { return kDevice; }
-  void setDevice(c10::Device) const override {}
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::Device exchangeDevice(c10::Device next) const override { return set_device(next); }
+  c10::Device getDevice() const override { return current_device(); }
+  void setDevice(c10::Device next) const override { set_device(next); }
+  void uncheckedSetDevice(c10::Device next) const noexcept override { set_device(next); }
+  c10::DeviceIndex deviceCount() const noexcept override { return devices(); }
 
-  c10::Stream getStream(c10::Device) const override { return stream(current); }
-  c10::Stream getDefaultStream(c10::Device) const override { return stream(0); }
-  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
-    streams().handle(0);  // which is the first
-    return stream(streams().add());
+  c10::Stream getStream(c10::Device of) const override {
+    const c10::Device device = of.has_index() ? of : current_device();
+    return stream(device, current[device.index()]);
+  }
+  c10::Stream getDefaultStream(c10::Device of) const override { return stream(of, 0); }
+  c10::Stream getStreamFromGlobalPool(c10::Device of, bool) const override {
+    return stream(of, streams().add(of));
   }
   c10::Stream exchangeStream(c10::Stream next) const override {
-    return stream(std::exchange(current, next.id()));
+    const c10::StreamId before = std::exchange(current[next.device_index()], next.id());
+    return stream(next.device(), before);
   }
-  void* getStreamNativeHandle(const c10::Stream of) const override {
-    return streams().handle(of.id());
-  }
+  void* getStreamNativeHandle(const c10::Stream of) const override { return handle(of); }
   void synchronizeStream(const c10::Stream& of) const override {
-    check(cudaStreamSynchronize(streams().handle(of.id())));
+    check(cudaStreamSynchronize(handle(of)));
   }
 
   void record(void** event, const c10::Stream& of, c10::DeviceIndex,
               c10::EventFlag) const override {
     if (*event == nullptr) {
+      const c10::Device before = set_device(of.device());
       auto made = std::make_unique<Event>();
       check(Event::make(*made));
       *event = made.release();
+      set_device(before);
     }
-    check(static_cast<Event*>(*event)->record(streams().handle(of.id())));
+    check(static_cast<Event*>(*event)->record(handle(of)));
   }
   void block(void* event, const c10::Stream& of) const override {
-    if (event != nullptr) check(static_cast<Event*>(event)->hold_up(streams().handle(of.id())));
+    if (event != nullptr) check(static_cast<Event*>(event)->hold_up(handle(of)));
   }
   bool queryEvent(void* event) const override {
     bool reached = true;
@@ -125,18 +169,23 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 
  private:
-  static c10::Stream stream(c10::StreamId id) {
-    return c10::Stream(c10::Stream::UNSAFE, kDevice, id);
+  static c10::Stream stream(c10::Device device, c10::StreamId id) {
+    return c10::Stream(c10::Stream::UNSAFE, device, id);
+  }
+  static cudaStream_t handle(const c10::Stream& of) {
+    return streams().handle(of.device(), of.id());
   }
 };
 
-// Blocks by the stream that they were allocated on, and by size.
+// Blocks by the device and the stream that they were allocated on, and by size.
 class Memory final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
     auto block = std::make_unique<Block>();
     block->size = std::max<std::size_t>(size, 1);
-    block->stream = current;
+    const c10::Device device = current_device();
+    block->device = device.index();
+    block->stream = current[block->device];
     std::vector<void*>& free = free_of(*block);
     const std::lock_guard lock(mutex_);
     if (free.empty()) {
@@ -148,7 +197,7 @@ class Memory final : public c10::DeviceAllocator {
     }
     stats_.allocated_bytes.front().increase(block->size);
     void* const data = block->data;
-    return {data, block.release(), &give_back, kDevice};
+    return {data, block.release(), &give_back, device};
   }
   void copy_data(void*, const void*, std::size_t) const override {
     TORCH_CHECK(false, "the fake device copies no storage by itself");
@@ -167,16 +216,17 @@ class Memory final : public c10::DeviceAllocator {
   struct Block {
     void* data = nullptr;
     std::size_t size = 0;
+    c10::DeviceIndex device = 0;
     c10::StreamId stream = 0;
   };
   std::vector<void*>& free_of(const Block& block) {
     const std::lock_guard lock(mutex_);
-    return free_[{block.stream, block.size}];
+    return free_[{block.device, block.stream, block.size}];
   }
   static void give_back(void* context);
 
   std::mutex mutex_;
-  std::map<std::pair<c10::StreamId, std::size_t>, std::vector<void*>> free_;
+  std::map<std::tuple<c10::DeviceIndex, c10::StreamId, std::size_t>, std::vector<void*>> free_;
   c10::CachingDeviceAllocator::DeviceStats stats_;
 };
 
@@ -193,49 +243,57 @@ void Memory::give_back(void* context) {
   free.push_back(block->data);
 }
 
-// Pinned memory of the host that copies come from: used again once they are over.
+// Pinned memory of the host that copies of the present device come from and go to: used again once
+// they are over.
 class Staging {
  public:
   void copy_to_device(void* onto, const void* from, std::size_t size) {
     if (size == 0) return;
-    const std::lock_guard lock(mutex_);
     Buffer buffer = take(size);
     std::memcpy(buffer.data, from, size);
     check(cudaMemcpyAsync(onto, buffer.data, size, cudaMemcpyHostToDevice, current_handle()));
-    check(buffer.copied.record(current_handle()));
-    buffers_.push_back(std::move(buffer));
+    give_back(std::move(buffer));
   }
   void copy_to_host(void* onto, const void* from, std::size_t size) {
     if (size == 0) return;
-    const std::lock_guard lock(mutex_);
     Buffer buffer = take(size);
     check(cudaMemcpyAsync(buffer.data, from, size, cudaMemcpyDeviceToHost, current_handle()));
-    check(cudaStreamSynchronize(current_handle()));
+    check(cudaStreamSynchronize(current_handle()));  // which may wait for other threads
     std::memcpy(onto, buffer.data, size);
-    check(buffer.copied.record(current_handle()));
-    buffers_.push_back(std::move(buffer));
+    give_back(std::move(buffer));
   }
 
  private:
   struct Buffer {
     void* data = nullptr;
     std::size_t size = 0;
+    c10::DeviceIndex device = 0;
     Event copied;
   };
   Buffer take(std::size_t size) {
-    for (Buffer& buffer : buffers_) {
-      bool reached = false;
-      if (buffer.size < size || !buffer.copied.query(reached).ok() || !reached) continue;
-      std::swap(buffer, buffers_.back());
-      Buffer taken = std::move(buffers_.back());
-      buffers_.pop_back();
-      return taken;
-    }
     Buffer made;
     made.size = size;
+    made.device = current_device().index();
+    {
+      const std::lock_guard lock(mutex_);
+      for (Buffer& buffer : buffers_) {
+        if (buffer.size < size || buffer.device != made.device) continue;
+        bool reached = false;
+        if (!buffer.copied.query(reached).ok() || !reached) continue;
+        std::swap(buffer, buffers_.back());
+        Buffer taken = std::move(buffers_.back());
+        buffers_.pop_back();
+        return taken;
+      }
+    }
     check(cudaHostAlloc(&made.data, size, cudaHostAllocPortable));
     check(Event::make(made.copied));
     return made;
+  }
+  void give_back(Buffer buffer) {
+    check(buffer.copied.record(current_handle()));
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
   }
   std::mutex mutex_;
   std::vector<Buffer> buffers_;
@@ -246,16 +304,47 @@ Staging& staging() {
   return *all;
 }
 
-// What the host pins for a caller.
+// What the host pins for a caller: used again, as by LibTorch, since to free it may wait for a
+// device. Copies from it are made at once, into what is staged.
 class Pinned final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
-    void* data = nullptr;
-    check(cudaHostAlloc(&data, std::max<std::size_t>(size, 1), cudaHostAllocPortable));
-    return {data, data, [](void* block) { cudaFreeHost(block); }, c10::kCPU};
+    auto block = std::make_unique<Block>(Block{.data = nullptr, .size = size});
+    {
+      const std::lock_guard lock(mutex());
+      std::vector<void*>& free = free_blocks()[size];
+      if (!free.empty()) {
+        block->data = free.back();
+        free.pop_back();
+      }
+    }
+    if (block->data == nullptr) {
+      check(cudaHostAlloc(&block->data, std::max<std::size_t>(size, 1), cudaHostAllocPortable));
+    }
+    void* const data = block->data;
+    return {data, block.release(), &give_back, c10::kCPU};
   }
   void copy_data(void* onto, const void* from, std::size_t size) const override {
     default_copy_data(onto, from, size);
+  }
+
+ private:
+  struct Block {
+    void* data = nullptr;
+    std::size_t size = 0;
+  };
+  static void give_back(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    const std::lock_guard lock(mutex());
+    free_blocks()[block->size].push_back(block->data);
+  }
+  static std::mutex& mutex() {
+    static std::mutex of_all;
+    return of_all;
+  }
+  static std::map<std::size_t, std::vector<void*>>& free_blocks() {
+    static auto* const all = new std::map<std::size_t, std::vector<void*>>;
+    return *all;
   }
 };
 
@@ -263,7 +352,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  c10::DeviceIndex deviceCount() const override { return 1; }
+  c10::DeviceIndex deviceCount() const override { return devices(); }
   // Operators draw on the host.
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
     return at::detail::getDefaultCPUGenerator();
@@ -276,6 +365,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 
 // The bytes of its whole storage, seen as the tensor is.
 Tensor on_host(const Tensor& tensor) {
+  const c10::DeviceGuard guard(tensor.device());
   const c10::Storage& storage = tensor.storage();
   const Tensor bytes = at::empty({static_cast<std::int64_t>(storage.nbytes())},
                                  at::TensorOptions().dtype(at::kByte));
@@ -286,6 +376,7 @@ Tensor on_host(const Tensor& tensor) {
 
 // Writes as much of `onto` as a tensor may have by its strides.
 void write(const Tensor& from, const Tensor& onto) {
+  const c10::DeviceGuard guard(onto.device());
   if (onto.is_contiguous()) {
     const Tensor values = from.to(onto.scalar_type()).expand(onto.sizes()).contiguous();
     staging().copy_to_device(onto.mutable_data_ptr(), values.const_data_ptr(), values.nbytes());
@@ -314,15 +405,17 @@ Tensor copy_from_and_resize(const Tensor& from, const Tensor& onto) {
 
 Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
                      std::optional<at::ScalarType> type, std::optional<at::Layout>,
-                     std::optional<at::Device>, std::optional<bool>) {
+                     std::optional<at::Device> device, std::optional<bool>) {
+  const c10::OptionalDeviceGuard guard(device);
   const at::ScalarType chosen = type.value_or(at::kFloat);
   return at::detail::empty_strided_generic(
       size, stride, &memory(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), chosen);
 }
 
 Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
-             std::optional<at::Device>, std::optional<bool>,
+             std::optional<at::Device> device, std::optional<bool>,
              std::optional<at::MemoryFormat> format) {
+  const c10::OptionalDeviceGuard guard(device);
   return at::detail::empty_generic(size, &memory(),
                                    c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
                                    type.value_or(at::kFloat), format);
@@ -335,6 +428,7 @@ const Tensor& resize(const Tensor& self, c10::SymIntArrayRef size,
   const std::size_t bytes = static_cast<std::size_t>(numel) * self.element_size();
   c10::StorageImpl* const storage = self.storage().unsafeGetStorageImpl();
   if (storage->nbytes() < bytes) {
+    const c10::DeviceGuard guard(self.device());
     storage->set_data_ptr_noswap(memory().allocate(bytes));
     storage->set_nbytes(bytes);
   }

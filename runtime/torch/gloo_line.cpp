@@ -1,0 +1,188 @@
+#include "runtime/torch/gloo_line.h"
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "runtime/blob_io.h"
+
+namespace ripeline::runtime {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+using Backend = c10::intrusive_ptr<c10d::Backend>;
+
+// All communicators of a process write to c10d's one flight recorder, in part without its lock, and
+// members and replicas are asked by different threads. The call does not wait for the others.
+c10::intrusive_ptr<c10d::Work> begin(c10d::Backend& backend, std::vector<torch::Tensor>& tensors,
+                                     const c10d::AllreduceOptions& options) {
+  static std::mutex of_all;
+  const std::lock_guard lock(of_all);
+  return backend.allreduce(tensors, options);
+}
+
+class GlooLine final : public Group::Line {
+ public:
+  // `name` is for messages.
+  GlooLine(std::string name, Backend backend)
+      : Line(backend->getRank(), backend->getSize()),
+        name_(std::move(name)),
+        backend_(std::move(backend)) {}
+  // Leaves a communicator to the end of the process if it is still in a call that was given up: it
+  // would wait for that call.
+  ~GlooLine() override {
+    if (given_up_) (void)backend_.release();
+  }
+
+  void reduce(torch::Tensor& tensor, Operation operation) override;
+  void close() override {
+    {
+      const std::lock_guard lock(waiting_->mutex);
+      waiting_->closed = true;
+    }
+    waiting_->changed.notify_all();
+  }
+
+ private:
+  // Of one call; its end is told by a thread of the communicator.
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    bool closed = false;
+  };
+
+  const std::string name_;
+  Backend backend_;
+  const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
+  bool given_up_ = false;  // a call; there is no other after it
+};
+
+void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
+  const c10::InferenceMode no_graph;
+  {
+    const std::lock_guard lock(waiting_->mutex);
+    if (waiting_->closed) throw GroupFailed(name_ + " was closed");
+    waiting_->done = false;
+  }
+  // Gloo has the host's memory: of a tensor on a device that is a copy, which the host waits for.
+  std::vector<torch::Tensor> dense{tensor.cpu().contiguous()};
+  c10d::AllreduceOptions options;
+  options.reduceOp = operation == Operation::sum ? c10d::ReduceOp::SUM : c10d::ReduceOp::MAX;
+  // What it refuses at once is the caller's mistake.
+  const auto work = begin(*backend_, dense, options);
+  work->getFuture()->addCallback([waiting = waiting_](auto&) {
+    const std::lock_guard lock(waiting->mutex);
+    waiting->done = true;
+    waiting->changed.notify_all();
+  });
+  {
+    std::unique_lock lock(waiting_->mutex);
+    waiting_->changed.wait(lock, [&] { return waiting_->done || waiting_->closed; });
+    given_up_ = !waiting_->done;
+  }
+  if (given_up_) throw GroupFailed(name_ + " was closed");
+  try {
+    work->wait();
+  } catch (const c10::Error& error) {
+    throw GroupFailed(name_ + ": " + error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    throw GroupFailed(name_ + ": " + error.what());
+  }
+  if (!dense[0].is_same(tensor)) tensor.copy_(dense[0]);
+}
+
+// Of the store.
+struct StorePlace {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+Status failed(const std::string& what, const std::exception& error) {
+  return {StatusCode::failed, what + ": " + error.what()};
+}
+
+// Process 0 serves a store; where it is, is gathered.
+Status serve_store(Run& run, const std::string& host, StorePtr& served, StorePlace& place) {
+  try {
+    if (run.self() == 0) {
+      c10d::TCPStoreOptions options;
+      options.isServer = true;
+      options.waitWorkers = false;
+      options.port = 0;
+      const auto server = c10::make_intrusive<c10d::TCPStore>("localhost", options);
+      place.port = server->getPort();
+      served = server;
+    }
+  } catch (const std::exception& error) {
+    return run.fail(failed("it cannot serve the store of the groups", error));
+  }
+  BlobWriter mine;
+  mine.text(host);
+  mine.number(place.port);
+  std::vector<Blob> all;
+  if (Status s = run.gather("the store of the groups", mine.take(), all); !s.ok()) return s;
+  BlobReader first(all.front());
+  place.host = first.text(256);
+  place.port = first.number<std::uint16_t>();
+  if (first.is_done()) return {};
+  return run.fail({StatusCode::invalid, "process 0 serves no store"});
+}
+
+Status connect_lines(const std::string& host, const StorePlace& place,
+                     const std::vector<LinePlan>& plans, const GroupOptions& options,
+                     ConnectedLines& lines) {
+  std::shared_ptr<::gloo::transport::Device> device;
+  try {
+    device = c10d::ProcessGroupGloo::createDeviceForHostname(host);
+  } catch (const std::exception& error) {
+    return failed("it cannot connect its groups from " + host, error);
+  }
+  try {
+    c10d::TCPStoreOptions of_store;
+    of_store.timeout = options.connect_limit;
+    of_store.waitWorkers = false;
+    of_store.port = place.port;
+    const StorePtr store = c10::make_intrusive<c10d::TCPStore>(place.host, of_store);
+    for (const LinePlan& plan : plans) {
+      auto of = c10d::ProcessGroupGloo::Options::create(options.connect_limit);
+      of->devices.push_back(device);
+      of->threads = 1;
+      const auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(
+          c10::make_intrusive<c10d::PrefixStore>(plan.name, store), plan.self, plan.size, of);
+      backend->setTimeout(options.limit);
+      lines.push_back(std::make_shared<GlooLine>(plan.name, backend));
+    }
+  } catch (const std::exception& error) {
+    // For want of another process, as far as one can know.
+    return {StatusCode::lost, failed("it cannot connect its groups", error).message()};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status connect_gloo(Run& run, const std::string& host, std::vector<LinePlan> plans,
+                    const GroupOptions& options, ConnectedLines& lines) {
+  StorePtr served;
+  StorePlace place;
+  if (Status s = serve_store(run, host, served, place); !s.ok()) return s;
+  // Nothing ends a thread that waits in Gloo for another process, which may be gone.
+  const auto made = std::make_shared<ConnectedLines>();
+  Status status = run.run_beside([host, place, plans = std::move(plans), options, made] {
+    return connect_lines(host, place, plans, options, *made);
+  });
+  // The store is there until all are connected.
+  std::vector<Blob> all;
+  if (status.ok()) status = run.gather("the groups", {}, all);
+  if (status.ok()) lines = *made;
+  return status;
+}
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,251 @@
+#include "runtime/torch/nccl_line.h"
+
+#ifdef RIPELINE_CUDA
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "runtime/blob_io.h"
+#include "runtime/cuda/nccl_group.h"
+#include "runtime/duration.h"
+#endif
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+
+#ifndef RIPELINE_CUDA
+
+Status connect_nccl(Run& /*run*/, const TorchDevice& /*device*/, const NcclLibrary& /*library*/,
+                    std::vector<LinePlan> /*plans*/, const GroupOptions& /*options*/,
+                    ConnectedLines& /*lines*/) {
+  return {StatusCode::refused, "this Ripeline was built without CUDA"};
+}
+
+#else
+
+namespace {
+
+NcclType type_of(torch::ScalarType type) {
+  switch (type) {
+    case torch::kFloat16:
+      return NcclType::float16;
+    case torch::kBFloat16:
+      return NcclType::bfloat16;
+    case torch::kFloat32:
+      return NcclType::float32;
+    case torch::kFloat64:
+      return NcclType::float64;
+    case torch::kInt32:
+      return NcclType::int32;
+    case torch::kInt64:
+      return NcclType::int64;
+    default:
+      throw std::invalid_argument(std::string("tensors of the type ") + c10::toString(type) +
+                                  " are not added up over NCCL; float16, bfloat16, float32, "
+                                  "float64, int32 and int64 are");
+  }
+}
+
+class NcclLine final : public Group::Line {
+ public:
+  NcclLine(const LinePlan& plan, c10::Device device, std::unique_ptr<NcclComm> comm)
+      : Line(plan.self, plan.size),
+        name_(plan.name),
+        waits_(plan.among == LinePlan::Among::replicas),
+        device_(device),
+        group_(std::move(comm)) {}
+
+  void reduce(torch::Tensor& tensor, Operation operation) override {
+    reduce(tensor, operation, waits_);
+  }
+  // Nothing connects later than here.
+  Status first_sum() {
+    torch::Tensor one = torch::ones({1}, torch::TensorOptions().device(device_));
+    reduce(one, Operation::sum, true);
+    const auto sum = one.item<float>();
+    if (sum == static_cast<float>(size())) return {};
+    return {StatusCode::failed,
+            name_ + ": the sum of " + std::to_string(size()) + " ones is " + std::to_string(sum)};
+  }
+  void close() override { group_.close(); }
+
+ private:
+  void reduce(torch::Tensor& tensor, Operation operation, bool waits) {
+    const c10::InferenceMode no_graph;
+    const NcclType type = type_of(tensor.scalar_type());
+    if (tensor.numel() == 0) return;
+    torch::Tensor dense = tensor.to(device_).contiguous();
+    const NcclNumbers numbers{.data = dense.mutable_data_ptr(),
+                              .count = static_cast<std::size_t>(dense.numel()),
+                              .type = type};
+    const NcclSum sum = operation == Operation::sum ? NcclSum::sum : NcclSum::maximum;
+    const c10::Stream current = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+    const auto stream = static_cast<cudaStream_t>(current.native_handle());
+    const Status status =
+        waits ? group_.reduce(numbers, sum, stream) : group_.enqueue(numbers, sum, stream);
+    if (!status.ok()) {
+      given_up_ = dense;
+      throw GroupFailed(name_ + ": " + status.message());
+    }
+    if (!dense.is_same(tensor)) tensor.copy_(dense);
+  }
+
+  const std::string name_;
+  const bool waits_;
+  const c10::Device device_;
+  torch::Tensor given_up_;  // by a call that failed: until the group has ended
+  NcclGroup group_;
+};
+
+// One line that is being connected, by a thread that nothing ends while it waits in NCCL: what it
+// uses is all here.
+struct Connecting {
+  LinePlan plan;
+  NcclId id{};
+  const NcclLibrary* library = nullptr;
+  c10::Stream stream;  // on which stages compute
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  // Guarded by the mutex.
+  bool has_ended = false;
+  bool is_given_up = false;
+  Status status = {};
+  std::shared_ptr<NcclLine> line = nullptr;
+};
+
+Status connect_line(Connecting& of) {
+  if (Status s = use_device(of.stream.device_index()); !s.ok()) return s;
+  std::unique_ptr<NcclComm> comm;
+  const Status connected =
+      of.library->connect(of.id, {.rank = of.plan.self, .size = of.plan.size}, comm);
+  // For want of another process, as far as one can know.
+  if (!connected.ok()) return {StatusCode::lost, connected.message()};
+  const auto line = std::make_shared<NcclLine>(of.plan, of.stream.device(), std::move(comm));
+  {
+    const std::lock_guard lock(of.mutex);
+    if (of.is_given_up) return {};
+    of.line = line;
+  }
+  try {
+    const c10::StreamGuard guard(of.stream);
+    return line->first_sum();
+  } catch (const GroupFailed& error) {
+    return {StatusCode::lost, error.what()};
+  } catch (const c10::Error& error) {
+    return {StatusCode::failed, error.what_without_backtrace()};
+  } catch (const std::exception& error) {
+    return {StatusCode::failed, error.what()};
+  }
+}
+
+Status connect_within(std::chrono::milliseconds limit, const std::shared_ptr<Connecting>& of) {
+  std::thread([of] {
+    Status status = connect_line(*of);
+    const std::lock_guard lock(of->mutex);
+    of->status = std::move(status);
+    of->has_ended = true;
+    of->changed.notify_all();
+  }).detach();
+  std::shared_ptr<NcclLine> unfinished;
+  {
+    std::unique_lock lock(of->mutex);
+    if (of->changed.wait_for(lock, limit, [&of] { return of->has_ended; })) return of->status;
+    of->is_given_up = true;
+    unfinished = of->line;
+  }
+  if (unfinished != nullptr) unfinished->close();
+  // Of none it is known that it is gone: that would have come sooner.
+  return {StatusCode::failed,
+          of->plan.name + " did not connect over NCCL within " + seconds_text(limit)};
+}
+
+// In the order of the plans.
+Status connect_lines(const std::vector<std::shared_ptr<Connecting>>& all,
+                     std::chrono::milliseconds limit) {
+  for (const std::shared_ptr<Connecting>& of : all) {
+    if (Status s = connect_within(limit, of); !s.ok()) {
+      return {s.code(), "it cannot connect its groups: " + s.message()};
+    }
+  }
+  return {};
+}
+
+// Of the lines of which this process is the first.
+Status make_ids(const NcclLibrary& library, const std::vector<LinePlan>& plans, Blob& blob) {
+  BlobWriter ids;
+  for (const LinePlan& plan : plans) {
+    if (plan.self != 0) continue;
+    NcclId id{};
+    if (Status s = library.make_id(id); !s.ok()) return s;
+    ids.text(plan.name);
+    ids.bytes(id.data(), id.size());
+  }
+  blob = ids.take();
+  return {};
+}
+
+// By name.
+Status read_ids(const std::vector<Blob>& blobs, std::map<std::string, NcclId>& ids) {
+  constexpr std::size_t kLongestName = 256;
+  for (std::size_t process = 0; process < blobs.size(); ++process) {
+    BlobReader from(blobs[process]);
+    while (from.ok() && !from.is_done()) {
+      const std::string name = from.text(kLongestName);
+      const std::byte* const bytes = from.bytes(sizeof(NcclId));
+      if (bytes != nullptr) std::copy_n(bytes, sizeof(NcclId), ids[name].begin());
+    }
+    if (from.ok()) continue;
+    return {StatusCode::invalid,
+            "what process " + std::to_string(process) + " gives are no groups of NCCL"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& library,
+                    std::vector<LinePlan> plans, const GroupOptions& options,
+                    ConnectedLines& lines) {
+  const auto own = std::make_shared<Blob>();
+  const int number = device.device().index();
+  if (Status s = run.run_beside([&library, plans, own, number] {
+        const Status used = use_device(number);
+        return used.ok() ? make_ids(library, plans, *own) : used;
+      });
+      !s.ok()) {
+    return s;
+  }
+  std::vector<Blob> all;
+  if (Status s = run.gather("the groups of NCCL", std::move(*own), all); !s.ok()) return s;
+  std::map<std::string, NcclId> ids;
+  if (Status s = read_ids(all, ids); !s.ok()) return run.fail(s);
+  std::vector<std::shared_ptr<Connecting>> connecting;
+  for (const LinePlan& plan : plans) {
+    const auto id = ids.find(plan.name);
+    if (id == ids.end()) return run.fail({StatusCode::invalid, "nobody names " + plan.name});
+    connecting.emplace_back(new Connecting{
+        .plan = plan, .id = id->second, .library = &library, .stream = *device.stream()});
+  }
+  Status status = run.run_beside(
+      [connecting, limit = options.connect_limit] { return connect_lines(connecting, limit); });
+  if (status.ok()) status = run.gather("the groups", {}, all);
+  if (!status.ok()) return status;
+  for (const std::shared_ptr<Connecting>& of : connecting) lines.push_back(of->line);
+  return {};
+}
+
+#endif
+
+}  // namespace ripeline::runtime

@@ -1,0 +1,23 @@
+// Lines over NCCL, between devices (runtime/cuda/nccl_group.h). Each has a communicator of its own.
+//
+// Members of a rank enqueue their sums on the caller's current stream, where the stages' tasks are,
+// and the host waits for none of them: a task has ended when its sums have. Replicas reduce on a
+// stream of the line, and the host waits, in the thread of the reduction. A build without CUDA
+// refuses.
+#pragma once
+
+#include <vector>
+
+#include "runtime/run.h"
+#include "runtime/torch/group_line.h"
+#include "runtime/torch/groups.h"
+#include "runtime/torch/torch_device.h"
+
+namespace ripeline::runtime {
+
+// All processes of the run call it at once, by Groups::connect; the library is that of the device.
+core::Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& library,
+                          std::vector<LinePlan> plans, const GroupOptions& options,
+                          ConnectedLines& lines);
+
+}  // namespace ripeline::runtime
