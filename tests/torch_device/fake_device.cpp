@@ -4,7 +4,8 @@
 // is written by a copy on the current stream, which is over when the fake device comes to it, and
 // reading waits for the reader's stream alone. So what one stream has written is not there for
 // another that does not wait for it, nor for the host. Memory is used again at once by the stream
-// that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it.
+// that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it: to
+// tell who does, that stream overwrites it as soon as it is given back.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -19,6 +20,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -185,8 +187,31 @@ Memory& memory() {
   return *all;
 }
 
+constexpr std::size_t kPattern = std::size_t{1} << 16;
+
+// So many bytes, pinned, until the process ends.
+struct Pattern {
+  Pattern() {
+    check(cudaHostAlloc(&bytes, kPattern, cudaHostAllocPortable));
+    std::memset(bytes, 0x5A, kPattern);
+  }
+  void* bytes = nullptr;
+};
+
+// On the stream of the block, which nobody else may use from now on.
+void overwrite(void* data, std::size_t size, cudaStream_t stream) {
+  static const Pattern pattern;
+  for (std::size_t at = 0; at < size; at += kPattern) {
+    // A device that has failed says so to others.
+    static_cast<void>(cudaMemcpyAsync(static_cast<std::byte*>(data) + at, pattern.bytes,
+                                      std::min(kPattern, size - at), cudaMemcpyHostToDevice,
+                                      stream));
+  }
+}
+
 void Memory::give_back(void* context) {
   const std::unique_ptr<Block> block(static_cast<Block*>(context));
+  overwrite(block->data, block->size, streams().handle(block->stream));
   std::vector<void*>& free = memory().free_of(*block);
   const std::lock_guard lock(memory().mutex_);
   memory().stats_.allocated_bytes.front().decrease(block->size);
