@@ -1,6 +1,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -355,6 +356,7 @@ class Device {
 using fake_gpu::Memory;
 
 std::mutex mutex;
+std::atomic<void (*)(cudaStream_t)> record_hook{nullptr};
 std::unique_ptr<Device> device = std::make_unique<Device>(fake_gpu::Options{});
 
 cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call, Memory::Of of,
@@ -446,6 +448,8 @@ Host::Host() {
   is_host = true;
   ++device->hosts_;
 }
+
+void before_records(void (*hook)(cudaStream_t stream)) { record_hook = hook; }
 
 Host::~Host() {
   const std::lock_guard lock(mutex);
@@ -620,6 +624,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (void (*const hook)(cudaStream_t) = record_hook.load()) hook(stream);
   ENTER("cudaEventRecord");
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
