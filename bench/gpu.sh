@@ -68,7 +68,7 @@ correctness() {
   say "## Gradients beside those of one process"
   local schedule carrier
   part threads_bf 300 "$gpt" "${small[@]}" --ranks-as-threads --schedule bf --steps 3 --check 3
-  for schedule in bf_sequential bf bfw zb_v bf_tied bf_tp bf_dp; do
+  for schedule in bf_sequential bf bfw zb_v offload bf_tied bf_tp bf_dp; do
     part "processes_$schedule" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule "$schedule" --heads 2 --steps 3 --check 3 &&
       say "  $(grep -o 'check, .*' "$out/processes_$schedule.log" | head -1)$(grep -o 'collectives: .*' "$out/processes_$schedule.log" | head -1 | sed 's/^/; /')"
   done
@@ -76,6 +76,7 @@ correctness() {
     RIPELINE_CARRIER=$carrier part "carrier_$carrier" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf_sequential --steps 3 --check 3 &&
       say "  $(grep -o 'check, .*' "$out/carrier_$carrier.log" | head -1)"
   done
+  say "- $(grep -o 'offloaded, .*' "$out/processes_offload.log" || echo 'offloaded: nothing')"
   part as_proved 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf --steps 3 --trace "$out/bf.json" &&
     part is_a_run 60 "$ripeline" check-run "$out/bf.json" --program "$schedules/bf.ripe" -D ranks=4
 }

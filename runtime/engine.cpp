@@ -48,6 +48,7 @@ Ended run(Work& work, const BeforeTask& before_task, Call call) {
     if (before_task) before_task(ended.call.task);
     return work.run(ended.call);
   });
+  if (ended.status.ok()) work.ended(ended.call.task);
   ended.end = RankClock::host();
   return ended;
 }
@@ -59,6 +60,10 @@ Ended run_pair(Work& work, const BeforeTask& before_task, Call first, Call secon
     if (before_task) before_task(ended.with->task);
     return work.run_pair(ended.call, *ended.with);
   });
+  if (ended.status.ok()) {
+    work.ended(ended.call.task);
+    work.ended(ended.with->task);
+  }
   ended.end = RankClock::host();
   return ended;
 }

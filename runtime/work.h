@@ -74,6 +74,12 @@ class Work {
   // Runs the task to its end. A failure with the code `lost` is that of another process, with which
   // it computes: the run looks for whom to blame.
   virtual core::Status run(Call& call) = 0;
+  // What run() has begun of the task is over: at once where it computes on the host, and on a
+  // device when the host has seen that its stream is past it. Called once, before the rank hears
+  // that the task has ended, and so before anything runs that needs it; not of a task that has
+  // failed. In the thread of the task or in the loop's, beside tasks that do not need this one;
+  // must not throw.
+  virtual void ended(const TaskInfo& /*task*/) {}
   // Whether the task may run beside those of other engines of the rank, in a thread of its engine:
   // one that waits for others, say, or copies, and touches nothing that these do. Asked in the
   // loop's thread, at any time; must not throw.

@@ -50,6 +50,13 @@ class StreamEngine::Launcher final : public Work {
   Status run_pair(Call& first, Call& second) override {
     return around(first.task, [&] { return work_.run_pair(first, second); });
   }
+  // What the thread takes for the end is not the device's: the work is told by tell_end().
+  void ended(const TaskInfo& /*task*/) override {}
+  // From the loop's thread.
+  void tell_end(const Ended& ended) {
+    work_.ended(ended.call.task);
+    if (ended.with) work_.ended(ended.with->task);
+  }
 
   // For all that has been enqueued, whatever it says.
   void wait() const {
@@ -212,6 +219,7 @@ bool StreamEngine::look(Launched& launched) {
   ended.begin = std::min(ended.begin, ended.end);
   launcher_->give_back(std::move(launched.begin));
   launcher_->give_back(std::move(launched.end));
+  if (ended.status.ok()) launcher_->tell_end(ended);
   return true;
 }
 

@@ -3,8 +3,8 @@
 // The work's run() enqueues what the task computes on the stream of the task's engine, and returns;
 // it should not wait for the device. It is called in a thread of its own, since to enqueue a large
 // model takes long. A task has ended when the host has seen that the stream has come past it: only
-// then is it told to the rank, so what it gives is complete, what it read is no longer read, and
-// the executor's rules hold of what the device does.
+// then is it told to the work (Work::ended) and to the rank, so what it gives is complete, what it
+// read is no longer read, and the executor's rules hold of what the device does.
 //
 //   StreamEngine engine(work, facts, streams, [&run] { run.wake(); });
 //

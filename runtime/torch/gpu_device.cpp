@@ -52,16 +52,41 @@ std::string system_name() {
   return gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
 }
 
+// Copies run beside what computes, so they have streams of their own. Only copies do: what a
+// message lay in is kept until these have been seen to end, and so needs no event of theirs
+// (DeviceMemory).
+struct Streams {
+  c10::Stream compute;
+  c10::Stream copy_out;
+  c10::Stream copy_in;
+};
+
+cudaStream_t handle_of(const c10::Stream& stream) {
+  return static_cast<cudaStream_t>(stream.native_handle());
+}
+
 class Gpu final : public TorchDevice {
  public:
-  explicit Gpu(c10::Stream compute)
-      : compute_(compute),
+  explicit Gpu(const Streams& streams)
+      : streams_(streams),
+        compute_(streams.compute),
         pinned_(make_pinned_place()),
-        memory_(compute.device_index(), {handle()}) {}
+        memory_(compute_.device_index(), {handle_of(compute_)}) {}
 
   c10::Device device() const override { return compute_.device(); }
-  std::optional<c10::Stream> stream() const override { return compute_; }
+  std::optional<c10::Stream> stream(core::Engine engine) const override {
+    if (engine == core::Engine::copy_out) return streams_.copy_out;
+    return engine == core::Engine::copy_in ? streams_.copy_in : compute_;
+  }
   Place* place() override { return &pinned_; }
+  Status copy(Direction direction, void* onto, const void* from, std::size_t size,
+              core::Engine engine) override {
+    const bool leaves = direction == Direction::to_host;
+    return status_of(
+        cudaMemcpyAsync(onto, from, size, leaves ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
+                        handle_of(*stream(engine))),
+        leaves ? "copy from the device" : "copy to the device");
+  }
   Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit,
                const Termination* termination) override {
     inner_ = std::move(transport);
@@ -106,16 +131,15 @@ class Gpu final : public TorchDevice {
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {
     EngineStreams streams;
-    streams.fill(handle());
+    for (const core::Engine engine : core::kAllEngines) {
+      streams[static_cast<std::size_t>(engine)] = handle_of(*stream(engine));
+    }
     return std::make_unique<StreamEngine>(work, facts, streams, std::move(wake),
                                           std::move(before_task));
   }
 
  private:
-  [[nodiscard]] cudaStream_t handle() const {
-    return static_cast<cudaStream_t>(compute_.native_handle());
-  }
-
+  Streams streams_;
   c10::Stream compute_;
   HostPlace pinned_;
   DeviceMemory memory_;
@@ -176,7 +200,9 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
     const c10::Device chosen(asked.type(), static_cast<c10::DeviceIndex>(index));
     const VirtualGuardImpl guard(chosen.type());
     guard.setDevice(chosen);
-    device = std::make_unique<Gpu>(guard.getStreamFromGlobalPool(chosen));
+    const auto make_stream = [&] { return guard.getStreamFromGlobalPool(chosen); };
+    device = std::make_unique<Gpu>(
+        Streams{.compute = make_stream(), .copy_out = make_stream(), .copy_in = make_stream()});
   } catch (const c10::Error& error) {
     return {StatusCode::failed, "LibTorch cannot use the device `" + asked.str() +
                                     "`: " + error.what_without_backtrace()};

@@ -3,7 +3,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Storage.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,6 +42,10 @@ Tensors alive(const SavingRegion::Saved& saved) {
     if (auto tensor = one.lock()) tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+bool is_alive(const SavingRegion::Saved& saved) {
+  return std::any_of(saved.begin(), saved.end(), [](const auto& one) { return !one.expired(); });
 }
 
 c10::Storage empty_storage(c10::Device device) {
@@ -92,14 +96,16 @@ Status KeptTensors::settle(const std::vector<Tensor>& given,
     const bool is_ours = tensors.front()->tensor.storage().use_count() == tensors.size();
     if (staying.contains(storage) || (!is_ours && !of_others.contains(storage))) continue;
     if (storage->nbytes() == 0) continue;
-    groups_.push_back({storage->nbytes(), storage->device(), {tensors.begin(), tensors.end()}});
+    groups_.push_back({.size = storage->nbytes(),
+                       .device = storage->device(),
+                       .tensors = {tensors.begin(), tensors.end()}});
     bytes_ += storage->nbytes();
   }
   return {};
 }
 
-Status KeptTensors::offload(Place& arena) {
-  if (!is_here_) return failed("what its forward kept is offloaded already");
+Status KeptTensors::offload(Place& arena, const Copy& copy) {
+  if (state_ != State::here) return failed("what its forward kept is offloaded already");
   std::size_t size = 0;
   for (const Group& group : groups_) size += aligned(group.size);
   away_ = arena.take(-1, size);
@@ -107,7 +113,7 @@ Status KeptTensors::offload(Place& arena) {
     return failed("there is no memory for " + std::to_string(size) + " bytes that are offloaded");
   }
   std::byte* to = away_.data;
-  for (const Group& group : groups_) {
+  for (Group& group : groups_) {
     const Tensors tensors = alive(group.tensors);
     for (const auto& one : tensors) {
       if (one->was_written_to()) {
@@ -117,47 +123,74 @@ Status KeptTensors::offload(Place& arena) {
       }
     }
     if (!tensors.empty()) {
-      std::memcpy(to, tensors.front()->tensor.storage().data(), group.size);
+      group.leaving = tensors.front()->tensor.storage();
+      if (Status s = copy(to, group.leaving.data(), group.size); !s.ok()) return s;
       exchange_storage(tensors, empty_storage(group.device));
       for (const auto& one : tensors) one->is_away = true;
     }
     to += aligned(group.size);
   }
   away_bytes_ = bytes_;
-  is_here_ = false;
+  state_ = State::leaving;
   return {};
 }
 
-Status KeptTensors::reload() {
-  if (is_here_) return failed("nothing that its forward kept is offloaded");
-  is_here_ = true;
+void KeptTensors::offloaded() {
+  for (Group& group : groups_) {
+    group.leaving = {};
+    group.back = {};
+    group.is_back_in_use = false;
+  }
+  state_ = State::away;
+}
+
+Status KeptTensors::reload(const Copy& copy) {
+  if (state_ != State::away) return failed("nothing that its forward kept is offloaded");
   const std::byte* from = away_.data;
-  for (const Group& group : groups_) {
+  for (Group& group : groups_) {
     const Tensors tensors = alive(group.tensors);
     if (!tensors.empty()) {
-      const c10::Storage storage = make_storage(group.size, group.device);
-      std::memcpy(storage.mutable_data(), from, group.size);
-      exchange_storage(tensors, storage);
-      for (const auto& one : tensors) one->is_away = false;
+      group.back = make_storage(group.size, group.device);
+      group.is_back_in_use = true;
+      if (Status s = copy(group.back.mutable_data(), from, group.size); !s.ok()) return s;
+      exchange_storage(tensors, group.back);
     }
     from += aligned(group.size);
   }
-  away_ = {};
-  away_bytes_ = 0;
+  state_ = State::coming;
   return {};
 }
 
+void KeptTensors::reloaded() {
+  for (const Group& group : groups_) {
+    for (const auto& one : alive(group.tensors)) one->is_away = false;
+  }
+  away_ = {};
+  away_bytes_ = 0;
+  state_ = State::here;
+}
+
+void KeptTensors::used() {
+  for (Group& group : groups_) {
+    if (!group.back || is_alive(group.tensors)) continue;
+    group.is_back_in_use = false;
+    // Else what was left for later needs it, as the other half of a backward does.
+    if (group.back.use_count() == 1) group.back = {};
+  }
+}
+
 std::size_t KeptTensors::bytes_here() const {
-  if (!is_here_) return 0;
+  if (state_ == State::away) return 0;
   std::size_t bytes = 0;
   for (const Group& group : groups_) {
-    for (const auto& one : group.tensors) {
-      if (one.expired()) continue;
-      bytes += group.size;
-      break;
-    }
+    if (group.is_back_in_use || is_alive(group.tensors)) bytes += group.size;
   }
   return bytes;
+}
+
+bool KeptTensors::is_let_go() const {
+  return std::none_of(groups_.begin(), groups_.end(),
+                      [](const Group& group) { return static_cast<bool>(group.back); });
 }
 
 }  // namespace ripeline::runtime

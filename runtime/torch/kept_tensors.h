@@ -7,21 +7,40 @@
 //     output = forward(input);
 //   }
 //   status = kept.settle(given, parameters);
-//   status = kept.offload(arena);  // copied to the arena, and no longer on the device
-//   status = kept.reload();        // the same bytes are on the device again
+//   status = kept.offload(arena, copy);  // begins to copy it to the arena
+//   kept.offloaded();                    // it is there, and no longer on the device
+//   status = kept.reload(copy);          // begins to copy the same bytes back
+//   kept.reloaded();                     // they are on the device again
+//   … a backward …
+//   kept.used();                         // and it is over
 //
 // A storage goes once, however many tensors that share it were saved, and it goes whole. What
 // stays is what would be on the device all the same: the parameters of the stage, and what others
 // hold besides, as a module holds its buffers, and a data set on the device the batches in it.
 //
-// The calls may come from several threads, one after another, and bytes_here() from any at any
-// time. Nothing is shared with those of other microbatches.
+// Who gives memory back. A copy on a stream of the device goes on after offload() and reload() have
+// returned, and LibTorch's allocator knows nothing of it: memory that is given back it gives out at
+// once to the stream for which it was allocated, whoever else still uses it. So:
+//   - what is copied from stays until the host has seen the copy end, which is when offloaded() and
+//     reloaded() are called. Then nothing reads it, and any stream may have it.
+//   - what reload() allocates is for the copying stream, and a backward on another one uses it and
+//     would give it back while it is enqueued, to the next reload(), which would write to what the
+//     backward still reads. So it stays until used() is called, when the host has seen the end of
+//     that task, and nothing else holds it.
+// No stream waits for another one, and copies run beside what computes. What is held at once is no
+// more than by the program, since its resources are released at the same ends.
+//
+// The calls may come from several threads, one after another; those without a status one at a time,
+// bytes_here() among them, which may come at any time. Nothing is shared with those of other
+// microbatches.
 #pragma once
 
+#include <c10/core/Storage.h>
 #include <torch/types.h>
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -49,14 +68,21 @@ class KeptTensors {
   core::Status settle(const std::vector<torch::Tensor>& given,
                       const std::vector<torch::Tensor>& parameters);
 
-  // When they return the copy has ended, and what was copied from is let go.
-  core::Status offload(Place& arena);
-  core::Status reload();
+  // Enqueues a copy of bytes, on the host or to it, or makes it.
+  using Copy = std::function<core::Status(void* onto, const void* from, std::size_t size)>;
+  core::Status offload(Place& arena, const Copy& copy);
+  void offloaded();
+  core::Status reload(const Copy& copy);
+  void reloaded();
+  // Of a task that computes with what is back: the first one has ended, or a later one.
+  void used();
 
   // Of all that goes and comes, of what of it is on the device, and in the arena.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes_here() const;
   [[nodiscard]] std::size_t bytes_away() const { return away_bytes_; }
+  // Nothing is left for used() to let go.
+  [[nodiscard]] bool is_let_go() const;
 
  private:
   // Those that share a storage.
@@ -64,13 +90,17 @@ class KeptTensors {
     std::size_t size = 0;
     c10::Device device;
     SavingRegion::Saved tensors;
+    c10::Storage leaving = {};    // is copied from
+    c10::Storage back = {};       // was copied to
+    bool is_back_in_use = false;  // by the graph, as far as the host has seen
   };
+  enum class State { here, leaving, away, coming };
 
   SavingRegion::Saved saved_;
   std::vector<std::shared_ptr<SavedTensor>> added_;
   std::vector<Group> groups_;  // as they were settled
   std::size_t bytes_ = 0;
-  std::atomic<bool> is_here_{true};
+  std::atomic<State> state_{State::here};
   std::atomic<std::size_t> away_bytes_{0};
   Bytes away_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/torch/offload.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/print.h"
 #include "runtime/torch/torch_calls.h"
@@ -39,6 +40,12 @@ std::string lane_at_stage(const ProgramFacts& facts, LaneId lane, OpKind kind) {
     }
   }
   return "";
+}
+
+// Whether such a task runs on what the forward kept. All do so on one engine, one after another, so
+// that what a later one of a microbatch uses is not yet enqueued when an earlier one has ended.
+bool uses_kept(OpKind kind) {
+  return computes_gradients(kind) || kind == OpKind::backward_weight || kind == OpKind::recompute;
 }
 
 // Whether a task of the lane needs, itself or through others, the same microbatch's of an op of the
@@ -87,7 +94,9 @@ std::shared_ptr<KeptTensors> Offloads::kept_of(const TaskInfo& task) {
 Status Offloads::offload(const TaskInfo& task) {
   const std::shared_ptr<KeptTensors> kept = kept_of(task);
   if (kept == nullptr) return failed(task, "its forward has not run in this step");
-  Status status = kept->offload(arena_);
+  Status status = kept->offload(arena(), [&](void* onto, const void* from, std::size_t size) {
+    return copy(TorchDevice::Direction::to_host, onto, from, size, task);
+  });
   const std::lock_guard lock(mutex_);
   count();
   return named(task, status);
@@ -97,7 +106,9 @@ Status Offloads::reload(Call& call) {
   const TaskInfo& task = call.task;
   const std::shared_ptr<KeptTensors> kept = kept_of(task);
   if (kept == nullptr) return failed(task, "its forward has not run in this step");
-  Status status = kept->reload();
+  Status status = kept->reload([&](void* onto, const void* from, std::size_t size) {
+    return copy(TorchDevice::Direction::to_device, onto, from, size, task);
+  });
   const std::lock_guard lock(mutex_);
   count();
   for (Input& input : call.inputs) {
@@ -105,6 +116,33 @@ Status Offloads::reload(Call& call) {
     microbatches_[{task.stage, task.microbatch}].inputs.push_back(std::move(input));
   }
   return named(task, status);
+}
+
+void Offloads::ended(const TaskInfo& task) {
+  const std::lock_guard lock(mutex_);
+  const auto found = microbatches_.find({task.stage, task.microbatch});
+  if (found == microbatches_.end()) return;
+  KeptTensors& kept = *found->second.kept;
+  if (task.kind == OpKind::offload) {
+    kept.offloaded();
+  } else if (task.kind == OpKind::reload) {
+    kept.reloaded();
+  } else if (uses_kept(task.kind)) {
+    kept.used();
+  }
+  count();
+}
+
+Place& Offloads::arena() {
+  Place* const pinned = device_ == nullptr ? nullptr : device_->place();
+  return pinned == nullptr ? own_arena_ : *pinned;
+}
+
+Status Offloads::copy(TorchDevice::Direction direction, void* onto, const void* from,
+                      std::size_t size, const TaskInfo& task) {
+  if (device_ != nullptr) return device_->copy(direction, onto, from, size, task.engine);
+  std::memcpy(onto, from, size);
+  return {};
 }
 
 std::vector<Input> Offloads::take_inputs(const TaskInfo& backward) {
@@ -129,7 +167,8 @@ void Offloads::count() {
     const std::size_t bytes = it->second.kept->bytes_here();
     here += bytes;
     away += it->second.kept->bytes_away();
-    it = it->second.is_used && bytes == 0 ? microbatches_.erase(it) : std::next(it);
+    const bool is_over = it->second.is_used && bytes == 0 && it->second.kept->is_let_go();
+    it = is_over ? microbatches_.erase(it) : std::next(it);
   }
   raise(report_.here, here);
   raise(report_.away, away);

@@ -1,9 +1,10 @@
 // Offloads: what ops `offload` and `reload` do on LibTorch stages; of TorchWork.
 //
 // The forward gives it what it keeps of a microbatch (runtime/torch/kept_tensors.h), `offload`
-// takes that to an arena of the host's memory, `reload` brings it back. The arena's buffers are
-// used again, so that there are as many as microbatches are ever away at once, which the program
-// bounds. A `reload` that needs the gradients of other stages keeps them for the backward.
+// takes that to an arena of the host's memory, `reload` brings it back. On a GPU the arena is
+// pinned, and both enqueue copies on the streams of their engines. The arena's buffers are used
+// again, so that there are as many as microbatches are ever away at once, which the program bounds.
+// A `reload` that needs the gradients of other stages keeps them for the backward.
 //
 // Any thread, one for each microbatch at a time: a program in which that is not so is refused by
 // check_offloads().
@@ -20,6 +21,7 @@
 #include "core/facts.h"
 #include "runtime/place.h"
 #include "runtime/torch/kept_tensors.h"
+#include "runtime/torch/torch_device.h"
 #include "runtime/work.h"
 
 namespace ripeline::runtime {
@@ -33,10 +35,16 @@ struct OffloadReport {
 
 class Offloads {
  public:
+  // Null: the host's processor.
+  explicit Offloads(TorchDevice* device) : device_(device) {}
+
   void begin_step();
   void keep(const TaskInfo& forward, std::shared_ptr<KeptTensors> kept);
+  // Copies, or enqueues them: they are over when their tasks have ended.
   core::Status offload(const TaskInfo& task);
   core::Status reload(Call& call);
+  // Of each task of the rank.
+  void ended(const TaskInfo& task);
   // What its reload got from other stages.
   [[nodiscard]] std::vector<Input> take_inputs(const TaskInfo& backward);
 
@@ -54,7 +62,12 @@ class Offloads {
   [[nodiscard]] std::shared_ptr<KeptTensors> kept_of(const TaskInfo& task);
   void count();
 
-  HostPlace arena_;
+  [[nodiscard]] Place& arena();
+  core::Status copy(TorchDevice::Direction direction, void* onto, const void* from,
+                    std::size_t size, const TaskInfo& task);
+
+  TorchDevice* device_;
+  HostPlace own_arena_;  // of the host's processor
   mutable std::mutex mutex_;
   // Guarded by the mutex.
   std::map<Key, Microbatch> microbatches_;

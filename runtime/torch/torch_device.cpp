@@ -4,6 +4,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
+#include <cstring>
 #include <utility>
 
 #include "runtime/torch/gpu_device.h"
@@ -17,8 +18,13 @@ using core::StatusCode;
 class Processor final : public TorchDevice {
  public:
   c10::Device device() const override { return c10::kCPU; }
-  std::optional<c10::Stream> stream() const override { return std::nullopt; }
+  std::optional<c10::Stream> stream(core::Engine /*engine*/) const override { return std::nullopt; }
   Place* place() override { return nullptr; }
+  Status copy(Direction /*direction*/, void* onto, const void* from, std::size_t size,
+              core::Engine /*engine*/) override {
+    std::memcpy(onto, from, size);
+    return {};
+  }
   Status carry(std::unique_ptr<Transport>& /*transport*/, std::chrono::nanoseconds /*limit*/,
                const Termination* /*termination*/) override {
     return {};
@@ -75,8 +81,8 @@ c10::Device device_of(const TorchDevice* device) {
   return device == nullptr ? c10::Device(c10::kCPU) : device->device();
 }
 
-std::optional<c10::Stream> stream_of(const TorchDevice* device) {
-  return device == nullptr ? std::nullopt : device->stream();
+std::optional<c10::Stream> stream_of(const TorchDevice* device, core::Engine engine) {
+  return device == nullptr ? std::nullopt : device->stream(engine);
 }
 
 Status follow_caller(const TorchDevice* device) {

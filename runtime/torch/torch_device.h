@@ -6,8 +6,8 @@
 //   model.device = device.get();
 //   join_run(facts, environment, transport, configuration, {.device = device.get()});
 //
-// On a GPU tasks are enqueued on a stream of their own, and have ended when the host has seen that
-// they are over (runtime/cuda/stream_engine.h). What stages give each other lies in the GPU's
+// On a GPU tasks are enqueued on streams of their engines, and have ended when the host has seen
+// that they are over (runtime/cuda/stream_engine.h). What stages give each other lies in the GPU's
 // memory, and goes from process to process by carriers (runtime/cuda/device_transport.h).
 // Several processes may share a GPU.
 //
@@ -23,6 +23,7 @@
 #include <c10/core/Stream.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -61,10 +62,18 @@ class TorchDevice {
   virtual ~TorchDevice() = default;
 
   [[nodiscard]] virtual c10::Device device() const = 0;
-  // On which stages compute; none on the host's processor.
-  [[nodiscard]] virtual std::optional<c10::Stream> stream() const = 0;
-  // Where a transport puts what arrives; null: where it likes.
+  // Of the tasks of an engine: `copy_out` and `copy_in` have one each, and all others that on which
+  // stages compute. None on the host's processor.
+  [[nodiscard]] virtual std::optional<c10::Stream> stream(core::Engine engine) const = 0;
+  // Where a transport puts what arrives, and `offload` what leaves the device: memory of the host,
+  // pinned; any thread. Null: where they like.
   [[nodiscard]] virtual Place* place() = 0;
+  // Bytes between the device's memory and that of place(). On a GPU enqueued on the stream of the
+  // engine, and both sides must stay until the host has seen that it is over; on the host's
+  // processor it is over at once. Any thread.
+  enum class Direction { to_host, to_device };
+  virtual core::Status copy(Direction direction, void* onto, const void* from, std::size_t size,
+                            core::Engine engine) = 0;
   // Puts what moves parts from and to the device around the transport, which uses place(). All
   // processes do so at once; if it fails, within the limit, then on all of them, and `transport` is
   // null. RIPELINE_CARRIER in the environment says how they are moved; unset: as they can be. Fails
@@ -89,7 +98,8 @@ class TorchDevice {
 
 // Null: the host's processor.
 [[nodiscard]] c10::Device device_of(const TorchDevice* device);
-[[nodiscard]] std::optional<c10::Stream> stream_of(const TorchDevice* device);
+[[nodiscard]] std::optional<c10::Stream> stream_of(const TorchDevice* device,
+                                                   core::Engine engine = core::Engine::compute);
 
 // The stages' stream does nothing further before what the caller's current one has been given, or
 // the other way round. The host waits for neither.

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "core/print.h"
 #include "runtime/torch/group.h"
 #include "runtime/torch/tied_weights.h"
 #include "runtime/torch/torch_calls.h"
@@ -62,6 +63,23 @@ Tensor flat_gradients(const std::vector<Tensor>& parameters) {
   }
   flat.push_back(exist);
   return torch::cat(flat);
+}
+
+bool copies(OpKind kind) { return kind == OpKind::offload || kind == OpKind::reload; }
+
+// On a GPU what computes is ordered by its one stream, where the others have streams for copies.
+Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, int rank) {
+  const std::optional<c10::Stream> compute = stream_of(model.device);
+  for (core::LaneId id = 0; compute && id < static_cast<core::LaneId>(facts.lanes.size()); ++id) {
+    const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(id)];
+    const bool is_copy = copies(facts.ops[static_cast<std::size_t>(lane.op)].kind);
+    if (lane.rank != rank || is_copy || stream_of(model.device, lane.engine) == compute) continue;
+    return {core::StatusCode::refused,
+            "rank " + std::to_string(rank) + ": " + core::lane_name(facts, id) + " runs on `" +
+                std::string(core::name_of(lane.engine)) +
+                "`, which on a GPU is for the ops `offload` and `reload` alone"};
+  }
+  return {};
 }
 
 // In one call for each type. A parameter without a gradient at any replica has none afterwards.
@@ -140,11 +158,7 @@ Status TorchWork::check(const core::ProgramFacts& facts, int rank) {
   for (const auto& [number, stage] : model_.stages) {
     if (is_offloaded(facts, number)) offloaded_.insert(number);
   }
-  if (!offloaded_.empty() && !device_of(model_.device).is_cpu()) {
-    return {core::StatusCode::refused, "rank " + std::to_string(rank) +
-                                           ": its stages offload, which those on a GPU do not: "
-                                           "the ops `offload` and `reload` copy on the host"};
-  }
+  if (Status s = check_engines(model_, facts, rank); !s.ok()) return s;
   return check_model(model_, facts, rank);
 }
 
@@ -182,8 +196,7 @@ double TorchWork::loss() const {
 
 bool TorchWork::runs_beside(const TaskInfo& task) const {
   if (task.kind == OpKind::reduce) return model_.replicas.size() > 1;
-  const bool copies = task.kind == OpKind::offload || task.kind == OpKind::reload;
-  return copies && task.engine != core::Engine::compute;
+  return copies(task.kind) && task.engine != core::Engine::compute;
 }
 
 bool TorchWork::is_first_copy(int stage, const NamedTensor& parameter) const {
@@ -206,7 +219,7 @@ Status TorchWork::add_tied(Call& call) {
 
 Status TorchWork::run_on_stream(Call& call) {
   const TaskInfo& task = call.task;
-  const c10::OptionalStreamGuard guard(stream_of(model_.device));
+  const c10::OptionalStreamGuard guard(stream_of(model_.device, task.engine));
   if (task.kind == OpKind::forward) return forward(call);
   if (task.kind == OpKind::reduce) return reduce(call);
   if (task.kind == OpKind::user) return add_tied(call);

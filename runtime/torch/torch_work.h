@@ -25,8 +25,8 @@
 // `reduce` for a `user`, and else nothing: it only waits. Exceptions of the model become statuses
 // that name the task. One thread, but for what runs beside: reductions and copies.
 //
-// On a GPU (runtime/torch/torch_device.h) all this is enqueued on the device's stream, and nothing
-// waits for it before the step's end.
+// On a GPU (runtime/torch/torch_device.h) all this is enqueued on the streams of the device, copies
+// by threads of their own, and nothing waits for it before the step's end.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct DeferredTask {
 
 class TorchWork final : public Work {
  public:
-  explicit TorchWork(TorchModel model) : model_(std::move(model)) {}
+  explicit TorchWork(TorchModel model) : model_(std::move(model)), offloads_(model_.device) {}
 
   // Before the first task: whether this work can do what the program asks of the rank: ops, stages,
   // data and loss. Forwards of stages that the program offloads are told so here.
@@ -70,6 +70,7 @@ class TorchWork final : public Work {
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
   core::Status run(Call& call) override;
+  void ended(const TaskInfo& task) override { offloads_.ended(task); }
 
   [[nodiscard]] const TorchModel& model() const { return model_; }
   void zero_gradients();

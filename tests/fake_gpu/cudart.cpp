@@ -1,6 +1,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -372,6 +373,7 @@ class Device {
 using fake_gpu::Memory;
 
 std::mutex mutex;
+std::atomic<void (*)(cudaStream_t)> record_hook{nullptr};
 // Until the process ends: threads may still wait for it then.
 std::unique_ptr<Device>& device =
     *new std::unique_ptr<Device>(std::make_unique<Device>(fake_gpu::Options{}));
@@ -469,6 +471,8 @@ Host::Host() {
   is_host = true;
   ++device->hosts_;
 }
+
+void before_records(void (*hook)(cudaStream_t stream)) { record_hook = hook; }
 
 Host::~Host() {
   const std::lock_guard lock(mutex);
@@ -650,6 +654,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (void (*const hook)(cudaStream_t) = record_hook.load()) hook(stream);
   ENTER("cudaEventRecord");
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;

@@ -67,6 +67,9 @@ void run_beside(std::shared_ptr<Action> action);
 // Such a thread is about to launch on the stream (1), or has done so (-1).
 void launching(cudaStream_t stream, int change);
 void misuse(const std::string& what);
+// Called without the lock before each event that is recorded on a stream: for who gives the stream
+// late what comes before it. Null: nothing.
+void before_records(void (*hook)(cudaStream_t stream));
 // Reports memory that is neither the device's nor pinned, or not of the process.
 [[nodiscard]] bool is_memory(const void* at, std::size_t size, int process);
 [[nodiscard]] const Options& options();

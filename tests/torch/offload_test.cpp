@@ -11,10 +11,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <vector>
 
-#include "core/draw.h"
 #include "runtime/torch/saved_tensors.h"
 #include "runtime/torch/train.h"
 #include "runtime/torch/value_codec.h"
@@ -30,6 +28,7 @@ namespace {
 using namespace std::chrono_literals;
 using core::Status;
 using ripeline::testing::kOffloadWays;
+using ripeline::testing::late_at_random;
 using ripeline::testing::offloading_chain;
 using ripeline::testing::OneStage;
 using ripeline::testing::Outcome;
@@ -319,19 +318,13 @@ bool is_proved(const std::string& text) {
 
 class OffloadingProgram : public ::testing::TestWithParam<const char*> {};
 
-// A third of the tasks, copies among them, begin late, at each rank others.
 TEST_P(OffloadingProgram, trains_bitwise_as_the_unpipelined_model_under_random_timings) {
   const std::string program = offloading_chain(3, GetParam());
   ASSERT_TRUE(is_proved(program)) << program;
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Training training{.program = program, .steps = 3};
-    training.trainer.before_task = [seed](const TaskInfo& task) {
-      const std::uint64_t bits = core::draw_bits(
-          seed, {static_cast<std::uint64_t>(task.step), static_cast<std::uint64_t>(task.task.lane),
-                 static_cast<std::uint64_t>(task.microbatch)});
-      if (bits % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(bits / 3 % 1000));
-    };
+    training.trainer.before_task = late_at_random(seed);
     if (std::string(GetParam()) == "recompute") {
       training.change_model = [](TorchModel& model) {
         for (auto& [number, stage] : model.stages) stage.recompute = true;

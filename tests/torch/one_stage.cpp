@@ -64,6 +64,7 @@ Status OneStage::run(char op, int microbatch, const IValue& input) {
     one.stage = is_forward ? 2 : 0;
   }
   const Status status = work_.run(call);
+  if (status.ok()) work_.ended(call.task);
   if (status.ok() && gives) {
     EXPECT_TRUE(runtime::decode_value(call.outputs[0].payload, given_).ok());
   }

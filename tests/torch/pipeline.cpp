@@ -43,15 +43,19 @@ std::unique_ptr<core::Arbiter> Pipeline::make_arbiter(int rank) const {
   return std::make_unique<simulate::InterpretedArbiter>(parts_->program, facts(), rank);
 }
 
-std::vector<core::Status> Pipeline::run(const Body& body) const {
+std::vector<core::Status> Pipeline::run(const Body& body, const Prepare& prepare) const {
   const core::Layout layout = core::layout_of(facts());
   const auto processes = static_cast<std::size_t>(layout.processes());
   auto transports = runtime::make_local_group(layout.processes());
   std::vector<core::Status> statuses(processes);
   std::vector<std::thread> threads;
   for (std::size_t process = 0; process < processes; ++process) {
-    threads.emplace_back([this, layout, process, &body, &transports, &statuses] {
+    threads.emplace_back([this, layout, process, &body, &prepare, &transports, &statuses] {
       at::set_num_threads(1);
+      if (prepare) {
+        statuses[process] = prepare(static_cast<int>(process), transports[process]);
+        if (!statuses[process].ok()) return transports[process].reset();
+      }
       const std::unique_ptr<core::Arbiter> arbiter =
           make_arbiter(layout.at(static_cast<int>(process)).rank);
       runtime::Run run(*transports[process],

@@ -24,8 +24,11 @@ class Pipeline {
 
   // Calls `body` for every process, each in a thread of its own with a single LibTorch thread, with
   // its place in a run of all. Returns the statuses by process.
+  // `prepare` is called there before, and may put something around the process's transport.
   using Body = std::function<core::Status(core::Arbiter&, runtime::Run&)>;
-  [[nodiscard]] std::vector<core::Status> run(const Body& body) const;
+  using Prepare = std::function<core::Status(int process, std::unique_ptr<runtime::Transport>&)>;
+  [[nodiscard]] std::vector<core::Status> run(const Body& body,
+                                              const Prepare& prepare = nullptr) const;
 
  private:
   struct Parts;

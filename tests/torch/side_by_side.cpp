@@ -4,9 +4,15 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <limits>
+#include <memory>
+#include <thread>
 
+#include "core/draw.h"
 #include "runtime/torch/forward.h"
+#include "runtime/torch/torch_device.h"
 #include "tests/torch/pipeline.h"
 
 namespace ripeline::testing {
@@ -57,20 +63,41 @@ class Unpipelined {
   std::vector<Tensor> all_;
 };
 
-void raise(double& largest, double value) { largest = std::max(largest, value); }
+// What is no number differs from all.
+void raise(double& largest, double value) {
+  largest = std::max(largest, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
+}
 
 double difference(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.scalar_type(), b.scalar_type());
-  return (a - b).abs().max().item<double>();
+  return (a.cpu() - b).abs().max().item<double>();
 }
 
+void move_to(runtime::TorchDevice& device, TorchModel& model) {
+  model.device = &device;
+  for (auto& [number, stage] : model.stages) {
+    for (auto& parameter : stage.parameters) {
+      parameter.tensor.set_data(parameter.tensor.to(device.device()));
+    }
+  }
+}
+
+struct OfRank {
+  std::unique_ptr<runtime::TorchDevice> device;
+  Outcome outcome;
+  runtime::OffloadReport offloaded;
+};
+
 Status train_rank(const Training& training, core::Arbiter& arbiter, runtime::Run& run,
-                  Outcome& outcome) {
+                  OfRank& of_rank) {
+  Outcome& outcome = of_rank.outcome;
   TorchModel model = make_mlp(arbiter.facts(), arbiter.rank());
   for (auto& [number, stage] : model.stages) {
     if (training.change_stage) training.change_stage(stage);
   }
   if (training.change_model) training.change_model(model);
+  const TorchModel on_host = model;
+  if (of_rank.device != nullptr) move_to(*of_rank.device, model);
   runtime::TorchWork work(std::move(model));
   torch::optim::Adam optimizer(parameters_of(work.model()), training.rate);
   runtime::TorchTrainer trainer(arbiter, run, work, &optimizer, training.trainer);
@@ -88,7 +115,7 @@ Status train_rank(const Training& training, core::Arbiter& arbiter, runtime::Run
     runtime::TrainReport report;
     if (Status s = trainer.accumulate(kMicrobatches, report); !s.ok()) return s;
     EXPECT_EQ(work.live(), 0U);
-    const double loss = whole.accumulate(work.model(), step);
+    const double loss = whole.accumulate(on_host, step);
     each([&](const Tensor& a, const Tensor& b) {
       raise(outcome.gradient, difference(a.grad(), b.grad()));
     });
@@ -100,11 +127,21 @@ Status train_rank(const Training& training, core::Arbiter& arbiter, runtime::Run
     raise(outcome.loss, std::abs(report.loss - loss));
     raise(outcome.norm, std::abs(report.gradient_norm - norm));
     each([&](const Tensor& a, const Tensor& b) { raise(outcome.parameter, difference(a, b)); });
+    of_rank.offloaded = work.offloaded();
   }
   return {};
 }
 
 }  // namespace
+
+runtime::BeforeTask late_at_random(std::uint64_t seed) {
+  return [seed](const runtime::TaskInfo& task) {
+    const std::uint64_t bits = core::draw_bits(
+        seed, {static_cast<std::uint64_t>(task.step), static_cast<std::uint64_t>(task.task.lane),
+               static_cast<std::uint64_t>(task.microbatch)});
+    if (bits % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(bits / 3 % 1000));
+  };
+}
 
 Tensor random_tensor(std::int64_t seed, std::vector<std::int64_t> shape) {
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
@@ -149,21 +186,39 @@ std::vector<Tensor> parameters_of(const TorchModel& model) {
   return parameters;
 }
 
-Outcome train_side_by_side(const Training& training) {
+Outcome train_side_by_side(const Training& training,
+                           std::vector<runtime::OffloadReport>& offloads) {
   const Pipeline pipeline(training.program);
-  std::vector<Outcome> outcomes(static_cast<std::size_t>(pipeline.facts().ranks));
-  const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
-    return train_rank(training, arbiter, run, outcomes[static_cast<std::size_t>(arbiter.rank())]);
-  });
-  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<OfRank> ranks(static_cast<std::size_t>(pipeline.facts().ranks));
+  const auto body = [&](core::Arbiter& arbiter, runtime::Run& run) {
+    return train_rank(training, arbiter, run, ranks[static_cast<std::size_t>(arbiter.rank())]);
+  };
+  const auto open_device = [&](int rank, std::unique_ptr<runtime::Transport>& transport) {
+    if (!training.open_device) return Status();
+    auto& device = ranks[static_cast<std::size_t>(rank)].device;
+    if (Status s = training.open_device(device); !s.ok()) return s;
+    return device->carry(transport, std::chrono::seconds(60));
+  };
   Outcome worst;
-  for (const Outcome& outcome : outcomes) {
-    raise(worst.gradient, outcome.gradient);
-    raise(worst.loss, outcome.loss);
-    raise(worst.norm, outcome.norm);
-    raise(worst.parameter, outcome.parameter);
+  for (const Status& status : pipeline.run(body, open_device)) {
+    if (!status.ok()) worst.failures.push_back(status.message());
+  }
+  for (const OfRank& rank : ranks) {
+    raise(worst.gradient, rank.outcome.gradient);
+    raise(worst.loss, rank.outcome.loss);
+    raise(worst.norm, rank.outcome.norm);
+    raise(worst.parameter, rank.outcome.parameter);
+    offloads.push_back(rank.offloaded);
   }
   return worst;
+}
+
+Outcome train_side_by_side(const Training& training) {
+  std::vector<runtime::OffloadReport> offloads;
+  Outcome outcome = train_side_by_side(training, offloads);
+  for (const std::string& failure : outcome.failures) ADD_FAILURE() << failure;
+  outcome.failures.clear();
+  return outcome;
 }
 
 }  // namespace ripeline::testing

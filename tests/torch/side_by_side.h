@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,12 @@ struct Training {
   runtime::TrainerOptions trainer = {.clip = 0.05};
   std::function<void(runtime::TorchStage&)> change_stage = nullptr;  // on both sides
   std::function<void(runtime::TorchModel&)> change_model = nullptr;  // recompute: the pipeline's
+  // Of each rank's pipeline, called in its thread; the unpipelined model is on the host.
+  std::function<core::Status(std::unique_ptr<runtime::TorchDevice>&)> open_device = nullptr;
 };
+
+// A third of the tasks, copies among them, begin up to a millisecond late, at each rank others.
+[[nodiscard]] runtime::BeforeTask late_at_random(std::uint64_t seed);
 
 // What differs most, over all ranks and steps.
 struct Outcome {
@@ -41,8 +47,14 @@ struct Outcome {
   double loss = 0;
   double norm = 0;
   double parameter = 0;
+  // Of all ranks, in order.
+  std::vector<std::string> failures = {};
   bool operator==(const Outcome&) const = default;
 };
 [[nodiscard]] Outcome train_side_by_side(const Training& training);
+// Likewise, with what each rank offloads, and with failures, which the former expects there not to
+// be.
+[[nodiscard]] Outcome train_side_by_side(const Training& training,
+                                         std::vector<runtime::OffloadReport>& offloads);
 
 }  // namespace ripeline::testing

@@ -17,6 +17,30 @@ run_is_of_the_program() {
   "$ripeline" check-run t.json --program "$schedules/bf.ripe" -D ranks=4 >check.txt 2>&1 || fail "$(cat check.txt)"
 }
 
+# What stages keep goes to pinned memory: in threads and in processes, no more than the proved 3 and 8 microbatches are on each side.
+offload() {
+  local run=("$fake" "${small[@]}" --device fake --schedule offload --microbatches 12 --steps 3 --check 3)
+  "${run[@]}" --ranks-as-threads >threads.txt 2>&1 || fail "$(cat threads.txt)"
+  "$launch" -n 4 -- "${run[@]}" >processes.txt 2>&1 || fail "$(cat processes.txt)"
+  local out
+  for out in threads.txt processes.txt; do
+    grep -q 'check, 3 steps: equal; largest gradient difference 0 ' "$out" || fail "$(cat "$out")"
+    grep -q 'activations held, by rank: 3 3 3 3 proved' "$out" || fail "$(cat "$out")"
+    grep -q misused "$out" && fail "$(cat "$out")"
+    # offloaded, by rank, KiB: of a microbatch A A A A; at most on the device B B B B, away C C C C
+    sed -n 's/.*offloaded, by rank, KiB: of a microbatch //p' "$out" | tr -d ';,' | awk '
+      NF == 0 { next }
+      {
+        for (r = 1; r <= 4; ++r) {
+          one = $r; device = $(9 + r); away = $(14 + r)
+          if (one < 1 || device < one || device > 3 * one + 3 || away < one || away > 8 * one + 8) exit 1
+        }
+        seen = 1
+      }
+      END { exit !seen }' || fail "$(cat "$out")"
+  done
+}
+
 # What there is not is named, with what to do.
 bad_devices() {
   "$gpt" --ranks-as-threads --steps 1 --device graphics >out.txt 2>&1

@@ -4,7 +4,10 @@
 // is written by a copy on the current stream, which is over when the fake device comes to it, and
 // reading waits for the reader's stream alone. So what one stream has written is not there for
 // another that does not wait for it, nor for the host. Memory is used again at once by the stream
-// that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it.
+// that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it: to
+// tell who does, that stream overwrites it as soon as it is given back. And what an operator has
+// read must be there still when its stream comes to the next event, as on a GPU, whose kernels read
+// late.
 //
 // There are as many devices as FAKE_DEVICES says, else one. The threads of ranks, of their tasks
 // and of autograd wait for each other, for half a minute.
@@ -38,6 +41,7 @@
 #include <vector>
 
 #include "runtime/cuda/device.h"
+#include "tests/fake_gpu/device.h"
 #include "tests/fake_gpu/fake_gpu.h"
 
 namespace {
@@ -50,6 +54,9 @@ constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
 
 void check(const ripeline::core::Status& status) { TORCH_CHECK(status.ok(), status.message()); }
 void check(cudaError_t error) { check(ripeline::runtime::status_of(error, "use the fake device")); }
+
+thread_local bool is_in_operator = false;
+thread_local bool is_staging = false;  // its events are not the program's
 
 // Begins the fake when it is first asked for.
 c10::DeviceIndex devices() {
@@ -177,6 +184,64 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
+// What operators have read since the last event of their stream, by stream and address.
+class Reads {
+ public:
+  Reads() {
+    fake_gpu::before_records([](cudaStream_t stream) { all().check_on(stream); });
+  }
+  static Reads& all() {
+    static auto* const reads = new Reads;
+    return *reads;
+  }
+
+  void note(cudaStream_t stream, const void* from, const void* values, std::size_t size) {
+    const auto* const first = static_cast<const std::byte*>(values);
+    const std::lock_guard lock(mutex_);
+    reads_[{stream, static_cast<const std::byte*>(from)}] = {first, first + size};
+  }
+  // The stream itself writes there.
+  void forget(cudaStream_t stream, const void* onto) {
+    const auto* const at = static_cast<const std::byte*>(onto);
+    const std::lock_guard lock(mutex_);
+    auto found = reads_.upper_bound({stream, at});
+    if (found == reads_.begin()) return;
+    --found;
+    if (found->first.first != stream || at >= found->first.second + found->second.size()) return;
+    reads_.erase(found);
+  }
+
+ private:
+  struct Check {
+    Check(const std::byte* at, std::vector<std::byte> read) : from(at), values(std::move(read)) {}
+    const std::byte* from;
+    std::vector<std::byte> values;
+  };
+  // In the device's time; blocks are never freed.
+  static void check_values(void* argument) {
+    const std::unique_ptr<Check> one(static_cast<Check*>(argument));
+    if (std::equal(one->values.begin(), one->values.end(), one->from)) return;
+    fake_gpu::misuse("memory is written to that an operator of another stream still has to read");
+  }
+  void check_on(cudaStream_t stream) {
+    if (is_staging) return;
+    // Held until the checks are in the stream: what forget() is called for comes after them.
+    const std::lock_guard lock(mutex_);
+    const auto first = reads_.lower_bound({stream, nullptr});
+    auto next = first;
+    for (; next != reads_.end() && next->first.first == stream; ++next) {
+      auto one = std::make_unique<Check>(next->first.second, std::move(next->second));
+      if (cudaLaunchHostFunc(stream, &check_values, one.get()) == cudaSuccess) {
+        static_cast<void>(one.release());  // it is the call's
+      }
+    }
+    reads_.erase(first, next);
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<cudaStream_t, const std::byte*>, std::vector<std::byte>> reads_;
+};
+
 // Blocks by the device and the stream that they were allocated on, and by size.
 class Memory final : public c10::DeviceAllocator {
  public:
@@ -211,6 +276,9 @@ class Memory final : public c10::DeviceAllocator {
   }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {}
+  static bool is_of(const c10::Storage& storage) {
+    return storage.data_ptr().get_deleter() == &give_back;
+  }
 
  private:
   struct Block {
@@ -235,8 +303,32 @@ Memory& memory() {
   return *all;
 }
 
+constexpr std::size_t kPattern = std::size_t{1} << 16;
+
+// So many bytes, pinned, until the process ends.
+struct Pattern {
+  Pattern() {
+    check(cudaHostAlloc(&bytes, kPattern, cudaHostAllocPortable));
+    std::memset(bytes, 0x5A, kPattern);
+  }
+  void* bytes = nullptr;
+};
+
+// On the stream of the block, which nobody else may use from now on.
+void overwrite(void* data, std::size_t size, cudaStream_t stream) {
+  static const Pattern pattern;
+  Reads::all().forget(stream, data);
+  for (std::size_t at = 0; at < size; at += kPattern) {
+    // A device that has failed says so to others.
+    static_cast<void>(cudaMemcpyAsync(static_cast<std::byte*>(data) + at, pattern.bytes,
+                                      std::min(kPattern, size - at), cudaMemcpyHostToDevice,
+                                      stream));
+  }
+}
+
 void Memory::give_back(void* context) {
   const std::unique_ptr<Block> block(static_cast<Block*>(context));
+  overwrite(block->data, block->size, streams().handle({kType, block->device}, block->stream));
   std::vector<void*>& free = memory().free_of(*block);
   const std::lock_guard lock(memory().mutex_);
   memory().stats_.allocated_bytes.front().decrease(block->size);
@@ -251,6 +343,7 @@ class Staging {
     if (size == 0) return;
     Buffer buffer = take(size);
     std::memcpy(buffer.data, from, size);
+    Reads::all().forget(current_handle(), onto);
     check(cudaMemcpyAsync(onto, buffer.data, size, cudaMemcpyHostToDevice, current_handle()));
     give_back(std::move(buffer));
   }
@@ -270,6 +363,12 @@ class Staging {
     c10::DeviceIndex device = 0;
     Event copied;
   };
+  static void record(Event& event) {
+    is_staging = true;
+    const ripeline::core::Status status = event.record(current_handle());
+    is_staging = false;
+    check(status);
+  }
   Buffer take(std::size_t size) {
     Buffer made;
     made.size = size;
@@ -291,7 +390,7 @@ class Staging {
     return made;
   }
   void give_back(Buffer buffer) {
-    check(buffer.copied.record(current_handle()));
+    record(buffer.copied);
     const std::lock_guard lock(mutex_);
     buffers_.push_back(std::move(buffer));
   }
@@ -370,6 +469,9 @@ Tensor on_host(const Tensor& tensor) {
   const Tensor bytes = at::empty({static_cast<std::int64_t>(storage.nbytes())},
                                  at::TensorOptions().dtype(at::kByte));
   staging().copy_to_host(bytes.mutable_data_ptr(), storage.data(), storage.nbytes());
+  if (is_in_operator && Memory::is_of(storage)) {
+    Reads::all().note(current_handle(), storage.data(), bytes.const_data_ptr(), storage.nbytes());
+  }
   return at::empty({0}, tensor.options().device(at::kCPU))
       .set_(bytes.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
@@ -444,7 +546,14 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 }
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  at::native::cpu_fallback(op, stack);
+  const bool outer = std::exchange(is_in_operator, true);
+  try {
+    at::native::cpu_fallback(op, stack);
+  } catch (...) {
+    is_in_operator = outer;
+    throw;
+  }
+  is_in_operator = outer;
 }
 
 // What the process did wrong with the device is said when it ends.

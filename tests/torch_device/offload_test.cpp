@@ -1,0 +1,101 @@
+// What a stage keeps for its backward goes to pinned memory and comes back, on a device whose
+// copies happen at any moment: the same gradients to the bit, and no more on it than is proved. A
+// device that says of a copy, or of what uses it, that it is over when it is not, is noticed.
+#include <gmock/gmock.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/fake_gpu/fake_gpu.h"
+#include "tests/torch/pipeline.h"
+#include "tests/torch/side_by_side.h"
+#include "tests/torch_device/careless_device.h"
+
+namespace ripeline::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+Training on_device(const std::string& way, Mistake mistake) {
+  Training training{.program = offloading_chain(3, way), .steps = 3};
+  training.open_device = [mistake](std::unique_ptr<runtime::TorchDevice>& device) {
+    return open_careless(mistake, device);
+  };
+  if (way == "recompute") {
+    training.change_model = [](runtime::TorchModel& model) {
+      for (auto& [number, stage] : model.stages) stage.recompute = true;
+    };
+  }
+  return training;
+}
+
+class OffloadOnDevice : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(OffloadOnDevice, trains_bitwise_as_the_unpipelined_model_and_within_what_is_proved) {
+  const std::string way = GetParam();
+  const std::size_t misuses = fake_gpu::misuses().size();
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    Training training = on_device(way, Mistake::none);
+    if (seed > 0) training.trainer.before_task = late_at_random(seed);
+    std::vector<runtime::OffloadReport> offloads;
+    EXPECT_EQ(train_side_by_side(training, offloads), Outcome());
+    ASSERT_EQ(offloads.size(), 3U);
+    for (const runtime::OffloadReport& report : offloads) {
+      EXPECT_GE(report.microbatch, 4 * kWidth * 4);
+      EXPECT_GE(report.here, report.microbatch);
+      EXPECT_LE(report.here, (way == "half" ? 8 : 3) * report.microbatch);
+      EXPECT_GE(report.away, report.microbatch);
+      EXPECT_LE(report.away, 8 * report.microbatch);
+    }
+  }
+  EXPECT_EQ(fake_gpu::misuses().size(), misuses);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, OffloadOnDevice, ::testing::ValuesIn(kOffloadWays),
+                         [](const auto& test) { return std::string(test.param); });
+
+// `early` has several microbatches on their way at once.
+Outcome train_until_noticed(Mistake mistake) {
+  const std::size_t misuses = fake_gpu::misuses().size();
+  for (int run = 0; run < 10; ++run) {
+    std::vector<runtime::OffloadReport> offloads;
+    const Outcome outcome = train_side_by_side(on_device("early", mistake), offloads);
+    if (outcome != Outcome() || fake_gpu::misuses().size() > misuses) return outcome;
+  }
+  return {};
+}
+
+class CarelessCopies : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(CarelessCopies, gives_other_gradients) {
+  EXPECT_GT(train_until_noticed(GetParam()).gradient, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Mistakes, CarelessCopies,
+                         ::testing::Values(Mistake::source_let_go, Mistake::arena_let_go,
+                                           Mistake::reload_seems_over),
+                         [](const auto& test) {
+                           std::ostringstream name;
+                           name << test.param;
+                           return name.str();
+                         });
+
+// Operators have read when they return, here, and are told of what they would have read.
+TEST(CarelessDevice, that_lets_go_of_what_a_backward_still_reads_is_told_so) {
+  const std::size_t misuses = fake_gpu::misuses().size();
+  train_until_noticed(Mistake::reloaded_let_go);
+  const std::vector<std::string> all = fake_gpu::misuses();
+  EXPECT_THAT(
+      std::vector<std::string>(all.begin() + static_cast<std::ptrdiff_t>(misuses), all.end()),
+      Contains(HasSubstr("that an operator of another stream still has to read")));
+}
+
+TEST(CarelessRank, a_backward_before_the_end_of_its_reload_is_refused) {
+  EXPECT_THAT(train_until_noticed(Mistake::only_rank_is_wrong).failures,
+              Contains(HasSubstr("what its forward kept is away: it is offloaded")));
+}
+
+}  // namespace
+}  // namespace ripeline::testing
