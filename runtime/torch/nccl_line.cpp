@@ -236,7 +236,7 @@ Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& libr
     const auto id = ids.find(plan.name);
     if (id == ids.end()) return run.fail({StatusCode::invalid, "nobody names " + plan.name});
     connecting.emplace_back(new Connecting{
-        .plan = plan, .id = id->second, .library = &library, .stream = *device.stream()});
+        .plan = plan, .id = id->second, .library = &library, .stream = *device.stream(core::Engine::compute)});
   }
   Status status = run.run_beside(
       [connecting, limit = options.connect_limit] { return connect_lines(connecting, limit); });

@@ -197,7 +197,7 @@ Outcome train_side_by_side(const Training& training,
     if (!training.open_device) return Status();
     auto& device = ranks[static_cast<std::size_t>(rank)].device;
     if (Status s = training.open_device(device); !s.ok()) return s;
-    return device->carry(transport, std::chrono::seconds(60));
+    return device->carry(transport, std::chrono::seconds(60), nullptr);
   };
   Outcome worst;
   for (const Status& status : pipeline.run(body, open_device)) {

@@ -127,9 +127,8 @@ class Careless final : public TorchDevice {
               core::Engine engine) override {
     return device_->copy(direction, onto, from, size, engine);
   }
-  Status carry(std::unique_ptr<runtime::Transport>& transport,
-               std::chrono::nanoseconds limit) override {
-    return device_->carry(transport, limit);
+  Status carry(std::unique_ptr<runtime::Transport>& transport, std::chrono::nanoseconds limit, const runtime::Termination* termination) override {
+    return device_->carry(transport, limit, termination);
   }
   [[nodiscard]] runtime::DeviceMemoryUse memory_use() const override {
     return device_->memory_use();

@@ -62,7 +62,7 @@ std::vector<Status> run_on_devices(const Pipeline& pipeline, const Body& body) {
       std::unique_ptr<Transport> transport = std::move(transports[process]);
       Status& status = statuses[process];
       status = TorchDevice::open("fake", self, device);
-      if (status.ok()) status = device->carry(transport, std::chrono::seconds(20));
+      if (status.ok()) status = device->carry(transport, std::chrono::seconds(20), nullptr);
       if (!status.ok()) return;
       const auto arbiter = pipeline.make_arbiter(layout.at(self).rank);
       Run run(*transport, {.layout = layout, .limits = {.stall = std::chrono::seconds(60)}});
@@ -154,7 +154,7 @@ TEST_F(NcclCollectives, add_up_each_type_wherever_and_however_it_lies) {
     EXPECT_EQ(groups->collectives(),
               "nccl 2.28.9; assumed: kernels that all of a group have launched run side by side");
     const Group group = groups->members();
-    const c10::StreamGuard guard(*here.device.stream());
+    const c10::StreamGuard guard(*here.device.stream(core::Engine::compute));
     const c10::Device device = here.device.device();
     const int own = group.self() + 1;
     for (const auto type : {torch::kFloat16, torch::kBFloat16, torch::kFloat32, torch::kFloat64,
