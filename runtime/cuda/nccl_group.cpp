@@ -48,7 +48,7 @@ Status NcclGroup::inside(const Call& call) {
   const Status status = call();
   const std::lock_guard lock(mutex_);
   is_inside_ = false;
-  if (closed_) comm_->abort();
+  if (closed_) abort();
   left_.notify_all();
   return closed_ ? closed() : of_others(status);
 }
@@ -93,7 +93,12 @@ void NcclGroup::close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   left_.wait_for(lock, kClose, [this] { return !is_inside_; });
-  if (is_inside_) return;
+  if (!is_inside_) abort();
+}
+
+void NcclGroup::abort() {
+  if (std::exchange(aborted_, true)) return;
+  const LastWait last("the abort of a communicator of NCCL");
   const CurrentDevice current(device_);
   comm_->abort();
 }

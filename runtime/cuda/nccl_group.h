@@ -62,6 +62,8 @@ class NcclGroup {
   core::Status inside(const Call& call);
   core::Status prepare();
   core::Status wait();
+  // With the mutex, and no thread inside a call.
+  void abort();
 
   std::unique_ptr<NcclComm> comm_;
   int device_ = 0;
@@ -75,6 +77,7 @@ class NcclGroup {
   // Guarded by the mutex.
   bool is_inside_ = false;
   bool closed_ = false;
+  bool aborted_ = false;
 };
 
 }  // namespace ripeline::runtime
