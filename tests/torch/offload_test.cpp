@@ -393,19 +393,24 @@ class Signal {
   bool given_ = false;
 };
 
-// The first offload goes on once the next forward has begun: one after another it would wait for
-// ever.
+// The first offload and the next forward go on once both have begun: one after another they would
+// wait for ever.
 TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
   const Pipeline pipeline(offloading_chain(1, "whole"));
   trace::Record record;
   Signal forward;
+  Signal offload;
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
     TorchWork work(ripeline::testing::make_mlp(arbiter.facts(), arbiter.rank()));
     TrainerOptions options;
     options.rank.trace = &record;
     options.before_task = [&](const TaskInfo& task) {
-      if (task.kind == core::OpKind::forward && task.microbatch == 1) forward.give();
+      if (task.kind == core::OpKind::forward && task.microbatch == 1) {
+        forward.give();
+        EXPECT_TRUE(offload.wait());
+      }
       if (task.kind == core::OpKind::offload && task.microbatch == 0) {
+        offload.give();
         EXPECT_TRUE(forward.wait());
       }
     };
