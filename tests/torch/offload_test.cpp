@@ -393,8 +393,8 @@ class Signal {
   bool given_ = false;
 };
 
-// The first offload goes on once the next forward has begun: one after another it would wait for
-// ever.
+// The first offload and the next forward go on once both have begun: one after another they would
+// wait for ever.
 TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
   const Pipeline pipeline(offloading_chain(1, "whole"));
   trace::Record record;

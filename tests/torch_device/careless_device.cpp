@@ -127,9 +127,14 @@ class Careless final : public TorchDevice {
               core::Engine engine) override {
     return device_->copy(direction, onto, from, size, engine);
   }
-  Status carry(std::unique_ptr<runtime::Transport>& transport, std::chrono::nanoseconds limit, const runtime::Termination* termination) override {
+  Status carry(std::unique_ptr<runtime::Transport>& transport, std::chrono::nanoseconds limit,
+               const runtime::Termination* termination) override {
     return device_->carry(transport, limit, termination);
   }
+  Status find_nccl(const runtime::NcclLibrary*& library, std::int32_t& version) const override {
+    return device_->find_nccl(library, version);
+  }
+  Status identify(std::string& identity) const override { return device_->identify(identity); }
   [[nodiscard]] runtime::DeviceMemoryUse memory_use() const override {
     return device_->memory_use();
   }

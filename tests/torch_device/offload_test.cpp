@@ -3,8 +3,10 @@
 // device that says of a copy, or of what uses it, that it is over when it is not, is noticed.
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/fake_gpu/fake_gpu.h"
@@ -90,6 +92,21 @@ TEST(CarelessDevice, that_lets_go_of_what_a_backward_still_reads_is_told_so) {
   EXPECT_THAT(
       std::vector<std::string>(all.begin() + static_cast<std::ptrdiff_t>(misuses), all.end()),
       Contains(HasSubstr("that an operator of another stream still has to read")));
+}
+
+TEST(CopyEngines, are_for_copies_alone) {
+  const Pipeline pipeline(
+      "pipeline p { param ranks = 2; microbatches any; stages ranks; place s on s;\n"
+      "op F forward { needs F at prev; }\n"
+      "op B backward on copy_in { needs F at here, B at next; } dispatch ready; }");
+  std::unique_ptr<runtime::TorchDevice> device;
+  ASSERT_TRUE(open_careless(Mistake::none, device).ok());
+  runtime::TorchModel model = make_mlp(pipeline.facts(), 1);
+  model.device = device.get();
+  runtime::TorchWork work(std::move(model));
+  EXPECT_EQ(work.check(pipeline.facts(), 1).message(),
+            "rank 1: 1B runs on `copy_in`, which on a GPU is for the ops `offload` and `reload` "
+            "alone");
 }
 
 TEST(CarelessRank, a_backward_before_the_end_of_its_reload_is_refused) {
