@@ -1,5 +1,6 @@
-// What the two ends of a carrier tell each other (runtime/cuda/carrier.h), as payloads of messages
-// with the signal `carrier`: little-endian (docs/formats.md). Plain values and pure functions.
+// What the two ends of a carrier tell each other (runtime/cuda/carriers/carrier.h), as payloads of
+// messages with the signal `carrier`: little-endian (docs/formats.md). Plain values and pure
+// functions.
 #pragma once
 
 #include <array>

@@ -25,7 +25,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/device_memory.h"
-#include "runtime/cuda/load_nccl.h"
+#include "runtime/cuda/nccl/load_nccl.h"
 #ifdef RIPELINE_FAKE_GPU
 #include "tests/fake_gpu/fake_gpu.h"
 #include "tests/nccl/fake_library.h"

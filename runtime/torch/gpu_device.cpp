@@ -16,8 +16,8 @@
 #include <fstream>
 #include <utility>
 
-#include "runtime/cuda/device_transport.h"
-#include "runtime/cuda/load_nccl.h"
+#include "runtime/cuda/carriers/device_transport.h"
+#include "runtime/cuda/nccl/load_nccl.h"
 #include "runtime/cuda/stream_engine.h"
 #include "runtime/last_wait.h"
 #endif

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "runtime/blob_io.h"
-#include "runtime/cuda/nccl_group.h"
+#include "runtime/cuda/nccl/nccl_group.h"
 #include "runtime/duration.h"
 #endif
 
@@ -235,8 +235,10 @@ Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& libr
   for (const LinePlan& plan : plans) {
     const auto id = ids.find(plan.name);
     if (id == ids.end()) return run.fail({StatusCode::invalid, "nobody names " + plan.name});
-    connecting.emplace_back(new Connecting{
-        .plan = plan, .id = id->second, .library = &library, .stream = *device.stream(core::Engine::compute)});
+    connecting.emplace_back(new Connecting{.plan = plan,
+                                           .id = id->second,
+                                           .library = &library,
+                                           .stream = *device.stream(core::Engine::compute)});
   }
   Status status = run.run_beside(
       [connecting, limit = options.connect_limit] { return connect_lines(connecting, limit); });

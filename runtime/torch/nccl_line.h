@@ -1,4 +1,5 @@
-// Lines over NCCL, between devices (runtime/cuda/nccl_group.h). Each has a communicator of its own.
+// Lines over NCCL, between devices (runtime/cuda/nccl/nccl_group.h). Each has a communicator of its
+// own.
 //
 // Members of a rank enqueue their sums on the caller's current stream, where the stages' tasks are,
 // and the host waits for none of them: a task has ended when its sums have. Replicas reduce on a

@@ -8,7 +8,7 @@
 //
 // On a GPU tasks are enqueued on streams of their engines, and have ended when the host has seen
 // that they are over (runtime/cuda/stream_engine.h). What stages give each other lies in the GPU's
-// memory, and goes from process to process by carriers (runtime/cuda/device_transport.h).
+// memory, and goes from process to process by carriers (runtime/cuda/carriers/device_transport.h).
 // Several processes may share a GPU.
 //
 // What the caller enqueues on its current stream before a step of training comes before the step's

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cuda/device_transport.h"
+#include "runtime/cuda/carriers/device_transport.h"
 #include "runtime/cuda/stream_engine.h"
 #include "tests/runtime/toy_run.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/load_nccl.h"
+#include "runtime/cuda/nccl/load_nccl.h"
 #include "tests/cuda/device_run.h"
 #include "tests/cuda/programs.h"
 #include "tests/runtime/ranks.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "runtime/cuda/nccl_end.h"
+#include "runtime/cuda/carriers/nccl_end.h"
 #include "tests/fake_gpu/fake_gpu.h"
 #include "tests/fake_gpu/fake_nccl.h"
 

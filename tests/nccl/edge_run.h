@@ -16,7 +16,7 @@
 
 namespace ripeline::testing_support {
 
-// What is done otherwise than runtime/cuda/nccl_end.h says, and on what device.
+// What is done otherwise than runtime/cuda/carriers/nccl_end.h says, and on what device.
 struct EdgeRules {
   bool pair = false;          // one communicator for both directions
   bool shared = false;        // communicators are split with splitShare

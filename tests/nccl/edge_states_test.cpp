@@ -1,5 +1,5 @@
-// All runs of small chains over edges of NCCL: with the rules of runtime/cuda/nccl_end.h none
-// sticks, and without any one of them some do.
+// All runs of small chains over edges of NCCL: with the rules of runtime/cuda/carriers/nccl_end.h
+// none sticks, and without any one of them some do.
 //
 // RIPELINE_EDGE_SIZE="ranks,microbatches,extra" visits the states of a chain of that size as well,
 // with the rules, up to RIPELINE_EDGE_STATES of them.

@@ -1,6 +1,6 @@
 // Messages by NCCL between processes that are threads: how they connect, what a wrong word does,
 // and what is left when a process ends.
-#include "runtime/cuda/nccl_carrier.h"
+#include "runtime/cuda/carriers/nccl_carrier.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sums of a group on the fake of NCCL: what waits where, and how it ends when somebody is gone.
-#include "runtime/cuda/nccl_group.h"
+#include "runtime/cuda/nccl/nccl_group.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The plug-in's calls, on the fake of NCCL.
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/nccl/nccl_library.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/cuda/carriers/staged_carrier.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/load_nccl.h"
-#include "runtime/cuda/nccl_group.h"
-#include "runtime/cuda/staged_carrier.h"
+#include "runtime/cuda/nccl/load_nccl.h"
+#include "runtime/cuda/nccl/nccl_group.h"
 
 namespace ripeline::runtime {
 namespace {

@@ -2,7 +2,7 @@
 // when the process ends.
 #include <cstdio>
 
-#include "runtime/cuda/load_nccl.h"
+#include "runtime/cuda/nccl/load_nccl.h"
 #include "tests/fake_gpu/fake_nccl.h"
 #include "tests/nccl/fake_library.h"
 

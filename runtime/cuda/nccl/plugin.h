@@ -1,6 +1,6 @@
 // What the plug-in gives to whoever loads it, or links its code.
 #pragma once
 
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/nccl/nccl_library.h"
 
 extern "C" const ripeline::runtime::NcclLibrary* ripeline_nccl_library();

@@ -1,4 +1,4 @@
-#include "runtime/cuda/nccl_group.h"
+#include "runtime/cuda/nccl/nccl_group.h"
 
 #include <string>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "runtime/cuda/ipc_carrier.h"
+#include "runtime/cuda/carriers/ipc_carrier.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Imports: what another process has exported and this one has opened (runtime/cuda/exports.h).
+// Imports: what another process has exported and this one has opened
+// (runtime/cuda/carriers/exports.h).
 //
 // A place is unused from when it is given until take() finds it the smallest that is large enough;
 // the other process then gives it again, or not. One thread, in which the device is current.

@@ -3,7 +3,7 @@
 // NCCL.
 //
 //   const NcclLibrary* nccl = nullptr;
-//   status = load_nccl(nccl);  // runtime/cuda/load_nccl.h
+//   status = load_nccl(nccl);  // runtime/cuda/nccl/load_nccl.h
 //   NcclId id;
 //   status = nccl->make_id(id);  // in one process, which gives it to the others
 //   status = nccl->connect(id, {.rank = 0, .size = 2}, comm);  // in all of them

@@ -1,9 +1,10 @@
 // DeviceTransport: messages whose parts lie on a device, over any transport of the host's bytes.
 //
-// Parts go from device to device by a Carrier (runtime/cuda/carrier.h), which is chosen for each
-// neighbour when the processes connect; all else goes over the transport inside. A delivery is
-// complete: its parts are there, on this process's device. No copy waits for anything but what its
-// own process has enqueued, unless NCCL makes it (runtime/cuda/nccl_carrier.h).
+// Parts go from device to device by a Carrier (runtime/cuda/carriers/carrier.h), which is chosen
+// for each neighbour when the processes connect; all else goes over the transport inside. A
+// delivery is complete: its parts are there, on this process's device. No copy waits for anything
+// but what its own process has enqueued, unless NCCL makes it
+// (runtime/cuda/carriers/nccl_carrier.h).
 //
 //   HostPlace pinned = make_pinned_place();
 //   … a transport that puts what arrives into `pinned` …
@@ -26,10 +27,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/carrier_choice.h"
-#include "runtime/cuda/ipc_carrier.h"
-#include "runtime/cuda/nccl_start.h"
-#include "runtime/cuda/staged_carrier.h"
+#include "runtime/cuda/carriers/carrier_choice.h"
+#include "runtime/cuda/carriers/ipc_carrier.h"
+#include "runtime/cuda/carriers/nccl_start.h"
+#include "runtime/cuda/carriers/staged_carrier.h"
 
 namespace ripeline::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda/nccl_carrier.h"
+#include "runtime/cuda/carriers/nccl_carrier.h"
 
 #include <string>
 #include <utility>

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "runtime/cuda/carrier.h"
+#include "runtime/cuda/carriers/carrier.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/place.h"
 

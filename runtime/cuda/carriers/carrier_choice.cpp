@@ -1,4 +1,4 @@
-#include "runtime/cuda/carrier_choice.h"
+#include "runtime/cuda/carriers/carrier_choice.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/cuda/exports.h"
-#include "runtime/cuda/imports.h"
+#include "runtime/cuda/carriers/exports.h"
+#include "runtime/cuda/carriers/imports.h"
 
 namespace ripeline::runtime {
 

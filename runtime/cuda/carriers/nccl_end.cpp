@@ -1,4 +1,4 @@
-#include "runtime/cuda/nccl_end.h"
+#include "runtime/cuda/carriers/nccl_end.h"
 
 #include <string>
 

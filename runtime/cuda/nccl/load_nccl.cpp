@@ -1,4 +1,4 @@
-#include "runtime/cuda/load_nccl.h"
+#include "runtime/cuda/nccl/load_nccl.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda/carrier_meeting.h"
+#include "runtime/cuda/carriers/carrier_meeting.h"
 
 #include <algorithm>
 #include <string>

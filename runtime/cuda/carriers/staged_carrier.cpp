@@ -1,4 +1,4 @@
-#include "runtime/cuda/staged_carrier.h"
+#include "runtime/cuda/carriers/staged_carrier.h"
 
 #include <string>
 #include <utility>

@@ -25,7 +25,7 @@
 
 #include "core/status.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/nccl/nccl_library.h"
 
 namespace ripeline::runtime {
 

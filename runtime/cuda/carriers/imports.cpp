@@ -1,4 +1,4 @@
-#include "runtime/cuda/imports.h"
+#include "runtime/cuda/carriers/imports.h"
 
 #include <cstring>
 #include <string>

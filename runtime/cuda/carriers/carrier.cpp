@@ -1,4 +1,4 @@
-#include "runtime/cuda/carrier.h"
+#include "runtime/cuda/carriers/carrier.h"
 
 #include <algorithm>
 #include <iterator>

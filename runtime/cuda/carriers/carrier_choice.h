@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/carrier.h"
-#include "runtime/cuda/carrier_meeting.h"
+#include "runtime/cuda/carriers/carrier.h"
+#include "runtime/cuda/carriers/carrier_meeting.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/place.h"
 

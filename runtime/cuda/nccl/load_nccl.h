@@ -1,7 +1,7 @@
 // load_nccl(): the plug-in libripeline_nccl.so, from where the loader looks or where it was built.
 #pragma once
 
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/nccl/nccl_library.h"
 
 namespace ripeline::runtime {
 

@@ -1,6 +1,6 @@
 // connect_by_nccl: makes the communicators between this process and its neighbours, one for each
-// direction (runtime/cuda/nccl_carrier.h), and lets a byte pass on each, so that NCCL connects
-// nothing later.
+// direction (runtime/cuda/carriers/nccl_carrier.h), and lets a byte pass on each, so that NCCL
+// connects nothing later.
 //
 // Calls of NCCL that connect wait for the other end without a limit. So a thread makes them, while
 // this one forwards the names of communicators and hears who is lost. That thread takes the
@@ -18,8 +18,8 @@
 #include <map>
 #include <string>
 
-#include "runtime/cuda/carrier_meeting.h"
-#include "runtime/cuda/nccl_carrier.h"
+#include "runtime/cuda/carriers/carrier_meeting.h"
+#include "runtime/cuda/carriers/nccl_carrier.h"
 
 namespace ripeline::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda/nccl_start.h"
+#include "runtime/cuda/carriers/nccl_start.h"
 
 #include <algorithm>
 #include <array>
@@ -143,7 +143,7 @@ Status device_text(int device, std::string& text) {
 }
 
 // What the environment says counts for NCCL, and more than what it is asked for. Some of it would
-// leave a rule out (runtime/cuda/nccl_carrier.h).
+// leave a rule out (runtime/cuda/carriers/nccl_carrier.h).
 Status check_environment(int blocks) {
   const auto has = [](const char* name, long from, long to) {
     const char* const value = std::getenv(name);

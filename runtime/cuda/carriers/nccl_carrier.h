@@ -8,10 +8,10 @@
 //
 // Unlike other carriers' moves, what is enqueued waits on the device for the other one, and can
 // keep from starting what it waits for. The rules under which that ends are those of
-// runtime/cuda/nccl_end.h. Here each direction has a communicator of two ranks and a stream of
-// highest priority, and at most one operation is under way at each end. No call that waits for the
-// whole device may be made meanwhile, by nobody in the process: cudaFree() and cudaFreeHost() are
-// such calls, and so is the first use of a kernel that is loaded lazily.
+// runtime/cuda/carriers/nccl_end.h. Here each direction has a communicator of two ranks and a
+// stream of highest priority, and at most one operation is under way at each end. No call that
+// waits for the whole device may be made meanwhile, by nobody in the process: cudaFree() and
+// cudaFreeHost() are such calls, and so is the first use of a kernel that is loaded lazily.
 //
 // All parts of a message are one operation, of one number: one after another they would be launched
 // behind what is under way. A part of no bytes is not sent. NCCL itself compares nothing: it is the
@@ -28,10 +28,10 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/cuda/carrier.h"
+#include "runtime/cuda/carriers/carrier.h"
+#include "runtime/cuda/carriers/nccl_end.h"
 #include "runtime/cuda/device_memory.h"
-#include "runtime/cuda/nccl_end.h"
-#include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/nccl/nccl_library.h"
 
 namespace ripeline::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda/exports.h"
+#include "runtime/cuda/carriers/exports.h"
 
 #include <algorithm>
 #include <cstring>

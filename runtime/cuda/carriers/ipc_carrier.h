@@ -10,10 +10,10 @@
 //                                   ←  gives the place again, unasked
 //
 // So a step that is like the one before has no round trip, allocates nothing and opens nothing; how
-// many buffers there are at most is argued in runtime/cuda/exports.h. Sizes may vary: a part goes
-// to the smallest place that is large enough. Where there is none, the sender closes the smallest
-// one that it has and does not need, and the receiver frees that before it allocates a larger one:
-// there are as many buffers as were ever needed at once, and they grow with the parts.
+// many buffers there are at most is argued in runtime/cuda/carriers/exports.h. Sizes may vary: a
+// part goes to the smallest place that is large enough. Where there is none, the sender closes the
+// smallest one that it has and does not need, and the receiver frees that before it allocates a
+// larger one: there are as many buffers as were ever needed at once, and they grow with the parts.
 //
 // Parts are on this process's device.
 #pragma once
@@ -21,9 +21,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/cuda/carrier.h"
-#include "runtime/cuda/exports.h"
-#include "runtime/cuda/imports.h"
+#include "runtime/cuda/carriers/carrier.h"
+#include "runtime/cuda/carriers/exports.h"
+#include "runtime/cuda/carriers/imports.h"
 
 namespace ripeline::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda/device_transport.h"
+#include "runtime/cuda/carriers/device_transport.h"
 
 #include <algorithm>
 #include <iterator>
