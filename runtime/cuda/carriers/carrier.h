@@ -16,7 +16,8 @@
 // A carrier whose moves have two sides (one sends, the other receives) queues what it was told of,
 // with expect(), and launches it when its turn comes. Fails by status: `invalid`, from hear(), and
 // `lost` are the peer's fault, anything else the device's. One thread, in which the device is
-// current; nothing waits.
+// current; nothing waits, but for memory that is made or freed: CUDA may do that only when the
+// device has done what it was given.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 // both ends come to the same. Who was told to use one carrier gets that one or is refused, as are
 // two that were not told the same. `nccl` is used where all are told so, and nowhere else.
 //
-// Waits for the device and for others, up to the meeting's limit. Fails by status. One thread, in
-// which the device is current.
+// Waits for others up to the meeting's limit, and for the device as long as that takes. Fails by
+// status. One thread, in which the device is current.
 #pragma once
 
 #include <cstdint>
