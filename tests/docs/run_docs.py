@@ -15,7 +15,8 @@ after the fence say what a block is; a block of no known kind is a failure, so t
   json                  a JSON text
 
 Also: links lead to files that exist, and to headings that they have; paths in backquotes exist; a picture of the page that its commands
-wrote is the one that they wrote (--write-pictures puts it there); and docs/language.md lists the ids of all errors.
+wrote is the one that they wrote (--write-pictures puts it there); README.md leads to every page; and docs/language.md lists the ids of
+all errors.
 """
 
 import argparse
@@ -282,6 +283,11 @@ def check_error_ids(root, text):
     return ["docs/language.md: " + f for f in failures]
 
 
+def check_map(root, text):
+    """README.md leads to every page."""
+    return [f"README.md: no link leads to docs/{page.name}" for page in sorted((root / "docs").glob("*.md")) if f"](docs/{page.name}" not in text]
+
+
 CHAIN = """pipeline chain {
   microbatches any;
   stages 2;
@@ -339,6 +345,8 @@ def self_test(root, programs):
             failures.append(f"a false page passes, or not with '{expected}':\n{text}{said}")
     if not check_error_ids(root, "| `no-such-id` | x |"):
         failures.append("a wrong list of error ids passes")
+    if not check_map(root, "[a](docs/language.md)"):
+        failures.append("a README without links to most pages passes")
     return failures
 
 
@@ -358,6 +366,8 @@ def main():
         failures += Page(root, arguments.programs, arguments.require, name, text, arguments.write_pictures).run()
         if name == "docs/language.md":
             failures += check_error_ids(root, text)
+        if name == "README.md":
+            failures += check_map(root, text)
     for failure in failures:
         print(failure)
     return 1 if failures else 0
