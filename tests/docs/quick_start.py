@@ -1,4 +1,5 @@
-"""quick_start.py --source ROOT --packages LIST --cmake CMAKE: the quick start of README.md, without what takes root, the network or minutes.
+"""quick_start.py --source ROOT --packages LIST --cmake CMAKE [--define NAME=VALUE…]: the quick start of README.md, without what takes root, the
+network or minutes. NAME=VALUE is for what the packages bring and this machine has elsewhere.
 
 The packages that it names are those of the list, or libz3-dev, which stands for the wheel; the tree configures with the flags that it gives,
 in an empty folder; and what it builds and puts on PATH is what that folder would build there.
@@ -22,6 +23,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--packages", type=pathlib.Path, required=True)
     parser.add_argument("--cmake", required=True)
+    parser.add_argument("--define", action="append", default=[])
     arguments = parser.parse_args()
     block = re.search(r"^## Quick start$.*?^```sh\n(.*?)^```$", (arguments.source / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     if block is None:
@@ -37,7 +39,8 @@ def main():
     if build[:3] != ["cmake", "--build", folder] or build[3] != "--target" or path != ["export", f"PATH=$PWD/{folder}/cli:$PATH"]:
         fail("what is configured, built and put on PATH is not one folder")
     with tempfile.TemporaryDirectory() as empty:
-        words = [arguments.cmake, "-S", str(arguments.source), *[empty if word == folder else word for word in configure[1:]]]
+        words = [arguments.cmake, "-S", str(arguments.source), *[empty if word == folder else word for word in configure[1:]],
+                 *[f"-D{define}" for define in arguments.define]]
         done = subprocess.run(words, cwd=arguments.source, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode != 0:
             fail(f"{shlex.join(words)}\n{done.stdout}{done.stderr}")
