@@ -1,4 +1,4 @@
-// Hints against the fixed order of the same memory: the tables of docs/hints.md. See --help.
+// Hints against the fixed order of the same memory: the tables of docs/results.md. See --help.
 #include <exception>
 #include <iostream>
 

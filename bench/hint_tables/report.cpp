@@ -51,8 +51,8 @@ struct Column {
   }
 };
 
-// At the sizes of docs/hints.md: whoever may hold what the fixed order does, rank by rank, does, in
-// each run where backwards are whole, and in some run where they are split. At others a hint may
+// At the sizes of docs/results.md: whoever may hold what the fixed order does, rank by rank, does,
+// in each run where backwards are whole, and in some run where they are split. At others a hint may
 // well have no use for its room.
 void check_held(const Racer& racer, const Column& column) {
   if (class_of(racer.memory).as_fullest) return;

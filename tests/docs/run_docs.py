@@ -1,4 +1,4 @@
-"""run_docs.py --source ROOT --programs FOLDER… [--require PROGRAM…] [--self-test | PAGE…]: makes sure that what the pages show is true.
+"""run_docs.py --source ROOT --programs FOLDER… [--require PROGRAM…] [--write-pictures] [--self-test | PAGE…]: makes sure that what the pages show is true.
 
 The blocks of a page run from top to bottom in one empty folder, with the built programs on PATH. The first words
 after the fence say what a block is; a block of no known kind is a failure, so that nothing on a page goes unchecked by accident.
@@ -14,7 +14,9 @@ after the fence say what a block is; a block of no known kind is a failure, so t
   LANGUAGE quote=PATH   parts of a file of the tree, in its order; lines of `…` stand for what is left out
   json                  a JSON text
 
-Also: links to files and paths in backquotes lead somewhere, and docs/language.md lists the ids of all errors.
+Also: links lead to files that exist, and to headings that they have; paths in backquotes exist; a picture of the page that its commands
+wrote is the one that they wrote (--write-pictures puts it there); README.md leads to every page; and docs/language.md lists the ids of
+all errors.
 """
 
 import argparse
@@ -30,6 +32,11 @@ import tempfile
 
 # First line of the block: why it does not run here, and the file that holds what runs it.
 EXEMPT = {
+    "sudo apt-get install --no-install-recommends g++ cmake ninja-build libasio-dev libboost-dev libcli11-dev libfmt-dev libssl-dev libz3-dev nlohmann-json3-dev":
+        ("takes root and the network", "tests/docs/quick_start.py"),
+    'export RIPELINE="$PWD" PATH="$PWD/build/quick/cli:$PATH"': ("is for the reader's shell", "tests/docs/quick_start.py"),
+    'cp -r "$RIPELINE/examples/own_module" ~/tutorial/own_module && cd ~/tutorial/own_module':
+        ("builds against an installed package", "tests/install/CMakeLists.txt"),
     "./demo": ("takes the set-up and minutes", "setup/run_demo.sh"),
     "./test": ("runs this test", ".ci/run"),
     "cmake --preset release": ("configures and builds the whole tree", "test"),
@@ -73,6 +80,21 @@ def blocks_of(page):
     return blocks
 
 
+def headings_of(page):
+    """The fragments by which links name the headings of a page, as code hosts make them."""
+    found, fenced, times = set(), False, {}
+    for line in page.splitlines():
+        if FENCE.match(line):
+            fenced = not fenced
+        heading = re.match(r"#+ +(.*?) *$", line)
+        if fenced or not heading:
+            continue
+        fragment = re.sub(r"[^\w\- ]", "", heading.group(1).lower()).replace(" ", "-")
+        times[fragment] = times.get(fragment, -1) + 1
+        found.add(f"{fragment}-{times[fragment]}" if times[fragment] else fragment)
+    return found
+
+
 def line_pattern(line):
     """`…` stands for anything; a number of seconds for any other, and then blanks for any blanks."""
     timed = TIMING.search(line) is not None
@@ -113,7 +135,8 @@ def quoted(text, of):
 
 
 class Page:
-    def __init__(self, root, programs, required, name, text):
+    def __init__(self, root, programs, required, name, text, write_pictures=False):
+        self.write_pictures = write_pictures
         self.root, self.required, self.name, self.text, self.failures = root, required, name, text, []
         self.environment = dict(os.environ, PATH=os.pathsep.join([*programs, os.environ["PATH"]]), LC_ALL="C.UTF-8")
 
@@ -132,8 +155,21 @@ class Page:
                     output = self.check(block, folder, output)
                 except subprocess.TimeoutExpired:
                     self.fail(block, f"still running after {LIMIT_SECONDS} s")
+            self.check_pictures(pathlib.Path(folder))
         self.check_paths()
         return self.failures
+
+    def check_pictures(self, folder):
+        """The pictures that the page shows and its commands wrote, by their name."""
+        for shown in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", self.text):
+            there, made = (self.root / self.name).parent / shown, folder / pathlib.Path(shown).name
+            if not made.is_file() or (there.is_file() and there.read_bytes() == made.read_bytes()):
+                continue
+            if self.write_pictures:
+                there.parent.mkdir(exist_ok=True)
+                shutil.copyfile(made, there)
+            else:
+                self.failures.append(f"{self.name}: {shown} is not what the commands of the page write; --write-pictures replaces it")
 
     def check(self, block, folder, output):
         """Returns what a `sh` block printed, for the `text output` behind it."""
@@ -207,9 +243,12 @@ class Page:
                 fenced = not fenced
             if fenced:
                 continue
-            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
-                if not (here / target).exists():
+            for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", line):
+                there = here / target if target else self.root / self.name
+                if not there.exists() and there != self.root / self.name:
                     self.failures.append(f"{self.name}:{number}: the link leads nowhere: {target}")
+                elif heading and heading not in headings_of(there.read_text() if target else self.text):
+                    self.failures.append(f"{self.name}:{number}: {target or 'this page'} has no heading #{heading}")
             folders = "|".join(sorted(p.name for p in self.root.iterdir() if p.is_dir() and not p.name.startswith(".") and p.name != "build"))
             for path in re.findall(rf"`((?:{folders})/[\w/.-]*)`", line):
                 if not (self.root / path).exists():
@@ -242,6 +281,11 @@ def check_error_ids(root, text):
             if i not in listed:
                 failures.append(f"the id {i}, in {file.relative_to(root)}, is not listed")
     return ["docs/language.md: " + f for f in failures]
+
+
+def check_map(root, text):
+    """README.md leads to every page."""
+    return [f"README.md: no link leads to docs/{page.name}" for page in sorted((root / "docs").glob("*.md")) if f"](docs/{page.name}" not in text]
 
 
 CHAIN = """pipeline chain {
@@ -279,6 +323,13 @@ SELF_TEST = [
     ("```json\n{\n```\n", "not JSON"),
     ("```text\nopen\n", "never closed"),
     ("[a](docs/nothing.md)\n", "leads nowhere"),
+    ("# A `b` c: d\n```sh\n# e\n```\n[a](#a-b-c-d)\n", None),
+    ("# A\n# A\n[a](#a) [b](#a-1)\n", None),
+    ("# A\n[a](#b)\n", "this page has no heading #b"),
+    ("```sh\n# e\n```\n[a](#e)\n", "this page has no heading #e"),
+    ("[a](README.md#no-such-heading)\n", "README.md has no heading #no-such-heading"),
+    ("```sh\necho a > a.svg\n```\n![a](docs/gallery/a.svg)\n", "a.svg is not what the commands of the page write"),
+    ("```sh\necho a > 1f1b.svg\n```\n![a](docs/gallery/1f1b.svg)\n", "1f1b.svg is not what the commands of the page write"),
     ("`spec/nothing.h`\n", "there is no spec/nothing.h"),
 ]
 
@@ -294,6 +345,8 @@ def self_test(root, programs):
             failures.append(f"a false page passes, or not with '{expected}':\n{text}{said}")
     if not check_error_ids(root, "| `no-such-id` | x |"):
         failures.append("a wrong list of error ids passes")
+    if not check_map(root, "[a](docs/language.md)"):
+        failures.append("a README without links to most pages passes")
     return failures
 
 
@@ -302,6 +355,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--programs", action="append", default=[], help="a folder with built programs")
     parser.add_argument("--require", action="append", default=[], help="a program that must be there")
+    parser.add_argument("--write-pictures", action="store_true", help="where a picture is not what the commands write, replace it")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("pages", nargs="*", help="relative to the source folder")
     arguments = parser.parse_args()
@@ -309,9 +363,11 @@ def main():
     failures = self_test(root, arguments.programs) if arguments.self_test else []
     for name in arguments.pages:
         text = (root / name).read_text()
-        failures += Page(root, arguments.programs, arguments.require, name, text).run()
+        failures += Page(root, arguments.programs, arguments.require, name, text, arguments.write_pictures).run()
         if name == "docs/language.md":
             failures += check_error_ids(root, text)
+        if name == "README.md":
+            failures += check_map(root, text)
     for failure in failures:
         print(failure)
     return 1 if failures else 0

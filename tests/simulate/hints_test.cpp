@@ -70,7 +70,7 @@ TEST(Hints, are_not_slower_with_several_stages_on_a_rank) {
   }
 }
 
-// Late messages: what the table of docs/hints.md claims of longer runs, in short.
+// Late messages: what the table of docs/results.md claims of longer runs, in short.
 TEST(Hints, gain_where_messages_are_late) {
   Field field({.microbatches = 192}, kLatency);
   const Racer h1{Memory::h1, "H1", "ready by rn"};
