@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/call_guard.h"
 #include "runtime/termination.h"
 
 namespace ripeline::runtime {
@@ -92,6 +93,12 @@ Status Run::run_beside(std::function<Status()> work) {
   if (shared->status.code() != core::StatusCode::lost) return fail(shared->status);
   process_.hindered(shared->status, now());
   return run_until(nullptr, [] { return false; });
+}
+
+void Run::guard_calls() {
+  if (guard_ != nullptr) return;
+  guard_ = std::make_unique<CallGuard>(process_.layout().name(self()),
+                                       CallGuard::Limits{.call = options_.limits.stall});
 }
 
 Status Run::run_step(Rank& rank, TaskEngine& engine) {

@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@
 
 namespace ripeline::runtime {
 
+class CallGuard;
 class Termination;
 
 struct RunOptions {
@@ -69,6 +71,11 @@ class Run {
   // the thread is left behind: what `work` uses must be its own.
   core::Status run_beside(std::function<core::Status()> work);
 
+  // From now on, until the run's end, the process ends when this thread, or one that runs tasks of
+  // an engine that is made in it, does not come out of a call into a driver for as long as nothing
+  // may happen (runtime/call_guard.h). For ranks that use a GPU; a second time: nothing.
+  void guard_calls();
+
   // A step of the rank, which has begun it, on the engine: a Worker's business.
   core::Status run_step(Rank& rank, TaskEngine& engine);
   // Makes the loop ask its engine. From any thread.
@@ -96,7 +103,8 @@ class Run {
   Actions actions_;
   Ended ended_;
   std::vector<Delivery> deliveries_;
-  core::Time next_look_{0};  // after the peers
+  core::Time next_look_{0};           // after the peers
+  std::unique_ptr<CallGuard> guard_;  // null: nothing is guarded
 };
 
 }  // namespace ripeline::runtime

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "runtime/call_guard.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -31,7 +33,20 @@ Status use_device(int device) {
                                      (devices == 1 ? " device" : " devices") + " here, and none " +
                                      "with the number " + std::to_string(device)};
   }
+  const GuardedCall call("cudaSetDevice");
   return status_of(cudaSetDevice(device), "use device " + std::to_string(device));
+}
+
+CurrentDevice::CurrentDevice(int device) {
+  const GuardedCall call("cudaSetDevice");
+  cudaGetDevice(&before_);
+  changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
+}
+
+CurrentDevice::~CurrentDevice() {
+  if (!changed_) return;
+  const GuardedCall call("cudaSetDevice");
+  cudaSetDevice(before_);
 }
 
 Status name_device(int device, std::string& name) {
@@ -51,6 +66,7 @@ Status Stream::make(Priority priority, Stream& stream) {
     return s;
   }
   Stream made;
+  const GuardedCall call("cudaStreamCreateWithPriority");
   if (Status s =
           status_of(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking,
                                                  priority == Priority::highest ? greatest : least),
@@ -63,15 +79,19 @@ Status Stream::make(Priority priority, Stream& stream) {
 }
 
 Stream::~Stream() {
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  if (stream_ == nullptr) return;
+  const GuardedCall call("cudaStreamDestroy");
+  cudaStreamDestroy(stream_);
 }
 
 Status Stream::sync() const {
+  const GuardedCall call("cudaStreamSynchronize");
   return status_of(cudaStreamSynchronize(stream_), "wait for a stream");
 }
 
 Status Event::make(Event& event, Time time) {
   Event made;
+  const GuardedCall call("cudaEventCreateWithFlags");
   const unsigned int flags = time == Time::none ? cudaEventDisableTiming : cudaEventDefault;
   if (Status s = status_of(cudaEventCreateWithFlags(&made.event_, flags), "make an event");
       !s.ok()) {
@@ -82,18 +102,23 @@ Status Event::make(Event& event, Time time) {
 }
 
 Event::~Event() {
-  if (event_ != nullptr) cudaEventDestroy(event_);
+  if (event_ == nullptr) return;
+  const GuardedCall call("cudaEventDestroy");
+  cudaEventDestroy(event_);
 }
 
 Status Event::record(cudaStream_t stream) {
+  const GuardedCall call("cudaEventRecord");
   return status_of(cudaEventRecord(event_, stream), "record an event");
 }
 
 Status Event::hold_up(cudaStream_t stream) const {
+  const GuardedCall call("cudaStreamWaitEvent");
   return status_of(cudaStreamWaitEvent(stream, event_, 0), "make a stream wait for an event");
 }
 
 Status Event::query(bool& reached) const {
+  const GuardedCall call("cudaEventQuery");
   const cudaError_t error = cudaEventQuery(event_);
   reached = error == cudaSuccess;
   if (error == cudaErrorNotReady) return {};

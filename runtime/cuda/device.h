@@ -1,8 +1,11 @@
 // What the runtime uses of CUDA: streams and events, as values that end what they hold.
 //
-// Nothing here waits for the device but sync() and what ends a stream. All fail by status with what
-// was asked of CUDA and what it said. An Event is of the device that was current when it was made.
-// Streams are not the legacy one and do not wait for it. Any thread may use them, one at a time.
+// Nothing here waits for the device but sync() and what ends a stream. A call that does not come
+// back is named by the guard of its thread (runtime/call_guard.h), so calls of CUDA elsewhere that
+// may block, be it for a lock of the driver, are a GuardedCall as well. All fail by status with
+// what was asked of CUDA and what it said. An Event is of the device that was current when it was
+// made. Streams are not the legacy one and do not wait for it. Any thread may use them, one at a
+// time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -31,13 +34,8 @@ core::Status name_device(int device, std::string& name);
 // makes a context there.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(int device) {
-    cudaGetDevice(&before_);
-    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
-  }
-  ~CurrentDevice() {
-    if (changed_) cudaSetDevice(before_);
-  }
+  explicit CurrentDevice(int device);
+  ~CurrentDevice();
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/call_guard.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -39,6 +41,7 @@ Status Readers::query(bool& over) const {
 }
 
 void Readers::wait() const {
+  const GuardedCall call("cudaEventSynchronize");
   for (const Event& event : events_) {
     if (event.get() != nullptr) cudaEventSynchronize(event.get());
   }
@@ -110,6 +113,7 @@ class DeviceMemory::Pool {
  private:
   // If there is no more, free buffers are given up for it.
   Status allocate(std::size_t size, void*& data) {
+    const GuardedCall call("cudaMalloc");
     cudaError_t error = cudaMalloc(&data, size);
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // it is dealt with
@@ -125,6 +129,7 @@ class DeviceMemory::Pool {
     for (auto& [size, buffers] : free_) {
       for (Buffer& buffer : buffers) {
         buffer.readers.wait();
+        const GuardedCall call("cudaFree");
         cudaFree(buffer.data);
       }
       buffers.clear();
@@ -162,6 +167,7 @@ Status DeviceMemory::take(std::size_t size, cudaStream_t stream, Bytes& bytes) {
 DeviceMemory::Own::~Own() {
   if (data_ == nullptr) return;
   const CurrentDevice current(device_);
+  const GuardedCall call("cudaFree");
   cudaFree(data_);
 }
 

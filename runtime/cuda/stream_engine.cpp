@@ -1,12 +1,15 @@
 #include "runtime/cuda/stream_engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/call_guard.h"
 #include "runtime/clock.h"
 #include "runtime/last_wait.h"
 
@@ -18,6 +21,10 @@ using core::Time;
 namespace {
 
 std::size_t at(core::Engine engine) { return static_cast<std::size_t>(engine); }
+
+std::string name_of(const TaskInfo& task) {
+  return std::to_string(task.stage) + std::string(task.op) + std::to_string(task.microbatch);
+}
 
 }  // namespace
 
@@ -32,11 +39,13 @@ class StreamEngine::Launcher final : public Work {
   // The clocks are tied together, and what the step before has left is over.
   Status begin_step(std::int64_t step, int microbatches) override {
     if (!device_status_.ok()) return device_status_;
-    if (Status s = status_of(cudaSetDevice(device_), "use a device"); !s.ok()) return s;
+    if (Status s = enter(); !s.ok()) return s;
+    first_thread_ = std::this_thread::get_id();
     for (auto it = streams_.begin(); it != streams_.end(); ++it) {
       if (*it == nullptr || std::find(streams_.begin(), it, *it) != it) continue;
       if (Status s = tie(*it); !s.ok()) return s;
     }
+    const GuardedCall call("the beginning of the step");
     return work_.begin_step(step, microbatches);
   }
 
@@ -54,6 +63,8 @@ class StreamEngine::Launcher final : public Work {
   void ended(const TaskInfo& /*task*/) override {}
   // From the loop's thread.
   void tell_end(const Ended& ended) {
+    const GuardedTask task(name_of(ended.call.task));
+    const GuardedCall call("the work, which is told the end,");
     work_.ended(ended.call.task);
     if (ended.with) work_.ended(ended.with->task);
   }
@@ -61,6 +72,7 @@ class StreamEngine::Launcher final : public Work {
   // For all that has been enqueued, whatever it says.
   void wait() const {
     for (cudaStream_t stream : streams_) {
+      const GuardedCall call("cudaStreamSynchronize");
       if (stream != nullptr) cudaStreamSynchronize(stream);
     }
   }
@@ -85,6 +97,7 @@ class StreamEngine::Launcher final : public Work {
   Status time_of(core::Engine engine, const Event& event, Time& time) {
     const std::lock_guard lock(mutex_);
     const Tie& tie = ties_[streams_[at(engine)]];
+    const GuardedCall call("cudaEventElapsedTime");
     float ms = 0;
     if (Status s = status_of(cudaEventElapsedTime(&ms, tie.event.get(), event.get()),
                              "say when an event was reached");
@@ -105,10 +118,18 @@ class StreamEngine::Launcher final : public Work {
     Event end;
   };
 
+  // In a thread that enqueues: before anything else.
+  Status enter() {
+    join_guarded_threads(guarded_);
+    const GuardedCall call("cudaSetDevice");
+    return status_of(cudaSetDevice(device_), "use a device");
+  }
+
   Status tie(cudaStream_t stream) {
     Event event;
     if (Status s = take(event); !s.ok()) return s;
     if (Status s = event.record(stream); !s.ok()) return s;
+    const GuardedCall call("cudaEventSynchronize");
     if (Status s = status_of(cudaEventSynchronize(event.get()), "wait for an event"); !s.ok()) {
       return s;
     }
@@ -127,16 +148,26 @@ class StreamEngine::Launcher final : public Work {
       return {core::StatusCode::refused, "no stream was given for the engine `" +
                                              std::string(core::name_of(engine_of(task))) + "`"};
     }
-    if (Status s = status_of(cudaSetDevice(device_), "use a device"); !s.ok()) return s;
+    if (Status s = enter(); !s.ok()) return s;
+    const GuardedTask guarded(name_of(task));
     Around events;
     if (Status s = take(events.begin); !s.ok()) return s;
     if (Status s = take(events.end); !s.ok()) return s;
     if (Status s = events.begin.record(stream); !s.ok()) return s;
-    if (Status s = enqueue(); !s.ok()) return s;
+    if (Status s = guard(enqueue); !s.ok()) return s;
     if (Status s = events.end.record(stream); !s.ok()) return s;
     const std::lock_guard lock(mutex_);
     enqueued_[{task.task.lane, task.task.microbatch}] = std::move(events);
     return {};
+  }
+
+  // Tasks that run beside the others, in threads of their own, may wait for other processes as long
+  // as those take: of what they do only the calls in it are guarded.
+  template <class Enqueue>
+  Status guard(const Enqueue& enqueue) const {
+    if (first_thread_ != std::this_thread::get_id()) return enqueue();
+    const GuardedCall call("what the stage runs");
+    return enqueue();
   }
 
   Status take(Event& event) {
@@ -154,6 +185,8 @@ class StreamEngine::Launcher final : public Work {
   Work& work_;
   const core::ProgramFacts& facts_;
   const EngineStreams streams_;
+  const std::shared_ptr<GuardedThreads> guarded_ = guarded_threads();  // with the loop's
+  std::atomic<std::thread::id> first_thread_;
   int device_ = 0;
   Status device_status_;
   std::mutex mutex_;

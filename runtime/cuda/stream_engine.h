@@ -13,7 +13,8 @@
 //
 // While a task is on its way the loop asks without sleeping; one that has not ended keeps the run
 // alive, and is reported as any task that takes too long. What the destructor finds enqueued it
-// waits for, since that uses what is the work's (runtime/last_wait.h). The thread
+// waits for, since that uses what is the work's (runtime/last_wait.h). Its threads are watched by
+// the guard of the one that makes it, if that has one (runtime/call_guard.h). The thread
 // enqueues in the order of starts. So a task may enqueue what waits for the same task of other
 // processes if all have agreed on the order of starts, as the members of a rank do; for all else
 // that waits for others the host does, in a thread beside the first one (Work::runs_beside).

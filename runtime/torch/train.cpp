@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/call_guard.h"
 #include "runtime/heap.h"
 #include "runtime/host_address.h"
 #include "runtime/neighbours.h"
@@ -37,11 +38,13 @@ void clip(const TorchModel& model, const torch::Tensor& norm, double largest) {
   multiply_gradients(model, torch::clamp(largest / (norm + 1e-6), std::nullopt, 1.0));
 }
 
-std::unique_ptr<TaskEngine> make_engine(TorchWork& work, const core::ProgramFacts& facts,
-                                        std::function<void()> wake, const BeforeTask& before_task) {
+std::unique_ptr<TaskEngine> make_engine(TorchWork& work, const core::ProgramFacts& facts, Run& run,
+                                        const BeforeTask& before_task) {
   TorchDevice* const device = work.model().device;
-  if (device != nullptr) return device->make_engine(work, facts, std::move(wake), before_task);
-  return std::make_unique<ThreadEngine>(work, std::move(wake), before_task);
+  if (stream_of(device)) run.guard_calls();
+  const auto wake = [&run] { run.wake(); };
+  if (device != nullptr) return device->make_engine(work, facts, wake, before_task);
+  return std::make_unique<ThreadEngine>(work, wake, before_task);
 }
 
 }  // namespace
@@ -53,8 +56,7 @@ TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
       work_(work),
       optimizer_(optimizer),
       options_(std::move(options)),
-      engine_(make_engine(
-          work, arbiter.facts(), [&run] { run.wake(); }, options_.before_task)),
+      engine_(make_engine(work, arbiter.facts(), run, options_.before_task)),
       worker_(arbiter, run, *engine_, options_.rank) {}
 
 Status TorchTrainer::step(int microbatches, TrainReport& report) {
@@ -68,8 +70,7 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
     if (Status s = begin(); !s.ok()) return failure_ = run_.fail(std::move(s));
   }
   const TorchDevice* const device = work_.model().device;
-  if (Status s = follow_caller(device); !s.ok()) return failure_ = run_.fail(std::move(s));
-  work_.zero_gradients();
+  if (Status s = begin_step(); !s.ok()) return failure_ = run_.fail(std::move(s));
   work_.set_loss_scale(loss_scale_.value());
   report.loss_scale = loss_scale_.value();
   report.tasks = {};
@@ -100,6 +101,13 @@ Status TorchTrainer::run_passes(int microbatches, TrainReport& report) {
 Status TorchTrainer::close_groups() {
   if (options_.groups != nullptr) options_.groups->close();
   return failure_;
+}
+
+Status TorchTrainer::begin_step() {
+  const GuardedCall call("the beginning of the step");
+  if (Status s = follow_caller(work_.model().device); !s.ok()) return s;
+  work_.zero_gradients();
+  return {};
 }
 
 // Before the first task.
@@ -150,8 +158,14 @@ Status TorchTrainer::apply(TrainReport& report) {
 }
 
 Status TorchTrainer::apply_on_stream(TrainReport& report) {
+  Blob mine;
+  {
+    const GuardedCall call("the norm of the gradients");
+    mine = encode(summarise(work_));
+  }
   std::vector<Blob> all;
-  if (Status s = run_.gather("summary", encode(summarise(work_)), all); !s.ok()) return s;
+  if (Status s = run_.gather("summary", std::move(mine), all); !s.ok()) return s;
+  const GuardedCall call("the update");
   GradientSummary total;
   if (Status s = add_up(all, run_.layout(), total); !s.ok()) return s;
   if (Status s = check_loss(total); !s.ok()) return s;

@@ -74,6 +74,7 @@ class TorchTrainer {
 
  private:
   core::Status begin();
+  core::Status begin_step();
   core::Status close_groups();
   core::Status run_passes(int microbatches, TrainReport& report);
   void trace_deferrals();

@@ -378,6 +378,28 @@ std::atomic<void (*)(cudaStream_t)> record_hook{nullptr};
 std::unique_ptr<Device>& device =
     *new std::unique_ptr<Device>(std::make_unique<Device>(fake_gpu::Options{}));
 
+// Of hang().
+struct Hanging {
+  std::string call;  // empty: none
+  int after = 0;
+  std::chrono::milliseconds time{0};
+  std::int64_t let_go = 0;  // how often
+  std::condition_variable changed;
+};
+Hanging& hanging = *new Hanging;
+
+// In it, the device is anybody's.
+void take_time(std::unique_lock<std::mutex>& lock, const char* call) {
+  if (hanging.call.empty() || hanging.call != call || hanging.after-- > 0) return;
+  const std::int64_t before = hanging.let_go;
+  const auto is_let_go = [before] { return hanging.let_go != before; };
+  if (hanging.time == std::chrono::milliseconds::max()) {
+    hanging.changed.wait(lock, is_let_go);
+  } else {
+    hanging.changed.wait_for(lock, hanging.time, is_let_go);
+  }
+}
+
 cudaError_t release(std::unique_lock<std::mutex>& lock, const char* call, Memory::Of of,
                     void* data) {
   if (data == nullptr) return cudaSuccess;
@@ -414,6 +436,20 @@ void begin(const Options& options) {
   device->changed_.notify_all();
   device->changed_.wait(lock, [] { return device->hosts_ == 0; });
   device = std::make_unique<Device>(options);
+}
+
+void hang(const std::string& call, int after, std::chrono::milliseconds time) {
+  const std::lock_guard lock(mutex);
+  hanging.call = call;
+  hanging.after = after;
+  hanging.time = time;
+}
+
+void let_go() {
+  const std::lock_guard lock(mutex);
+  hanging.call.clear();
+  ++hanging.let_go;
+  hanging.changed.notify_all();
 }
 
 Usage usage() {
@@ -523,6 +559,7 @@ std::shared_ptr<void>& beside() { return device->library_; }
 #define ENTER(call)                                  \
   if (in_host_function) return device->refuse(call); \
   std::unique_lock lock(mutex);                      \
+  take_time(lock, call);                             \
   if (const cudaError_t error = device->enter(); error != cudaSuccess) return error
 
 extern "C" {

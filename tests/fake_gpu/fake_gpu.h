@@ -74,6 +74,12 @@ void begin(const Options& options);
 // From now on this thread is one of the process with that number, which owns what it makes.
 void be_process(int number);
 
+// From now on a call of this name, once so many have been made, takes that long, in whatever
+// thread, or does not come back before let_go(). One name at a time.
+void hang(const std::string& call, int after = 0,
+          std::chrono::milliseconds time = std::chrono::milliseconds::max());
+void let_go();
+
 struct Usage {
   std::size_t device_bytes = 0;
   std::size_t pinned_bytes = 0;

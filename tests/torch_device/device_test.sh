@@ -125,4 +125,19 @@ killed() {
   [ "$(grep -c 'gpt: rank [013]: rank 2 was lost' out.txt)" = 3 ] || fail "the others do not blame it: $(tail -12 out.txt)"
 }
 
+# A call that does not come back is named by its rank, which ends by itself, and the others name that rank. CALL, and what the rank says of it.
+hangs_in() {
+  # shellcheck disable=SC2016
+  "$launch" -n 4 --grace 40 -- bash -c '
+    if [ "$RANK" = 2 ]; then export FAKE_HANGS=$0; fi
+    exec "$@"' "$1" "$fake" "${small[@]}" --device fake --steps 1000000 --stall 4 >out.txt 2>&1
+  expect_code 13 $?
+  grep -qE "^\[rank 2\] ripeline: rank 2$2 has not come back for [0-9.]+ s: the process ends without it" out.txt || fail "it does not say so: $(tail -12 out.txt)"
+  [ "$(grep -cE 'gpt: rank [013]: rank 2 (was lost|has been running|is alive)' out.txt)" = 3 ] || fail "the others do not blame it: $(tail -12 out.txt)"
+}
+hangs() {
+  hangs_in cudaEventQuery:2000 '(, [0-9]+[FB][0-9]+)?: cudaEventQuery'
+  hangs_in cudaStreamSynchronize:300 ', [0-9]+[FB][0-9]+: what the stage runs'
+}
+
 "$case"

@@ -9,8 +9,8 @@
 // read must be there still when its stream comes to the next event, as on a GPU, whose kernels read
 // late.
 //
-// There are as many devices as FAKE_DEVICES says, else one. The threads of ranks, of their tasks
-// and of autograd wait for each other, for half a minute.
+// There are as many devices as FAKE_DEVICES says, else one; a call hangs as FAKE_HANGS says. The
+// threads of ranks, of their tasks and of autograd wait for each other, for half a minute.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -58,6 +58,17 @@ void check(cudaError_t error) { check(ripeline::runtime::status_of(error, "use t
 thread_local bool is_in_operator = false;
 thread_local bool is_staging = false;  // its events are not the program's
 
+// A call that does not come back: FAKE_HANGS=cudaEventQuery:100 is the one after the hundredth.
+void hang_as_told() {
+  const char* const text = std::getenv("FAKE_HANGS");
+  if (text == nullptr) return;
+  const std::string told = text;
+  const std::size_t colon = told.find(':');
+  if (colon != std::string::npos) {
+    fake_gpu::hang(told.substr(0, colon), std::atoi(text + colon + 1));
+  }
+}
+
 // Begins the fake when it is first asked for.
 c10::DeviceIndex devices() {
   static const int count = [] {
@@ -66,6 +77,7 @@ c10::DeviceIndex devices() {
     // Runs that fail leave memory that others may still write to.
     fake_gpu::begin(
         {.devices = asked, .memory = std::size_t{1} << 40, .patience = std::chrono::seconds(30)});
+    hang_as_told();
     return asked;
   }();
   return static_cast<c10::DeviceIndex>(count);

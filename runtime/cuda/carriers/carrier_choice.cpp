@@ -5,13 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <utility>
 #include <variant>
 
+#include "runtime/call_guard.h"
 #include "runtime/cuda/carriers/exports.h"
 #include "runtime/cuda/carriers/imports.h"
+#include "runtime/system_name.h"
 
 namespace ripeline::runtime {
 
@@ -46,10 +47,8 @@ Status read_carrier(std::optional<CarrierKind>& carrier) {
 }
 
 std::string memory_host() {
-  std::string host;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> host;
   std::error_code none;
-  return host + " " + std::filesystem::read_symlink("/proc/self/ns/ipc", none).string();
+  return system_name() + " " + std::filesystem::read_symlink("/proc/self/ns/ipc", none).string();
 }
 
 CarrierChoice::CarrierChoice(CarrierMeeting& meeting, Place& pinned, const DeviceMemory& memory,
@@ -105,6 +104,7 @@ Status CarrierChoice::offer(CarrierHello& hello) {
 }
 
 Status CarrierChoice::copy(void* onto, const void* from) {
+  const GuardedCall call("cudaMemcpyAsync");
   if (Status s =
           status_of(cudaMemcpyAsync(onto, from, sizeof token_, cudaMemcpyDefault, stream_.get()),
                     "copy some bytes");

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/call_guard.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -17,6 +19,7 @@ using core::StatusCode;
 Status export_memory(void* memory, MemoryHandle& handle) {
   cudaIpcMemHandle_t made{};
   static_assert(sizeof made == sizeof(MemoryHandle));
+  const GuardedCall call("cudaIpcGetMemHandle");
   if (Status s = status_of(cudaIpcGetMemHandle(&made, memory), "export memory to other processes");
       !s.ok()) {
     return s;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/call_guard.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -11,6 +13,7 @@ Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
   cudaIpcMemHandle_t made{};
   std::memcpy(&made, handle.data(), sizeof made);
   OpenedMemory opened;
+  const GuardedCall call("cudaIpcOpenMemHandle");
   if (Status s =
           status_of(cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess),
                     "open the memory of another process");
@@ -22,7 +25,9 @@ Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
 }
 
 OpenedMemory::~OpenedMemory() {
-  if (data_ != nullptr) cudaIpcCloseMemHandle(data_);
+  if (data_ == nullptr) return;
+  const GuardedCall call("cudaIpcCloseMemHandle");
+  cudaIpcCloseMemHandle(data_);
 }
 
 Status Imports::add(const PlacesGiven::Place& place) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/call_guard.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -51,6 +53,7 @@ Status IpcCarrier::launch(Message& message, cudaStream_t& stream) {
   if (lacking_.size() > lacked) return {};
   stream = stream_.get();
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    const GuardedCall call("cudaMemcpyAsync");
     Status s = status_of(cudaMemcpyAsync(imports_.data(message.places[i]), parts[i].data,
                                          parts[i].size, cudaMemcpyDeviceToDevice, stream),
                          "copy a message to another process's memory");

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/call_guard.h"
 #include "runtime/last_wait.h"
 
 namespace ripeline::runtime {
@@ -67,6 +68,7 @@ Status NcclCarrier::send(const Message& message) {
   const std::uint64_t number = out_.end.launch().value();
   const std::vector<NcclPart> operation = operation_of(message.payload.parts);
   if (!operation.empty()) {
+    const GuardedCall call("ncclSend");
     Status s = out_.nccl.comm->send_parts(operation, 1, out_.nccl.stream.get());
     if (!s.ok()) return s;
   }
@@ -82,6 +84,7 @@ Status NcclCarrier::receive(Message& message) {
   }
   static_cast<void>(in_.end.launch());  // it is idle, and the messages are queued by number
   const std::vector<NcclPart> operation = operation_of(message.payload.parts);
+  const GuardedCall call("ncclRecv");
   return operation.empty() ? Status() : in_.nccl.comm->receive_parts(operation, 0, stream);
 }
 
@@ -96,6 +99,7 @@ Status NcclCarrier::landed(Message message) {
 Status NcclCarrier::look_after() {
   for (const Way* way : {&out_, &in_}) {
     if (is_gone_ || !way->end.under_way()) continue;
+    const GuardedCall call("ncclCommGetAsyncError");
     if (Status s = way->nccl.comm->health(); !s.ok()) {
       return {s.code(), "messages by NCCL stopped: " + s.message()};
     }

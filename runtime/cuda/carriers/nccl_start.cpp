@@ -1,11 +1,9 @@
 #include "runtime/cuda/carriers/nccl_start.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <fstream>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -17,6 +15,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "runtime/system_name.h"
 
 namespace ripeline::runtime {
 
@@ -120,12 +120,6 @@ std::string pair_text(const Direction& direction) {
          rank_text(std::max(direction.from, direction.to));
 }
 
-std::string boot() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return boot;
-}
-
 std::uint64_t draw() {
   std::random_device random;
   return std::uint64_t{random()} << 32 | random();
@@ -133,13 +127,10 @@ std::uint64_t draw() {
 
 // As NCCL tells devices apart.
 Status device_text(int device, std::string& text) {
-  std::array<char, 32> bus{};
-  if (Status s = status_of(cudaDeviceGetPCIBusId(bus.data(), bus.size(), device), "name a device");
-      !s.ok()) {
-    return s;
-  }
-  text = boot() + " " + bus.data();
-  return {};
+  std::string name;
+  const Status status = name_device(device, name);
+  if (status.ok()) text = system_name() + " " + name;
+  return status;
 }
 
 // What the environment says counts for NCCL, and more than what it is asked for. Some of it would
@@ -234,7 +225,7 @@ class Start {
                 no_way(pair_text({meeting_.self(), peer}) +
                        " are of one process and use one device, which NCCL does not connect")};
       }
-      setenv("NCCL_HOSTID", (boot() + " " + std::to_string(own.process)).c_str(), 0);
+      setenv("NCCL_HOSTID", (system_name() + " " + std::to_string(own.process)).c_str(), 0);
       setenv("NCCL_MNNVL_ENABLE", "0", 0);
     }
     return {};

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/call_guard.h"
+
 namespace ripeline::runtime {
 
 using core::Status;
@@ -11,12 +13,17 @@ namespace {
 
 void* take_pinned(std::size_t size) {
   void* data = nullptr;
+  const GuardedCall call("cudaHostAlloc");
   return cudaHostAlloc(&data, size, cudaHostAllocPortable) == cudaSuccess ? data : nullptr;
 }
 
-void free_pinned(void* data) { cudaFreeHost(data); }
+void free_pinned(void* data) {
+  const GuardedCall call("cudaFreeHost");
+  cudaFreeHost(data);
+}
 
 Status copy(const Bytes& from, const Bytes& onto, cudaMemcpyKind kind, cudaStream_t stream) {
+  const GuardedCall call("cudaMemcpyAsync");
   return status_of(cudaMemcpyAsync(onto.data, from.data, from.size, kind, stream),
                    kind == cudaMemcpyDeviceToHost ? "copy a message from the device"
                                                   : "copy a message to the device");

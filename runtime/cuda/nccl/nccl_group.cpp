@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/call_guard.h"
 #include "runtime/last_wait.h"
 
 namespace ripeline::runtime {
@@ -55,6 +56,7 @@ Status NcclGroup::inside(const Call& call) {
 
 Status NcclGroup::enqueue(const NcclNumbers& numbers, NcclSum sum, cudaStream_t stream) {
   return inside([&] {
+    const GuardedCall guarded("ncclAllReduce");
     return comm_->reduce(numbers.data, numbers.data, numbers.count, numbers.type, sum, stream);
   });
 }
@@ -83,7 +85,11 @@ Status NcclGroup::wait() {
     bool reached = false;
     if (Status s = done_.query(reached); !s.ok()) return s;
     // What an abort has ended is no sum.
-    if (Status s = inside([this] { return comm_->health(); }); !s.ok()) return s;
+    const auto ask = [this] {
+      const GuardedCall call("ncclCommGetAsyncError");
+      return comm_->health();
+    };
+    if (Status s = inside(ask); !s.ok()) return s;
     if (reached) return {};
     std::this_thread::sleep_for(kBetweenQuestions);
   }
