@@ -320,13 +320,14 @@ Status TorchWork::forward(Call& call) {
   }
   if (Status status = give_value(call, output); !status.ok()) return status;
   if (saved.kept != nullptr) {
-    if (Status s = keep_for_offload(task, saved, std::move(output)); !s.ok()) return s;
+    if (Status s = keep_for_offload(call, saved, std::move(output)); !s.ok()) return s;
   }
   saved_[{task.stage, task.microbatch}] = std::move(saved);
   return {};
 }
 
-Status TorchWork::keep_for_offload(const TaskInfo& task, Saved& saved, IValue output) {
+Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output) {
+  const TaskInfo& task = call.task;
   const TorchStage& stage = model_.stages.at(task.stage);
   for (IValue& value : saved.values) {
     value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
@@ -336,7 +337,11 @@ Status TorchWork::keep_for_offload(const TaskInfo& task, Saved& saved, IValue ou
   output = {};
   std::vector<Tensor> parameters;
   for (const NamedTensor& parameter : stage.parameters) parameters.push_back(parameter.tensor);
-  if (Status s = saved.kept->settle(given, parameters); !s.ok()) return failed(task, s.message());
+  const bool is_sent = std::any_of(call.outputs.begin(), call.outputs.end(),
+                                   [](const Output& one) { return !one.payload.empty(); });
+  if (Status s = saved.kept->settle(given, is_sent, parameters); !s.ok()) {
+    return failed(task, s.message());
+  }
   offloads_.keep(task, saved.kept);
   return {};
 }
