@@ -76,6 +76,7 @@ correctness() {
     RIPELINE_CARRIER=$carrier part "carrier_$carrier" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf_sequential --steps 3 --check 3 &&
       say "  $(grep -o 'check, .*' "$out/carrier_$carrier.log" | head -1)"
   done
+  RIPELINE_SYNC_DEBUG=error part no_task_waits_for_the_gpu 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf --steps 5
   say "- $(grep -o 'offloaded, .*' "$out/processes_offload.log" || echo 'offloaded: nothing')"
   part as_proved 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule bf --steps 3 --trace "$out/bf.json" &&
     part is_a_run 60 "$ripeline" check-run "$out/bf.json" --program "$schedules/bf.ripe" -D ranks=4

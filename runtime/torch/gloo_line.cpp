@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/blob_io.h"
+#include "runtime/torch/sync_debug.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -72,7 +73,11 @@ void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
     waiting_->done = false;
   }
   // Gloo has the host's memory: of a tensor on a device that is a copy, which the host waits for.
-  std::vector<torch::Tensor> dense{tensor.cpu().contiguous()};
+  std::vector<torch::Tensor> dense;
+  {
+    const AllowedSync allowed;
+    dense.push_back(tensor.cpu().contiguous());
+  }
   c10d::AllreduceOptions options;
   options.reduceOp = operation == Operation::sum ? c10d::ReduceOp::SUM : c10d::ReduceOp::MAX;
   // What it refuses at once is the caller's mistake.
@@ -95,7 +100,9 @@ void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
   } catch (const std::exception& error) {
     throw GroupFailed(name_ + ": " + error.what());
   }
-  if (!dense[0].is_same(tensor)) tensor.copy_(dense[0]);
+  if (dense[0].is_same(tensor)) return;
+  const AllowedSync allowed;
+  tensor.copy_(dense[0]);
 }
 
 // Of the store.

@@ -8,18 +8,18 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
+#include "runtime/call_guard.h"
 #include "runtime/cuda/carriers/device_transport.h"
 #include "runtime/cuda/nccl/load_nccl.h"
 #include "runtime/cuda/stream_engine.h"
 #include "runtime/last_wait.h"
+#include "runtime/system_name.h"
+#include "runtime/torch/sync_debug.h"
 #endif
 
 namespace ripeline::runtime {
@@ -42,15 +42,6 @@ using c10::impl::VirtualGuardImpl;
 
 // Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
 constexpr std::chrono::minutes kStart{5};
-
-// Equal for processes of one system, in whatever containers they are.
-std::string system_name() {
-  std::string name;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
-  if (!name.empty()) return name;
-  std::array<char, 256> host{};
-  return gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
-}
 
 // Copies run beside what computes, so they have streams of their own. Only copies do: what a
 // message lay in is kept until these have been seen to end, and so needs no event of theirs
@@ -82,6 +73,7 @@ class Gpu final : public TorchDevice {
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     const bool leaves = direction == Direction::to_host;
+    const GuardedCall call("cudaMemcpyAsync");
     return status_of(
         cudaMemcpyAsync(onto, from, size, leaves ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
                         handle_of(*stream(engine))),
@@ -178,6 +170,7 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
   if (asked.is_cuda()) setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   if (asked.is_cuda()) {
     if (Status s = load_cuda_half(); !s.ok()) return s;
+    if (Status s = read_sync_debug(); !s.ok()) return s;
   }
   if (!c10::impl::hasDeviceGuardImpl(asked.type())) {
     return {StatusCode::refused,

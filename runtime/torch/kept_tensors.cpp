@@ -4,6 +4,7 @@
 #include <c10/core/Storage.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -33,6 +34,62 @@ std::unordered_set<const c10::StorageImpl*> storages_of(const std::vector<Tensor
   std::unordered_set<const c10::StorageImpl*> storages;
   for (const Tensor& tensor : tensors) storages.insert(storage_of(tensor));
   return storages;
+}
+
+// Of a storage: what was given of it.
+struct Given {
+  std::unordered_set<const c10::TensorImpl*> holders;
+  std::vector<Tensor> tensors;
+  std::size_t messages = 0;  // at most, that share it
+};
+
+std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vector<Tensor>& given) {
+  std::unordered_map<const c10::StorageImpl*, Given> all;
+  for (const Tensor& tensor : given) {
+    const c10::StorageImpl* const storage = storage_of(tensor);
+    if (storage == nullptr) continue;
+    Given& of_storage = all[storage];
+    of_storage.tensors.push_back(tensor);
+    of_storage.holders.insert(tensor.unsafeGetTensorImpl());
+    of_storage.messages += tensor.is_contiguous() ? 1 : 0;
+    // What it is a part of, and was computed: it goes with the graph.
+    if (tensor.is_view() && tensor._base().grad_fn() != nullptr) {
+      of_storage.holders.insert(tensor._base().unsafeGetTensorImpl());
+    }
+  }
+  return all;
+}
+
+// Of a storage, from the first byte of these to the last one.
+class Reach {
+ public:
+  void add(const Tensor& tensor) {
+    if (tensor.numel() == 0) return;
+    std::int64_t last = tensor.storage_offset();
+    for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+      last += (tensor.size(i) - 1) * tensor.stride(i);
+    }
+    const auto size = static_cast<std::size_t>(tensor.element_size());
+    begin_ = std::min(begin_, static_cast<std::size_t>(tensor.storage_offset()) * size);
+    end_ = std::max(end_, static_cast<std::size_t>(last + 1) * size);
+  }
+  [[nodiscard]] std::size_t bytes() const { return end_ > begin_ ? end_ - begin_ : 0; }
+
+ private:
+  std::size_t begin_ = std::numeric_limits<std::size_t>::max();
+  std::size_t end_ = 0;
+};
+
+// Whether what was given is a piece of something larger that somebody else holds, as a batch is of
+// a data set: more than these, what was given and its messages hold the storage.
+bool is_of_something_larger(const Tensors& tensors, const Given& given, bool is_sent) {
+  const c10::Storage& storage = tensors.front()->tensor.storage();
+  const std::size_t known = tensors.size() + given.holders.size() + (is_sent ? given.messages : 0);
+  if (storage.use_count() <= known) return false;
+  Reach reach;
+  for (const auto& one : tensors) reach.add(one->tensor);
+  for (const Tensor& one : given.tensors) reach.add(one);
+  return reach.bytes() < storage.nbytes();
 }
 
 // Those that their graph still needs.
@@ -74,7 +131,7 @@ Tensor KeptTensors::add(const Tensor& tensor) {
   return added_.back()->tensor;
 }
 
-Status KeptTensors::settle(const std::vector<Tensor>& given,
+Status KeptTensors::settle(const std::vector<Tensor>& given, bool is_sent,
                            const std::vector<Tensor>& parameters) {
   std::unordered_map<c10::StorageImpl*, Tensors> by_storage;
   std::vector<c10::StorageImpl*> order;
@@ -89,13 +146,17 @@ Status KeptTensors::settle(const std::vector<Tensor>& given,
     if (tensors.empty()) order.push_back(storage);
     tensors.push_back(std::move(one));
   }
-  const auto of_others = storages_of(given);
+  const auto of_others = by_storage_of(given);
   const auto staying = storages_of(parameters);
   for (c10::StorageImpl* const storage : order) {
     const Tensors& tensors = by_storage[storage];
     const bool is_ours = tensors.front()->tensor.storage().use_count() == tensors.size();
-    if (staying.contains(storage) || (!is_ours && !of_others.contains(storage))) continue;
-    if (storage->nbytes() == 0) continue;
+    if (staying.contains(storage) || storage->nbytes() == 0) continue;
+    if (!is_ours) {
+      const auto given_of_it = of_others.find(storage);
+      if (given_of_it == of_others.end()) continue;
+      if (is_of_something_larger(tensors, given_of_it->second, is_sent)) continue;
+    }
     groups_.push_back({.size = storage->nbytes(),
                        .device = storage->device(),
                        .tensors = {tensors.begin(), tensors.end()}});

@@ -6,7 +6,7 @@
 //     const SavingRegion region(kept.saved());
 //     output = forward(input);
 //   }
-//   status = kept.settle(given, parameters);
+//   status = kept.settle(given, is_sent, parameters);
 //   status = kept.offload(arena, copy);  // begins to copy it to the arena
 //   kept.offloaded();                    // it is there, and no longer on the device
 //   status = kept.reload(copy);          // begins to copy the same bytes back
@@ -16,7 +16,8 @@
 //
 // A storage goes once, however many tensors that share it were saved, and it goes whole. What
 // stays is what would be on the device all the same: the parameters of the stage, and what others
-// hold besides, as a module holds its buffers, and a data set on the device the batches in it.
+// hold besides, as a module holds its buffers, and a data set on the device the batches in it, be
+// they given to other stages or not.
 //
 // Who gives memory back. A copy on a stream of the device goes on after offload() and reload() have
 // returned, and LibTorch's allocator knows nothing of it: memory that is given back it gives out at
@@ -64,8 +65,9 @@ class KeptTensors {
   void let_go() { added_.clear(); }
 
   // Decides what goes, once nothing is left of the forward but `given`, what it gave to others:
-  // that goes also as long as a message holds it. Fails if something was kept that cannot go.
-  core::Status settle(const std::vector<torch::Tensor>& given,
+  // that goes also as long as a message holds it. `is_sent`: messages hold it already. Fails if
+  // something was kept that cannot go.
+  core::Status settle(const std::vector<torch::Tensor>& given, bool is_sent,
                       const std::vector<torch::Tensor>& parameters);
 
   // Enqueues a copy of bytes, on the host or to it, or makes it.

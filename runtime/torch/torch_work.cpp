@@ -14,6 +14,7 @@
 
 #include "core/print.h"
 #include "runtime/torch/group.h"
+#include "runtime/torch/sync_debug.h"
 #include "runtime/torch/tied_weights.h"
 #include "runtime/torch/torch_calls.h"
 #include "runtime/torch/torch_check.h"
@@ -90,15 +91,29 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   for (const NamedTensor& parameter : stage.parameters) {
     by_type[parameter.tensor.scalar_type()].push_back(parameter.tensor);
   }
+  std::vector<Tensor> sums;  // of all gradients of a type, and behind them how many there are
+  std::vector<Tensor> counts;
+  for (const auto& [type, parameters] : by_type) {
+    sums.push_back(flat_gradients(parameters));
+    replicas.sum(sums.back());
+    const std::int64_t end = sums.back().numel();
+    const auto behind = static_cast<std::int64_t>(parameters.size());
+    counts.push_back(sums.back().slice(0, end - behind, end).to(torch::kDouble));
+  }
+  if (sums.empty()) return;
+  const Tensor count = [&counts] {
+    const AllowedSync allowed;  // the one wait for a device
+    return torch::cat(counts).cpu();
+  }();
+  const double* exists = count.const_data_ptr<double>();
+  auto all = sums.begin();
   for (auto& [type, parameters] : by_type) {
-    Tensor all = flat_gradients(parameters);
-    replicas.sum(all);
+    const Tensor& of_type = *all++;
     std::int64_t at = 0;
-    std::int64_t exists = all.numel() - static_cast<std::int64_t>(parameters.size());
     for (Tensor& parameter : parameters) {
-      const Tensor sum = all.slice(0, at, at + parameter.numel()).view_as(parameter);
+      const Tensor sum = of_type.slice(0, at, at + parameter.numel()).view_as(parameter);
       at += parameter.numel();
-      if (all[exists++].item<double>() == 0) continue;
+      if (*exists++ == 0) continue;
       if (!parameter.grad().defined()) parameter.mutable_grad() = torch::empty_like(parameter);
       parameter.mutable_grad().copy_(sum);
     }
@@ -239,6 +254,7 @@ Status TorchWork::run_on_stream(Call& call) {
 
 Status TorchWork::run(Call& call) {
   const TaskInfo& task = call.task;
+  const SyncDebuggedTask debugged(task.step);
   Status status;
   try {
     status = run_on_stream(call);
@@ -320,13 +336,14 @@ Status TorchWork::forward(Call& call) {
   }
   if (Status status = give_value(call, output); !status.ok()) return status;
   if (saved.kept != nullptr) {
-    if (Status s = keep_for_offload(task, saved, std::move(output)); !s.ok()) return s;
+    if (Status s = keep_for_offload(call, saved, std::move(output)); !s.ok()) return s;
   }
   saved_[{task.stage, task.microbatch}] = std::move(saved);
   return {};
 }
 
-Status TorchWork::keep_for_offload(const TaskInfo& task, Saved& saved, IValue output) {
+Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output) {
+  const TaskInfo& task = call.task;
   const TorchStage& stage = model_.stages.at(task.stage);
   for (IValue& value : saved.values) {
     value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
@@ -336,7 +353,11 @@ Status TorchWork::keep_for_offload(const TaskInfo& task, Saved& saved, IValue ou
   output = {};
   std::vector<Tensor> parameters;
   for (const NamedTensor& parameter : stage.parameters) parameters.push_back(parameter.tensor);
-  if (Status s = saved.kept->settle(given, parameters); !s.ok()) return failed(task, s.message());
+  const bool is_sent = std::any_of(call.outputs.begin(), call.outputs.end(),
+                                   [](const Output& one) { return !one.payload.empty(); });
+  if (Status s = saved.kept->settle(given, is_sent, parameters); !s.ok()) {
+    return failed(task, s.message());
+  }
   offloads_.keep(task, saved.kept);
   return {};
 }

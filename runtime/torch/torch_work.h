@@ -110,7 +110,7 @@ class TorchWork final : public Work {
   core::Status reduce(Call& call);
   core::Status add_tied(Call& call);
   // Leaves of `saved` no data but what goes when it is offloaded. `output` is gone.
-  core::Status keep_for_offload(const TaskInfo& task, Saved& saved, torch::IValue output);
+  core::Status keep_for_offload(const Call& call, Saved& saved, torch::IValue output);
   core::Status run_on_stream(Call& call);
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,

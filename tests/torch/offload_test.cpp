@@ -153,6 +153,13 @@ const Model kModels[] = {
          return std::make_tuple(x.tanh(), x.argmax(-1), x.mean());
        });
      }},
+    {"piece_of_a_sum",
+     [] {
+       return stage_of([](const StageInputs& inputs) {
+         const std::vector<Tensor> parts = (inputs[0].toTensor() + 1).chunk(2, -1);
+         return std::make_tuple(parts[1], parts[1].sin());
+       });
+     }},
     {"complex", [] {
        return stage_of([](const Tensor& x) {
          const Tensor y = torch::fft_rfft(x);
@@ -448,6 +455,23 @@ TEST(OffloadMemory, that_others_hold_stays_where_it_is) {
   const auto own = 3 * mask.nbytes();  // x * mask, the next product, x + 1; x itself is not needed
   EXPECT_LE(tasks.work().offloaded().microbatch, static_cast<std::int64_t>(own));
   EXPECT_GT(tasks.work().offloaded().microbatch, 0);
+}
+
+// A batch that is a slice of a data set, and is given to the next stage as well as used.
+TEST(OffloadMemory, a_data_set_stays_also_when_a_slice_of_it_is_given) {
+  const Tensor table = torch::randn({100, 4, 6, kWide});
+  OneStage tasks(offloading_chain(3, "whole"), stage_of([&](const StageInputs& inputs) {
+                   const Tensor batch = table[7];
+                   return std::make_tuple(inputs[0].toTensor() * batch, batch);
+                 }));
+  ASSERT_TRUE(tasks.run('F', 0, input_of(0)).ok());
+  EXPECT_EQ(tasks.work().offloaded().microbatch, 0) << "nothing else is saved";
+  const IValue gradients = gradients_of(tasks.given(), 0);
+  ASSERT_TRUE(tasks.run('O', 0).ok());
+  ASSERT_TRUE(tasks.run('L', 0, gradients).ok());
+  ASSERT_TRUE(tasks.run('B', 0).ok());
+  const Tensor wanted = tensors_of(gradients)[0] * table[7];
+  EXPECT_TRUE(tensors_of(tasks.given())[0].equal(wanted));
 }
 
 TEST(OffloadMistakes, are_named) {

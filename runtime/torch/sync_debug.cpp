@@ -1,0 +1,86 @@
+#include "runtime/torch/sync_debug.h"
+
+#if defined(RIPELINE_CUDA) && __has_include(<c10/cuda/CUDAFunctions.h>)
+#define RIPELINE_HAS_SYNC_DEBUG
+#include <c10/cuda/CUDAFunctions.h>
+#include <dlfcn.h>
+#endif
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+namespace ripeline::runtime {
+
+using core::Status;
+using core::StatusCode;
+
+namespace {
+
+constexpr std::int64_t kFirstPass = 2;
+
+#ifdef RIPELINE_HAS_SYNC_DEBUG
+
+// LibTorch's own. This library is not linked with LibTorch's half for GPUs, and the inline function
+// that gives it would make another one.
+c10::cuda::WarningState* find_mode() {
+  return static_cast<c10::cuda::WarningState*>(
+      dlsym(RTLD_DEFAULT, "_ZZN3c104cuda13warning_stateEvE14warning_state_"));
+}
+
+void set(c10::cuda::WarningState& mode, bool is_error) {
+  using c10::cuda::SyncDebugMode;
+  mode.set_sync_debug_mode(is_error ? SyncDebugMode::L_ERROR : SyncDebugMode::L_DISABLED);
+}
+
+using Mode = c10::cuda::WarningState;
+
+#else
+
+struct Mode {};
+Mode* find_mode() { return nullptr; }
+void set(Mode& /*mode*/, bool /*is_error*/) {}
+
+#endif
+
+// As LibTorch's mode, of the process.
+std::atomic<Mode*> mode{nullptr};  // null: it is not used
+std::mutex mutex;
+int tasks = 0;    // guarded by the mutex: that count and run
+int allowed = 0;  // guarded by the mutex: waits of the runtime's own
+
+void change(int& count, int by) {
+  Mode* const used = mode.load();
+  if (used == nullptr) return;
+  const std::lock_guard lock(mutex);
+  count += by;
+  set(*used, tasks > 0 && allowed == 0);
+}
+
+}  // namespace
+
+Status read_sync_debug() {
+  const char* const told = std::getenv("RIPELINE_SYNC_DEBUG");
+  mode = nullptr;
+  if (told == nullptr || *told == '\0') return {};
+  if (told != std::string("error")) {
+    return {StatusCode::refused,
+            "RIPELINE_SYNC_DEBUG is '" + std::string(told) + "'; it may be error"};
+  }
+  mode = find_mode();
+  if (mode.load() != nullptr) return {};
+  return {StatusCode::refused, "RIPELINE_SYNC_DEBUG is set, and this LibTorch has no such mode"};
+}
+
+SyncDebuggedTask::SyncDebuggedTask(std::int64_t pass) : counts_(pass >= kFirstPass) {
+  if (counts_) change(tasks, 1);
+}
+SyncDebuggedTask::~SyncDebuggedTask() {
+  if (counts_) change(tasks, -1);
+}
+
+AllowedSync::AllowedSync() { change(allowed, 1); }
+AllowedSync::~AllowedSync() { change(allowed, -1); }
+
+}  // namespace ripeline::runtime
