@@ -69,8 +69,8 @@ spec::Result<std::vector<AssertedBound>> asserted_bounds(const Program& program,
   return found;
 }
 
-std::optional<std::vector<std::vector<InQ>>> asserted_in_q(const Program& program,
-                                                           InQ microbatches, std::int64_t first) {
+std::optional<std::vector<std::vector<InQ>>> asserted_in_q(const Program& program, InQ microbatches,
+                                                           std::int64_t first) {
   std::vector<std::vector<InQ>> bounds(program.pools.size());
   Eventually math(first);
   const auto lookup = [&](std::string_view name) -> std::optional<Value> {
@@ -82,8 +82,7 @@ std::optional<std::vector<std::vector<InQ>>> asserted_in_q(const Program& progra
       const spec::Pool& pool = at(program.pools, p);
       if (pool.resource != assertion.resource) continue;
       try {
-        const Value bound =
-            math.value(folded(assertion.bound, names_of(program, pool)), lookup);
+        const Value bound = math.value(folded(assertion.bound, names_of(program, pool)), lookup);
         if (bound.divisor != 1 || math.first() != first) return std::nullopt;
         at(bounds, p).push_back({bound.slope, bound.base});
       } catch (const Trouble&) {

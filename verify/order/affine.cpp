@@ -16,6 +16,7 @@ namespace {
 // With counts below these all products fit into 128 bits (times.cpp).
 constexpr std::int64_t kMostTurns = std::int64_t{1} << 24;
 constexpr std::int64_t kMostCount = std::int64_t{1} << 36;
+constexpr std::int64_t kMostWrittenOut = 4096;  // steps of a run
 // A microbatch count is an int, so no q is above it.
 constexpr std::int64_t kMostQ = std::numeric_limits<int>::max();
 
@@ -25,6 +26,18 @@ bool within(const InQ& value, std::int64_t most) {
 
 Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
+}
+
+// A run of few turns, whatever q is, written out: then its turns are places of their own, between
+// which any time may pass.
+PeriodicRun in_one_turn(const PeriodicRun& run) {
+  const std::int64_t steps = run.count.base * size_of(run.lanes);
+  if (run.count.slope != 0 || run.count.base < 1 || steps > kMostWrittenOut) return run;
+  PeriodicRun written{{}, {0, 1}};
+  for (std::int64_t turn = 0; turn < run.count.base; ++turn) {
+    written.lanes.insert(written.lanes.end(), run.lanes.begin(), run.lanes.end());
+  }
+  return written;
 }
 
 void add(InQ& sum, std::int64_t factor, const InQ& value) {
@@ -63,11 +76,13 @@ AffineOrder affine_order(const Program& program, const PeriodicOrder& order, InQ
   affine.of_lane.resize(program.lanes.size());
   for (int rank = 0; rank < program.ranks; ++rank) {
     std::vector<InQ> before(program.lanes.size());
-    for (const PeriodicRun& run : at(order.ranks, rank)) {
-      if (run.lanes.empty()) continue;
+    for (const PeriodicRun& written : at(order.ranks, rank)) {
+      if (written.lanes.empty()) continue;
+      affine.too_large = affine.too_large || !within(written.count, kMostTurns);
+      if (affine.too_large) return affine;
+      const PeriodicRun run = in_one_turn(written);
       const int number = size_of(affine.runs);
       affine.runs.push_back({rank, run.count, size_of(affine.lanes), size_of(run.lanes)});
-      affine.too_large = affine.too_large || !within(run.count, kMostTurns);
       for (const int lane : run.lanes) {
         std::vector<LaneInRun>& own = at(affine.of_lane, lane);
         if (own.empty() || own.back().run != number) own.push_back({number, at(before, lane), {}});

@@ -53,7 +53,7 @@ struct LaneInRun {
 };
 
 struct AffineOrder {
-  QRange range;                             // of q, for which all this holds
+  QRange range;  // of q, for which all this holds
   InQ microbatches;
   std::vector<AffineRun> runs{};                  // rank by rank, as they come
   std::vector<int> lanes{};                       // of the places
@@ -82,8 +82,8 @@ struct Extreme {
 // What pools hold under the order, a rank running one task at a time: depends on where the rank
 // stands and on nothing else.
 struct AffinePeaks {
-  bool room = true;      // at each place, for all that its task acquires
-  bool asserted = true;  // no bound is exceeded
+  bool room = true;                                 // at each place, for all that its task acquires
+  bool asserted = true;                             // no bound is exceeded
   std::vector<std::optional<std::int64_t>> most{};  // per pool; nothing: it grows with q
 };
 // `bounds`: per pool those that must hold, of what is held just after a start.

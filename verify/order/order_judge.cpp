@@ -1,7 +1,7 @@
 // A committed order: each count by its graph where the range is one count, or short and not linear;
 // else all counts at once.
 //
-// What the constructor makes decides the way of every obligation:
+// What begin() makes decides the way of every obligation:
 //   one count; or streams and a short range  a graph for each count
 //   tasks that have times (every_count.h)    nothing: all but memory is proved, and mostly that too
 //   counts that are linear                   cuts for all; of streams, graphs for the first counts
@@ -129,9 +129,13 @@ Run needed_by_last(const Program& program, const Run& run, int microbatches) {
 }  // namespace
 
 OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, CutInput asked)
-    : program_(program), options_(options), asked_(std::move(asked)) {
+    : program_(program), options_(options), asked_(std::move(asked)) {}
+
+void OrderJudge::begin() {
+  if (begun_) return;
+  begun_ = true;
   if (may_have_times()) every_count_ = prove_every_count(asked_.program);
-  if (!every_count_) prepare();
+  if (!every_count_) make_cuts_or_graphs();
 }
 
 // Not where each count is judged by its graph, which says more.
@@ -143,7 +147,7 @@ bool OrderJudge::may_have_times() const {
   return !streams && !CutQueries(asked_, SolverUse::writing()).problem();
 }
 
-void OrderJudge::prepare() {
+void OrderJudge::make_cuts_or_graphs() {
   const auto& range = program_.microbatches;
   const bool streams = !at(program_.orders, program_.dispatch.order).streams.empty();
   if (range.max != range.min && !(streams && is_short(program_))) {
@@ -209,6 +213,11 @@ Finding OrderJudge::not_settled(const spec::Diagnostic& problem) const {
                           graphs_.begin()->first, graphs_.rbegin()->first);
   }
   return {.reason = reason, .span = problem.span};
+}
+
+Finding OrderJudge::once() {
+  begin();
+  return runs_once();
 }
 
 const Finding& OrderJudge::runs_once() {
@@ -336,6 +345,7 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 // Graphs and cuts say what runs only if no timing changes that; and both rest on each task being
 // listed once, since a task that is missing or doubled is a place that nobody can pass.
 Finding OrderJudge::deadlock() {
+  begin();
   if (every_count_) return {.outcome = Outcome::proved, .method = Method::cuts};
   if (const auto timing = depends_on_timing(program_)) {
     if (runs_once().outcome == Outcome::proved && never_stuck_by_cuts()) {
@@ -444,8 +454,9 @@ MemoryFinding OrderJudge::memory_by_times() const {
 }
 
 MemoryFinding OrderJudge::memory() {
+  begin();
   if (every_count_ && every_count_->memory) return memory_by_times();
-  if (every_count_ && cuts_.empty() && graphs_.empty()) prepare();
+  if (every_count_ && cuts_.empty() && graphs_.empty()) make_cuts_or_graphs();
   MemoryFinding found;
   if (runs_once().outcome != Outcome::proved) {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";

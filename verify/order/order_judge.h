@@ -26,7 +26,7 @@ class OrderJudge final : public Judge {
   // With this asked of cuts: the program's own, or a mistake that a test looks for. If repeats are
   // read in a way of their own, cuts are all that is asked.
   OrderJudge(const spec::Program& program, const VerifyOptions& options, CutInput asked);
-  [[nodiscard]] Finding once() override { return runs_once(); }
+  [[nodiscard]] Finding once() override;
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
@@ -53,8 +53,10 @@ class OrderJudge final : public Judge {
   [[nodiscard]] Finding not_settled(const spec::Diagnostic& problem) const;
   [[nodiscard]] bool may_have_times() const;
   [[nodiscard]] MemoryFinding memory_by_times() const;
-  // Makes what everything but times is judged by.
-  void prepare();
+  // By times, or else makes what the rest is judged by: when the first obligation is asked for,
+  // whose time it then is.
+  void begin();
+  void make_cuts_or_graphs();
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);
   // The fewest microbatches for which the term holds, over all cuts.
@@ -68,9 +70,10 @@ class OrderJudge final : public Judge {
   const spec::Program& program_;
   VerifyOptions options_;
   CutInput asked_;
+  bool begun_ = false;
   std::optional<EveryCount> every_count_;  // by times; if there is, what follows is made for memory
-  std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves; slots unbounded
-  std::list<CutQueries> cuts_;            // the others; of streams, by remainder
+  std::map<int, OrderRunResult> graphs_;   // counts that are judged by themselves; slots unbounded
+  std::list<CutQueries> cuts_;             // the others; of streams, by remainder
   std::optional<spec::Diagnostic> problem_;  // neither is possible, or not for all
   std::optional<Finding> once_;              // for runs_once() alone
 };

@@ -1,9 +1,9 @@
 // Times: the weights of pairs of places, and a search for bases.
 //
-// A pair of places, of a task and of one that it needs, is met at those turns t and u and at those q
-// at which the number of the one is what the other needs. That is one equation between t, u and q;
-// it gives u, and what is left is a bound of something affine over an interval of t that depends on
-// q. Over all real t and u, which is more than there are.
+// A pair of places, of a task and of one that it needs, is met at those turns t and u and at those
+// q at which the number of the one is what the other needs. That is one equation between t, u and
+// q; it gives u, and what is left is a bound of something affine over an interval of t that depends
+// on q. Over all real t and u, which is more than there are.
 #include "verify/order/times.h"
 
 #include <algorithm>
@@ -114,7 +114,9 @@ class Edges {
     for (int place = run.first_place; place < last; ++place) {
       add(WaitKind::step, place, place + 1, {true, 1});
     }
-    add(WaitKind::turn, last, run.first_place, {true, 1 - at(rates_, number).turn});
+    const bool again =
+        where_not_negative(order_.range, run.turns.slope, Wide{run.turns.base} - 2).has_value();
+    add(WaitKind::turn, last, run.first_place, {again, 1 - at(rates_, number).turn});
     // The next run in which the rank ever has a turn; and up to the first in which it always has.
     for (int next = number + 1; next < size_of(order_.runs); ++next) {
       const AffineRun& later = at(order_.runs, next);
@@ -144,25 +146,32 @@ class Edges {
   // Tasks number each * t + before + j of the consumer, and what they need of the producer.
   void add_needs(const LaneInRun& consumer, const LaneInRun& producer, const InTurn& needed) {
     InTurn number;  // of what the task at places[0] needs, less the producer's before
-    number.turn = needed.turn * consumer.each();
+    number.turn = has_one_turn(consumer) ? 0 : needed.turn * consumer.each();
     number.slope = needed.turn * consumer.before.slope + needed.slope - producer.before.slope;
     number.base = needed.turn * consumer.before.base + needed.base - producer.before.base;
     if (!may_meet(consumer, producer, number, needed.turn)) return;
-    // Whole numbers of turns on both sides leave this much of the difference as it is.
-    const auto common = std::gcd(std::gcd(producer.each(), static_cast<std::int64_t>(number.turn)),
+    // Whole turns on both sides, and whole q, leave this much of the difference as it is.
+    const auto common = std::gcd(std::gcd(has_one_turn(producer) ? 0 : producer.each(),
+                                          static_cast<std::int64_t>(number.turn)),
                                  static_cast<std::int64_t>(number.slope));
     for (std::int64_t j = 0; j < consumer.each(); ++j) {
       InTurn wanted = number;
       wanted.base += needed.turn * j;
-      const Wide first = wanted.base - floor_of(wanted.base, common) * common;
-      for (auto i = static_cast<std::int64_t>(first); i < producer.each(); i += common) {
+      Wide i = wanted.base;  // the first place from 0 on that may be the one
+      if (common > 0) i -= floor_of(i, common) * common;
+      for (; i >= 0 && i < producer.each(); i += common) {
         InTurn difference = wanted;
         difference.base -= i;
         add(WaitKind::need, producer.places[static_cast<std::size_t>(i)],
             consumer.places[static_cast<std::size_t>(j)],
             from_need(producer, consumer, difference));
+        if (common == 0) break;
       }
     }
+  }
+
+  bool has_one_turn(const LaneInRun& part) const {
+    return at(order_.runs, part.run).turns == InQ{0, 1};
   }
 
   // Not if the producer's tasks in the run are all before or all after those that are needed.
@@ -172,9 +181,9 @@ class Edges {
     const InQ& produced = at(order_.runs, producer.run).turns;
     const Wide last_task = per_task * (consumer.each() - 1);
     // The least and the greatest number that is needed, and how many tasks there are.
-    const auto least = where_not_negative(
-        order_.range, producer.each() * Wide{produced.slope} - number.slope,
-        producer.each() * Wide{produced.base} - 1 - number.base);
+    const auto least =
+        where_not_negative(order_.range, producer.each() * Wide{produced.slope} - number.slope,
+                           producer.each() * Wide{produced.base} - 1 - number.base);
     if (!least) return false;
     return where_not_negative(*least, number.slope + number.turn * turns.slope,
                               number.base + last_task + number.turn * (turns.base - 1))
@@ -226,8 +235,8 @@ class Edges {
     const Wide base = made.turn * difference.base;
     std::optional<Wide> least;
     for (const Line& end : turn > 0 ? upper : lower) {
-      const auto ahead = most(range, turn * end.slope + slope * end.divisor,
-                              turn * end.base + base * end.divisor);
+      const auto ahead =
+          most(range, turn * end.slope + slope * end.divisor, turn * end.base + base * end.divisor);
       if (!ahead) continue;
       const Wide past_it = floor_of(*ahead, each * end.divisor) + 1;
       if (!least || past_it < *least) least = past_it;

@@ -2,8 +2,8 @@
 // for. If there are such numbers nothing is stuck for want of a need, whatever the timing.
 //
 // At a place the time of the task is base + turn * t + slope * q, with one `turn` and one `slope`
-// per run, so one base per place has to be found. `after` >= `before` + `weight`, of the bases, says
-// that the one task is the later one wherever a rank waits, for all turns and all q at once.
+// per run, so one base per place has to be found. `after` >= `before` + `weight`, of the bases,
+// says that the one task is the later one wherever a rank waits, for all turns and all q at once.
 // docs/proofs.md has the argument. Pure; thread-safe.
 #pragma once
 
@@ -32,9 +32,9 @@ struct TimeEdge {
   std::int64_t weight = 0;
 };
 
-// The last task that a need of the consumer's task n is about, as turn * n + slope * q + base; those
-// before it are earlier in its rank's order. Read from Program::needed; nothing: the two lanes
-// number their microbatches differently.
+// The last task that a need of the consumer's task n is about, as turn * n + slope * q + base;
+// those before it are earlier in its rank's order. Read from Program::needed; nothing: the two
+// lanes number their microbatches differently.
 [[nodiscard]] std::optional<InTurn> last_needed(const spec::Program& program,
                                                 const AffineOrder& order, const spec::Edge& edge);
 
