@@ -81,8 +81,8 @@ class Prover {
     }
     const AffineOrder affine = affine_order(program_, order, microbatches, range);
     if (affine.too_large || !has_each_once(program_, affine)) return false;
-    const auto edges = time_edges(program_, affine);
-    if (!edges || !has_times(affine.lanes.size(), *edges)) return false;
+    const auto waits = waits_of(program_, affine);
+    if (!waits || !bases_for(affine.lanes.size(), waits->edges)) return false;
     return has_room(affine);
   }
 

@@ -30,15 +30,9 @@ Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// Of a run: turn * t + slope * q, beside a place's base.
-struct Rate {
-  Wide turn = 0;
-  Wide slope = 0;
-};
-
 // Every rank goes through its order at a pace of its own at which all come to the end together. Any
 // pace is sound; with this one what they exchange stays as far apart in time.
-std::optional<std::vector<Rate>> rates_of(const Program& program, const AffineOrder& order) {
+std::optional<std::vector<Pace>> paces_of(const Program& program, const AffineOrder& order) {
   std::vector<std::int64_t> in_q(static_cast<std::size_t>(program.ranks), 0);
   for (const AffineRun& run : order.runs) {
     if (run.turns.slope < 0) return std::nullopt;
@@ -51,17 +45,17 @@ std::optional<std::vector<Rate>> rates_of(const Program& program, const AffineOr
     all = std::lcm(all, steps);
     if (all > kTimeOfStep) return std::nullopt;
   }
-  std::vector<Rate> rates;
+  std::vector<Pace> paces;
   Wide slope = 0;
   for (std::size_t i = 0; i < order.runs.size(); ++i) {
     const AffineRun& run = order.runs[i];
     if (i == 0 || order.runs[i - 1].rank != run.rank) slope = 0;
     const Wide turn = kTimeOfStep * run.steps * (all / at(in_q, run.rank));
     if (turn > kMostTimeOfTurn) return std::nullopt;
-    rates.push_back({turn, slope});
+    paces.push_back({turn, slope});
     slope += turn * run.turns.slope;
   }
-  return rates;
+  return paces;
 }
 
 // What has to be added to `before` to be past it: nothing of nothing, if the two never meet.
@@ -79,8 +73,8 @@ struct Line {
 
 class Edges {
  public:
-  Edges(const Program& program, const AffineOrder& order, std::vector<Rate> rates)
-      : program_(program), order_(order), rates_(std::move(rates)) {}
+  Edges(const Program& program, const AffineOrder& order, std::vector<Pace> paces)
+      : program_(program), order_(order), paces_(std::move(paces)) {}
 
   std::optional<std::vector<TimeEdge>> all() {
     for (int run = 0; run < size_of(order_.runs); ++run) add_run(run);
@@ -116,7 +110,7 @@ class Edges {
     }
     const bool again =
         where_not_negative(order_.range, run.turns.slope, Wide{run.turns.base} - 2).has_value();
-    add(WaitKind::turn, last, run.first_place, {again, 1 - at(rates_, number).turn});
+    add(WaitKind::turn, last, run.first_place, {again, 1 - at(paces_, number).turn});
     // The next run in which the rank ever has a turn; and up to the first in which it always has.
     for (int next = number + 1; next < size_of(order_.runs); ++next) {
       const AffineRun& later = at(order_.runs, next);
@@ -135,10 +129,10 @@ class Edges {
     if (!runs) return {};
     const auto both = where_not_negative(*runs, later.turns.slope, Wide{later.turns.base} - 1);
     if (!both) return {};
-    const Rate& rate = at(rates_, number);
+    const Pace& pace = at(paces_, number);
     const auto ahead =
-        most(*both, rate.turn * run.turns.slope + rate.slope - at(rates_, next).slope,
-             rate.turn * (run.turns.base - 1));
+        most(*both, pace.turn * run.turns.slope + pace.slope - at(paces_, next).slope,
+             pace.turn * (run.turns.base - 1));
     if (!ahead) return {true, std::nullopt};
     return {true, *ahead + 1};
   }
@@ -227,8 +221,8 @@ class Edges {
   Weight past(const LaneInRun& producer, const LaneInRun& consumer, const InTurn& difference,
               const QRange& range, const std::array<Line, 2>& lower,
               const std::array<Line, 2>& upper) const {
-    const Rate& made = at(rates_, producer.run);
-    const Rate& used = at(rates_, consumer.run);
+    const Pace& made = at(paces_, producer.run);
+    const Pace& used = at(paces_, consumer.run);
     const Wide each = producer.each();
     const Wide turn = made.turn * difference.turn - used.turn * each;
     const Wide slope = made.turn * difference.slope + (made.slope - used.slope) * each;
@@ -246,7 +240,7 @@ class Edges {
 
   const Program& program_;
   const AffineOrder& order_;
-  std::vector<Rate> rates_;  // per run
+  std::vector<Pace> paces_;  // per run
   std::vector<TimeEdge> edges_;
   bool impossible_ = false;
 };
@@ -296,31 +290,34 @@ std::optional<InTurn> last_needed(const Program& program, const AffineOrder& ord
   return InTurn{turn, slope, at_one - turn};
 }
 
-std::optional<std::vector<TimeEdge>> time_edges(const Program& program, const AffineOrder& order) {
-  auto rates = rates_of(program, order);
-  if (!rates) return std::nullopt;
-  return Edges(program, order, std::move(*rates)).all();
+std::optional<Waits> waits_of(const Program& program, const AffineOrder& order) {
+  auto paces = paces_of(program, order);
+  if (!paces) return std::nullopt;
+  auto edges = Edges(program, order, *paces).all();
+  if (!edges) return std::nullopt;
+  return Waits{std::move(*paces), std::move(*edges)};
 }
 
-bool has_times(std::size_t places, const std::vector<TimeEdge>& edges) {
+std::optional<std::vector<std::int64_t>> bases_for(std::size_t places,
+                                                   const std::vector<TimeEdge>& edges) {
   std::vector<std::vector<std::size_t>> out(places);
   for (std::size_t e = 0; e < edges.size(); ++e) at(out, edges[e].before).push_back(e);
   const std::vector<int> order = sorted(places, out, edges);
   std::vector<std::int64_t> base(places, 0);
   for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-    bool holds = true;
+    bool all_hold = true;
     for (const int place : order) {
       for (const std::size_t e : at(out, place)) {
         const std::int64_t least = at(base, place) + edges[e].weight;
         if (at(base, edges[e].after) >= least) continue;
-        if (least > kMostTime) return false;
+        if (least > kMostTime) return std::nullopt;
         at(base, edges[e].after) = least;
-        holds = false;
+        all_hold = false;
       }
     }
-    if (holds) return true;
+    if (all_hold) return base;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace ripeline::verify

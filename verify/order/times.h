@@ -38,12 +38,23 @@ struct TimeEdge {
 [[nodiscard]] std::optional<InTurn> last_needed(const spec::Program& program,
                                                 const AffineOrder& order, const spec::Edge& edge);
 
-// All that tasks wait for but room, slots and rendezvous; nothing where some pair of tasks has no
-// such weight, or a need is not linear.
-[[nodiscard]] std::optional<std::vector<TimeEdge>> time_edges(const spec::Program& program,
-                                                              const AffineOrder& order);
+// Of a run: the time of its places grows by `turn` with each turn, and by `slope` with q.
+struct Pace {
+  Wide turn = 0;
+  Wide slope = 0;
+};
 
-// Whether there are bases for these edges: they are found, and then each edge is looked at.
-[[nodiscard]] bool has_times(std::size_t places, const std::vector<TimeEdge>& edges);
+struct Waits {
+  std::vector<Pace> paces{};  // per run
+  std::vector<TimeEdge> edges{};
+};
+
+// All that tasks wait for but room, slots and rendezvous; nothing where some pair of tasks has no
+// weight, or a need is not linear.
+[[nodiscard]] std::optional<Waits> waits_of(const spec::Program& program, const AffineOrder& order);
+
+// A base for each place that meets all the edges; nothing: none were found.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> bases_for(
+    std::size_t places, const std::vector<TimeEdge>& edges);
 
 }  // namespace ripeline::verify
