@@ -4,6 +4,12 @@
 //   chain_every_count    1F1B's memory under `dispatch ready`, 64 ranks, any count at most 2 s
 //   interleaved_reserved two chunks on 16 ranks, one pool, a reservation, any      at most 0.5 s
 //   v_split_backward     the V with split backward, 16 ranks, any count            at most 1 s
+//   interleaved_8_2      interleaved 1F1B in order, ranks and chunks, any count    at most 1 s
+//   interleaved_16_4     the same                                                  at most 5 s
+//   interleaved_64_2     the same                                                  at most 20 s
+//   in_order_64          the others of the library that are in order, 64 ranks, any count; each
+//                                                                                  at most 20 s
+//   ready_64             those that start what is ready, 64 ranks, any count; each at most 20 s
 //   wire_graph           the sends and receives of 1F1B, 128 ranks, 512 microbatches, one
 //                        communicator per edge: judge_wire() alone, without the lowering
 // A verdict other than the one that is meant stops the case with an error.
@@ -45,6 +51,11 @@ spec::Program compiled(const std::string& text, std::int64_t ranks) {
   return spec::compile({"bench.ripe", text}, {{{"ranks", ranks}}, ""}).value();
 }
 
+spec::Program interleaved(std::int64_t ranks, std::int64_t chunks) {
+  const std::string text = spec::library_text("interleaved_1f1b").value();
+  return spec::compile({"bench.ripe", text}, {{{"ranks", ranks}, {"chunks", chunks}}, ""}).value();
+}
+
 std::string library(const char* name) { return spec::library_text(name).value(); }
 
 void verdict(benchmark::State& state, const spec::Program& program) {
@@ -61,6 +72,10 @@ void chain_every_count(benchmark::State& state) { verdict(state, compiled(librar
 void interleaved_reserved(benchmark::State& state) { verdict(state, compiled(kInterleaved, 16)); }
 void v_split_backward(benchmark::State& state) { verdict(state, compiled(library("bfw_v"), 16)); }
 
+void interleaved_8_2(benchmark::State& state) { verdict(state, interleaved(8, 2)); }
+void interleaved_16_4(benchmark::State& state) { verdict(state, interleaved(16, 4)); }
+void interleaved_64_2(benchmark::State& state) { verdict(state, interleaved(64, 2)); }
+
 void wire_graph(benchmark::State& state) {
   const spec::Program program = compiled(with_count(library("1f1b"), "512"), 128);
   const verify::WireProgram wire = verify::wire_program(program, 512, verify::WireStreams::apart);
@@ -74,9 +89,28 @@ BENCHMARK(fixed_order_512)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(chain_every_count)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(interleaved_reserved)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(v_split_backward)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(interleaved_8_2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(interleaved_16_4)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(interleaved_64_2)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(wire_graph)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace ripeline
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  using namespace ripeline;
+  for (const spec::LibraryEntry& entry : spec::library()) {
+    spec::Program program = compiled(std::string(entry.text), 64);
+    const char* group = program.dispatch.in_order ? "in_order_64/" : "ready_64/";
+    benchmark::RegisterBenchmark(
+        (group + std::string(entry.name)).c_str(),
+        [](benchmark::State& state, const spec::Program& of) { verdict(state, of); },
+        std::move(program))
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

@@ -8,10 +8,9 @@
 
 namespace ripeline::cli {
 
-Progress::Progress(std::string what) {
-  if (isatty(STDERR_FILENO) == 1) {
-    thread_ = std::thread([this, text = std::move(what)] { show(text); });
-  }
+Progress::Progress(std::string what, std::string quicker)
+    : what_(std::move(what)), quicker_(std::move(quicker)), terminal_(isatty(STDERR_FILENO) == 1) {
+  if (terminal_ || !quicker_.empty()) thread_ = std::thread([this] { show(); });
 }
 
 Progress::~Progress() {
@@ -24,16 +23,24 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::show(const std::string& what) {
+void Progress::show() {
+  constexpr int kLineAfter = 2;  // seconds
+  constexpr int kQuickerAfter = 5;
   std::unique_lock lock(mutex_);
   const auto has_ended = [this] { return ended_; };
-  if (ended_signal_.wait_for(lock, std::chrono::seconds(2), has_ended)) return;
-  int seconds = 2;
-  do {
-    std::fprintf(stderr, "\r%s … %d s", what.c_str(), seconds++);
+  for (int seconds = 1;; ++seconds) {
+    if (ended_signal_.wait_for(lock, std::chrono::seconds(1), has_ended)) break;
+    const char* const clear = terminal_ ? "\r\033[K" : "";
+    if (seconds == kQuickerAfter && !quicker_.empty()) {
+      std::fprintf(stderr, "%sripeline: %s takes longer than %d s. %s\n", clear, what_.c_str(),
+                   kQuickerAfter, quicker_.c_str());
+    }
+    if (terminal_ && seconds >= kLineAfter) {
+      std::fprintf(stderr, "\r%s … %d s", what_.c_str(), seconds);
+    }
     std::fflush(stderr);
-  } while (!ended_signal_.wait_for(lock, std::chrono::seconds(1), has_ended));
-  std::fprintf(stderr, "\r\033[K");
+  }
+  if (terminal_) std::fprintf(stderr, "\r\033[K");
   std::fflush(stderr);
 }
 

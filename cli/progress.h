@@ -1,5 +1,6 @@
-// A line on the terminal for work that takes longer than two seconds; gone when it ends. Nothing
-// when standard error is no terminal.
+// What work that takes its time says on standard error: after two seconds, on a terminal, a line
+// that is gone when it ends; after five, wherever that goes, once what it does and what would be
+// quicker.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +13,18 @@ namespace ripeline::cli {
 // Shows `what` and the seconds so far while it lives. Owns a thread that only waits and writes.
 class Progress {
  public:
-  explicit Progress(std::string what);
+  // `quicker`: a sentence about what would be; empty: nothing is said where there is no terminal.
+  explicit Progress(std::string what, std::string quicker = "");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
  private:
-  void show(const std::string& what);
+  void show();
 
+  const std::string what_;
+  const std::string quicker_;
+  const bool terminal_;
   std::mutex mutex_;
   std::condition_variable ended_signal_;
   bool ended_ = false;  // guarded by mutex_

@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/pictures.h"
 #include "cli/progress.h"
+#include "cli/quicker.h"
 #include "cli/sarif.h"
 #include "optimise/least_capacity.h"
 #include "optimise/least_capacity_report.h"
@@ -255,7 +256,7 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
     return findings.add_bad_input(file, source, least.errors());
   }
   verify::Verdict verdict = [&] {
-    const Progress progress("proving " + loaded.source.name);
+    const Progress progress("proving " + loaded.source.name, quicker_than(loaded.program));
     return verify::verify(loaded.program, {.solver_steps = command.steps});
   }();
   if (!command.certificate.empty() && !said(write_evidence(loaded, command, verdict)).ok()) {

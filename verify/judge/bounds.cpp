@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "verify/order/eventually.h"
 #include "verify/solver/expressions.h"
 #include "verify/solver/solver.h"
 
@@ -66,6 +67,30 @@ spec::Result<std::vector<AssertedBound>> asserted_bounds(const Program& program,
     }
   }
   return found;
+}
+
+std::optional<std::vector<std::vector<InQ>>> asserted_in_q(const Program& program, InQ microbatches,
+                                                           std::int64_t first) {
+  std::vector<std::vector<InQ>> bounds(program.pools.size());
+  Eventually math(first);
+  const auto lookup = [&](std::string_view name) -> std::optional<Value> {
+    if (name != "microbatches") return std::nullopt;
+    return Value{microbatches.slope, microbatches.base, 1};
+  };
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (int p = 0; p < size_of(program.pools); ++p) {
+      const spec::Pool& pool = at(program.pools, p);
+      if (pool.resource != assertion.resource) continue;
+      try {
+        const Value bound = math.value(folded(assertion.bound, names_of(program, pool)), lookup);
+        if (bound.divisor != 1 || math.first() != first) return std::nullopt;
+        at(bounds, p).push_back({bound.slope, bound.base});
+      } catch (const Trouble&) {
+        return std::nullopt;
+      }
+    }
+  }
+  return bounds;
 }
 
 Goal goal_of_assertions(const Program& program, int microbatches) {

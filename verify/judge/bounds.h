@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "spec/program.h"
+#include "verify/order/periods.h"
 #include "verify/solver/solver.h"
 #include "verify/states/goal.h"
 
@@ -22,6 +23,10 @@ struct AssertedBound {
 [[nodiscard]] spec::Result<std::vector<AssertedBound>> asserted_bounds(const spec::Program& program,
                                                                        Solver& solver,
                                                                        Term microbatches);
+// Per pool its asserted bounds, of `microbatches` in q; nothing: one of them is not linear from the
+// least q of them on, or has no integer value.
+[[nodiscard]] std::optional<std::vector<std::vector<InQ>>> asserted_in_q(
+    const spec::Program& program, InQ microbatches, std::int64_t first);
 // Per pool the least asserted bound for this count.
 [[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
 // A bound that has no integer value for this count, with its place: it bounds nothing, so nothing

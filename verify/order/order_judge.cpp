@@ -1,8 +1,9 @@
 // A committed order: each count by its graph where the range is one count, or short and not linear;
-// else all counts by cuts.
+// else all counts at once.
 //
-// What the constructor makes decides the way of every obligation:
+// What begin() makes decides the way of every obligation:
 //   one count; or streams and a short range  a graph for each count
+//   tasks that have times (every_count.h)    nothing: all but memory is proved, and mostly that too
 //   counts that are linear                   cuts for all; of streams, graphs for the first counts
 //   not linear, and a short range            a graph for each count
 //   not linear, and a long or open range     graphs for the first counts: one of them may refute,
@@ -128,14 +129,32 @@ Run needed_by_last(const Program& program, const Run& run, int microbatches) {
 }  // namespace
 
 OrderJudge::OrderJudge(const Program& program, const VerifyOptions& options, CutInput asked)
-    : program_(program), options_(options), asked_(std::move(asked)) {
-  const auto& range = program.microbatches;
-  const bool streams = !at(program.orders, program.dispatch.order).streams.empty();
-  if (range.max != range.min && !(streams && is_short(program))) {
-    make_cuts(options);
-    if (!problem_ && !beyond_cuts(program)) return;
+    : program_(program), options_(options), asked_(std::move(asked)) {}
+
+void OrderJudge::begin() {
+  if (begun_) return;
+  begun_ = true;
+  if (may_have_times()) every_count_ = prove_every_count(asked_.program);
+  if (!every_count_) make_cuts_or_graphs();
+}
+
+// Not where each count is judged by its graph, which says more.
+bool OrderJudge::may_have_times() const {
+  const auto& range = program_.microbatches;
+  if (asked_.reread || range.max == range.min) return false;
+  if (!is_short(program_)) return true;
+  const bool streams = !at(program_.orders, program_.dispatch.order).streams.empty();
+  return !streams && !CutQueries(asked_, SolverUse::writing()).problem();
+}
+
+void OrderJudge::make_cuts_or_graphs() {
+  const auto& range = program_.microbatches;
+  const bool streams = !at(program_.orders, program_.dispatch.order).streams.empty();
+  if (range.max != range.min && !(streams && is_short(program_))) {
+    make_cuts(options_);
+    if (!problem_ && !beyond_cuts(program_)) return;
   }
-  if (is_short(program)) {
+  if (is_short(program_)) {
     problem_.reset();
     cuts_.clear();
     make_graphs(std::int64_t{*range.max} + 1);
@@ -196,12 +215,18 @@ Finding OrderJudge::not_settled(const spec::Diagnostic& problem) const {
   return {.reason = reason, .span = problem.span};
 }
 
+Finding OrderJudge::once() {
+  begin();
+  return runs_once();
+}
+
 const Finding& OrderJudge::runs_once() {
   if (!once_) once_ = find_once();
   return *once_;
 }
 
 Finding OrderJudge::find_once() {
+  if (every_count_) return {.outcome = Outcome::proved, .method = Method::cuts};
   for (const auto& [m, graph] : graphs_) {
     if (graph.invalid) {
       return {.reason = graph.invalid->front().message + ".", .span = graph.invalid->front().span};
@@ -320,6 +345,8 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
 // Graphs and cuts say what runs only if no timing changes that; and both rest on each task being
 // listed once, since a task that is missing or doubled is a place that nobody can pass.
 Finding OrderJudge::deadlock() {
+  begin();
+  if (every_count_) return {.outcome = Outcome::proved, .method = Method::cuts};
   if (const auto timing = depends_on_timing(program_)) {
     if (runs_once().outcome == Outcome::proved && never_stuck_by_cuts()) {
       return {.outcome = Outcome::proved, .method = Method::cuts};
@@ -413,7 +440,23 @@ Finding OrderJudge::deadlock_by_cuts() {
   return {.method = Method::cuts, .reason = not_confirmed("The order sticks", m)};
 }
 
+MemoryFinding OrderJudge::memory_by_times() const {
+  MemoryFinding found;
+  found.finding = {.outcome = Outcome::proved, .method = Method::cuts};
+  found.bounds = every_count_->bounds;
+  if (!program_.pairs.empty()) return found;
+  found.held.assign(program_.pools.size(), 0);
+  raise_to_sample(found.held);
+  for (std::size_t p = 0; p < found.held.size(); ++p) {
+    if (found.bounds[p]) found.held[p] = *found.bounds[p];  // the order gets to where it is held
+  }
+  return found;
+}
+
 MemoryFinding OrderJudge::memory() {
+  begin();
+  if (every_count_ && every_count_->memory) return memory_by_times();
+  if (every_count_ && cuts_.empty() && graphs_.empty()) make_cuts_or_graphs();
   MemoryFinding found;
   if (runs_once().outcome != Outcome::proved) {
     found.finding.reason = "Not asked, since it is not known that the order has each task once.";
@@ -431,18 +474,23 @@ MemoryFinding OrderJudge::memory() {
   if (cuts_.empty()) {
     found.bounds.assign(known.begin(), known.end());
   } else {
-    // Enough for an order's steady state to be reached; a guess that only saves queries.
-    int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
-    sample = std::min(sample, program_.microbatches.max.value_or(sample));
-    const OrderRunResult graph = run_order(program_, sample, Slots::unbounded);
-    for (std::size_t p = 0; p < known.size() && !graph.invalid; ++p) {
-      known[p] = std::max(known[p], graph.peaks[p]);
-    }
+    raise_to_sample(known);
     found.bounds = bounds_by_cuts(known);
   }
   // What the graph of a count shows, its run does, if nothing but needs and room keeps it back.
   if (program_.pairs.empty() && program_.inboxes.empty()) found.held = known;
   return found;
+}
+
+// To what a run of some count holds that is enough for an order's steady state to be reached: a
+// guess.
+void OrderJudge::raise_to_sample(std::vector<std::int64_t>& peaks) const {
+  int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
+  sample = std::min(sample, program_.microbatches.max.value_or(sample));
+  const OrderRunResult graph = run_order(program_, sample, Slots::unbounded);
+  for (std::size_t p = 0; p < peaks.size() && !graph.invalid; ++p) {
+    peaks[p] = std::max(peaks[p], graph.peaks[p]);
+  }
 }
 
 // No pool holds more, whatever the count; nothing where it grows with the count.

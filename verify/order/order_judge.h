@@ -1,5 +1,5 @@
 // OrderJudge: a committed order, each count by its graph where the range is one count, or short and
-// not linear; else all counts by cuts.
+// not linear; else all counts at once: by times of its tasks, or by cuts.
 //
 // One thread.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "verify/judge/judge.h"
 #include "verify/order/cuts.h"
+#include "verify/order/every_count.h"
 #include "verify/order/order_run.h"
 #include "verify/verify.h"
 
@@ -22,9 +23,10 @@ class OrderJudge final : public Judge {
  public:
   OrderJudge(const spec::Program& program, const VerifyOptions& options)
       : OrderJudge(program, options, program) {}
-  // With this asked of cuts: the program's own, or a mistake that a test looks for.
+  // With this asked of cuts: the program's own, or a mistake that a test looks for. If repeats are
+  // read in a way of their own, cuts are all that is asked.
   OrderJudge(const spec::Program& program, const VerifyOptions& options, CutInput asked);
-  [[nodiscard]] Finding once() override { return runs_once(); }
+  [[nodiscard]] Finding once() override;
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
@@ -39,6 +41,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] bool never_stuck_by_cuts();
   [[nodiscard]] Finding deadlock_by_states(const std::string& timing);
   [[nodiscard]] MemoryFinding memory_of_engines();
+  void raise_to_sample(std::vector<std::int64_t>& peaks) const;
   [[nodiscard]] std::vector<std::optional<std::int64_t>> bounds_by_cuts(
       std::vector<std::int64_t> known);
   [[nodiscard]] Finding asserted_peaks();
@@ -48,6 +51,12 @@ class OrderJudge final : public Judge {
   // Nothing: the order comes to its end, unless messages keep others out of slots.
   [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest, Method method) const;
   [[nodiscard]] Finding not_settled(const spec::Diagnostic& problem) const;
+  [[nodiscard]] bool may_have_times() const;
+  [[nodiscard]] MemoryFinding memory_by_times() const;
+  // By times, or else makes what the rest is judged by: when the first obligation is asked for,
+  // whose time it then is.
+  void begin();
+  void make_cuts_or_graphs();
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);
   // The fewest microbatches for which the term holds, over all cuts.
@@ -61,8 +70,10 @@ class OrderJudge final : public Judge {
   const spec::Program& program_;
   VerifyOptions options_;
   CutInput asked_;
-  std::map<int, OrderRunResult> graphs_;  // counts that are judged by themselves; slots unbounded
-  std::list<CutQueries> cuts_;            // the others; of streams, by remainder
+  bool begun_ = false;
+  std::optional<EveryCount> every_count_;  // by times; if there is, what follows is made for memory
+  std::map<int, OrderRunResult> graphs_;   // counts that are judged by themselves; slots unbounded
+  std::list<CutQueries> cuts_;             // the others; of streams, by remainder
   std::optional<spec::Diagnostic> problem_;  // neither is possible, or not for all
   std::optional<Finding> once_;              // for runs_once() alone
 };

@@ -1,0 +1,60 @@
+// Times: a number for each task of a committed order, greater than those of all tasks that it waits
+// for. If there are such numbers nothing is stuck for want of a need, whatever the timing.
+//
+// At a place the time of the task is base + turn * t + slope * q, with one `turn` and one `slope`
+// per run, so one base per place has to be found. `after` >= `before` + `weight`, of the bases,
+// says that the one task is the later one wherever a rank waits, for all turns and all q at once.
+// docs/proofs.md has the argument. Pure; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "spec/program.h"
+#include "verify/order/affine.h"
+
+namespace ripeline::verify {
+
+// Why a task comes after another.
+enum class WaitKind : std::uint8_t {
+  step,  // the step before it in its turn
+  turn,  // the turn before it
+  run,   // the run before it
+  need,  // what it needs
+};
+
+struct TimeEdge {
+  WaitKind kind = WaitKind::step;
+  int before = 0;  // places
+  int after = 0;
+  std::int64_t weight = 0;
+};
+
+// The last task that a need of the consumer's task n is about, as turn * n + slope * q + base;
+// those before it are earlier in its rank's order. Read from Program::needed; nothing: the two
+// lanes number their microbatches differently.
+[[nodiscard]] std::optional<InTurn> last_needed(const spec::Program& program,
+                                                const AffineOrder& order, const spec::Edge& edge);
+
+// Of a run: the time of its places grows by `turn` with each turn, and by `slope` with q.
+struct Pace {
+  Wide turn = 0;
+  Wide slope = 0;
+};
+
+struct Waits {
+  std::vector<Pace> paces{};  // per run
+  std::vector<TimeEdge> edges{};
+};
+
+// All that tasks wait for but room, slots and rendezvous; nothing where some pair of tasks has no
+// weight, or a need is not linear.
+[[nodiscard]] std::optional<Waits> waits_of(const spec::Program& program, const AffineOrder& order);
+
+// A base for each place that meets all the edges; nothing: none were found.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> bases_for(
+    std::size_t places, const std::vector<TimeEdge>& edges);
+
+}  // namespace ripeline::verify
