@@ -12,6 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/choice.h"
+#include "pytorch/csv/actions.h"
+#include "pytorch/program.h"
 #include "spec/library.h"
 #include "spec/parse.h"
 
@@ -27,7 +30,7 @@ std::string not_found(const std::string& file) {
   std::vector<std::string> names;
   for (const auto& entry : spec::library()) names.emplace_back(entry.name);
   for (const auto& entry : fs::directory_iterator(path.parent_path(), ignored)) {
-    if (entry.path().extension() != ".ripe") continue;
+    if (entry.path().extension() != ".ripe" && entry.path().extension() != ".csv") continue;
     names.push_back((fs::path(file).parent_path() / entry.path().filename()).string());
   }
   std::sort(names.begin(), names.end());
@@ -38,29 +41,82 @@ std::string not_found(const std::string& file) {
          (meant ? fmt::format(". Did you mean {}?", *meant) : "; `ripeline library` lists them");
 }
 
+constexpr const char* kNeither =
+    "neither a program nor a schedule of PyTorch. A program begins with `pipeline NAME {`; a "
+    "schedule (CSV) has a row for each rank, of cells like 0F0 or (1F2;0B0)OVERLAP_F_B";
+
+// Of a program, what follows its comments is `pipeline`.
+bool begins_as_program(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    if (!text.starts_with('#')) return text.starts_with("pipeline");
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+}
+
+bool has_action(std::string_view text) {
+  const spec::ReadActions read = spec::read_actions(text);
+  return std::any_of(read.table.rows.begin(), read.table.rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [](const spec::ActionCell& cell) { return !cell.actions.empty(); });
+  });
+}
+
+std::optional<InputForm> form_of(const spec::Source& source) {
+  if (begins_as_program(source.text)) return InputForm::program;
+  if (has_action(source.text)) return InputForm::schedule;
+  const auto ending = std::filesystem::path(source.name).extension();
+  // Its mistakes are for the parser to show.
+  if (ending == ".ripe") return InputForm::program;
+  // Of no rank at all, and `check` says what that lacks.
+  const bool blank = source.text.find_first_not_of(" \t\r\n") == std::string::npos;
+  if (blank && ending == ".csv") return InputForm::schedule;
+  return std::nullopt;
+}
+
+bool is_schedule_file(const std::string& path) {
+  const auto read = read_file(path);
+  return read.ok() && form_of(read.value()) == InputForm::schedule;
+}
+
 }  // namespace
+
+spec::Result<Input> read_input(const std::string& file) {
+  auto source = read_source(file);
+  if (!source.ok()) return source.errors();
+  const auto form = form_of(source.value());
+  if (!form) return failure(fmt::format("{}: {}", source.value().name, kNeither));
+  return Input{std::move(source).value(), *form};
+}
 
 bool is_folder(const std::string& file) {
   std::error_code ignored;
   return file != "-" && std::filesystem::is_directory(file, ignored);
 }
 
-ProgramsBelow programs_below(const std::string& folder) {
+ProgramsBelow programs_below(const std::string& folder, Below wanted) {
   namespace fs = std::filesystem;
   ProgramsBelow below;
   std::error_code error;
   fs::recursive_directory_iterator it(folder, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     std::error_code ignored;
-    if (it->path().extension() == ".ripe" && it->is_regular_file(ignored)) {
-      below.files.push_back(it->path().string());
-    }
+    if (!it->is_regular_file(ignored)) continue;
+    const std::string path = it->path().string();
+    const bool program = it->path().extension() == ".ripe" && wanted != Below::schedules;
+    // Other tables than schedules end in .csv too.
+    const bool schedule = it->path().extension() == ".csv" && is_schedule_file(path);
+    if (program || schedule) below.files.push_back(path);
   }
   std::sort(below.files.begin(), below.files.end());
   if (error) {
     below.read = failure(fmt::format("{}: cannot be read: {}", folder, error.message()));
   } else if (below.files.empty()) {
-    below.read = failure(fmt::format("{}: there is no .ripe file below this folder", folder));
+    below.read = failure(fmt::format("{}: there is no {} below this folder", folder,
+                                     wanted == Below::schedules
+                                         ? "schedule of PyTorch (CSV)"
+                                         : ".ripe file and no schedule of PyTorch (CSV)"));
   }
   return below;
 }
@@ -75,6 +131,16 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
       .add_option("--dispatch", options.dispatch,
                   "dispatch like this instead, e.g. \"ready by bf\"")
       ->type_name("TEXT");
+  add_placement(command, options.placement);
+}
+
+void add_placement(CLI::App& command, std::optional<spec::Placement>& placement) {
+  using spec::Placement;
+  add_choice<std::optional<Placement>, Placement>(
+      command, "--placement", placement,
+      {{"chain", Placement::chain}, {"loop", Placement::loop}, {"v", Placement::v}},
+      "of a CSV: which rank owns a stage, which PyTorch's schedule class says and not the file; "
+      "without it, what fits the file");
 }
 
 spec::Result<spec::Source> read_file(const std::string& file) {
@@ -156,17 +222,50 @@ spec::Result<spec::ElaborateOptions> options_of_every_rank(const ProgramOptions&
 
 // The text and the flags with which it is read.
 struct Read {
-  spec::Source source;
+  Input input;
   spec::ElaborateOptions options;
 };
 spec::Result<Read> read_with(const std::string& file,
                              spec::Result<spec::ElaborateOptions> options) {
   if (!options.ok()) return options.errors();
-  spec::Result<spec::Source> source = read_source(file);
-  if (!source.ok()) return source.errors();
-  Read read{std::move(source).value(), std::move(options).value()};
+  spec::Result<Input> input = read_input(file);
+  if (!input.ok()) return input.errors();
+  Read read{std::move(input).value(), std::move(options).value()};
   read.options.read_file = reader_beside(file);
   return read;
+}
+
+// The program that a schedule stands for, in place of its text; the name stays.
+spec::Result<void> make_program(Read& read, const ProgramOptions& options) {
+  spec::Source& source = read.input.source;
+  const auto made = verify::program_of(source, {.placement = options.placement});
+  if (!made.ok()) return made.errors();
+  for (const std::string& note : made.value().notes) {
+    std::cerr << fmt::format("note: {}: {}\n", source.name, note);
+  }
+  source.text = made.value().text;
+  read.options.read_file = [order = made.value().order](const std::string&) {
+    return spec::Result<std::string>(order);
+  };
+  return {};
+}
+
+// What has a place in the text is shown there.
+void say_unmade(const spec::Source& source, const spec::Diagnostics& errors) {
+  for (const spec::Diagnostic& error : errors) {
+    if (error.span == spec::Span{} && error.option.empty()) {
+      say_failed(fmt::format("{}: {}{}", source.name, error.message,
+                             error.hint.empty() ? "" : "; " + error.hint));
+    } else {
+      std::cerr << spec::render(source, {error});
+    }
+  }
+}
+
+// Nobody wrote the text in which these mistakes have their places.
+spec::Diagnostics without_places(spec::Diagnostics errors) {
+  for (spec::Diagnostic& error : errors) error.span = {};
+  return errors;
 }
 
 }  // namespace
@@ -175,8 +274,14 @@ spec::Result<LoadedTree> load_tree(const std::string& file, const ProgramOptions
                                    std::optional<spec::Source>& read) {
   spec::Result<Read> found = said(read_with(file, options_of_every_rank(options)));
   if (!found.ok()) return found.errors();
-  auto [source, elaborate] = std::move(found).value();
+  auto [input, elaborate] = std::move(found).value();
+  spec::Source& source = input.source;
   read = source;
+  if (input.form == InputForm::schedule) {
+    return said(spec::Result<LoadedTree>(failure(
+        fmt::format("-D ranks=any: {} is a schedule of PyTorch, for as many ranks as it has rows",
+                    source.name))));
+  }
   spec::Result<spec::ast::Pipeline> tree = spec::parse(source);
   if (!tree.ok()) {
     std::cerr << spec::render(source, tree.errors());
@@ -189,16 +294,30 @@ spec::Result<LoadedProgram> load(const std::string& file, const ProgramOptions& 
                                  std::optional<spec::Source>* read) {
   spec::Result<Read> found = said(read_with(file, elaborate_options(options)));
   if (!found.ok()) return found.errors();
-  auto [source, elaborate] = std::move(found).value();
-  if (read != nullptr) *read = source;
+  Read made = std::move(found).value();
+  auto& [input, elaborate] = made;
+  if (read != nullptr) *read = input.source;
+  if (input.form == InputForm::schedule) {
+    if (const auto done = make_program(made, options); !done.ok()) {
+      say_unmade(input.source, done.errors());
+      return done.errors();
+    }
+  }
+  const spec::Source& source = input.source;
   spec::Result<spec::Program> program = spec::compile(source, elaborate);
+  if (!program.ok() && input.form == InputForm::schedule) {
+    spec::Diagnostics errors = without_places(program.errors());
+    say_unmade(source, errors);
+    return errors;
+  }
   if (!program.ok()) {
     std::cerr << spec::render(source, program.errors());
     return program.errors();
   }
-  return LoadedProgram{.source = std::move(source),
+  return LoadedProgram{.source = source,
                        .program = std::move(program).value(),
-                       .options = std::move(elaborate)};
+                       .options = elaborate,
+                       .form = input.form};
 }
 
 }  // namespace ripeline::cli

@@ -33,8 +33,8 @@ struct RunFlags {
 };
 void add_run_flags(CLI::App& command, RunFlags& flags);
 inline constexpr const char* kRunHelp =
-    "a trace (.json, or the folder of a run that was killed), or a program that is simulated: a "
-    ".ripe file, the name of a library schedule, or - for standard input";
+    "a trace (.json, or the folder of a run that was killed), or what is simulated: a .ripe file, "
+    "a schedule of PyTorch (CSV), the name of a library schedule, or - for standard input";
 // What is missing of a trace, on standard error.
 void say_missing(const std::vector<std::string>& notes);
 
