@@ -13,6 +13,7 @@
 #include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
@@ -26,6 +27,7 @@ namespace {
 struct CheckCommand {
   std::vector<std::string> files;
   verify::CheckOptions options;
+  std::optional<Counts> microbatches;
   std::string fix;
   std::string format = "text";
 };
@@ -131,8 +133,11 @@ class Checks {
   SarifLog sarif_;
 };
 
-int run(const CheckCommand& command) {
-  bool one = command.files.size() == 1 && !is_folder(command.files.front());
+int run(CheckCommand& command) {
+  const auto count = one_count(command.microbatches);
+  if (!count.ok()) return say_failed(count.errors());
+  command.options.microbatches = count.value();
+  const bool one = command.files.size() == 1 && !is_folder(command.files.front());
   if (!command.fix.empty() && !one) return say_failed("--fix is for one CSV");
   Checks checks(command);
   for (const std::string& file : command.files) {
@@ -151,7 +156,6 @@ void add_shape_options(CLI::App& command, verify::CheckOptions& o) {
   using verify::ActionForm;
   command.add_option("--ranks", o.ranks, "ranks; else as many as the file has rows");
   command.add_option("--stages", o.stages, "stages in all; else those of the file");
-  command.add_option("-m,--microbatches", o.microbatches, "microbatches; else those of the file");
   add_placement(command, o.placement);
   add_choice<std::optional<ActionForm>, ActionForm>(
       command, "--form", o.form,
@@ -186,6 +190,7 @@ void add_check(CLI::App& app, int& exit_code) {
                    "the schedule, or - for standard input; or a folder: every schedule below it")
       ->required();
   add_shape_options(*command, options->options);
+  add_microbatches(*command, options->microbatches, "microbatches; else those of the file");
   command
       ->add_option("--memory", options->options.rank_memory,
                    "most microbatches in flight on a rank, over its stages")

@@ -8,11 +8,13 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "cli/choice.h"
+#include "cli/shorten.h"
 #include "pytorch/csv/actions.h"
 #include "pytorch/program.h"
 #include "spec/library.h"
@@ -134,6 +136,13 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
   add_placement(command, options.placement);
 }
 
+void add_judged_options(CLI::App& command, ProgramOptions& options) {
+  add_program_options(command, options);
+  add_microbatches(command, options.microbatches,
+                   "for this number of microbatches alone, or for each of a range, as 1..128; "
+                   "without it, for all that the program is for");
+}
+
 void add_placement(CLI::App& command, std::optional<spec::Placement>& placement) {
   using spec::Placement;
   add_choice<std::optional<Placement>, Placement>(
@@ -181,14 +190,32 @@ spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& opt
           "-D ranks=any: only `ripeline verify` asks of every number of ranks; give one, as in "
           "-D ranks=8");
     }
+    if (parsed.ec == std::errc::result_out_of_range && parsed.ptr == end) {
+      return failure(fmt::format("-D {}: {} does not fit: expected {} to {}",
+                                 define.substr(0, equals), shortened(define.substr(equals + 1)),
+                                 std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::int64_t>::max()));
+    }
     if (parsed.ec != std::errc{} || parsed.ptr != end) {
-      return failure(fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", define));
+      return failure(
+          fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", shortened(define)));
     }
     const auto [it, fresh] = result.defines.emplace(define.substr(0, equals), value);
     if (!fresh && it->second != value) {
       return failure(fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first,
                                  it->second, value));
     }
+  }
+  if (const auto& counts = options.microbatches) {
+    const auto define = result.defines.find("microbatches");
+    const bool other =
+        define != result.defines.end() && (!counts->one() || define->second != counts->first);
+    if (other) {
+      return failure(
+          fmt::format("-m {}: microbatches are set twice, here and by -D microbatches={}",
+                      counts->text(), define->second));
+    }
+    if (counts->one()) result.defines["microbatches"] = counts->first;
   }
   return result;
 }
@@ -262,10 +289,59 @@ void say_unmade(const spec::Source& source, const spec::Diagnostics& errors) {
   }
 }
 
+// -m with one number does what -D microbatches=N does, and is what its errors are about.
+void name_flag(const ProgramOptions& options, spec::Diagnostics& errors) {
+  if (!options.microbatches) return;
+  for (spec::Diagnostic& error : errors) {
+    if (error.id == "define-microbatches") error.option = "-m " + options.microbatches->text();
+  }
+}
+
+// -m with a range is written into the text, in place of the program's own, so that all that is made
+// of the text is for that range: a proof for every number of ranks, a repair, a certificate.
+void narrow_text(spec::Source& source, const spec::ast::Pipeline& tree, const Counts& counts) {
+  for (const spec::ast::Item& item : tree.items) {
+    if (!std::holds_alternative<spec::ast::Microbatches>(item.value)) continue;
+    source.text.replace(item.span.begin, item.span.end - item.span.begin,
+                        fmt::format("microbatches {} .. {};", counts.first, counts.last));
+    return;
+  }
+}
+
+spec::Diagnostic outside(const spec::MicrobatchRange& range, const Counts& counts) {
+  return {.id = "define-microbatches",
+          .message = fmt::format("{} is outside of the range", counts.text()),
+          .hint = range.max ? fmt::format("the program's range is {} .. {}", range.min, *range.max)
+                            : fmt::format("the program's range is {} and up", range.min),
+          .span = {},
+          .option = "-m " + counts.text()};
+}
+
+bool is_range(const ProgramOptions& options) {
+  return options.microbatches && !options.microbatches->one();
+}
+
 // Nobody wrote the text in which these mistakes have their places.
 spec::Diagnostics without_places(spec::Diagnostics errors) {
   for (spec::Diagnostic& error : errors) error.span = {};
   return errors;
+}
+
+// With -m, whose range may be written into the source.
+spec::Result<spec::Program> compiled(spec::Source& source, const spec::ElaborateOptions& elaborate,
+                                     const ProgramOptions& options) {
+  spec::Result<spec::Program> program = spec::compile(source, elaborate);
+  if (!program.ok()) {
+    spec::Diagnostics errors = program.errors();
+    name_flag(options, errors);
+    return errors;
+  }
+  if (!is_range(options)) return program;
+  const Counts& counts = *options.microbatches;
+  const spec::MicrobatchRange& range = program.value().microbatches;
+  if (!range.contains(counts.first) || !range.contains(counts.last)) return outside(range, counts);
+  narrow_text(source, spec::parse(source).value(), counts);
+  return spec::compile(source, elaborate);
 }
 
 }  // namespace
@@ -287,6 +363,23 @@ spec::Result<LoadedTree> load_tree(const std::string& file, const ProgramOptions
     std::cerr << spec::render(source, tree.errors());
     return tree.errors();
   }
+  if (is_range(options)) {
+    const Counts& counts = *options.microbatches;
+    const bool any = std::any_of(
+        tree.value().items.begin(), tree.value().items.end(), [](const spec::ast::Item& item) {
+          const auto* node = std::get_if<spec::ast::Microbatches>(&item.value);
+          return node != nullptr && node->any;
+        });
+    if (!any) {
+      return said(spec::Result<LoadedTree>(failure(fmt::format(
+          "-m {}: with -D ranks=any, a range is for programs that say `microbatches any`; give "
+          "one number, as -m {}",
+          counts.text(), counts.last))));
+    }
+    narrow_text(source, tree.value(), counts);
+    read = source;
+    tree = spec::parse(source);
+  }
   return LoadedTree{std::move(source), std::move(tree).value(), std::move(elaborate)};
 }
 
@@ -303,8 +396,8 @@ spec::Result<LoadedProgram> load(const std::string& file, const ProgramOptions& 
       return done.errors();
     }
   }
+  spec::Result<spec::Program> program = compiled(input.source, elaborate, options);
   const spec::Source& source = input.source;
-  spec::Result<spec::Program> program = spec::compile(source, elaborate);
   if (!program.ok() && input.form == InputForm::schedule) {
     spec::Diagnostics errors = without_places(program.errors());
     say_unmade(source, errors);

@@ -13,6 +13,7 @@
 #include <CLI/App.hpp>
 
 #include "cli/failure.h"
+#include "cli/microbatch_flag.h"
 #include "pytorch/lower.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
@@ -23,8 +24,12 @@ struct ProgramOptions {
   std::vector<std::string> defines;  // k=v
   std::string dispatch;
   std::optional<spec::Placement> placement;  // of a schedule of PyTorch
+  // What is judged or generated is for these alone. Of commands that run a step it is nothing.
+  std::optional<Counts> microbatches;
 };
 void add_program_options(CLI::App& command, ProgramOptions& options);
+// Also -m, of commands that judge or generate.
+void add_judged_options(CLI::App& command, ProgramOptions& options);
 
 // What FILE means everywhere, for --help.
 inline constexpr const char* kFileHelp =

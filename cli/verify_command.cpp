@@ -195,9 +195,10 @@ spec::Result<void> check_least(const spec::Program& program, const VerifyCommand
   if (program.dispatch.in_order) names.emplace_back("sends");
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  spec::Diagnostic error =
-      failure(fmt::format("{} has no resource or channel of that name; it has {}", program.name,
-                          list.empty() ? "none" : list));
+  const auto meant = spec::nearest(command.least, names);
+  spec::Diagnostic error = failure(
+      fmt::format("{} has no resource or channel of that name; it has {}{}", program.name,
+                  list.empty() ? "none" : list, meant ? ". Did you mean " + *meant + "?" : ""));
   error.option = "--least " + command.least;
   return error;
 }
@@ -226,6 +227,12 @@ spec::Result<void> draw_refutation(const std::string& picture, const LoadedProgr
 // Of a schedule of PyTorch the places are those of a text that nobody wrote, and its repairs are
 // those of `check`.
 void speak_of_schedule(const std::string& file, verify::Verdict& verdict) {
+  if (verdict.outcome == verify::Outcome::proved) {
+    std::cerr << fmt::format(
+        "note: {}: proved for messages that have slots of their own; what PyTorch sends and "
+        "receives is judged by `ripeline check`\n",
+        file);
+  }
   bool refuted_before = false;
   for (verify::Obligation& o : verdict.obligations) {
     o.span = {};
@@ -303,7 +310,7 @@ void add_verify(CLI::App& app, int& exit_code) {
                    std::string(kFileHelp) +
                        "; or a folder: every .ripe file and every schedule (CSV) below it")
       ->required();
-  add_program_options(*command, options->program);
+  add_judged_options(*command, options->program);
   command->add_option("--format", options->format, "text, or json or sarif on standard output")
       ->check(CLI::IsMember({"text", "json", "sarif"}));
   command->add_flag("--no-times", options->no_times,
