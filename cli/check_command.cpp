@@ -1,4 +1,5 @@
-// ripeline check: a schedule of PyTorch, judged before a launch.
+// ripeline check: schedules of PyTorch, judged before a launch.
+#include <array>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -9,10 +10,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/sarif.h"
+#include "cli/summary.h"
 #include "pytorch/check_report.h"
 #include "pytorch/fix.h"
 
@@ -20,8 +25,9 @@ namespace ripeline::cli {
 namespace {
 
 struct CheckCommand {
-  std::string file;
+  std::vector<std::string> files;
   verify::CheckOptions options;
+  std::optional<Counts> microbatches;
   std::string fix;
   std::string format = "text";
 };
@@ -47,60 +53,110 @@ int write_repair(const CheckCommand& command, const spec::ReadActions& read,
   return ok;
 }
 
-int run(const CheckCommand& command) {
-  const auto file = read_file(command.file);
-  if (!file.ok()) return say_failed(file.errors());
-  const spec::Source& source = file.value();
-  const Progress progress("checking " + source.name);
-  const spec::ReadActions read = spec::read_actions(source.text);
-  const auto checked = verify::check(read, command.options);
-  if (!checked.ok()) {
-    for (const spec::Diagnostic& d : checked.errors()) {
-      std::cerr << fmt::format("ripeline: {}: {}{}\n", source.name, d.message,
-                               d.hint.empty() ? "" : "; " + d.hint);
-    }
-    return bad_input;
-  }
-  const verify::CheckReport& report = checked.value();
-  if (command.format == "json") {
-    std::cout << verify::check_json(source.name, source.text, report, command.options)
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
-  } else {
-    std::cout << verify::check_text(source.name, read.table, report, command.options);
-  }
-  return command.fix.empty() ? exit_code_of(report.verdict) : write_repair(command, read, report);
-}
+// What was found, in the form that was asked for.
+class Checks {
+ public:
+  explicit Checks(const CheckCommand& command)
+      : command_(command), sarif_(SarifLog::Of::schedules) {}
 
-// One of a few names, each with its value.
-template <class Target, class Value>
-CLI::Option* add_choice(CLI::App& command, const char* name, Target& target,
-                        const std::vector<std::pair<std::string, Value>>& values,
-                        const char* help) {
-  std::vector<std::string> names;
-  for (const auto& value : values) names.push_back(value.first);
-  return command
-      .add_option_function<std::string>(
-          name,
-          [&target, values](const std::string& text) {
-            for (const auto& [value_name, value] : values) {
-              if (value_name == text) target = value;
-            }
-          },
-          help)
-      ->check(CLI::IsMember(names));
+  void add_file(const std::string& file) {
+    auto input = said(read_input(file));
+    if (input.ok() && input.value().form == InputForm::program) {
+      input = said(spec::Result<Input>(failure(fmt::format(
+          "{}: this is a program of the language, and no schedule of PyTorch: `ripeline verify` "
+          "judges it, and `ripeline export` writes its order as such a schedule",
+          input.value().source.name))));
+    }
+    if (!input.ok()) return add_bad_input(file, input.errors());
+    judge(file, input.value().source);
+  }
+
+  void add_bad_input(const std::string& file, const spec::Diagnostics& errors) {
+    summary_.add(bad_input);
+    if (command_.format == "sarif") sarif_.add_bad_input(file, std::nullopt, errors);
+    nlohmann::json messages = nlohmann::json::array();
+    for (const spec::Diagnostic& error : errors) {
+      messages.push_back({{"id", error.id}, {"message", error.message}, {"hint", error.hint}});
+    }
+    schedules_.push_back({{"schema", "ripeline.check/1"},
+                          {"program", file},
+                          {"verdict", "bad input"},
+                          {"errors", std::move(messages)}});
+  }
+
+  // `one`: exactly one schedule was asked for, by its own name.
+  int finish(bool one) const {
+    if (command_.format == "text") {
+      if (!one) std::cout << '\n' << summary_.text("schedule") << '\n';
+      return summary_.code();
+    }
+    nlohmann::json json;
+    if (command_.format == "sarif") {
+      json = sarif_.log(summary_.code());
+    } else if (one) {
+      json = schedules_.at(0);
+    } else {
+      json = {{"schema", "ripeline.check.list/1"}, {"schedules", schedules_}};
+    }
+    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    return summary_.code();
+  }
+
+ private:
+  void judge(const std::string& file, const spec::Source& source) {
+    const Progress progress("checking " + source.name);
+    const spec::ReadActions read = spec::read_actions(source.text);
+    const auto checked = verify::check(read, command_.options);
+    if (!checked.ok()) {
+      for (const spec::Diagnostic& d : checked.errors()) {
+        say_failed(
+            fmt::format("{}: {}{}", source.name, d.message, d.hint.empty() ? "" : "; " + d.hint));
+      }
+      return add_bad_input(file, checked.errors());
+    }
+    const verify::CheckReport& report = checked.value();
+    if (command_.format == "json") {
+      schedules_.push_back(verify::check_json(source.name, source.text, report, command_.options));
+    } else if (command_.format == "sarif") {
+      sarif_.add_check(file, source, report);
+    } else {
+      std::cout << (summary_.empty() ? "" : "\n")
+                << verify::check_text(source.name, read.table, report, command_.options);
+    }
+    summary_.add(command_.fix.empty() ? exit_code_of(report.verdict)
+                                      : write_repair(command_, read, report));
+  }
+
+  const CheckCommand& command_;
+  Summary summary_;
+  nlohmann::json schedules_ = nlohmann::json::array();
+  SarifLog sarif_;
+};
+
+int run(CheckCommand& command) {
+  const auto count = one_count(command.microbatches);
+  if (!count.ok()) return say_failed(count.errors());
+  command.options.microbatches = count.value();
+  const bool one = command.files.size() == 1 && !is_folder(command.files.front());
+  if (!command.fix.empty() && !one) return say_failed("--fix is for one CSV");
+  Checks checks(command);
+  for (const std::string& file : command.files) {
+    if (!is_folder(file)) {
+      checks.add_file(file);
+      continue;
+    }
+    const ProgramsBelow below = programs_below(file, Below::schedules);
+    for (const std::string& schedule : below.files) checks.add_file(schedule);
+    if (!said(below.read).ok()) checks.add_bad_input(file, below.read.errors());
+  }
+  return checks.finish(one);
 }
 
 void add_shape_options(CLI::App& command, verify::CheckOptions& o) {
-  using spec::Placement;
   using verify::ActionForm;
   command.add_option("--ranks", o.ranks, "ranks; else as many as the file has rows");
   command.add_option("--stages", o.stages, "stages in all; else those of the file");
-  command.add_option("-m,--microbatches", o.microbatches, "microbatches; else those of the file");
-  add_choice<std::optional<Placement>, Placement>(
-      command, "--placement", o.placement,
-      {{"chain", Placement::chain}, {"loop", Placement::loop}, {"v", Placement::v}},
-      "which rank owns a stage; PyTorch's schedule class says it, not the file");
+  add_placement(command, o.placement);
   add_choice<std::optional<ActionForm>, ActionForm>(
       command, "--form", o.form,
       {{"compute_only", ActionForm::compute_only}, {"compute_comms", ActionForm::compute_comms}},
@@ -127,10 +183,14 @@ void add_wire_options(CLI::App& command, verify::CheckOptions& o) {
 
 void add_check(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "check", "judge a schedule of PyTorch (CSV): each rule with row, column and reason");
+      "check", "judge schedules of PyTorch (CSV): each rule with row, column and reason");
   auto options = std::make_shared<CheckCommand>();
-  command->add_option("CSV", options->file, "the schedule, or - for standard input")->required();
+  command
+      ->add_option("CSV", options->files,
+                   "the schedule, or - for standard input; or a folder: every schedule below it")
+      ->required();
   add_shape_options(*command, options->options);
+  add_microbatches(*command, options->microbatches, "microbatches; else those of the file");
   command
       ->add_option("--memory", options->options.rank_memory,
                    "most microbatches in flight on a rank, over its stages")
@@ -144,10 +204,15 @@ void add_check(CLI::App& app, int& exit_code) {
   add_wire_options(*command, options->options);
   command->add_option("--fix", options->fix,
                       "write a repaired schedule that passes, or nothing, and say what changed");
-  command->add_option("--format", options->format, "text, or json on standard output")
-      ->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--format", options->format, "text, or json or sarif on standard output")
+      ->check(CLI::IsMember({"text", "json", "sarif"}));
   command->footer(
-      "Exit codes: 0 proved, or --fix has written a repair; 1 refuted; 3 unknown; 2 bad input.");
+      "Examples\n"
+      "  ripeline check schedule.csv --placement v --stage-memory 4\n"
+      "  ripeline check schedules --format sarif > ripeline.sarif\n"
+      "`simulate`, `show`, `verify` and the others take a CSV too.\n"
+      "Exit codes: 0 proved, or --fix has written a repair; 1 refuted; 3 unknown; 2 bad input; of\n"
+      "several the worst, in the order 2, 1, 3, 0.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -73,7 +73,7 @@ void add_check_run(CLI::App& app, int& exit_code) {
                    "what a run wrote: a .json, or the folder of a run that was killed")
       ->required();
   command->add_option("--program", options->file, kFileHelp)->type_name("FILE")->required();
-  add_program_options(*command, options->program);
+  add_judged_options(*command, options->program);
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   command->footer(

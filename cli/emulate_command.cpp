@@ -143,15 +143,15 @@ int report(const EmulateCommand& command, const PreparedRun& prepared, const Clo
   std::cerr << notes_of(prepared, Groups::all_run);
   if (!emulated.run.status.ok()) return say_ended(emulated.run.status);
   const simulate::ReportedRun reported{
-      prepared.program(), prepared.facts->facts(), command.run.microbatches, prepared.timing,
+      prepared.program(), prepared.facts->facts(), prepared.microbatches,  prepared.timing,
       emulated.run,       emulated.record,         trace::Source::emulated};
   return write_run(command.run, reported,
                    command.run.format == "json" ? more_json(reported, emulated, expected)
                                                 : more_text(reported, emulated, expected));
 }
 
-runtime::Configuration configuration_of(const EmulateCommand& command) {
-  return {{"microbatches", std::to_string(command.run.microbatches)}};
+runtime::Configuration configuration_of(const PreparedRun& prepared) {
+  return {{"microbatches", std::to_string(prepared.microbatches)}};
 }
 
 // This process is a rank of the run; rank 0 reports.
@@ -176,12 +176,12 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
                                   .ranks = self.ranks,
                                   .neighbours = runtime::neighbours_of(self.rank, layout, facts),
                                   .program_hash = facts.hash,
-                                  .configuration = configuration_of(command)},
+                                  .configuration = configuration_of(prepared)},
                                  self.folder, transport);
   if (!status.ok()) return say_ended(status);
   simulate::TableArbiter arbiter(prepared.program(), facts, layout.at(self.rank).rank);
   emulate::EmulatedRank rank(*transport, layout, options.silence);
-  const emulate::RankRun mine = rank.run(arbiter, prepared.timing, command.run.microbatches);
+  const emulate::RankRun mine = rank.run(arbiter, prepared.timing, prepared.microbatches);
   if (!mine.status.ok()) return say_ended(mine.status);
   std::vector<emulate::RankRun> ranks;
   status = rank.gather(mine, ranks);
@@ -189,7 +189,7 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
   if (!status.ok()) return say_ended(status);
   if (self.rank != 0) return ok;
   return report(command, prepared, expected,
-                emulate::together(facts, command.run.microbatches, std::move(ranks), options));
+                emulate::together(facts, prepared.microbatches, std::move(ranks), options));
 }
 
 // This command again, once for each process.
@@ -221,7 +221,7 @@ int run(EmulateCommand& command) {
   if (command.processes && std::getenv("RIPELINE_FOLDER") == nullptr)
     return launch_ranks(prepared.facts->facts());
   ClockRun expected;
-  expected.run = simulate_once(prepared, command.run.microbatches, expected.record);
+  expected.run = simulate_once(prepared, expected.record);
   if (expected.run.status.code() == core::StatusCode::invalid) {
     return say_failed(expected.run.status.message());
   }
@@ -236,7 +236,7 @@ int run(EmulateCommand& command) {
     return emulate::emulate(
         facts,
         [&](int rank) { return std::make_unique<simulate::TableArbiter>(program, facts, rank); },
-        command.run.microbatches, prepared.timing, options);
+        prepared.microbatches, prepared.timing, options);
   }();
   return report(command, prepared, expected, emulated);
 }

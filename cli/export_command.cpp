@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "pytorch/check_report.h"
@@ -18,7 +19,7 @@ namespace {
 struct ExportCommand {
   std::string file;
   ProgramOptions program;
-  int microbatches = 0;
+  std::optional<Counts> microbatches;
   std::string form = "compute_only";
   std::string output;
 };
@@ -45,15 +46,16 @@ bool splits_backward(const spec::ActionTable& table) {
 }
 
 // What the file does not say and the launch must.
-std::string companion(const ExportCommand& command, const spec::ExportedActions& exported) {
+std::string companion(const ExportCommand& command, const spec::ExportedActions& exported,
+                      int microbatches) {
   const char* name = schedule_class(exported.placement);
   std::string text = fmt::format(
       "{}: {}, {} ranks, {} stages, {} microbatches, placement {}; passes `ripeline check`\n"
       "load it with\n"
       "  PyTorch         _PipelineScheduleRuntime(stages, n_microbatches={})._load_csv(\"{}\", "
       "format=\"{}\")\n",
-      command.output, command.form, exported.map.ranks, exported.map.stages(), command.microbatches,
-      name_of(exported.placement), command.microbatches, command.output, command.form);
+      command.output, command.form, exported.map.ranks, exported.map.stages(), microbatches,
+      name_of(exported.placement), microbatches, command.output, command.form);
   if (command.form == "compute_only") {
     text += fmt::format(
         "  TorchTitan      --parallelism.pipeline_parallel_degree {} "
@@ -62,7 +64,7 @@ std::string companion(const ExportCommand& command, const spec::ExportedActions&
         "  NeMo AutoModel  pp_size={} pp_schedule={} pp_schedule_csv={}\n"
         "  and a batch of {} times the microbatch size\n",
         exported.map.ranks, name, command.output, exported.map.ranks, name, command.output,
-        command.microbatches);
+        microbatches);
   } else {
     text += "  TorchTitan and NeMo AutoModel load compute_only files alone\n";
   }
@@ -82,9 +84,12 @@ int run(const ExportCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
   const LoadedProgram& loaded = compiled.value();
+  const auto count = count_of_step(command.microbatches, loaded.program);
+  if (!count.ok()) return say_failed(count.errors());
+  const int microbatches = count.value();
   const auto exported = [&] {
     const Progress progress("running " + loaded.source.name);
-    return spec::export_actions(loaded.program, command.microbatches);
+    return spec::export_actions(loaded.program, microbatches);
   }();
   if (!exported.ok()) {
     std::cerr << spec::render(loaded.source, exported.errors());
@@ -92,12 +97,12 @@ int run(const ExportCommand& command) {
   }
   const spec::ExportedActions& actions = exported.value();
   const bool comms = command.form == "compute_comms";
-  const std::string text = spec::write_actions(
-      comms ? with_communication(actions, command.microbatches) : actions.table);
+  const std::string text =
+      spec::write_actions(comms ? with_communication(actions, microbatches) : actions.table);
   const verify::CheckOptions options{
       .ranks = actions.map.ranks,
       .stages = actions.map.stages(),
-      .microbatches = command.microbatches,
+      .microbatches = microbatches,
       .placement = actions.placement,
       .form = comms ? verify::ActionForm::compute_comms : verify::ActionForm::compute_only};
   const spec::ReadActions read = spec::read_actions(text);
@@ -111,7 +116,7 @@ int run(const ExportCommand& command) {
   }
   const auto written = write_file(command.output, text);
   if (!written.ok()) return say_failed(written.errors());
-  (command.output == "-" ? std::cerr : std::cout) << companion(command, actions);
+  (command.output == "-" ? std::cerr : std::cout) << companion(command, actions, microbatches);
   return ok;
 }
 
@@ -123,9 +128,7 @@ void add_export(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
   add_program_options(*command, options->program);
-  command->add_option("-m,--microbatches", options->microbatches, "microbatches of a step")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  add_microbatches(*command, options->microbatches, "microbatches of a step");
   command
       ->add_option("--form", options->form,
                    "compute_only (default): PyTorch derives the communication; compute_comms: "

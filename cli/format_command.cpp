@@ -18,9 +18,14 @@ struct FormatOptions {
 };
 
 int format_one(const std::string& file, const FormatOptions& options) {
-  const auto read = read_source(file);
+  const auto read = read_input(file);
   if (!read.ok()) return say_failed(read.errors());
-  const spec::Source& source = read.value();
+  const spec::Source& source = read.value().source;
+  if (read.value().form == InputForm::schedule) {
+    return say_failed(source.name +
+                      ": this is a schedule of PyTorch, which has no layout; `format` is for "
+                      "programs of the language");
+  }
   const auto tree = spec::parse(source);
   if (!tree.ok()) {
     std::cerr << spec::render(source, tree.errors());
@@ -47,7 +52,7 @@ void add_format(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("format", "print programs in the canonical layout; comments are kept");
   auto options = std::make_shared<FormatOptions>();
-  command->add_option("FILE", options->files, kFileHelp)->required();
+  command->add_option("FILE", options->files, kProgramHelp)->required();
   auto* write = command->add_flag("--write", options->write, "rewrite the files in place");
   command
       ->add_flag("--check", options->check,

@@ -37,6 +37,8 @@ std::string regenerate(const GenerateCommand& command) {
   for (const std::string& define : command.program.defines) text += " -D " + define;
   if (!command.program.dispatch.empty())
     text += fmt::format(" --dispatch \"{}\"", command.program.dispatch);
+  if (command.program.placement) text += " --placement " + name_of(*command.program.placement);
+  if (command.program.microbatches) text += " -m " + command.program.microbatches->text();
   text += " --name " + command.name;
   if (command.unproved) text += " --unproved";
   return text + " -o " + base_name(command.output);
@@ -88,7 +90,7 @@ void add_generate(CLI::App& app, int& exit_code) {
       "generate", "prove a program and write its arbiter as one C++ header; no proof, no file");
   auto options = std::make_shared<GenerateCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
-  add_program_options(*command, options->program);
+  add_judged_options(*command, options->program);
   const CLI::Validator identifier(
       [](std::string& text) {
         return codegen::is_namespace(text) ? std::string()

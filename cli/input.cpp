@@ -8,10 +8,15 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "cli/choice.h"
+#include "cli/shorten.h"
+#include "pytorch/csv/actions.h"
+#include "pytorch/program.h"
 #include "spec/library.h"
 #include "spec/parse.h"
 
@@ -27,7 +32,7 @@ std::string not_found(const std::string& file) {
   std::vector<std::string> names;
   for (const auto& entry : spec::library()) names.emplace_back(entry.name);
   for (const auto& entry : fs::directory_iterator(path.parent_path(), ignored)) {
-    if (entry.path().extension() != ".ripe") continue;
+    if (entry.path().extension() != ".ripe" && entry.path().extension() != ".csv") continue;
     names.push_back((fs::path(file).parent_path() / entry.path().filename()).string());
   }
   std::sort(names.begin(), names.end());
@@ -38,29 +43,82 @@ std::string not_found(const std::string& file) {
          (meant ? fmt::format(". Did you mean {}?", *meant) : "; `ripeline library` lists them");
 }
 
+constexpr const char* kNeither =
+    "neither a program nor a schedule of PyTorch. A program begins with `pipeline NAME {`; a "
+    "schedule (CSV) has a row for each rank, of cells like 0F0 or (1F2;0B0)OVERLAP_F_B";
+
+// Of a program, what follows its comments is `pipeline`.
+bool begins_as_program(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    if (!text.starts_with('#')) return text.starts_with("pipeline");
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+}
+
+bool has_action(std::string_view text) {
+  const spec::ReadActions read = spec::read_actions(text);
+  return std::any_of(read.table.rows.begin(), read.table.rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [](const spec::ActionCell& cell) { return !cell.actions.empty(); });
+  });
+}
+
+std::optional<InputForm> form_of(const spec::Source& source) {
+  if (begins_as_program(source.text)) return InputForm::program;
+  if (has_action(source.text)) return InputForm::schedule;
+  const auto ending = std::filesystem::path(source.name).extension();
+  // Its mistakes are for the parser to show.
+  if (ending == ".ripe") return InputForm::program;
+  // Of no rank at all, and `check` says what that lacks.
+  const bool blank = source.text.find_first_not_of(" \t\r\n") == std::string::npos;
+  if (blank && ending == ".csv") return InputForm::schedule;
+  return std::nullopt;
+}
+
+bool is_schedule_file(const std::string& path) {
+  const auto read = read_file(path);
+  return read.ok() && form_of(read.value()) == InputForm::schedule;
+}
+
 }  // namespace
+
+spec::Result<Input> read_input(const std::string& file) {
+  auto source = read_source(file);
+  if (!source.ok()) return source.errors();
+  const auto form = form_of(source.value());
+  if (!form) return failure(fmt::format("{}: {}", source.value().name, kNeither));
+  return Input{std::move(source).value(), *form};
+}
 
 bool is_folder(const std::string& file) {
   std::error_code ignored;
   return file != "-" && std::filesystem::is_directory(file, ignored);
 }
 
-ProgramsBelow programs_below(const std::string& folder) {
+ProgramsBelow programs_below(const std::string& folder, Below wanted) {
   namespace fs = std::filesystem;
   ProgramsBelow below;
   std::error_code error;
   fs::recursive_directory_iterator it(folder, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     std::error_code ignored;
-    if (it->path().extension() == ".ripe" && it->is_regular_file(ignored)) {
-      below.files.push_back(it->path().string());
-    }
+    if (!it->is_regular_file(ignored)) continue;
+    const std::string path = it->path().string();
+    const bool program = it->path().extension() == ".ripe" && wanted != Below::schedules;
+    // Other tables than schedules end in .csv too.
+    const bool schedule = it->path().extension() == ".csv" && is_schedule_file(path);
+    if (program || schedule) below.files.push_back(path);
   }
   std::sort(below.files.begin(), below.files.end());
   if (error) {
     below.read = failure(fmt::format("{}: cannot be read: {}", folder, error.message()));
   } else if (below.files.empty()) {
-    below.read = failure(fmt::format("{}: there is no .ripe file below this folder", folder));
+    below.read = failure(fmt::format("{}: there is no {} below this folder", folder,
+                                     wanted == Below::schedules
+                                         ? "schedule of PyTorch (CSV)"
+                                         : ".ripe file and no schedule of PyTorch (CSV)"));
   }
   return below;
 }
@@ -75,6 +133,23 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
       .add_option("--dispatch", options.dispatch,
                   "dispatch like this instead, e.g. \"ready by bf\"")
       ->type_name("TEXT");
+  add_placement(command, options.placement);
+}
+
+void add_judged_options(CLI::App& command, ProgramOptions& options) {
+  add_program_options(command, options);
+  add_microbatches(command, options.microbatches,
+                   "for this number of microbatches alone, or for each of a range, as 1..128; "
+                   "without it, for all that the program is for");
+}
+
+void add_placement(CLI::App& command, std::optional<spec::Placement>& placement) {
+  using spec::Placement;
+  add_choice<std::optional<Placement>, Placement>(
+      command, "--placement", placement,
+      {{"chain", Placement::chain}, {"loop", Placement::loop}, {"v", Placement::v}},
+      "of a CSV: which rank owns a stage, which PyTorch's schedule class says and not the file; "
+      "without it, what fits the file");
 }
 
 spec::Result<spec::Source> read_file(const std::string& file) {
@@ -115,14 +190,32 @@ spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& opt
           "-D ranks=any: only `ripeline verify` asks of every number of ranks; give one, as in "
           "-D ranks=8");
     }
+    if (parsed.ec == std::errc::result_out_of_range && parsed.ptr == end) {
+      return failure(fmt::format("-D {}: {} does not fit: expected {} to {}",
+                                 define.substr(0, equals), shortened(define.substr(equals + 1)),
+                                 std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::int64_t>::max()));
+    }
     if (parsed.ec != std::errc{} || parsed.ptr != end) {
-      return failure(fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", define));
+      return failure(
+          fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", shortened(define)));
     }
     const auto [it, fresh] = result.defines.emplace(define.substr(0, equals), value);
     if (!fresh && it->second != value) {
       return failure(fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first,
                                  it->second, value));
     }
+  }
+  if (const auto& counts = options.microbatches) {
+    const auto define = result.defines.find("microbatches");
+    const bool other =
+        define != result.defines.end() && (!counts->one() || define->second != counts->first);
+    if (other) {
+      return failure(
+          fmt::format("-m {}: microbatches are set twice, here and by -D microbatches={}",
+                      counts->text(), define->second));
+    }
+    if (counts->one()) result.defines["microbatches"] = counts->first;
   }
   return result;
 }
@@ -156,17 +249,99 @@ spec::Result<spec::ElaborateOptions> options_of_every_rank(const ProgramOptions&
 
 // The text and the flags with which it is read.
 struct Read {
-  spec::Source source;
+  Input input;
   spec::ElaborateOptions options;
 };
 spec::Result<Read> read_with(const std::string& file,
                              spec::Result<spec::ElaborateOptions> options) {
   if (!options.ok()) return options.errors();
-  spec::Result<spec::Source> source = read_source(file);
-  if (!source.ok()) return source.errors();
-  Read read{std::move(source).value(), std::move(options).value()};
+  spec::Result<Input> input = read_input(file);
+  if (!input.ok()) return input.errors();
+  Read read{std::move(input).value(), std::move(options).value()};
   read.options.read_file = reader_beside(file);
   return read;
+}
+
+// The program that a schedule stands for, in place of its text; the name stays.
+spec::Result<void> make_program(Read& read, const ProgramOptions& options) {
+  spec::Source& source = read.input.source;
+  const auto made = verify::program_of(source, {.placement = options.placement});
+  if (!made.ok()) return made.errors();
+  for (const std::string& note : made.value().notes) {
+    std::cerr << fmt::format("note: {}: {}\n", source.name, note);
+  }
+  source.text = made.value().text;
+  read.options.read_file = [order = made.value().order](const std::string&) {
+    return spec::Result<std::string>(order);
+  };
+  return {};
+}
+
+// What has a place in the text is shown there.
+void say_unmade(const spec::Source& source, const spec::Diagnostics& errors) {
+  for (const spec::Diagnostic& error : errors) {
+    if (error.span == spec::Span{} && error.option.empty()) {
+      say_failed(fmt::format("{}: {}{}", source.name, error.message,
+                             error.hint.empty() ? "" : "; " + error.hint));
+    } else {
+      std::cerr << spec::render(source, {error});
+    }
+  }
+}
+
+// -m with one number does what -D microbatches=N does, and is what its errors are about.
+void name_flag(const ProgramOptions& options, spec::Diagnostics& errors) {
+  if (!options.microbatches) return;
+  for (spec::Diagnostic& error : errors) {
+    if (error.id == "define-microbatches") error.option = "-m " + options.microbatches->text();
+  }
+}
+
+// -m with a range is written into the text, in place of the program's own, so that all that is made
+// of the text is for that range: a proof for every number of ranks, a repair, a certificate.
+void narrow_text(spec::Source& source, const spec::ast::Pipeline& tree, const Counts& counts) {
+  for (const spec::ast::Item& item : tree.items) {
+    if (!std::holds_alternative<spec::ast::Microbatches>(item.value)) continue;
+    source.text.replace(item.span.begin, item.span.end - item.span.begin,
+                        fmt::format("microbatches {} .. {};", counts.first, counts.last));
+    return;
+  }
+}
+
+spec::Diagnostic outside(const spec::MicrobatchRange& range, const Counts& counts) {
+  return {.id = "define-microbatches",
+          .message = fmt::format("{} is outside of the range", counts.text()),
+          .hint = range.max ? fmt::format("the program's range is {} .. {}", range.min, *range.max)
+                            : fmt::format("the program's range is {} and up", range.min),
+          .span = {},
+          .option = "-m " + counts.text()};
+}
+
+bool is_range(const ProgramOptions& options) {
+  return options.microbatches && !options.microbatches->one();
+}
+
+// Nobody wrote the text in which these mistakes have their places.
+spec::Diagnostics without_places(spec::Diagnostics errors) {
+  for (spec::Diagnostic& error : errors) error.span = {};
+  return errors;
+}
+
+// With -m, whose range may be written into the source.
+spec::Result<spec::Program> compiled(spec::Source& source, const spec::ElaborateOptions& elaborate,
+                                     const ProgramOptions& options) {
+  spec::Result<spec::Program> program = spec::compile(source, elaborate);
+  if (!program.ok()) {
+    spec::Diagnostics errors = program.errors();
+    name_flag(options, errors);
+    return errors;
+  }
+  if (!is_range(options)) return program;
+  const Counts& counts = *options.microbatches;
+  const spec::MicrobatchRange& range = program.value().microbatches;
+  if (!range.contains(counts.first) || !range.contains(counts.last)) return outside(range, counts);
+  narrow_text(source, spec::parse(source).value(), counts);
+  return spec::compile(source, elaborate);
 }
 
 }  // namespace
@@ -175,12 +350,35 @@ spec::Result<LoadedTree> load_tree(const std::string& file, const ProgramOptions
                                    std::optional<spec::Source>& read) {
   spec::Result<Read> found = said(read_with(file, options_of_every_rank(options)));
   if (!found.ok()) return found.errors();
-  auto [source, elaborate] = std::move(found).value();
+  auto [input, elaborate] = std::move(found).value();
+  spec::Source& source = input.source;
   read = source;
+  if (input.form == InputForm::schedule) {
+    return said(spec::Result<LoadedTree>(failure(
+        fmt::format("-D ranks=any: {} is a schedule of PyTorch, for as many ranks as it has rows",
+                    source.name))));
+  }
   spec::Result<spec::ast::Pipeline> tree = spec::parse(source);
   if (!tree.ok()) {
     std::cerr << spec::render(source, tree.errors());
     return tree.errors();
+  }
+  if (is_range(options)) {
+    const Counts& counts = *options.microbatches;
+    const bool any = std::any_of(
+        tree.value().items.begin(), tree.value().items.end(), [](const spec::ast::Item& item) {
+          const auto* node = std::get_if<spec::ast::Microbatches>(&item.value);
+          return node != nullptr && node->any;
+        });
+    if (!any) {
+      return said(spec::Result<LoadedTree>(failure(fmt::format(
+          "-m {}: with -D ranks=any, a range is for programs that say `microbatches any`; give "
+          "one number, as -m {}",
+          counts.text(), counts.last))));
+    }
+    narrow_text(source, tree.value(), counts);
+    read = source;
+    tree = spec::parse(source);
   }
   return LoadedTree{std::move(source), std::move(tree).value(), std::move(elaborate)};
 }
@@ -189,16 +387,30 @@ spec::Result<LoadedProgram> load(const std::string& file, const ProgramOptions& 
                                  std::optional<spec::Source>* read) {
   spec::Result<Read> found = said(read_with(file, elaborate_options(options)));
   if (!found.ok()) return found.errors();
-  auto [source, elaborate] = std::move(found).value();
-  if (read != nullptr) *read = source;
-  spec::Result<spec::Program> program = spec::compile(source, elaborate);
+  Read made = std::move(found).value();
+  auto& [input, elaborate] = made;
+  if (read != nullptr) *read = input.source;
+  if (input.form == InputForm::schedule) {
+    if (const auto done = make_program(made, options); !done.ok()) {
+      say_unmade(input.source, done.errors());
+      return done.errors();
+    }
+  }
+  spec::Result<spec::Program> program = compiled(input.source, elaborate, options);
+  const spec::Source& source = input.source;
+  if (!program.ok() && input.form == InputForm::schedule) {
+    spec::Diagnostics errors = without_places(program.errors());
+    say_unmade(source, errors);
+    return errors;
+  }
   if (!program.ok()) {
     std::cerr << spec::render(source, program.errors());
     return program.errors();
   }
-  return LoadedProgram{.source = std::move(source),
+  return LoadedProgram{.source = source,
                        .program = std::move(program).value(),
-                       .options = std::move(elaborate)};
+                       .options = elaborate,
+                       .form = input.form};
 }
 
 }  // namespace ripeline::cli

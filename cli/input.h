@@ -1,7 +1,11 @@
 // What the commands read: a file, a library schedule's name, or `-` for standard input; and -D,
-// --dispatch, which every command takes.
+// --dispatch and --placement, which every command takes that runs or judges a program.
+//
+// What a file is, a program of the language or a schedule of PyTorch, is decided here alone, by
+// what is in it. load() makes a Program of either.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +13,8 @@
 #include <CLI/App.hpp>
 
 #include "cli/failure.h"
+#include "cli/microbatch_flag.h"
+#include "pytorch/lower.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
 
@@ -17,11 +23,21 @@ namespace ripeline::cli {
 struct ProgramOptions {
   std::vector<std::string> defines;  // k=v
   std::string dispatch;
+  std::optional<spec::Placement> placement;  // of a schedule of PyTorch
+  // What is judged or generated is for these alone. Of commands that run a step it is nothing.
+  std::optional<Counts> microbatches;
 };
 void add_program_options(CLI::App& command, ProgramOptions& options);
+// Also -m, of commands that judge or generate.
+void add_judged_options(CLI::App& command, ProgramOptions& options);
 
 // What FILE means everywhere, for --help.
 inline constexpr const char* kFileHelp =
+    "a .ripe file, a schedule of PyTorch (CSV), the name of a library schedule (see `ripeline "
+    "library`), or - for standard input";
+
+// Where only a program of the language makes sense.
+inline constexpr const char* kProgramHelp =
     "a .ripe file, the name of a library schedule (see `ripeline library`), or - for standard "
     "input";
 
@@ -29,26 +45,44 @@ inline constexpr const char* kFileHelp =
 [[nodiscard]] spec::Result<spec::Source> read_file(const std::string& file);
 [[nodiscard]] spec::Result<spec::Source> read_source(const std::string& file);
 
+enum class InputForm : std::uint8_t {
+  program,   // in the language: it begins with `pipeline`
+  schedule,  // of PyTorch: a cell of it is an action
+};
+struct Input {
+  spec::Source source;
+  InputForm form = InputForm::program;
+};
+// Errors: as of read_source(); and that it is neither, with what either looks like.
+[[nodiscard]] spec::Result<Input> read_input(const std::string& file);
+
+// --placement, of a schedule of PyTorch.
+void add_placement(CLI::App& command, std::optional<spec::Placement>& placement);
+
 [[nodiscard]] spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options);
 
 // Reads and compiles. What fails is on standard error already, since only here the text is at hand
 // in which to show the place. `read` gets what could be read.
 struct LoadedProgram {
-  spec::Source source;
+  spec::Source source;  // of a schedule of PyTorch: the program that it stands for
   spec::Program program;
   spec::ElaborateOptions options;  // with which it was made of the source
+  InputForm form = InputForm::program;
 };
 [[nodiscard]] spec::Result<LoadedProgram> load(const std::string& file,
                                                const ProgramOptions& options,
                                                std::optional<spec::Source>* read = nullptr);
 
 [[nodiscard]] bool is_folder(const std::string& file);
-// Every .ripe file below a folder, in the order of their paths, byte by byte.
+// Every .ripe file below a folder and every .csv file that is a schedule of PyTorch, or these
+// schedules alone, in the order of their paths, byte by byte.
+enum class Below : std::uint8_t { programs_and_schedules, schedules };
 struct ProgramsBelow {
   std::vector<std::string> files;  // those that were found, whatever failed then
   spec::Result<void> read;         // errors: there is none, or a folder could not be read
 };
-[[nodiscard]] ProgramsBelow programs_below(const std::string& folder);
+[[nodiscard]] ProgramsBelow programs_below(const std::string& folder,
+                                           Below wanted = Below::programs_and_schedules);
 
 // `verify` alone takes it: the number of ranks is left open.
 inline constexpr const char* kEveryRank = "ranks=any";

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/microbatch_flag.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "optimise/zero_bubble.h"
@@ -23,11 +24,13 @@ constexpr const char* kMadeSummary =
     "A fixed order of F, I and W for given costs and memory, written as a CSV file: --ranks, -m, "
     "--costs, --memory, -o.";
 
+constexpr int kUsualMicrobatches = 8;
+
 struct LibraryCommand {
   std::string name;
   std::string placement = "chain";
   int ranks = 4;
-  int microbatches = 8;
+  std::optional<Counts> microbatches;
   std::vector<std::int64_t> costs = {1, 1, 1, 0};
   int memory = 0;  // 0: what 1F1B holds
   std::string output;
@@ -44,7 +47,8 @@ std::string percent(std::int64_t bubble, std::int64_t all) {
   return fmt::format("{:.2f} %", 100.0 * static_cast<double>(bubble) / static_cast<double>(all));
 }
 
-std::string said(const LibraryCommand& command, const spec::ZeroBubbleOrder& order) {
+std::string said(const LibraryCommand& command, int microbatches,
+                 const spec::ZeroBubbleOrder& order) {
   const std::int64_t span = order.span - order.work;
   const std::int64_t wall = order.wall - order.work;
   return fmt::format(
@@ -52,7 +56,7 @@ std::string said(const LibraryCommand& command, const spec::ZeroBubbleOrder& ord
       "at most {4} activations of a stage on a rank; bubble {5} by span ({6}), {7} by wall ({8})\n"
       "check it with  ripeline check {0} --placement {3}\n"
       "use it with    order zb from csv \"{0}\";  dispatch in order zb;\n",
-      command.output, command.ranks, command.microbatches, command.placement, order.peak, span,
+      command.output, command.ranks, microbatches, command.placement, order.peak, span,
       percent(span, order.span), wall, percent(wall, order.wall));
 }
 
@@ -62,6 +66,9 @@ int make(const LibraryCommand& command) {
   const bool sensible = costs.size() == 4 && positive(costs[0]) && positive(costs[1]) &&
                         positive(costs[2]) && costs[3] >= 0;
   constexpr std::int64_t kMostTasks = 4'000'000;
+  const auto count = one_count(command.microbatches);
+  if (!count.ok()) return say_failed(count.errors());
+  const int microbatches = count.value().value_or(kUsualMicrobatches);
   const bool v = command.placement == "v";
   const std::int64_t chunks = v ? 2 : 1;
   if (!sensible || *std::max_element(costs.begin(), costs.end()) > kMostTasks) {
@@ -70,7 +77,7 @@ int make(const LibraryCommand& command) {
               << kMostTasks << '\n';
     return bad_input;
   }
-  if (command.output.empty() || 3 * chunks * command.ranks * command.microbatches > kMostTasks) {
+  if (command.output.empty() || 3 * chunks * command.ranks * microbatches > kMostTasks) {
     std::cerr << (command.output.empty() ? "ripeline: library zb: -o FILE is missing\n"
                                          : "ripeline: library zb: too many tasks\n");
     return bad_input;
@@ -78,7 +85,7 @@ int make(const LibraryCommand& command) {
   const spec::ZeroBubbleRequest request{
       .placement = v ? spec::Placement::v : spec::Placement::chain,
       .ranks = command.ranks,
-      .microbatches = command.microbatches,
+      .microbatches = microbatches,
       .forward = costs[0],
       .input = costs[1],
       .weight = costs[2],
@@ -96,7 +103,7 @@ int make(const LibraryCommand& command) {
   }
   const auto written = write_file(command.output, spec::write_actions(order->table));
   if (!written.ok()) return say_failed(written.errors());
-  (command.output == "-" ? std::cerr : std::cout) << said(command, *order);
+  (command.output == "-" ? std::cerr : std::cout) << said(command, microbatches, *order);
   return ok;
 }
 
@@ -130,8 +137,7 @@ void add_library(CLI::App& app, int& exit_code) {
   command->add_option("--placement", options->placement, of + "chain (default) or v")
       ->check(CLI::IsMember({"chain", "v"}));
   command->add_option("--ranks", options->ranks, of + "ranks")->check(CLI::Range(1, 1024));
-  command->add_option("-m,--microbatches", options->microbatches, of + "microbatches of a step")
-      ->check(CLI::PositiveNumber);
+  add_microbatches(*command, options->microbatches, of + "microbatches of a step (8)");
   command
       ->add_option("--costs", options->costs,
                    of + "costs of F, I and W of a stage, and the latency of a message")

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/usage.h"
 
 namespace {
 
@@ -60,6 +61,10 @@ int main(int argc, char** argv) {
   add_tune(app, exit_code);
   add_launch(app, exit_code);
 
+  if (const auto large = too_large(argc, argv)) {
+    std::cerr << *large;
+    return bad_input;
+  }
   try {
     app.parse(argc, argv);
     if (version) {
@@ -76,7 +81,9 @@ int main(int argc, char** argv) {
     }
     return written() == ok ? exit_code : bad_input;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? written() : bad_input;
+    if (e.get_exit_code() == 0) return app.exit(e) == 0 ? written() : bad_input;  // --help
+    std::cerr << usage_error(app, e);
+    return bad_input;
   } catch (const std::exception& e) {
     std::cerr << "ripeline: internal error: " << e.what() << "\nThis is a defect of Ripeline.\n";
     return bad_input;

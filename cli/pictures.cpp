@@ -65,11 +65,10 @@ int usual_count(const spec::Program& program) {
 
 spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   const spec::Program& program = run.loaded->program;
-  const int microbatches = flags.microbatches.value_or(usual_count(program));
-  if (!program.microbatches.contains(microbatches)) {
-    return failure(fmt::format("{}: {} microbatches are outside the program's range", program.name,
-                               microbatches));
-  }
+  const int usual = usual_count(program);
+  const auto count = count_of_step(flags.microbatches.value_or(Counts{usual, usual}), program);
+  if (!count.ok()) return count.errors();
+  const int microbatches = count.value();
   if (auto simulated = check_simulated(program); !simulated.ok()) return simulated;
   const auto options = read_timing(flags.times);
   if (!options.ok()) return options.errors();
@@ -144,10 +143,8 @@ spec::Result<void> write_picture_of(const std::string& path,
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
   add_program_options(command, flags.program);
-  command
-      .add_option("-m,--microbatches", flags.microbatches,
-                  "of a program: microbatches of the step (twice its ranks)")
-      ->check(CLI::Range(1, 1'000'000'000));
+  add_microbatches(command, flags.microbatches,
+                   "of a program: microbatches of the step (twice its ranks)");
   add_times(command, flags.times);
   command.add_option(
       "--from", flags.from,

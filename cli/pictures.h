@@ -9,6 +9,7 @@
 #include <CLI/App.hpp>
 
 #include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/time_flags.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
@@ -27,14 +28,14 @@ void add_picture(CLI::App& command, std::string& picture);
 // How a FILE becomes a run.
 struct RunFlags {
   ProgramOptions program;
-  std::optional<int> microbatches;  // of a program
-  TimeFlags times;                  // of a program
-  std::string from;                 // JSON of `ripeline verify`: its run instead of a simulated one
+  std::optional<Counts> microbatches;  // of a program
+  TimeFlags times;                     // of a program
+  std::string from;  // JSON of `ripeline verify`: its run instead of a simulated one
 };
 void add_run_flags(CLI::App& command, RunFlags& flags);
 inline constexpr const char* kRunHelp =
-    "a trace (.json, or the folder of a run that was killed), or a program that is simulated: a "
-    ".ripe file, the name of a library schedule, or - for standard input";
+    "a trace (.json, or the folder of a run that was killed), or what is simulated: a .ripe file, "
+    "a schedule of PyTorch (CSV), the name of a library schedule, or - for standard input";
 // What is missing of a trace, on standard error.
 void say_missing(const std::vector<std::string>& notes);
 

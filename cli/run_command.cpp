@@ -24,17 +24,13 @@ std::string as_json(const simulate::ReportedRun& reported, bool tasks, const std
   return report.dump(2) + "\n";
 }
 
-spec::Result<simulate::Timing> timing_of(const spec::Program& program, const RunCommand& command) {
-  if (!program.microbatches.contains(command.microbatches)) {
-    return failure(fmt::format("{}: {} microbatches are outside the program's range", program.name,
-                               command.microbatches));
-  }
+spec::Result<simulate::Timing> timing_of(const spec::Program& program, int microbatches,
+                                         const RunCommand& command) {
   if (auto simulated = check_simulated(program); !simulated.ok()) return simulated.errors();
   const auto options = read_timing(command.times);
   if (!options.ok()) return options.errors();
   simulate::Timing timing;
-  const core::Status made =
-      simulate::Timing::make(program, command.microbatches, options.value(), timing);
+  const core::Status made = simulate::Timing::make(program, microbatches, options.value(), timing);
   if (!made.ok()) return failure(made.message());
   return timing;
 }
@@ -57,10 +53,15 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
   if (groups == Groups::as_one && replicas > 1) {
     text += fmt::format("note: this is one of {} replicas; the others do the same\n", replicas);
   }
+  const std::string count =
+      fmt::format("{} microbatch{}", prepared.microbatches, prepared.microbatches == 1 ? "" : "es");
   if (verdict && verdict->outcome != verify::Outcome::proved) {
-    text += fmt::format("note: {} is {}; this is one of its runs, and others may end otherwise\n",
-                        program.name,
-                        verdict->outcome == verify::Outcome::refuted ? "refuted" : "not proved");
+    text += fmt::format(
+        "note: {} is {} for {}; this is one of its runs, and others may end otherwise\n",
+        program.name, verdict->outcome == verify::Outcome::refuted ? "refuted" : "not proved",
+        count);
+  } else if (verdict) {
+    text += fmt::format("note: {} is proved for {}, for every timing\n", program.name, count);
   } else if (!verdict) {
     text += "note: not verified; this is one run, under one timing (--verify judges all)\n";
   }
@@ -97,38 +98,42 @@ spec::Result<PreparedRun> prepare(const RunCommand& command) {
   PreparedRun prepared;
   prepared.loaded = std::move(loaded).value();
   const spec::Program& program = prepared.program();
-  auto timing = said(timing_of(program, command));
+  const auto count = said(count_of_step(command.microbatches, program));
+  if (!count.ok()) return count.errors();
+  prepared.microbatches = count.value();
+  auto timing = said(timing_of(program, prepared.microbatches, command));
   if (!timing.ok()) return timing.errors();
   prepared.timing = std::move(timing).value();
   if (command.verify) {
     const Progress progress("verifying " + program.name);
-    prepared.verdict = verify::verify(program);
+    prepared.verdict = verify::verify(for_one_count(program, prepared.microbatches));
   }
   const bool proved = prepared.verdict && prepared.verdict->proved.has_value();
   prepared.facts = proved ? lower::facts_of(*prepared.verdict->proved) : lower::facts_of(program);
   return prepared;
 }
 
-simulate::RunReport simulate_once(const PreparedRun& prepared, int microbatches,
-                                  trace::Record& record) {
+simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& record) {
   const spec::Program& program = prepared.program();
   const core::ProgramFacts& facts = prepared.facts->facts();
   simulate::Simulator simulator(facts, [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(program, facts, rank);
   });
   return simulator.run(
-      microbatches, prepared.timing,
+      prepared.microbatches, prepared.timing,
       {.record = &record, .causes = true, .sequential_ops = simulate::sequential_ops(program)});
 }
 
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help) {
   command.add_option("FILE", options.file, kFileHelp)->required();
   add_program_options(command, options.program);
-  command.add_option("-m,--microbatches", options.microbatches, "microbatches of the step")
-      ->required()
-      ->check(CLI::Range(1, 1'000'000'000));
+  add_microbatches(
+      command, options.microbatches,
+      "microbatches of the step; not needed where the program is for one number alone, "
+      "as a CSV is");
   add_times(command, options.times, unit_help);
-  command.add_flag("--verify", options.verify, "judge it first, for every timing");
+  command.add_flag("--verify", options.verify,
+                   "judge it first, for every timing of a step of -m microbatches");
   command.add_option("--trace", options.trace,
                      "write what ran when: a file for chrome://tracing and Perfetto");
   add_picture(command, options.picture);

@@ -9,6 +9,7 @@
 #include <CLI/App.hpp>
 
 #include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/time_flags.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
@@ -18,7 +19,7 @@ namespace ripeline::cli {
 struct RunCommand {
   std::string file;
   ProgramOptions program;
-  int microbatches = 0;
+  std::optional<Counts> microbatches;
   TimeFlags times;
   std::string trace;
   std::string picture;
@@ -30,19 +31,19 @@ struct RunCommand {
 // `unit_help`: of --unit.
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help);
 
-// The program, judged if that was asked for, and its times.
+// The program, judged for this number of microbatches if that was asked for, and its times.
 struct PreparedRun {
   LoadedProgram loaded;
   std::optional<verify::Verdict> verdict;
   std::optional<core::OwnedFacts> facts;
   simulate::Timing timing;
+  int microbatches = 0;  // of the step
   [[nodiscard]] const spec::Program& program() const { return loaded.program; }
 };
 // What fails is on standard error already, as with load().
 [[nodiscard]] spec::Result<PreparedRun> prepare(const RunCommand& command);
 // One run on the virtual clock.
-[[nodiscard]] simulate::RunReport simulate_once(const PreparedRun& prepared, int microbatches,
-                                                trace::Record& record);
+[[nodiscard]] simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& record);
 
 // What standard error says of a run before its output.
 enum class Groups : std::uint8_t {

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "pytorch/program.h"
+
 namespace ripeline::cli {
 namespace {
 
@@ -84,7 +86,8 @@ std::string message_of(const verify::Obligation& o) {
 
 }  // namespace
 
-SarifLog::SarifLog() {
+SarifLog::SarifLog(Of of) {
+  if (of != Of::programs) return;
   for (const auto& [kind, description] : kRules) rule(verify::name_of(kind), description);
 }
 
@@ -134,6 +137,24 @@ void SarifLog::add_verdict(const std::string& file, const LoadedProgram& loaded,
     add_result(name, rule(name, name), level, message_of(o),
                location_of(file, loaded.source, o.span), loaded.program.name);
   }
+}
+
+void SarifLog::add_check(const std::string& file, const spec::Source& source,
+                         const verify::CheckReport& report) {
+  programs_.push_back({{"file", file},
+                       {"hash", spec::hash_text(spec::hash_of(source.text))},
+                       {"verdict", verify::name_of(report.verdict)}});
+  const auto add = [&](const std::string& id, const char* level, const std::string& message,
+                       spec::Span span) {
+    // The rules have no texts of their own: docs/check.md describes them.
+    const std::size_t index = rule(id, "Rule `" + id + "` of `ripeline check`.");
+    add_result(id, index, level, message, location_of(file, source, span), "");
+  };
+  for (const verify::CheckFinding& f : report.findings) {
+    add(f.rule, "error", (f.task.empty() ? "" : f.task + ": ") + f.message,
+        verify::span_of(source.text, f));
+  }
+  if (!report.reason.empty()) add("unknown", "warning", report.reason, {});
 }
 
 Json SarifLog::log(int exit_code) const {

@@ -1,29 +1,37 @@
-// Findings of `ripeline verify` as a SARIF 2.1.0 log, which code hosts show beside the source.
+// Findings of `ripeline verify` and `ripeline check` as a SARIF 2.1.0 log, which code hosts show
+// beside the source.
 //
-// One run. Rules: the five obligations, and of bad input the ids that occur. A refuted obligation
-// is an error, an unknown one a warning, bad input an error; a proved one is no finding. Nothing in
+// One run. Rules: of programs the five obligations, of schedules those of pytorch/check.h that
+// found something, and of bad input the ids that occur. A refuted obligation and a finding are an
+// error, what is unknown is a warning, bad input an error; what is proved is no finding. Nothing in
 // it depends on time or machine. Columns count characters, as SARIF wants, not bytes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/input.h"
+#include "pytorch/check.h"
 #include "verify/verify.h"
 
 namespace ripeline::cli {
 
 class SarifLog {
  public:
-  SarifLog();
+  enum class Of : std::uint8_t { programs, schedules };
+  explicit SarifLog(Of of);
 
   // `file` as the user gave it; `source` is nothing if it could not be read.
   void add_bad_input(const std::string& file, const std::optional<spec::Source>& source,
                      const spec::Diagnostics& errors);
   void add_verdict(const std::string& file, const LoadedProgram& loaded,
                    const verify::Verdict& verdict);
+  // At the cell of each finding, or at its row.
+  void add_check(const std::string& file, const spec::Source& source,
+                 const verify::CheckReport& report);
 
   [[nodiscard]] nlohmann::json log(int exit_code) const;
 

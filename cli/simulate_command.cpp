@@ -17,14 +17,14 @@ int run(const RunCommand& command) {
   trace::Record record;
   const simulate::RunReport run = [&] {
     const Progress progress("simulating " + program.name);
-    return simulate_once(prepared, command.microbatches, record);
+    return simulate_once(prepared, record);
   }();
   std::cerr << notes_of(prepared, Groups::as_one);
   if (!run.status.ok()) {
     say_failed(run.status.message());
     return run.status.code() == core::StatusCode::invalid ? bad_input : refuted;
   }
-  return write_run(command, {program, prepared.facts->facts(), command.microbatches,
+  return write_run(command, {program, prepared.facts->facts(), prepared.microbatches,
                              prepared.timing, run, record});
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
 #include "cli/time_flags.h"
@@ -22,10 +23,12 @@ using simulate::Gain;
 using simulate::Trial;
 using simulate::TuneResult;
 
+constexpr int kMostTuned = 1'000'000;  // microbatches of a step
+
 struct TuneCommand {
   std::string file;
   ProgramOptions program;
-  int microbatches = 0;
+  std::optional<Counts> microbatches;
   int seeds = 50;
   TimeFlags times;
   std::string format = "text";
@@ -53,15 +56,14 @@ std::string held(const spec::Program& program, const std::vector<std::int64_t>& 
   return text;
 }
 
-std::string text_of(const TuneCommand& command, const spec::Program& program,
-                    const TuneResult& tuning) {
+std::string text_of(const spec::Program& program, const TuneResult& tuning) {
   const Trial& baseline = tuning.trials.front();
   std::size_t width = 0;
   for (const Trial& trial : tuning.trials) width = std::max(width, name_of(trial).size());
   std::string text = fmt::format(
       "{}: {} ranks, {} microbatches, seeds {} to {}\n  {:<{}}   faster by (95 %)"
       "                time   notices\n",
-      program.name, program.ranks, command.microbatches, tuning.seed,
+      program.name, program.ranks, program.microbatches.min, tuning.seed,
       tuning.seed + static_cast<std::uint64_t>(tuning.seeds) - 1, "", width);
   for (const Trial& trial : tuning.trials) {
     const bool is_baseline = &trial == &baseline;
@@ -124,10 +126,10 @@ json object_of(const spec::Program& program, const Trial& trial) {
   return j;
 }
 
-json json_of(const TuneCommand& command, const spec::Program& program, const TuneResult& tuning) {
+json json_of(const spec::Program& program, const TuneResult& tuning) {
   json j = {{"schema", "ripeline.tune/1"}, {"program", program.name},
             {"params", json::object()},    {"hash", spec::hash_text(program.hash)},
-            {"ranks", program.ranks},      {"microbatches", command.microbatches},
+            {"ranks", program.ranks},      {"microbatches", program.microbatches.min},
             {"seed", tuning.seed},         {"seeds", tuning.seeds},
             {"trials", json::array()},     {"pick", nullptr}};
   for (const auto& [name, value] : program.params) j["params"][name] = value;
@@ -144,11 +146,13 @@ int run(const TuneCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
   const LoadedProgram& loaded = compiled.value();
-  const spec::Program& program = loaded.program;
-  if (!program.microbatches.contains(command.microbatches)) {
-    return say_failed(fmt::format("{}: {} microbatches are outside the program's range",
-                                  program.name, command.microbatches));
+  const auto count = count_of_step(command.microbatches, loaded.program);
+  if (!count.ok()) return say_failed(count.errors());
+  const int microbatches = count.value();
+  if (microbatches > kMostTuned) {
+    return say_failed(fmt::format("-m {}: expected 1 to {}", microbatches, kMostTuned));
   }
+  const spec::Program program = for_one_count(loaded.program, microbatches);
   const auto simulated = check_simulated(program);
   if (!simulated.ok()) return say_failed(simulated.errors());
   const auto times = read_timing(command.times);
@@ -156,12 +160,14 @@ int run(const TuneCommand& command) {
   TuneResult tuning;
   const core::Status status = [&] {
     const Progress progress("tuning " + program.name);
-    return simulate::tune(program, command.microbatches, times.value(), command.seeds, tuning);
+    return simulate::tune(program, microbatches, times.value(), command.seeds, tuning);
   }();
   if (!status.ok()) return say_failed(status.message());
+  std::cerr << fmt::format("note: what is proved here is proved for {} microbatch{}\n",
+                           microbatches, microbatches == 1 ? "" : "es");
   for (const std::string& note : tuning.notes) std::cerr << "note: " << note << '\n';
-  std::cout << (command.format == "json" ? json_of(command, program, tuning).dump(1) + "\n"
-                                         : text_of(command, program, tuning));
+  std::cout << (command.format == "json" ? json_of(program, tuning).dump(1) + "\n"
+                                         : text_of(program, tuning));
   return ok;
 }
 
@@ -174,9 +180,8 @@ void add_tune(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TuneCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
   add_program_options(*command, options->program);
-  command->add_option("-m,--microbatches", options->microbatches, "microbatches of the step")
-      ->required()
-      ->check(CLI::Range(1, 1'000'000));
+  add_microbatches(*command, options->microbatches,
+                   "microbatches of the step, for which candidates are proved too");
   command
       ->add_option("--seeds", options->seeds,
                    "runs of each candidate (50); the pick is measured on as many others")

@@ -72,7 +72,7 @@ void add_validate(CLI::App& app, int& exit_code) {
       "validate", "compare a generated header with its program, in formulas and state by state");
   auto options = std::make_shared<ValidateCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
-  add_program_options(*command, options->program);
+  add_judged_options(*command, options->program);
   command
       ->add_option("--probe", options->probe,
                    "the program compiled from what `generate --probe` wrote")

@@ -1,6 +1,5 @@
 // ripeline verify: verdicts of one or several programs.
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <memory>
 
@@ -14,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/quicker.h"
 #include "cli/sarif.h"
+#include "cli/summary.h"
 #include "optimise/least_capacity.h"
 #include "optimise/least_capacity_report.h"
 #include "optimise/repair.h"
@@ -103,13 +103,13 @@ class Findings {
 
   void add_bad_input(const std::string& file, const std::optional<spec::Source>& source,
                      const spec::Diagnostics& errors) {
-    count(bad_input);
+    summary_.add(bad_input);
     if (command_.format == "json") add_json(file, bad_input_json(file, source, errors));
     if (command_.format == "sarif") sarif_.add_bad_input(file, source, errors);
   }
 
   void add(const std::string& file, const LoadedProgram& loaded, verify::Verdict verdict) {
-    count(exit_code_of(verdict.outcome));
+    summary_.add(exit_code_of(verdict.outcome));
     if (command_.no_times) {
       for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
     }
@@ -128,12 +128,12 @@ class Findings {
   // `one`: exactly one program was asked for, by its own name.
   int finish(bool one) const {
     if (command_.format == "text") {
-      if (!one) std::cout << '\n' << summary() << '\n';
-      return code_;
+      if (!one) std::cout << '\n' << summary_.text("program") << '\n';
+      return summary_.code();
     }
     nlohmann::json json;
     if (command_.format == "sarif") {
-      json = sarif_.log(code_);
+      json = sarif_.log(summary_.code());
     } else if (one) {
       json = programs_[0];
     } else {
@@ -141,41 +141,19 @@ class Findings {
     }
     // A file's name may be bytes that are no text.
     std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    return code_;
+    return summary_.code();
   }
 
  private:
-  void count(int code) {
-    code_ = worse(code_, code);
-    ++counts_.at(static_cast<std::size_t>(code));
-  }
-
   void add_json(const std::string& file, nlohmann::json program) {
     program["file"] = file;
     programs_.push_back(std::move(program));
   }
 
-  std::string summary() const {
-    constexpr std::array<std::pair<ExitCode, const char*>, 4> kNames = {
-        {{ok, "proved"}, {refuted, "refuted"}, {unknown, "unknown"}, {bad_input, "bad input"}}};
-    int all = 0;
-    for (const int n : counts_) all += n;
-    std::string text = fmt::format("{} program{}:", all, all == 1 ? "" : "s");
-    const char* separator = " ";
-    for (const auto& [code, name] : kNames) {
-      const int n = counts_.at(static_cast<std::size_t>(code));
-      if (n == 0) continue;
-      text += fmt::format("{}{} {}", separator, n, name);
-      separator = ", ";
-    }
-    return text;
-  }
-
   const VerifyCommand& command_;
-  int code_ = ok;
-  std::array<int, 4> counts_{};  // by exit code
+  Summary summary_;
   nlohmann::json programs_ = nlohmann::json::array();
-  SarifLog sarif_;
+  SarifLog sarif_{SarifLog::Of::programs};
 };
 
 bool asks_every_depth(const VerifyCommand& command) {
@@ -206,7 +184,7 @@ void verify_every_depth(const std::string& file, const VerifyCommand& command, F
       return findings.add_bad_input(file, source, {});
     }
   }
-  findings.add(file, {loaded.source, std::move(depth.sample), loaded.options},
+  findings.add(file, {loaded.source, std::move(depth.sample), loaded.options, InputForm::program},
                std::move(depth.verdict));
 }
 
@@ -218,9 +196,10 @@ spec::Result<void> check_least(const spec::Program& program, const VerifyCommand
   if (program.dispatch.in_order) names.emplace_back("sends");
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  spec::Diagnostic error =
-      failure(fmt::format("{} has no resource or channel of that name; it has {}", program.name,
-                          list.empty() ? "none" : list));
+  const auto meant = spec::nearest(command.least, names);
+  spec::Diagnostic error = failure(
+      fmt::format("{} has no resource or channel of that name; it has {}{}", program.name,
+                  list.empty() ? "none" : list, meant ? ". Did you mean " + *meant + "?" : ""));
   error.option = "--least " + command.least;
   return error;
 }
@@ -246,6 +225,24 @@ spec::Result<void> draw_refutation(const std::string& picture, const LoadedProgr
   return {};
 }
 
+// Of a schedule of PyTorch the places are those of a text that nobody wrote, and its repairs are
+// those of `check`.
+void speak_of_schedule(const std::string& file, verify::Verdict& verdict) {
+  if (verdict.outcome == verify::Outcome::proved) {
+    std::cerr << fmt::format(
+        "note: {}: proved for messages that have slots of their own; what PyTorch sends and "
+        "receives is judged by `ripeline check`\n",
+        file);
+  }
+  bool refuted_before = false;
+  for (verify::Obligation& o : verdict.obligations) {
+    o.span = {};
+    if (o.outcome != verify::Outcome::refuted || refuted_before) continue;
+    o.repairs_note = fmt::format("`ripeline check {} --fix FILE` looks for a repair.", file);
+    refuted_before = true;
+  }
+}
+
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
   if (asks_every_depth(command)) return verify_every_depth(file, command, findings);
   std::optional<spec::Source> source;
@@ -265,7 +262,9 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
   if (!command.picture.empty() && !draw_refutation(command.picture, loaded, verdict).ok()) {
     return findings.add_bad_input(file, source, {});
   }
-  if (!command.no_repairs) search_repairs(loaded, verdict);
+  const bool schedule = loaded.form == InputForm::schedule;
+  if (schedule) speak_of_schedule(file, verdict);
+  if (!schedule && !command.no_repairs) search_repairs(loaded, verdict);
   findings.add(file, loaded, std::move(verdict));
 }
 
@@ -309,9 +308,10 @@ void add_verify(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<VerifyCommand>();
   command
       ->add_option("FILE", options->files,
-                   std::string(kFileHelp) + "; or a folder: every .ripe file below it")
+                   std::string(kFileHelp) +
+                       "; or a folder: every .ripe file and every schedule (CSV) below it")
       ->required();
-  add_program_options(*command, options->program);
+  add_judged_options(*command, options->program);
   command->add_option("--format", options->format, "text, or json or sarif on standard output")
       ->check(CLI::IsMember({"text", "json", "sarif"}));
   command->add_flag("--no-times", options->no_times,
@@ -334,6 +334,8 @@ void add_verify(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   add_picture(*command, options->picture);
   command->footer(
+      "A CSV is judged as the order in which its ranks compute, each message with a slot of its\n"
+      "own; `ripeline check` judges its sends and receives as well.\n"
       "-D ranks=any proves a program for every number of ranks, where it can.\n"
       "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
       "order 2, 1, 3, 0.");

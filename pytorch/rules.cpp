@@ -3,6 +3,7 @@
 #include "pytorch/rules.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -91,8 +92,33 @@ void check_places(ScheduleCheck& checking) {
 
 namespace {
 
+// What the file does of that which needs a missing task: it never starts.
+std::string what_waits(const ScheduleCheck& checking, const Action& missing) {
+  constexpr std::array kKinds = {ActionKind::forward, ActionKind::backward,
+                                 ActionKind::backward_input, ActionKind::backward_weight};
+  const Action result = spec::result_of(missing);
+  std::vector<std::string> waiting;
+  for (int stage = missing.stage - 1; stage <= missing.stage + 1; ++stage) {
+    for (const ActionKind kind : kKinds) {
+      const Action action{kind, stage, missing.microbatch};
+      const auto needs = spec::needs_of(action, checking.map().stages());
+      if (std::find(needs.begin(), needs.end(), result) == needs.end()) continue;
+      const CellPlace* place = checking.find(action);
+      if (place == nullptr) continue;
+      waiting.push_back(fmt::format("{} ({})", to_string(action), place_text(*place)));
+    }
+  }
+  if (waiting.empty()) return {};
+  return fmt::format("; {} wait{} for it", fmt::join(waiting, " and "),
+                     waiting.size() == 1 ? "s" : "");
+}
+
+void found_missing(ScheduleCheck& checking, const Action& missing, const std::string& message) {
+  checking.found("missing", {checking.map().rank(missing.stage) + 1, 0}, to_string(missing),
+                 message + what_waits(checking, missing));
+}
+
 void check_backward(ScheduleCheck& checking, int stage, int microbatch) {
-  const CellPlace nowhere{checking.map().rank(stage) + 1, 0};
   const auto find = [&](ActionKind kind) { return checking.find({kind, stage, microbatch}); };
   const auto name = [&](ActionKind kind) { return to_string(Action{kind, stage, microbatch}); };
   const CellPlace* whole = find(ActionKind::backward);
@@ -110,8 +136,8 @@ void check_backward(ScheduleCheck& checking, int stage, int microbatch) {
   const ActionKind kind = input != nullptr    ? ActionKind::backward_weight
                           : weight != nullptr ? ActionKind::backward_input
                                               : ActionKind::backward;
-  checking.found(
-      "missing", nowhere, name(kind),
+  found_missing(
+      checking, {kind, stage, microbatch},
       kind == ActionKind::backward
           ? fmt::format("microbatch {} never runs backward at stage {}", microbatch, stage)
           : fmt::format("{} is there without it",
@@ -135,9 +161,8 @@ void check_counts(ScheduleCheck& checking) {
     for (int m = 0; m < shape.microbatches; ++m) {
       if (checking.report().findings.size() >= kMostFindings) return;
       if (checking.find({ActionKind::forward, s, m}) == nullptr) {
-        checking.found("missing", {shape.map.rank(s) + 1, 0},
-                       to_string(Action{ActionKind::forward, s, m}),
-                       fmt::format("microbatch {} never runs forward at stage {}", m, s));
+        found_missing(checking, {ActionKind::forward, s, m},
+                      fmt::format("microbatch {} never runs forward at stage {}", m, s));
       }
       check_backward(checking, s, m);
     }

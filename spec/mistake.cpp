@@ -33,8 +33,15 @@ std::string enumerated(std::string wanted) {
   return wanted;
 }
 
+// Cut where it is too long to be repeated: the line below shows where it is.
 std::string quoted(const std::string& lexeme) {
-  return lexeme.front() == '"' ? lexeme : "'" + lexeme + "'";
+  constexpr std::size_t kMostBytes = 40;
+  constexpr std::size_t kShown = 20;
+  if (lexeme.front() == '"') return lexeme;
+  if (lexeme.size() <= kMostBytes) return "'" + lexeme + "'";
+  std::size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(lexeme[end]) & 0xC0U) == 0x80U) --end;
+  return "'" + lexeme.substr(0, end) + "...'";
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& words) {
@@ -144,7 +151,7 @@ Diagnostic text_after_end(const Source& source, std::size_t at) {
 
 Result<Rational> value_of(const ast::Name& literal) {
   const auto fail = [&](const char* id, const char* is, const char* hint) {
-    return Diagnostic{id, "'" + literal.text + "' " + is, hint, literal.span};
+    return Diagnostic{id, quoted(literal.text) + " " + is, hint, literal.span};
   };
   constexpr const char* kFit = "numbers and their decimals fit in 64 bits";
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };

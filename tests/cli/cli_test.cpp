@@ -18,50 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cli/program.h"
+
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int exit_code;
-  std::string out;
-};
-
-class Cli : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "ripeline-cli-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // Runs `ripeline ARGUMENTS` in the test's folder; standard error is appended to `out` unless it
-  // is dropped.
-  Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1") {
-    const std::string command = "cd '" + folder_.string() +
-                                "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " +
-                                redirect;
-    FILE* pipe = popen(command.c_str(), "r");
-    std::string out;
-    std::array<char, 4096> buffer;
-    for (std::size_t n = 0; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-      out.append(buffer.data(), n);
-    }
-    const int status = pclose(pipe);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
-  }
-
-  void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  std::string read(const std::string& name) {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-
-  fs::path folder_;
-};
+using Cli = CliTest;
 
 constexpr const char* kSticks = R"(pipeline waits_for_itself {
   param ranks = 2;

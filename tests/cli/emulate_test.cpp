@@ -115,7 +115,7 @@ TEST(EmulateCommand, refuses_what_it_does_not_understand) {
       {"1f1b -m 4 --unit 5lightyears", "--unit '5lightyears' is no time, as 5ms"},
       {"1f1b -m 4 --unit 0ms", "--unit '0ms' is no time"},
       {"1f1b -m 4 --unit parsec", "--unit is none of ns, us, ms and s"},
-      {"1f1b -m 0", "--microbatches"},
+      {"1f1b -m 0", "expected 1 to 1000000000"},
       {"no_such_schedule -m 4", "no_such_schedule"},
       {"- -m 4 --processes < /dev/null", "--processes cannot share standard input"},
   };

@@ -1,0 +1,56 @@
+// The program `ripeline` in a folder of its own, for tests of what users see.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+struct Outcome {
+  int exit_code;  // -1: it did not exit by itself
+  std::string out;
+};
+
+class CliTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "ripeline-cli-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Runs `ripeline ARGUMENTS` in the test's folder; standard error is appended to `out` unless it
+  // is dropped.
+  Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1") {
+    const std::string command = "cd '" + folder_.string() +
+                                "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " +
+                                redirect;
+    FILE* pipe = popen(command.c_str(), "r");
+    std::string out;
+    std::array<char, 4096> buffer;
+    for (std::size_t n = 0; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+      out.append(buffer.data(), n);
+    }
+    const int status = pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+  }
+
+  // Folders on the way are made.
+  void write(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  std::string read(const std::string& name) {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  std::filesystem::path folder_;
+};

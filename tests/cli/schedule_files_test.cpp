@@ -1,0 +1,212 @@
+// Schedules of PyTorch (CSV) where a command takes a FILE: what a file is, that it runs as what it
+// says, and what is said of one that cannot.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+// 1F1B on two ranks, as `ripeline export` writes it, with blanks.
+constexpr const char* kGood = "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1\n";
+// Each rank waits for what the other does later.
+constexpr const char* kHangs = "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n";
+// A V of four stages on two ranks.
+constexpr const char* kV = "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n";
+constexpr const char* kMixed = "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1I1,1W1\n";
+
+class ScheduleFiles : public CliTest {
+ protected:
+  bool says(const Outcome& outcome, const std::string& text) {
+    return outcome.out.find(text) != std::string::npos;
+  }
+};
+
+TEST_F(ScheduleFiles, every_command_takes_one) {
+  write("good.csv", kGood);
+  for (const char* arguments :
+       {"verify good.csv", "simulate good.csv -m 2", "show good.csv", "why good.csv 1B1",
+        "step good.csv < /dev/null", "compare good.csv good.csv", "tune good.csv -m 2",
+        "emulate good.csv -m 2 --unit 1ms", "export good.csv -m 2 -o again.csv",
+        "generate good.csv --name good -o good.h", "verify - < good.csv",
+        "simulate - -m 2 < good.csv", "check - < good.csv"}) {
+    const Outcome outcome = ripeline(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments << '\n' << outcome.out;
+  }
+  EXPECT_EQ(read("again.csv"), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  EXPECT_NE(read("good.h").find("namespace good"), std::string::npos);
+}
+
+// 1F1B of the library has the same order, and with the same costs the same times.
+TEST_F(ScheduleFiles, run_as_the_program_with_that_order) {
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=4 -m 6 -o four.csv").exit_code, 0);
+  const auto makespan = [&](const std::string& arguments) {
+    const Outcome outcome =
+        ripeline("simulate " + arguments + " -m 6 --format json", "2>/dev/null");
+    return nlohmann::json::parse(outcome.out).at("makespan").get<double>();
+  };
+  EXPECT_EQ(makespan("four.csv"), makespan("1f1b -D ranks=4"));
+  EXPECT_EQ(makespan("four.csv -D f=3 -D b=7"), makespan("1f1b -D ranks=4 -D f=3 -D b=7"));
+  EXPECT_NE(makespan("four.csv"), makespan("four.csv -D b=3"));
+}
+
+TEST_F(ScheduleFiles, that_hang_are_refuted_and_seen_to_stick) {
+  write("hangs.csv", kHangs);
+  const Outcome verdict = ripeline("verify hangs.csv");
+  EXPECT_EQ(verdict.exit_code, 1);
+  EXPECT_TRUE(says(verdict, "hangs.csv: refuted, for 2 microbatches")) << verdict.out;
+  EXPECT_TRUE(says(verdict, "0B0 waits for 1B0")) << verdict.out;
+  EXPECT_TRUE(says(verdict, "`ripeline check hangs.csv --fix FILE`")) << verdict.out;
+  EXPECT_FALSE(says(verdict, "hangs.csv:1")) << "a place of no file: " << verdict.out;
+  for (const char* arguments : {"simulate hangs.csv -m 2", "show hangs.csv"}) {
+    const Outcome outcome = ripeline(arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << arguments;
+    EXPECT_TRUE(says(outcome, "1F1 waits for 0F1")) << outcome.out;
+  }
+}
+
+TEST_F(ScheduleFiles, name_what_is_missing_as_what_is_waited_for) {
+  write("lacks.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n");
+  const Outcome checked = ripeline("check lacks.csv");
+  EXPECT_TRUE(says(checked,
+                   "row 2: [missing] 1B1: microbatch 1 never runs backward at stage 1; 0B1 (row 1, "
+                   "column 4) waits for it"))
+      << checked.out;
+  const Outcome run = ripeline("simulate lacks.csv -m 2");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_TRUE(says(run, "note: lacks.csv: 1B1 is missing: ")) << run.out;
+}
+
+TEST_F(ScheduleFiles, are_placed_as_they_fit_or_as_the_flag_says) {
+  write("v.csv", kV);
+  EXPECT_EQ(ripeline("verify v.csv").exit_code, 0);
+  EXPECT_EQ(ripeline("simulate v.csv -m 1 --placement v").exit_code, 0);
+  const Outcome loop = ripeline("simulate v.csv -m 1 --placement loop");
+  EXPECT_EQ(loop.exit_code, 2);
+  EXPECT_TRUE(says(loop,
+                   "v.csv:1:5: error[csv-owner]: 3F0: stage 3 is on rank 1 with placement "
+                   "loop; row 1 is rank 0"))
+      << loop.out;
+  EXPECT_TRUE(says(loop, "--placement chain, loop or v")) << loop.out;
+  const Outcome chain = ripeline("simulate v.csv -m 1 --placement chain");
+  EXPECT_EQ(chain.exit_code, 2);
+  EXPECT_TRUE(says(chain, "there is no stage 3")) << chain.out;
+}
+
+TEST_F(ScheduleFiles, with_other_cells_than_their_ops_say_what_is_left_out) {
+  write("mixed.csv", kMixed);
+  const Outcome mixed = ripeline("verify mixed.csv");
+  EXPECT_EQ(mixed.exit_code, 0) << mixed.out;
+  EXPECT_TRUE(says(mixed, "note: mixed.csv: each B is run as I and then W")) << mixed.out;
+  write("good.csv", kGood);
+  ASSERT_EQ(ripeline("export good.csv -m 2 --form compute_comms -o comms.csv").exit_code, 0);
+  const Outcome comms = ripeline("simulate comms.csv -m 2");
+  EXPECT_EQ(comms.exit_code, 0) << comms.out;
+  EXPECT_TRUE(says(comms, "note: comms.csv: its communication is left out")) << comms.out;
+  write("overlap.csv", "0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  EXPECT_EQ(ripeline("verify overlap.csv").exit_code, 0);
+  EXPECT_EQ(ripeline("simulate overlap.csv -m 3").exit_code, 0);
+}
+
+TEST_F(ScheduleFiles, that_are_neither_form_are_said_so_once) {
+  write("notes.txt", "Ask Ada, on Monday,\nwhether 0F0 is right\n\n1,2,3\n");
+  write("table.csv", "step,loss\n0,5.5\n1,5.25\n");
+  for (const char* command : {"verify", "check", "simulate -m 2", "show", "format"}) {
+    for (const char* file : {"notes.txt", "table.csv"}) {
+      const Outcome outcome = ripeline(std::string(command) + " " + file);
+      EXPECT_EQ(outcome.exit_code, 2) << command;
+      EXPECT_TRUE(says(outcome, std::string(file) +
+                                    ": neither a program nor a schedule of PyTorch. A program "
+                                    "begins with `pipeline NAME {`; a schedule (CSV) has a row for "
+                                    "each rank, of cells like 0F0"))
+          << outcome.out;
+      EXPECT_LE(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
+    }
+  }
+}
+
+TEST_F(ScheduleFiles, and_programs_are_told_apart_by_what_is_in_them) {
+  write("schedule.txt", kGood);
+  EXPECT_EQ(ripeline("verify schedule.txt").exit_code, 0);
+  ASSERT_EQ(ripeline("library 1f1b > program.csv").exit_code, 0);
+  EXPECT_EQ(ripeline("verify program.csv -D microbatches=2").exit_code, 0);
+  const Outcome checked = ripeline("check program.csv");
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_TRUE(says(checked, "this is a program of the language")) << checked.out;
+  EXPECT_TRUE(says(ripeline("format schedule.txt"), "this is a schedule of PyTorch"));
+  // A program that is broken at its first word is still shown with its place.
+  write("broken.ripe", "pipelin x { }\n");
+  EXPECT_TRUE(says(ripeline("verify broken.ripe"), "broken.ripe:1:1: error[parse-no-pipeline]"));
+}
+
+TEST_F(ScheduleFiles, with_a_wrong_cell_are_shown_with_the_cell) {
+  write("bad.csv", "0F0,0F1,0B0junk,0B1\r\n1F0,1B0,1F1,1B1\r\n");
+  const Outcome verdict = ripeline("verify bad.csv --format json", "2>/dev/null");
+  EXPECT_EQ(verdict.exit_code, 2);
+  const auto error = nlohmann::json::parse(verdict.out).at("errors").at(0);
+  EXPECT_EQ(error.at("id"), "csv-cell");
+  EXPECT_EQ(error.at("line"), 1);
+  EXPECT_EQ(error.at("column"), 9);
+  const Outcome run = ripeline("simulate bad.csv -m 2");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_TRUE(says(run, "bad.csv:1:9: error[csv-cell]: 0B0junk: ")) << run.out;
+}
+
+TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
+  write("runs/good.csv", kGood);
+  write("runs/deep/hangs.csv", kHangs);
+  write("runs/losses.csv", "step,loss\n0,5.5\n");  // a table, and no schedule
+  ASSERT_EQ(ripeline("library bf > runs/bf.ripe").exit_code, 0);
+  const Outcome verdicts = ripeline("verify runs");
+  EXPECT_EQ(verdicts.exit_code, 1);
+  EXPECT_TRUE(says(verdicts, "3 programs: 2 proved, 1 refuted")) << verdicts.out;
+  const Outcome checks = ripeline("check runs");
+  EXPECT_EQ(checks.exit_code, 1);
+  EXPECT_TRUE(says(checks, "2 schedules: 1 proved, 1 refuted")) << checks.out;
+  const auto list =
+      nlohmann::json::parse(ripeline("check runs runs/bf.ripe --format json", "2>/dev/null").out);
+  EXPECT_EQ(list.at("schema"), "ripeline.check.list/1");
+  ASSERT_EQ(list.at("schedules").size(), 3u);
+  EXPECT_EQ(list.at("schedules").at(0).at("program"), "runs/deep/hangs.csv");
+  EXPECT_EQ(list.at("schedules").at(0).at("schema"), "ripeline.check/1");
+  EXPECT_EQ(list.at("schedules").at(2).at("verdict"), "bad input");
+  EXPECT_EQ(ripeline("check runs --fix fixed.csv").exit_code, 2);
+  write("empty/losses.csv", "step,loss\n");
+  EXPECT_EQ(ripeline("check empty").exit_code, 2);
+  EXPECT_EQ(ripeline("verify empty").exit_code, 2);
+}
+
+TEST_F(ScheduleFiles, checked_make_a_sarif_log_with_regions) {
+  write("hangs.csv", kHangs);
+  const Outcome outcome = ripeline("check hangs.csv --format sarif", "2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, 1);
+  const auto run = nlohmann::json::parse(outcome.out).at("runs").at(0);
+  const auto result = run.at("results").at(0);
+  EXPECT_EQ(result.at("ruleId"), "deadlock");
+  EXPECT_EQ(run.at("tool")
+                .at("driver")
+                .at("rules")
+                .at(result.at("ruleIndex").get<std::size_t>())
+                .at("id"),
+            "deadlock");
+  const auto place = result.at("locations").at(0).at("physicalLocation");
+  EXPECT_EQ(place.at("artifactLocation").at("uri"), "hangs.csv");
+  EXPECT_EQ(place.at("region").at("startLine"), 1);
+  EXPECT_EQ(place.at("region").at("startColumn"), 5);
+  EXPECT_EQ(place.at("region").at("endColumn"), 8);
+  EXPECT_EQ(run.at("properties").at("programs").at(0).at("verdict"), "refuted");
+  write("good.csv", kGood);
+  const auto clean = nlohmann::json::parse(ripeline("check good.csv --format sarif").out);
+  EXPECT_TRUE(clean.at("runs").at(0).at("results").empty());
+}
+
+TEST_F(ScheduleFiles, have_certificates_that_are_accepted) {
+  write("good.csv", kGood);
+  ASSERT_EQ(ripeline("verify good.csv --certificate evidence").exit_code, 0);
+  const Outcome again = ripeline("recheck evidence");
+  EXPECT_EQ(again.exit_code, 0) << again.out;
+}
+
+}  // namespace

@@ -1,0 +1,71 @@
+// Command lines that do not parse: what was meant, and nothing longer than a line.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+using Usage = CliTest;
+
+TEST_F(Usage, names_what_was_meant) {
+  write("schedule.csv", "0F0,0B0\n1F0,1B0\n");
+  for (const auto& [arguments, text] : std::vector<std::pair<std::string, std::string>>{
+           {"verfy bf", "there is no command 'verfy'. Did you mean verify?"},
+           {"simulat bf -m 2", "there is no command 'simulat'. Did you mean simulate?"},
+           {"frobnicate", "there is no command 'frobnicate'; there are: verify, "},
+           {"verify bf --no-tims", "verify has no flag --no-tims. Did you mean --no-times?"},
+           {"verify bf --fromat=json", "verify has no flag --fromat. Did you mean --format?"},
+           {"simulate bf -m 2 --lateny 3",
+            "simulate has no flag --lateny. Did you mean --latency?"},
+           {"check schedule.csv --placment v", "Did you mean --placement?"},
+           {"verify bf --zzzzzzzz", "verify has no flag --zzzzzzzz\n"},
+           {"--verson", "ripeline has no flag --verson. Did you mean --version?"},
+           {"why bf 0F0 1F0", "why takes no '1F0'"},
+           {"verify bf -D rank=8", "Did you mean ranks?"},
+           {"simulate schedule.csv -D c=2", "params here: f, b."},
+           {"verify 1f1", "Did you mean 1f1b?"},
+           {"library bff", "Did you mean bf?"},
+           {"verify schedul.csv", "Did you mean schedule.csv?"},
+           {"verify bf --least activaton", "Did you mean activation?"},
+           {"verify bf --dispatch 'ready by bff'", "Did you mean bf?"}}) {
+    const Outcome outcome = ripeline(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << arguments << '\n' << outcome.out;
+  }
+}
+
+TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {
+  const std::string number(300, '9');
+  for (const auto& [arguments, range] : std::vector<std::pair<std::string, std::string>>{
+           {"verify bf -D ranks=", "-9223372036854775808 to 9223372036854775807"},
+           {"verify bf -m ", "1 to 1000000000"},
+           {"simulate bf -m 2 --seed ", "at most 9223372036854775807"},
+           {"verify bf --steps ", "at most 9223372036854775807"},
+           {"show bf --width ", "at most 9223372036854775807"}}) {
+    const Outcome outcome = ripeline(arguments + number);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.out.find("999999999999… (300 characters)"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find(range), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find(number.substr(0, 60)), std::string::npos) << outcome.out;
+  }
+  const Outcome flag = ripeline("verify bf --" + std::string(300, 'x'));
+  EXPECT_EQ(flag.exit_code, 2);
+  EXPECT_LT(flag.out.size(), 200u) << flag.out;
+  // What a program is given after `--` is its own business.
+  EXPECT_EQ(ripeline("launch -n 1 -- echo --size " + number).exit_code, 0);
+}
+
+// In the text of a program a long number is cut as well.
+TEST_F(Usage, of_a_program_with_a_long_number_stays_short) {
+  write("long.ripe", "pipeline p { param ranks = " + std::string(300, '9') + "; }\n");
+  const Outcome outcome = ripeline("verify long.ripe");
+  EXPECT_EQ(outcome.exit_code, 2);
+  const std::string first = outcome.out.substr(0, outcome.out.find('\n'));
+  EXPECT_LT(first.size(), 160u) << first;
+}
+
+}  // namespace
