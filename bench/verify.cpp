@@ -9,7 +9,8 @@
 //   interleaved_64_2     the same                                                  at most 20 s
 //   in_order_64          the others of the library that are in order, 64 ranks, any count; each
 //                                                                                  at most 20 s
-//   ready_64             those that start what is ready, 64 ranks, any count; each at most 20 s
+//   ready_64             those that start what is ready, 64 ranks, any count; each at most 20 s,
+//                        which bfw_v does not keep to: one question takes it about a minute
 //   wire_graph           the sends and receives of 1F1B, 128 ranks, 512 microbatches, one
 //                        communicator per edge: judge_wire() alone, without the lowering
 // A verdict other than the one that is meant stops the case with an error.

@@ -25,6 +25,8 @@ constexpr std::int64_t kMostTimeOfTurn = std::int64_t{1} << 38;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 45;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
 constexpr int kMostSweeps = 64;
+// Pairs of places that are looked at, of one remainder: beyond them a solver is asked.
+constexpr std::int64_t kMostPairs = 20'000'000;
 
 Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
@@ -148,12 +150,16 @@ class Edges {
     const auto common = std::gcd(std::gcd(has_one_turn(producer) ? 0 : producer.each(),
                                           static_cast<std::int64_t>(number.turn)),
                                  static_cast<std::int64_t>(number.slope));
-    for (std::int64_t j = 0; j < consumer.each(); ++j) {
+    for (std::int64_t j = 0; j < consumer.each() && !impossible_; ++j) {
       InTurn wanted = number;
       wanted.base += needed.turn * j;
       Wide i = wanted.base;  // the first place from 0 on that may be the one
       if (common > 0) i -= floor_of(i, common) * common;
       for (; i >= 0 && i < producer.each(); i += common) {
+        if (++pairs_ > kMostPairs) {
+          impossible_ = true;
+          break;
+        }
         InTurn difference = wanted;
         difference.base -= i;
         add(WaitKind::need, producer.places[static_cast<std::size_t>(i)],
@@ -242,6 +248,7 @@ class Edges {
   const AffineOrder& order_;
   std::vector<Pace> paces_;  // per run
   std::vector<TimeEdge> edges_;
+  std::int64_t pairs_ = 0;
   bool impossible_ = false;
 };
 
