@@ -84,7 +84,10 @@ int run(const ExportCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
   const LoadedProgram& loaded = compiled.value();
-  const auto count = count_of_step(command.microbatches, loaded.program);
+  // Whether one that is given is in the program's range is for export_actions() to say.
+  const bool given = command.microbatches && command.microbatches->one();
+  const auto count = given ? spec::Result<int>(command.microbatches->first)
+                           : count_of_step(command.microbatches, loaded.program);
   if (!count.ok()) return say_failed(count.errors());
   const int microbatches = count.value();
   const auto exported = [&] {

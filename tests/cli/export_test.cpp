@@ -157,7 +157,7 @@ TEST_F(CheckAndExport, fix_writes_what_passes_or_nothing) {
 TEST_F(CheckAndExport, usage_errors_exit_2) {
   write("x.csv", "0F0,0B0\n1F0,1B0\n");
   for (const char* arguments :
-       {"check", "check nothing.csv", "check .", "check x.csv --placement ring",
+       {"check", "check nothing.csv", "check . --fix y.csv", "check x.csv --placement ring",
         "check x.csv --ranks 0", "check x.csv --stages 3", "check x.csv --memory 0",
         "check x.csv --layout ring", "check x.csv --format yaml", "export", "export bf -o x.csv",
         "export bf -m 4", "export bf -m 0 -o x.csv", "export nothing -m 4 -o x.csv",
