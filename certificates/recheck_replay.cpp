@@ -232,7 +232,7 @@ std::optional<std::string> replay_run(const Program& program, const Claim& claim
   }
   if (claim.obligation == ObligationKind::deadlock) {
     if (machine.stuck(state)) return std::nullopt;
-    return "the program does not stick at its end";
+    return "the program does not deadlock at its end";
   }
   if (claim.obligation == ObligationKind::collectives) {
     if (members_part(program, of_one)) return std::nullopt;

@@ -103,7 +103,7 @@ std::string more_text(const simulate::ReportedRun& r, const emulate::EmulatedRun
   const std::vector<int> others = other_orders(r.facts, emulated.record, expected.record);
   text += fmt::format("  simulated: makespan {:.6g}",
                       static_cast<double>(expected.run.makespan.count()) / unit);
-  if (expected.run.stuck || !expected.run.status.ok()) return text + ", and it sticks\n";
+  if (expected.run.stuck || !expected.run.status.ok()) return text + ", and it deadlocks\n";
   if (others.empty()) return text + ", the same order on every rank\n";
   return text + fmt::format(", another order on rank{} {}\n", others.size() == 1 ? "" : "s",
                             fmt::join(others, ", "));
@@ -260,7 +260,8 @@ void add_emulate(CLI::App& app, int& exit_code) {
       "A task occupies its rank for as long as `ripeline simulate` would say, without using the\n"
       "CPU, and messages take their latency; executors, arbiters and transports are those that\n"
       "train. Times are in costs, as of `simulate`.\n"
-      "Exit codes: 0 it ended, 1 it stuck or broke a proved bound, 2 bad input; with --processes\n"
+      "Exit codes: 0 it ended, 1 it deadlocked or broke a proved bound, 2 bad input; with "
+      "--processes\n"
       "11 ranks that do not fit together, 15 a rank that fails otherwise.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -20,7 +20,7 @@ constexpr const char* kSchema =
 
 constexpr std::array<std::pair<verify::ObligationKind, const char*>, 5> kRules = {{
     {verify::ObligationKind::deadlock,
-     "The program does not stick, for every timing, every choice among the tasks that may start "
+     "The program does not deadlock, for every timing, every choice among the tasks that may start "
      "and every microbatch count in range."},
     {verify::ObligationKind::collectives,
      "The members of a tensor-parallel group, and the replicas of a pipeline, issue the same "

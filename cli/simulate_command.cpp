@@ -42,7 +42,7 @@ void add_simulate(CLI::App& app, int& exit_code) {
       "The run is that of the training runtime's executor, on a virtual clock that begins at 0.\n"
       "Costs come from the program, a profile or flags; what is drawn depends on the seed and on\n"
       "what it is drawn for, so that other schedules meet the same numbers.\n"
-      "Exit codes: 0 it ended, 1 it stuck or broke a proved bound, 2 bad input.");
+      "Exit codes: 0 it ended, 1 it deadlocked or broke a proved bound, 2 bad input.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

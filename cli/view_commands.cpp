@@ -187,7 +187,7 @@ void add_show(CLI::App& app, int& exit_code) {
       "  ripeline show zb_h1 -m 16\n"
       "  ripeline show run.json --picture run.html\n"
       "  ripeline show run.json.parts --trace run.json\n"
-      "Exit codes: 0 it ended, 1 the run got stuck, 2 bad input.");
+      "Exit codes: 0 it ended, 1 the run deadlocked, 2 bad input.");
   command->callback([options, &exit_code] { exit_code = show(*options); });
 }
 

@@ -146,7 +146,7 @@ std::string generate(const verify::ProvedProgram& proved, const GenerateOptions&
 }
 
 std::string generate_unproved(const spec::Program& program, const GenerateOptions& options) {
-  return header(program, options, "// NOT PROVED: this program may stick or exceed its memory.",
+  return header(program, options, "// NOT PROVED: this program may deadlock or exceed its memory.",
                 lower::facts_of(program).facts());
 }
 

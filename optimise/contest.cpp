@@ -55,7 +55,7 @@ Outcome Contestant::run(const TimingOptions& options, std::uint64_t seed) {
   }
   const RunReport report = simulator_.run(microbatches_, timing, {});
   outcome.end = end_of(report);
-  outcome.failure = report.stuck ? "stuck: " + report.waiting : report.status.message();
+  outcome.failure = report.stuck ? "deadlock: " + report.waiting : report.status.message();
   outcome.makespan =
       static_cast<double>(report.makespan.count()) / static_cast<double>(timing.unit().nanoseconds);
   outcome.notices = report.notices;

@@ -211,7 +211,7 @@ Result<ExportedActions> export_actions(const Program& program, int microbatches)
   }
   Run run(program, microbatches);
   if (!run.go()) {
-    return wrong("export-stuck", "the program sticks before all tasks have run",
+    return wrong("export-stuck", "the program deadlocks before all tasks have run",
                  "`ripeline verify` says why");
   }
   const auto map = place_stages(*placement, program.ranks, static_cast<int>(program.stages.size()));

@@ -169,7 +169,7 @@ std::string report_text(const ReportedRun& r) {
       100 * share(run.bubble(), run.span), 100 * utilisation(run));
   text += rank_table(r, peaks_by_rank(r)) + other_engines_text(r);
   text += "  busy and idle: between the rank's first task and its last; resources: the most held\n";
-  if (run.stuck) text += "stuck: nothing runs, no message is on its way\n" + run.waiting;
+  if (run.stuck) text += "deadlock: nothing runs, no message is on its way\n" + run.waiting;
   return text;
 }
 

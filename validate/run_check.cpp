@@ -251,15 +251,15 @@ class Check {
       return;
     }
     if (stuck_) {
-      out_.reason = fmt::format("Step {} stuck: where it ends no task may start.", *stuck_);
+      out_.reason = fmt::format("Step {} deadlocked: where it ends no task may start.", *stuck_);
     } else if (is_assumed_) {
       out_.reason = fmt::format(
           "From step {} on the trace is cut off; some of what it has there follows from what is "
           "missing, {} first.",
           *first_open_, missing_);
     } else if (ended_) {
-      out_.reason =
-          fmt::format("Step {} is cut off, or stuck: {} does not run.", *first_open_, missing_);
+      out_.reason = fmt::format("Step {} is cut off, or deadlocked: {} does not run.", *first_open_,
+                                missing_);
     } else {
       out_.reason = fmt::format("Step {} is cut off: {} is missing.", *first_open_, missing_);
       out_.outcome = RunOutcome::beginning;

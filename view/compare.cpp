@@ -162,7 +162,7 @@ core::Status compare_text(const std::vector<Panel>& panels, std::string& text) {
   }
   text = table(lines);
   for (const Panel& panel : panels) {
-    if (panel.stuck.any()) text += panel.title + " got stuck: its figures are of what ran\n";
+    if (panel.stuck.any()) text += panel.title + " deadlocked: its figures are of what ran\n";
   }
   const std::string differs = difference(panels, runs);
   text += differs.empty() ? "memory is equal, rank by rank\n"

@@ -314,7 +314,7 @@ std::string Debugger::show() const {
         fmt::format("{} {} waits for {}\n", i < stuck_.circle ? ">" : " ",
                     core::task_name(timeline_.facts(), stuck_.waits[i].task), stuck_.waits[i].text);
   }
-  return text + (stuck_.any() ? "the run got stuck here\n" : "the run ends here\n");
+  return text + (stuck_.any() ? "the run deadlocks here\n" : "the run ends here\n");
 }
 
 std::string Debugger::move_to(std::size_t event) {

@@ -120,7 +120,7 @@ std::optional<std::string> why_not_run(const Program& program, const WireCounts&
     if (run.invalid) return fmt::format("{} the order has no meaning.", with);
     if (!run.not_once.empty()) return fmt::format("{}, {}.", with, run.not_once);
     if (!run.finished) {
-      return fmt::format("{} the order sticks even where no send waits: nothing is left to ask.",
+      return fmt::format("{} the order deadlocks even where no send waits: nothing is left to ask.",
                          with);
     }
   }

@@ -256,7 +256,7 @@ const std::vector<Row>& rows() {
          events.erase(events.size() - 1);
          files.at("runs/deadlock.json") = run.dump(1) + "\n";
        }),
-       "runs", "does not stick"},
+       "runs", "does not deadlock"},
       {"no run at all", "stuck", hashed(removed("runs/deadlock")), "obligations", "missing"},
       {"an event of another program", "stuck",
        hashed(swapped("runs/deadlock", "\"0F0\"", "\"9F0\"")), "runs", "no event"},

@@ -95,7 +95,7 @@ TEST_F(CheckRun, of_what_is_missing_at_the_end_is_unknown) {
   EXPECT_EQ(said.exit_code, 3);
   const auto json = nlohmann::json::parse(said.out);
   EXPECT_EQ(json["verdict"], "unknown");
-  EXPECT_EQ(json["reason"], "Step 0 is cut off, or stuck: 0B1 of rank 0 does not run.");
+  EXPECT_EQ(json["reason"], "Step 0 is cut off, or deadlocked: 0B1 of rank 0 does not run.");
 }
 
 TEST_F(CheckRun, refuses_what_does_not_fit) {

@@ -98,9 +98,9 @@ TEST(EmulateCommand, of_a_program_that_sticks_exits_with_1) {
                          "  resource activation per stage { capacity 2; } dispatch ready; }\n";
   const Outcome threads = emulate(path + " -m 3 --unit 1ms");
   EXPECT_EQ(threads.exit_code, 1);
-  EXPECT_THAT(threads.out, HasSubstr("stuck: nothing runs"));
+  EXPECT_THAT(threads.out, HasSubstr("deadlock: nothing runs"));
   EXPECT_THAT(threads.out, HasSubstr("rank 0: 0B0 waits for 0F2"));
-  EXPECT_THAT(threads.out, HasSubstr("and it sticks"));
+  EXPECT_THAT(threads.out, HasSubstr("and it deadlocks"));
   const Outcome processes = emulate(path + " -m 3 --unit 1ms --processes");
   EXPECT_EQ(processes.exit_code, 1);
   EXPECT_THAT(processes.out, HasSubstr("rank 0: 0B0 waits for 0F2"));

@@ -209,7 +209,7 @@ TEST(Tune, a_trial_that_fails_keeps_its_verdict_and_says_how) {
   EXPECT_EQ(loose.end, End::stuck);
   EXPECT_EQ(loose.verdict, verify::Outcome::refuted);
   const std::string excluded = loose.excluded.value_or("");
-  EXPECT_EQ(excluded.find("not proved; does not end: stuck: "), 0U) << excluded;
+  EXPECT_EQ(excluded.find("not proved; does not end: deadlock: "), 0U) << excluded;
   EXPECT_NE(excluded.find("(seed 1)"), std::string::npos) << excluded;
   EXPECT_EQ(tuning.trials.front().end, End::ended);
 }

@@ -321,8 +321,9 @@ TEST(RunCheck, takes_what_a_killed_run_left_for_a_beginning) {
 TEST(RunCheck, says_what_a_trace_leaves_open) {
   Recorded run = chain();
   std::erase_if(run.record.tasks, [&](const auto& e) { return &e == &run.task("0B3"); });
-  EXPECT_THAT(run.text(), HasSubstr("unknown: Step 0 is cut off, or stuck: 0B3 of rank 0 does not "
-                                    "run."));
+  EXPECT_THAT(run.text(),
+              HasSubstr("unknown: Step 0 is cut off, or deadlocked: 0B3 of rank 0 does not "
+                        "run."));
   EXPECT_THAT(run.text(false), HasSubstr("the beginning of a run"));
   // All of a microbatch.
   Recorded fewer = chain();
@@ -357,7 +358,7 @@ pipeline v {
 }
 )";
   EXPECT_THAT(Recorded(kStuck).text(),
-              HasSubstr("unknown: Step 0 stuck: where it ends no task may start."));
+              HasSubstr("unknown: Step 0 deadlocked: where it ends no task may start."));
 }
 
 TEST(RunCheck, says_what_the_run_held) {

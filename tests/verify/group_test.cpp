@@ -125,7 +125,7 @@ std::vector<Case> cases() {
       {"overtaking in one slot", chain("intersection", "via slots 1"), proved, refuted,
        "never agree"},
       {"overtaking in two slots of three", chain("intersection", "via slots 2"), proved, unknown,
-       "Every state with 1 to 4 microbatches was visited: no group of 2 members sticks there."},
+       "Every state with 1 to 4 microbatches was visited: no group of 2 members deadlocks there."},
       {"the same, for few microbatches",
        replace(chain("intersection", "via slots 2"), "microbatches any", "microbatches 2 .. 4"),
        proved, proved},

@@ -290,7 +290,7 @@ TEST(Replicas, are_not_proved_where_a_condition_of_the_proof_is_missing) {
     const Verdict verdict = verify(program);
     const Obligation& deadlock = find(verdict, "deadlock");
     EXPECT_EQ(deadlock.outcome, Outcome::unknown);
-    EXPECT_EQ(deadlock.reason, "One replica alone does not stick. " + condition.reason);
+    EXPECT_EQ(deadlock.reason, "One replica alone does not deadlock. " + condition.reason);
   }
 }
 
@@ -327,7 +327,7 @@ TEST(Replicas, of_groups_are_proved_where_members_agree_on_nothing_that_reduces)
       verdict_of(text("  op U user \"step\" once { needs G at here; collectives 1; }\n"));
   EXPECT_EQ(find(open, "deadlock").outcome, Outcome::unknown);
   EXPECT_EQ(find(open, "deadlock").reason,
-            "One replica alone does not stick. 0U waits for other replicas, on an engine with "
+            "One replica alone does not deadlock. 0U waits for other replicas, on an engine with "
             "collectives of members.");
 }
 

@@ -217,7 +217,7 @@ TEST(Layouts, what_cannot_be_judged_says_why) {
   const LayoutTable sticks = judge_layouts(chain(3, "waits"));
   EXPECT_TRUE(sticks.rows.empty());
   ASSERT_TRUE(sticks.problem.has_value());
-  EXPECT_NE(sticks.problem->find("the order sticks even where no send waits"), std::string::npos)
+  EXPECT_NE(sticks.problem->find("the order deadlocks even where no send waits"), std::string::npos)
       << *sticks.problem;
   EXPECT_EQ(least_sends(ready.value()).outcome, Outcome::unknown);
   // The lowering does not look at links: it claims nothing of programs that bound them.

@@ -33,7 +33,7 @@ Finding not_excluded(const std::string& what) {
   return {.method = Method::depth,
           .reason = fmt::format(
               "{} could not be excluded: looking at extremal stages and their neighbours does not "
-              "suffice, or some number of ranks sticks.",
+              "suffice, or some number of ranks deadlocks.",
               what)};
 }
 

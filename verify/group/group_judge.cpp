@@ -151,8 +151,9 @@ Finding GroupJudge::deadlock_given(const Finding& of_one) {
     open.other_choices = std::move(found.other_choices);
     doubt.text += found.reason;
   }
-  open.reason = of_one.outcome == Outcome::proved ? "One member alone does not stick. " + doubt.text
-                                                  : of_one.reason + " " + doubt.text;
+  open.reason = of_one.outcome == Outcome::proved
+                    ? "One member alone does not deadlock. " + doubt.text
+                    : of_one.reason + " " + doubt.text;
   return open;
 }
 
@@ -233,7 +234,7 @@ Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result&
   const int m = group.member().microbatches();
   Finding found{.method = Method::members,
                 .reason = fmt::format(
-                    " {} members stick with {} microbatch{} if they choose as they do in a run "
+                    " {} members deadlock with {} microbatch{} if they choose as they do in a run "
                     "that the dispatch was not found to make.",
                     result.fewest, m, m == 1 ? "" : "es"),
                 .span = doubt.span};
@@ -254,7 +255,7 @@ Finding GroupJudge::visited_before(int microbatches, const Doubt& doubt) const {
     return found;
   }
   found.reason =
-      fmt::format(" Every state with {} was visited: no group of {} members sticks there.",
+      fmt::format(" Every state with {} was visited: no group of {} members deadlocks there.",
                   last == least ? with(last) : fmt::format("{} to {} microbatches", least, last),
                   program_.tensor_parallel.members);
   return found;

@@ -38,7 +38,7 @@ Finding ReplicaJudge::collectives() {
 Finding ReplicaJudge::deadlock() {
   Finding of_one = of_all(of_one_->deadlock());
   if (of_one.outcome != Outcome::proved) return of_one;
-  const char* alone = "One replica alone does not stick. ";
+  const char* alone = "One replica alone does not deadlock. ";
   if (!one_order_) {
     return {.method = of_one.method,
             .reason = std::string(alone) + "Replicas may reduce in different orders.",

@@ -68,7 +68,7 @@ Finding by_counts(const CountAnswers& answers, Finding open) {
             .reason = of_bounds ? "Kept only through its hint, as far as was searched: other "
                                   "choices among the tasks that may start break an assertion."
                                 : "Safe only through its hint, as far as was searched: other "
-                                  "choices among the tasks that may start stick.",
+                                  "choices among the tasks that may start deadlock.",
             .other_choices = answers.other_choices};
   }
   if (answers.open) return open;

@@ -296,7 +296,7 @@ std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method m
   const Search search(machine, Machine::Chooser::dispatch, goal, true, budget);
   const auto events = search.events_of(result.run);
   if (!events) {
-    return Finding{.method = method, .reason = not_confirmed("The order sticks", microbatches)};
+    return Finding{.method = method, .reason = not_confirmed("The order deadlocks", microbatches)};
   }
   return refuted_by(machine, goal, *events, fewest, method);
 }
@@ -437,7 +437,7 @@ Finding OrderJudge::deadlock_by_cuts() {
     if (slots.outcome == Outcome::refuted && run && run->microbatches < m) return slots;
   }
   if (const auto refuted = stuck(m, true, Method::cuts)) return *refuted;
-  return {.method = Method::cuts, .reason = not_confirmed("The order sticks", m)};
+  return {.method = Method::cuts, .reason = not_confirmed("The order deadlocks", m)};
 }
 
 MemoryFinding OrderJudge::memory_by_times() const {
