@@ -9,9 +9,7 @@ namespace ripeline::cli {
 std::string quicker_than(const spec::Program& program) {
   const bool one_count = program.microbatches.max == program.microbatches.min;
   if (program.dispatch.in_order) {
-    return one_count
-               ? ""
-               : "One count of microbatches is proved sooner: -D microbatches=16, for example.";
+    return one_count ? "" : "One count of microbatches is proved sooner: -m 16, for example.";
   }
   const bool has_ranks = std::any_of(program.params.begin(), program.params.end(),
                                      [](const auto& param) { return param.first == "ranks"; });

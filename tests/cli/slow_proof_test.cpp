@@ -57,8 +57,8 @@ TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal
   EXPECT_EQ(
       said,
       "ripeline: proving slow.ripe takes longer than 5 s. One count of microbatches is proved "
-      "sooner: -D microbatches=16, for example.\n");
-  const std::string quick = ripeline("verify slow.ripe -D ranks=16 -D microbatches=16", 60);
+      "sooner: -m 16, for example.\n");
+  const std::string quick = ripeline("verify slow.ripe -D ranks=16 -m 16", 60);
   EXPECT_EQ(quick.find("takes longer"), std::string::npos) << quick;
   EXPECT_NE(quick.find("proved"), std::string::npos) << quick;
 }
