@@ -499,7 +499,9 @@ TEST_F(CliFolder, without_a_program_is_bad_input) {
   fs::create_directories(folder_ / "empty" / "too");
   const Outcome outcome = ripeline("verify empty");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.out.find("empty: there is no .ripe file below this folder"), std::string::npos)
+  EXPECT_NE(outcome.out.find(
+                "empty: there is no .ripe file and no schedule of PyTorch (CSV) below this folder"),
+            std::string::npos)
       << outcome.out;
 }
 
