@@ -11,22 +11,27 @@ endif()
 set(ripeline_archive_name "ripeline-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 set(ripeline_archive_build "${PROJECT_BINARY_DIR}/archive")
 
+foreach(form IN ITEMS so.6 a)
+  execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libstdc++.${form}
+                  OUTPUT_VARIABLE stdcxx_${form} OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT IS_ABSOLUTE "${stdcxx_${form}}")
+    message(STATUS "No target archive: the compiler has no libstdc++.${form}")
+    return()
+  endif()
+endforeach()
+
 # The names of versions of this compiler's libstdc++, oldest first.
-execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libstdc++.so.6
-                OUTPUT_VARIABLE stdcxx OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND "${CMAKE_OBJDUMP}" -p "${stdcxx}" OUTPUT_VARIABLE stdcxx COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "(GLIBCXX|CXXABI)_[A-Z0-9.]+" versions "${stdcxx}")
+execute_process(COMMAND "${CMAKE_OBJDUMP}" -p "${stdcxx_so.6}" OUTPUT_VARIABLE versions COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "(GLIBCXX|CXXABI)_[A-Z0-9.]+" versions "${versions}")
 list(REMOVE_DUPLICATES versions)
 list(JOIN versions " {};\n" versions)
 file(CONFIGURE OUTPUT "${ripeline_archive_build}/stdcxx.map" CONTENT "${versions} {};\n" @ONLY)
-execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libstdc++.a
-                OUTPUT_VARIABLE stdcxx OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 add_library(ripeline_stdcxx SHARED EXCLUDE_FROM_ALL cmake/archive/arc4random.cpp)
 set_target_properties(ripeline_stdcxx PROPERTIES
   OUTPUT_NAME stdc++ SUFFIX .so.6 NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY "${ripeline_archive_build}")
-target_link_options(ripeline_stdcxx PRIVATE -nodefaultlibs "LINKER:-soname,libstdc++.so.6"
+target_link_options(ripeline_stdcxx PRIVATE -nodefaultlibs LINKER:-z,defs "LINKER:-soname,libstdc++.so.6"
                     "LINKER:--version-script,${ripeline_archive_build}/stdcxx.map")
-target_link_libraries(ripeline_stdcxx PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${stdcxx}>" m c gcc_s gcc)
+target_link_libraries(ripeline_stdcxx PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${stdcxx_a}>" m c gcc_s gcc)
 ripeline_warnings(ripeline_stdcxx)
 
 add_executable(ripeline_portable EXCLUDE_FROM_ALL $<TARGET_OBJECTS:ripeline>)

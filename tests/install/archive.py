@@ -29,6 +29,13 @@ ORIGIN = {
 SKIPPED = 77
 LIMIT_SECONDS = 60
 HANGS = "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"
+# What the commands in README.txt end with and say, by their first word.
+EXPECTED = {
+    "check": (1, r"\[deadlock\]"),
+    "verify": (0, r"^1f1b: proved"),
+    "simulate": (0, r"\bmakespan\b"),
+    "--help": (0, r"\brecheck\b"),
+}
 
 
 def fail(message):
@@ -71,7 +78,7 @@ def check_symbols(archive):
 
 
 def bare_root(archive, root):
-    """Glibc at the places where this machine has it, the unpacked archive in /opt, and a schedule of PyTorch that hangs."""
+    """Glibc at the places where this machine has it, the unpacked archive in /opt, and schedule.csv, which hangs. Returns the archive."""
     mapped = subprocess.run(["ldconfig", "-p"], check=True, capture_output=True, text=True,
                             env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"}).stdout
     for name in GLIBC - {LOADER.name}:
@@ -83,16 +90,15 @@ def bare_root(archive, root):
     (root / "lib64").mkdir()
     shutil.copy(LOADER, root / "lib64")
     (root / "proc").mkdir()
-    (root / "work").mkdir()
-    (root / "work/schedule.csv").write_text(HANGS)
+    (root / "schedule.csv").write_text(HANGS)
     (root / "opt").mkdir()
-    return unpacked(archive, root / "opt").name
+    return unpacked(archive, root / "opt")
 
 
 def run_bare(archive):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        name = bare_root(archive, root)
+        top = bare_root(archive, root)
         script = 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"'
         enter = ["unshare", "--mount", "sh", "-c", script, folder]
         # With --help the loader of glibc runs and needs nothing of the archive: what fails here is not the archive's fault.
@@ -103,21 +109,23 @@ def run_bare(archive):
 
         def ripeline(*arguments, code, says):
             # All symbols are bound at the start: one that no library has shows whether or not it is called.
-            ran = subprocess.run([*enter, f"/opt/{name}/bin/ripeline", *arguments], capture_output=True, text=True, timeout=LIMIT_SECONDS,
+            ran = subprocess.run([*enter, f"/opt/{top.name}/bin/ripeline", *arguments], capture_output=True, text=True, timeout=LIMIT_SECONDS,
                                  env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin", "LD_BIND_NOW": "1"})
             output = ran.stdout + ran.stderr
-            if ran.returncode != code or not re.search(says, output):
+            if ran.returncode != code or not re.search(says, output, re.MULTILINE):
                 fail(f"ripeline {' '.join(arguments)} ended with {ran.returncode} instead of {code}, or without {says!r}:\n{output}")
 
-        ripeline("check", "/work/schedule.csv", "--placement", "chain", code=1, says=r"\[deadlock\]")
-        ripeline("verify", "1f1b", code=0, says=r"1f1b.*: proved")
-        ripeline("simulate", "1f1b", "-m", "8", "--picture", "/work/x.svg", code=0, says="makespan")
-        picture = (root / "work/x.svg").read_text()
+        commands = [line.split() for line in re.findall(r"^  bin/ripeline (.*?)(?:  |$)", (top / "README.txt").read_text(), re.MULTILINE)]
+        if sorted(words[0] for words in commands) != sorted(EXPECTED):
+            fail(f"README.txt has other commands than {sorted(EXPECTED)}: {commands}")
+        for words in commands:
+            ripeline(*words, code=EXPECTED[words[0]][0], says=EXPECTED[words[0]][1])
+        picture = (root / "1f1b.svg").read_text()
         if "<svg" not in picture or "</svg>" not in picture or ">7<" not in picture:
-            fail("x.svg does not show the last microbatch")
+            fail("1f1b.svg does not show the last microbatch")
         # What needs another program says which one.
-        ripeline("verify", "1f1b", "--certificate", "/work/proof", code=0, says="")
-        ripeline("recheck", "/work/proof", code=2, says="apt-get install cvc5")
+        ripeline("verify", "1f1b", "--certificate", "proof", code=0, says="proved")
+        ripeline("recheck", "proof", code=2, says="apt-get install cvc5")
 
 
 def main():
