@@ -141,6 +141,8 @@ const std::vector<Row>& rows() {
         "files/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
+      // What is linked beside the programs for the sake of other machines.
+      {"cmake/", {}, {"std", "posix"}},
       {"cli/launch_main",
        {"cli/launch_options.h", "core/", "runtime/"},
        {"std", "posix", "cli11"},
