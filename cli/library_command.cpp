@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/megatron.h"
 #include "cli/microbatch_flag.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -34,6 +35,7 @@ struct LibraryCommand {
   std::vector<std::int64_t> costs = {1, 1, 1, 0};
   int memory = 0;  // 0: what 1F1B holds
   std::string output;
+  MegatronOptions megatron;
 };
 
 void list() {
@@ -107,7 +109,18 @@ int make(const LibraryCommand& command) {
   return ok;
 }
 
+int megatron(const LibraryCommand& command) {
+  if (command.name != "megatron") {
+    return say_failed("options of Megatron-LM: expected `ripeline library megatron`");
+  }
+  const auto text = megatron_program(command.megatron);
+  if (!text.ok()) return say_failed(text.errors());
+  std::cout << text.value();
+  return ok;
+}
+
 int run(const LibraryCommand& command) {
+  if (any_given(command.megatron)) return megatron(command);
   if (command.name.empty()) {
     list();
     return ok;
@@ -130,7 +143,9 @@ int run(const LibraryCommand& command) {
 
 void add_library(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "library", "list the built-in schedules, print one, or make an order for given costs (zb)");
+      "library",
+      "list the built-in schedules, print one, make an order for given costs (zb), or print what "
+      "Megatron-LM runs with given options (megatron)");
   auto options = std::make_shared<LibraryCommand>();
   command->add_option("NAME", options->name, "the schedule to print, or zb");
   const std::string of = "of zb: ";
@@ -149,6 +164,7 @@ void add_library(CLI::App& app, int& exit_code) {
                         "are ranks, times the rank's stages)")
       ->check(CLI::PositiveNumber);
   command->add_option("-o", options->output, of + "the CSV to write, or - for standard output");
+  add_megatron_options(*command, options->megatron);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

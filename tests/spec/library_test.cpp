@@ -27,8 +27,8 @@ TEST(Library, holds_these_schedules) {
   for (const LibraryEntry& entry : library()) names.push_back(entry.name);
   EXPECT_THAT(names, ::testing::ElementsAre("1f1b", "1f1b_hint", "b_first", "bf", "bfw", "bfw_v",
                                             "chimera", "dualpipe_v", "eager_1f1b", "f_first", "fb",
-                                            "gpipe", "hanayo", "interleaved_1f1b", "v_half",
-                                            "v_min", "zb_h1", "zb_h2", "zb_v"));
+                                            "gpipe", "hanayo", "interleaved_1f1b", "megatron",
+                                            "v_half", "v_min", "zb_h1", "zb_h2", "zb_v"));
 }
 
 TEST(Library, says_what_each_schedule_is) {

@@ -1,0 +1,36 @@
+// Megatron-LM's options as a program: spec/library/megatron.ripe with its params set.
+//
+// The rules are those of Megatron-LM's source (commit 00611e6e and before): validate_args() of
+// megatron/training/arguments.py, TransformerConfig.__post_init__() and get_num_layers_to_build()
+// say which combinations there are, and pipeline_parallel/schedules.py the order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <CLI/App.hpp>
+
+#include "spec/diagnostics.h"
+
+namespace ripeline::cli {
+
+// By Megatron-LM's names; nothing: the option is not given. Each is at least 1.
+struct MegatronOptions {
+  std::optional<std::int64_t> pipeline_model_parallel_size;
+  std::optional<std::int64_t> num_layers;
+  std::optional<std::int64_t> num_layers_per_virtual_pipeline_stage;
+  std::optional<std::int64_t> num_virtual_stages_per_pipeline_rank;
+  std::optional<std::int64_t> microbatch_group_size_per_virtual_pipeline_stage;
+  std::optional<std::int64_t> decoder_first_pipeline_num_layers;
+  std::optional<std::int64_t> decoder_last_pipeline_num_layers;
+};
+
+void add_megatron_options(CLI::App& command, MegatronOptions& options);
+[[nodiscard]] bool any_given(const MegatronOptions& options);
+
+// The program's text, headed by the command and what it stands for. Errors: a combination that
+// Megatron-LM refuses or that has no such program, by the option's name and with what was expected.
+[[nodiscard]] spec::Result<std::string> megatron_program(const MegatronOptions& options);
+
+}  // namespace ripeline::cli
