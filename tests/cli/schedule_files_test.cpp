@@ -52,6 +52,36 @@ TEST_F(ScheduleFiles, run_as_the_program_with_that_order) {
   EXPECT_NE(makespan("four.csv"), makespan("four.csv -D b=3"));
 }
 
+TEST_F(ScheduleFiles, are_compared_for_their_number_of_microbatches) {
+  write("two.csv", kGood);
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 3 -o three.csv").exit_code, 0);
+  const auto makespan_of_program = [&](const std::string& arguments) {
+    const Outcome outcome = ripeline("compare " + arguments + " --format json", "2>/dev/null");
+    const auto json = nlohmann::json::parse(outcome.out);
+    for (const auto& run : json.at("runs")) {
+      if (run.at("title") == "1f1b") return run.at("makespan").get<double>();
+    }
+    return 0.0;
+  };
+  // Each of them alone would be run with twice its ranks.
+  const double two = makespan_of_program("1f1b -m 2");
+  EXPECT_NE(two, makespan_of_program("1f1b"));
+  EXPECT_EQ(makespan_of_program("two.csv 1f1b"), two);
+  EXPECT_EQ(makespan_of_program("1f1b two.csv"), two);
+  const Outcome taken = ripeline("compare two.csv 1f1b");
+  EXPECT_TRUE(says(taken, "note: all are run with 2 microbatches, the only number of two.csv"))
+      << taken.out;
+  EXPECT_FALSE(says(ripeline("compare two.csv 1f1b -m 2"), "note: ")) << "it was said by -m";
+  const Outcome differ = ripeline("compare two.csv three.csv 1f1b");
+  EXPECT_EQ(differ.exit_code, 0);
+  EXPECT_TRUE(
+      says(differ, "note: the numbers of microbatches differ: two.csv 2, three.csv 3, 1f1b 8"))
+      << differ.out;
+  ASSERT_EQ(ripeline("simulate 1f1b -m 5 --trace run.json").exit_code, 0);
+  EXPECT_TRUE(says(ripeline("compare run.json 1f1b"),
+                   "note: the numbers of microbatches differ: run.json 5, 1f1b 8"));
+}
+
 TEST_F(ScheduleFiles, that_hang_are_refuted_and_seen_to_stick) {
   write("hangs.csv", kHangs);
   const Outcome verdict = ripeline("verify hangs.csv");
