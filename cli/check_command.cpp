@@ -146,6 +146,7 @@ int run(CheckCommand& command) {
       continue;
     }
     const ProgramsBelow below = programs_below(file, Below::schedules);
+    note_skipped(below);
     for (const std::string& schedule : below.files) checks.add_file(schedule);
     if (!said(below.read).ok()) checks.add_bad_input(file, below.read.errors());
   }

@@ -1,6 +1,7 @@
 #include "cli/input.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/choice.h"
 #include "cli/shorten.h"
@@ -24,6 +26,14 @@ namespace ripeline::cli {
 
 namespace {
 
+// Other tables than schedules end so too.
+bool is_csv(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending == ".csv";
+}
+
 // What was looked for and where, and what is called nearly so.
 std::string not_found(const std::string& file) {
   namespace fs = std::filesystem;
@@ -32,7 +42,7 @@ std::string not_found(const std::string& file) {
   std::vector<std::string> names;
   for (const auto& entry : spec::library()) names.emplace_back(entry.name);
   for (const auto& entry : fs::directory_iterator(path.parent_path(), ignored)) {
-    if (entry.path().extension() != ".ripe" && entry.path().extension() != ".csv") continue;
+    if (entry.path().extension() != ".ripe" && !is_csv(entry.path())) continue;
     names.push_back((fs::path(file).parent_path() / entry.path().filename()).string());
   }
   std::sort(names.begin(), names.end());
@@ -77,9 +87,10 @@ std::optional<InputForm> form_of(const spec::Source& source) {
   return std::nullopt;
 }
 
+// Also one that cannot be read: who reads it says why.
 bool is_schedule_file(const std::string& path) {
   const auto read = read_file(path);
-  return read.ok() && form_of(read.value()) == InputForm::schedule;
+  return !read.ok() || form_of(read.value()) == InputForm::schedule;
 }
 
 }  // namespace
@@ -107,11 +118,15 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
     if (!it->is_regular_file(ignored)) continue;
     const std::string path = it->path().string();
     const bool program = it->path().extension() == ".ripe" && wanted != Below::schedules;
-    // Other tables than schedules end in .csv too.
-    const bool schedule = it->path().extension() == ".csv" && is_schedule_file(path);
-    if (program || schedule) below.files.push_back(path);
+    const bool csv = is_csv(it->path());
+    if (program || (csv && is_schedule_file(path))) {
+      below.files.push_back(path);
+    } else if (csv) {
+      below.skipped.push_back(path);
+    }
   }
   std::sort(below.files.begin(), below.files.end());
+  std::sort(below.skipped.begin(), below.skipped.end());
   if (error) {
     below.read = failure(fmt::format("{}: cannot be read: {}", folder, error.message()));
   } else if (below.files.empty()) {
@@ -121,6 +136,17 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
                                          : ".ripe file and no schedule of PyTorch (CSV)"));
   }
   return below;
+}
+
+void note_skipped(const ProgramsBelow& below) {
+  constexpr std::size_t kMostNamed = 20;
+  if (below.skipped.empty()) return;
+  const std::size_t named = std::min(below.skipped.size(), kMostNamed);
+  const std::size_t more = below.skipped.size() - named;
+  const auto first = below.skipped.begin();
+  std::cerr << fmt::format("note: skipped, no action of PyTorch in any cell: {}{}\n",
+                           fmt::join(first, first + static_cast<std::ptrdiff_t>(named), ", "),
+                           more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 void add_program_options(CLI::App& command, ProgramOptions& options) {

@@ -74,15 +74,19 @@ struct LoadedProgram {
                                                std::optional<spec::Source>* read = nullptr);
 
 [[nodiscard]] bool is_folder(const std::string& file);
-// Every .ripe file below a folder and every .csv file that is a schedule of PyTorch, or these
-// schedules alone, in the order of their paths, byte by byte.
+// Every .ripe file below a folder and every .csv file (in any case) that is a schedule of PyTorch,
+// or these schedules alone, in the order of their paths, byte by byte.
 enum class Below : std::uint8_t { programs_and_schedules, schedules };
 struct ProgramsBelow {
-  std::vector<std::string> files;  // those that were found, whatever failed then
-  spec::Result<void> read;         // errors: there is none, or a folder could not be read
+  std::vector<std::string> files;    // those that were found, whatever failed then
+  std::vector<std::string> skipped;  // .csv files that are no schedule, in the same order
+  spec::Result<void> read;           // errors: there is none, or a folder could not be read
 };
 [[nodiscard]] ProgramsBelow programs_below(const std::string& folder,
                                            Below wanted = Below::programs_and_schedules);
+// A note on standard error that names them, if any: a schedule in which each cell is misspelt is
+// not passed over unseen.
+void note_skipped(const ProgramsBelow& below);
 
 // `verify` alone takes it: the number of ranks is left open.
 inline constexpr const char* kEveryRank = "ranks=any";

@@ -208,6 +208,27 @@ TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
   EXPECT_EQ(ripeline("verify empty").exit_code, 2);
 }
 
+TEST_F(ScheduleFiles, of_folders_may_shout_and_what_is_none_is_named) {
+  write("runs/UP.CSV", kHangs);
+  write("runs/deep/typo.csv", "OF0,OF1\nlF0,lF1\n");
+  write("runs/LOSSES.Csv", "step,loss\n0,5.5\n");
+  write("runs/readme.txt", "nothing\n");
+  for (const char* command : {"check runs", "verify runs", "check runs --format json"}) {
+    const Outcome outcome = ripeline(command);
+    EXPECT_EQ(outcome.exit_code, 1) << command;
+    EXPECT_TRUE(says(outcome, "runs/UP.CSV")) << outcome.out;
+    EXPECT_TRUE(says(outcome,
+                     "note: skipped, no action of PyTorch in any cell: runs/LOSSES.Csv, "
+                     "runs/deep/typo.csv\n"))
+        << outcome.out;
+  }
+  const Outcome none = ripeline("check runs/deep");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(says(none, "cell: runs/deep/typo.csv")) << none.out;
+  write("good/good.csv", kGood);
+  EXPECT_FALSE(says(ripeline("check good"), "note: "));
+}
+
 TEST_F(ScheduleFiles, checked_make_a_sarif_log_with_regions) {
   write("hangs.csv", kHangs);
   const Outcome outcome = ripeline("check hangs.csv --format sarif", "2>/dev/null");
