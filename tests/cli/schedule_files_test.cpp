@@ -157,6 +157,24 @@ TEST_F(ScheduleFiles, that_are_neither_form_are_said_so_once) {
   }
 }
 
+TEST_F(ScheduleFiles, repaired_with_higher_peaks_say_so) {
+  const auto fix = [&](const char* schedule) {
+    write("given.csv", schedule);
+    return ripeline("check given.csv --fix fixed.csv");
+  };
+  const Outcome more = fix("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  EXPECT_EQ(more.exit_code, 0);
+  EXPECT_TRUE(says(more, "  peak activations: 1 2 before, 2 2 now\n")) << more.out;
+  // Rank 1 waits at once for what rank 0 does last, and what is held stays as it was.
+  const Outcome same = fix("0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n");
+  EXPECT_EQ(same.exit_code, 0);
+  EXPECT_FALSE(says(same, "peak activations")) << same.out;
+  // What the given order holds is not judged where it does a task twice.
+  const Outcome unknown = fix("0F0,0F0,0B0\n1F0,1B0\n");
+  EXPECT_EQ(unknown.exit_code, 0);
+  EXPECT_TRUE(says(unknown, "  peak activations: 1 1\n")) << unknown.out;
+}
+
 TEST_F(ScheduleFiles, and_programs_are_told_apart_by_what_is_in_them) {
   write("schedule.txt", kGood);
   EXPECT_EQ(ripeline("verify schedule.txt").exit_code, 0);
