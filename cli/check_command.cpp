@@ -78,7 +78,7 @@ class Checks {
       : command_(command), sarif_(SarifLog::Of::schedules) {}
 
   void add_file(const std::string& file) {
-    auto input = said(read_input(file));
+    auto input = said(read_input(file, Names::files));
     if (input.ok() && input.value().form == InputForm::program) {
       input = said(spec::Result<Input>(failure(fmt::format(
           "{}: this is a program of the language, and no schedule of PyTorch: `ripeline verify` "

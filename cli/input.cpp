@@ -35,31 +35,40 @@ bool is_csv(const std::filesystem::path& path) {
 }
 
 // What was looked for and where, and what is called nearly so.
-std::string not_found(const std::string& file) {
+std::string not_found(const std::string& file, Names wanted) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path path = fs::absolute(file, ignored).lexically_normal();
   std::vector<std::string> names;
-  for (const auto& entry : spec::library()) names.emplace_back(entry.name);
+  const bool library = wanted == Names::files_and_library;
+  if (library) {
+    for (const auto& entry : spec::library()) names.emplace_back(entry.name);
+  }
   for (const auto& entry : fs::directory_iterator(path.parent_path(), ignored)) {
     if (entry.path().extension() != ".ripe" && !is_csv(entry.path())) continue;
     names.push_back((fs::path(file).parent_path() / entry.path().filename()).string());
   }
   std::sort(names.begin(), names.end());
-  std::string text = fmt::format("{}: there is no file {}, and no library schedule of that name",
-                                 file, path.string());
-  const auto meant = spec::nearest(file, names);
-  return text +
-         (meant ? fmt::format(". Did you mean {}?", *meant) : "; `ripeline library` lists them");
+  std::string text = fmt::format("{}: there is no file {}{}", file, path.string(),
+                                 library ? ", and no library schedule of that name" : "");
+  if (const auto meant = spec::nearest(file, names)) {
+    text += fmt::format(". Did you mean {}?", *meant);
+  } else if (library) {
+    text += "; `ripeline library` lists them";
+  }
+  return text;
 }
 
 constexpr const char* kNeither =
     "neither a program nor a schedule of PyTorch. A program begins with `pipeline NAME {`; a "
     "schedule (CSV) has a row for each rank, of cells like 0F0 or (1F2;0B0)OVERLAP_F_B";
 
+constexpr std::string_view kBlanks = " \t\r\n";
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(kBlanks) == text.npos; }
+
 // Of a program, what follows its comments is `pipeline`.
 bool begins_as_program(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
     if (!text.starts_with('#')) return text.starts_with("pipeline");
@@ -81,23 +90,23 @@ std::optional<InputForm> form_of(const spec::Source& source) {
   const auto ending = std::filesystem::path(source.name).extension();
   // Its mistakes are for the parser to show.
   if (ending == ".ripe") return InputForm::program;
-  // Of no rank at all, and `check` says what that lacks.
-  const bool blank = source.text.find_first_not_of(" \t\r\n") == std::string::npos;
-  if (blank && ending == ".csv") return InputForm::schedule;
   return std::nullopt;
 }
 
-// Also one that cannot be read: who reads it says why.
+// Also one that cannot be read or is empty: who reads it says so.
 bool is_schedule_file(const std::string& path) {
   const auto read = read_file(path);
-  return !read.ok() || form_of(read.value()) == InputForm::schedule;
+  return !read.ok() || is_blank(read.value().text) || form_of(read.value()) == InputForm::schedule;
 }
 
 }  // namespace
 
-spec::Result<Input> read_input(const std::string& file) {
-  auto source = read_source(file);
+spec::Result<Input> read_input(const std::string& file, Names names) {
+  auto source = read_source(file, names);
   if (!source.ok()) return source.errors();
+  if (is_blank(source.value().text)) {
+    return failure(source.value().name + ": the file is empty");
+  }
   const auto form = form_of(source.value());
   if (!form) return failure(fmt::format("{}: {}", source.value().name, kNeither));
   return Input{std::move(source).value(), *form};
@@ -194,11 +203,11 @@ spec::Result<spec::Source> read_file(const std::string& file) {
   return spec::Source{.name = file, .text = text.str()};
 }
 
-spec::Result<spec::Source> read_source(const std::string& file) {
+spec::Result<spec::Source> read_source(const std::string& file, Names names) {
   std::error_code ignored;
   if (file == "-" || std::filesystem::exists(file, ignored)) return read_file(file);
   if (const auto text = spec::library_text(file)) return spec::Source{.name = file, .text = *text};
-  return failure(not_found(file));
+  return failure(not_found(file, names));
 }
 
 spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options) {

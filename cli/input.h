@@ -43,7 +43,10 @@ inline constexpr const char* kProgramHelp =
 
 // Errors: what could not be read and why. read_file() knows files and `-` alone.
 [[nodiscard]] spec::Result<spec::Source> read_file(const std::string& file);
-[[nodiscard]] spec::Result<spec::Source> read_source(const std::string& file);
+// `names`: what is spoken of where there is no such file.
+enum class Names : std::uint8_t { files_and_library, files };
+[[nodiscard]] spec::Result<spec::Source> read_source(const std::string& file,
+                                                     Names names = Names::files_and_library);
 
 enum class InputForm : std::uint8_t {
   program,   // in the language: it begins with `pipeline`
@@ -53,8 +56,10 @@ struct Input {
   spec::Source source;
   InputForm form = InputForm::program;
 };
-// Errors: as of read_source(); and that it is neither, with what either looks like.
-[[nodiscard]] spec::Result<Input> read_input(const std::string& file);
+// Errors: as of read_source(); that it is empty; and that it is neither, with what either looks
+// like.
+[[nodiscard]] spec::Result<Input> read_input(const std::string& file,
+                                             Names names = Names::files_and_library);
 
 // --placement, of a schedule of PyTorch.
 void add_placement(CLI::App& command, std::optional<spec::Placement>& placement);

@@ -157,6 +157,37 @@ TEST_F(ScheduleFiles, that_are_neither_form_are_said_so_once) {
   }
 }
 
+TEST_F(ScheduleFiles, that_are_empty_are_said_so_by_every_command) {
+  write("runs/empty.csv", "");
+  write("blank.csv", " \n\t\r\n");
+  write("empty.ripe", "");
+  for (const char* command : {"check", "verify", "simulate", "format", "compare", "export -o x"}) {
+    for (const char* file : {"runs/empty.csv", "blank.csv", "empty.ripe"}) {
+      const Outcome outcome = ripeline(std::string(command) + " " + file);
+      EXPECT_EQ(outcome.exit_code, 2) << command;
+      EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
+                "ripeline: " + std::string(file) + ": the file is empty");
+    }
+  }
+  for (const char* command : {"check runs", "verify runs"}) {
+    const Outcome outcome = ripeline(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_TRUE(says(outcome, "runs/empty.csv: the file is empty")) << outcome.out;
+  }
+}
+
+TEST_F(ScheduleFiles, that_are_missing_are_no_library_schedules_where_none_is_taken) {
+  write("good.csv", kGood);
+  for (const char* file : {"nowhere.csv", "god.csv", "1f1", "gibberish"}) {
+    const Outcome checked = ripeline(std::string("check ") + file);
+    EXPECT_EQ(checked.exit_code, 2);
+    EXPECT_TRUE(says(checked, std::string(file) + ": there is no file /")) << checked.out;
+    EXPECT_FALSE(says(checked, "library") || says(checked, "1f1b")) << checked.out;
+  }
+  EXPECT_TRUE(says(ripeline("check god.csv"), "Did you mean good.csv?"));
+  EXPECT_TRUE(says(ripeline("verify gibberish"), "`ripeline library` lists them"));
+}
+
 TEST_F(ScheduleFiles, repaired_with_higher_peaks_say_so) {
   const auto fix = [&](const char* schedule) {
     write("given.csv", schedule);
