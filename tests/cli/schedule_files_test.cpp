@@ -100,9 +100,10 @@ TEST_F(ScheduleFiles, that_hang_are_refuted_and_seen_to_stick) {
 TEST_F(ScheduleFiles, name_what_is_missing_as_what_is_waited_for) {
   write("lacks.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n");
   const Outcome checked = ripeline("check lacks.csv");
-  EXPECT_TRUE(says(checked,
-                   "row 2: [missing] 1B1: microbatch 1 never runs backward at stage 1; 0B1 (row 1, "
-                   "column 4) waits for it"))
+  EXPECT_TRUE(says(
+      checked,
+      "row 2 (rank 1): [missing] 1B1: microbatch 1 never runs backward at stage 1; 0B1 (row 1, "
+      "column 4) waits for it"))
       << checked.out;
   const Outcome run = ripeline("simulate lacks.csv -m 2");
   EXPECT_EQ(run.exit_code, 1);
