@@ -1,5 +1,7 @@
 // ripeline check: schedules of PyTorch, judged before a launch.
-#include <array>
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/choice.h"
@@ -32,6 +35,20 @@ struct CheckCommand {
   std::string format = "text";
 };
 
+// A repair that takes more memory may not fit. Nothing where it takes no more; of a file whose own
+// peaks were not judged, those of the repair.
+std::string more_memory(const std::vector<std::int64_t>& before,
+                        const std::vector<std::int64_t>& now) {
+  if (before.size() != now.size()) {
+    return fmt::format("  peak activations: {}\n", fmt::join(now, " "));
+  }
+  const auto [held, holds] =
+      std::mismatch(before.begin(), before.end(), now.begin(), std::greater_equal<>());
+  if (held == before.end()) return {};
+  return fmt::format("  peak activations: {} before, {} now\n", fmt::join(before, " "),
+                     fmt::join(now, " "));
+}
+
 // What was done is no part of the verdict: it goes to standard error.
 int write_repair(const CheckCommand& command, const spec::ReadActions& read,
                  const verify::CheckReport& report) {
@@ -50,6 +67,7 @@ int write_repair(const CheckCommand& command, const spec::ReadActions& read,
   if (!written.ok()) return say_failed(written.errors());
   std::cerr << fmt::format("ripeline: {} is written, and passes\n", command.fix);
   for (const std::string& change : repair.changes) std::cerr << "  " << change << '\n';
+  std::cerr << more_memory(report.rank_peak, repair.rank_peak);
   return ok;
 }
 
@@ -60,7 +78,7 @@ class Checks {
       : command_(command), sarif_(SarifLog::Of::schedules) {}
 
   void add_file(const std::string& file) {
-    auto input = said(read_input(file));
+    auto input = said(read_input(file, Names::files));
     if (input.ok() && input.value().form == InputForm::program) {
       input = said(spec::Result<Input>(failure(fmt::format(
           "{}: this is a program of the language, and no schedule of PyTorch: `ripeline verify` "
@@ -146,6 +164,7 @@ int run(CheckCommand& command) {
       continue;
     }
     const ProgramsBelow below = programs_below(file, Below::schedules);
+    note_skipped(below);
     for (const std::string& schedule : below.files) checks.add_file(schedule);
     if (!said(below.read).ok()) checks.add_bad_input(file, below.read.errors());
   }

@@ -1,6 +1,7 @@
 #include "cli/input.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/choice.h"
 #include "cli/shorten.h"
@@ -24,32 +26,49 @@ namespace ripeline::cli {
 
 namespace {
 
+// Other tables than schedules end so too.
+bool is_csv(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending == ".csv";
+}
+
 // What was looked for and where, and what is called nearly so.
-std::string not_found(const std::string& file) {
+std::string not_found(const std::string& file, Names wanted) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path path = fs::absolute(file, ignored).lexically_normal();
   std::vector<std::string> names;
-  for (const auto& entry : spec::library()) names.emplace_back(entry.name);
+  const bool library = wanted == Names::files_and_library;
+  if (library) {
+    for (const auto& entry : spec::library()) names.emplace_back(entry.name);
+  }
   for (const auto& entry : fs::directory_iterator(path.parent_path(), ignored)) {
-    if (entry.path().extension() != ".ripe" && entry.path().extension() != ".csv") continue;
+    if (entry.path().extension() != ".ripe" && !is_csv(entry.path())) continue;
     names.push_back((fs::path(file).parent_path() / entry.path().filename()).string());
   }
   std::sort(names.begin(), names.end());
-  std::string text = fmt::format("{}: there is no file {}, and no library schedule of that name",
-                                 file, path.string());
-  const auto meant = spec::nearest(file, names);
-  return text +
-         (meant ? fmt::format(". Did you mean {}?", *meant) : "; `ripeline library` lists them");
+  std::string text = fmt::format("{}: there is no file {}{}", file, path.string(),
+                                 library ? ", and no library schedule of that name" : "");
+  if (const auto meant = spec::nearest(file, names)) {
+    text += fmt::format(". Did you mean {}?", *meant);
+  } else if (library) {
+    text += "; `ripeline library` lists them";
+  }
+  return text;
 }
 
 constexpr const char* kNeither =
     "neither a program nor a schedule of PyTorch. A program begins with `pipeline NAME {`; a "
     "schedule (CSV) has a row for each rank, of cells like 0F0 or (1F2;0B0)OVERLAP_F_B";
 
+constexpr std::string_view kBlanks = " \t\r\n";
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(kBlanks) == text.npos; }
+
 // Of a program, what follows its comments is `pipeline`.
 bool begins_as_program(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
     if (!text.starts_with('#')) return text.starts_with("pipeline");
@@ -71,22 +90,23 @@ std::optional<InputForm> form_of(const spec::Source& source) {
   const auto ending = std::filesystem::path(source.name).extension();
   // Its mistakes are for the parser to show.
   if (ending == ".ripe") return InputForm::program;
-  // Of no rank at all, and `check` says what that lacks.
-  const bool blank = source.text.find_first_not_of(" \t\r\n") == std::string::npos;
-  if (blank && ending == ".csv") return InputForm::schedule;
   return std::nullopt;
 }
 
+// Also one that cannot be read or is empty: who reads it says so.
 bool is_schedule_file(const std::string& path) {
   const auto read = read_file(path);
-  return read.ok() && form_of(read.value()) == InputForm::schedule;
+  return !read.ok() || is_blank(read.value().text) || form_of(read.value()) == InputForm::schedule;
 }
 
 }  // namespace
 
-spec::Result<Input> read_input(const std::string& file) {
-  auto source = read_source(file);
+spec::Result<Input> read_input(const std::string& file, Names names) {
+  auto source = read_source(file, names);
   if (!source.ok()) return source.errors();
+  if (is_blank(source.value().text)) {
+    return failure(source.value().name + ": the file is empty");
+  }
   const auto form = form_of(source.value());
   if (!form) return failure(fmt::format("{}: {}", source.value().name, kNeither));
   return Input{std::move(source).value(), *form};
@@ -107,11 +127,15 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
     if (!it->is_regular_file(ignored)) continue;
     const std::string path = it->path().string();
     const bool program = it->path().extension() == ".ripe" && wanted != Below::schedules;
-    // Other tables than schedules end in .csv too.
-    const bool schedule = it->path().extension() == ".csv" && is_schedule_file(path);
-    if (program || schedule) below.files.push_back(path);
+    const bool csv = is_csv(it->path());
+    if (program || (csv && is_schedule_file(path))) {
+      below.files.push_back(path);
+    } else if (csv) {
+      below.skipped.push_back(path);
+    }
   }
   std::sort(below.files.begin(), below.files.end());
+  std::sort(below.skipped.begin(), below.skipped.end());
   if (error) {
     below.read = failure(fmt::format("{}: cannot be read: {}", folder, error.message()));
   } else if (below.files.empty()) {
@@ -121,6 +145,17 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
                                          : ".ripe file and no schedule of PyTorch (CSV)"));
   }
   return below;
+}
+
+void note_skipped(const ProgramsBelow& below) {
+  constexpr std::size_t kMostNamed = 20;
+  if (below.skipped.empty()) return;
+  const std::size_t named = std::min(below.skipped.size(), kMostNamed);
+  const std::size_t more = below.skipped.size() - named;
+  const auto first = below.skipped.begin();
+  std::cerr << fmt::format("note: skipped, no action of PyTorch in any cell: {}{}\n",
+                           fmt::join(first, first + static_cast<std::ptrdiff_t>(named), ", "),
+                           more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 void add_program_options(CLI::App& command, ProgramOptions& options) {
@@ -168,11 +203,11 @@ spec::Result<spec::Source> read_file(const std::string& file) {
   return spec::Source{.name = file, .text = text.str()};
 }
 
-spec::Result<spec::Source> read_source(const std::string& file) {
+spec::Result<spec::Source> read_source(const std::string& file, Names names) {
   std::error_code ignored;
   if (file == "-" || std::filesystem::exists(file, ignored)) return read_file(file);
   if (const auto text = spec::library_text(file)) return spec::Source{.name = file, .text = *text};
-  return failure(not_found(file));
+  return failure(not_found(file, names));
 }
 
 spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options) {

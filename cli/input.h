@@ -43,7 +43,10 @@ inline constexpr const char* kProgramHelp =
 
 // Errors: what could not be read and why. read_file() knows files and `-` alone.
 [[nodiscard]] spec::Result<spec::Source> read_file(const std::string& file);
-[[nodiscard]] spec::Result<spec::Source> read_source(const std::string& file);
+// `names`: what is spoken of where there is no such file.
+enum class Names : std::uint8_t { files_and_library, files };
+[[nodiscard]] spec::Result<spec::Source> read_source(const std::string& file,
+                                                     Names names = Names::files_and_library);
 
 enum class InputForm : std::uint8_t {
   program,   // in the language: it begins with `pipeline`
@@ -53,8 +56,10 @@ struct Input {
   spec::Source source;
   InputForm form = InputForm::program;
 };
-// Errors: as of read_source(); and that it is neither, with what either looks like.
-[[nodiscard]] spec::Result<Input> read_input(const std::string& file);
+// Errors: as of read_source(); that it is empty; and that it is neither, with what either looks
+// like.
+[[nodiscard]] spec::Result<Input> read_input(const std::string& file,
+                                             Names names = Names::files_and_library);
 
 // --placement, of a schedule of PyTorch.
 void add_placement(CLI::App& command, std::optional<spec::Placement>& placement);
@@ -74,15 +79,19 @@ struct LoadedProgram {
                                                std::optional<spec::Source>* read = nullptr);
 
 [[nodiscard]] bool is_folder(const std::string& file);
-// Every .ripe file below a folder and every .csv file that is a schedule of PyTorch, or these
-// schedules alone, in the order of their paths, byte by byte.
+// Every .ripe file below a folder and every .csv file (in any case) that is a schedule of PyTorch,
+// or these schedules alone, in the order of their paths, byte by byte.
 enum class Below : std::uint8_t { programs_and_schedules, schedules };
 struct ProgramsBelow {
-  std::vector<std::string> files;  // those that were found, whatever failed then
-  spec::Result<void> read;         // errors: there is none, or a folder could not be read
+  std::vector<std::string> files;    // those that were found, whatever failed then
+  std::vector<std::string> skipped;  // .csv files that are no schedule, in the same order
+  spec::Result<void> read;           // errors: there is none, or a folder could not be read
 };
 [[nodiscard]] ProgramsBelow programs_below(const std::string& folder,
                                            Below wanted = Below::programs_and_schedules);
+// A note on standard error that names them, if any: a schedule in which each cell is misspelt is
+// not passed over unseen.
+void note_skipped(const ProgramsBelow& below);
 
 // `verify` alone takes it: the number of ranks is left open.
 inline constexpr const char* kEveryRank = "ranks=any";

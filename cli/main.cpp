@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     return written() == ok ? exit_code : bad_input;
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e) == 0 ? written() : bad_input;  // --help
-    std::cerr << usage_error(app, e);
+    std::cerr << usage_error(app, e, argc, argv);
     return bad_input;
   } catch (const std::exception& e) {
     std::cerr << "ripeline: internal error: " << e.what() << "\nThis is a defect of Ripeline.\n";

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -155,25 +156,105 @@ void say_missing(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
 }
 
-spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
+namespace {
+
+// A trace is a run already; of a program, the run is still to be made.
+spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
   if (ends_with(file, ".json") || is_folder(file)) return said(run_of_trace(file));
   auto loaded = load(file, flags.program);
   if (!loaded.ok()) return loaded.errors();
+  Run run;
+  run.title = file;
+  run.loaded = std::make_unique<LoadedProgram>(std::move(loaded).value());
+  return run;
+}
+
+spec::Result<Run> made(Run run, const RunFlags& flags) {
+  if (run.loaded == nullptr) return run;
   if (!flags.from.empty()) {
     const auto json = said(read_file(flags.from));
     if (!json.ok()) return json.errors();
-    const auto recorded = verify::read_run(loaded.value().program, json.value().text);
+    const auto recorded = verify::read_run(run.loaded->program, json.value().text);
     if (!recorded.ok()) {
       std::cerr << spec::render(json.value(), recorded.errors());
       return recorded.errors();
     }
-    return refuting_run(loaded.value(), recorded.value());
+    return refuting_run(*run.loaded, recorded.value());
   }
-  Run run;
-  run.title = file;
-  run.loaded = std::make_unique<LoadedProgram>(std::move(loaded).value());
-  if (const auto made = said(simulate_run(run, flags)); !made.ok()) return made.errors();
+  if (const auto simulated = said(simulate_run(run, flags)); !simulated.ok()) {
+    return simulated.errors();
+  }
   return run;
+}
+
+// A number of microbatches and the program that is for no other.
+struct OnlyCount {
+  int count = 0;
+  std::string of;
+};
+
+// Nothing if there is no such program, or several with different numbers.
+std::optional<OnlyCount> only_count(const std::vector<Run>& runs) {
+  std::optional<OnlyCount> only;
+  for (const Run& run : runs) {
+    if (run.loaded == nullptr) continue;
+    const spec::MicrobatchRange& range = run.loaded->program.microbatches;
+    if (range.max != range.min) continue;
+    if (only && only->count != range.min) return std::nullopt;
+    if (!only) only = {range.min, run.title};
+  }
+  return only;
+}
+
+// Times of different amounts of work are no comparison.
+void note_counts(const std::vector<Run>& runs, const std::optional<OnlyCount>& taken) {
+  std::vector<std::string> counts;
+  bool differ = false;
+  for (const Run& run : runs) {
+    const int count = run.timeline.run().microbatches;
+    differ = differ || count != runs.front().timeline.run().microbatches;
+    counts.push_back(fmt::format("{} {}", run.title, count));
+  }
+  if (differ) {
+    std::cerr << fmt::format("note: the numbers of microbatches differ: {}\n",
+                             fmt::join(counts, ", "));
+  } else if (taken) {
+    std::cerr << fmt::format("note: all are run with {} microbatch{}, the only number of {}\n",
+                             taken->count, taken->count == 1 ? "" : "es", taken->of);
+  }
+}
+
+}  // namespace
+
+spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
+  auto run = opened(file, flags);
+  if (!run.ok()) return run.errors();
+  return made(std::move(run).value(), flags);
+}
+
+spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
+                                         const RunFlags& flags) {
+  std::vector<Run> all;
+  for (const std::string& file : files) {
+    auto run = opened(file, flags);
+    if (!run.ok()) return run.errors();
+    all.push_back(std::move(run).value());
+  }
+  const auto only = flags.microbatches ? std::nullopt : only_count(all);
+  bool taken = false;
+  for (Run& run : all) {
+    RunFlags with = flags;
+    if (only && run.loaded != nullptr) {
+      const spec::MicrobatchRange& range = run.loaded->program.microbatches;
+      if (range.contains(only->count)) with.microbatches = Counts{only->count, only->count};
+      taken = taken || range.max != range.min;
+    }
+    auto finished = made(std::move(run), with);
+    if (!finished.ok()) return finished.errors();
+    run = std::move(finished).value();
+  }
+  note_counts(all, taken ? only : std::nullopt);
+  return all;
 }
 
 namespace {

@@ -50,6 +50,11 @@ struct Run {
 };
 // What fails is on standard error already, as with load(); also of the next.
 [[nodiscard]] spec::Result<Run> load_run(const std::string& file, const RunFlags& flags);
+// To stand side by side. Without -m, a program that is for one number of microbatches alone, as a
+// CSV is, gives that number to the others that can have it. Standard error says so, and names the
+// numbers if they still differ.
+[[nodiscard]] spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
+                                                       const RunFlags& flags);
 
 // The run that refutes a program, drawn with its costs: each rank does what it did in the run, in
 // that order, as soon as it can.

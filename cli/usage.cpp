@@ -1,7 +1,10 @@
 #include "cli/usage.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,22 +35,63 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> flags_of(const CLI::App& command) {
+// Those that may be meant by `flag`: one letter is as near to any other.
+std::vector<std::string> flags_near(const std::string& flag, const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    if (flag.size() == 2) continue;
     for (const std::string& name : option->get_snames()) names.push_back("-" + name);
   }
   return names;
 }
 
-std::string unexpected(const CLI::App& app, const CLI::App& command, const std::string& argument) {
+// For -D NAME=VALUE of a command without -D, its own flag NAME, or nothing.
+std::string flag_of_define(const CLI::App& command, const std::vector<std::string>& words) {
+  const auto define = std::find_if(words.begin(), words.end(),
+                                   [](const std::string& word) { return word.starts_with("-D"); });
+  if (define == words.end()) return {};
+  const bool apart = *define == "-D";
+  if (apart && define + 1 == words.end()) return {};
+  const std::string text = apart ? *(define + 1) : define->substr(2);
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return {};
+  const std::string flag = "--" + text.substr(0, equals);
+  if (command.get_option_no_throw(flag) == nullptr) return {};
+  return shortened(flag + " " + text.substr(equals + 1));
+}
+
+// The only positional of a command that takes one word for it.
+const CLI::Option* one_word(const CLI::App& command) {
+  const auto options =
+      command.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  return options.size() == 1 && options.front()->get_expected_max() == 1 ? options.front()
+                                                                         : nullptr;
+}
+
+// One that compares runs is of use where a run was asked for.
+bool runs_one(const CLI::App& command) {
+  constexpr std::array<std::string_view, 4> kRuns = {"simulate", "emulate", "show", "step"};
+  return std::find(kRuns.begin(), kRuns.end(), command.get_name()) != kRuns.end();
+}
+
+std::string unexpected(const CLI::App& app, const CLI::App& command, const std::string& argument,
+                       const std::vector<std::string>& words) {
   const std::string shown = shortened(argument);
   if (argument.starts_with('-')) {
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string owner = &command == &app ? app.get_name() : command.get_name();
+    if (flag.starts_with("-D")) {
+      const std::string own = flag_of_define(command, words);
+      if (!own.empty()) return fmt::format("{} has no flag -D: say `{}`", owner, own);
+    }
     return fmt::format("{} has no flag {}{}", owner, shortened(flag),
-                       did_you_mean(flag, flags_of(command)));
+                       did_you_mean(flag, flags_near(flag, command)));
+  }
+  if (const CLI::Option* one = one_word(command); &command != &app && one != nullptr) {
+    return fmt::format("{} takes one {}{} ('{}' is one too many)", command.get_name(),
+                       one->get_name(), runs_one(command) ? "; `compare` takes several" : "",
+                       shown);
   }
   if (&command != &app) return fmt::format("{} takes no '{}'", command.get_name(), shown);
   const std::vector<std::string> names = commands_of(app);
@@ -59,15 +103,17 @@ std::string unexpected(const CLI::App& app, const CLI::App& command, const std::
 
 }  // namespace
 
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc,
+                        const char* const* argv) {
   const CLI::App& command = innermost(app);
   const std::string help =
       fmt::format("`{} --help` says what is expected",
                   &command == &app ? app.get_name() : app.get_name() + " " + command.get_name());
   const std::vector<std::string> extras = command.remaining();
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string what = is_extra && !extras.empty() ? unexpected(app, command, extras.front())
-                                                       : shortened(error.what());
+  const std::string what = is_extra && !extras.empty()
+                               ? unexpected(app, command, extras.front(), {argv, argv + argc})
+                               : shortened(error.what());
   return fmt::format("ripeline: {}\n{}\n", what, help);
 }
 

@@ -293,6 +293,7 @@ int run(const VerifyCommand& command) {
     }
     one = false;
     const ProgramsBelow below = programs_below(file);
+    note_skipped(below);
     for (const std::string& program : below.files) verify_one(program, command, findings);
     if (!said(below.read).ok()) findings.add_bad_input(file, std::nullopt, below.read.errors());
   }

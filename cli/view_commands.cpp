@@ -143,16 +143,14 @@ struct CompareCommand {
 };
 
 int compare(const CompareCommand& command) {
-  std::vector<Run> runs;
+  const auto loaded = load_runs(command.files, command.run);
+  if (!loaded.ok()) return bad_input;
   int code = ok;
-  for (const std::string& file : command.files) {
-    auto run = load_run(file, command.run);
-    if (!run.ok()) return bad_input;
-    code = worse(code, code_of(run.value()));
-    runs.push_back(std::move(run).value());
-  }
   std::vector<view::Panel> panels;
-  for (const Run& run : runs) panels.push_back(run.panel());
+  for (const Run& run : loaded.value()) {
+    code = worse(code, code_of(run));
+    panels.push_back(run.panel());
+  }
   if (!command.picture.empty() && !said(write_picture(command.picture, panels)).ok()) {
     return bad_input;
   }
@@ -224,7 +222,8 @@ void add_compare(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json"}));
   command->footer(
       "The times drawn are the same in all of them where their tasks are. It says so when one may\n"
-      "hold more memory than another: such a comparison is no measure of the schedules.");
+      "hold more memory than another: such a comparison is no measure of the schedules.\n"
+      "Without -m, all take the number of microbatches of a CSV among them.");
   command->callback([options, &exit_code] { exit_code = compare(*options); });
 }
 

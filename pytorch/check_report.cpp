@@ -30,8 +30,10 @@ std::string shape_text(const CheckShape& shape) {
                      name_of(shape.placement));
 }
 
-std::string finding_text(const CheckFinding& finding) {
+// Rows count from 1 and ranks from 0, so both are said.
+std::string finding_text(const CheckFinding& finding, int ranks) {
   std::string where = fmt::format("row {}", finding.row);
+  if (finding.row <= ranks) where += fmt::format(" (rank {})", finding.row - 1);
   if (finding.column > 0) where += fmt::format(", column {}", finding.column);
   const std::string task = finding.task.empty() ? "" : finding.task + ": ";
   return fmt::format("  {}: [{}] {}{}\n", where, finding.rule, task, finding.message);
@@ -113,7 +115,8 @@ std::string check_text(const std::string& name, const spec::ActionTable& table,
     text += fmt::format("  taken from the file: {}\n", fmt::join(report.shape.from_file, ", "));
   }
   const std::size_t shown = std::min(report.findings.size(), kMostFindingsShown);
-  for (std::size_t i = 0; i < shown; ++i) text += finding_text(report.findings[i]);
+  for (std::size_t i = 0; i < shown; ++i)
+    text += finding_text(report.findings[i], report.shape.map.ranks);
   if (report.finding_count > shown) {
     text += fmt::format("  and {} more\n", report.finding_count - shown);
   }

@@ -45,7 +45,7 @@ class ScheduleRepair {
     renumber();
     swap_rows();
     if (auto ordered = order_and_communicate(); !ordered.ok()) return ordered.errors();
-    return Repair{std::move(table_), std::move(changes_)};
+    return Repair{std::move(table_), std::move(changes_), {}};
   }
 
  private:
@@ -247,9 +247,13 @@ spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& re
   same.placement = report.shape.placement;
   same.form = report.shape.form;
   const auto again = check(spec::read_actions(spec::write_actions(result.value().table)), same);
-  if (again.ok() && again.value().verdict == Outcome::proved) return result;
   if (!again.ok()) return no_repair(again.errors().front().message);
   const CheckReport& left = again.value();
+  if (left.verdict == Outcome::proved) {
+    Repair repaired = std::move(result).value();
+    repaired.rank_peak = left.rank_peak;
+    return repaired;
+  }
   if (left.findings.empty()) return no_repair(left.reason);
   return no_repair(fmt::format("what would be left: {} {}", left.findings.front().task,
                                left.findings.front().message));

@@ -1,6 +1,7 @@
 // The repair of a schedule of PyTorch: a table that is proved, with what was done to it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace ripeline::verify {
 // A table that check() proves under the same options, made from one that it does not.
 struct Repair {
   spec::ActionTable table;
-  std::vector<std::string> changes;  // what was done, sentences for people
+  std::vector<std::string> changes;     // what was done, sentences for people
+  std::vector<std::int64_t> rank_peak;  // of the table, as CheckReport::rank_peak
 };
 // Errors: check-no-repair, when none of these changes gives a table that is proved.
 [[nodiscard]] spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& report,

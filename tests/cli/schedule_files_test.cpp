@@ -52,6 +52,36 @@ TEST_F(ScheduleFiles, run_as_the_program_with_that_order) {
   EXPECT_NE(makespan("four.csv"), makespan("four.csv -D b=3"));
 }
 
+TEST_F(ScheduleFiles, are_compared_for_their_number_of_microbatches) {
+  write("two.csv", kGood);
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 3 -o three.csv").exit_code, 0);
+  const auto makespan_of_program = [&](const std::string& arguments) {
+    const Outcome outcome = ripeline("compare " + arguments + " --format json", "2>/dev/null");
+    const auto json = nlohmann::json::parse(outcome.out);
+    for (const auto& run : json.at("runs")) {
+      if (run.at("title") == "1f1b") return run.at("makespan").get<double>();
+    }
+    return 0.0;
+  };
+  // Each of them alone would be run with twice its ranks.
+  const double two = makespan_of_program("1f1b -m 2");
+  EXPECT_NE(two, makespan_of_program("1f1b"));
+  EXPECT_EQ(makespan_of_program("two.csv 1f1b"), two);
+  EXPECT_EQ(makespan_of_program("1f1b two.csv"), two);
+  const Outcome taken = ripeline("compare two.csv 1f1b");
+  EXPECT_TRUE(says(taken, "note: all are run with 2 microbatches, the only number of two.csv"))
+      << taken.out;
+  EXPECT_FALSE(says(ripeline("compare two.csv 1f1b -m 2"), "note: ")) << "it was said by -m";
+  const Outcome differ = ripeline("compare two.csv three.csv 1f1b");
+  EXPECT_EQ(differ.exit_code, 0);
+  EXPECT_TRUE(
+      says(differ, "note: the numbers of microbatches differ: two.csv 2, three.csv 3, 1f1b 8"))
+      << differ.out;
+  ASSERT_EQ(ripeline("simulate 1f1b -m 5 --trace run.json").exit_code, 0);
+  EXPECT_TRUE(says(ripeline("compare run.json 1f1b"),
+                   "note: the numbers of microbatches differ: run.json 5, 1f1b 8"));
+}
+
 TEST_F(ScheduleFiles, that_hang_are_refuted_and_seen_to_stick) {
   write("hangs.csv", kHangs);
   const Outcome verdict = ripeline("verify hangs.csv");
@@ -70,9 +100,10 @@ TEST_F(ScheduleFiles, that_hang_are_refuted_and_seen_to_stick) {
 TEST_F(ScheduleFiles, name_what_is_missing_as_what_is_waited_for) {
   write("lacks.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n");
   const Outcome checked = ripeline("check lacks.csv");
-  EXPECT_TRUE(says(checked,
-                   "row 2: [missing] 1B1: microbatch 1 never runs backward at stage 1; 0B1 (row 1, "
-                   "column 4) waits for it"))
+  EXPECT_TRUE(says(
+      checked,
+      "row 2 (rank 1): [missing] 1B1: microbatch 1 never runs backward at stage 1; 0B1 (row 1, "
+      "column 4) waits for it"))
       << checked.out;
   const Outcome run = ripeline("simulate lacks.csv -m 2");
   EXPECT_EQ(run.exit_code, 1);
@@ -127,6 +158,55 @@ TEST_F(ScheduleFiles, that_are_neither_form_are_said_so_once) {
   }
 }
 
+TEST_F(ScheduleFiles, that_are_empty_are_said_so_by_every_command) {
+  write("runs/empty.csv", "");
+  write("blank.csv", " \n\t\r\n");
+  write("empty.ripe", "");
+  for (const char* command : {"check", "verify", "simulate", "format", "compare", "export -o x"}) {
+    for (const char* file : {"runs/empty.csv", "blank.csv", "empty.ripe"}) {
+      const Outcome outcome = ripeline(std::string(command) + " " + file);
+      EXPECT_EQ(outcome.exit_code, 2) << command;
+      EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
+                "ripeline: " + std::string(file) + ": the file is empty");
+    }
+  }
+  for (const char* command : {"check runs", "verify runs"}) {
+    const Outcome outcome = ripeline(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_TRUE(says(outcome, "runs/empty.csv: the file is empty")) << outcome.out;
+  }
+}
+
+TEST_F(ScheduleFiles, that_are_missing_are_no_library_schedules_where_none_is_taken) {
+  write("good.csv", kGood);
+  for (const char* file : {"nowhere.csv", "god.csv", "1f1", "gibberish"}) {
+    const Outcome checked = ripeline(std::string("check ") + file);
+    EXPECT_EQ(checked.exit_code, 2);
+    EXPECT_TRUE(says(checked, std::string(file) + ": there is no file /")) << checked.out;
+    EXPECT_FALSE(says(checked, "library") || says(checked, "1f1b")) << checked.out;
+  }
+  EXPECT_TRUE(says(ripeline("check god.csv"), "Did you mean good.csv?"));
+  EXPECT_TRUE(says(ripeline("verify gibberish"), "`ripeline library` lists them"));
+}
+
+TEST_F(ScheduleFiles, repaired_with_higher_peaks_say_so) {
+  const auto fix = [&](const char* schedule) {
+    write("given.csv", schedule);
+    return ripeline("check given.csv --fix fixed.csv");
+  };
+  const Outcome more = fix("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  EXPECT_EQ(more.exit_code, 0);
+  EXPECT_TRUE(says(more, "  peak activations: 1 2 before, 2 2 now\n")) << more.out;
+  // Rank 1 waits at once for what rank 0 does last, and what is held stays as it was.
+  const Outcome same = fix("0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n");
+  EXPECT_EQ(same.exit_code, 0);
+  EXPECT_FALSE(says(same, "peak activations")) << same.out;
+  // What the given order holds is not judged where it does a task twice.
+  const Outcome unknown = fix("0F0,0F0,0B0\n1F0,1B0\n");
+  EXPECT_EQ(unknown.exit_code, 0);
+  EXPECT_TRUE(says(unknown, "  peak activations: 1 1\n")) << unknown.out;
+}
+
 TEST_F(ScheduleFiles, and_programs_are_told_apart_by_what_is_in_them) {
   write("schedule.txt", kGood);
   EXPECT_EQ(ripeline("verify schedule.txt").exit_code, 0);
@@ -176,6 +256,27 @@ TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
   write("empty/losses.csv", "step,loss\n");
   EXPECT_EQ(ripeline("check empty").exit_code, 2);
   EXPECT_EQ(ripeline("verify empty").exit_code, 2);
+}
+
+TEST_F(ScheduleFiles, of_folders_may_shout_and_what_is_none_is_named) {
+  write("runs/UP.CSV", kHangs);
+  write("runs/deep/typo.csv", "OF0,OF1\nlF0,lF1\n");
+  write("runs/LOSSES.Csv", "step,loss\n0,5.5\n");
+  write("runs/readme.txt", "nothing\n");
+  for (const char* command : {"check runs", "verify runs", "check runs --format json"}) {
+    const Outcome outcome = ripeline(command);
+    EXPECT_EQ(outcome.exit_code, 1) << command;
+    EXPECT_TRUE(says(outcome, "runs/UP.CSV")) << outcome.out;
+    EXPECT_TRUE(says(outcome,
+                     "note: skipped, no action of PyTorch in any cell: runs/LOSSES.Csv, "
+                     "runs/deep/typo.csv\n"))
+        << outcome.out;
+  }
+  const Outcome none = ripeline("check runs/deep");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(says(none, "cell: runs/deep/typo.csv")) << none.out;
+  write("good/good.csv", kGood);
+  EXPECT_FALSE(says(ripeline("check good"), "note: "));
 }
 
 TEST_F(ScheduleFiles, checked_make_a_sarif_log_with_regions) {

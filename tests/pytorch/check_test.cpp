@@ -143,6 +143,7 @@ TEST(Check, a_repair_passes_or_there_is_none) {
         check(spec::read_actions(spec::write_actions(repaired_table.value().table)), options);
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(again.value().verdict, Outcome::proved) << spec::write_actions(table);
+    EXPECT_EQ(again.value().rank_peak, repaired_table.value().rank_peak);
   }
   EXPECT_GT(repaired, 200);
   EXPECT_GT(refused, 20);
