@@ -17,6 +17,7 @@ void add_check(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_emulate(CLI::App& app, int& exit_code);
+void add_profile(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_why(CLI::App& app, int& exit_code);
 void add_step(CLI::App& app, int& exit_code);

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   add_export(app, exit_code);
   add_simulate(app, exit_code);
   add_emulate(app, exit_code);
+  add_profile(app, exit_code);
   add_show(app, exit_code);
   add_why(app, exit_code);
   add_step(app, exit_code);

@@ -60,7 +60,7 @@ TEST_F(Cli, help_teaches_and_succeeds) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   for (const char* command :
-       {"verify", "recheck", "check-run", "generate", "library", "format", "launch"}) {
+       {"verify", "recheck", "check-run", "profile", "generate", "library", "format", "launch"}) {
     EXPECT_EQ(ripeline(std::string(command) + " --help").exit_code, 0) << command;
   }
 }

@@ -1,0 +1,164 @@
+#include "simulate/measured.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "trace/beside.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using core::Status;
+using core::StatusCode;
+
+template <class List>
+const auto& at(const List& list, int i) {
+  return list[static_cast<std::size_t>(i)];
+}
+
+double nanoseconds(core::Time from, core::Time to) {
+  return static_cast<double>((to - from).count());
+}
+
+// `a, b, c and 7 more`.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  return text;
+}
+
+std::pair<int, int> ranks_of(const core::ProgramFacts& facts, const core::EdgeFacts& edge) {
+  return {at(facts.lanes, edge.producer).rank, at(facts.lanes, edge.consumer).rank};
+}
+
+}  // namespace
+
+void Measurement::Spread::add(double value) {
+  ++count;
+  const double before = value - mean;
+  mean += before / static_cast<double>(count);
+  squares += before * (value - mean);
+}
+
+double Measurement::Spread::deviation() const {
+  return count < 2 ? 0 : std::sqrt(squares / static_cast<double>(count - 1));
+}
+
+void Measurement::begin(const trace::About& about) {
+  const core::ProgramFacts& facts = about.facts();
+  begun_ = true;
+  program_ = facts.name;
+  hash_ = facts.hash;
+  unit_ = about.run.unit;
+  for (const core::OpFacts& op : facts.ops) ops_.emplace_back(op.name);
+  for (const core::LaneFacts& lane : facts.lanes) tasks_[{lane.op, lane.stage}];
+  for (const core::EdgeFacts& edge : facts.edges) {
+    const auto ranks = ranks_of(facts, edge);
+    if (ranks.first != ranks.second) latency_[ranks];
+  }
+}
+
+Status Measurement::add(const trace::File& file, std::int64_t skip_steps) {
+  const core::ProgramFacts& facts = file.about.facts();
+  if (begun_ && facts.hash != hash_) {
+    return {StatusCode::refused,
+            fmt::format("it is of another program, {}, than the trace before it: of {}", facts.name,
+                        program_)};
+  }
+  if (const trace::Unit& unit = file.about.run.unit; begun_ && unit != unit_) {
+    return {StatusCode::refused,
+            fmt::format("its unit is {} ({} ns), and that of the trace before it {} ({} ns)",
+                        unit.name, unit.nanoseconds, unit_.name, unit_.nanoseconds)};
+  }
+  std::set<std::int64_t> steps;
+  for (const trace::TaskEvent& e : file.record.tasks) {
+    if (e.end < e.start) return {StatusCode::invalid, "a task in it ends before it starts"};
+    steps.insert(e.step);
+  }
+  const auto found = static_cast<std::int64_t>(steps.size());
+  if (found == 0) return {StatusCode::invalid, "no task ran in it"};
+  if (found <= skip_steps) {
+    return {StatusCode::invalid,
+            fmt::format("steps in it: {}; with --skip-steps {}, none remains", found, skip_steps)};
+  }
+  steps.erase(steps.begin(), std::next(steps.begin(), skip_steps));
+
+  if (!begun_) begin(file.about);
+  const std::vector<bool> beside = trace::started_beside(facts, file.record.tasks);
+  for (std::size_t i = 0; i < file.record.tasks.size(); ++i) {
+    const trace::TaskEvent& e = file.record.tasks[i];
+    if (!steps.contains(e.step)) continue;
+    const core::LaneFacts& lane = at(facts.lanes, e.task.lane);
+    tasks_[{lane.op, lane.stage}].add(nanoseconds(e.start, e.end));
+    if (!beside.empty() && beside[i]) ++beside_;
+  }
+  for (const trace::MessageEvent& e : file.record.messages) {
+    if (!steps.contains(e.step)) continue;
+    const auto ranks = ranks_of(facts, at(facts.edges, e.message.edge));
+    if (ranks.first == ranks.second) continue;
+    // Clocks of several hosts agree to half a round trip: a message may seem to arrive too early.
+    latency_[ranks].add(std::max(0.0, nanoseconds(e.sent, e.arrived)));
+  }
+  return {};
+}
+
+Measured Measurement::result() const {
+  const double one = static_cast<double>(unit_.nanoseconds);
+  Measured measured;
+  Profile& profile = measured.profile;
+  profile.unit = unit_named(unit_.name).value_or(*unit_named("ms"));
+  std::map<int, std::vector<std::string>> never;  // by op: stages
+  for (const auto& [of, spread] : tasks_) {
+    if (spread.count == 0) {
+      never[of.first].push_back(std::to_string(of.second));
+      continue;
+    }
+    profile.tasks.push_back({.op = at(ops_, of.first),
+                             .stage = of.second,
+                             .microbatch = std::nullopt,
+                             .mean = spread.mean / one,
+                             .spread = spread.deviation() / one});
+  }
+  std::vector<std::string> silent;
+  for (const auto& [ranks, spread] : latency_) {
+    if (spread.count == 0) {
+      silent.push_back(fmt::format("{} to {}", ranks.first, ranks.second));
+      continue;
+    }
+    profile.links.push_back({.from = ranks.first,
+                             .to = ranks.second,
+                             .latency = spread.mean / one,
+                             .spread = spread.deviation() / one});
+  }
+  for (const auto& [op, stages] : never) {
+    measured.unknown.push_back(
+        fmt::format("no task of {} ran at stage {}: there it has the program's cost", at(ops_, op),
+                    listed(stages)));
+  }
+  if (!silent.empty()) {
+    measured.unknown.push_back(
+        fmt::format("no message went from rank {}: there the latency is 0", listed(silent)));
+  }
+  if (beside_ > 0) {
+    measured.unknown.push_back(
+        fmt::format("{} tasks started beside another on their engine: what both then took "
+                    "longer is in the costs",
+                    beside_));
+  }
+  if (!profile.links.empty()) {
+    measured.unknown.push_back(
+        "a trace has no sizes of messages: the latency of a link is that of whole messages, with "
+        "no bandwidth");
+  }
+  return measured;
+}
+
+}  // namespace ripeline::simulate
