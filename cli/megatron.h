@@ -1,8 +1,8 @@
 // Megatron-LM's options as a program: spec/library/megatron.ripe with its params set.
 //
-// The rules are those of Megatron-LM's source (commit 00611e6e and before): validate_args() of
-// megatron/training/arguments.py, TransformerConfig.__post_init__() and get_num_layers_to_build()
-// say which combinations there are, and pipeline_parallel/schedules.py the order.
+// The rules are those of Megatron-LM's source. megatron/core/pipeline_parallel/schedules.py (read
+// at commit 00611e6e) has the order and the counts of microbatches; which combinations there are,
+// say validate_args(), TransformerConfig.__post_init__() and get_num_layers_to_build().
 #pragma once
 
 #include <cstdint>
