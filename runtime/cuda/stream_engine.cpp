@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/print.h"
 #include "runtime/call_guard.h"
 #include "runtime/clock.h"
 #include "runtime/last_wait.h"
@@ -21,10 +22,6 @@ using core::Time;
 namespace {
 
 std::size_t at(core::Engine engine) { return static_cast<std::size_t>(engine); }
-
-std::string name_of(const TaskInfo& task) {
-  return std::to_string(task.stage) + std::string(task.op) + std::to_string(task.microbatch);
-}
 
 }  // namespace
 
@@ -63,7 +60,7 @@ class StreamEngine::Launcher final : public Work {
   void ended(const TaskInfo& /*task*/) override {}
   // From the loop's thread.
   void tell_end(const Ended& ended) {
-    const GuardedTask task(name_of(ended.call.task));
+    const GuardedTask task(core::task_name(facts_, ended.call.task.task));
     const GuardedCall call("the work, which is told the end,");
     work_.ended(ended.call.task);
     if (ended.with) work_.ended(ended.with->task);
@@ -149,7 +146,7 @@ class StreamEngine::Launcher final : public Work {
                                              std::string(core::name_of(engine_of(task))) + "`"};
     }
     if (Status s = enter(); !s.ok()) return s;
-    const GuardedTask guarded(name_of(task));
+    const GuardedTask guarded(core::task_name(facts_, task.task));
     Around events;
     if (Status s = take(events.begin); !s.ok()) return s;
     if (Status s = take(events.end); !s.ok()) return s;

@@ -25,12 +25,13 @@ class CliTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs `ripeline ARGUMENTS` in the test's folder; standard error is appended to `out` unless it
-  // is dropped.
-  Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1") {
-    const std::string command = "cd '" + folder_.string() +
-                                "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " +
-                                redirect;
+  // Runs `ripeline ARGUMENTS` in the test's folder, for so many seconds at most; standard error is
+  // appended to `out` unless it is dropped.
+  Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1",
+                   int seconds = 60) {
+    const std::string command = "cd '" + folder_.string() + "' && timeout " +
+                                std::to_string(seconds) + " " RIPELINE_PROGRAM " " + arguments +
+                                " " + redirect;
     FILE* pipe = popen(command.c_str(), "r");
     std::string out;
     std::array<char, 4096> buffer;

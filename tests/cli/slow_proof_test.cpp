@@ -1,51 +1,14 @@
 // What a proof that takes its time says, and certificates of orders that no solver was asked about.
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "spec/library.h"
+#include "tests/cli/program.h"
 
 namespace {
 
-namespace fs = std::filesystem;
-
-class SlowProof : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "ripeline-slow-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // Both streams of `ripeline ARGUMENTS` in the test's folder, which ends after so many seconds.
-  std::string ripeline(const std::string& arguments, int seconds) {
-    const std::string command = "cd '" + folder_.string() + "' && timeout " +
-                                std::to_string(seconds) + " " RIPELINE_PROGRAM " " + arguments +
-                                " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    std::string out;
-    std::array<char, 4096> buffer;
-    for (std::size_t n = 0; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-      out.append(buffer.data(), n);
-    }
-    pclose(pipe);
-    return out;
-  }
-
-  void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
- private:
-  fs::path folder_;
-};
+using SlowProof = CliTest;
 
 // With slots no times are looked for, and a solver takes minutes.
 TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal_too) {
@@ -53,12 +16,12 @@ TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal
   const std::string need = "needs F at prev;";
   text.replace(text.find(need), need.size(), "needs F at prev via slots 999;");
   write("slow.ripe", text);
-  const std::string said = ripeline("verify slow.ripe -D ranks=16", 8);
+  const std::string said = ripeline("verify slow.ripe -D ranks=16", "2>&1", 8).out;
   EXPECT_EQ(
       said,
       "ripeline: proving slow.ripe takes longer than 5 s. One count of microbatches is proved "
       "sooner: -m 16, for example.\n");
-  const std::string quick = ripeline("verify slow.ripe -D ranks=16 -m 16", 60);
+  const std::string quick = ripeline("verify slow.ripe -D ranks=16 -m 16").out;
   EXPECT_EQ(quick.find("takes longer"), std::string::npos) << quick;
   EXPECT_NE(quick.find("proved"), std::string::npos) << quick;
 }
@@ -83,9 +46,9 @@ TEST_F(SlowProof, another_solver_rechecks_what_times_have_shown) {
   write("odd.ripe", kOdd);
   for (const char* const program :
        {"odd.ripe", "zb_h1 -D ranks=3", "interleaved_1f1b -D ranks=2"}) {
-    const std::string proved = ripeline(std::string("verify ") + program + " --certificate c", 60);
+    const std::string proved = ripeline(std::string("verify ") + program + " --certificate c").out;
     EXPECT_NE(proved.find("deadlock     proved   cuts"), std::string::npos) << proved;
-    const std::string rechecked = ripeline("recheck c", 60);
+    const std::string rechecked = ripeline("recheck c").out;
     EXPECT_NE(rechecked.find("c: accepted"), std::string::npos) << rechecked;
   }
 }
