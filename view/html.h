@@ -1,7 +1,9 @@
-// Panels as a page of HTML: zoom, and hover for what a task waited for.
+// Panels as a page of HTML: zoom, find a task, and hover for what it waited for.
 //
-// The page needs nothing beside it: its text is view/page.html, built in, with the timelines in it.
-// Pure function.
+// The page needs nothing beside it: its text, style and script are view/page/, built in, with the
+// timelines in it. It begins with what is known of the runs (view/run_facts.h), which is there
+// without JavaScript too. From kCompactRanks ranks on it opens in its compact mode: thin
+// rows, without what is held. Pure function.
 #pragma once
 
 #include <string>
@@ -10,6 +12,8 @@
 #include "view/picture.h"
 
 namespace ripeline::view {
+
+inline constexpr int kCompactRanks = 64;
 
 [[nodiscard]] std::string html(const std::vector<Panel>& panels);
 
