@@ -40,8 +40,8 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
   CLI::Option* picture =
       command
           .add_option("--picture", flags.file,
-                      "draw it: a page to zoom and hover (.html), or a picture for a page (.svg) "
-                      "or a paper (.pdf, which needs rsvg-convert)")
+                      "draw it: a page to zoom, search and hover (.html), or a picture for the web "
+                      "(.svg) or a paper (.pdf, which needs rsvg-convert)")
           ->check([](const std::string& name) {
             const bool known =
                 ends_with(name, ".svg") || ends_with(name, ".pdf") || ends_with(name, ".html");
@@ -58,7 +58,7 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
   CLI::Option* begin = command.add_option(
       "--begin", flags.begin,
       text ? "draw from this time on, in the run's unit, on the terminal and in the picture"
-           : "of the picture: from this time on, in the run's unit");
+           : "of the picture: from this time on, in the run's unit; a page opens there");
   CLI::Option* end = command.add_option(
       "--end", flags.end, text ? "draw up to this time" : "of the picture: up to this time");
   begin->check(CLI::NonNegativeNumber);
@@ -97,7 +97,8 @@ spec::Result<void> write_picture(const PictureFlags& flags,
   const auto range = range_of(flags, panels);
   if (!range.ok()) return range.errors();
   const Progress progress("drawing " + flags.file);
-  if (ends_with(flags.file, ".html")) return write_file(flags.file, view::html(panels));
+  if (ends_with(flags.file, ".html"))
+    return write_file(flags.file, view::html(panels, range.value()));
   const std::string svg = view::svg(
       panels, {.width = flags.width.value_or(view::kPictureWidth), .range = range.value()});
   if (ends_with(flags.file, ".svg")) return write_file(flags.file, svg);

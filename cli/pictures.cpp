@@ -76,7 +76,7 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
-  file.about = trace::About(facts, run_of(timing, microbatches));
+  file.about = trace::About(facts, run_of(program, timing, microbatches));
   const simulate::RunReport report = [&] {
     const Progress progress("simulating " + program.name);
     simulate::Simulator simulator(facts, [&](int rank) {
@@ -111,8 +111,8 @@ spec::Result<void> write_picture_of(const PictureFlags& flags,
                                     const simulate::ReportedRun& reported) {
   if (!flags.wanted()) return {};
   trace::File file;
-  file.about =
-      trace::About(reported.facts, run_of(reported.timing, reported.microbatches, reported.source));
+  file.about = trace::About(reported.facts, run_of(reported.program, reported.timing,
+                                                   reported.microbatches, reported.source));
   file.record = reported.record;
   view::Timeline timeline;
   const core::Status made = view::Timeline::make(std::move(file), timeline);
@@ -306,7 +306,7 @@ spec::Result<Run> drawn_with_costs(const LoadedProgram& loaded,
   if (!made.ok()) return failure(made.message());
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   trace::File file;
-  file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
+  file.about = trace::About(run.facts->facts(), run_of(program, timing, recorded.microbatches));
   file.record = CostClock(program, timing).record(recorded.events);
   if (auto finished = finish(run, std::move(file), true); !finished.ok()) return finished.errors();
   return run;

@@ -70,8 +70,8 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
 
 int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
               const std::string& more) {
-  const trace::About about(reported.facts,
-                           run_of(reported.timing, reported.microbatches, reported.source));
+  const trace::About about(reported.facts, run_of(reported.program, reported.timing,
+                                                  reported.microbatches, reported.source));
   if (!command.trace.empty()) {
     trace::Writer writer(command.trace, about);
     writer.add(reported.record);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/input.h"
+#include "spec/dispatch_text.h"
 
 namespace ripeline::cli {
 
@@ -49,12 +50,15 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
   command.add_option("--seed", timing.seed, "of what is drawn (1)");
 }
 
-trace::Run run_of(const simulate::Timing& timing, int microbatches, trace::Source source) {
+trace::Run run_of(const spec::Program& program, const simulate::Timing& timing, int microbatches,
+                  trace::Source source) {
   return {.microbatches = microbatches,
           .source = source,
           .seed = timing.draws() ? std::optional(timing.seed()) : std::nullopt,
           .unit = timing.unit(),
-          .costs = timing.text()};
+          .costs = timing.text(),
+          .params = {program.params.begin(), program.params.end()},
+          .dispatch = spec::dispatch_text(program)};
 }
 
 spec::Result<void> check_simulated(const spec::Program& program) {

@@ -26,8 +26,8 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
 [[nodiscard]] spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags);
 
 // What a trace says of a run with these times.
-[[nodiscard]] trace::Run run_of(const simulate::Timing& timing, int microbatches,
-                                trace::Source source = trace::Source::simulated);
+[[nodiscard]] trace::Run run_of(const spec::Program& program, const simulate::Timing& timing,
+                                int microbatches, trace::Source source = trace::Source::simulated);
 // Fails if the program uses what a simulated run does not do.
 [[nodiscard]] spec::Result<void> check_simulated(const spec::Program& program);
 

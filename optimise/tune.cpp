@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/dispatch_text.h"
+
 namespace ripeline::simulate {
 namespace {
 
@@ -49,10 +51,6 @@ Candidate ready(const Program& program, const spec::Hint& hint, std::string text
   spec::Dispatch dispatch{.in_order = false, .order = -1, .hint = hint, .span = {}};
   return {"ready by " + hint.name, std::move(text), false,
           dispatched(program, std::move(dispatch))};
-}
-
-std::string keeping(const Program& program, int order) {
-  return order < 0 ? "" : " keeping " + at(program.orders, order).name;
 }
 
 bool same_rule(const spec::Hint& a, const spec::Hint& b) {
@@ -123,8 +121,8 @@ void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
     const int order = dispatch.in_order ? -1 : dispatch.hint.order;
     if (order < 0 || dispatch.keeps >= 0 || at(program.orders, order).file) continue;
     Candidate kept = candidates[i];
-    kept.dispatch += keeping(program, order);
     kept.program.dispatch.keeps = order;
+    kept.dispatch = spec::dispatch_text(kept.program);
     kept.program.hash = spec::hash_of(kept.program);
     candidates.push_back(std::move(kept));
   }
@@ -143,13 +141,7 @@ bool can_dispatch(const Program& program, const spec::Hint& hint) {
 }
 
 // The program itself, under the name of its dispatch.
-Candidate own(const Program& program) {
-  const spec::Dispatch& dispatch = program.dispatch;
-  if (dispatch.in_order) return {committed(program, dispatch.order).dispatch, "", false, program};
-  const std::string& hint = dispatch.hint.name;
-  return {(hint.empty() ? "ready" : "ready by " + hint) + keeping(program, dispatch.keeps), "",
-          false, program};
-}
+Candidate own(const Program& program) { return {spec::dispatch_text(program), "", false, program}; }
 
 bool has_rendezvous(const Program& program) {
   return std::any_of(program.edges.begin(), program.edges.end(),

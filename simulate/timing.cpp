@@ -292,6 +292,8 @@ core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[index
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";
   if (unit_.name != plain_unit().name) text += fmt::format(", in {}", unit_.name);
+  if (options_.latency) text += fmt::format(", latency {}", *options_.latency);
+  if (!options_.jitter.text.empty()) text += ", jitter " + options_.jitter.text;
   if (draws_) text += fmt::format(", drawn with seed {}", options_.seed);
   return text;
 }

@@ -65,12 +65,6 @@ std::string difference(const std::vector<Panel>& panels, const std::vector<Figur
   return {};
 }
 
-std::string peak_text(const Figures::Peak* peak) {
-  if (peak == nullptr || peak->per_rank.empty()) return "-";
-  const auto [least, most] = std::minmax_element(peak->per_rank.begin(), peak->per_rank.end());
-  return *least == *most ? std::to_string(*most) : fmt::format("{}..{}", *least, *most);
-}
-
 using Cells = std::vector<std::string>;
 
 std::string table(const std::vector<Cells>& lines) {
@@ -135,6 +129,12 @@ Figures figures(const Timeline& timeline) {
   return result;
 }
 
+std::string range_text(const Figures::Peak& peak) {
+  if (peak.per_rank.empty()) return "-";
+  const auto [least, most] = std::minmax_element(peak.per_rank.begin(), peak.per_rank.end());
+  return *least == *most ? std::to_string(*most) : fmt::format("{}..{}", *least, *most);
+}
+
 core::Status compare_text(const std::vector<Panel>& panels, std::string& text) {
   const trace::Unit& unit = panels.front().timeline->run().unit;
   for (const Panel& panel : panels) {
@@ -157,7 +157,10 @@ core::Status compare_text(const std::vector<Panel>& panels, std::string& text) {
         fmt::format("{:.6g}", run.bubble),
         run.span > 0 ? fmt::format("{:.2f}%", 100 * run.bubble / run.span) : "-",
         run.makespan > 0 ? fmt::format("x{:.3f}", runs.front().makespan / run.makespan) : "-"};
-    for (const std::string& resource : resources) line.push_back(peak_text(peak_of(run, resource)));
+    for (const std::string& resource : resources) {
+      const Figures::Peak* peak = peak_of(run, resource);
+      line.push_back(peak == nullptr ? "-" : range_text(*peak));
+    }
     lines.push_back(std::move(line));
   }
   text = table(lines);

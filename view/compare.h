@@ -27,6 +27,8 @@ struct Figures {
   std::vector<Peak> peaks;
 };
 [[nodiscard]] Figures figures(const Timeline& timeline);
+// Over the ranks: `1..4`, or `8` where it is the same for all.
+[[nodiscard]] std::string range_text(const Figures::Peak& peak);
 
 // A line per panel, then what differs in memory. Fails: units of different lengths.
 [[nodiscard]] core::Status compare_text(const std::vector<Panel>& panels, std::string& text);
