@@ -17,24 +17,21 @@ constexpr std::size_t kMostWaits = 8;  // in words
 constexpr double kPadding = 4;         // left and right of a task's name
 constexpr double kTrack = 8;           // between tracks
 constexpr double kChannel = 12;        // of a channel without tracks
-constexpr double kArrival = 3.5;       // how far above its middle an arrow meets a task
+constexpr double kAside = 3.5;         // how far from its middle an arrow meets a task
 
-// How high an arrow lies, for comparisons: the rows from top to bottom, and within each where
-// arrows arrive over it, beside it and where they leave.
+// How high an arrow lies, for comparisons: the rows from top to bottom, and within each over its
+// tasks, above their middle and below.
 int height_over(int row) { return 4 * row; }
-int height_of_arrival(int row) { return 4 * row + 1; }
-int height_of_leaving(int row) { return 4 * row + 2; }
+int height_beside(int row, bool below) { return 4 * row + (below ? 2 : 1); }
 
 }  // namespace
 
 StuckLayout::StuckLayout(const Timeline& timeline, const Stuck& stuck, double most_width) {
   place(timeline, stuck);
   connect(stuck);
-  choose_tracks();
   if (width() > most_width) {
     cut(most_width);
     connect(stuck);
-    choose_tracks();
   }
 }
 
@@ -72,6 +69,35 @@ void StuckLayout::connect(const Stuck& stuck) {
     const std::size_t next = (i + 1) % stuck.circle;
     if (next != i && cells_.count(i) > 0 && cells_.count(next) > 0) arrows_.push_back({i, next});
   }
+  choose_ways();
+  choose_tracks();
+}
+
+bool StuckLayout::is_beside(const Arrow& arrow) const {
+  const int column = cells_.at(arrow.to).column;
+  return column == arrow.channel || column == arrow.channel + 1;
+}
+
+// On the side of a task from which an arrow comes or to which it goes, so that arrows of tasks in
+// one column make one line. Where a task has both on one side, the other half is free.
+void StuckLayout::choose_ways() {
+  std::map<std::size_t, const Arrow*> leaving;
+  for (Arrow& arrow : arrows_) {
+    const Cell& from = cells_[arrow.from];
+    const Cell& to = cells_[arrow.to];
+    leaving[arrow.from] = &arrow;
+    if (from.row == to.row) continue;
+    arrow.channel = to.column < from.column ? from.column - 1 : from.column;
+    arrow.leaves_below = to.row > from.row;
+    arrow.arrives_below = to.row < from.row;
+  }
+  for (Arrow& arrow : arrows_) {
+    const auto next = leaving.find(arrow.to);
+    if (arrow.channel < 0 || next == leaving.end() || next->second->channel != arrow.channel) {
+      continue;
+    }
+    if (is_beside(arrow)) arrow.arrives_below = !next->second->leaves_below;
+  }
 }
 
 // Short ones are nearest to the tasks.
@@ -84,13 +110,11 @@ void StuckLayout::choose_tracks() {
   };
   std::vector<std::vector<Span>> channels(columns_.size());
   for (Arrow& arrow : arrows_) {
-    const Cell& from = cells_[arrow.from];
-    const Cell& to = cells_[arrow.to];
-    if (from.row == to.row) continue;
-    const bool beside = to.column == from.column || to.column == from.column + 1;
-    const int start = height_of_leaving(from.row);
-    const int end = beside ? height_of_arrival(to.row) : height_over(to.row);
-    channels[static_cast<std::size_t>(from.column)].push_back(
+    if (arrow.channel < 0) continue;
+    const int to = cells_[arrow.to].row;
+    const int start = height_beside(cells_[arrow.from].row, arrow.leaves_below);
+    const int end = is_beside(arrow) ? height_beside(to, arrow.arrives_below) : height_over(to);
+    channels[static_cast<std::size_t>(arrow.channel)].push_back(
         {std::min(start, end), std::max(start, end), &arrow});
   }
   for (std::size_t c = 0; c < channels.size(); ++c) {
@@ -132,11 +156,10 @@ double StuckLayout::width() const { return x_of(static_cast<int>(columns_.size()
 
 void StuckSvg::draw_beside(const Row& row, double y) {
   const auto at = static_cast<int>(&row - plot_.timeline().rows().data());
-  const double inset = plot_.heights().row > 16 ? 2 : 0;
   for (const auto& [wait, cell] : layout_.cells()) {
     if (cell.row != at) continue;
     const double x = left_ + layout_.x_of(cell.column);
-    const Place place{x, x + cell.width, y + inset, y + plot_.heights().row - inset};
+    const Place place{x, x + cell.width, y + inset(), y + plot_.heights().row - inset()};
     plot_.rect(x, place.top, cell.width, place.bottom - place.top, "class=\"stuck\"");
     plot_.text(place.x(), place.y() + 4,
                core::task_name(plot_.timeline().facts(), stuck_.waits[wait].task),
@@ -144,6 +167,8 @@ void StuckSvg::draw_beside(const Row& row, double y) {
     places_[wait] = place;
   }
 }
+
+double StuckSvg::inset() const { return plot_.heights().row > 16 ? 2 : 1; }
 
 void StuckSvg::draw_arrows() {
   for (const StuckLayout::Arrow& arrow : layout_.arrows()) {
@@ -155,23 +180,27 @@ void StuckSvg::draw_arrows() {
 std::string StuckSvg::path(const StuckLayout::Arrow& arrow) const {
   const Place& a = places_.at(arrow.from);
   const Place& b = places_.at(arrow.to);
-  constexpr double kOver = 4;  // how far beyond a task's edge an arrow passes it
-  if (arrow.track < 0) {
+  const double room = 2 + 2 * inset();  // between the tasks of two engines of a rank
+  if (arrow.channel < 0) {
     const bool right = a.x() < b.x();
     const double side = right ? 1 : -1;  // leaves on the side of its end
     const double edge = right ? a.top : a.bottom;
-    return fmt::format("M{:.6g} {:.6g}V{:.6g}H{:.6g}V{:.6g}", a.x() + side * kArrival, edge,
-                       edge - side * kOver, b.x() - side * kArrival, edge);
+    return fmt::format("M{:.6g} {:.6g}V{:.6g}H{:.6g}V{:.6g}", a.x() + side * kAside, edge,
+                       edge - side * room / 2, b.x() - side * kAside, edge);
   }
-  const StuckLayout::Cell& from = layout_.cells().at(arrow.from);
-  const StuckLayout::Cell& to = layout_.cells().at(arrow.to);
-  const std::string start = fmt::format("M{:.6g} {:.6g}H{:.6g}", a.right, a.y() + kArrival,
-                                        left_ + layout_.x_of_track(from.column, arrow.track));
-  if (to.column == from.column || to.column == from.column + 1) {
-    return start + fmt::format("V{:.6g}H{:.6g}", b.y() - kArrival,
-                               to.column == from.column ? b.right : b.left);
+  const int to = layout_.cells().at(arrow.to).column;
+  const bool leaves_right = layout_.cells().at(arrow.from).column == arrow.channel;
+  const auto y_of = [](const Place& place, bool below) {
+    return place.y() + (below ? kAside : -kAside);
+  };
+  const std::string start = fmt::format("M{:.6g} {:.6g}H{:.6g}", leaves_right ? a.right : a.left,
+                                        y_of(a, arrow.leaves_below),
+                                        left_ + layout_.x_of_track(arrow.channel, arrow.track));
+  if (to == arrow.channel || to == arrow.channel + 1) {
+    return start + fmt::format("V{:.6g}H{:.6g}", y_of(b, arrow.arrives_below),
+                               to == arrow.channel ? b.right : b.left);
   }
-  return start + fmt::format("V{:.6g}H{:.6g}V{:.6g}", b.top - kOver, b.x(), b.top);
+  return start + fmt::format("V{:.6g}H{:.6g}V{:.6g}", b.top - (room - 1), b.x(), b.top);
 }
 
 double StuckSvg::draw_waits(double width, double y) {

@@ -2,16 +2,17 @@
 // arrow from each task of the circle to what it waits for; and the waits in words.
 //
 // No arrow crosses a task. The tasks of a row stand in columns, and between two columns, as right
-// of the last, is a channel. An arrow leaves its task into the channel on the right and goes up or
-// down there, on a track that no other arrow uses at that height. It enters its end from a channel
-// beside that, or else from above, along the free space over the row. Arrows within a row arch over
-// it to the right and under it to the left.
+// of the last, is a channel. An arrow leaves its task into the channel on the side of its end and
+// goes up or down there, on a track that no other arrow uses at that height. It enters its end from
+// that channel, or else from above, along the free space over the row. Arrows within a row arch
+// over it to the right and under it to the left.
 //
 // Private to the SVG.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "view/stuck.h"
@@ -30,7 +31,11 @@ class StuckLayout {
   struct Arrow {
     std::size_t from = 0;  // waits
     std::size_t to = 0;
-    int track = -1;  // in the channel right of the column of `from`; -1: it stays in its row
+    int channel = -1;  // right of this column; -1: it stays in its row
+    int track = 0;
+    // Where it leaves and meets the side of a task: below the middle, or above.
+    bool leaves_below = false;
+    bool arrives_below = false;
   };
 
   // As many columns as fit; the waits of the others are in words alone.
@@ -51,7 +56,9 @@ class StuckLayout {
   void place(const Timeline& timeline, const Stuck& stuck);
   void cut(double most_width);
   void connect(const Stuck& stuck);
+  void choose_ways();
   void choose_tracks();
+  [[nodiscard]] bool is_beside(const Arrow& arrow) const;
   [[nodiscard]] static double channel(const Column& column);
 
   std::vector<Column> columns_;
@@ -82,6 +89,8 @@ class StuckSvg {
     [[nodiscard]] double y() const { return (top + bottom) / 2; }
   };
   [[nodiscard]] std::string path(const StuckLayout::Arrow& arrow) const;
+  // How much lower than its row a task is drawn, above and below.
+  [[nodiscard]] double inset() const;
 
   SvgPlot& plot_;
   const Stuck& stuck_;
