@@ -9,14 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/output.h"
 #include "cli/progress.h"
 #include "lower/facts.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
 #include "trace/read.h"
-#include "view/html.h"
-#include "view/svg.h"
 
 namespace ripeline::cli {
 namespace {
@@ -110,24 +107,9 @@ spec::Result<Run> run_of_trace(const std::string& path) {
 
 }  // namespace
 
-void add_picture(CLI::App& command, std::string& picture) {
-  command
-      .add_option("--picture", picture,
-                  "draw it: a page to zoom, search and hover (.html), or a picture to print (.svg)")
-      ->check([](const std::string& name) {
-        return ends_with(name, ".svg") || ends_with(name, ".html")
-                   ? std::string()
-                   : std::string("its name must end in .svg or .html");
-      });
-}
-
-spec::Result<void> write_picture(const std::string& path, const std::vector<view::Panel>& panels) {
-  const Progress progress("drawing " + path);
-  return write_file(path, ends_with(path, ".svg") ? view::svg(panels) : view::html(panels));
-}
-
-spec::Result<void> write_picture_of(const std::string& path,
+spec::Result<void> write_picture_of(const PictureFlags& flags,
                                     const simulate::ReportedRun& reported) {
+  if (!flags.wanted()) return {};
   trace::File file;
   file.about = trace::About(reported.facts, run_of(reported.program, reported.timing,
                                                    reported.microbatches, reported.source));
@@ -139,7 +121,7 @@ spec::Result<void> write_picture_of(const std::string& path,
   if (reported.run.stuck) {
     stuck = view::stuck_at_end(timeline, next_in_orders(reported.program, timeline));
   }
-  return write_picture(path, {{reported.program.name, &timeline, std::move(stuck)}});
+  return write_picture(flags, {{reported.program.name, &timeline, std::move(stuck)}});
 }
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {

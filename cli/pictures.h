@@ -10,6 +10,7 @@
 
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
+#include "cli/picture_flags.h"
 #include "cli/time_flags.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
@@ -18,11 +19,8 @@
 
 namespace ripeline::cli {
 
-// --picture, a name that ends in .svg or .html.
-void add_picture(CLI::App& command, std::string& picture);
-[[nodiscard]] spec::Result<void> write_picture(const std::string& path,
-                                               const std::vector<view::Panel>& panels);
-[[nodiscard]] spec::Result<void> write_picture_of(const std::string& path,
+// If the flags ask for one.
+[[nodiscard]] spec::Result<void> write_picture_of(const PictureFlags& flags,
                                                   const simulate::ReportedRun& reported);
 
 // How a FILE becomes a run.

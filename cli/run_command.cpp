@@ -77,9 +77,7 @@ int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
     writer.add(reported.record);
     if (const core::Status s = writer.finish(); !s.ok()) return say_failed(s.message());
   }
-  if (!command.picture.empty() && !said(write_picture_of(command.picture, reported)).ok()) {
-    return bad_input;
-  }
+  if (!said(write_picture_of(command.picture, reported)).ok()) return bad_input;
   if (!command.csv.empty() && !said(write_file(command.csv, simulate::tasks_csv(reported))).ok()) {
     return bad_input;
   }

@@ -91,11 +91,23 @@ std::string header(const std::vector<Panel>& panels) {
                      fmt::join(lines, "</tr>\n"));
 }
 
-std::string data_text(const std::vector<Panel>& panels) {
+// Its two ends, from the start; null: all.
+std::string range_text(const std::vector<Panel>& panels, const Range& range) {
+  if (!range.begin && !range.end) return "null";
+  core::Time longest{0};
+  for (const Panel& panel : panels) {
+    longest = std::max(longest, panel.timeline->end() - panel.timeline->begin());
+  }
+  return fmt::format("[{},{}]", range.begin.value_or(core::Time{0}).count(),
+                     range.end.value_or(longest).count());
+}
+
+std::string data_text(const std::vector<Panel>& panels, const Range& range) {
   const bool compact = std::any_of(panels.begin(), panels.end(), [](const Panel& panel) {
     return panel.timeline->facts().ranks >= kCompactRanks;
   });
-  std::string text = fmt::format("{{\"compact\":{},\"panels\":[", compact);
+  std::string text =
+      fmt::format("{{\"compact\":{},\"range\":{},\"panels\":[", compact, range_text(panels, range));
   for (std::size_t i = 0; i < panels.size(); ++i) {
     text += (i > 0 ? "," : "") + panel_data(panels[i]);
   }
@@ -104,7 +116,7 @@ std::string data_text(const std::vector<Panel>& panels) {
 
 }  // namespace
 
-std::string html(const std::vector<Panel>& panels) {
+std::string html(const std::vector<Panel>& panels, const Range& range) {
   std::string title;
   for (const Panel& panel : panels) title += (title.empty() ? "" : " | ") + panel.title;
   std::string text;
@@ -118,7 +130,7 @@ std::string html(const std::vector<Panel>& panels) {
   fill(kTitle, escaped(title));
   fill(kTitle, escaped(title));
   fill(kFacts, header(panels));
-  fill(kData, script_safe(data_text(panels)));
+  fill(kData, script_safe(data_text(panels, range)));
   std::string script;
   for (const PagePart& part : kParts) {
     if (&part != &kPage) script += part.text;

@@ -195,6 +195,19 @@ TEST_F(PageScript, works_by_keyboard) {
             Json({"#0F0", "#0F1", "#0F0", "-", "#0F0", true, true, true, false}));
 }
 
+// Of a range it opens on that, and `0` shows everything.
+TEST_F(PageScript, opens_on_the_range) {
+  const Drawn run("1f1b", 8);
+  const core::Time unit{run.timeline.run().unit.nanoseconds};
+  const std::string page = html({{"1f1b", &run.timeline}}, {.begin = 10 * unit, .end = 20 * unit});
+  EXPECT_EQ(in_page(page, R"js(
+      const shown = () => [view.from / 1e6, Math.round(((wide() - LEFT) / view.scale) / 1e6)];
+      const first = shown();
+      press('0');
+      return [first, shown()[0]];)js"),
+            Json({{10, 10}, 0}));
+}
+
 // The whole of 64 ranks is on a screen, and 256 can be scrolled; rows are never too thin to read.
 TEST_F(PageScript, compact_rows_are_thin_and_without_what_is_held) {
   for (const int ranks : {4, 64, 256}) {

@@ -65,7 +65,7 @@ TEST(Terminal, a_part_is_drawn_at_its_own_scale) {
   EXPECT_THAT(all, Not(HasSubstr("F9")));
   const auto unit = core::Time{run.timeline.run().unit.nanoseconds};
   const std::string part =
-      terminal(run.timeline, {.width = 60, .from = 27 * unit, .to = 39 * unit});
+      terminal(run.timeline, {.width = 60, .range = {.begin = 27 * unit, .end = 39 * unit}});
   EXPECT_THAT(part, HasSubstr("F9"));
 }
 

@@ -87,6 +87,7 @@ const waitedFor = () => chosen && chosen.chain[1] && { panel: chosen.panel, ...c
 const MOST_SCALE = 1e3;
 function fitTime() { view.from = 0; view.scale = (wide() - LEFT - stuckRoom) / longest; view.fits = true; }
 function fit() { fitTime(); view.top = 0; redraw(); }
+function fitRange([from, to]) { view.from = from; view.scale = Math.min(MOST_SCALE, (wide() - LEFT) / (to - from)); view.fits = false; redraw(); }
 function zoom(factor, at = (wide() + LEFT) / 2) {
   const time = view.from + (at - LEFT) / view.scale, least = (wide() - LEFT - stuckRoom) / longest / 2;
   view.scale = Math.min(MOST_SCALE, Math.max(least, view.scale * factor));
@@ -194,6 +195,7 @@ try {
   setCompact(data.compact);
   resized();
   fit();
+  if (data.range) fitRange(data.range);
   fromAddress();
 } catch (error) {
   said.textContent = 'This browser cannot draw the timeline: ' + error.message;

@@ -141,12 +141,13 @@ class PanelData {
   // The colours of the page: of each op, by chunk, its own and the one of text on it.
   [[nodiscard]] Json ops(int chunks) const {
     const core::ProgramFacts& facts = timeline_.facts();
-    const std::vector<Colour> colours = op_colours(facts);
+    const Palette palette(facts);
     Json list = Json::array();
     for (std::size_t op = 0; op < facts.ops.size(); ++op) {
       Json shades = Json::array();
       for (int chunk = 0; chunk < chunks; ++chunk) {
-        shades.push_back({hex(colours[op]), hex(ink_on(colours[op]))});
+        const Colour shade = palette[palette.index(static_cast<int>(op), chunk)];
+        shades.push_back({hex(shade), hex(ink_on(shade))});
       }
       list.push_back({{"name", facts.ops[op].name}, {"shades", std::move(shades)}});
     }
