@@ -230,17 +230,33 @@ struct Patience {
   bool operator==(const Patience&) const = default;
 };
 
+// What a hint lists: the lanes of an op, at every chunk or at one.
+struct HintPlace {
+  int op = 0;
+  std::vector<int> chunk = {};  // by rank; empty: every chunk
+  // Of Rule::priority, an integer: over s, r, chunk, chunks, m and microbatches, and the names of
+  // resources that have a capacity, which are what the task's pool holds. Elaboration has seen that
+  // it and all its parts have a value that fits in 64 bits, whatever these are.
+  std::optional<Expr> priority = {};
+
+  [[nodiscard]] bool lists(const Lane& lane) const {
+    return lane.op == op && (chunk.empty() || at(chunk, lane.rank) == lane.chunk);
+  }
+  bool operator==(const HintPlace& other) const;
+};
+
 struct Hint {
   enum class Rule : std::uint8_t {
-    none,    // the ties alone
-    prefer,  // strict
-    rounds,  // one of each, in turn
-    order,   // follows an order
+    none,      // the ties alone
+    prefer,    // strict
+    rounds,    // a place in each turn
+    order,     // follows an order
+    priority,  // the greatest value
   };
   std::string name;
   Rule rule = Rule::none;
-  std::vector<int> ops;                   // of prefer and rounds, in order
-  std::vector<int> fill;                  // only when nothing else may start
+  std::vector<HintPlace> places;          // of prefer, rounds and priority, in order
+  std::vector<HintPlace> fill;            // only when nothing else may start
   int order = -1;                         // of Rule::order
   std::optional<Patience> patience = {};  // of Rule::order, not of a file
 };
