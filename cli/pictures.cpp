@@ -242,7 +242,7 @@ spec::Result<void> note_defines(const std::vector<Run>& runs, const RunFlags& fl
       return failure(fmt::format("-D {}={}: no program here has a param '{}'{}", name, value, name,
                                  meant ? ". Did you mean " + *meant + "?" : ""));
     }
-    std::cerr << fmt::format("note: -D {}={} is not for {}, without such a param\n", name, value,
+    std::cerr << fmt::format("note: -D {}={} does not apply to {}: no such param\n", name, value,
                              fmt::join(without, ", "));
   }
   return {};

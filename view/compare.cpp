@@ -189,7 +189,7 @@ bool counts_parts(const std::vector<Compared>& all) {
 std::string legend(const std::vector<Compared>& all, const CompareOptions& options) {
   std::string text =
       "wall: from the first start to the last end of all ranks; span: of one rank, the longest; "
-      "bubble: what that is beyond the work of the busiest rank\n";
+      "bubble: beyond the work of the busiest rank\n";
   if (options.runs > 1) {
     text += fmt::format(
         "times are means of {} runs each, seeds {} to {}; against first: the geometric mean and "
@@ -198,7 +198,7 @@ std::string legend(const std::vector<Compared>& all, const CompareOptions& optio
   }
   if (counts_parts(all)) {
     text +=
-        "peaks are in activations of all of a rank's layers: of K stages on a rank, one of a stage "
+        "peaks: in activations of all of a rank's layers; of K stages on a rank, one of a stage "
         "counts 1/K\n";
   }
   return text;
@@ -211,9 +211,8 @@ std::string longer_walls(const std::vector<Compared>& all) {
   }
   if (titles.empty()) return {};
   return fmt::format(
-      "the wall is longer than the span with {}: ranks start and end one after the other. A next "
-      "step can fill that time only if the optimiser step lets each rank go on before all have "
-      "ended, as that of Zero Bubble does; otherwise a step takes the wall\n",
+      "the wall is longer than the span with {}: a step takes the wall, unless the optimiser step "
+      "lets each rank go on to the next step before all have ended, as that of Zero Bubble does\n",
       fmt::join(titles, ", "));
 }
 

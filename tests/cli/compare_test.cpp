@@ -71,7 +71,7 @@ TEST_F(CompareCommand, runs_several_seeds_with_the_same_draws) {
 
 TEST_F(CompareCommand, sets_a_param_in_the_programs_that_have_it) {
   const std::string said = says("1f1b bf zb_h1 -D ranks=2 -D limit=1 -m 4");
-  EXPECT_THAT(said, HasSubstr("note: -D limit=1 is not for 1f1b, zb_h1, without such a param\n"));
+  EXPECT_THAT(said, HasSubstr("note: -D limit=1 does not apply to 1f1b, zb_h1: no such param\n"));
   EXPECT_THAT(said, Not(HasSubstr("-D ranks")));
   const json all = object("1f1b bf -D ranks=2 -D limit=1 -m 4");
   EXPECT_EQ(all["runs"][0]["peak"]["activation"], (json{2, 1}));

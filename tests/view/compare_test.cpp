@@ -81,9 +81,9 @@ TEST(Compare, memory_counts_all_layers_of_a_rank) {
   EXPECT_EQ(zb_v.figures.peaks[0].of_layers, (std::vector<double>{4, 4, 4, 4}));
   const std::string text = text_of({zb_h1, zb_v});
   EXPECT_THAT(text, HasSubstr("memory is equal, rank by rank\n"));
-  EXPECT_THAT(text, HasSubstr("peaks are in activations of all of a rank's layers: of K stages on "
-                              "a rank, one of a stage counts 1/K\n"));
-  EXPECT_THAT(text_of({zb_h1}), Not(HasSubstr("peaks are in")));
+  EXPECT_THAT(text, HasSubstr("peaks: in activations of all of a rank's layers; of K stages on a "
+                              "rank, one of a stage counts 1/K\n"));
+  EXPECT_THAT(text_of({zb_h1}), Not(HasSubstr("peaks: in")));
   // Each of Chimera's two stages on a rank is as large as a whole rank of the others, for half of
   // the microbatches.
   const Compared chimera = of("chimera", Drawn("chimera", 8));
@@ -105,12 +105,12 @@ TEST(Compare, amounts_are_not_divided) {
       4);
   const Figures got = of("bytes", run).figures;
   ASSERT_EQ(got.peaks.size(), 3U);
-  EXPECT_EQ(got.peaks[0].per_rank[0], 200);
-  EXPECT_EQ(got.peaks[0].of_layers[0], 200);
-  EXPECT_EQ(got.peaks[1].per_rank[0], 6);
-  EXPECT_EQ(got.peaks[1].of_layers[0], 6);
-  EXPECT_EQ(got.peaks[2].per_rank[0], 2);
-  EXPECT_EQ(got.peaks[2].of_layers[0], 1);
+  EXPECT_EQ(got.peaks[0].per_rank[0], 500);
+  EXPECT_EQ(got.peaks[0].of_layers[0], 500);
+  EXPECT_EQ(got.peaks[1].per_rank[0], 15);
+  EXPECT_EQ(got.peaks[1].of_layers[0], 15);
+  EXPECT_EQ(got.peaks[2].per_rank[0], 5);
+  EXPECT_EQ(got.peaks[2].of_layers[0], 2.5);
 }
 
 TEST(Compare, marks_what_holds_more_than_there_is_room_for) {
