@@ -178,6 +178,35 @@ TEST(RankCosts, more_stages_have_a_smaller_bubble) {
   }
 }
 
+// The closed forms of docs/library.md, in forwards of all of a rank's layers.
+TEST(RankCosts, v_placements_have_the_bubbles_of_the_library_page) {
+  for (const int p : {3, 4, 5, 6, 8}) {
+    const double v_half = p % 2 == 1 ? 7 * (p - 1) / 4.0 : (7 * p - 4) / 4.0;
+    const double v_min = (p % 3 == 0 ? 4 * p - 3 : 4 * p - 5) / 2.0;
+    struct Case {
+      const char* schedule;
+      double wall;
+      double span;
+    };
+    const std::array cases = {
+        Case{"zb_h2", p - 1.0, 0},
+        Case{"zb_v", (p - 1) / 2.0, 0},
+        Case{"dualpipe_v", (p - 1) / 2.0, (p - 1) / 2.0},
+        Case{"v_half", v_half, v_half},
+        Case{"v_min", v_min, v_min},
+    };
+    for (const Case& c : cases) {
+      SCOPED_TRACE(c.schedule + std::string(" on ") + std::to_string(p));
+      const spec::Program program = compiled(c.schedule, defines({{"ranks", p}}));
+      TableRun run(program);
+      const RunReport report = run.run(3 * p, with("F=1,B=2"));
+      EXPECT_EQ(report.work, units(9.0 * p));
+      EXPECT_EQ(report.makespan - report.work, units(c.wall));
+      EXPECT_EQ(report.bubble(), units(c.span));
+    }
+  }
+}
+
 TEST(RankCosts, a_split_backward_takes_as_much_as_a_fused_one) {
   const spec::Program fused = compiled("1f1b");
   const spec::Program split = compiled("zb_h1");
