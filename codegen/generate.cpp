@@ -105,7 +105,7 @@ std::string includes(const Outline& outline, const std::string& order, const std
   if (outline.engines) texts.push_back("#include \"core/engines.h\"");
   if (has_fractions(outline)) texts.push_back("#include \"core/fraction.h\"");
   if (has_kept_order(outline)) texts.push_back("#include \"core/kept_order.h\"");
-  if (!order.empty()) texts.push_back("#include \"core/order.h\"");
+  if (!order.empty() || by_priority) texts.push_back("#include \"core/order.h\"");
   if (has_patience(outline.program)) texts.push_back("#include \"core/patience.h\"");
   if (by_priority) texts.push_back("#include \"core/priority.h\"");
   texts.push_back("#include \"core/ready_rows.h\"");

@@ -117,6 +117,56 @@ TEST(Hint, knows_chunks) {
   }
 }
 
+struct ValueRow {
+  const char* hint;
+  const char* may_start;  // tasks, with commas around
+  std::int64_t held;      // by each pool
+  const char* taken;      // empty: what places list may not start
+};
+
+// As above; a is held on rank 0.
+constexpr ValueRow kValueRows[] = {
+    {"priority F = m;", ",0F0,0F3,2F1,", 0, "0F3"},
+    {"priority F = -m;", ",0F2,0F3,2F1,", 0, "2F1"},
+    {"priority F = chunk, B = 1;", ",0F0,2F1,0B0,", 0, "2F1"},
+    // Of equal values the op listed first, then the ties, then the lowest microbatch.
+    {"priority B = 1, F = chunk;", ",0F0,2F1,0B0,", 0, "0B0"},
+    {"priority F = 0, B = 0;", ",2F1,0F3,0F2,0B0,", 0, "0F2"},
+    {"priority B = m div 4;", ",0B0,2B3,2B1,", 0, "2B1"},
+    {"priority F = s + r + chunks + microbatches;", ",0F0,2F1,", 0, "2F1"},
+    // What the pool holds.
+    {"priority F = 2, B = a;", ",0F0,0B0,", 2, "0F0"},
+    {"priority F = 2, B = a;", ",0F0,0B0,", 3, "0B0"},
+    {"priority F = m % 2 == 0 and a < 2 ? 9 : -9, B = 0;", ",0F1,0F2,0B0,", 1, "0F2"},
+    {"priority F = m % 2 == 0 and a < 2 ? 9 : -9, B = 0;", ",0F1,0F2,0B0,", 2, "0B0"},
+    {"priority F = 1;", ",0B0,", 0, ""},
+};
+
+TEST(Hint, takes_the_greatest_priority) {
+  for (const ValueRow& row : kValueRows) {
+    SCOPED_TRACE(std::string(row.hint) + " of " + row.may_start);
+    const auto program =
+        compile({"hint", std::string("pipeline p { microbatches any; stages 4; place s on s % 2;\n"
+                                     "op F forward { needs F at prev; acquires a; }\n"
+                                     "op B backward { needs F at here, B at next; releases a; }\n"
+                                     "resource a per rank { capacity 4; } hint h { ") +
+                             row.hint + " } dispatch ready by h; }"});
+    ASSERT_TRUE(program.ok());
+    constexpr int kMicrobatches = 8;
+    const HintPolicy policy(program.value(), 0, kMicrobatches);
+    const auto next = [&](int lane, int from) {
+      for (int m = from; m < kMicrobatches; ++m) {
+        const std::string task = "," + program.value().task_name(lane, m) + ",";
+        if (std::string(row.may_start).find(task) != std::string::npos) return m;
+      }
+      return -1;
+    };
+    const Task taken = policy.greatest(next, [&](int) { return row.held; });
+    EXPECT_EQ(taken.lane < 0 ? "" : program.value().task_name(taken.lane, taken.microbatch),
+              row.taken);
+  }
+}
+
 TEST(Hint, folds_chunks_per_rank) {
   const auto places = [](const char* stages) {
     const auto program =
