@@ -118,11 +118,6 @@ std::string peak_text(const Figures::Peak* peak, const std::optional<double>& me
   return over ? fmt::format("{} over {:.6g}", text, *memory) : text;
 }
 
-std::string bubble_text(double bubble, double of) {
-  if (of <= 0) return "-";
-  return fmt::format("{:.6g} ({:.2f} %)", bubble, 100 * bubble / of);
-}
-
 std::string speed_text(const Compared& one) {
   if (!one.speed) return "-";
   const Speed& speed = *one.speed;
@@ -321,6 +316,11 @@ Figures figures(const Timeline& timeline) {
   result.wall_bubble = timeline.in_unit(wall - work);
   result.peaks = peaks_of(timeline);
   return result;
+}
+
+std::string bubble_text(double bubble, double of) {
+  if (of <= 0) return "-";
+  return fmt::format("{:.6g} ({:.2f} %)", bubble, 100 * bubble / of);
 }
 
 std::string range_text(const Figures::Peak& peak) {

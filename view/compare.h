@@ -36,6 +36,8 @@ struct Figures {
   std::vector<Peak> peaks;  // of several runs, the most
 };
 [[nodiscard]] Figures figures(const Timeline& timeline);
+// `9 (27.27 %)`, of the wall or the span that it is in.
+[[nodiscard]] std::string bubble_text(double bubble, double of);
 // Over the ranks: `1..4`, or `8` where it is the same for all.
 [[nodiscard]] std::string range_text(const Figures::Peak& peak);
 // Of several runs of one program. Not empty.

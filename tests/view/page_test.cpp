@@ -170,14 +170,15 @@ TEST(Page, has_a_header_of_what_ran_and_how) {
     by_name[fact.name] = fact.value;
     names += fact.name + "; ";
   }
-  EXPECT_EQ(names,
-            "program; ranks; params; dispatch; microbatches; makespan; bubble; peak activation; "
-            "times; unit; ");
+  EXPECT_EQ(
+      names,
+      "program; ranks; params; dispatch; microbatches; wall; bubble by wall; span; bubble by span; "
+      "peak activation; times; unit; ");
   EXPECT_EQ(by_name["program"], "interleaved_1f1b");
   EXPECT_EQ(by_name["params"], "b=2 chunks=2 f=1 ranks=4");
   EXPECT_EQ(by_name["dispatch"], "in order interleaved");
   EXPECT_EQ(by_name["microbatches"], "8");
-  EXPECT_THAT(by_name["bubble"], testing::MatchesRegex("[0-9.]+ \\([0-9.]+%\\)"));
+  EXPECT_THAT(by_name["bubble by wall"], testing::MatchesRegex("[0-9.]+ \\([0-9.]+ %\\)"));
   EXPECT_THAT(by_name["peak activation"], testing::MatchesRegex("[0-9]+\\.\\.[0-9]+"));
   EXPECT_EQ(by_name["times"],
             "simulated: costs of the program, latency 0.5, jitter lognormal=0.3,tails=2:5, drawn "
