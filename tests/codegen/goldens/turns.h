@@ -177,27 +177,27 @@ class Arbiter final : public core::Arbiter {
     switch (step_.round) {
       case 0:  // I first
         if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer_lane(rows_.lane(ops::kF, kChunk_2[rows_.rank()]), allowed); c.starts()) return c;
+        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
         if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
         break;
       case 1:  // I first
         if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer_lane(rows_.lane(ops::kF, kChunk_2[rows_.rank()]), allowed); c.starts()) return c;
+        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
         if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
         break;
       case 2:  // F@kChunk_2 first
-        if (const core::Choice c = offer_lane(rows_.lane(ops::kF, kChunk_2[rows_.rank()]), allowed); c.starts()) return c;
+        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
         if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
         if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
         break;
       default:  // F first
         if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
         if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer_lane(rows_.lane(ops::kF, kChunk_2[rows_.rank()]), allowed); c.starts()) return c;
+        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
         break;
     }
     if (const core::Choice c = offer_unlisted(ops::kW, allowed); c.starts()) return c;
-    return offer_lane(rows_.lane(ops::kW, 1), allowed);
+    return offer_lane(rows_.first_lane() + 3 * (1) + ops::kW, allowed);
   }
 
  private:
