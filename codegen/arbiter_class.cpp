@@ -52,13 +52,6 @@ std::string sequential_ops(const Program& program) {
   return ops.empty() ? "" : fmt::format(", {{{}}}", fmt::join(ops, ", "));
 }
 
-// The lane of `op` at a chunk. Where every rank has every op at every chunk its number is computed.
-std::string lane_at(const Outline& outline, const std::string& chunk) {
-  if (outline.gaps) return fmt::format("rows_.lane(op, {})", chunk);
-  if (outline.chunks == 1) return "rows_.first_lane() + op";
-  return fmt::format("rows_.first_lane() + {} * ({}) + op", outline.program.ops.size(), chunk);
-}
-
 // Whether there is room for a task of `lane`.
 std::string room_check(const Outline& outline) {
   return has_kept_order(outline) ? "is_admitted(lane)" : "has_room(lane, step_.held)";
@@ -76,7 +69,7 @@ std::vector<std::string> offer_checks(const Outline& outline, bool exists) {
 
 // Of `op`, in the order of the ties: the lane of turn i.
 std::string lane_of_turn(const Outline& outline) {
-  return lane_at(outline,
+  return lane_at(outline, "op",
                  outline.chunks == 1 ? "0" : fmt::format("up ? i : {} - i", outline.chunks - 1));
 }
 
@@ -100,7 +93,7 @@ std::vector<std::string> offers(const Outline& outline) {
                          {{"parameters", parameters}, {"offer", lane_offer}}));
   }
   if (outline.chunks == 1) {
-    const std::string lane = lane_at(outline, "0");
+    const std::string lane = lane_at(outline, "op", "0");
     texts.push_back(fill(R"(// The lowest microbatch of `op` that may start and is allowed.
 [[nodiscard]] core::Choice offer(int op, $parameters$) const {
   $body$

@@ -87,12 +87,19 @@ std::string place_name(const Program& program, const HintPlace& place) {
   return place.chunk.empty() ? op : op + "@" + place_chunk(program, place, "");
 }
 
+std::string lane_at(const Outline& outline, const std::string& op, const std::string& chunk) {
+  if (outline.gaps) return fmt::format("rows_.lane({}, {})", op, chunk);
+  if (outline.chunks == 1) return "rows_.first_lane() + " + op;
+  return fmt::format("rows_.first_lane() + {} * ({}) + {}", outline.program.ops.size(), chunk, op);
+}
+
 std::string place_offer(const Outline& outline, const HintPlace& place) {
   const Program& program = outline.program;
   const std::string op = op_constant(program, place.op);
   if (place.chunk.empty()) return fmt::format("offer({}, {})", op, offer_arguments(outline));
-  return fmt::format("offer_lane(rows_.lane({}, {}), {})", op,
-                     place_chunk(program, place, "rows_.rank()"), offer_arguments(outline));
+  return fmt::format("offer_lane({}, {})",
+                     lane_at(outline, op, place_chunk(program, place, "rows_.rank()")),
+                     offer_arguments(outline));
 }
 
 std::vector<std::string> chunk_tables(const Program& program) {

@@ -16,6 +16,9 @@ namespace ripeline::codegen {
                                       const std::string& rank);
 // F, F@1, F@kChunk_2
 [[nodiscard]] std::string place_name(const spec::Program& program, const spec::HintPlace& place);
+// The lane of `op` at a chunk. Where every rank has every op at every chunk its number is computed.
+[[nodiscard]] std::string lane_at(const Outline& outline, const std::string& op,
+                                  const std::string& chunk);
 // What offers its task: offer(ops::kF, allowed).
 [[nodiscard]] std::string place_offer(const Outline& outline, const spec::HintPlace& place);
 // The tables of chunks, as members of the class.

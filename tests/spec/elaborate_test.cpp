@@ -368,6 +368,25 @@ TEST(Elaborate, a_hint_that_waits_follows_no_file) {
                                       "hint fill with an order from a file"));
 }
 
+TEST(Elaborate, who_waits_fills_with_whole_ops) {
+  const auto constructs_of = [](const std::string& hint) {
+    const auto program = compile({"fill",
+                                  "pipeline p { microbatches any; stages 4; place s on s % 2;\n"
+                                  "op F forward { needs F at prev; } op W { needs F at here; }\n"
+                                  "order o on r { F@0 * microbatches; F@1 * microbatches; }\n"
+                                  "hint h { " +
+                                      hint + " } dispatch ready by h; }"});
+    std::vector<std::string> constructs;
+    if (!program.ok()) return std::vector<std::string>{program.errors().front().message};
+    for (const Unsupported& u : program.value().unsupported) constructs.push_back(u.construct);
+    return constructs;
+  };
+  EXPECT_THAT(constructs_of("follow o; fill W@1; notices;"),
+              ElementsAre("hint notices with fill at one chunk"));
+  EXPECT_THAT(constructs_of("follow o; fill W@1;"), ElementsAre());
+  EXPECT_THAT(constructs_of("follow o; fill W; notices;"), ElementsAre());
+}
+
 TEST(Elaborate, a_hint_that_waits) {
   const auto hint = [](const std::string& clauses) {
     return compiled(with(std::string(kOps) + R"(
