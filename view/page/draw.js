@@ -41,7 +41,7 @@ function drawHead(panel) {
     for (let t = Math.ceil(view.from / unit / gap) * gap; x(t * unit) < wide(); t += gap) {
       if (x(t * unit) < LEFT - 1) continue;
       const text = String(+t.toPrecision(7)), half = ctx.measureText(text).width / 2;
-      const left = Math.min(x(t * unit), wide() - half - 3);
+      const left = Math.min(x(t * unit), wide() - half - 9);
       ctx.strokeText(text, left, y + 15); ctx.fillText(text, left, y + 15);
       ctx.fillRect(x(t * unit), y + 19, 1, 5);
     }
