@@ -61,6 +61,20 @@ int usual_count(const spec::Program& program) {
   return std::clamp(2 * program.ranks, program.microbatches.min, most);
 }
 
+// What the rank with the most work has on its compute engine, in the unit.
+double most_work(const spec::Program& program, int microbatches, const simulate::Timing& timing) {
+  std::vector<core::Time> work(static_cast<std::size_t>(program.ranks), core::Time{0});
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    const spec::Lane& of = at(program.lanes, lane);
+    if (of.engine != spec::Engine::compute) continue;
+    for (int task = 0; task < program.tasks_of(lane, microbatches); ++task) {
+      at(work, of.rank) += timing.mean({lane, task});
+    }
+  }
+  return static_cast<double>(std::max_element(work.begin(), work.end())->count()) /
+         static_cast<double>(timing.unit().nanoseconds);
+}
+
 spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   const spec::Program& program = run.loaded->program;
   const int usual = usual_count(program);
@@ -73,6 +87,7 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, microbatches, options.value(), timing);
   if (!made.ok()) return failure(made.message());
+  run.work = most_work(program, microbatches, timing);
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
@@ -188,6 +203,33 @@ std::optional<OnlyCount> only_count(const std::vector<Run>& runs) {
   return only;
 }
 
+// Params that some of the programs have, and those that none has.
+spec::Result<void> note_defines(const std::vector<Run>& runs, const RunFlags& flags) {
+  const auto given = elaborate_options(flags.program);
+  if (!given.ok()) return given.errors();
+  for (const auto& [name, value] : given.value().defines) {
+    std::vector<std::string> without;
+    std::vector<std::string> params;
+    bool with = false;
+    for (const Run& run : runs) {
+      if (run.loaded == nullptr) continue;
+      for (const auto& param : run.loaded->program.params) params.push_back(param.first);
+      const bool has = run.loaded->options.defines.contains(name);
+      with = with || has;
+      if (!has) without.push_back(run.title);
+    }
+    if (without.empty()) continue;
+    if (!with) {
+      const auto meant = spec::nearest(name, params);
+      return failure(fmt::format("-D {}={}: no program here has a param '{}'{}", name, value, name,
+                                 meant ? ". Did you mean " + *meant + "?" : ""));
+    }
+    std::cerr << fmt::format("note: -D {}={} does not apply to {}: no such param\n", name, value,
+                             fmt::join(without, ", "));
+  }
+  return {};
+}
+
 // Times of different amounts of work are no comparison.
 void note_counts(const std::vector<Run>& runs, const std::optional<OnlyCount>& taken) {
   std::vector<std::string> counts;
@@ -217,11 +259,14 @@ spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
 spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
                                          const RunFlags& flags) {
   std::vector<Run> all;
+  RunFlags each = flags;
+  each.program.several = true;
   for (const std::string& file : files) {
-    auto run = opened(file, flags);
+    auto run = opened(file, each);
     if (!run.ok()) return run.errors();
     all.push_back(std::move(run).value());
   }
+  if (const auto noted = said(note_defines(all, flags)); !noted.ok()) return noted.errors();
   const auto only = flags.microbatches ? std::nullopt : only_count(all);
   bool taken = false;
   for (Run& run : all) {
@@ -237,6 +282,17 @@ spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
   }
   note_counts(all, taken ? only : std::nullopt);
   return all;
+}
+
+spec::Result<Run> run_again(const Run& run, const RunFlags& flags, std::uint64_t seed) {
+  Run again;
+  again.title = run.title;
+  again.loaded = std::make_unique<LoadedProgram>(*run.loaded);
+  RunFlags with = flags;
+  const int count = run.timeline.run().microbatches;
+  with.microbatches = Counts{count, count};
+  with.times.timing.seed = seed;
+  return made(std::move(again), with);
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// ripeline show, why, step and compare: what happens when, and why.
+// ripeline show, why and step: what happens when in one run, and why.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,7 +14,6 @@
 #include "cli/failure.h"
 #include "cli/pictures.h"
 #include "trace/parts.h"
-#include "view/compare.h"
 #include "view/explain.h"
 #include "view/terminal.h"
 
@@ -126,30 +125,6 @@ int step(const StepCommand& command) {
   return ok;
 }
 
-struct CompareCommand {
-  std::vector<std::string> files;
-  RunFlags run;
-  PictureFlags picture;
-  std::string format = "text";
-};
-
-int compare(const CompareCommand& command) {
-  const auto loaded = load_runs(command.files, command.run);
-  if (!loaded.ok()) return bad_input;
-  int code = ok;
-  std::vector<view::Panel> panels;
-  for (const Run& run : loaded.value()) {
-    code = worse(code, code_of(run));
-    panels.push_back(run.panel());
-  }
-  if (!said(write_picture(command.picture, panels)).ok()) return bad_input;
-  std::string text;
-  const core::Status compared = view::compare_text(panels, text);
-  if (!compared.ok()) return say_failed(compared.message());
-  std::cout << (command.format == "json" ? view::compare_json(panels) : text);
-  return code;
-}
-
 }  // namespace
 
 void add_show(CLI::App& app, int& exit_code) {
@@ -196,22 +171,6 @@ void add_step(CLI::App& app, int& exit_code) {
       "Commands come from standard input, one a line; help lists them.\n"
       "  printf 'idle 1\\nwhy 1B0\\n' | ripeline step bf");
   command->callback([options, &exit_code] { exit_code = step(*options); });
-}
-
-void add_compare(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "compare", "run several programs, or take traces, and put them side by side");
-  auto options = std::make_shared<CompareCommand>();
-  command->add_option("FILE", options->files, kRunHelp)->required();
-  add_run_flags(*command, options->run);
-  add_picture(*command, options->picture);
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  command->footer(
-      "The times drawn are the same in all of them where their tasks are. It says so when one may\n"
-      "hold more memory than another: such a comparison is no measure of the schedules.\n"
-      "Without -m, all take the number of microbatches of a CSV among them.");
-  command->callback([options, &exit_code] { exit_code = compare(*options); });
 }
 
 }  // namespace ripeline::cli

@@ -54,7 +54,7 @@ Candidate ready(const Program& program, const spec::Hint& hint, std::string text
 }
 
 bool same_rule(const spec::Hint& a, const spec::Hint& b) {
-  return a.rule == b.rule && a.ops == b.ops && a.fill == b.fill && a.order == b.order &&
+  return a.rule == b.rule && a.places == b.places && a.fill == b.fill && a.order == b.order &&
          a.patience == b.patience;
 }
 
@@ -82,11 +82,11 @@ void add_plain(const Program& program, int order, std::vector<Candidate>& candid
 
 void add_waiting(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = at(program.orders, order).name;
-  std::vector<int> weights;
+  std::vector<spec::HintPlace> weights;
   std::vector<std::string> names;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
     if (at(program.ops, op).kind != spec::OpKind::backward_weight) continue;
-    weights.push_back(op);
+    weights.push_back({.op = op});
     names.push_back(at(program.ops, op).name);
   }
   for (const Wait& wait : waits()) {
@@ -136,6 +136,9 @@ bool is_readable(const Program& program, int order) {
 
 bool can_dispatch(const Program& program, const spec::Hint& hint) {
   if (hint.order < 0) return true;
+  const bool at_chunk = std::any_of(hint.fill.begin(), hint.fill.end(),
+                                    [](const spec::HintPlace& p) { return !p.chunk.empty(); });
+  if (at_chunk && hint.patience) return false;
   const bool file = at(program.orders, hint.order).file.has_value();
   return is_readable(program, hint.order) && (!file || (!hint.patience && hint.fill.empty()));
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "view/page/panel_data.h"
 #include "view/run_facts.h"
@@ -40,33 +41,54 @@ std::string script_safe(const std::string& json) {
   return safe;
 }
 
-// A column for each fact that some panel has; numbered and with titles if there are several.
-std::string facts_table(const std::vector<Panel>& panels) {
-  std::vector<std::vector<RunFact>> all;
+using Facts = std::vector<RunFact>;
+
+std::string value_of(const std::string& name, const Facts& facts) {
+  const auto fact =
+      std::find_if(facts.begin(), facts.end(), [&](const RunFact& f) { return f.name == name; });
+  return fact == facts.end() ? "-" : fact->value;
+}
+
+// In the order in which they first occur.
+std::vector<std::string> names_of(const std::vector<Facts>& all) {
   std::vector<std::string> names;
-  for (const Panel& panel : panels) {
-    all.push_back(run_facts(panel));
-    for (const RunFact& fact : all.back()) {
+  for (const Facts& facts : all) {
+    for (const RunFact& fact : facts) {
       if (std::find(names.begin(), names.end(), fact.name) == names.end()) {
         names.push_back(fact.name);
       }
     }
   }
-  std::string text = "<tr>";
-  if (panels.size() > 1) text += "<th></th><th>panel</th>";
-  for (const std::string& name : names) text += "<th>" + escaped(name) + "</th>";
+  return names;
+}
+
+// What is the same for all panels, once; and a line for each of several, with what is not.
+std::string header(const std::vector<Panel>& panels) {
+  std::vector<Facts> all;
+  for (const Panel& panel : panels) all.push_back(run_facts(panel));
+  std::string common = "<dl>\n";
+  std::string names = "<tr><th></th><th>panel</th>";
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    text += "</tr>\n<tr>";
-    if (panels.size() > 1) {
-      text += fmt::format("<td>{}</td><td>{}</td>", i + 1, escaped(panels[i].title));
+    lines.push_back(fmt::format("<tr><td>{}</td><td>{}</td>", i + 1, escaped(panels[i].title)));
+  }
+  for (const std::string& name : names_of(all)) {
+    const std::string value = value_of(name, all.front());
+    const bool is_common = std::all_of(
+        all.begin(), all.end(), [&](const Facts& facts) { return value_of(name, facts) == value; });
+    if (is_common) {
+      common += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
+      continue;
     }
-    for (const std::string& name : names) {
-      const auto fact = std::find_if(all[i].begin(), all[i].end(),
-                                     [&](const RunFact& f) { return f.name == name; });
-      text += "<td>" + (fact == all[i].end() ? std::string("-") : escaped(fact->value)) + "</td>";
+    names += "<th>" + escaped(name) + "</th>";
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      lines[i] += "<td>" + escaped(value_of(name, all[i])) + "</td>";
     }
   }
-  return text + "</tr>\n";
+  common += "</dl>\n";
+  if (panels.size() == 1) return common;
+  return fmt::format("{}<table>\n{}</tr>\n{}</tr>\n</table>\n", common, names,
+                     fmt::join(lines, "</tr>\n"));
 }
 
 // Its two ends, from the start; null: all.
@@ -107,7 +129,7 @@ std::string html(const std::vector<Panel>& panels, const Range& range) {
   };
   fill(kTitle, escaped(title));
   fill(kTitle, escaped(title));
-  fill(kFacts, facts_table(panels));
+  fill(kFacts, header(panels));
   fill(kData, script_safe(data_text(panels, range)));
   std::string script;
   for (const PagePart& part : kParts) {

@@ -20,11 +20,6 @@ std::string times_text(const trace::Run& run) {
   return run.costs.empty() ? source : source + ": " + run.costs;
 }
 
-std::string bubble_text(const Figures& figures) {
-  if (figures.span <= 0) return "-";
-  return fmt::format("{:.6g} ({:.2f}%)", figures.bubble, 100 * figures.bubble / figures.span);
-}
-
 }  // namespace
 
 std::vector<RunFact> run_facts(const Panel& panel) {
@@ -44,8 +39,12 @@ std::vector<RunFact> run_facts(const Panel& panel) {
   if (timeline.last_step() > timeline.first_step()) {
     add("steps", fmt::format("{} to {}", timeline.first_step(), timeline.last_step()));
   }
-  add("makespan", fmt::format("{:.6g}{}", found.makespan, panel.stuck.any() ? ", deadlocked" : ""));
-  add("bubble", bubble_text(found));
+  add("wall", fmt::format("{:.6g}{}", found.makespan, panel.stuck.any() ? ", deadlocked" : ""));
+  add("bubble by wall", bubble_text(found.wall_bubble, found.makespan));
+  if (found.span < found.makespan) {
+    add("span", fmt::format("{:.6g}", found.span));
+    add("bubble by span", bubble_text(found.bubble, found.span));
+  }
   for (const Figures::Peak& peak : found.peaks) {
     const std::string_view unit = timeline.unit_of(peak.resource);
     add("peak " + peak.resource,

@@ -199,7 +199,7 @@ TEST_F(PictureFlags, make_no_pdf_without_the_program_for_it) {
   EXPECT_THAT(said, HasSubstr("a .pdf is made by rsvg-convert, which is not in PATH. On "
                               "Debian: apt-get install librsvg2-bin"));
   EXPECT_THAT(said, HasSubstr("exit 2"));
-  EXPECT_THAT(said, testing::Not(HasSubstr("makespan")));
+  EXPECT_THAT(said, testing::Not(HasSubstr("bubble")));
   EXPECT_FALSE(fs::exists(at("p.pdf")));
 }
 
@@ -241,7 +241,7 @@ TEST(ShowCommand, reads_the_parts_of_a_run_and_makes_one_trace_of_them) {
   EXPECT_THAT(drawn, HasSubstr("rank 2"));
   EXPECT_THAT(drawn, testing::Not(HasSubstr("note:")));
   EXPECT_THAT(say("why " + parts + " 1B0"), HasSubstr("1B0"));
-  EXPECT_THAT(say("compare " + parts + " " + whole), HasSubstr("makespan"));
+  EXPECT_THAT(say("compare " + parts + " " + whole), HasSubstr("bubble by wall"));
   const std::string merged = folder.path() + "/run.json";
   EXPECT_EQ(say("show " + parts + " --trace " + merged), "");
   EXPECT_EQ(say("show " + merged), drawn);

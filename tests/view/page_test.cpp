@@ -152,9 +152,9 @@ TEST(Page, tells_idle_time_by_cause_where_the_cause_has_a_tint) {
   EXPECT_EQ(found, expected);
 }
 
-std::string table_of(const std::string& page) {
-  const std::size_t at = page.find("<table>");
-  return page.substr(at, page.find("</table>", at) - at);
+std::string header_of(const std::string& page) {
+  const std::size_t at = page.find("<div id=\"facts\">");
+  return page.substr(at, page.find("<noscript>", at) - at);
 }
 
 TEST(Page, has_a_header_of_what_ran_and_how) {
@@ -170,34 +170,39 @@ TEST(Page, has_a_header_of_what_ran_and_how) {
     by_name[fact.name] = fact.value;
     names += fact.name + "; ";
   }
-  EXPECT_EQ(names,
-            "program; ranks; params; dispatch; microbatches; makespan; bubble; peak activation; "
-            "times; unit; ");
-  EXPECT_EQ(by_name["program"], "interleaved");
+  EXPECT_EQ(
+      names,
+      "program; ranks; params; dispatch; microbatches; wall; bubble by wall; span; bubble by span; "
+      "peak activation; times; unit; ");
+  EXPECT_EQ(by_name["program"], "interleaved_1f1b");
   EXPECT_EQ(by_name["params"], "b=2 chunks=2 f=1 ranks=4");
   EXPECT_EQ(by_name["dispatch"], "in order interleaved");
   EXPECT_EQ(by_name["microbatches"], "8");
-  EXPECT_THAT(by_name["bubble"], testing::MatchesRegex("[0-9.]+ \\([0-9.]+%\\)"));
+  EXPECT_THAT(by_name["bubble by wall"], testing::MatchesRegex("[0-9.]+ \\([0-9.]+ %\\)"));
   EXPECT_THAT(by_name["peak activation"], testing::MatchesRegex("[0-9]+\\.\\.[0-9]+"));
   EXPECT_EQ(by_name["times"],
             "simulated: costs of the program, latency 0.5, jitter lognormal=0.3,tails=2:5, drawn "
             "with seed 7");
-  const std::string page = table_of(html({{"some.ripe", &run.timeline}}));
+  const std::string page = header_of(html({{"some.ripe", &run.timeline}}));
   for (const RunFact& fact : facts) {
-    EXPECT_THAT(page, HasSubstr("<th>" + fact.name + "</th>"));
-    EXPECT_THAT(page, HasSubstr("<td>" + fact.value + "</td>"));
+    EXPECT_THAT(page, HasSubstr("<dt>" + fact.name + "</dt><dd>" + fact.value + "</dd>"));
   }
+  EXPECT_THAT(page, Not(HasSubstr("<table>")));
 }
 
-// Also of what only some of them have.
+// What all have in common is said once; what only some of them have, where it is missing too.
 TEST(Page, has_a_line_in_the_header_for_each_panel) {
   const Drawn one("1f1b", 4);
   const Drawn other(testing_support::kStuckChain, 2);
   const std::string page =
-      table_of(html({{"one & all", &one.timeline}, {"other", &other.timeline}}));
-  EXPECT_THAT(page, HasSubstr("<td>1</td><td>one &amp; all</td><td>one_f_one_b</td><td>4</td>"
+      header_of(html({{"one & all", &one.timeline}, {"other", &other.timeline}}));
+  EXPECT_THAT(page, HasSubstr("<dt>unit</dt><dd>unit</dd>"));
+  EXPECT_THAT(page, HasSubstr("<tr><th></th><th>panel</th><th>program</th><th>ranks</th>"
+                              "<th>params</th><th>dispatch</th><th>microbatches</th>"
+                              "<th>makespan</th><th>bubble</th><th>peak activation</th></tr>"));
+  EXPECT_THAT(page, HasSubstr("<tr><td>1</td><td>one &amp; all</td><td>one_f_one_b</td><td>4</td>"
                               "<td>b=2 f=1 ranks=4</td><td>in order one_f_one_b</td>"));
-  EXPECT_THAT(page, HasSubstr("<td>2</td><td>other</td><td>stuck</td><td>2</td>"
+  EXPECT_THAT(page, HasSubstr("<tr><td>2</td><td>other</td><td>stuck</td><td>2</td>"
                               "<td>-</td><td>ready</td>"));
 }
 
@@ -208,7 +213,7 @@ TEST(Page, knows_where_each_step_starts) {
   EXPECT_EQ(panel.at("firstStep"), 5);
   const std::int64_t length = (run.timeline.end() - run.timeline.begin()).count();
   EXPECT_EQ(panel.at("steps"), Json({0, length, 2 * length}));
-  EXPECT_THAT(table_of(html({{"steps", &steps}})), HasSubstr("<td>5 to 7</td>"));
+  EXPECT_THAT(header_of(html({{"steps", &steps}})), HasSubstr("<dt>steps</dt><dd>5 to 7</dd>"));
 }
 
 TEST(Page, opens_compact_from_64_ranks_on) {

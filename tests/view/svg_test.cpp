@@ -147,8 +147,8 @@ TEST(Svg, draws_chunks_in_shades_and_says_so) {
 TEST(Svg, begins_with_what_the_run_was_and_came_to) {
   const Drawn run("1f1b", 8);
   const std::string text = svg({{"a title", &run.timeline}});
-  for (const char* fact : {">program one_f_one_b<", ">ranks 4<", ">microbatches 8<", ">makespan 33<",
-                           ">bubble 9 (27.27%)<", ">peak activation 1..4<"}) {
+  for (const char* fact : {">program one_f_one_b<", ">ranks 4<", ">microbatches 8<", ">wall 33<",
+                           ">bubble by wall 9 (27.27 %)<", ">peak activation 1..4<"}) {
     EXPECT_THAT(text, HasSubstr(fact));
   }
 }

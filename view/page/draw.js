@@ -37,11 +37,12 @@ function drawHead(panel) {
   if (panel.steps.length > 1) { drawStepNumbers(panel, y); y += 16; }
   const unit = panel.unit.nanoseconds, gap = axisStep((wide() - LEFT) / view.scale / unit, (wide() - LEFT) / 70);
   within(LEFT - 20, y, wide() - LEFT + 20, 24, () => {
-    ctx.textAlign = 'center';
+    ctx.textAlign = 'center'; ctx.strokeStyle = '#fff'; ctx.lineWidth = 4;  // numbers stand before lines of steps
     for (let t = Math.ceil(view.from / unit / gap) * gap; x(t * unit) < wide(); t += gap) {
       if (x(t * unit) < LEFT - 1) continue;
       const text = String(+t.toPrecision(7)), half = ctx.measureText(text).width / 2;
-      ctx.fillText(text, Math.min(x(t * unit), wide() - half - 3), y + 15);
+      const left = Math.min(x(t * unit), wide() - half - 3);
+      ctx.strokeText(text, left, y + 15); ctx.fillText(text, left, y + 15);
       ctx.fillRect(x(t * unit), y + 19, 1, 5);
     }
     ctx.textAlign = 'left';
@@ -107,7 +108,7 @@ function drawBox(item, row, i, y) {
   fill(from, width, y, h);
   if (h < 10) return;  // no room for text
   ctx.fillStyle = ink;
-  if (panel.chunks > 1 && width > 5 && h > 14) ctx.fillRect(from + 1 + (width - 2) / panel.chunks * lane[2], y + h - 3.5, (width - 2) / panel.chunks, 2.5);
+  if (panel.chunks > 1 && width > 10 && h > 14) ctx.fillRect(from + 1 + (width - 2) / panel.chunks * lane[2], y + h - 3.5, (width - 2) / panel.chunks, 2.5);
   const whole = nameOf(panel, row.lane[i], row.mb[i]), name = width > 7.2 * whole.length + 6 ? whole : lane[3] ? '' : String(microbatchOf(panel, row.lane[i], row.mb[i]));
   const size = h < 14 ? 10 : 12;
   if (!name || width < 0.64 * size * name.length + 3) return;

@@ -251,6 +251,7 @@ function layOut(data, compact, height) {
   for (const panel of data.panels) {
     panel.y = y;
     y += panel.head = headOf(data, panel);
+    if (panel.stuck.waits.length) y += 12;  // arrows go above the first row
     for (let r = 0; r < panel.rows.length;) {
       const rank = panel.rows[r].rank, rows = [];
       let engine = null;
