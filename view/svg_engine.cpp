@@ -15,7 +15,7 @@ namespace {
 
 using core::Time;
 
-constexpr double kNarrow = 3;    // mean width of tasks from which they are drawn one by one
+constexpr double kNarrow = 2.5;  // mean width of tasks from which they are drawn one by one
 constexpr double kLeastBin = 2;  // of an engine whose tasks are narrower
 constexpr double kMostBin = 8;
 constexpr int kMostTitles = 4000;  // tasks with a text to hover over
@@ -54,6 +54,7 @@ class EngineSvg {
   void draw_idle(double y, double height) {
     for (const trace::IdleEvent& idle : timeline_.idle_of(row_)) {
       if (!plot_.shows(idle.start, idle.end)) continue;
+      drawn_.idle.insert(idle.cause);
       const double x = plot_.x_of(idle.start);
       fmt::format_to(std::back_inserter(plot_.out()),
                      "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\" "

@@ -4,6 +4,9 @@
 // Private to the SVG.
 #pragma once
 
+#include <set>
+
+#include "trace/record.h"
 #include "view/svg_plot.h"
 
 namespace ripeline::view {
@@ -14,6 +17,7 @@ struct Drawn {
   int left_out = 0;     // those that did not fit
   bool shares = false;  // how busy an engine is
   bool shared = false;  // two tasks at once on an engine
+  std::set<trace::Cause> idle = {};
 };
 
 // Draws the engine of `row`, the first of its rows, from `y` on; returns the height that it takes.

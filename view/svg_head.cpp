@@ -78,17 +78,14 @@ class Flow {
   double y_;
 };
 
-// The tints that occur, by colour.
-std::map<std::string, std::pair<Colour, std::string>> idle_names(const SvgPlot& plot) {
+// The tints that occur, by colour; causes without one of their own go without their name.
+std::map<std::string, std::pair<Colour, std::string>> idle_names(const Drawn& drawn) {
   std::map<std::string, std::pair<Colour, std::string>> names;
-  for (const Row& row : plot.timeline().rows()) {
-    for (const trace::IdleEvent& idle : plot.timeline().idle_of(row)) {
-      if (!plot.shows(idle.start, idle.end)) continue;
-      const Colour colour = colour_of(idle.cause);
-      const bool grey = colour == colour_of(trace::Cause::unknown);
-      names.try_emplace(hex(colour), colour,
-                        grey ? "idle" : std::string("idle: ") + trace::text_of(idle.cause));
-    }
+  for (const trace::Cause cause : drawn.idle) {
+    const Colour colour = colour_of(cause);
+    const bool grey = colour == colour_of(trace::Cause::unknown);
+    names.try_emplace(hex(colour), colour,
+                      grey ? "idle" : std::string("idle: ") + trace::text_of(cause));
   }
   return names;
 }
@@ -147,7 +144,7 @@ double draw_legend(SvgPlot& plot, const Drawn& drawn, double width, double y) {
   if (!timeline.resources().empty()) {
     flow.item({kHeld}, "held, below each rank; dashed: capacity");
   }
-  for (const auto& [_, idle] : idle_names(plot)) flow.item({idle.first}, idle.second);
+  for (const auto& [_, idle] : idle_names(drawn)) flow.item({idle.first}, idle.second);
   return flow.end();
 }
 
