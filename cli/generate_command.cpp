@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +11,10 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "codegen/generate.h"
+#include "lower/facts.h"
+#include "runtime/train_rules.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 
@@ -23,6 +27,7 @@ struct GenerateCommand {
   std::string name;
   std::string output;
   std::string probe;
+  std::string runs_it;  // torch; empty: not said
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool unproved = false;
 };
@@ -39,6 +44,7 @@ std::string regenerate(const GenerateCommand& command) {
     text += fmt::format(" --dispatch \"{}\"", command.program.dispatch);
   if (command.program.placement) text += " --placement " + name_of(*command.program.placement);
   if (command.program.microbatches) text += " -m " + command.program.microbatches->text();
+  if (!command.runs_it.empty()) text += " --for " + command.runs_it;
   text += " --name " + command.name;
   if (command.unproved) text += " --unproved";
   return text + " -o " + base_name(command.output);
@@ -55,10 +61,48 @@ int write_both(const GenerateCommand& command, const spec::Program& program,
   return written.ok() ? ok : say_failed(written.errors());
 }
 
+// What of the program LibTorch stages cannot train with: each op once.
+spec::Diagnostics untrained(const spec::Program& program) {
+  const core::OwnedFacts owned = lower::facts_of(program);
+  const runtime::TrainRules rules(owned.facts());
+  spec::Diagnostics found;
+  std::set<int> said;
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    const int op = at(program.lanes, lane).op;
+    if (said.count(op) > 0) continue;
+    const auto why = rules.why_not(lane);
+    if (!why) continue;
+    said.insert(op);
+    found.push_back({.id = "for-torch",
+                     .message = *why,
+                     .hint = "LibTorch stages would refuse it when they start; for another runtime "
+                             "leave `--for torch` out",
+                     .span = at(program.ops, op).span});
+  }
+  return found;
+}
+
+// Nothing was written by a person of the text that a schedule of PyTorch stands for.
+int refuse(const LoadedProgram& loaded, const spec::Diagnostics& errors) {
+  if (loaded.form == InputForm::program) {
+    std::cerr << spec::render(loaded.source, errors);
+    return bad_input;
+  }
+  for (const spec::Diagnostic& error : errors) {
+    say_failed(fmt::format("{}: {}", loaded.source.name, error.message));
+  }
+  return bad_input;
+}
+
 int run(const GenerateCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
   const LoadedProgram& loaded = compiled.value();
+  (void)said_warnings(loaded);
+  if (command.runs_it == "torch") {
+    const spec::Diagnostics errors = untrained(loaded.program);
+    if (!errors.empty()) return refuse(loaded, errors);
+  }
   const codegen::GenerateOptions options{
       .name = command.name, .file = base_name(loaded.source.name), .command = regenerate(command)};
   if (const auto missing = codegen::not_generated(loaded.program); !missing.empty()) {
@@ -102,6 +146,13 @@ void add_generate(CLI::App& app, int& exit_code) {
       ->check(identifier);
   command->add_option("-o", options->output, "the header to write, or - for standard output")
       ->required();
+  command
+      ->add_option(
+          "--for", options->runs_it,
+          "what runs it, else any runtime: torch refuses what LibTorch stages cannot train "
+          "with")
+      ->type_name("RUNTIME")
+      ->check(CLI::IsMember({"torch"}));
   command->add_option("--probe", options->probe,
                       "also write a program that answers `ripeline validate` for the header");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");

@@ -35,6 +35,7 @@ struct LibraryCommand {
   std::vector<std::int64_t> costs = {1, 1, 1, 0};
   int memory = 0;  // 0: what 1F1B holds
   std::string output;
+  std::vector<const CLI::Option*> of_made;  // the flags of kMade
   MegatronOptions megatron;
 };
 
@@ -119,7 +120,23 @@ int megatron(const LibraryCommand& command) {
   return ok;
 }
 
+// The flags of what is made say nothing of what is printed.
+spec::Result<void> check_flags(const LibraryCommand& command) {
+  if (command.name == kMade) return {};
+  for (const CLI::Option* option : command.of_made) {
+    if (option->count() == 0) continue;
+    return failure(fmt::format(
+        "{}: this is a flag of `ripeline library {}`{}", option->get_name(), kMade,
+        command.name.empty() ? ""
+                             : fmt::format("; {} is printed as it is, and `-D` sets its params in "
+                                           "the commands that read it",
+                                           command.name)));
+  }
+  return {};
+}
+
 int run(const LibraryCommand& command) {
+  if (const auto flags = check_flags(command); !flags.ok()) return say_failed(flags.errors());
   if (any_given(command.megatron)) return megatron(command);
   if (command.name.empty()) {
     list();
@@ -164,6 +181,9 @@ void add_library(CLI::App& app, int& exit_code) {
                         "are ranks, times the rank's stages)")
       ->check(CLI::PositiveNumber);
   command->add_option("-o", options->output, of + "the CSV to write, or - for standard output");
+  for (const char* name : {"--placement", "--ranks", "-m", "--costs", "--memory", "-o"}) {
+    options->of_made.push_back(command->get_option(name));
+  }
   add_megatron_options(*command, options->megatron);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -91,13 +91,14 @@ SarifLog::SarifLog(Of of) {
   for (const auto& [kind, description] : kRules) rule(verify::name_of(kind), description);
 }
 
-std::size_t SarifLog::rule(const std::string& id, const std::string& description) {
+std::size_t SarifLog::rule(const std::string& id, const std::string& description,
+                           const char* level) {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     if (rules_[i]["id"] == id) return i;
   }
   rules_.push_back({{"id", id},
                     {"shortDescription", {{"text", description}}},
-                    {"defaultConfiguration", {{"level", "error"}}}});
+                    {"defaultConfiguration", {{"level", level}}}});
   return rules_.size() - 1;
 }
 
@@ -136,6 +137,16 @@ void SarifLog::add_verdict(const std::string& file, const LoadedProgram& loaded,
     const std::string name = verify::name_of(o.kind);
     add_result(name, rule(name, name), level, message_of(o),
                location_of(file, loaded.source, o.span), loaded.program.name);
+  }
+}
+
+void SarifLog::add_warnings(const std::string& file, const LoadedProgram& loaded,
+                            const spec::Diagnostics& warnings) {
+  for (const spec::Diagnostic& w : warnings) {
+    // As of errors: docs/language.md describes the ids.
+    const std::size_t index = rule(w.id, "Warning: " + w.id + ".", "warning");
+    add_result(w.id, index, "warning", w.message + ". " + w.hint,
+               location_of(file, loaded.source, w.span), loaded.program.name);
   }
 }
 

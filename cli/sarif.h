@@ -2,8 +2,9 @@
 // beside the source.
 //
 // One run. Rules: of programs the five obligations, of schedules those of pytorch/check.h that
-// found something, and of bad input the ids that occur. A refuted obligation and a finding are an
-// error, what is unknown is a warning, bad input an error; what is proved is no finding. Nothing in
+// found something, and of bad input and warnings the ids that occur. A refuted obligation and a
+// finding are an error, what is unknown is a warning, bad input an error; what is proved is no
+// finding. Nothing in
 // it depends on time or machine. Columns count characters, as SARIF wants, not bytes.
 #pragma once
 
@@ -29,6 +30,9 @@ class SarifLog {
                      const spec::Diagnostics& errors);
   void add_verdict(const std::string& file, const LoadedProgram& loaded,
                    const verify::Verdict& verdict);
+  // Of spec/lint.h.
+  void add_warnings(const std::string& file, const LoadedProgram& loaded,
+                    const spec::Diagnostics& warnings);
   // At the cell of each finding, or at its row.
   void add_check(const std::string& file, const spec::Source& source,
                  const verify::CheckReport& report);
@@ -36,7 +40,8 @@ class SarifLog {
   [[nodiscard]] nlohmann::json log(int exit_code) const;
 
  private:
-  std::size_t rule(const std::string& id, const std::string& description);
+  std::size_t rule(const std::string& id, const std::string& description,
+                   const char* level = "error");
   void add_result(const std::string& id, std::size_t rule_index, const char* level,
                   const std::string& message, nlohmann::json location, const std::string& program);
 

@@ -56,6 +56,15 @@ std::string held(const spec::Program& program, const std::vector<std::int64_t>& 
   return text;
 }
 
+// As much as a line of the table has room for; the JSON has the whole.
+std::string in_short(const Trial& trial) {
+  constexpr std::size_t kMostBytes = 60;
+  const std::string excluded = trial.excluded.value_or("");
+  const std::string line = excluded.substr(0, excluded.find('\n'));
+  if (line.size() <= kMostBytes) return line;
+  return line.substr(0, line.rfind(' ', kMostBytes)) + " …";
+}
+
 std::string text_of(const spec::Program& program, const TuneResult& tuning) {
   const Trial& baseline = tuning.trials.front();
   std::size_t width = 0;
@@ -68,8 +77,7 @@ std::string text_of(const spec::Program& program, const TuneResult& tuning) {
   for (const Trial& trial : tuning.trials) {
     const bool is_baseline = &trial == &baseline;
     text += fmt::format("  {:<{}}   ", name_of(trial), width);
-    const std::string excluded = trial.excluded.value_or("");
-    const std::string why = excluded.substr(0, excluded.find('\n'));
+    const std::string why = in_short(trial);
     if (trial.end != simulate::End::ended) {
       text += why + "\n";
       continue;

@@ -14,6 +14,7 @@
 #include "cli/quicker.h"
 #include "cli/sarif.h"
 #include "cli/summary.h"
+#include "cli/warnings.h"
 #include "optimise/least_capacity.h"
 #include "optimise/least_capacity_report.h"
 #include "optimise/repair.h"
@@ -31,6 +32,7 @@ struct VerifyCommand {
   std::string format = "text";
   bool no_times = false;
   bool no_repairs = false;
+  bool deny_warnings = false;
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool layouts = false;
   std::string least;        // of what the least is asked for; empty: of nothing
@@ -38,10 +40,10 @@ struct VerifyCommand {
   PictureFlags picture;     // of the run that refutes
 };
 
-nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
-                              const spec::Diagnostics& errors) {
+nlohmann::json diagnostics_json(const std::optional<spec::Source>& source,
+                                const spec::Diagnostics& diagnostics) {
   nlohmann::json list = nlohmann::json::array();
-  for (const spec::Diagnostic& d : errors) {
+  for (const spec::Diagnostic& d : diagnostics) {
     nlohmann::json entry = {{"id", d.id}, {"message", d.message}, {"hint", d.hint}};
     if (!d.option.empty()) {
       entry["option"] = d.option;
@@ -52,10 +54,15 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
     }
     list.push_back(entry);
   }
+  return list;
+}
+
+nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
+                              const spec::Diagnostics& errors) {
   return {{"schema", "ripeline.verify/1"},
           {"program", file},
           {"verdict", "bad input"},
-          {"errors", list}};
+          {"errors", diagnostics_json(source, errors)}};
 }
 
 // Of every verdict: unknown as well, which says so.
@@ -110,15 +117,19 @@ class Findings {
 
   void add(const std::string& file, const LoadedProgram& loaded, verify::Verdict verdict) {
     summary_.add(exit_code_of(verdict.outcome));
+    const spec::Diagnostics warnings = said_warnings(loaded);
+    warnings_ += warnings.size();
     if (command_.no_times) {
       for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
     }
     if (command_.format == "json") {
       nlohmann::json json = verify::report_json(loaded.program, loaded.source, verdict);
+      json["warnings"] = diagnostics_json(loaded.source, warnings);
       json.update(wire_of(loaded.program, command_));
       add_json(file, std::move(json));
     } else if (command_.format == "sarif") {
       sarif_.add_verdict(file, loaded, verdict);
+      sarif_.add_warnings(file, loaded, warnings);
     } else {
       std::cout << verify::report_text(loaded.program, loaded.source, verdict);
       (void)wire_of(loaded.program, command_);
@@ -127,13 +138,14 @@ class Findings {
 
   // `one`: exactly one program was asked for, by its own name.
   int finish(bool one) const {
+    const int code = exit_code();
     if (command_.format == "text") {
-      if (!one) std::cout << '\n' << summary_.text("program") << '\n';
-      return summary_.code();
+      if (!one) std::cout << '\n' << summary_.text("program") << said_count(", ") << '\n';
+      return code;
     }
     nlohmann::json json;
     if (command_.format == "sarif") {
-      json = sarif_.log(summary_.code());
+      json = sarif_.log(code);
     } else if (one) {
       json = programs_[0];
     } else {
@@ -141,10 +153,22 @@ class Findings {
     }
     // A file's name may be bytes that are no text.
     std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    return summary_.code();
+    return code;
   }
 
  private:
+  std::string said_count(const char* before) const {
+    if (warnings_ == 0) return "";
+    return fmt::format("{}{} warning{}", before, warnings_, warnings_ == 1 ? "" : "s");
+  }
+
+  // A warning that is denied is an error of the text, and counts as one.
+  int exit_code() const {
+    if (!command_.deny_warnings || warnings_ == 0) return summary_.code();
+    std::cerr << "ripeline: --deny-warnings: " << said_count("") << '\n';
+    return worse(summary_.code(), bad_input);
+  }
+
   void add_json(const std::string& file, nlohmann::json program) {
     program["file"] = file;
     programs_.push_back(std::move(program));
@@ -152,6 +176,7 @@ class Findings {
 
   const VerifyCommand& command_;
   Summary summary_;
+  std::size_t warnings_ = 0;
   nlohmann::json programs_ = nlohmann::json::array();
   SarifLog sarif_{SarifLog::Of::programs};
 };
@@ -205,7 +230,7 @@ spec::Result<void> check_least(const spec::Program& program, const VerifyCommand
 }
 
 void search_repairs(const LoadedProgram& loaded, verify::Verdict& verdict) {
-  if (verdict.outcome != verify::Outcome::refuted) return;
+  if (verdict.outcome == verify::Outcome::proved) return;
   const Progress progress("searching repairs of " + loaded.source.name);
   verify::add_repairs(verdict,
                       verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
@@ -318,7 +343,9 @@ void add_verify(CLI::App& app, int& exit_code) {
   command->add_flag("--no-times", options->no_times,
                     "leave the seconds out, so that two runs print the same");
   command->add_flag("--no-repairs", options->no_repairs,
-                    "do not search what would repair a refuted program");
+                    "do not search what would repair a program that is refuted or unknown");
+  command->add_flag("--deny-warnings", options->deny_warnings,
+                    "a program with a warning fails as bad input does, whatever its verdict");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
   command->add_flag("--layouts", options->layouts,
                     "of `dispatch in order`: judge its sends and receives for each layout of "
@@ -338,8 +365,8 @@ void add_verify(CLI::App& app, int& exit_code) {
       "A CSV is judged as the order in which its ranks compute, each message with a slot of its\n"
       "own; `ripeline check` judges its sends and receives as well.\n"
       "-D ranks=any proves a program for every number of ranks, where it can.\n"
-      "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input; of several files the worst, in the "
-      "order 2, 1, 3, 0.");
+      "Exit codes: 0 proved, 1 refuted, 3 unknown, 2 bad input, or a warning that is denied; of\n"
+      "several files the worst, in the order 2, 1, 3, 0.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

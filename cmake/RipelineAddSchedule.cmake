@@ -2,7 +2,9 @@
 #
 # Proves the schedule and writes its arbiter when `target` is built: the target's sources may #include "name.h". Refuted or unknown
 # fails the build with the diagnostic; UNPROVED writes it without asking, and the file, the log and the trace say so. FILE is a `.ripe`
-# file, relative to the current source folder, or the name of a library schedule. DISPATCH takes the place of the one written.
+# file or a schedule of PyTorch (`.csv`), relative to the current source folder, or the name of a library schedule. DISPATCH takes the
+# place of the one written. A target that links Ripeline::torch trains: what LibTorch stages would refuse at the first step fails the
+# build, too (`ripeline generate --for torch`).
 #
 # VALIDATE compares what was written with the schedule, each time that it is written: a program made of the header (target_name_probe)
 # tells its guards as formulas, which are proved equal to the schedule's for all values, and its arbiter is walked through every state
@@ -16,7 +18,7 @@ function(ripeline_add_schedule target)
       "NAME and FILE are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   set(depends Ripeline::ripeline)
-  if(arg_FILE MATCHES "\\.ripe$")
+  if(arg_FILE MATCHES "\\.(ripe|csv|CSV)$")
     cmake_path(ABSOLUTE_PATH arg_FILE OUTPUT_VARIABLE file)
     list(APPEND depends "${file}")
   endif()
@@ -41,10 +43,13 @@ function(ripeline_add_schedule target)
     list(APPEND written "${folder}/${probe}.cpp")
     list(APPEND options --probe "${folder}/${probe}.cpp")
   endif()
+  # Known when all of the project has been read, since it may link the library after this.
+  set(trains "$<IN_LIST:Ripeline::torch,$<TARGET_PROPERTY:${target},LINK_LIBRARIES>>")
   file(MAKE_DIRECTORY "${folder}")
   add_custom_command(
     OUTPUT ${written}
-    COMMAND Ripeline::ripeline generate "${arg_FILE}" ${defines} ${options}
+    COMMAND Ripeline::ripeline generate "${arg_FILE}" ${defines} ${options} "$<${trains}:--for=torch>"
+    COMMAND_EXPAND_LISTS
     DEPENDS ${depends}
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
     COMMENT "${does} ${arg_FILE}, writing ${arg_NAME}.h"

@@ -1,4 +1,5 @@
-// The changes, by what a run ends with: full pools, links whose message is missing, joins. All
+// The changes, by what a run ends with: full pools, links whose message is missing, joins. Where no
+// run is known, all that have bounds are tried. All
 // kinds stand here together, since a change of one kind may be paired with one of another.
 #include "optimise/changes.h"
 
@@ -103,11 +104,11 @@ std::string header_of(const ast::Op& op) {
 
 class Builder {
  public:
-  Builder(const ast::Pipeline& tree, const Program& program, const Obligation& refuted)
-      : tree_(tree), program_(program), refuted_(refuted) {}
+  Builder(const ast::Pipeline& tree, const Program& program, const Obligation& open)
+      : tree_(tree), program_(program), open_(open) {}
 
   Candidates run() {
-    if (refuted_.kind == ObligationKind::memory) {
+    if (open_.kind == ObligationKind::memory) {
       add_assertions();
       return std::move(found_);
     }
@@ -137,10 +138,16 @@ class Builder {
     }
   }
 
-  // What the run ends with: resources without room, links whose message has not come.
+  // What the run ends with: resources without room, links whose message has not come. Of an unknown
+  // obligation, a run that other choices make; without one, it may be any.
   void read_waits() {
-    if (!refuted_.counterexample) return;
-    for (const Wait& wait : refuted_.counterexample->waits) {
+    const auto& run = open_.counterexample ? open_.counterexample : open_.other_choices;
+    if (!run) {
+      for (int i = 0; i < size_of(program_.resources); ++i) full_.push_back(i);
+      for (const spec::Edge& edge : program_.edges) add_link(edge);
+      return;
+    }
+    for (const Wait& wait : run->waits) {
       if (wait.block.why == spec::Block::Why::room || wait.block.why == spec::Block::Why::kept) {
         const int resource = at(program_.pools, wait.block.pool).resource;
         if (std::find(full_.begin(), full_.end(), resource) == full_.end()) {
@@ -372,7 +379,7 @@ class Builder {
   // An assertion that does not hold: keep to it, or assert what holds.
   void add_assertions() {
     for (const spec::PeakAssertion& broken : program_.assertions) {
-      if (broken.span != refuted_.span) continue;
+      if (broken.span != open_.span) continue;
       for (const ast::Item& item : tree_.items) {
         const auto* assertion = std::get_if<ast::Assert>(&item.value);
         if (assertion == nullptr || item.span != broken.span) continue;
@@ -410,7 +417,7 @@ class Builder {
 
   const ast::Pipeline& tree_;
   const Program& program_;
-  const Obligation& refuted_;
+  const Obligation& open_;
   std::vector<int> full_;          // resources
   std::vector<spec::Span> links_;  // needs
   std::vector<Candidate> leaving_;
@@ -420,8 +427,8 @@ class Builder {
 }  // namespace
 
 Candidates candidates_for(const ast::Pipeline& tree, const Program& program,
-                          const Obligation& refuted) {
-  return Builder(tree, program, refuted).run();
+                          const Obligation& open) {
+  return Builder(tree, program, open).run();
 }
 
 Change both(const Change& a, const Change& b) {

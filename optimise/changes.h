@@ -1,4 +1,4 @@
-// Which changes may repair a refuted program. Private to optimise/.
+// Which changes may repair a program that is refuted or unknown. Private to optimise/.
 //
 // A Change is made in a copy of the tree that the program was made of. Nothing here says that one
 // helps: find_repairs() judges each. Plain values; the tree outlives them.
@@ -34,12 +34,13 @@ struct Candidate {
   bool only_alone = false;  // not tried when something was proved: it says no more
 };
 
-// Nearest first. `last` only when nothing else was proved: two changes at once.
+// Of an obligation that is not proved. Nearest first. `last` only when nothing else was proved: two
+// changes at once.
 struct Candidates {
   std::vector<Candidate> first;
   std::vector<Candidate> last;
 };
 [[nodiscard]] Candidates candidates_for(const spec::ast::Pipeline& tree,
-                                        const spec::Program& program, const Obligation& refuted);
+                                        const spec::Program& program, const Obligation& open);
 
 }  // namespace ripeline::verify

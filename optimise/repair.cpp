@@ -126,11 +126,14 @@ class Repairer {
   std::int64_t work_ = 0;
 };
 
-const Obligation* to_repair(const Verdict& verdict) {
+// The first that is refuted with a run or, of an unknown verdict, that is unknown. What is not
+// supported yet, no change of these makes so.
+const Obligation* to_repair(const Program& program, const Verdict& verdict) {
+  if (verdict.outcome == Outcome::unknown && !program.unsupported.empty()) return nullptr;
   for (const Obligation& o : verdict.obligations) {
-    const bool has_run = o.outcome == Outcome::refuted && o.counterexample;
-    if (has_run && (o.kind == ObligationKind::deadlock || o.kind == ObligationKind::memory))
-      return &o;
+    if (o.kind != ObligationKind::deadlock && o.kind != ObligationKind::memory) continue;
+    if (o.outcome != verdict.outcome || o.outcome == Outcome::proved) continue;
+    if (o.outcome == Outcome::unknown || o.counterexample) return &o;
   }
   return nullptr;
 }
@@ -140,9 +143,9 @@ const Obligation* to_repair(const Verdict& verdict) {
 Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& options,
                      const Program& program, const Verdict& verdict, const RepairOptions& limits) {
   Repairs found;
-  const Obligation* refuted = to_repair(verdict);
-  if (refuted == nullptr) return found;
-  found.obligation = refuted->kind;
+  const Obligation* open = to_repair(program, verdict);
+  if (open == nullptr) return found;
+  found.obligation = open->kind;
   const bool cuts =
       program.dispatch.in_order && program.microbatches.max != program.microbatches.min;
   const int most = cuts ? limits.most_lanes_in_order : limits.most_lanes;
@@ -154,7 +157,7 @@ Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& o
   const auto tree = spec::parse(source);
   if (!tree.ok()) return found;
   Repairer(source, options, tree.value(), program, limits)
-      .run(candidates_for(tree.value(), program, *refuted), found);
+      .run(candidates_for(tree.value(), program, *open), found);
   return found;
 }
 

@@ -1,4 +1,4 @@
-// repair: the nearest changes with which a refuted program is proved.
+// repair: the nearest changes with which a program is proved that is refuted or unknown.
 //
 // A change is made in the tree and elaborated, and the whole verdict of the changed program must be
 // proved: so what is proved is what the user gets by writing it. Nothing is taken for monotone:
@@ -29,9 +29,10 @@ struct RepairOptions {
       .solver_steps = 4'000'000, .search_states = 2'000, .find_runs = false};  // of each
 };
 
-// Of the first obligation that is refuted with a run, `deadlock` or `memory`: its repairs, nearest
-// first: what costs no memory, then slots, then capacity, then two changes at once. `options` are
-// those with which `program` was made of `source`.
+// Of the first obligation, `deadlock` or `memory`, that is refuted with a run or, if the verdict is
+// unknown, unknown: its repairs, nearest first: what costs no memory, then slots, then capacity,
+// then two changes at once. Of an unknown one a repair does not say that the program is wrong.
+// `options` are those with which `program` was made of `source`.
 struct Repairs {
   std::optional<ObligationKind> obligation;  // nothing: there is nothing to repair
   std::vector<ProvedRepair> proved;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdint>
 
+#include "spec/render.h"
+
 namespace ripeline::spec {
 namespace {
 
@@ -124,6 +126,11 @@ Position position_of(const Source& source, std::size_t offset) {
 }
 
 std::string render(const Source& source, const Diagnostics& diagnostics) {
+  return render(source, diagnostics, Severity::error);
+}
+
+std::string render(const Source& source, const Diagnostics& diagnostics, Severity severity) {
+  const std::string word = severity == Severity::error ? "error" : "warning";
   Diagnostics sorted = diagnostics;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Diagnostic& a, const Diagnostic& b) {
     return a.span.begin < b.span.begin;
@@ -135,7 +142,7 @@ std::string render(const Source& source, const Diagnostics& diagnostics) {
     const std::string place =
         d.option.empty() ? ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": "
                          : ": " + d.option + ": ";
-    text += source.name + place + "error[" + d.id + "]: " + d.message + "\n";
+    text += source.name + place + word + "[" + d.id + "]: " + d.message + "\n";
     if (d.option.empty()) text += excerpt(source.text, offset);
     if (!d.hint.empty()) text += "  " + d.hint + "\n";
   }

@@ -149,6 +149,23 @@ Diagnostic text_after_end(const Source& source, std::size_t at) {
           {at, at + found.size()}};
 }
 
+std::optional<Diagnostic> foreign_statement(std::string_view text, std::size_t at) {
+  constexpr const char* kLoop =
+      "steps repeat with a count, as in `(F B) * microbatches;`; a stream has loops: `stream f = "
+      "for g in 0 ..< 4, c in 0 ..< chunks : F@c * 2;`";
+  constexpr const char* kChoice =
+      "a count chooses, as in `F * (r == 0 ? 2 : 1);`; a step with a count of 0 is left out";
+  const std::string found(lexeme_at(text, at));
+  const bool loops = found == "for" || found == "while" || found == "repeat";
+  if (!loops && found != "if") return std::nullopt;
+  const std::string_view after = lexeme_at(text, skip_blanks(text, at + found.size()));
+  if (after == "@" || after == "*" || after == ";") return std::nullopt;
+  return Diagnostic{"parse-expected",
+                    "expected a step, found " + quoted(found),
+                    loops ? kLoop : kChoice,
+                    {at, at + found.size()}};
+}
+
 Result<Rational> value_of(const ast::Name& literal) {
   const auto fail = [&](const char* id, const char* is, const char* hint) {
     return Diagnostic{id, quoted(literal.text) + " " + is, hint, literal.span};

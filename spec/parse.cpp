@@ -139,6 +139,22 @@ struct Nothing : x3::parser<Nothing> {
   const char* what;
 };
 
+// Takes nothing. Fails for good where a statement stands that orders have not.
+struct NoStatement : x3::parser<NoStatement> {
+  using attribute_type = x3::unused_type;
+  [[maybe_unused]] static constexpr bool has_attribute = false;
+
+  template <class Context, class RuleContext, class Attribute>
+  bool parse(Place& first, const Place& last, const Context& context, RuleContext&,
+             Attribute&) const {
+    Place at = first;
+    x3::skip_over(at, last, context);
+    const State& state = state_of(context);
+    if (auto error = foreign_statement(state.text, state.offset(at))) throw Failure{*error};
+    return true;
+  }
+};
+
 // Stores where its subject stands in a span of the rule's node.
 template <class Subject, class Field>
 struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
@@ -586,7 +602,7 @@ const auto stream_loop_def =
 const auto steps = (("("_t)[put<&Repeat::grouped, true>] > +order_step[push<&Repeat::steps>] >
                     Token(")", "an op or ')'")) |
                    order_step[push<&Repeat::steps>];
-const auto repeat_def = steps > -("*"_t > count[set<&Repeat::count>]) > kStepEnd;
+const auto repeat_def = NoStatement{} >> steps > -("*"_t > count[set<&Repeat::count>]) > kStepEnd;
 const auto loops = "for"_t > (stream_loop[push<&StreamPart::loops>] % ","_t);
 const auto stream_of_one_def = loops >
                                Token(":", "',' or ':'") > repeat[push<&StreamPart::repeats>];

@@ -269,6 +269,18 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   return json;
 }
 
+// What is not proved. A task that an order leaves out is why others wait, so it is said first.
+std::vector<const Obligation*> to_be_read(const Verdict& verdict) {
+  std::vector<const Obligation*> found;
+  for (const Obligation& o : verdict.obligations) {
+    if (o.outcome != Outcome::proved) found.push_back(&o);
+  }
+  std::stable_partition(found.begin(), found.end(), [](const Obligation* o) {
+    return o->kind == ObligationKind::once && o->outcome == Outcome::refuted;
+  });
+  return found;
+}
+
 spec::Diagnostic wrong(const std::string& id, const std::string& message) {
   return {
       id, message, "give the JSON that `ripeline verify --format json` wrote for this program", {}};
@@ -353,12 +365,12 @@ std::string report_text(const Program& program, const spec::Source& source,
                 (program.microbatches.max ? " microbatches" : " number of microbatches"),
       verdict.solver);
   const std::string depth = depth_text(program, verdict);
-  // What is proved first, in one block, then what needs reading.
+  // What is proved first, in one block, then what is to be read.
   for (const Obligation& o : verdict.obligations) {
     if (o.outcome == Outcome::proved) text += obligation_text(program, o, source, depth);
   }
-  for (const Obligation& o : verdict.obligations) {
-    if (o.outcome != Outcome::proved) text += obligation_text(program, o, source, depth);
+  for (const Obligation* o : to_be_read(verdict)) {
+    text += obligation_text(program, *o, source, depth);
   }
   if (verdict.assumptions.empty()) return text;
   text += "\nassuming:\n";

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/print.h"
+#include "runtime/carried.h"
 #include "runtime/torch/torch_calls.h"
-#include "runtime/torch/torch_edges.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -31,44 +31,10 @@ OpKind kind_of(const ProgramFacts& facts, LaneId lane) {
   return facts.ops[static_cast<std::size_t>(lane_of(facts, lane).op)].kind;
 }
 
-// The lane's stage has an op of the kind; null name: it has none.
-std::string lane_at_stage(const ProgramFacts& facts, LaneId lane, OpKind kind) {
-  for (LaneId other = 0; other < static_cast<LaneId>(facts.lanes.size()); ++other) {
-    if (kind_of(facts, other) == kind &&
-        lane_of(facts, other).stage == lane_of(facts, lane).stage) {
-      return core::lane_name(facts, other);
-    }
-  }
-  return "";
-}
-
 // Whether such a task runs on what the forward kept. All do so on one engine, one after another, so
 // that what a later one of a microbatch uses is not yet enqueued when an earlier one has ended.
 bool uses_kept(OpKind kind) {
   return computes_gradients(kind) || kind == OpKind::backward_weight || kind == OpKind::recompute;
-}
-
-// Whether a task of the lane needs, itself or through others, the same microbatch's of an op of the
-// kind at its stage.
-bool comes_after(const ProgramFacts& facts, LaneId lane, OpKind kind) {
-  std::vector<bool> seen(facts.lanes.size());
-  std::vector<LaneId> next{lane};
-  while (!next.empty()) {
-    const LaneId one = next.back();
-    next.pop_back();
-    for (const core::EdgeFacts& edge : facts.edges) {
-      const LaneId producer = edge.producer;
-      if (edge.consumer != one || edge.of != core::Of::same) continue;
-      if (seen[static_cast<std::size_t>(producer)]) continue;
-      seen[static_cast<std::size_t>(producer)] = true;
-      next.push_back(producer);
-      if (kind_of(facts, producer) == kind &&
-          lane_of(facts, producer).stage == lane_of(facts, lane).stage) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -172,28 +138,6 @@ void Offloads::count() {
   }
   raise(report_.here, here);
   raise(report_.away, away);
-}
-
-std::string check_offloads(const ProgramFacts& facts, LaneId lane) {
-  const OpKind kind = kind_of(facts, lane);
-  const std::string name = core::lane_name(facts, lane);
-  const auto needs = [&](OpKind needed, const char* why) {
-    if (comes_after(facts, lane, needed)) return std::string();
-    const std::string other = lane_at_stage(facts, lane, needed);
-    const std::string kind_name(core::name_of(needed));
-    if (other.empty()) return name + why + ": its stage must have an op `" + kind_name + '`';
-    return name + why + ": it must need " + other + ", itself or through others";
-  };
-  if (kind == OpKind::offload || kind == OpKind::reload) {
-    if (lane_of(facts, lane).once) {
-      return name + " is `once`: LibTorch stages offload what a microbatch keeps, and nothing else";
-    }
-    return kind == OpKind::offload ? needs(OpKind::forward, " takes away what its forward keeps")
-                                   : needs(OpKind::offload, " brings back what was offloaded");
-  }
-  const bool uses = computes_gradients(kind) || kind == OpKind::recompute;
-  if (!uses || lane_at_stage(facts, lane, OpKind::offload).empty()) return "";
-  return needs(OpKind::reload, " needs what is offloaded");
 }
 
 bool is_offloaded(const ProgramFacts& facts, int stage) {

@@ -7,7 +7,7 @@
 // A `reload` that needs the gradients of other stages keeps them for the backward.
 //
 // Any thread, one for each microbatch at a time: a program in which that is not so is refused by
-// check_offloads().
+// runtime/train_rules.h.
 #pragma once
 
 #include <cstdint>
@@ -74,9 +74,6 @@ class Offloads {
   OffloadReport report_;
 };
 
-// Empty, or why LibTorch stages cannot do what the program says of this lane, an `offload`, a
-// `reload`, or one that runs on what a reload brings back.
-[[nodiscard]] std::string check_offloads(const core::ProgramFacts& facts, core::LaneId lane);
 // Whether the stage has an op `offload`.
 [[nodiscard]] bool is_offloaded(const core::ProgramFacts& facts, int stage);
 

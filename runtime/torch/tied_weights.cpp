@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/carried.h"
 #include "runtime/torch/torch_calls.h"
-#include "runtime/torch/torch_edges.h"
 #include "runtime/torch/value_codec.h"
 
 namespace ripeline::runtime {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "runtime/torch/torch_edges.h"
+#include "runtime/carried.h"
 #include "runtime/torch/value_codec.h"
 
 namespace ripeline::runtime {

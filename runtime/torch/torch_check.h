@@ -1,5 +1,5 @@
-// Whether a model can do what a program asks of a rank's LibTorch stages: ops, stages, data and
-// loss, gradients from each stage that a stage feeds. Private to TorchWork.
+// Whether a model can do what a program asks of a rank's LibTorch stages: what these can do at all
+// (runtime/train_rules.h), and stages, data, loss and tied weights that fit. Private to TorchWork.
 #pragma once
 
 #include "core/facts.h"

@@ -13,13 +13,13 @@
 #include <string>
 
 #include "core/print.h"
+#include "runtime/carried.h"
 #include "runtime/torch/group.h"
 #include "runtime/torch/sync_debug.h"
 #include "runtime/torch/tied_weights.h"
 #include "runtime/torch/torch_calls.h"
 #include "runtime/torch/torch_check.h"
 #include "runtime/torch/torch_device.h"
-#include "runtime/torch/torch_edges.h"
 #include "runtime/torch/value_codec.h"
 
 namespace ripeline::runtime {

@@ -7,8 +7,9 @@ after the fence say what a block is; a block of no known kind is a failure, so t
                         needs=PROGRAM: not all builds have this program; --require says that this one has
   text output           what the `sh` block before it prints; see `matches` for what may differ
   text                  a drawing, not checked
-  ripe OUTCOME          a program: `ripeline verify` says proved, refuted, unknown or error (bad input).
-                        says=TEXT: the output contains it. file=NAME: stays in the folder under this name
+  ripe OUTCOME          a program: `ripeline verify` says proved, refuted, unknown or error (bad input), and warns of nothing.
+                        says=TEXT: the output contains it. file=NAME: stays in the folder under this name.
+                        warns=ID: this is what it warns of
   ripe fragment         items of a pipeline: they parse, inside `pipeline page { … }`
   LANGUAGE file=PATH    the whole text of a file of the tree
   LANGUAGE quote=PATH   parts of a file of the tree, in its order; lines of `…` stand for what is left out
@@ -16,7 +17,7 @@ after the fence say what a block is; a block of no known kind is a failure, so t
 
 Also: links lead to files that exist, and to headings that they have; paths in backquotes exist; a picture of the page that its commands
 wrote is the one that they wrote (--write-pictures puts it there); README.md leads to every page; and docs/language.md lists the ids of
-all errors.
+all errors and all warnings.
 """
 
 import argparse
@@ -237,6 +238,9 @@ class Page:
             self.fail(block, f"not {block.words[0]}: exit status {done.returncode}\n{done.stdout}")
         elif block.options.get("says", "") not in done.stdout:
             self.fail(block, f"the output does not say '{block.options['says']}':\n{done.stdout}")
+        warned = ",".join(re.findall(r"warning\[([a-z-]+)\]", done.stdout))
+        if warned != block.options.get("warns", ""):
+            self.fail(block, f"the warnings are '{warned}':\n{done.stdout}")
 
     def check_paths(self):
         here = (self.root / self.name).parent
@@ -258,29 +262,37 @@ class Page:
                     self.failures.append(f"{self.name}:{number}: there is no {path}")
 
 
-def error_ids(root):
-    """The ids in spec/ and of the export in pytorch/: whole ones, and patterns with a hole for a word."""
+def ids_in(files):
+    """Whole ones, and patterns with a hole for a word."""
     whole, patterns = set(), set()
-    for file in sorted([*(root / "spec").rglob("*.cpp"), root / "pytorch" / "export.cpp"]):
+    for file in sorted(files):
         for literal in re.findall(r'"((?:[a-z]+|\{\})(?:-(?:[a-z]+|\{\}))+)"', file.read_text()):
             (patterns if "{" in literal else whole).add(literal)
     return whole, patterns
 
 
-def check_error_ids(root, text):
-    """docs/language.md has one row for each id: | `id` | meaning |."""
+def check_ids(root, text):
+    """Under `## Errors` and `## Warnings`, docs/language.md has one row for each id: | `id` | meaning |."""
+    errors, _, rest = text.partition("\n## Warnings\n")
+    warnings, _, more = rest.partition("\n## ")
+    lint = root / "spec" / "lint.cpp"
+    others = [*(set((root / "spec").rglob("*.cpp")) - {lint}), root / "pytorch" / "export.cpp", root / "cli" / "generate_command.cpp"]
+    return check_rows(root, errors + more, others, "error") + check_rows(root, warnings, [lint], "warning")
+
+
+def check_rows(root, text, files, kind):
     listed = re.findall(r"^\| `([a-z]+(?:-[a-z_]+)+)` \|", text, re.MULTILINE)
-    whole, patterns = error_ids(root)
+    whole, patterns = ids_in(files)
     failures = [f"the id {i} is listed twice" for i in sorted({i for i in listed if listed.count(i) > 1})]
     failures += [f"the id {i} is not listed" for i in sorted(whole - set(listed))]
     made = {p: [i for i in listed if re.fullmatch(re.escape(p).replace(r"\{\}", "[a-z_]+"), i)] for p in patterns}
     failures += [f"no id of the form {p} is listed" for p in sorted(patterns) if not made[p]]
     for i in sorted(set(listed) - whole - {i for ids in made.values() for i in ids}):
-        failures.append(f"no error has the id {i}")
+        failures.append(f"no {kind} has the id {i}")
     for file in sorted((root / "tests" / "specimens").rglob("*")):
         if not file.is_file():
             continue
-        for i in re.findall(r"error\[([a-z_-]+)\]", file.read_text(errors="replace")):
+        for i in re.findall(kind + r"\[([a-z_-]+)\]", file.read_text(errors="replace")):
             if i not in listed:
                 failures.append(f"the id {i}, in {file.relative_to(root)}, is not listed")
     return ["docs/language.md: " + f for f in failures]
@@ -301,6 +313,8 @@ CHAIN = """pipeline chain {
 }
 """
 
+UNUSED = CHAIN.replace("dispatch", "resource b per stage { }\n  dispatch")
+
 # Pages with one mistake each, and a part of what must be said of it; one page without.
 SELF_TEST = [
     ("```sh\necho a 0.5 s\necho b\n```\n```text output\na   1.2 s\n…\n```\n", None),
@@ -317,6 +331,8 @@ SELF_TEST = [
     ("```text output\nb\n```\n", "no `sh` block"),
     (f"```ripe refuted\n{CHAIN}```\n", "not refuted: exit status 0"),
     ("```ripe proved\npipeline {\n```\n", "not proved: exit status 2"),
+    (f"```ripe proved warns=resource-unused\n{UNUSED}```\n", None),
+    (f"```ripe proved\n{UNUSED}```\n", "the warnings are 'resource-unused'"),
     ("```ripe error says=no-such-id\npipeline {\n```\n", "does not say 'no-such-id'"),
     (f"```ripe\n{CHAIN}```\n", "which outcome"),
     ("```ripe fragment\nparam a = ;\n```\n", "does not parse"),
@@ -346,8 +362,9 @@ def self_test(root, programs):
             failures.append(f"a true page fails:\n{text}{said}")
         if expected is not None and expected not in said:
             failures.append(f"a false page passes, or not with '{expected}':\n{text}{said}")
-    if not check_error_ids(root, "| `no-such-id` | x |"):
-        failures.append("a wrong list of error ids passes")
+    for rows in ("| `no-such-id` | x |", "\n## Warnings\n| `no-such-id` | x |"):
+        if not any("has the id no-such-id" in said for said in check_ids(root, rows)):
+            failures.append(f"a wrong list of ids passes: {rows}")
     if not check_map(root, "[a](docs/language.md)"):
         failures.append("a README without links to most pages passes")
     return failures
@@ -368,7 +385,7 @@ def main():
         text = (root / name).read_text()
         failures += Page(root, arguments.programs, arguments.require, name, text, arguments.write_pictures).run()
         if name == "docs/language.md":
-            failures += check_error_ids(root, text)
+            failures += check_ids(root, text)
         if name == "README.md":
             failures += check_map(root, text)
     for failure in failures:

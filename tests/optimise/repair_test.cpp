@@ -143,7 +143,47 @@ TEST(Repair, honours_its_limits_and_says_so) {
   EXPECT_EQ(none.note, "No repair was proved, of 1 change tried.");
 }
 
-TEST(Repair, there_is_none_of_what_is_not_refuted) {
+// Two encoders that run ahead of each other: no run of the hint deadlocks, and other choices do.
+std::string encoders(const std::string& more = "") {
+  return "pipeline join {\n  microbatches 4;\n  stages vision 1, text 1, llm 1;\n"
+         "  edges vision -> llm, text -> llm;\n  place s on s;\n"
+         "  op F forward { needs F at prev; acquires a; }\n"
+         "  op B backward { needs F at here, B at next; releases a; }\n"
+         "  resource a per stage { capacity 2; }\n  hint bf { rounds B, F; }\n" +
+         more + "  dispatch ready by bf;\n}\n";
+}
+
+TEST(Repair, makes_a_program_proved_that_is_unknown) {
+  const std::string text = encoders();
+  const spec::Source source{"join.ripe", text};
+  const Program program = compiled(text);
+  Verdict verdict = verify(program);
+  ASSERT_EQ(verdict.outcome, Outcome::unknown);
+  Repairs repairs = find_repairs(source, {}, program, verdict);
+  EXPECT_EQ(repairs.obligation, ObligationKind::deadlock);
+  EXPECT_EQ(texts_of(repairs), (Texts{"`op F forward sequential`", "`capacity 3` of a"}));
+  for (const ProvedRepair& repair : repairs.proved) {
+    EXPECT_EQ(verify(compiled(repair.program)).outcome, Outcome::proved) << repair.program;
+  }
+  add_repairs(verdict, std::move(repairs));
+  EXPECT_THAT(report_text(program, source, verdict),
+              testing::HasSubstr("\nProved repair: `op F forward sequential`."));
+  const auto json = report_json(program, source, verdict);
+  EXPECT_EQ(json.at("obligations").at(0).at("verdict"), "unknown");
+  EXPECT_EQ(json.at("obligations").at(0).at("repairs").at(0).at("what"), "sequential");
+}
+
+// No change makes supported what is not.
+TEST(Repair, is_not_searched_where_something_is_not_supported) {
+  const std::string text =
+      encoders("  pair F, B;\n  tensor_parallel 2 { agree by intersection; }\n");
+  const Program program = compiled(text);
+  const Verdict verdict = verify(program);
+  ASSERT_EQ(verdict.outcome, Outcome::unknown);
+  EXPECT_FALSE(find_repairs({"join.ripe", text}, {}, program, verdict).obligation);
+}
+
+TEST(Repair, there_is_none_of_what_is_proved) {
   const std::string text = v_text(2, true);
   const Program program = compiled(text);
   const Repairs repairs = find_repairs({"test.ripe", text}, {}, program, verify(program));

@@ -1,6 +1,7 @@
 // One mistake per file: every specimens/**/*.ripe is compiled, and what is said of it must be the
-// .err beside it, whole. RIPELINE_ACCEPT=1 in the environment writes the .err files instead; read
-// the difference before you commit it.
+// .err beside it, whole. Those of specimens/lint are programs, and have one warning.
+// RIPELINE_ACCEPT=1 in the environment writes the .err files instead; read the difference before
+// you commit it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,9 @@
 #include <vector>
 
 #include "spec/elaborate.h"
+#include "spec/lint.h"
+#include "spec/parse.h"
+#include "spec/render.h"
 
 namespace ripeline::spec {
 namespace {
@@ -35,9 +39,20 @@ std::vector<fs::path> specimens() {
   return paths;
 }
 
+// What is said of the one mistake; nothing if there is none, or another number of warnings.
+std::string said_of(const fs::path& path, const Source& source, const ElaborateOptions& options) {
+  const auto program = compile(source, options);
+  if (path.parent_path().filename() != "lint") {
+    return program.ok() ? "" : render(source, program.errors());
+  }
+  if (!program.ok()) return "";
+  const Diagnostics warnings = lint(parse(source).value(), program.value());
+  return warnings.size() == 1 ? render(source, warnings, Severity::warning) : "";
+}
+
 class Specimens : public ::testing::TestWithParam<fs::path> {};
 
-TEST_P(Specimens, are_refused_with_the_expected_text) {
+TEST_P(Specimens, are_answered_with_the_expected_text) {
   const fs::path& path = GetParam();
   const Source source{path.filename().string(), read(path)};
   ElaborateOptions options;
@@ -47,9 +62,8 @@ TEST_P(Specimens, are_refused_with_the_expected_text) {
     return Diagnostic{
         .id = "input", .message = "No such file or directory", .hint = {}, .span = {}};
   };
-  const auto program = compile(source, options);
-  ASSERT_FALSE(program.ok()) << path << " has no mistake";
-  const std::string said = render(source, program.errors());
+  const std::string said = said_of(path, source, options);
+  ASSERT_FALSE(said.empty()) << path << " has no mistake, or more than one warning";
   const fs::path expected = fs::path(path).replace_extension(".err");
   if (std::getenv("RIPELINE_ACCEPT") != nullptr) std::ofstream(expected, std::ios::binary) << said;
   EXPECT_EQ(said, read(expected));

@@ -93,4 +93,13 @@ Finding refuted_by(const spec::Machine& machine, const Goal& goal,
   return found;
 }
 
+std::optional<spec::Span> span_of_full(const spec::Program& program,
+                                       const std::vector<Wait>& waits) {
+  for (const Wait& wait : waits) {
+    if (wait.block.why != spec::Block::Why::room) continue;
+    return at(program.resources, at(program.pools, wait.block.pool).resource).span;
+  }
+  return std::nullopt;
+}
+
 }  // namespace ripeline::verify

@@ -68,5 +68,8 @@ struct CountAnswers {
 // Refuted by a run that shows the goal, in sentences. Machine has replayed it.
 [[nodiscard]] Finding refuted_by(const spec::Machine& machine, const Goal& goal,
                                  const std::vector<spec::Event>& run, bool fewest, Method method);
+// The resource that the first of these waits finds no room in, if any does.
+[[nodiscard]] std::optional<spec::Span> span_of_full(const spec::Program& program,
+                                                     const std::vector<Wait>& waits);
 
 }  // namespace ripeline::verify

@@ -298,7 +298,17 @@ std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method m
   if (!events) {
     return Finding{.method = method, .reason = not_confirmed("The order deadlocks", microbatches)};
   }
-  return refuted_by(machine, goal, *events, fewest, method);
+  Finding found = refuted_by(machine, goal, *events, fewest, method);
+  const auto full = span_of_full(program_, found.counterexample->waits);
+  if (full && ends_with_room(microbatches)) found.span = *full;
+  return found;
+}
+
+// Then a capacity is too small, and the order is not what is wrong.
+bool OrderJudge::ends_with_room(int microbatches) const {
+  Program roomy = program_;
+  for (spec::Pool& pool : roomy.pools) pool.capacity.reset();
+  return run_order(roomy, microbatches, Slots::as_given).finished;
 }
 
 // Whichever is first, no place is one that none can go on from. A stuck run ends at a consistent

@@ -50,6 +50,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result) const;
   // Nothing: the order comes to its end, unless messages keep others out of slots.
   [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest, Method method) const;
+  [[nodiscard]] bool ends_with_room(int microbatches) const;
   [[nodiscard]] Finding not_settled(const spec::Diagnostic& problem) const;
   [[nodiscard]] bool may_have_times() const;
   [[nodiscard]] MemoryFinding memory_by_times() const;

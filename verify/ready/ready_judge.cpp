@@ -190,11 +190,7 @@ Finding ReadyJudge::refuted(const Question& question, int microbatches, const Hu
   const Machine machine(program_, microbatches);
   Finding found =
       refuted_by(machine, question.goal(microbatches), hunted.events, fewest, Method::counters);
-  for (const Wait& wait : found.counterexample->waits) {
-    if (wait.block.why != spec::Block::Why::room) continue;
-    found.span = at(program_.resources, at(program_.pools, wait.block.pool).resource).span;
-    break;
-  }
+  if (const auto full = span_of_full(program_, found.counterexample->waits)) found.span = *full;
   return found;
 }
 

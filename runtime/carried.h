@@ -1,11 +1,13 @@
-// What goes from stage to stage between the tasks of LibTorch stages. Private to TorchWork.
+// What goes from stage to stage between the tasks of LibTorch stages.
 #pragma once
+
+#include <cstdint>
 
 #include "core/facts.h"
 
 namespace ripeline::runtime {
 
-enum class Carried { nothing, activation, gradient, tied_gradients };
+enum class Carried : std::uint8_t { nothing, activation, gradient, tied_gradients };
 
 inline bool computes_gradients(core::OpKind kind) {
   return kind == core::OpKind::backward || kind == core::OpKind::backward_input;

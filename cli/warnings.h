@@ -1,0 +1,13 @@
+// What `verify` and `generate` warn of: hardly what was meant, though it has a meaning.
+#pragma once
+
+#include "cli/input.h"
+#include "spec/diagnostics.h"
+
+namespace ripeline::cli {
+
+// The warnings of spec/lint.h, after they have been said on standard error. A schedule of PyTorch
+// has none: nobody wrote the text that it stands for.
+[[nodiscard]] spec::Diagnostics said_warnings(const LoadedProgram& loaded);
+
+}  // namespace ripeline::cli

@@ -1,0 +1,62 @@
+// TrainRules: what LibTorch stages can train with, as far as the tables of a program say.
+//
+// The kinds of ops and what each must need. What depends on the model, such as a stage's tied
+// weights, is checked when a run starts (runtime/torch/torch_check.h), together with these rules;
+// `ripeline generate --for torch` asks these alone, before there is a model. Views the facts.
+// Immutable: any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/facts.h"
+#include "runtime/carried.h"
+
+namespace ripeline::runtime {
+
+class TrainRules {
+ public:
+  explicit TrainRules(const core::ProgramFacts& facts);
+
+  // Why LibTorch stages cannot do what the program says of this lane, whatever the model. Nothing:
+  // they can.
+  [[nodiscard]] std::optional<std::string> why_not(core::LaneId lane) const;
+
+  [[nodiscard]] core::OpKind kind_of(core::LaneId lane) const;
+  [[nodiscard]] bool stage_has(int stage, core::OpKind kind) const;
+  // Edges from other stages that carry `what`, and edges to them.
+  [[nodiscard]] int from_others(core::LaneId lane, Carried what) const;
+  [[nodiscard]] int to_others(core::LaneId lane, Carried what) const;
+
+ private:
+  using Edges = std::vector<const core::EdgeFacts*>;
+
+  [[nodiscard]] const core::LaneFacts& lane_of(core::LaneId lane) const;
+  [[nodiscard]] const std::vector<core::LaneId>& lanes_at(int stage) const;
+  [[nodiscard]] const Edges& needs(core::LaneId lane) const;
+  [[nodiscard]] const Edges& feeds(core::LaneId lane) const;
+  [[nodiscard]] bool carries(const core::EdgeFacts& edge, Carried what) const;
+  [[nodiscard]] std::string name(core::LaneId lane) const;
+  // Empty: the stage has none of the kind.
+  [[nodiscard]] std::string name_at_stage(core::LaneId lane, core::OpKind kind) const;
+  [[nodiscard]] bool comes_after(core::LaneId lane, core::OpKind kind) const;
+  [[nodiscard]] bool needs_all_gradients(core::LaneId lane) const;
+  [[nodiscard]] int gives_it_gradients(core::LaneId lane) const;
+
+  // Empty, or why not.
+  [[nodiscard]] std::string check_kind(core::LaneId lane) const;
+  [[nodiscard]] std::string check_halves(core::LaneId lane) const;
+  [[nodiscard]] std::string check_offloads(core::LaneId lane) const;
+  [[nodiscard]] std::string check_reductions(core::LaneId lane) const;
+  [[nodiscard]] std::string check_ties(core::LaneId lane) const;
+  [[nodiscard]] std::string check_gradients(core::LaneId lane) const;
+
+  const core::ProgramFacts& facts_;
+  std::vector<std::vector<core::LaneId>> stages_;   // per stage, its lanes
+  std::vector<std::vector<core::LaneId>> reduces_;  // per rank, its lanes of OpKind::reduce
+  std::vector<Edges> needs_;                        // per lane
+  std::vector<Edges> feeds_;                        // per lane
+};
+
+}  // namespace ripeline::runtime
