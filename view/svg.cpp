@@ -9,6 +9,7 @@
 #include "view/palette.h"
 #include "view/svg_engine.h"
 #include "view/svg_plot.h"
+#include "view/svg_steps.h"
 #include "view/svg_stuck.h"
 
 namespace ripeline::view {
@@ -35,9 +36,11 @@ class PanelSvg {
     plot_.text(8, y + 16, title_, "class=\"title\"");
     legend(y + 30);
     y = axis(y + 48);
+    const double top = y;
     const int ranks = timeline_.facts().ranks;
     const int step = (ranks + kMostRanks - 1) / kMostRanks;
     for (int rank = 0; rank < ranks; rank += std::max(1, step)) y = draw_rank(rank, y);
+    y = draw_steps(plot_, timeline_, top, y);
     if (step > 1) {
       plot_.text(8, y + 10, fmt::format("every {}th of {} ranks", step, ranks), "class=\"small\"");
       y += 16;
@@ -168,7 +171,7 @@ text{font:12px system-ui,sans-serif;fill:#111}
 .title{font-weight:600;font-size:14px}.small{font-size:11px}
 .number text{font-size:11px;text-anchor:middle;fill:inherit}
 .box rect{stroke:#fff;stroke-width:.6}.idle{fill:#f7f7f7}
-.held{fill:#7d8590}.capacity{stroke:#111;stroke-dasharray:3 3;stroke-width:.8}.tick{stroke:#111}
+.held{fill:#7d8590}.capacity{stroke:#111;stroke-dasharray:3 3;stroke-width:.8}.tick{stroke:#111}.step{stroke:#111;stroke-width:.8}
 .stuck{fill:#fff;stroke:#b00020;stroke-dasharray:4 2;stroke-width:1.6}.circle{fill:#b00020;font-size:11px;font-weight:600}
 .wait{fill:none;stroke:#b00020;stroke-width:1.6;marker-end:url(#arrow)}
 </style>
