@@ -152,6 +152,10 @@ bool Rank::step_done() const {
 Status Rank::begin(Time now, Actions& actions) {
   begins_ = false;
   tell_costs();
+  for (const auto& [process, begun] : begun_by_) {
+    if (begun.step != step_ || begun.microbatches < 0) continue;
+    if (Status s = check_count(process, step_, begun.microbatches); !s.ok()) return s;
+  }
   if (Status s = executor_.begin_step(step_, microbatches_, now); !s.ok()) return s;
   for (const int process : senders_) {
     Outgoing& out = actions.sends.emplace_back();
@@ -160,10 +164,6 @@ Status Rank::begin(Time now, Actions& actions) {
     out.envelope.message = {-1, microbatches_};
     out.envelope.sent = now;
     out.envelope.signal = Signal::begun;
-  }
-  for (const auto& [process, begun] : begun_by_) {
-    if (begun.step != step_ || begun.microbatches < 0) continue;
-    if (Status s = check_count(process, step_, begun.microbatches); !s.ok()) return s;
   }
   return {};
 }

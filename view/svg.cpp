@@ -171,7 +171,7 @@ text{font:12px system-ui,sans-serif;fill:#111}
 .title{font-weight:600;font-size:14px}.small{font-size:11px}
 .number text{font-size:11px;text-anchor:middle;fill:inherit}
 .box rect{stroke:#fff;stroke-width:.6}.idle{fill:#f7f7f7}
-.held{fill:#7d8590}.capacity{stroke:#111;stroke-dasharray:3 3;stroke-width:.8}.tick{stroke:#111}.step{stroke:#111;stroke-width:.8}
+.held{fill:#7d8590}.capacity{stroke:#111;stroke-dasharray:3 3;stroke-width:.8}.tick{stroke:#111}
 .stuck{fill:#fff;stroke:#b00020;stroke-dasharray:4 2;stroke-width:1.6}.circle{fill:#b00020;font-size:11px;font-weight:600}
 .wait{fill:none;stroke:#b00020;stroke-width:1.6;marker-end:url(#arrow)}
 </style>

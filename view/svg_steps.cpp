@@ -18,7 +18,7 @@ double draw_steps(SvgPlot& plot, const Timeline& timeline, double top, double bo
     const double x = plot.x_of(step.begin);
     fmt::format_to(std::back_inserter(plot.out()),
                    "<line x1=\"{0:.6g}\" x2=\"{0:.6g}\" y1=\"{1:.6g}\" y2=\"{2:.6g}\" "
-                   "class=\"step\"/>\n",
+                   "stroke=\"#111\" stroke-width=\".8\"/>\n",
                    x, top - 4, bottom + kLine - 2);
     const std::string number = fmt::format("step {}", step.number);
     if (x < room_from) continue;

@@ -133,15 +133,15 @@ TEST_F(StepFlag, why_of_a_long_step_is_short_and_begins_with_what_each_rank_spen
 // Each line of the table is the whole time.
 TEST_F(StepFlag, what_a_rank_spent_adds_up) {
   write(2, 6, Time{1'000});
-  const std::string out = out("why t.json --step 0..1");
-  const double whole = std::stod(out.substr(out.find(": ") + 2));
+  const std::string said = out("why t.json --step 0..1");
+  const double whole = std::stod(said.substr(said.find(": ") + 2));
   for (int rank = 0; rank < 4; ++rank) {
-    const std::size_t at = out.find("\n  rank " + std::to_string(rank) + " ");
+    const std::size_t at = said.find("\n  rank " + std::to_string(rank) + " ");
     ASSERT_NE(at, std::string::npos);
-    std::istringstream line(out.substr(at + 9, out.find('\n', at + 1) - at - 9));
+    std::istringstream line(said.substr(at + 9, said.find('\n', at + 1) - at - 9));
     double sum = 0;
     for (double part = 0; line >> part;) sum += part;
-    EXPECT_NEAR(sum, whole, 0.01 * whole) << out;
+    EXPECT_NEAR(sum, whole, 0.01 * whole) << said;
   }
 }
 

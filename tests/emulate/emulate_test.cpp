@@ -480,7 +480,7 @@ pipeline pairs { microbatches 4; stages 1; place s on s;
 // Where a rank comes late to the start, others send meanwhile: what they sent must not be seen at a
 // time that its clock, which is then set to the start, has not reached.
 TEST(LatencyTransport, gives_nothing_of_a_step_before_it_has_begun) {
-  const spec::Program program = compiled("1f1b", {.defines = {{"ranks", 2}}});
+  const spec::Program program = compiled("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
   const core::OwnedFacts storage = lower::facts_of(program);
   Timing timing;
   TimingOptions options;
@@ -493,6 +493,7 @@ TEST(LatencyTransport, gives_nothing_of_a_step_before_it_has_begun) {
   transport.set_program(storage.facts(), timing);
   const Time start = runtime::RankClock::host();
   runtime::Envelope message;
+  message.message = {0, 0};
   while (!storage.facts().crosses_ranks(message.message.edge)) ++message.message.edge;
   message.sent = start + 1ms;
   message.signal = runtime::Signal::data;

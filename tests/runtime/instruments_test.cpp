@@ -47,7 +47,7 @@ class Ranks {
  private:
   Status run_rank(int r, Transport& transport, const Instruments& instruments, bool spoil) {
     simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
-    ToyWork work(&model_);
+    ToyWork work(model_);
     Run run(transport);
     RankOptions options;
     BeforeTask before_task;
@@ -109,7 +109,8 @@ TEST(Instruments, leave_the_parts_of_a_run_that_fails) {
   EXPECT_FALSE(fs::exists(path));
   trace::File file;
   ASSERT_EQ(trace::read(path + ".parts", file).message(), "");
-  EXPECT_EQ(file.record.tasks.size(), std::size_t{kSteps * kRanks * 2 * 4});
+  EXPECT_GT(file.record.tasks.size(), std::size_t{(kSteps - 1) * kRanks * 2 * 4})
+      << "what the last rank does at once, others may not have ended";
 }
 
 TEST(Instruments, that_cannot_be_are_refused_with_what_is_expected) {
@@ -138,7 +139,7 @@ TEST(Instruments, go_beside_no_others) {
   const testing_support::TemporaryFolder folder;
   const ProvedText proved("bf", 1);
   auto group = make_local_group(1);
-  Run run(*group[0]);
+  runtime::Run run(*group[0]);
   trace::Record own;
   RankOptions options;
   BeforeTask before_task;

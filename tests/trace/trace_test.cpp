@@ -39,7 +39,7 @@ pipeline rich {
 }
 )";
 
-// A task that needs all microbatches of another rank, and one that needs two.
+// A task that needs all microbatches of another rank.
 constexpr const char* kJoins = R"(
 pipeline joins {
   microbatches any;
@@ -47,8 +47,8 @@ pipeline joins {
   place s on s;
   op F forward { needs F at prev;  acquires memory; }
   op B backward { needs F at here, B at next;  releases memory; }
-  op R reduce once { needs B at here of all, R at prev of all; }
-  resource memory per stage;
+  op R reduce once { needs B at here of all, F at prev of all; }
+  resource memory per stage { capacity 8; }
   dispatch ready;
 }
 )";
@@ -245,11 +245,12 @@ TEST(TraceFile, has_an_arrow_for_each_message) {
     std::map<std::tuple<int, int, std::string>, std::pair<double, double>> boxes;
     std::map<std::int64_t, nlohmann::json> starts;
     std::map<std::int64_t, nlohmann::json> ends;
-    for (const auto& e : nlohmann::json::parse(written(about, record))["traceEvents"]) {
+    const auto json = nlohmann::json::parse(written(about, record));
+    for (const auto& e : json["traceEvents"]) {
       const double at = e.value("ts", 0.0);
       if (e["ph"] == "X") boxes[{e["pid"], e["tid"], e["name"]}] = {at, at + double(e["dur"])};
-      if (e["ph"] == "s") EXPECT_TRUE(starts.emplace(e["id"], e).second);
-      if (e["ph"] == "f") EXPECT_TRUE(ends.emplace(e["id"], e).second);
+      if (e["ph"] != "s" && e["ph"] != "f") continue;
+      EXPECT_TRUE((e["ph"] == "s" ? starts : ends).emplace(e["id"], e).second);
     }
     EXPECT_EQ(starts.size(), record.messages.size());
     ASSERT_EQ(ends.size(), starts.size());
