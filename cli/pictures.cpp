@@ -11,6 +11,7 @@
 
 #include "cli/progress.h"
 #include "lower/facts.h"
+#include "simulate/idle_of_trace.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
 #include "trace/read.h"
@@ -44,7 +45,17 @@ std::vector<core::Task> next_in_orders(const spec::Program& program,
   return next;
 }
 
-spec::Result<void> finish(Run& run, trace::File file, bool stuck) {
+// Of the steps that `steps` says, or else of one.
+spec::Result<void> finish(Run& run, trace::File file, bool stuck,
+                          const std::optional<trace::StepRange>& steps) {
+  const auto chosen = choose_steps(file, steps, run.title);
+  if (!chosen.ok()) return chosen.errors();
+  if (!chosen.value().note.empty()) say_missing({chosen.value().note});
+  if (chosen.value().of_several) {
+    trace::keep_steps(file.record, chosen.value().range);
+    run.title += ", " + chosen.value().text();
+  }
+  simulate::note_idle(file);
   const core::Status made = view::Timeline::make(std::move(file), run.timeline);
   if (!made.ok()) return failure(run.title + ": " + made.message());
   if (stuck) {
@@ -103,10 +114,11 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
                           .sequential_ops = simulate::sequential_ops(program)});
   }();
   if (!report.status.ok()) return failure(report.status.message());
-  return finish(run, std::move(file), report.stuck);
+  return finish(run, std::move(file), report.stuck, flags.steps);
 }
 
-spec::Result<Run> run_of_trace(const std::string& path) {
+spec::Result<Run> run_of_trace(const std::string& path,
+                               const std::optional<trace::StepRange>& steps) {
   trace::File trace;
   const core::Status read = trace::read(path, trace);
   if (!read.ok()) return failure(read.message());
@@ -114,7 +126,9 @@ spec::Result<Run> run_of_trace(const std::string& path) {
   say_missing(trace.notes);
   Run run;
   run.title = path;
-  if (auto made = finish(run, std::move(trace), true); !made.ok()) return made.errors();
+  if (auto made = finish(run, std::move(trace), true, steps); !made.ok()) {
+    return made.errors();
+  }
   // Of a training run the last step may have been cut off by the end of the recording.
   if (all && !run.stuck.circle) run.stuck = {};
   return run;
@@ -144,6 +158,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   add_microbatches(command, flags.microbatches,
                    "of a program: microbatches of the step (twice its ranks)");
   add_times(command, flags.times);
+  add_step_flag(command, flags.steps);
   command.add_option(
       "--from", flags.from,
       "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
@@ -157,7 +172,7 @@ namespace {
 
 // A trace is a run already; of a program, the run is still to be made.
 spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
-  if (ends_with(file, ".json") || is_folder(file)) return said(run_of_trace(file));
+  if (ends_with(file, ".json") || is_folder(file)) return said(run_of_trace(file, flags.steps));
   auto loaded = load(file, flags.program);
   if (!loaded.ok()) return loaded.errors();
   Run run;
@@ -364,7 +379,9 @@ spec::Result<Run> drawn_with_costs(const LoadedProgram& loaded,
   trace::File file;
   file.about = trace::About(run.facts->facts(), run_of(program, timing, recorded.microbatches));
   file.record = CostClock(program, timing).record(recorded.events);
-  if (auto finished = finish(run, std::move(file), true); !finished.ok()) return finished.errors();
+  if (auto finished = finish(run, std::move(file), true, std::nullopt); !finished.ok()) {
+    return finished.errors();
+  }
   return run;
 }
 

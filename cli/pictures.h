@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
 #include "cli/picture_flags.h"
+#include "cli/step_flag.h"
 #include "cli/time_flags.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
@@ -27,8 +28,9 @@ namespace ripeline::cli {
 // How a FILE becomes a run.
 struct RunFlags {
   ProgramOptions program;
-  std::optional<Counts> microbatches;  // of a program
-  TimeFlags times;                     // of a program
+  std::optional<Counts> microbatches;     // of a program
+  TimeFlags times;                        // of a program
+  std::optional<trace::StepRange> steps;  // of a trace
   std::string from;  // JSON of `ripeline verify`: its run instead of a simulated one
 };
 void add_run_flags(CLI::App& command, RunFlags& flags);

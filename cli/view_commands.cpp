@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/adviser.h"
@@ -86,6 +88,11 @@ int why(const WhyCommand& command) {
   const auto loaded = load_run(command.file, command.run);
   if (!loaded.ok()) return bad_input;
   const Run& run = loaded.value();
+  view::Reasons reasons(run.timeline);
+  if (command.task.empty()) {
+    std::cout << run.title << ": " << view::explain_all(run.timeline, reasons);
+    return code_of(run);
+  }
   const auto task = view::task_named(run.timeline, command.task);
   if (!task) {
     return say_failed("'" + command.task + "' is no task of " +
@@ -97,7 +104,6 @@ int why(const WhyCommand& command) {
     std::cout << command.task << " did not run\n" << view::terminal(run.timeline, {}, run.stuck);
     return code_of(run);
   }
-  view::Reasons reasons(run.timeline);
   std::cout << view::explain(run.timeline, reasons, box);
   return ok;
 }
@@ -107,20 +113,60 @@ struct StepCommand {
   RunFlags run;
 };
 
+// The debugger walks one step of a run; here it goes to another.
+class Walk {
+ public:
+  explicit Walk(const StepCommand& command) : command_(command) {}
+
+  // The step that the flags say. False: it fails, and why is on standard error.
+  bool load() {
+    auto loaded = load_run(command_.file, command_.run);
+    if (!loaded.ok()) return false;
+    debugger_.reset();
+    run_ = std::make_unique<Run>(std::move(loaded).value());
+    debugger_.emplace(run_->timeline, adviser_of(*run_), run_->stuck);
+    return true;
+  }
+  [[nodiscard]] bool done() const { return debugger_->done(); }
+
+  std::string run(const std::string& line) {
+    constexpr std::string_view kStep = "step ";
+    return line.starts_with(kStep) ? go_to(line.substr(kStep.size())) : debugger_->run(line);
+  }
+
+ private:
+  std::string go_to(const std::string& text) {
+    const auto number = step_number(text);
+    if (!number) return "'" + text + "' is no number of a step\n";
+    if (run_->loaded != nullptr) return "this run has one step\n";
+    const auto before = command_.run.steps;
+    command_.run.steps = trace::StepRange{*number, *number};
+    if (load()) return debugger_->run("start");
+    command_.run.steps = before;
+    return "it stays at " + run_->title + '\n';
+  }
+
+  StepCommand command_;
+  std::unique_ptr<Run> run_;
+  std::optional<view::Debugger> debugger_;  // of the run
+};
+
 int step(const StepCommand& command) {
-  const auto loaded = load_run(command.file, command.run);
-  if (!loaded.ok()) return bad_input;
-  const Run& run = loaded.value();
-  view::Debugger debugger(run.timeline, adviser_of(run), run.stuck);
+  if (command.run.steps && command.run.steps->first != command.run.steps->last) {
+    return say_failed("--step: one step is walked, so give its number, as --step " +
+                      std::to_string(command.run.steps->last));
+  }
+  Walk walk(command);
+  if (!walk.load()) return bad_input;
   const bool person = isatty(STDIN_FILENO) != 0;
-  std::cout << debugger.run("start");
+  std::cout << walk.run("start");
   if (person) std::cout << "help lists the commands\n";
   std::string line;
-  while (!debugger.done()) {
+  while (!walk.done()) {
     if (person) std::cout << "> " << std::flush;
     if (!std::getline(std::cin, line)) break;
     if (!person) std::cout << "\n> " << line << '\n';
-    std::cout << debugger.run(line);
+    std::cout << walk.run(line);
   }
   return ok;
 }
@@ -153,11 +199,17 @@ void add_show(CLI::App& app, int& exit_code) {
 
 void add_why(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "why", "what a task waited for, and that in turn, back to the start of the run");
+      "why",
+      "where the time of a run went, by rank and cause; of a task, what it waited for, and that in "
+      "turn, back to the start");
   auto options = std::make_shared<WhyCommand>();
   command->add_option("FILE", options->file, kRunHelp)->required();
-  command->add_option("TASK", options->task, "stage, op and microbatch: 2F0")->required();
+  command->add_option("TASK", options->task, "stage, op and microbatch: 2F0");
   add_run_flags(*command, options->run);
+  command->footer(
+      "Examples\n"
+      "  ripeline why run.json --step 3\n"
+      "  ripeline why bf 1B0 -m 8 --latency 0.5");
   command->callback([options, &exit_code] { exit_code = why(*options); });
 }
 

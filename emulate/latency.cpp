@@ -25,11 +25,13 @@ void LatencyTransport::set_program(const core::ProgramFacts& facts,
                                    const simulate::Timing& timing) {
   facts_ = &facts;
   timing_ = &timing;
+  has_begun_ = false;
   free_.assign(static_cast<std::size_t>(facts.ranks), Time{0});
   last_.assign(facts.edges.size(), Time{0});
 }
 
 void LatencyTransport::begin() {
+  has_begun_ = true;
   woke_ = clock_.now();
   overshot_ = behind_ = Time{0};
 }
@@ -65,11 +67,15 @@ void LatencyTransport::hold(Delivery delivery) {
 
 void LatencyTransport::release(std::vector<Delivery>& deliveries) {
   const Time now = clock_.now();
-  while (!held_.empty() && held_.begin()->first <= now) {
+  while (first_due() <= now) {
     behind_ = std::max(behind_, now - held_.begin()->first);
     deliveries.push_back(std::move(held_.begin()->second));
     held_.erase(held_.begin());
   }
+}
+
+Time LatencyTransport::first_due() const {
+  return held_.empty() || !has_begun_ ? Time::max() : held_.begin()->first;
 }
 
 void LatencyTransport::woke(Time due) {
@@ -93,8 +99,7 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
         deliveries.push_back(std::move(delivery));
       }
     }
-    const Time first = held_.empty() ? Time::max() : held_.begin()->first;
-    const Time next = std::max(idle_since, std::min(until, first));
+    const Time next = std::max(idle_since, std::min(until, first_due()));
     if (next <= RankClock::host()) {
       // The rank did nothing since: it goes on at the time at which it was to.
       if (next > idle_since) woke(next);

@@ -25,7 +25,9 @@ class LatencyTransport final : public runtime::Transport {
   // Whose messages come from now on; before any of them does. Both are borrowed until the next one.
   // Of the program before nothing comes but late notices, which are of no use any more.
   void set_program(const core::ProgramFacts& facts, const simulate::Timing& timing);
-  // What was measured so far does not count.
+  // The step starts on this rank. Until then what comes of the program is held, however long it has
+  // been due: another rank may have started already, while this clock is still to be set to the
+  // start. What was measured so far does not count.
   void begin();
 
   [[nodiscard]] int self() const override { return inner_.self(); }
@@ -54,6 +56,8 @@ class LatencyTransport final : public runtime::Transport {
   void hold(runtime::Delivery delivery);
   void release(std::vector<runtime::Delivery>& deliveries);
   void woke(core::Time due);
+  // Of what is held; never before the step has begun.
+  [[nodiscard]] core::Time first_due() const;
 
   runtime::Transport& inner_;
   runtime::RankClock& clock_;
@@ -63,6 +67,7 @@ class LatencyTransport final : public runtime::Transport {
   std::vector<core::Time> free_;                       // per rank: from when on the way from it is
   std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo
   std::vector<runtime::Delivery> arrived_;
+  bool has_begun_ = false;
   core::Time woke_{0};  // when the last wait ended
   core::Time overshot_{0};
   core::Time behind_{0};

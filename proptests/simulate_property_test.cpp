@@ -128,7 +128,7 @@ RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
   trace::File file;
   const trace::About about(storage.facts(), {.microbatches = microbatches});
   const std::string text = "{\"otherData\":" + about.to_json() + ",\"traceEvents\":[" +
-                           trace::events_text(storage.facts(), ran.record) + "]}";
+                           trace::EventText(about).of(ran.record) + "]}";
   RC_ASSERT(trace::read_text(text, file).message() == "");
   RC_ASSERT(file.record == ran.record);
 }

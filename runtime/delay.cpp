@@ -31,6 +31,11 @@ bool read_number(std::string_view text, double& value) {
          value >= 0;
 }
 
+bool read_seed(std::string_view text, std::uint64_t& seed) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  return !text.empty() && error == std::errc{} && end == text.data() + text.size();
+}
+
 // At most an hour, so that sums stay far from overflow.
 bool read_time(std::string_view text, Time& time) {
   double ms = 0;
@@ -69,10 +74,12 @@ Status DelayPlan::parse(std::string_view spec, std::uint64_t seed, DelayPlan& pl
         wanted = "rare=PERCENT:MS, as in rare=2:80";
       }
       result.rare_share_ = share / 100;
+    } else if (key == "seed") {
+      if (!read_seed(value, result.seed_)) wanted = "seed=N, a whole number from 0";
     } else if (part == "fifo") {
       result.fifo_ = true;
     } else {
-      wanted = "compute=OP:MS, jitter=P, message=MS, rare=PERCENT:MS or fifo";
+      wanted = "compute=OP:MS, jitter=P, message=MS, rare=PERCENT:MS, seed=N or fifo";
     }
     if (wanted != nullptr) {
       return {StatusCode::invalid, "delay '" + std::string(part) + "': expected " + wanted};

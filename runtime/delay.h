@@ -7,6 +7,7 @@
 //   jitter=P           each such sleep is scaled by 1 + P * U(-1, 1)
 //   message=MS         every message takes MS longer
 //   rare=PERCENT:MS    that share of the messages takes MS longer still
+//   seed=N             of what is drawn, in place of the caller's
 //   fifo               messages of one edge keep their order: a late one holds up those behind it;
 //                      without it they overtake
 // A rank holds what has come back until its time (RankOptions::due), which counts from when it was
@@ -41,6 +42,7 @@ class DelayPlan {
   [[nodiscard]] core::Time message(const core::ProgramFacts& facts, std::int64_t step,
                                    core::Message message) const;
   [[nodiscard]] bool fifo() const { return fifo_; }
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
 
  private:
   std::uint64_t seed_ = 0;

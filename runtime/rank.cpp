@@ -55,14 +55,14 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
     const int from = process_of(edge.producer);
     const int to = process_of(edge.consumer);
     if (from == to) continue;
-    if (from == self) begun_by_[to] = -1;
+    if (from == self) begun_by_[to] = {};
     if (to == self) senders_.insert(from);
   }
   for (const core::Engine engine : core::kAllEngines) {
     agreeing_[static_cast<std::size_t>(engine)] = agreeing_with(self, layout, facts_, engine);
   }
   for (const int partner : partners_of(self, layout, facts_)) {
-    begun_by_[partner] = -1;
+    begun_by_[partner] = {};
     senders_.insert(partner);
   }
 }
@@ -92,7 +92,7 @@ core::RankWaits Rank::waits() const {
   waits.running = running_;
   if (begins_ || !executor_.step_done()) return waits;
   for (const auto& [process, begun] : begun_by_) {
-    if (begun >= executor_.step()) continue;
+    if (begun.step >= executor_.step()) continue;
     core::Wait wait;
     wait.reason = core::Wait::For::gather;
     wait.on = process;
@@ -136,7 +136,7 @@ Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
     tasks_left_.push_back(facts_.tasks_of(static_cast<core::LaneId>(lane), microbatches));
   }
   if (step_ < 0) {
-    for (auto& [process, begun] : begun_by_) begun = step - 1;
+    for (auto& [process, begun] : begun_by_) begun.step = std::max(begun.step, step - 1);
   }
   step_ = step;
   begins_ = true;
@@ -146,18 +146,22 @@ Status Rank::begin_step(std::int64_t step, int microbatches, Time now) {
 bool Rank::step_done() const {
   return !begins_ && running_.empty() && executor_.step_done() &&
          std::all_of(begun_by_.begin(), begun_by_.end(),
-                     [&](const auto& of) { return of.second >= executor_.step(); });
+                     [&](const auto& of) { return of.second.step >= executor_.step(); });
 }
 
 Status Rank::begin(Time now, Actions& actions) {
   begins_ = false;
   tell_costs();
+  for (const auto& [process, begun] : begun_by_) {
+    if (begun.step != step_ || begun.microbatches < 0) continue;
+    if (Status s = check_count(process, step_, begun.microbatches); !s.ok()) return s;
+  }
   if (Status s = executor_.begin_step(step_, microbatches_, now); !s.ok()) return s;
   for (const int process : senders_) {
     Outgoing& out = actions.sends.emplace_back();
     out.to = process;
     out.envelope.step = step_;
-    out.envelope.message = {-1, -1};
+    out.envelope.message = {-1, microbatches_};
     out.envelope.sent = now;
     out.envelope.signal = Signal::begun;
   }
@@ -174,8 +178,17 @@ Status Rank::accept_begun(const Delivery& delivery) {
   }
   // It has begun all before that one, too, whose messages may come later. One that has no task in
   // its steps is far ahead.
-  of->second = std::max(of->second, step);
-  return {};
+  const int microbatches = delivery.envelope.message.microbatch;
+  if (step > of->second.step) of->second = {step, microbatches};
+  return begins_ ? Status() : check_count(delivery.from, step, microbatches);
+}
+
+Status Rank::check_count(int process, std::int64_t step, int microbatches) const {
+  if (step != step_ || microbatches == microbatches_) return {};
+  return {StatusCode::refused, "the ranks have different numbers of microbatches in step " +
+                                   std::to_string(step) + ": " + layout_.name(process) + " has " +
+                                   std::to_string(microbatches) + ", " + layout_.name(process_) +
+                                   " has " + std::to_string(microbatches_)};
 }
 
 // Of the present step or the next one: nobody is further.
@@ -242,11 +255,8 @@ Status Rank::accept_ballot(const Delivery& delivery) {
   int microbatches = 0;
   if (Status s = decode_ballot(facts_, self_.rank, delivery.payload, microbatches, ballot); !s.ok())
     return s;
-  if (delivery.envelope.step == step_ && microbatches != microbatches_) {
-    return {StatusCode::invalid, layout_.name(delivery.from) + " has " +
-                                     std::to_string(microbatches) + " microbatches in step " +
-                                     std::to_string(step_) + ", " + layout_.name(process_) +
-                                     " has " + std::to_string(microbatches_)};
+  if (Status s = check_count(delivery.from, delivery.envelope.step, microbatches); !s.ok()) {
+    return s;
   }
   const std::vector<int>& agreeing = agreeing_[static_cast<std::size_t>(ballot.engine)];
   if (std::count(agreeing.begin(), agreeing.end(), delivery.from) == 0) return refused();

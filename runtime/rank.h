@@ -14,7 +14,8 @@
 // What a peer sends is checked before it is believed: a message must come from the rank at the
 // other end of its edge. A rank is done with a step when all to which it sends have begun it, too:
 // nobody keeps messages of more than the next step, however one-sided the program is, and nothing
-// of a step but notices comes when another program has its turn. All fail by status; after the
+// of a step but notices comes when another program has its turn. With that they say how many
+// microbatches they have in it, and ranks that differ fail at once. All fail by status; after the
 // first failure the rank is of no use. Borrowed things must outlive it. One thread.
 #pragma once
 
@@ -129,6 +130,9 @@ class Rank {
   [[nodiscard]] core::Status check_sender(const Delivery& delivery) const;
   [[nodiscard]] core::Status check_step(const Delivery& delivery) const;
   core::Status accept_begun(const Delivery& delivery);
+  // All ranks have the same number of microbatches in a step: one that has more would wait for
+  // messages that nobody sends.
+  [[nodiscard]] core::Status check_count(int process, std::int64_t step, int microbatches) const;
   core::Status accept_ballot(const Delivery& delivery);
   // The executor begins the step that is to begin.
   core::Status begin(core::Time now, Actions& actions);
@@ -158,9 +162,13 @@ class Rank {
   int microbatches_ = 0;
   std::int64_t step_ = -1;  // the present one, or the one that is to begin
   bool begins_ = false;
-  // By process to which this one sends: the latest step that it has said to have begun.
-  std::map<int, std::int64_t> begun_by_;
-  std::set<int> senders_;  // processes that send to this one
+  // The latest step that a process has said to have begun, and how many microbatches it has there.
+  struct Begun {
+    std::int64_t step = -1;
+    std::int32_t microbatches = -1;  // -1: it has not said
+  };
+  std::map<int, Begun> begun_by_;  // by process to which this one sends
+  std::set<int> senders_;          // processes that send to this one
   StepReport report_;
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it

@@ -1,13 +1,16 @@
 #include "runtime/run.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "runtime/call_guard.h"
+#include "runtime/run_trace.h"
 #include "runtime/termination.h"
+#include "trace/parts.h"
 
 namespace ripeline::runtime {
 
@@ -31,6 +34,11 @@ Run::Run(Transport& transport, RunOptions options)
 }
 
 Run::~Run() {
+  if (trace_ != nullptr && trace_->has_part() && !is_finished_ && self() == 0) {
+    std::fprintf(stderr, "ripeline: what ran until then: ripeline show %s\n",
+                 trace::parts_folder(trace_->path()).c_str());
+  }
+  trace_.reset();  // which appends what it has
   if (options_.termination != nullptr) options_.termination->call_when_requested(nullptr);
 }
 
@@ -46,7 +54,24 @@ Status Run::fail(Status why) {
   return run_until(nullptr, [] { return false; });
 }
 
+RunTrace* Run::begin_trace(const std::string& path, trace::Run about) {
+  if (trace_ != nullptr) return nullptr;
+  trace_ = std::make_unique<RunTrace>(path);
+  trace_->set_about(std::move(about));
+  return trace_.get();
+}
+
 Status Run::finish(std::chrono::nanoseconds limit) {
+  const bool has_trace = trace_ != nullptr && trace_->has_part();
+  if (has_trace) {
+    if (Status s = trace_->close(); !s.ok()) return fail(std::move(s));
+  }
+  if (Status s = finish_all(limit); !s.ok()) return s;
+  is_finished_ = true;
+  return has_trace && self() == 0 ? trace::finish_parts(trace_->path()) : Status();
+}
+
+Status Run::finish_all(std::chrono::nanoseconds limit) {
   std::vector<Blob> all;
   if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
   // Who is not done yet may ask what is wrong, or be lost.

@@ -28,10 +28,12 @@
 #include "runtime/clock.h"
 #include "runtime/process.h"
 #include "runtime/transport/transport.h"
+#include "trace/about.h"
 
 namespace ripeline::runtime {
 
 class CallGuard;
+class RunTrace;
 class Termination;
 
 struct RunOptions {
@@ -76,6 +78,13 @@ class Run {
   // may happen (runtime/call_guard.h). For ranks that use a GPU; a second time: nothing.
   void guard_calls();
 
+  // Begins a trace of this process's rank (runtime/instruments.h), which the run has until its end:
+  // a worker whose options name its record opens it at the first step and keeps it on disk, and
+  // finish() closes it and makes one file of all ranks' parts. Of a run that ends otherwise the
+  // parts stay, and rank 0 says where. Null: there is one already.
+  RunTrace* begin_trace(const std::string& path, trace::Run about);
+  [[nodiscard]] RunTrace* trace() { return trace_.get(); }
+
   // A step of the rank, which has begun it, on the engine: a Worker's business.
   core::Status run_step(Rank& rank, TaskEngine& engine);
   // Makes the loop ask its engine. From any thread.
@@ -92,6 +101,7 @@ class Run {
   bool carry_out(TaskEngine* engine);
   bool take_ends(TaskEngine* engine);
   core::Status finish_until(core::Time last);
+  core::Status finish_all(std::chrono::nanoseconds limit);
   void send();
   void receive(std::chrono::nanoseconds wait);
   void look_after_peers();
@@ -105,6 +115,8 @@ class Run {
   std::vector<Delivery> deliveries_;
   core::Time next_look_{0};           // after the peers
   std::unique_ptr<CallGuard> guard_;  // null: nothing is guarded
+  std::unique_ptr<RunTrace> trace_;   // null: none
+  bool is_finished_ = false;
 };
 
 }  // namespace ripeline::runtime

@@ -1,10 +1,12 @@
 #include "runtime/run_trace.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <random>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace ripeline::runtime {
@@ -63,6 +65,25 @@ Status RunTrace::step_ended() {
   const bool is_told = !part_->failure().ok();
   Status status = append();
   return is_told ? Status() : std::move(status);
+}
+
+Status RunTrace::begin_step(const core::ProgramFacts& facts, int microbatches, Run& run) {
+  if (!std::exchange(has_begun_, true)) {
+    trace::Run about = said_;
+    about.microbatches = microbatches;
+    return open(facts, about, run);
+  }
+  if (about_ && microbatches > about_->run.microbatches) {
+    return {StatusCode::invalid,
+            path_ + ": a step has " + std::to_string(microbatches) +
+                " microbatches, and the first one had " + std::to_string(about_->run.microbatches) +
+                ": while a trace is written, no step may have more than the first"};
+  }
+  if (const Status lost = step_ended(); !lost.ok()) {
+    std::fprintf(stderr, "ripeline: %s: %s; the run goes on without its trace\n",
+                 run.layout().name(run.self()).c_str(), lost.message().c_str());
+  }
+  return {};
 }
 
 Status RunTrace::close() {

@@ -25,6 +25,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/facts.h"
 #include "core/status.h"
@@ -44,12 +45,21 @@ class RunTrace {
   RunTrace(const RunTrace&) = delete;
   RunTrace& operator=(const RunTrace&) = delete;
 
+  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] trace::Record* record() { return &record_; }
+  [[nodiscard]] bool has_part() const { return about_.has_value(); }  // on disk
 
   // Every rank calls it: they agree on a number for the run, which must outlive the trace.
   core::Status open(const core::ProgramFacts& facts, const trace::Run& about, Run& run);
   core::Status step_ended();
   core::Status close();
+
+  // For who has one in a loop of steps of one program: opens it at the first step, and before each
+  // other one does what step_ended() does. What that says is printed, since the run goes on. A step
+  // has at most as many microbatches as the first.
+  core::Status begin_step(const core::ProgramFacts& facts, int microbatches, Run& run);
+  // What the trace is to say of the run, but for its microbatches.
+  void set_about(trace::Run about) { said_ = std::move(about); }
 
  private:
   core::Status append();
@@ -62,6 +72,8 @@ class RunTrace {
   core::Time written_ = core::Time::min();
   core::Time added_{0};
   trace::Record record_;
+  trace::Run said_;
+  bool has_begun_ = false;  // a first step
   const Run* run_ = nullptr;
   std::optional<trace::About> about_;
   std::optional<trace::PartWriter> part_;  // while it is open

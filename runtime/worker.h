@@ -30,6 +30,7 @@ class Worker {
  private:
   Run& run_;
   TaskEngine& engine_;
+  const trace::Record* record_;  // or null
   Rank rank_;
 };
 

@@ -105,6 +105,7 @@ Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
   if (engines_[to].left == 0) return Cause::done;
   if (kept.holds) return Cause::hold;
   if (kept.hands_over) return Cause::engine;
+  if (rows_.contains(kept.starts) && ledger_.has_room(kept.starts.lane)) return Cause::host;
   bool waits_for_room = false;
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
     if (engine_of(lane) != engine || rows_.tasks().row(lane).empty()) continue;

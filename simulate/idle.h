@@ -34,6 +34,9 @@ class IdleWatch {
     bool hands_over = false;  // a rendezvous message
     bool holds = false;       // its arbiter holds it idle
     core::Task next;          // of a committed order: the only task that may start; lane -1: none
+    // For a caller that looks back on a run: what the engine starts next. From when that might
+    // start, nothing kept it but the host. Lane -1: not known.
+    core::Task starts = {};
   };
   // The engine starts nothing now.
   void look(core::Engine engine, core::Time now, const Kept& kept);

@@ -10,8 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "trace/write.h"
-
 namespace ripeline::trace {
 namespace {
 
@@ -115,7 +113,7 @@ std::string part_path(const std::string& folder, int rank) {
 }
 
 PartWriter::PartWriter(const std::string& folder, const About& about)
-    : about_(about),
+    : text_(about),
       path_(part_path(folder, about.part->rank)),
       out_(path_, std::ios::binary | std::ios::trunc) {
   failure_ = put(opening_text(about));
@@ -124,7 +122,7 @@ PartWriter::PartWriter(const std::string& folder, const About& about)
 }
 
 Status PartWriter::append(const Record& record) {
-  const std::string events = events_text(about_.facts(), record);
+  const std::string events = text_.of(record);
   if (failure_.ok() && !events.empty()) failure_ = put(",\n" + events);
   return failure_;
 }

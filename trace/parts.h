@@ -19,6 +19,7 @@
 #include "trace/about.h"
 #include "trace/read.h"
 #include "trace/record.h"
+#include "trace/write.h"
 
 namespace ripeline::trace {
 
@@ -39,7 +40,7 @@ class PartWriter {
  private:
   core::Status put(const std::string& events);
 
-  const About& about_;
+  EventText text_;
   std::string path_;
   std::ofstream out_;
   std::uintmax_t end_ = 0;  // of the last event

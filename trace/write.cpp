@@ -73,56 +73,8 @@ Text& put_task(Text& text, const core::ProgramFacts& facts, core::Task task) {
               << std::int64_t{facts.microbatch_of(task)};
 }
 
-void append(std::string& out, const core::ProgramFacts& facts, const TaskEvent& e, bool beside) {
-  const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
-  Text text(out);
-  text.next();
-  text << R"({"ph":"X","name":")";
-  put_task(text, facts, e.task) << R"(","cat":")"
-                                << facts.ops[static_cast<std::size_t>(lane.op)].name
-                                << R"(","pid":)" << std::int64_t{lane.rank} << R"(,"tid":)"
-                                << static_cast<std::int64_t>(lane.engine) + (beside ? kBeside : 0)
-                                << R"(,"ts":)" << e.start << R"(,"dur":)" << e.end - e.start
-                                << R"(,"args":{"step":)" << e.step << R"(,"lane":)"
-                                << std::int64_t{e.task.lane} << R"(,"microbatch":)"
-                                << std::int64_t{facts.microbatch_of(e.task)};
-  if (e.deferral.parameters > 0) {
-    text << R"(,"parameters":)" << std::int64_t{e.deferral.parameters} << R"(,"deferred":)"
-         << std::int64_t{e.deferral.deferred} << R"(,"kept":)" << e.deferral.bytes;
-  }
-  if (e.queued > core::Time{0}) text << R"(,"queued":)" << e.queued;
-  text << "}}";
-}
-
-void append(std::string& out, const core::ProgramFacts& facts, const MessageEvent& e) {
-  const core::EdgeFacts& edge = facts.edges[static_cast<std::size_t>(e.message.edge)];
-  const int to = facts.lanes[static_cast<std::size_t>(edge.consumer)].rank;
-  Text text(out);
-  text.next();
-  text << R"({"ph":"i","s":"t","name":")";
-  const core::Task producer{edge.producer, e.message.microbatch};
-  put_task(text, facts, producer) << R"( arrives","cat":"message","pid":)" << std::int64_t{to}
-                                  << R"(,"tid":)" << std::int64_t{kMessages} << R"(,"ts":)"
-                                  << e.arrived << R"(,"args":{"step":)" << e.step << R"(,"edge":)"
-                                  << std::int64_t{e.message.edge} << R"(,"microbatch":)"
-                                  << std::int64_t{facts.microbatch_of(producer)} << R"(,"sent":)"
-                                  << e.sent << "}}";
-}
-
-void append(std::string& out, const core::ProgramFacts& facts, const IdleEvent& e) {
-  Text text(out);
-  text.next();
-  text << R"({"ph":"X","name":")" << text_of(e.cause);
-  if (e.next.lane >= 0) put_task(text << ", then ", facts, e.next);
-  text << R"(","cat":"idle","pid":)" << std::int64_t{e.rank} << R"(,"tid":)"
-       << static_cast<std::int64_t>(e.engine) << R"(,"ts":)" << e.start << R"(,"dur":)"
-       << e.end - e.start << R"(,"args":{"step":)" << e.step << R"(,"cause":")" << word_of(e.cause)
-       << "\"";
-  if (e.next.lane >= 0) {
-    text << R"(,"lane":)" << std::int64_t{e.next.lane} << R"(,"microbatch":)"
-         << std::int64_t{facts.microbatch_of(e.next)};
-  }
-  text << "}}";
+core::LaneId producer_of(const core::ProgramFacts& facts, core::EdgeId edge) {
+  return facts.edges[static_cast<std::size_t>(edge)].producer;
 }
 
 bool may_pair(const core::ProgramFacts& facts, const core::LaneFacts& lane) {
@@ -156,14 +108,118 @@ void append_names(std::string& out, const core::ProgramFacts& facts) {
 
 }  // namespace
 
-std::string events_text(const core::ProgramFacts& facts, const Record& record) {
-  std::string text;
-  const std::vector<bool> beside = started_beside(facts, record.tasks);
-  for (std::size_t i = 0; i < record.tasks.size(); ++i) {
-    append(text, facts, record.tasks[i], !beside.empty() && beside[i]);
+EventText::EventText(const About& about) : about_(about) {
+  const core::ProgramFacts& facts = about.facts();
+  for (std::size_t i = 0; i < facts.edges.size(); ++i) {
+    const auto edge = static_cast<core::EdgeId>(i);
+    if (facts.crosses_ranks(edge)) edges_.push_back(edge);
   }
-  for (const MessageEvent& e : record.messages) append(text, facts, e);
-  for (const IdleEvent& e : record.idle) append(text, facts, e);
+  std::stable_sort(edges_.begin(), edges_.end(), [&](core::EdgeId a, core::EdgeId b) {
+    return producer_of(facts, a) < producer_of(facts, b);
+  });
+}
+
+void EventText::append(std::string& out, const TaskEvent& e, bool beside) const {
+  const core::ProgramFacts& facts = about_.facts();
+  const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
+  const std::int64_t thread = static_cast<std::int64_t>(lane.engine) + (beside ? kBeside : 0);
+  Text text(out);
+  text.next();
+  text << R"({"ph":"X","name":")";
+  put_task(text, facts, e.task) << R"(","cat":")"
+                                << facts.ops[static_cast<std::size_t>(lane.op)].name
+                                << R"(","pid":)" << std::int64_t{lane.rank} << R"(,"tid":)"
+                                << thread << R"(,"ts":)" << e.start << R"(,"dur":)"
+                                << e.end - e.start << R"(,"args":{"step":)" << e.step
+                                << R"(,"lane":)" << std::int64_t{e.task.lane} << R"(,"microbatch":)"
+                                << std::int64_t{facts.microbatch_of(e.task)};
+  if (e.deferral.parameters > 0) {
+    text << R"(,"parameters":)" << std::int64_t{e.deferral.parameters} << R"(,"deferred":)"
+         << std::int64_t{e.deferral.deferred} << R"(,"kept":)" << e.deferral.bytes;
+  }
+  if (e.queued > core::Time{0}) text << R"(,"queued":)" << e.queued;
+  text << "}}";
+  append_arrows(out, e, thread);
+}
+
+// An arrow's ends are in the events at those times on their threads: of a task the last nanosecond,
+// since the next one there may start when it ends.
+void EventText::append_arrows(std::string& out, const TaskEvent& e, std::int64_t thread) const {
+  const core::ProgramFacts& facts = about_.facts();
+  const int count = about_.run.microbatches;
+  const std::int64_t rank = facts.lanes[static_cast<std::size_t>(e.task.lane)].rank;
+  const auto append_end = [&](std::string_view phase, core::EdgeId edge, int m, core::Time at) {
+    const auto edges = static_cast<std::int64_t>(facts.edges.size());
+    Text text(out);
+    text.next();
+    text << R"({"ph":)" << phase << R"(,"id":)" << (e.step * edges + edge) * count + m
+         << R"(,"name":"message","cat":"flow","pid":)" << rank << R"(,"tid":)" << thread
+         << R"(,"ts":)" << at << "}";
+  };
+  const auto first = std::lower_bound(
+      edges_.begin(), edges_.end(), e.task.lane,
+      [&](core::EdgeId edge, core::LaneId lane) { return producer_of(facts, edge) < lane; });
+  for (auto edge = first; edge != edges_.end() && producer_of(facts, *edge) == e.task.lane;
+       ++edge) {
+    if (!facts.is_needed(*edge, e.task.microbatch, count)) continue;
+    append_end(R"("s")", *edge, e.task.microbatch, std::max(e.start, e.end - core::Time{1}));
+  }
+  // Edges are numbered by their consumers.
+  const auto into = std::partition_point(
+      facts.edges.begin(), facts.edges.end(),
+      [&](const core::EdgeFacts& edge) { return edge.consumer < e.task.lane; });
+  for (auto it = into; it != facts.edges.end() && it->consumer == e.task.lane; ++it) {
+    const auto edge = static_cast<core::EdgeId>(it - facts.edges.begin());
+    if (!facts.crosses_ranks(edge)) continue;
+    const core::TaskSpan needed = facts.needed(edge, e.task.microbatch, count);
+    for (int m = needed.first; m < needed.last; ++m) {
+      if (facts.needed_by(edge, m, count) != e.task.microbatch) continue;
+      append_end(R"("f","bp":"e")", edge, m, e.start);
+    }
+  }
+}
+
+void EventText::append(std::string& out, const MessageEvent& e) const {
+  const core::ProgramFacts& facts = about_.facts();
+  const core::EdgeFacts& edge = facts.edges[static_cast<std::size_t>(e.message.edge)];
+  const int to = facts.lanes[static_cast<std::size_t>(edge.consumer)].rank;
+  Text text(out);
+  text.next();
+  text << R"({"ph":"i","s":"t","name":")";
+  const core::Task producer{edge.producer, e.message.microbatch};
+  put_task(text, facts, producer) << R"( arrives","cat":"message","pid":)" << std::int64_t{to}
+                                  << R"(,"tid":)" << std::int64_t{kMessages} << R"(,"ts":)"
+                                  << e.arrived << R"(,"args":{"step":)" << e.step << R"(,"edge":)"
+                                  << std::int64_t{e.message.edge} << R"(,"microbatch":)"
+                                  << std::int64_t{facts.microbatch_of(producer)} << R"(,"sent":)"
+                                  << e.sent << "}}";
+}
+
+void EventText::append(std::string& out, const IdleEvent& e) const {
+  const core::ProgramFacts& facts = about_.facts();
+  Text text(out);
+  text.next();
+  text << R"({"ph":"X","name":")" << text_of(e.cause);
+  if (e.next.lane >= 0) put_task(text << ", then ", facts, e.next);
+  text << R"(","cat":"idle","pid":)" << std::int64_t{e.rank} << R"(,"tid":)"
+       << static_cast<std::int64_t>(e.engine) << R"(,"ts":)" << e.start << R"(,"dur":)"
+       << e.end - e.start << R"(,"args":{"step":)" << e.step << R"(,"cause":")" << word_of(e.cause)
+       << "\"";
+  if (e.next.lane >= 0) {
+    text << R"(,"lane":)" << std::int64_t{e.next.lane} << R"(,"microbatch":)"
+         << std::int64_t{facts.microbatch_of(e.next)};
+  }
+  text << "}}";
+}
+
+std::string EventText::of(const Record& record) const {
+  std::string text;
+  const std::vector<bool> beside = started_beside(about_.facts(), record.tasks);
+  for (std::size_t i = 0; i < record.tasks.size(); ++i) {
+    append(text, record.tasks[i], !beside.empty() && beside[i]);
+  }
+  for (const MessageEvent& e : record.messages) append(text, e);
+  for (const IdleEvent& e : record.idle) append(text, e);
   return text;
 }
 
@@ -174,14 +230,15 @@ std::string opening_text(const About& about) {
          names;
 }
 
-Writer::Writer(std::string path, const About& about) : about_(about), file_(std::move(path)) {
+Writer::Writer(std::string path, const About& about)
+    : about_(about), text_(about), file_(std::move(path)) {
   buffer_.reserve(kBuffer + 1024);
   buffer_ += opening_text(about);
 }
 
 void Writer::add(const Record& record) {
   const auto add_one = [&](const auto& e, auto... how) {
-    append(buffer_, about_.facts(), e, how...);
+    text_.append(buffer_, e, how...);
     if (buffer_.size() < kBuffer) return;
     // All but the last byte: the next object's comma must find something before it.
     file_.write({buffer_.data(), buffer_.size() - 1});

@@ -8,11 +8,15 @@
 //   const core::Status status = writer.finish();
 //
 // Of two tasks at once on an engine one is on a thread of its own, since events of a thread must
-// not overlap. The file comes to its place whole or not at all (files/new_file.h). Failures are
-// kept until finish(). One thread.
+// not overlap. Between ranks an arrow (a flow event) leads from the end of each task to the start
+// of the task that takes its message; each end is written with its task, so that parts of different
+// ranks go together. The file comes to its place whole or not at all (files/new_file.h). Failures
+// are kept until finish(). One thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "files/new_file.h"
@@ -21,8 +25,26 @@
 
 namespace ripeline::trace {
 
-// Objects with a comma and a line's end between them; empty: there are none.
-[[nodiscard]] std::string events_text(const core::ProgramFacts& facts, const Record& record);
+// Events as text. `about` must outlive it.
+class EventText {
+ public:
+  explicit EventText(const About& about);
+
+  // Objects with a comma and a line's end between them; empty: there are none.
+  [[nodiscard]] std::string of(const Record& record) const;
+  // Appends one, after a comma if `out` has something. `beside`: it started beside another task
+  // (trace/beside.h).
+  void append(std::string& out, const TaskEvent& event, bool beside) const;
+  void append(std::string& out, const MessageEvent& event) const;
+  void append(std::string& out, const IdleEvent& event) const;
+
+ private:
+  void append_arrows(std::string& out, const TaskEvent& event, std::int64_t thread) const;
+
+  const About& about_;
+  std::vector<core::EdgeId> edges_;  // that cross ranks, by their producers
+};
+
 // What a file has before its events and after them. Names of ranks and threads are events too, so
 // that a comma follows the opening before any other.
 [[nodiscard]] std::string opening_text(const About& about);
@@ -40,6 +62,7 @@ class Writer {
 
  private:
   const About& about_;
+  EventText text_;
   files::NewFile file_;
   std::string buffer_;
 };

@@ -32,6 +32,7 @@ constexpr const char* kHelp =
     "end TASK      to just after it ends\n"
     "idle RANK     to where the rank next stands idle\n"
     "start         to before the first event\n"
+    "step N        to the start of step N, of a trace of several\n"
     "show          every rank, what it holds, and the messages on their way\n"
     "rank N        one rank\n"
     "why TASK      what it waited for, back to the start\n"

@@ -4,6 +4,7 @@
 // one instant the ends come first, then the arrivals, then the starts, so that before a start it
 // shows what there was to choose among. Commands are lines of text, for people and scripts:
 //   forward [N]  backward [N]  to TASK  idle RANK  end TASK  start  show  rank N  why TASK  help
+// (step N, to another step, is the business of whoever reads the trace.)
 // Every answer ends with a newline and says what is wrong with a command that it does not know.
 //
 // A trace does not hold a hint. Who has the program gives an Adviser, which says what the hint

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/print.h"
+#include "view/chain_text.h"
 
 namespace ripeline::view {
 namespace {
@@ -22,109 +25,6 @@ std::string at(const Timeline& timeline, Time time) {
 }
 
 int rank_of(const Timeline& timeline, int box) { return timeline.row_of(box).rank; }
-
-std::string what_of(const Timeline& timeline, const Link& link) {
-  const std::string message = fmt::format(
-      "message of {} to {}", name(timeline, link.box),
-      link.edge < 0
-          ? ""
-          : core::lane_name(timeline.facts(),
-                            timeline.facts().edges[static_cast<std::size_t>(link.edge)].consumer));
-  switch (link.kind) {
-    case Link::Kind::flew:
-      return message + " on its way";
-    case Link::Kind::slot:
-      return message + " waits at its sender" +
-             (link.by < 0
-                  ? std::string()
-                  : fmt::format("; {} freed a slot when it started", name(timeline, link.by)));
-    case Link::Kind::held:
-      return name(timeline, link.box) + " might have started; the hint held its engine for another";
-    case Link::Kind::started:
-      return name(timeline, link.box) + " has not started, and nothing says why";
-    case Link::Kind::host:
-      return link.edge < 0 ? name(timeline, link.box) + " has not started: the host is busy"
-                           : message + " has not left: the host is busy";
-    case Link::Kind::ran:
-      break;
-  }
-  return {};
-}
-
-// What of the chain is of one kind.
-struct Sums {
-  std::array<Time, 6> of{};
-  void add(const Link& link) { of[static_cast<std::size_t>(link.kind)] += link.end - link.start; }
-};
-
-std::string sums_text(const Timeline& timeline, const Sums& sums, Time until) {
-  static constexpr std::array<const char*, 6> kNames = {
-      "tasks",          "messages on their way", "waiting for slots",
-      "held by a hint", "unexplained",           "busy hosts"};
-  std::string text;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (sums.of[i] == Time{0}) continue;
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : ", ", kNames[i], text_of(timeline, sums.of[i]));
-  }
-  return fmt::format("of {}: {}\n", at(timeline, until), text.empty() ? "nothing" : text);
-}
-
-struct Entry {
-  Time start{0};
-  Time end{0};
-  int rank = 0;
-  std::string what;
-  std::string why;
-};
-
-bool is_one_engine(const Row& a, const Row& b) { return a.rank == b.rank && a.engine == b.engine; }
-
-// Tasks that ran one after the other on an engine are one entry.
-std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>& chain) {
-  std::vector<Entry> entries;
-  for (std::size_t i = 0; i < chain.size();) {
-    const Link& link = chain[i];
-    Entry entry{link.start, link.end, rank_of(timeline, link.box), what_of(timeline, link), {}};
-    std::size_t next = i + 1;
-    if (link.kind == Link::Kind::ran) {
-      while (
-          next < chain.size() && chain[next].kind == Link::Kind::ran &&
-          chain[next].reason.box == chain[next - 1].box && chain[next].reason.why != Why::turn &&
-          is_one_engine(timeline.row_of(chain[next].box), timeline.row_of(chain[next - 1].box))) {
-        ++next;
-      }
-      entry.end = chain[next - 1].end;
-      entry.what = name(timeline, link.box);
-      if (next == i + 2) entry.what += " " + name(timeline, chain[i + 1].box);
-      if (next > i + 2) {
-        entry.what +=
-            fmt::format(" .. {} ({} tasks)", name(timeline, chain[next - 1].box), next - i);
-      }
-      entry.why = text_of(timeline, link.reason);
-    }
-    entries.push_back(std::move(entry));
-    i = next;
-  }
-  return entries;
-}
-
-std::string entries_text(const Timeline& timeline, const std::vector<Entry>& entries) {
-  std::size_t wide = 4;
-  std::size_t what = 0;
-  for (const Entry& e : entries) {
-    wide = std::max({wide, at(timeline, e.start).size(), at(timeline, e.end).size()});
-    if (!e.why.empty()) what = std::max(what, e.what.size());
-  }
-  std::string text;
-  for (const Entry& e : entries) {
-    const std::string line =
-        fmt::format("  {:>{}} - {:<{}}  rank {:<3} {:<{}}  {}", at(timeline, e.start), wide,
-                    at(timeline, e.end), wide, e.rank, e.what, what, e.why);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -176,12 +76,128 @@ std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
   } else if (reason.why != Why::nothing && reason.rest >= Time{0}) {
     text += fmt::format("all else was there at {}\n", at(timeline, reason.rest));
   }
-  const std::vector<Link> chain = chain_to(timeline, reasons, box);
-  text +=
-      "\nthe chain to it, from the start\n" + entries_text(timeline, entries_of(timeline, chain));
-  Sums sums;
-  for (const Link& link : chain) sums.add(link);
-  return text + sums_text(timeline, sums, b.end);
+  return text + "\nthe chain to it, from the start\n" + chain_text(timeline, reasons, box);
+}
+
+namespace {
+
+constexpr int kMostRows = 40;  // of a table
+constexpr std::size_t kCauses = static_cast<std::size_t>(trace::Cause::host) + 1;
+
+// Where the time of an engine goes: all of it, from begin() to end().
+struct Spent {
+  Time tasks{0};
+  std::array<Time, kCauses> idle{};
+  Time before{0};  // its first task
+  Time after{0};   // its last
+
+  void add(const Spent& other) {
+    tasks += other.tasks;
+    before += other.before;
+    after += other.after;
+    for (std::size_t i = 0; i < kCauses; ++i) idle[i] += other.idle[i];
+  }
+};
+
+Spent spent_on(const Timeline& timeline, const Row& row) {
+  Spent spent;
+  const Time whole = timeline.end() - timeline.begin();
+  const auto boxes = timeline.boxes_of(row);
+  if (boxes.empty()) {
+    spent.before = whole;
+    return spent;
+  }
+  spent.tasks = timeline.busy(row, timeline.begin(), timeline.end());
+  spent.before = boxes.front().start - timeline.begin();
+  Time last = boxes.back().end;
+  for (const Row& half : timeline.rows_of_engine(row)) {
+    if (half.first < half.end) last = std::max(last, timeline.boxes_of(half).back().end);
+  }
+  spent.after = timeline.end() - last;
+  Time said{0};
+  for (const trace::IdleEvent& idle : timeline.idle_of(row)) {
+    spent.idle[static_cast<std::size_t>(idle.cause)] += idle.end - idle.start;
+    said += idle.end - idle.start;
+  }
+  // Between two steps, say.
+  spent.idle[static_cast<std::size_t>(trace::Cause::unknown)] +=
+      std::max(Time{0}, whole - spent.tasks - spent.before - spent.after - said);
+  return spent;
+}
+
+using Cells = std::vector<std::string>;
+
+std::string table(const std::vector<Cells>& lines) {
+  std::vector<std::size_t> widths(lines.front().size(), 0);
+  for (const Cells& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  }
+  std::string text;
+  for (const Cells& line : lines) {
+    text += fmt::format("  {:<{}}", line[0], widths[0]);
+    for (std::size_t c = 1; c < line.size(); ++c)
+      text += fmt::format("  {:>{}}", line[c], widths[c]);
+    text += '\n';
+  }
+  return text;
+}
+
+// A line for each engine; a column for each cause that any of them met.
+std::string spent_text(const Timeline& timeline) {
+  std::vector<std::pair<std::string, Spent>> engines;
+  Spent all;
+  for (const Row& row : timeline.rows()) {
+    if (row.second) continue;
+    engines.emplace_back(name_of(row), spent_on(timeline, row));
+    all.add(engines.back().second);
+  }
+  std::vector<Cells> lines{{"", "tasks"}};
+  for (std::size_t cause = 0; cause < kCauses; ++cause) {
+    if (all.idle[cause] > Time{0}) {
+      lines.front().push_back(trace::text_of(static_cast<trace::Cause>(cause)));
+    }
+  }
+  lines.front().insert(lines.front().end(), {"before", "after"});
+  const auto add = [&](const std::string& title, const Spent& spent) {
+    Cells line{title, text_of(timeline, spent.tasks)};
+    for (std::size_t cause = 0; cause < kCauses; ++cause) {
+      if (all.idle[cause] > Time{0}) line.push_back(text_of(timeline, spent.idle[cause]));
+    }
+    line.insert(line.end(), {text_of(timeline, spent.before), text_of(timeline, spent.after)});
+    lines.push_back(std::move(line));
+  };
+  for (int i = 0; i < std::min(kMostRows, static_cast<int>(engines.size())); ++i) {
+    add(engines[static_cast<std::size_t>(i)].first, engines[static_cast<std::size_t>(i)].second);
+  }
+  if (engines.size() > 1) add("together", all);
+  std::string text = table(lines);
+  if (engines.size() > kMostRows) {
+    text += fmt::format("  and {} lines more, of the other ranks\n", engines.size() - kMostRows);
+  }
+  return text;
+}
+
+int last_to_end(const Timeline& timeline) {
+  int last = 0;
+  for (int id = 1; id < static_cast<int>(timeline.boxes().size()); ++id) {
+    if (timeline.box(id).end > timeline.box(last).end) last = id;
+  }
+  return last;
+}
+
+}  // namespace
+
+std::string explain_all(const Timeline& timeline, Reasons& reasons) {
+  if (timeline.boxes().empty()) return "nothing ran\n";
+  const int last = last_to_end(timeline);
+  return fmt::format(
+             "{} {} from the first start to the last end; of that, by rank (each line adds up to "
+             "it):\n",
+             at(timeline, timeline.end()), timeline.run().unit.name) +
+         spent_text(timeline) +
+         fmt::format("\n{} on rank {} ends last; the chain to it, from the start\n",
+                     name(timeline, last), rank_of(timeline, last)) +
+         chain_text(timeline, reasons, last);
 }
 
 }  // namespace ripeline::view

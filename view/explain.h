@@ -1,5 +1,5 @@
-// Reasons in words: what a task waited for, and the chain of that, as `ripeline why` and the
-// debugger say it.
+// Reasons in words: what a run or a task of it waited for, and the chain of that, as `ripeline why`
+// and the debugger say it.
 //
 // The same reasons as view/reasons.h, in the trace's unit and with its names. Pure functions; a
 // Reasons remembers what it has looked up.
@@ -14,7 +14,11 @@ namespace ripeline::view {
 
 // A sentence without its end: `waited for the message of 1F0, which arrived at 3`.
 [[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);
-// The chain for people, what it is made of, and what else came at the same time. Several lines.
+// Of one task, what it waited for and what else came at the same time, then the chain to it
+// (view/chain_text.h). Several lines.
 [[nodiscard]] std::string explain(const Timeline& timeline, Reasons& reasons, int box);
+// Of all that ran: where the time of each engine went, by cause (trace::Cause), then the chain to
+// the task that ended last.
+[[nodiscard]] std::string explain_all(const Timeline& timeline, Reasons& reasons);
 
 }  // namespace ripeline::view

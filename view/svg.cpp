@@ -10,6 +10,7 @@
 #include "view/svg_engine.h"
 #include "view/svg_head.h"
 #include "view/svg_plot.h"
+#include "view/svg_steps.h"
 #include "view/svg_stuck.h"
 
 namespace ripeline::view {
@@ -79,9 +80,11 @@ class PanelSvg {
  private:
   double draw_plot() {
     double y = axis(6);
+    const double top = y;
     const int ranks = timeline_.facts().ranks;
     const int step = rank_step(timeline_);
     for (int rank = 0; rank < ranks; rank += step) y = draw_rank(rank, y);
+    y = draw_steps(plot_, timeline_, top, y);
     if (step > 1) {
       plot_.text(kEdge, y + 10, fmt::format("every {}th of {} ranks", step, ranks),
                  "class=\"small\"");

@@ -40,7 +40,7 @@ class Lines {
   }
 
   std::string text() {
-    std::string text = axis();
+    std::string text = axis() + steps();
     int rows = 0;
     for (const Row& row : timeline_.rows()) {
       if (rows++ == kMostRows) {
@@ -206,6 +206,23 @@ class Lines {
     }
     return fmt::format("{:<{}}  {}{} busy\n", timeline_.run().unit.name, label_, line,
                        std::string(static_cast<std::size_t>(columns_) - line.size(), ' '));
+  }
+
+  // Where each step begins, of several: `|3` at the start of step 3.
+  [[nodiscard]] std::string steps() const {
+    const std::vector<StepSpan> spans = timeline_.steps();
+    if (spans.size() < 2) return {};
+    std::string line;
+    for (const StepSpan& step : spans) {
+      const double at = std::max(0.0, column(step.begin));
+      const auto first = static_cast<std::size_t>(std::lround(at));
+      const std::string mark = fmt::format("|{}", step.number);
+      const bool is_seen = step.end > from_ && step.begin < to_;
+      const bool fits = first + mark.size() <= static_cast<std::size_t>(columns_);
+      if (!is_seen || first < line.size() || !fits) continue;
+      line += std::string(first - line.size(), ' ') + mark;
+    }
+    return fmt::format("{:<{}}  {}\n", "step", label_, line);
   }
 
   [[nodiscard]] std::string legend() const {

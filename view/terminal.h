@@ -3,7 +3,8 @@
 // A line per engine, and one below it of the tasks that started beside another; time from left to
 // right. A task that is wide enough shows its microbatch; where tasks are narrower than a column, a
 // column is what its engine ran most in it. With colours an op is its colour (the palette's, in the
-// shade of the task's chunk), without them its name's first letter. Pure functions.
+// shade of the task's chunk), without them its name's first letter. Of several steps a line has the
+// number of each where it begins. Pure functions.
 #pragma once
 
 #include <string>

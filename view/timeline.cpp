@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -165,6 +166,18 @@ const trace::MessageEvent* Timeline::find(std::int64_t step, core::Message messa
   const int i =
       message_of_[static_cast<std::size_t>(row * run().microbatches + message.microbatch)];
   return i < 0 ? nullptr : &record_.messages[static_cast<std::size_t>(i)];
+}
+
+std::vector<StepSpan> Timeline::steps() const {
+  std::map<std::int64_t, StepSpan> spans;
+  for (const Box& b : boxes()) {
+    StepSpan& span = spans.try_emplace(b.step, StepSpan{b.step, b.start, b.end}).first->second;
+    span.begin = std::min(span.begin, b.start);
+    span.end = std::max(span.end, b.end);
+  }
+  std::vector<StepSpan> steps;
+  for (const auto& [number, span] : spans) steps.push_back(span);
+  return steps;
 }
 
 std::vector<std::string_view> Timeline::resources() const {

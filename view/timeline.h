@@ -25,6 +25,13 @@
 
 namespace ripeline::view {
 
+// Of a step of the run, from its first start to its last end.
+struct StepSpan {
+  std::int64_t number = 0;  // as the trace has it
+  core::Time begin{0};
+  core::Time end{0};
+};
+
 // What a rank holds of a resource from `at` on.
 struct Level {
   core::Time at{0};
@@ -73,6 +80,9 @@ class Timeline {
   [[nodiscard]] core::Time end() const { return end_; }
   [[nodiscard]] std::int64_t first_step() const { return first_step_; }
   [[nodiscard]] std::int64_t last_step() const { return first_step_ + steps_ - 1; }
+
+  // Those of which a task ran, ascending; they overlap where a rank is ahead.
+  [[nodiscard]] std::vector<StepSpan> steps() const;
 
   // Names of the resources, each once, as declared.
   [[nodiscard]] std::vector<std::string_view> resources() const;

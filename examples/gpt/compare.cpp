@@ -63,8 +63,8 @@ std::string side_json(const Side& side) {
 void print(const Options& options, const std::array<Side, 2>& sides) {
   std::printf("%d steps each, in turn, %d microbatches; delays %s, seed %llu\n", options.steps,
               options.microbatches,
-              options.delay_spec.empty() ? "none" : options.delay_spec.c_str(),
-              static_cast<unsigned long long>(options.delay_seed));
+              options.instruments.delay.empty() ? "none" : options.instruments.delay.c_str(),
+              static_cast<unsigned long long>(options.instruments.delay_seed));
   for (const Side& side : sides) {
     std::printf("  %-14s median %8.1f ms per step   activations %s\n",
                 std::string(side.schedule.name).c_str(), median(side.ms),
@@ -81,9 +81,10 @@ Status write_json(const Options& options, const std::array<Side, 2>& sides) {
   return ripeline::files::write_file(
       options.json,
       "{\n  \"schema\": \"ripeline.gpt.compare/1\",\n  \"steps\": " +
-          std::to_string(options.steps) + ",\n  \"microbatches\": " +
-          std::to_string(options.microbatches) + ",\n  \"delay\": " + json_of(options.delay_spec) +
-          ",\n  \"delay_seed\": " + std::to_string(options.delay_seed) +
+          std::to_string(options.steps) +
+          ",\n  \"microbatches\": " + std::to_string(options.microbatches) +
+          ",\n  \"delay\": " + json_of(options.instruments.delay) +
+          ",\n  \"delay_seed\": " + std::to_string(options.instruments.delay_seed) +
           ",\n  \"ratio\": " + json_of(median(sides[0].ms) / median(sides[1].ms)) +
           ",\n  \"equal_memory\": " + (same_memory(sides[0], sides[1]) ? "true" : "false") +
           ",\n  \"sides\": [\n    " + side_json(sides[0]) + ",\n    " + side_json(sides[1]) +

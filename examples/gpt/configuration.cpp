@@ -54,9 +54,9 @@ ripeline::runtime::Configuration configuration_of(const Options& options) {
           {"seed", text_of(options.model.seed)},
           {"text", digest_of(options.text)},
           {"check", text_of(options.check)},
-          {"delay", options.delay_spec.empty() ? "none" : options.delay_spec},
-          {"delay-seed", text_of(options.delay_seed)},
-          {"trace", options.trace.empty() ? "none" : "a file"}};
+          {"delay", options.instruments.delay.empty() ? "none" : options.instruments.delay},
+          {"delay-seed", text_of(options.instruments.delay_seed)},
+          {"trace", options.instruments.trace.empty() ? "none" : "a file"}};
 }
 
 }  // namespace gpt

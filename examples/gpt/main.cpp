@@ -16,7 +16,6 @@
 #include "runtime/termination.h"
 #include "runtime/torch/train.h"
 #include "runtime/transport/local.h"
-#include "trace/parts.h"
 
 namespace gpt {
 namespace {
@@ -40,15 +39,8 @@ int run_rank(const Options& options, Transport& transport, const std::string& ad
   const Rank rank{.run = run, .address = address, .device = device};
   Status status = options.compares() ? compare(options, rank) : train(options, rank, passed);
   status = status.ok() ? run.finish(options.stall) : run.fail(std::move(status));
-  const bool makes_trace = run.self() == 0 && !options.trace.empty();
-  const bool has_trained = status.ok();
-  if (has_trained && makes_trace) status = ripeline::trace::finish_parts(options.trace);
   if (!status.ok()) {
     std::fprintf(stderr, "gpt: rank %d: %s\n", run.self(), status.message().c_str());
-  }
-  if (!has_trained && makes_trace) {
-    std::fprintf(stderr, "gpt: what ran until then: ripeline show %s\n",
-                 ripeline::trace::parts_folder(options.trace).c_str());
   }
   if (status.ok() && !passed) return 1;
   return termination == nullptr ? exit_code_of(status.code()) : termination->exit_code_of(status);

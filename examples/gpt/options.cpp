@@ -34,7 +34,7 @@ torchrun's variables work too: torchrun --no-python --nproc-per-node 4 ./gpt
 Delays (--delay), comma-separated; every schedule meets the same ones:
   compute=OP:MS   tasks of OP sleep MS ms first      jitter=P          scaled by 1 ± P at random
   message=MS      messages take MS ms longer         rare=PERCENT:MS   that share of them does
-  fifo            messages of an edge stay in order
+  fifo            messages of an edge stay in order  seed=N            of what is drawn
 )";
 
 void print_schedules() {
@@ -67,8 +67,8 @@ std::string mistake_in(const Options& options) {
              std::string(schedule->name);
     }
   }
-  if (options.compares() && (options.check > 0 || !options.trace.empty())) {
-    return "--compare goes with neither --check nor --trace";
+  if (options.compares() && (options.check > 0 || !options.instruments.trace.empty())) {
+    return "--compare goes with neither --check nor --trace (or RIPELINE_TRACE)";
   }
   using ripeline::core::layout_of;
   if (options.compares() &&
@@ -88,21 +88,14 @@ std::string mistake_in(const Options& options) {
 
 // Empty, or what would be wrong after the last step: so late nobody wants to hear of it.
 std::string mistake_in_files(const Options& options) {
-  for (const std::string& file : {options.trace, options.json}) {
-    if (file.empty()) continue;
-    const ripeline::core::Status status = ripeline::files::NewFile(file).status();
-    if (!status.ok()) return status.message();
-  }
-  return {};
+  if (options.json.empty()) return {};
+  return ripeline::files::NewFile(options.json).status().message();
 }
 
-std::string mistake_in_delays(Options& options) {
-  using ripeline::runtime::DelayPlan;
-  const auto parsed = DelayPlan::parse(options.delay_spec, options.delay_seed, options.delay);
-  if (!parsed.ok()) return parsed.message();
+std::string mistake_in_instruments(const Options& options) {
   std::vector<const ripeline::core::ProgramFacts*> programs;
   for (const Schedule* schedule : options.schedules) programs.push_back(&schedule->facts);
-  return options.delay.check_ops(programs).message();
+  return ripeline::runtime::check(options.instruments, programs).message();
 }
 
 std::string pick(const std::vector<std::string>& names, Options& options) {
@@ -185,8 +178,10 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
                     ->expected(0, 1)
                     ->default_str("")
                     ->check(CLI::Range(0, 1'000'000'000));
-  app.add_option("--delay", options.delay_spec, "Injected delays; see below");
-  auto* delay_seed = app.add_option("--delay-seed", options.delay_seed, "Of the delays");
+  app.add_option("--delay", options.instruments.delay,
+                 "Injected delays; see below. The environment's RIPELINE_DELAY is the same");
+  auto* delay_seed =
+      app.add_option("--delay-seed", options.instruments.delay_seed, "Of the delays");
   app.add_option("--silence", silence,
                  "Give up when another rank's process gives no sign of life for so many seconds")
       ->check(CLI::Range(2, 1'000'000));
@@ -197,9 +192,10 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   app.add_option("--connect-limit", connect_limit,
                  "Give up when a rank has not come within so many seconds of the start")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--trace", options.trace,
+  app.add_option("--trace", options.instruments.trace,
                  "Write what ran when: a file for chrome://tracing. Until the end its parts, one a "
-                 "rank, are in the folder FILE.parts, which `ripeline show` reads too");
+                 "rank, are in the folder FILE.parts, which `ripeline show` reads too. The "
+                 "environment's RIPELINE_TRACE is the same");
   app.add_option("--json", options.json, "Write the results as one JSON object");
   app.add_flag("--ranks-as-threads", options.threads, "All ranks in this process");
   exit_code = 2;
@@ -219,11 +215,11 @@ bool read_options(int argc, char** argv, Options& options, int& exit_code) {
   options.silence = std::chrono::seconds(silence);
   options.stall = std::chrono::seconds(stall);
   options.connect_limit = std::chrono::seconds(connect_limit);
-  if (delay_seed->count() == 0) options.delay_seed = seed;
+  if (delay_seed->count() == 0) options.instruments.delay_seed = seed;
   std::string mistake = pick(compared.empty() ? std::vector{schedule} : compared, options);
   if (mistake.empty()) mistake = mistake_in(options);
   options.model.tied = mistake.empty() && options.schedules.front()->ties_weights();
-  if (mistake.empty()) mistake = mistake_in_delays(options);
+  if (mistake.empty()) mistake = mistake_in_instruments(options);
   if (mistake.empty()) mistake = mistake_in_files(options);
   if (!mistake.empty()) std::cerr << "gpt: " << mistake << '\n';
   return mistake.empty();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model.h"
-#include "runtime/delay.h"
+#include "runtime/instruments.h"
 #include "runtime/torch/loss_scale.h"
 #include "schedules.h"
 
@@ -29,14 +29,12 @@ struct Options {
   bool recompute = false;
   std::string text = "/usr/share/common-licenses";
   int check = 0;  // how many steps to compare with the unpipelined model
-  ripeline::runtime::DelayPlan delay;
-  std::string delay_spec;
-  std::uint64_t delay_seed = 1;
+  // Delays and the file of a trace; without their flags, those of the environment.
+  ripeline::runtime::Instruments instruments = ripeline::runtime::instruments_of_environment();
   std::chrono::seconds silence{30};  // of a process, and of all: when to give up
   std::chrono::seconds stall{600};
   std::chrono::seconds connect_limit{30};
-  std::string trace;  // files; empty: none
-  std::string json;
+  std::string json;  // a file; empty: none
   bool threads = false;
 
   [[nodiscard]] std::optional<torch::ScalarType> autocast() const;

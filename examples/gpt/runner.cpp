@@ -2,13 +2,10 @@
 
 #include <torch/optim/adamw.h>
 
-#include <thread>
-
 namespace gpt {
 
 using ripeline::core::LaneFacts;
 using ripeline::core::Status;
-using ripeline::runtime::TaskInfo;
 using ripeline::runtime::TorchModel;
 using ripeline::runtime::TorchStage;
 using ripeline::runtime::TrainerOptions;
@@ -47,9 +44,7 @@ TorchModel make_model(const Options& options, const Schedule& schedule, int rank
 
 Runner::Runner(const Options& options, const Schedule& schedule, const Rank& rank,
                ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches)
-    : place_(rank.run.layout().at(rank.run.self())),
-      trace_(options.trace),
-      arbiter_(schedule.make_arbiter(place_.rank)) {
+    : place_(rank.run.layout().at(rank.run.self())), arbiter_(schedule.make_arbiter(place_.rank)) {
   work_.emplace(make_model(options, schedule, arbiter_->rank(), rank.device, groups, batches));
   std::vector<torch::Tensor> parameters;
   for (const auto& [number, stage] : model().stages) {
@@ -61,13 +56,7 @@ Runner::Runner(const Options& options, const Schedule& schedule, const Rank& ran
   trainer.groups = &groups;
   trainer.passes = options.accumulate;
   trainer.loss_scaling = options.loss_scaling();
-  if (!options.trace.empty()) trainer.rank.trace = trace_.record();
-  if (!options.delay.empty()) {
-    trainer.rank.due = due_of(options.delay, schedule.facts);
-    trainer.before_task = [&plan = options.delay, &facts = schedule.facts](const TaskInfo& info) {
-      std::this_thread::sleep_for(plan.compute(facts, info.step, info.task));
-    };
-  }
+  trainer.instruments = options.instruments;
   trainer_.emplace(*arbiter_, rank.run, *work_, optimizer_.get(), trainer);
 }
 

@@ -1,5 +1,5 @@
-// Runner: one schedule's training on one rank: its part of the model, its arbiter, and the
-// injected delays around both. train and compare drive it.
+// Runner: one schedule's training on one rank: its part of the model, its arbiter and its trainer.
+// train and compare drive it.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,6 @@
 #include "data.h"
 #include "options.h"
 #include "rank.h"
-#include "runtime/run_trace.h"
 #include "runtime/torch/train.h"
 
 namespace torch::optim {
@@ -31,13 +30,11 @@ class Runner {
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
   [[nodiscard]] const ripeline::runtime::TorchWork& work() const { return *work_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
-  [[nodiscard]] ripeline::runtime::RunTrace& trace() { return trace_; }
   // Numbers that this process trains; of those that several have, the first.
   [[nodiscard]] std::int64_t parameters() const;
 
  private:
   ripeline::core::Coordinates place_;
-  ripeline::runtime::RunTrace trace_;
   std::unique_ptr<ripeline::core::Arbiter> arbiter_;
   std::optional<ripeline::runtime::TorchWork> work_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;

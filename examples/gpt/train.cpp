@@ -1,4 +1,4 @@
-// Training under one schedule: progress, the check, the trace, JSON.
+// Training under one schedule: progress, the check, JSON.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -63,9 +63,9 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   if (!collectives.empty()) std::printf("collectives: %s\n", collectives.c_str());
   const std::string numerics = text_of_numerics(options);
   if (!numerics.empty()) std::printf("%s\n", numerics.c_str());
-  if (!options.delay_spec.empty()) {
-    std::printf("delays %s, seed %llu\n", options.delay_spec.c_str(),
-                static_cast<unsigned long long>(options.delay_seed));
+  if (!options.instruments.delay.empty()) {
+    std::printf("delays %s, seed %llu\n", options.instruments.delay.c_str(),
+                static_cast<unsigned long long>(options.instruments.delay_seed));
   }
   std::fflush(stdout);
   return {};
@@ -147,7 +147,7 @@ std::string json_text(const Options& options, const Schedule& schedule,
          ",\n  \"ranks\": " + std::to_string(schedule.facts.ranks) +
          ",\n  \"microbatches\": " + std::to_string(options.microbatches) +
          ",\n  \"seed\": " + std::to_string(options.model.seed) +
-         ",\n  \"delay\": " + json_of(options.delay_spec) + ",\n  \"steps\": [" + steps +
+         ",\n  \"delay\": " + json_of(options.instruments.delay) + ",\n  \"steps\": [" + steps +
          "],\n  \"memory\": " + json_of(peaks) +
          ",\n  \"check\": " + (check == nullptr ? "null" : check_json(check->result())) + "\n}\n";
 }
@@ -182,7 +182,6 @@ Status finish(const Options& options, const Schedule& schedule, Runner& runner, 
   if (status.ok()) status = gather_offloads(run, runner.work(), offloads);
   std::string memory;
   if (status.ok()) status = gather_memory(rank, allocations, memory);
-  if (status.ok()) status = runner.trace().close();
   if (!status.ok() || run.self() != 0) return status;
   for (const std::string& line : lines_of(schedule.facts, peaks)) std::printf("%s\n", line.c_str());
   if (!memory.empty()) std::printf("%s\n", memory.c_str());
@@ -209,10 +208,6 @@ Status train(const Options& options, const Rank& rank, bool& passed) {
   std::optional<Check> check;
   if (options.check > 0) check.emplace(options, schedule, runner.model());
   status = print_opening(options, schedule, runner, *batches, groups->collectives(), rank);
-  if (status.ok() && !options.trace.empty()) {
-    status = runner.trace().open(
-        schedule.facts, {.microbatches = options.microbatches, .seed = options.model.seed}, run);
-  }
   std::vector<StepLine> lines;
   std::int64_t allocations = 0;
   for (int step = 0; step < options.steps && status.ok(); ++step) {
@@ -220,10 +215,6 @@ Status train(const Options& options, const Rank& rank, bool& passed) {
     Check* checking = step < options.check ? &*check : nullptr;
     status = run_step(options, runner, checking, run, step, line);
     if (!status.ok()) break;
-    if (const Status lost = runner.trace().step_ended(); !lost.ok()) {
-      std::fprintf(stderr, "gpt: rank %d: %s; training goes on without its trace\n", run.self(),
-                   lost.message().c_str());
-    }
     lines.push_back(line);
     if (step <= 1) allocations = rank.device.memory_use().allocations;
     if (run.self() == 0) {

@@ -16,13 +16,37 @@ using Norm = GradientSummary::Norm;
 
 namespace {
 
+constexpr std::size_t kLossNumbers = 4;
+
+std::vector<double> numbers_of(const StepLoss& loss) {
+  if (!loss.not_finite) return {loss.sum, -1, -1, -1};
+  const auto& [stage, microbatch, got_finite] = *loss.not_finite;
+  return {loss.sum, static_cast<double>(microbatch), static_cast<double>(stage),
+          !got_finite   ? -1.0
+          : *got_finite ? 1.0
+                        : 0.0};
+}
+
+bool decode_loss(const std::vector<double>& numbers, StepLoss& loss) {
+  loss.sum = numbers[0];
+  for (std::size_t i = 1; i < kLossNumbers; ++i) {
+    if (!(numbers[i] >= -1 && numbers[i] < 1e9)) return false;
+  }
+  if (numbers[1] < 0) return true;
+  loss.not_finite = {.stage = static_cast<int>(numbers[2]),
+                     .microbatch = static_cast<int>(numbers[1]),
+                     .got_finite = std::nullopt};
+  if (numbers[3] >= 0) loss.not_finite->got_finite = numbers[3] > 0;
+  return true;
+}
+
 // What a peer sent; false when it is malformed.
 bool decode(const Blob& payload, GradientSummary& summary) {
   std::vector<double> numbers(payload.size() / sizeof(double));
-  if (numbers.empty() || payload.size() % sizeof(double) != 0) return false;
+  if (numbers.size() < kLossNumbers || payload.size() % sizeof(double) != 0) return false;
   std::memcpy(numbers.data(), payload.data(), payload.size());
-  summary.loss = numbers[0];
-  for (std::size_t i = 1; i < numbers.size();) {
+  if (!decode_loss(numbers, summary.loss)) return false;
+  for (std::size_t i = kLossNumbers; i < numbers.size();) {
     if (i + 2 > numbers.size()) return false;
     const double stage = numbers[i];
     const double count = numbers[i + 1];
@@ -44,7 +68,7 @@ bool decode(const Blob& payload, GradientSummary& summary) {
 std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
                        GradientSummary& total) {
   const int member = of.member;
-  if (member == 0) total.loss += part.loss;
+  if (member == 0) total.loss.sum += part.loss.sum;
   if (of.replica > 0) return std::nullopt;
   for (const auto& [stage, norms] : part.norms) {
     std::vector<Norm>& all = total.norms[stage];
@@ -66,7 +90,7 @@ std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
 }  // namespace
 
 GradientSummary summarise(const TorchWork& work) {
-  GradientSummary summary{.loss = work.loss(), .norms = {}};
+  GradientSummary summary{.loss = work.step_loss(), .norms = {}};
   std::vector<Tensor> values;
   for (const auto& [number, stage] : work.model().stages) {
     std::vector<Norm>& norms = summary.norms[number];
@@ -88,7 +112,7 @@ GradientSummary summarise(const TorchWork& work) {
 }
 
 Blob encode(const GradientSummary& summary) {
-  std::vector<double> numbers = {summary.loss};
+  std::vector<double> numbers = numbers_of(summary.loss);
   for (const auto& [number, norms] : summary.norms) {
     numbers.push_back(number);
     numbers.push_back(static_cast<double>(norms.size()));
@@ -108,6 +132,12 @@ Status add_up(const std::vector<Blob>& all, const core::Layout& layout, Gradient
     if (!decode(all[static_cast<std::size_t>(process)], part)) {
       return {StatusCode::invalid, layout.name(process) + " sent a malformed summary"};
     }
+    const auto& wrong = part.loss.not_finite;
+    if (wrong &&
+        (!total.loss.not_finite || wrong->microbatch < total.loss.not_finite->microbatch)) {
+      total.loss.not_finite = wrong;
+      total.not_finite_on = layout.name(process);
+    }
     const std::optional<int> other = add(part, layout.at(process), total);
     if (!other) continue;
     return {StatusCode::failed, layout.name(process) + " has gradients of other parameters of " +
@@ -117,17 +147,28 @@ Status add_up(const std::vector<Blob>& all, const core::Layout& layout, Gradient
   return {};
 }
 
-Status check_loss(const GradientSummary& total) {
-  if (std::isfinite(total.loss)) return {};
-  return {StatusCode::failed, "the loss is " + std::to_string(total.loss)};
+Status check_loss(const GradientSummary& total, std::int64_t step) {
+  const StepLoss& loss = total.loss;
+  if (std::isfinite(loss.sum)) return {};
+  std::string text = "the loss is " + std::to_string(loss.sum) + " in step " + std::to_string(step);
+  if (loss.not_finite) {
+    text += ": first at stage " + std::to_string(loss.not_finite->stage) + " on " +
+            total.not_finite_on + ", of microbatch " + std::to_string(loss.not_finite->microbatch);
+    if (loss.not_finite->got_finite) {
+      text += *loss.not_finite->got_finite ? ", where all that came in was finite"
+                                           : ", where what came in was not finite already";
+    }
+  }
+  return {StatusCode::failed, text};
 }
 
-Status check_norms(const GradientSummary& total) {
+Status check_norms(const GradientSummary& total, std::int64_t step) {
   for (const auto& [stage, norms] : total.norms) {
     for (const auto& [norm, is_part] : norms) {
       if (!std::isfinite(norm)) {
         return {StatusCode::failed, "the norm of a gradient of stage " + std::to_string(stage) +
-                                        " is " + std::to_string(norm)};
+                                        " is " + std::to_string(norm) + " in step " +
+                                        std::to_string(step)};
       }
     }
   }

@@ -2,7 +2,9 @@
 // them conclude from it: the same on every one. No I/O; private to TorchTrainer.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "core/layout.h"
@@ -19,14 +21,16 @@ struct GradientSummary {
     float norm = 0;
     bool is_part = false;  // of a share of the parameter
   };
-  double loss = 0;
+  StepLoss loss;
+  std::string not_finite_on = {};          // of all together: the process that has loss.not_finite
   std::map<int, std::vector<Norm>> norms;  // by stage, in the parameters' order
 };
 
 GradientSummary summarise(const TorchWork& work);
 
-// As doubles: the loss, then for each stage its number, how many norms follow, and the norms, each
-// with whether it is of a share.
+// As doubles: the loss; of the first loss that is not finite its microbatch (-1: there is none),
+// its stage, and whether what came in was finite (-1: unknown); then for each stage its number, how
+// many norms follow, and the norms, each with whether it is of a share.
 Blob encode(const GradientSummary& summary);
 // Of all, by process; fails when one is malformed, or members have gradients of other parameters.
 // Of a parameter that members share, the norm is that of all shares; what all have alike counts
@@ -34,9 +38,9 @@ Blob encode(const GradientSummary& summary);
 core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
                     GradientSummary& total);
 
-// Failures that say what is not finite, and where.
-core::Status check_loss(const GradientSummary& total);
-core::Status check_norms(const GradientSummary& total);
+// Failures that say what is not finite, and where; `step` is that of training.
+core::Status check_loss(const GradientSummary& total, std::int64_t step);
+core::Status check_norms(const GradientSummary& total, std::int64_t step);
 
 // The norm of all gradients, by the operations of clip_grad_norm_ on all parameters in stage order,
 // so that it is bitwise that of the unpipelined model.

@@ -6,9 +6,9 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <string>
 
@@ -182,7 +182,10 @@ Status TorchWork::begin_step(std::int64_t step, int /*microbatches*/) {
   deferred_.clear();
   deferrals_.clear();
   offloads_.begin_step();
-  if (step % passes_ == 0) losses_.clear();
+  if (step % passes_ == 0) {
+    losses_.clear();
+    got_finite_.clear();
+  }
   return {};
 }
 
@@ -200,13 +203,36 @@ void TorchWork::zero_gradients() {
   }
 }
 
-double TorchWork::loss() const {
-  if (losses_.empty()) return 0;
+StepLoss TorchWork::step_loss() const {
+  StepLoss found;
+  if (losses_.empty()) return found;
   std::vector<Tensor> losses;
   for (const auto& [microbatch, loss] : losses_) losses.push_back(loss.reshape({}));
   const Tensor all = torch::stack(losses).to(c10::kCPU, torch::kDouble);
-  const auto* const first = all.const_data_ptr<double>();
-  return std::accumulate(first, first + all.numel(), 0.0);
+  const auto* next = all.const_data_ptr<double>();
+  for (const auto& [microbatch, loss] : losses_) {
+    found.sum += *next;
+    if (std::isfinite(*next++) || found.not_finite) continue;
+    const auto got = got_finite_.find(microbatch);
+    found.not_finite = {
+        .stage = model_.stages.rbegin()->first,
+        .microbatch = microbatch,
+        .got_finite = got == got_finite_.end() ? std::nullopt : std::optional(got->second)};
+  }
+  return found;
+}
+
+// Only on the host can a value be looked at without waiting for what computes it.
+void TorchWork::look_at_loss(const ForwardPlace& place, const Saved& saved, const Tensor& loss) {
+  if (!loss.is_cpu() || std::isfinite(loss.item<double>())) return;
+  bool is_finite = true;
+  for (std::size_t i = 0; i < saved.inputs.size() && i < saved.values.size(); ++i) {
+    for (const Tensor& tensor : tensors_of(saved.values[i])) {
+      if (!tensor.defined() || !tensor.is_floating_point()) continue;
+      is_finite = is_finite && torch::isfinite(tensor).all().item<bool>();
+    }
+  }
+  got_finite_[place.microbatch] = is_finite;
 }
 
 bool TorchWork::runs_beside(const TaskInfo& task) const {
@@ -304,6 +330,7 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
   }
   saved.outputs = {loss / (task.microbatches * passes_ * model_.replicas.size())};
   losses_[place.microbatch] = saved.outputs[0].detach();
+  look_at_loss(place, saved, losses_[place.microbatch]);
   leave_outputs();
   return {};
 }

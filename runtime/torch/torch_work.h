@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,6 +51,19 @@ namespace ripeline::runtime {
 struct SavedInput {
   int stage = 0;
   std::vector<torch::Tensor> tensors;
+};
+
+// The losses of a step of training on one rank; of all ranks but that of the last stage nothing.
+struct StepLoss {
+  double sum = 0;  // already divided, in the order of the microbatches
+  // The first microbatch whose loss is not finite.
+  struct NotFinite {
+    int stage = 0;
+    int microbatch = 0;
+    std::optional<bool>
+        got_finite;  // what came in for it was; nothing: on a device that is unknown
+  };
+  std::optional<NotFinite> not_finite;
 };
 
 // What an input half left for the weight half.
@@ -79,9 +93,9 @@ class TorchWork final : public Work {
   void set_passes(int passes) { passes_ = passes; }
   // Gradients are those of the loss times this; loss() is not.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
-  // The last stage's losses of this step of training, already divided, summed in microbatch order;
-  // 0 without the last stage. Waits for the device, and throws c10::Error if that has failed.
-  [[nodiscard]] double loss() const;
+  // Both wait for the device, and throw c10::Error if that has failed.
+  [[nodiscard]] StepLoss step_loss() const;
+  [[nodiscard]] double loss() const { return step_loss().sum; }
   // Of the pass that ran last.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
   [[nodiscard]] OffloadReport offloaded() const { return offloads_.report(); }
@@ -112,6 +126,8 @@ class TorchWork final : public Work {
   // Leaves of `saved` no data but what goes when it is offloaded. `output` is gone.
   core::Status keep_for_offload(const Call& call, Saved& saved, torch::IValue output);
   core::Status run_on_stream(Call& call);
+  // Of the last stage, once its loss is there.
+  void look_at_loss(const ForwardPlace& place, const Saved& saved, const torch::Tensor& loss);
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                        torch::IValue& output);
@@ -124,7 +140,8 @@ class TorchWork final : public Work {
   Offloads offloads_;
   // By microbatch of all passes; read in the end, since on a device that waits for it.
   std::map<int, torch::Tensor> losses_;
-  std::set<int> started_;                    // stages that gave the values of their tied weights
+  std::map<int, bool> got_finite_;  // of losses on the host that are not: whether what came in was
+  std::set<int> started_;           // stages that gave the values of their tied weights
   std::map<std::string, int> first_copies_;  // of tied weights: their first stages
   int passes_ = 1;
   double loss_scale_ = 1;

@@ -3,6 +3,7 @@
 #include <c10/core/StreamGuard.h>
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -56,6 +57,8 @@ TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
       work_(work),
       optimizer_(optimizer),
       options_(std::move(options)),
+      installed_(install(options_.instruments.value_or(instruments_of_environment()),
+                         arbiter.facts(), run, options_.rank, options_.before_task)),
       engine_(make_engine(work, arbiter.facts(), run, options_.before_task)),
       worker_(arbiter, run, *engine_, options_.rank) {}
 
@@ -112,6 +115,7 @@ Status TorchTrainer::begin_step() {
 
 // Before the first task.
 Status TorchTrainer::begin() {
+  if (!installed_.ok()) return installed_;
   if (options_.passes < 1) {
     return {StatusCode::invalid,
             "a step has at least 1 pass, not " + std::to_string(options_.passes)};
@@ -168,10 +172,11 @@ Status TorchTrainer::apply_on_stream(TrainReport& report) {
   const GuardedCall call("the update");
   GradientSummary total;
   if (Status s = add_up(all, run_.layout(), total); !s.ok()) return s;
-  if (Status s = check_loss(total); !s.ok()) return s;
-  if (Status s = loss_scale_.ended(check_norms(total), report.skipped); !s.ok()) return s;
+  const std::int64_t step = (step_ - 1) / options_.passes;
+  if (Status s = check_loss(total, step); !s.ok()) return s;
+  if (Status s = loss_scale_.ended(check_norms(total, step), report.skipped); !s.ok()) return s;
   const torch::Tensor norm = total_norm(total);
-  report.loss = total.loss;
+  report.loss = total.loss.sum;
   report.gradient_norm = norm.item<double>();
   if (report.skipped) return {};
   if (options_.clip > 0) clip(work_.model(), norm, options_.clip);
@@ -246,6 +251,11 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
     }
     return {StatusCode::refused, text};
   }
+  if (Status status = check_instruments_of_environment(facts); !status.ok()) return status;
+  const Instruments instruments = instruments_of_environment();
+  configuration.push_back({"RIPELINE_TRACE", instruments.trace.empty() ? "none" : "a file"});
+  configuration.push_back(
+      {"RIPELINE_DELAY", instruments.delay.empty() ? "none" : instruments.delay});
   const char* threads = std::getenv("OMP_NUM_THREADS");  // LibTorch has read it
   if (threads == nullptr || *threads == '\0') torch::set_num_threads(environment.default_threads());
   keep_freed_memory();

@@ -7,7 +7,8 @@
 // Every process calls the same methods in the same order. Loss and gradient norm are those of the
 // whole model and equal on all: the norms of all parameters are gathered and combined in
 // stage order, as torch::nn::utils::clip_grad_norm_ does on the unpipelined model. A loss or
-// norm that is not finite is a failure that names the stage; with loss scaling such a norm makes a
+// norm that is not finite is a failure that names the stage and step, and of a loss the rank and
+// microbatch; with loss scaling such a norm makes a
 // step without an update, on all ranks. After a failure every later call fails. Tasks run in a
 // thread of their own, one for the trainer's life, so that messages move meanwhile; all calls are
 // made from one other thread.
@@ -21,6 +22,7 @@
 #include "core/arbiter.h"
 #include "runtime/configuration.h"
 #include "runtime/environment.h"
+#include "runtime/instruments.h"
 #include "runtime/run.h"
 #include "runtime/torch/groups.h"
 #include "runtime/torch/loss_scale.h"
@@ -43,6 +45,8 @@ struct TrainerOptions {
   std::optional<LossScaling> loss_scaling = std::nullopt;
   RankOptions rank = {};
   BeforeTask before_task = nullptr;
+  // A trace of the run, and injected delays. Nothing: RIPELINE_TRACE and RIPELINE_DELAY say them.
+  std::optional<Instruments> instruments = std::nullopt;
   Groups* groups = nullptr;  // borrowed: closed when a step fails; null: the model uses none
 };
 
@@ -86,6 +90,7 @@ class TorchTrainer {
   TorchWork& work_;
   torch::optim::Optimizer* optimizer_;
   TrainerOptions options_;
+  core::Status installed_;  // the instruments, before what is made with them
   LossScale loss_scale_;
   std::unique_ptr<TaskEngine> engine_;
   Worker worker_;
@@ -102,8 +107,9 @@ struct JoinOptions {
 // A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
 // ranks unless OMP_NUM_THREADS is set, keeps freed memory (runtime/heap.h), and connects to the
 // other processes, over what carries parts on the model's device. Fails when the world does not
-// have the processes of the program's layout, or when they differ in the configuration. Of ranks on
-// several hosts the environment then has the address by which they reach this one.
+// have the processes of the program's layout, when they differ in the configuration, in which are
+// RIPELINE_TRACE and RIPELINE_DELAY, or when one of these cannot be had (runtime/instruments.h). Of
+// ranks on several hosts the environment then has the address by which they reach this one.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport, Configuration configuration = {},
                       const JoinOptions& join = {});

@@ -30,7 +30,7 @@ enum class FrameKind : std::uint16_t {
   heartbeat,  // the sender is alive, and its clock (runtime/transport/run_clock.h): step is the
               // echo; no payload
   report,     // the run fails: what a rank says of itself (runtime/report.h)
-  begun,      // the sender has begun the step; no payload
+  begun,      // the sender has begun the step; microbatch is how many it has; no payload
   ballot,     // what members of a rank tell each other (runtime/ballot_codec.h)
   ready,      // to the parent in the tree: the sender's subtree is connected; to a child: all are.
               // With its clock, as a heartbeat
@@ -63,7 +63,7 @@ inline constexpr int kChannels = static_cast<int>(kEachChannel.size());
 [[nodiscard]] Channel channel_of(FrameKind kind);
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
-inline constexpr std::uint16_t kFrameVersion = 7;
+inline constexpr std::uint16_t kFrameVersion = 8;
 inline constexpr std::size_t kHeaderBytes = 56;
 using Header = std::array<std::byte, kHeaderBytes>;
 

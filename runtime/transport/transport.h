@@ -27,7 +27,7 @@ enum class Signal : std::uint8_t {
   announce,  // it waits at its sender to be granted
   grant,     // it may leave, or its slot is free
   notice,    // what the sender's rank tells of itself (core/notice.h)
-  begun,     // the sender's rank has begun the step; of no message
+  begun,     // the sender's rank has begun the step, with so many microbatches; of no edge
   ballot,    // what a member says of what starts next (core/agreement.h); of no message
   gather,    // a part of a gather (runtime/gather.h)
   report,    // the run fails: what a process says of itself (runtime/report.h)

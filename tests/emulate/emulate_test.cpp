@@ -20,6 +20,7 @@
 #include "followed.h"
 #include "forecasting.h"
 #include "patient.h"
+#include "runtime/transport/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/simulate/runs.h"
 #include "tests/support/random_program.h"
@@ -474,6 +475,44 @@ pipeline pairs { microbatches 4; stages 1; place s on s;
   EXPECT_THAT(ends(start + 4ms), ElementsAre(std::pair(0, 4ms), std::pair(1, 10ms)));
   EXPECT_THAT(ends(start), ElementsAre(std::pair(0, 12ms), std::pair(1, 12ms)))
       << "beside each other both are slower";
+}
+
+// Where a rank comes late to the start, others send meanwhile: what they sent must not be seen at a
+// time that its clock, which is then set to the start, has not reached.
+TEST(LatencyTransport, gives_nothing_of_a_step_before_it_has_begun) {
+  const spec::Program program = compiled("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
+  const core::OwnedFacts storage = lower::facts_of(program);
+  Timing timing;
+  TimingOptions options;
+  options.clock = 1000;
+  options.latency = 1;
+  ASSERT_EQ(Timing::make(program, 2, options, timing).message(), "");
+  auto group = runtime::make_local_group(2);
+  runtime::RankClock clock;
+  LatencyTransport transport(*group[1], clock);
+  transport.set_program(storage.facts(), timing);
+  const Time start = runtime::RankClock::host();
+  runtime::Envelope message;
+  message.message = {0, 0};
+  while (!storage.facts().crosses_ranks(message.message.edge)) ++message.message.edge;
+  message.sent = start + 1ms;
+  message.signal = runtime::Signal::data;
+  ASSERT_TRUE(group[0]->send(1, message, {}).ok());
+  runtime::Envelope gather;
+  gather.signal = runtime::Signal::gather;
+  ASSERT_TRUE(group[0]->send(1, gather, {}).ok());
+  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(start + 5ms));
+  std::vector<runtime::Delivery> deliveries;
+  ASSERT_TRUE(transport.poll(0ms, deliveries).ok());
+  ASSERT_EQ(deliveries.size(), 1U) << "only what is not of the program";
+  EXPECT_EQ(deliveries[0].envelope.signal, runtime::Signal::gather);
+  clock.woke(start);
+  transport.begin();
+  deliveries.clear();
+  ASSERT_TRUE(transport.poll(60s, deliveries).ok());
+  ASSERT_EQ(deliveries.size(), 1U);
+  EXPECT_EQ(deliveries[0].at, start + 1ms + 1us);
+  EXPECT_GE(clock.now(), deliveries[0].at);
 }
 
 TEST(RankRun, comes_back_from_its_bytes) {

@@ -51,6 +51,21 @@ writes_trace() {
   [ "$(ls)" = $'r.json\nt.json' ] || fail "other files are left: $(ls)"
 }
 
+# The environment says the same as the flags, and is refused as they are.
+instruments() {
+  RIPELINE_TRACE=t.json RIPELINE_DELAY=message=3 "$launch" -n 4 -- "$gpt" "${small[@]}" --steps 2 >out.txt 2>&1
+  expect_code 0 $?
+  grep -q 'delays message=3' out.txt || fail "the delays are not said: $(cat out.txt)"
+  "$ripeline" why t.json 2>err.txt | grep -q 'rank 3' || fail "the trace is not read"
+  grep -q 'step 1 of 0..1; --step says which' err.txt || fail "$(cat err.txt)"
+  RIPELINE_DELAY=compute=F "$gpt" --ranks-as-threads >/dev/null 2>err.txt
+  expect_code 2 $?
+  grep -q "gpt: delay 'compute=F': expected compute=OP:MS, as in compute=F:4" err.txt || fail "$(cat err.txt)"
+  RIPELINE_TRACE=/nowhere/t.json "$gpt" --ranks-as-threads >/dev/null 2>err.txt
+  expect_code 2 $?
+  grep -q '/nowhere/t.json: cannot be written' err.txt || fail "$(cat err.txt)"
+}
+
 # Two ranks of two members: the model of one process; the trace has a rank once.
 tensor_parallel() {
   "$launch" -n 4 -- "$gpt" --schedule bf_tp --width 16 --heads 2 --context 8 --batch 2 --layers 2 --steps 3 --check 3 --dropout 0.1 \

@@ -82,4 +82,18 @@ exit_codes() {
   expect_code 2 $?
 }
 
+# Its trainer takes both variables of the environment, and join_run refuses what cannot be.
+instruments() {
+  RIPELINE_TRACE=t.json RIPELINE_DELAY=message=1 "$launch" -n 4 -- "$vlm" --count 16 --steps 2 >out.txt 2>&1
+  expect_code 0 $?
+  [ "$(grep -c '"ph":"X"' t.json)" -gt 0 ] || fail "there are no tasks in the trace"
+  [ ! -e t.json.parts ] || fail "the parts are left"
+  RIPELINE_DELAY=compute=G:1 "$launch" -n 4 -- "$vlm" --count 16 --steps 1 >out.txt 2>&1
+  expect_code 10 $?
+  grep -q "RIPELINE_DELAY: delay 'compute=G': no op is called 'G'; ops here: F, B" out.txt || fail "$(cat out.txt)"
+  RIPELINE_TRACE=/nowhere/t.json "$launch" -n 4 -- "$vlm" --count 16 --steps 1 >out.txt 2>&1
+  expect_code 15 $?
+  grep -q 'RIPELINE_TRACE: /nowhere/t.json: cannot be written' out.txt || fail "$(cat out.txt)"
+}
+
 "$case"

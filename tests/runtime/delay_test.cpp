@@ -28,7 +28,7 @@ DelayPlan plan(std::string_view spec, std::uint64_t seed = 1) {
 }
 
 TEST(Delay, refuses_a_wrong_plan_with_what_it_wants) {
-  const std::string any = "compute=OP:MS, jitter=P, message=MS, rare=PERCENT:MS or fifo";
+  const std::string any = "compute=OP:MS, jitter=P, message=MS, rare=PERCENT:MS, seed=N or fifo";
   const std::string compute = "compute=OP:MS, as in compute=F:4";
   const std::string jitter = "jitter=P with P from 0 to 1";
   const std::string message = "message=MS, as in message=0.5";
@@ -59,6 +59,8 @@ TEST(Delay, refuses_a_wrong_plan_with_what_it_wants) {
       {"rare=5", "rare=5", rare},
       {"rare=101:5", "rare=101:5", rare},
       {"rare=5:", "rare=5:", rare},
+      {"seed=", "seed=", "seed=N, a whole number from 0"},
+      {"seed=-1", "seed=-1", "seed=N, a whole number from 0"},
   };
   for (const auto& row : kTable) {
     DelayPlan kept = plan("message=7");
@@ -67,6 +69,11 @@ TEST(Delay, refuses_a_wrong_plan_with_what_it_wants) {
     EXPECT_EQ(status.message(), "delay '" + std::string(row.part) + "': expected " + row.wanted);
     EXPECT_FALSE(kept.empty()) << "the plan is as before";
   }
+}
+
+TEST(Delay, has_the_seed_of_its_text_or_the_callers) {
+  EXPECT_EQ(plan("fifo").seed(), 1U);
+  EXPECT_EQ(plan("seed=18446744073709551615,fifo").seed(), 18446744073709551615U);
 }
 
 class DelayPlanTest : public testing::Test {

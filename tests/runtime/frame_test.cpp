@@ -125,7 +125,7 @@ TEST(Frame, names_what_it_found) {
   header[6] = std::byte{15};
   EXPECT_EQ(decode_header(header, back, shape).message(), "frame kind 15, which there is not");
   header[4] = std::byte{1};
-  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 7");
+  EXPECT_EQ(decode_header(header, back, shape).message(), "frame version 1, expected 8");
   EXPECT_EQ(decode_header({}, back, shape).message(), "a frame that is not Ripeline's");
 }
 

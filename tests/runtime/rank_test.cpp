@@ -97,6 +97,32 @@ TEST_F(RankTest, believes_a_grant_of_the_consumer_and_a_notice_of_either) {
   }
 }
 
+TEST_F(RankTest, refuses_another_number_of_microbatches_in_its_step) {
+  const auto begun = [](int from, std::int64_t step, int microbatches) {
+    Delivery delivery{.from = from, .envelope = {}, .payload = {}, .at = kStart};
+    delivery.envelope.step = step;
+    delivery.envelope.message = {-1, microbatches};
+    delivery.envelope.signal = Signal::begun;
+    return delivery;
+  };
+  Actions actions;
+  ASSERT_TRUE(rank_.poll(kStart, actions).ok());
+  ASSERT_EQ(actions.sends.size(), 2U) << "it tells both of its own";
+  for (const Outgoing& out : actions.sends) EXPECT_EQ(out.envelope.message.microbatch, 4);
+  EXPECT_TRUE(rank_.delivered(begun(0, 0, 4), kStart).ok());
+  const Status present = rank_.delivered(begun(2, 0, 5), kStart);
+  EXPECT_EQ(present.code(), StatusCode::refused);
+  EXPECT_EQ(present.message(),
+            "the ranks have different numbers of microbatches in step 0: rank 2 has 5, rank 1 has "
+            "4");
+  // Of a step that is to begin here, it is compared then.
+  EXPECT_TRUE(rank_.delivered(begun(0, 1, 3), kStart).ok());
+  EXPECT_TRUE(rank_.begin_step(1, 4, kStart).ok());
+  EXPECT_EQ(rank_.poll(kStart, actions).message(),
+            "the ranks have different numbers of microbatches in step 1: rank 0 has 3, rank 1 has "
+            "4");
+}
+
 TEST_F(RankTest, refuses_edges_that_there_are_not) {
   for (const Signal signal : {Signal::data, Signal::announce, Signal::grant}) {
     for (const core::EdgeId edge :

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/print.h"
+#include "runtime/transport/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
@@ -64,6 +65,27 @@ TEST(Worker, of_a_sequential_program_makes_the_references_gradients) {
   run.run(4, 9);
   run.expect_reference(4, 9);
   for (int r = 0; r < 3; ++r) EXPECT_EQ(run.rank(r).reports.back().tasks, 18);
+}
+
+TEST(Worker, of_ranks_with_different_numbers_of_microbatches_fails_at_once_on_all) {
+  const ProvedText proved("bf", 3);
+  for (const auto& [others, last] : {std::pair{4, 5}, {5, 4}}) {
+    ToyRun run(proved, {.stages = 3, .width = 2, .seed = 7});
+    auto group = make_local_group(3);
+    const auto begin = std::chrono::steady_clock::now();
+    testing_support::in_threads(3, [&](int r) {
+      run.run_one(r, *group[static_cast<std::size_t>(r)], 2, r == 2 ? last : others);
+      group[static_cast<std::size_t>(r)].reset();
+    });
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s) << "no limit was waited for";
+    for (int r = 0; r < 3; ++r) {
+      EXPECT_THAT(run.rank(r).status.message(),
+                  testing::AllOf(HasSubstr("different numbers of microbatches in step 0"),
+                                 HasSubstr("rank 1 has " + std::to_string(others)),
+                                 HasSubstr("rank 2 has " + std::to_string(last))))
+          << "rank " << r;
+    }
+  }
 }
 
 // Over links that carry more than fits between two tasks, too.

@@ -149,7 +149,8 @@ TEST(Jitter, gives_the_same_bytes_for_the_same_seed_and_others_for_another) {
     TableRun run(program);
     EXPECT_TRUE(
         run.run(20, with_jitter("J3,tails=2:20,lognormal=0.5", seed), &record, true).status.ok());
-    return trace::events_text(run.storage.facts(), record);
+    const trace::About about(run.storage.facts(), {.microbatches = 20});
+    return trace::EventText(about).of(record);
   };
   EXPECT_EQ(text(7), text(7));
   EXPECT_NE(text(7), text(8));

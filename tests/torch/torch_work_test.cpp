@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -87,7 +88,29 @@ TEST(TorchTrainer, a_loss_that_is_not_finite_is_a_failure_on_every_rank) {
       return output.sum() * std::numeric_limits<double>::infinity();
     };
   });
-  for (const Status& status : statuses) EXPECT_THAT(status.message(), HasSubstr("the loss is"));
+  for (const Status& status : statuses) {
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr("the loss is"), HasSubstr(" in step 0: first at stage 1 on rank 1, "
+                                                          "of microbatch 0, where all that came in "
+                                                          "was finite")));
+  }
+}
+
+TEST(TorchTrainer, a_loss_that_is_not_finite_names_the_first_microbatch_and_says_what_came_in) {
+  const auto statuses =
+      train_once(ripeline::testing::chain(2, true), [](TorchModel& model, int rank) {
+        if (rank != 0) return;
+        model.stages[0].forward = [forward = model.stages[0].forward,
+                                   calls = 0](const StageInputs& inputs) mutable {
+          const torch::Tensor output = forward(inputs).toTensor();
+          const double nan = std::numeric_limits<double>::quiet_NaN();
+          return torch::IValue(++calls == 2 ? output * nan : output);
+        };
+      });
+  for (const Status& status : statuses) {
+    EXPECT_THAT(status.message(),
+                HasSubstr("of microbatch 1, where what came in was not finite already"));
+  }
 }
 
 TEST(TorchTrainer, what_the_program_needs_and_the_model_lacks_is_named_before_the_first_task) {

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "core/print.h"
 #include "lower/facts.h"
@@ -13,6 +15,7 @@
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "tests/runtime/ranks.h"
+#include "tests/simulate/runs.h"
 #include "trace/read.h"
 #include "trace/write.h"
 
@@ -32,6 +35,20 @@ pipeline rich {
   op O offload on copy_out { needs F at here, F at prev of m - 1;  releases memory 3; }
   op G reduce once { needs O at here of all; }
   resource memory per rank { unit "MiB"; capacity 40; }
+  dispatch ready;
+}
+)";
+
+// A task that needs all microbatches of another rank.
+constexpr const char* kJoins = R"(
+pipeline joins {
+  microbatches any;
+  stages 3;
+  place s on s;
+  op F forward { needs F at prev;  acquires memory; }
+  op B backward { needs F at here, B at next;  releases memory; }
+  op R reduce once { needs B at here of all, F at prev of all; }
+  resource memory per stage { capacity 8; }
   dispatch ready;
 }
 )";
@@ -183,7 +200,7 @@ pipeline p { microbatches any; stages 1; place s on s;
                                                {"0F2", 5}, {"0B1", 0}, {"0O0", 1}};
   EXPECT_EQ(thread, expected);
   EXPECT_EQ(named, (std::vector<int>{0, 1, 4, 5}));
-  EXPECT_THAT(text, HasSubstr(events_text(storage.facts(), record)));
+  EXPECT_THAT(text, HasSubstr(EventText(about).of(record)));
   File file;
   ASSERT_EQ(read_text(text, file).message(), "");
   EXPECT_EQ(file.record, record);
@@ -213,7 +230,55 @@ TEST(TraceFile, of_many_blocks_is_whole) {
   ASSERT_GT(text.size(), std::size_t{3'000'000}) << "more than one block";
   ASSERT_TRUE(read_text(text, file).ok());
   EXPECT_EQ(file.record, record);
-  EXPECT_EQ(text, opening_text(about) + ",\n" + events_text(storage.facts(), record) + kClosing);
+  EXPECT_EQ(text, opening_text(about) + ",\n" + EventText(about).of(record) + kClosing);
+}
+
+// An arrow for each message: from within its producer to the start of the task that takes it.
+TEST(TraceFile, has_an_arrow_for_each_message) {
+  for (const char* text : {"bf", "zb_v", kJoins}) {
+    SCOPED_TRACE(text);
+    const spec::Program program = testing_support::compiled(text);
+    testing_support::TableRun run(program);
+    Record record;
+    ASSERT_TRUE(run.run(5, {}, &record).status.ok());
+    for (TaskEvent& e : record.tasks) e.step = 3;
+    const core::ProgramFacts& facts = run.storage.facts();
+    const About about(facts, {.microbatches = 5});
+    std::map<std::tuple<int, int, std::string>, std::pair<double, double>> boxes;
+    std::map<std::int64_t, nlohmann::json> starts;
+    std::map<std::int64_t, nlohmann::json> ends;
+    const auto json = nlohmann::json::parse(written(about, record));
+    for (const auto& e : json["traceEvents"]) {
+      const double at = e.value("ts", 0.0);
+      if (e["ph"] == "X") boxes[{e["pid"], e["tid"], e["name"]}] = {at, at + double(e["dur"])};
+      if (e["ph"] != "s" && e["ph"] != "f") continue;
+      EXPECT_TRUE((e["ph"] == "s" ? starts : ends).emplace(e["id"], e).second);
+    }
+    EXPECT_EQ(starts.size(), record.messages.size());
+    ASSERT_EQ(ends.size(), starts.size());
+    for (const auto& [id, end] : ends) {
+      ASSERT_TRUE(starts.contains(id));
+      const nlohmann::json& start = starts[id];
+      EXPECT_EQ(start["name"], end["name"]);
+      EXPECT_EQ(start["cat"], end["cat"]);
+      EXPECT_EQ(end["bp"], "e");
+      EXPECT_NE(start["pid"], end["pid"]);
+      EXPECT_LT(double(start["ts"]), double(end["ts"]));
+    }
+    for (const MessageEvent& m : record.messages) {
+      const core::EdgeFacts& edge = facts.edges[static_cast<std::size_t>(m.message.edge)];
+      const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(edge.producer)];
+      const std::string producer = core::task_name(facts, {edge.producer, m.message.microbatch});
+      const auto& [from, to] = boxes.at({lane.rank, static_cast<int>(lane.engine), producer});
+      EXPECT_TRUE(std::any_of(starts.begin(), starts.end(), [&](const auto& s) {
+        return s.second["pid"] == lane.rank && double(s.second["ts"]) >= from &&
+               double(s.second["ts"]) < to;
+      })) << producer;
+    }
+    File file;
+    ASSERT_EQ(read_text(written(about, record), file).message(), "");
+    EXPECT_EQ(file.record, record) << "readers leave arrows out";
+  }
 }
 
 // What another program made of it: pretty-printed, fields in another order, more events.

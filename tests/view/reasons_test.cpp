@@ -1,9 +1,12 @@
 // What tasks wait for: the cause that is named, checked by taking it away.
 #include "view/reasons.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 #include "tests/view/timelines.h"
 #include "view/explain.h"
@@ -190,6 +193,7 @@ TEST(Reasons, the_text_names_the_cause_and_what_the_time_was_spent_on) {
             "it waited for room in activation of stage 0, which 0B0 gave back until 13\n"
             "\n"
             "the chain to it, from the start\n"
+            "of 14: tasks 10, messages on their way 4\n"
             "     0 - 1     rank 0   0F0      waited for nothing\n"
             "     1 - 2     rank 0   message of 0F0 to 1F on its way\n"
             "     2 - 3     rank 1   1F0      waited for the message of 0F0\n"
@@ -198,8 +202,31 @@ TEST(Reasons, the_text_names_the_cause_and_what_the_time_was_spent_on) {
             "     7 - 8     rank 2   message of 2B0 to 1B on its way\n"
             "     8 - 10    rank 1   1B0      waited for the message of 2B0\n"
             "    10 - 11    rank 1   message of 1B0 to 0B on its way\n"
-            "    11 - 14    rank 0   0B0 0F1  waited for the message of 1B0\n"
-            "of 14: tasks 10, messages on their way 4\n");
+            "    11 - 14    rank 0   0B0 0F1  waited for the message of 1B0\n");
+}
+
+// Nothing is lost where a long chain is folded: what its lines sum up is what it is made of.
+TEST(Reasons, a_long_chain_is_a_few_lines) {
+  const Drawn run("1f1b", 300, with(0.125));
+  Reasons reasons(run.timeline);
+  const std::string text = explain(run.timeline, reasons, run.box("0B299"));
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 100);
+  EXPECT_THAT(text, testing::ContainsRegex("… [0-9]+ more: tasks [0-9.]+"));
+  EXPECT_THAT(text, testing::ContainsRegex("rank 0 +0B299 +waited for")) << "the end is listed";
+  const Drawn small("1f1b", 6, with(0.125));
+  Reasons of_small(small.timeline);
+  EXPECT_EQ(explain(small.timeline, of_small, small.box("0B5")).find("…"), std::string::npos);
+}
+
+// The whole time of each engine, by cause, as the simulator counted it.
+TEST(Reasons, of_a_run_say_where_the_time_of_each_rank_went) {
+  const Drawn run(chain("1"), 2, with(1));
+  Reasons reasons(run.timeline);
+  const std::string text = explain_all(run.timeline, reasons);
+  EXPECT_TRUE(
+      text.starts_with("26 unit from the first start to the last end; of that, by rank (each line "
+                       "adds up to it):\n"))
+      << text;
 }
 
 }  // namespace
