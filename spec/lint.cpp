@@ -279,9 +279,10 @@ class Linter {
 
   // Of an op that is alone on its engine, or runs once a step, nothing is chosen that matters.
   void check_hint(const Hint& hint, const ast::Hint& written) {
-    if (hint.rule != Hint::Rule::prefer && hint.rule != Hint::Rule::rounds) return;
-    std::set<int> listed(hint.ops.begin(), hint.ops.end());
-    listed.insert(hint.fill.begin(), hint.fill.end());
+    if (hint.places.empty()) return;
+    std::set<int> listed;
+    for (const HintPlace& place : hint.places) listed.insert(place.op);
+    for (const HintPlace& place : hint.fill) listed.insert(place.op);
     std::set<Engine> engines;
     for (const int op : listed) engines.insert(at(program_.ops, op).engine);
     std::set<int> left_out;
