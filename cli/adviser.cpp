@@ -1,5 +1,6 @@
 #include "cli/adviser.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -14,17 +15,50 @@ namespace {
 
 using What = view::SeenEvent::What;
 
-std::string names_of(const spec::Program& program, const std::vector<int>& ops) {
+using Places = std::vector<spec::HintPlace>;
+
+std::string name_of(const spec::Program& program, const spec::HintPlace& place, int rank) {
+  const std::string& op = at(program.ops, place.op).name;
+  return place.chunk.empty() ? op : fmt::format("{}@{}", op, at(place.chunk, rank));
+}
+
+std::string names_of(const spec::Program& program, const Places& places, int rank) {
   std::string text;
-  for (const int op : ops) {
-    text += (text.empty() ? "" : ", ") + at(program.ops, op).name;
+  for (const spec::HintPlace& place : places) {
+    text += (text.empty() ? "" : ", ") + name_of(program, place, rank);
   }
   return text;
 }
 
+// A place of the rounds, by its number where its name stands more than once.
+std::string turn_of(const spec::Program& program, const Places& places, int turn, int rank) {
+  const std::string name = name_of(program, at(places, turn), rank);
+  const auto same = std::count_if(places.begin(), places.end(), [&](const spec::HintPlace& place) {
+    return name_of(program, place, rank) == name;
+  });
+  return same > 1 ? fmt::format("{}, place {} of {}", name, turn + 1, places.size()) : name;
+}
+
+// What the priority of the task was, if the hint lists it.
+std::string priority_of(const spec::Program& program, int rank, int microbatches,
+                        const simulate::TableArbiter& arbiter, const core::Task& task) {
+  const spec::Hint& hint = program.dispatch.hint;
+  const bool listed =
+      task.lane >= 0 &&
+      std::any_of(hint.places.begin(), hint.places.end(), [&](const spec::HintPlace& place) {
+        return place.lists(at(program.lanes, task.lane));
+      });
+  if (!listed) return "";
+  const spec::HintPolicy policy(program, rank, microbatches);
+  const std::int64_t value =
+      policy.priority({task.lane, task.microbatch}, [&](int pool) { return arbiter.held(pool); });
+  return fmt::format(", which is {}", value);
+}
+
 // The hint in words, after these starts.
 std::string rule_of(const spec::Program& program, int rank, int microbatches,
-                    const std::vector<view::SeenEvent>& seen) {
+                    const std::vector<view::SeenEvent>& seen, const simulate::TableArbiter& arbiter,
+                    const core::Task& choice) {
   const spec::Hint& hint = program.dispatch.hint;
   const std::string name = hint.name.empty() ? "the ties" : "the hint " + hint.name;
   std::string text;
@@ -33,7 +67,12 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
       text = name + " decide";
       break;
     case spec::Hint::Rule::prefer:
-      text = fmt::format("{} prefers {}", name, names_of(program, hint.ops));
+      text = fmt::format("{} prefers {}", name, names_of(program, hint.places, rank));
+      break;
+    case spec::Hint::Rule::priority:
+      text = fmt::format("{} takes the greatest priority of {}{}", name,
+                         names_of(program, hint.places, rank),
+                         priority_of(program, rank, microbatches, arbiter, choice));
       break;
     case spec::Hint::Rule::order:
       text =
@@ -45,12 +84,14 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
       for (const view::SeenEvent& event : seen) {
         if (event.what == What::started) policy.started(state, event.task.lane);
       }
-      text = fmt::format("{} goes round {} and is at {}", name, names_of(program, hint.ops),
-                         at(program.ops, at(hint.ops, state.round)).name);
+      text =
+          fmt::format("{} goes round {} and is at {}", name, names_of(program, hint.places, rank),
+                      turn_of(program, hint.places, state.round, rank));
       break;
     }
   }
-  if (!hint.fill.empty()) text += fmt::format(", {} only to fill", names_of(program, hint.fill));
+  if (!hint.fill.empty())
+    text += fmt::format(", {} only to fill", names_of(program, hint.fill, rank));
   return text;
 }
 
@@ -106,7 +147,8 @@ view::Adviser adviser_of(const Run& run) {
       return fmt::format("its order has {} next, which may {}start", core::task_name(facts, next),
                          choice.starts() ? "" : "not ");
     }
-    std::string rule = rule_of(program, rank, microbatches, seen);
+    std::string rule = rule_of(program, rank, microbatches, seen, arbiter,
+                               choice.starts() ? choice.task : core::Task{});
     if (const int keeps = program.dispatch.keeps; keeps >= 0) {
       rule += "; room is kept for order " + at(program.orders, keeps).name;
     }

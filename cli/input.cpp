@@ -312,6 +312,20 @@ spec::Result<void> make_program(Read& read, const ProgramOptions& options) {
   return {};
 }
 
+// Without the defines of params that the text has not. Its mistakes are left to who compiles it.
+void keep_own_defines(Read& read) {
+  const auto tree = spec::parse(read.input.source);
+  if (!tree.ok()) return;
+  std::erase_if(read.options.defines, [&](const auto& define) {
+    if (define.first == "microbatches") return false;
+    return std::none_of(tree.value().items.begin(), tree.value().items.end(),
+                        [&](const spec::ast::Item& item) {
+                          const auto* param = std::get_if<spec::ast::Param>(&item.value);
+                          return param != nullptr && param->name.text == define.first;
+                        });
+  });
+}
+
 // What has a place in the text is shown there.
 void say_unmade(const spec::Source& source, const spec::Diagnostics& errors) {
   for (const spec::Diagnostic& error : errors) {
@@ -431,6 +445,7 @@ spec::Result<LoadedProgram> load(const std::string& file, const ProgramOptions& 
       return done.errors();
     }
   }
+  if (options.several) keep_own_defines(made);
   spec::Result<spec::Program> program = compiled(input.source, elaborate, options);
   const spec::Source& source = input.source;
   if (!program.ok() && input.form == InputForm::schedule) {

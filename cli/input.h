@@ -26,6 +26,7 @@ struct ProgramOptions {
   std::optional<spec::Placement> placement;  // of a schedule of PyTorch
   // What is judged or generated is for these alone. Of commands that run a step it is nothing.
   std::optional<Counts> microbatches;
+  bool several = false;  // programs take these: each the defines of params that it has
 };
 void add_program_options(CLI::App& command, ProgramOptions& options);
 // Also -m, of commands that judge or generate.

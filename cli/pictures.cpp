@@ -9,15 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/output.h"
 #include "cli/progress.h"
 #include "lower/facts.h"
 #include "simulate/idle_of_trace.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
 #include "trace/read.h"
-#include "view/html.h"
-#include "view/svg.h"
 
 namespace ripeline::cli {
 namespace {
@@ -75,6 +72,20 @@ int usual_count(const spec::Program& program) {
   return std::clamp(2 * program.ranks, program.microbatches.min, most);
 }
 
+// What the rank with the most work has on its compute engine, in the unit.
+double most_work(const spec::Program& program, int microbatches, const simulate::Timing& timing) {
+  std::vector<core::Time> work(static_cast<std::size_t>(program.ranks), core::Time{0});
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    const spec::Lane& of = at(program.lanes, lane);
+    if (of.engine != spec::Engine::compute) continue;
+    for (int task = 0; task < program.tasks_of(lane, microbatches); ++task) {
+      at(work, of.rank) += timing.mean({lane, task});
+    }
+  }
+  return static_cast<double>(std::max_element(work.begin(), work.end())->count()) /
+         static_cast<double>(timing.unit().nanoseconds);
+}
+
 spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   const spec::Program& program = run.loaded->program;
   const int usual = usual_count(program);
@@ -87,10 +98,11 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, microbatches, options.value(), timing);
   if (!made.ok()) return failure(made.message());
+  run.work = most_work(program, microbatches, timing);
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
-  file.about = trace::About(facts, run_of(timing, microbatches));
+  file.about = trace::About(facts, run_of(program, timing, microbatches));
   const simulate::RunReport report = [&] {
     const Progress progress("simulating " + program.name);
     simulate::Simulator simulator(facts, [&](int rank) {
@@ -124,27 +136,12 @@ spec::Result<Run> run_of_trace(const std::string& path,
 
 }  // namespace
 
-void add_picture(CLI::App& command, std::string& picture) {
-  command
-      .add_option("--picture", picture,
-                  "draw it: a page to zoom and hover (.html), or a picture to print (.svg)")
-      ->check([](const std::string& name) {
-        return ends_with(name, ".svg") || ends_with(name, ".html")
-                   ? std::string()
-                   : std::string("its name must end in .svg or .html");
-      });
-}
-
-spec::Result<void> write_picture(const std::string& path, const std::vector<view::Panel>& panels) {
-  const Progress progress("drawing " + path);
-  return write_file(path, ends_with(path, ".svg") ? view::svg(panels) : view::html(panels));
-}
-
-spec::Result<void> write_picture_of(const std::string& path,
+spec::Result<void> write_picture_of(const PictureFlags& flags,
                                     const simulate::ReportedRun& reported) {
+  if (!flags.wanted()) return {};
   trace::File file;
-  file.about =
-      trace::About(reported.facts, run_of(reported.timing, reported.microbatches, reported.source));
+  file.about = trace::About(reported.facts, run_of(reported.program, reported.timing,
+                                                   reported.microbatches, reported.source));
   file.record = reported.record;
   view::Timeline timeline;
   const core::Status made = view::Timeline::make(std::move(file), timeline);
@@ -153,7 +150,7 @@ spec::Result<void> write_picture_of(const std::string& path,
   if (reported.run.stuck) {
     stuck = view::stuck_at_end(timeline, next_in_orders(reported.program, timeline));
   }
-  return write_picture(path, {{reported.program.name, &timeline, std::move(stuck)}});
+  return write_picture(flags, {{reported.program.name, &timeline, std::move(stuck)}});
 }
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
@@ -221,6 +218,33 @@ std::optional<OnlyCount> only_count(const std::vector<Run>& runs) {
   return only;
 }
 
+// Params that some of the programs have, and those that none has.
+spec::Result<void> note_defines(const std::vector<Run>& runs, const RunFlags& flags) {
+  const auto given = elaborate_options(flags.program);
+  if (!given.ok()) return given.errors();
+  for (const auto& [name, value] : given.value().defines) {
+    std::vector<std::string> without;
+    std::vector<std::string> params;
+    bool with = false;
+    for (const Run& run : runs) {
+      if (run.loaded == nullptr) continue;
+      for (const auto& param : run.loaded->program.params) params.push_back(param.first);
+      const bool has = run.loaded->options.defines.contains(name);
+      with = with || has;
+      if (!has) without.push_back(run.title);
+    }
+    if (without.empty()) continue;
+    if (!with) {
+      const auto meant = spec::nearest(name, params);
+      return failure(fmt::format("-D {}={}: no program here has a param '{}'{}", name, value, name,
+                                 meant ? ". Did you mean " + *meant + "?" : ""));
+    }
+    std::cerr << fmt::format("note: -D {}={} does not apply to {}: no such param\n", name, value,
+                             fmt::join(without, ", "));
+  }
+  return {};
+}
+
 // Times of different amounts of work are no comparison.
 void note_counts(const std::vector<Run>& runs, const std::optional<OnlyCount>& taken) {
   std::vector<std::string> counts;
@@ -250,11 +274,14 @@ spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
 spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
                                          const RunFlags& flags) {
   std::vector<Run> all;
+  RunFlags each = flags;
+  each.program.several = true;
   for (const std::string& file : files) {
-    auto run = opened(file, flags);
+    auto run = opened(file, each);
     if (!run.ok()) return run.errors();
     all.push_back(std::move(run).value());
   }
+  if (const auto noted = said(note_defines(all, flags)); !noted.ok()) return noted.errors();
   const auto only = flags.microbatches ? std::nullopt : only_count(all);
   bool taken = false;
   for (Run& run : all) {
@@ -270,6 +297,17 @@ spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
   }
   note_counts(all, taken ? only : std::nullopt);
   return all;
+}
+
+spec::Result<Run> run_again(const Run& run, const RunFlags& flags, std::uint64_t seed) {
+  Run again;
+  again.title = run.title;
+  again.loaded = std::make_unique<LoadedProgram>(*run.loaded);
+  RunFlags with = flags;
+  const int count = run.timeline.run().microbatches;
+  with.microbatches = Counts{count, count};
+  with.times.timing.seed = seed;
+  return made(std::move(again), with);
 }
 
 namespace {
@@ -339,7 +377,7 @@ spec::Result<Run> drawn_with_costs(const LoadedProgram& loaded,
   if (!made.ok()) return failure(made.message());
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   trace::File file;
-  file.about = trace::About(run.facts->facts(), run_of(timing, recorded.microbatches));
+  file.about = trace::About(run.facts->facts(), run_of(program, timing, recorded.microbatches));
   file.record = CostClock(program, timing).record(recorded.events);
   if (auto finished = finish(run, std::move(file), true, std::nullopt); !finished.ok()) {
     return finished.errors();

@@ -1,6 +1,7 @@
 // What is drawn and walked: a trace, a program that is simulated, or a run that refutes it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
+#include "cli/picture_flags.h"
 #include "cli/step_flag.h"
 #include "cli/time_flags.h"
 #include "simulate/interpreter.h"
@@ -19,11 +21,8 @@
 
 namespace ripeline::cli {
 
-// --picture, a name that ends in .svg or .html.
-void add_picture(CLI::App& command, std::string& picture);
-[[nodiscard]] spec::Result<void> write_picture(const std::string& path,
-                                               const std::vector<view::Panel>& panels);
-[[nodiscard]] spec::Result<void> write_picture_of(const std::string& path,
+// If the flags ask for one.
+[[nodiscard]] spec::Result<void> write_picture_of(const PictureFlags& flags,
                                                   const simulate::ReportedRun& reported);
 
 // How a FILE becomes a run.
@@ -46,6 +45,8 @@ struct Run {
   std::string title;
   view::Timeline timeline;
   view::Stuck stuck;
+  // Of a simulated program, in its unit: what the rank with the most work has, by mean costs.
+  std::optional<double> work;
   std::unique_ptr<LoadedProgram> loaded;  // of a program
   std::unique_ptr<core::OwnedFacts> facts;
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
@@ -54,9 +55,13 @@ struct Run {
 [[nodiscard]] spec::Result<Run> load_run(const std::string& file, const RunFlags& flags);
 // To stand side by side. Without -m, a program that is for one number of microbatches alone, as a
 // CSV is, gives that number to the others that can have it. Standard error says so, and names the
-// numbers if they still differ.
+// numbers if they still differ. A param of -D is set in the programs that have it; standard error
+// names the others, and no program with it is an error.
 [[nodiscard]] spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
                                                        const RunFlags& flags);
+// The program of `run` once more, with another seed.
+[[nodiscard]] spec::Result<Run> run_again(const Run& run, const RunFlags& flags,
+                                          std::uint64_t seed);
 
 // The run that refutes a program, drawn with its costs: each rank does what it did in the run, in
 // that order, as soon as it can.

@@ -70,16 +70,14 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
 
 int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
               const std::string& more) {
-  const trace::About about(reported.facts,
-                           run_of(reported.timing, reported.microbatches, reported.source));
+  const trace::About about(reported.facts, run_of(reported.program, reported.timing,
+                                                  reported.microbatches, reported.source));
   if (!command.trace.empty()) {
     trace::Writer writer(command.trace, about);
     writer.add(reported.record);
     if (const core::Status s = writer.finish(); !s.ok()) return say_failed(s.message());
   }
-  if (!command.picture.empty() && !said(write_picture_of(command.picture, reported)).ok()) {
-    return bad_input;
-  }
+  if (!said(write_picture_of(command.picture, reported)).ok()) return bad_input;
   if (!command.csv.empty() && !said(write_file(command.csv, simulate::tasks_csv(reported))).ok()) {
     return bad_input;
   }

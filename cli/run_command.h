@@ -10,6 +10,7 @@
 
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
+#include "cli/picture_flags.h"
 #include "cli/time_flags.h"
 #include "simulate/interpreter.h"
 #include "simulate/report.h"
@@ -22,7 +23,7 @@ struct RunCommand {
   std::optional<Counts> microbatches;
   TimeFlags times;
   std::string trace;
-  std::string picture;
+  PictureFlags picture;
   std::string csv;
   std::string format = "text";
   bool tasks = false;

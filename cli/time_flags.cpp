@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cli/input.h"
+#include "cli/shorten.h"
+#include "spec/dispatch_text.h"
 
 namespace ripeline::cli {
 
@@ -11,6 +15,15 @@ spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags) {
   if (!flags.unit.empty()) {
     timing.unit = simulate::unit_named(flags.unit);
     if (!timing.unit) return failure("--unit is none of ns, us, ms and s");
+  }
+  if (flags.rank_costs) {
+    simulate::RankCosts costs;
+    const core::Status given = simulate::RankCosts::parse(*flags.rank_costs, costs);
+    if (!given.ok()) {
+      return failure(
+          fmt::format("--rank-costs {}: {}", shortened(*flags.rank_costs), given.message()));
+    }
+    timing.rank_costs = std::move(costs);
   }
   const core::Status jitter = simulate::Jitter::parse(flags.jitter, timing.jitter);
   if (!jitter.ok()) return failure(jitter.message());
@@ -29,6 +42,10 @@ spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags) {
 
 void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help) {
   simulate::TimingOptions& timing = options.timing;
+  command.add_option(
+      "--rank-costs", options.rank_costs,
+      "what a microbatch takes in all of a rank's layers, as F=1,B=2 or F=1,I=1,W=1, instead of "
+      "the program's costs; of K stages on a rank, each takes a K-th");
   command.add_option("--profile", options.profile,
                      "measured costs and links: a JSON file (docs/formats.md)");
   command.add_option("--unit", options.unit, unit_help);
@@ -49,12 +66,15 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
   command.add_option("--seed", timing.seed, "of what is drawn (1)");
 }
 
-trace::Run run_of(const simulate::Timing& timing, int microbatches, trace::Source source) {
+trace::Run run_of(const spec::Program& program, const simulate::Timing& timing, int microbatches,
+                  trace::Source source) {
   return {.microbatches = microbatches,
           .source = source,
           .seed = timing.draws() ? std::optional(timing.seed()) : std::nullopt,
           .unit = timing.unit(),
-          .costs = timing.text()};
+          .costs = timing.text(),
+          .params = {program.params.begin(), program.params.end()},
+          .dispatch = spec::dispatch_text(program)};
 }
 
 spec::Result<void> check_simulated(const spec::Program& program) {

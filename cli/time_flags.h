@@ -1,6 +1,7 @@
 // What tasks and messages take: the flags of every command that simulates.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <CLI/App.hpp>
@@ -14,6 +15,7 @@ namespace ripeline::cli {
 
 struct TimeFlags {
   std::string unit;
+  std::optional<std::string> rank_costs;
   std::string profile;
   std::string jitter;
   simulate::TimingOptions timing;
@@ -22,12 +24,12 @@ inline constexpr const char* kUnitHelp =
     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit";
 void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help = kUnitHelp);
 
-// What the flags say. Errors: they do not fit together, or the profile cannot be read.
+// What the flags say. Errors: they do not fit together, or what one of them says cannot be read.
 [[nodiscard]] spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags);
 
 // What a trace says of a run with these times.
-[[nodiscard]] trace::Run run_of(const simulate::Timing& timing, int microbatches,
-                                trace::Source source = trace::Source::simulated);
+[[nodiscard]] trace::Run run_of(const spec::Program& program, const simulate::Timing& timing,
+                                int microbatches, trace::Source source = trace::Source::simulated);
 // Fails if the program uses what a simulated run does not do.
 [[nodiscard]] spec::Result<void> check_simulated(const spec::Program& program);
 

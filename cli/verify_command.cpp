@@ -35,7 +35,7 @@ struct VerifyCommand {
   bool layouts = false;
   std::string least;        // of what the least is asked for; empty: of nothing
   std::string certificate;  // the folder; empty: none
-  std::string picture;      // of the run that refutes; empty: none
+  PictureFlags picture;     // of the run that refutes
 };
 
 nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
@@ -212,7 +212,7 @@ void search_repairs(const LoadedProgram& loaded, verify::Verdict& verdict) {
 }
 
 // What fails is on standard error already. That no run refutes is no failure.
-spec::Result<void> draw_refutation(const std::string& picture, const LoadedProgram& loaded,
+spec::Result<void> draw_refutation(const PictureFlags& picture, const LoadedProgram& loaded,
                                    const verify::Verdict& verdict) {
   for (const verify::Obligation& o : verdict.obligations) {
     const auto& run = o.counterexample ? o.counterexample : o.other_choices;
@@ -259,7 +259,7 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
   if (!command.certificate.empty() && !said(write_evidence(loaded, command, verdict)).ok()) {
     return findings.add_bad_input(file, source, {});
   }
-  if (!command.picture.empty() && !draw_refutation(command.picture, loaded, verdict).ok()) {
+  if (command.picture.wanted() && !draw_refutation(command.picture, loaded, verdict).ok()) {
     return findings.add_bad_input(file, source, {});
   }
   const bool schedule = loaded.form == InputForm::schedule;
@@ -274,7 +274,7 @@ int run(const VerifyCommand& command) {
     std::cerr << "ripeline: --certificate is for one FILE; give each its own folder\n";
     return bad_input;
   }
-  if (!command.picture.empty() &&
+  if (command.picture.wanted() &&
       (command.files.size() > 1 || is_folder(command.files.front()) || asks_every_depth(command))) {
     std::cerr << "ripeline: --picture is for one FILE and one number of ranks\n";
     return bad_input;

@@ -1,4 +1,4 @@
-// ripeline show, why, step and compare: what happens when, and why.
+// ripeline show, why and step: what happens when in one run, and why.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,7 +16,6 @@
 #include "cli/failure.h"
 #include "cli/pictures.h"
 #include "trace/parts.h"
-#include "view/compare.h"
 #include "view/explain.h"
 #include "view/terminal.h"
 
@@ -28,12 +27,10 @@ int code_of(const Run& run) { return run.stuck.any() ? refuted : ok; }
 struct ShowCommand {
   std::string file;
   RunFlags run;
-  std::string picture;
+  PictureFlags picture;
   std::string trace;
   std::optional<int> width;
   std::string colour = "auto";
-  std::optional<double> begin;
-  std::optional<double> end;
 };
 
 int terminal_width() {
@@ -50,12 +47,6 @@ bool wants_colour(const std::string& colour) {
   const char* no_colour = std::getenv("NO_COLOR");
   if (colour != "auto") return colour == "always";
   return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
-}
-
-std::optional<core::Time> time_of(const view::Timeline& timeline, std::optional<double> units) {
-  if (!units) return std::nullopt;
-  return core::Time{
-      static_cast<std::int64_t>(*units * static_cast<double>(timeline.run().unit.nanoseconds))};
 }
 
 // Nothing is drawn: the whole of a long run is more than fits.
@@ -77,13 +68,12 @@ int show(const ShowCommand& command) {
   const auto loaded = load_run(command.file, command.run);
   if (!loaded.ok()) return bad_input;
   const Run& run = loaded.value();
-  if (!command.picture.empty() && !said(write_picture(command.picture, {run.panel()})).ok()) {
-    return bad_input;
-  }
+  const std::vector<view::Panel> panels = {run.panel()};
+  const auto range = said(range_of(command.picture, panels));
+  if (!range.ok() || !said(write_picture(command.picture, panels)).ok()) return bad_input;
   const view::TerminalOptions options{.width = command.width.value_or(terminal_width()),
                                       .colour = wants_colour(command.colour),
-                                      .from = time_of(run.timeline, command.begin),
-                                      .to = time_of(run.timeline, command.end)};
+                                      .range = range.value()};
   std::cout << view::terminal(run.timeline, options, run.stuck);
   return code_of(run);
 }
@@ -181,32 +171,6 @@ int step(const StepCommand& command) {
   return ok;
 }
 
-struct CompareCommand {
-  std::vector<std::string> files;
-  RunFlags run;
-  std::string picture;
-  std::string format = "text";
-};
-
-int compare(const CompareCommand& command) {
-  const auto loaded = load_runs(command.files, command.run);
-  if (!loaded.ok()) return bad_input;
-  int code = ok;
-  std::vector<view::Panel> panels;
-  for (const Run& run : loaded.value()) {
-    code = worse(code, code_of(run));
-    panels.push_back(run.panel());
-  }
-  if (!command.picture.empty() && !said(write_picture(command.picture, panels)).ok()) {
-    return bad_input;
-  }
-  std::string text;
-  const core::Status compared = view::compare_text(panels, text);
-  if (!compared.ok()) return say_failed(compared.message());
-  std::cout << (command.format == "json" ? view::compare_json(panels) : text);
-  return code;
-}
-
 }  // namespace
 
 void add_show(CLI::App& app, int& exit_code) {
@@ -215,17 +179,15 @@ void add_show(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ShowCommand>();
   command->add_option("FILE", options->file, kRunHelp)->required();
   add_run_flags(*command, options->run);
-  add_picture(*command, options->picture);
+  add_picture(*command, options->picture, Beside::text);
   command->add_option("--trace", options->trace,
                       "of the folder of a run that was killed: write one trace, and draw nothing");
-  command->add_option("--width", options->width, "columns; the terminal's, or 100")
+  command->add_option("--width", options->width, "columns of the text; the terminal's, or 100")
       ->check(CLI::Range(20, 10'000));
   command
       ->add_option("--colour,--color", options->colour,
                    "always, never, or auto: on a terminal, if NO_COLOR is not set")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  command->add_option("--begin", options->begin, "from this time on, in the run's unit");
-  command->add_option("--end", options->end, "up to this time");
   command->footer(
       "Examples\n"
       "  ripeline show zb_h1 -m 16\n"
@@ -261,22 +223,6 @@ void add_step(CLI::App& app, int& exit_code) {
       "Commands come from standard input, one a line; help lists them.\n"
       "  printf 'idle 1\\nwhy 1B0\\n' | ripeline step bf");
   command->callback([options, &exit_code] { exit_code = step(*options); });
-}
-
-void add_compare(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "compare", "run several programs, or take traces, and put them side by side");
-  auto options = std::make_shared<CompareCommand>();
-  command->add_option("FILE", options->files, kRunHelp)->required();
-  add_run_flags(*command, options->run);
-  add_picture(*command, options->picture);
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  command->footer(
-      "The times drawn are the same in all of them where their tasks are. It says so when one may\n"
-      "hold more memory than another: such a comparison is no measure of the schedules.\n"
-      "Without -m, all take the number of microbatches of a CSV among them.");
-  command->callback([options, &exit_code] { exit_code = compare(*options); });
 }
 
 }  // namespace ripeline::cli

@@ -6,7 +6,9 @@
 #include "codegen/admission.h"
 #include "codegen/order_text.h"
 #include "codegen/outline.h"
+#include "codegen/places.h"
 #include "codegen/printer.h"
+#include "codegen/priority_text.h"
 #include "codegen/rules.h"
 
 namespace ripeline::codegen {
@@ -14,18 +16,13 @@ namespace {
 
 using spec::Program;
 
-// Taking an entry of the rounds makes the next one first.
+// Taking a place of the rounds makes the next one first, and a fill ends its round.
 std::string rounds_taken(const Program& program) {
   if (!has_rounds(program)) return "";
-  const std::vector<int>& entries = program.dispatch.hint.ops;
   ByOp statements(program.ops.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    std::vector<std::string>& taken = statements[static_cast<std::size_t>(entries[i])];
-    if (taken.empty()) taken.push_back(fmt::format("step_.round = {};", (i + 1) % entries.size()));
-  }
-  // A fill op ends its round.
-  for (const int op : program.dispatch.hint.fill) {
-    statements[static_cast<std::size_t>(op)].push_back("step_.round = 0;");
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    const std::string turn = turn_of(program, op);
+    if (!turn.empty()) statements[static_cast<std::size_t>(op)].push_back(turn);
   }
   return by_op(program, "task.lane", statements);
 }
@@ -39,6 +36,7 @@ std::string step_state(const Outline& outline) {
     members.push_back(fmt::format("int round = 0;  // the entry of hint {} to try first",
                                   program.dispatch.hint.name));
   }
+  if (priority_reads_count(outline)) members.push_back("int microbatches = 0;");
   if (has_guards(outline)) {
     members.push_back(
         fmt::format("std::int64_t held[{}] = {{}};  // by pool", program.pools.size()));
@@ -66,23 +64,33 @@ std::string room_check(const Outline& outline) {
   return has_kept_order(outline) ? "is_admitted(lane)" : "has_room(lane, step_.held)";
 }
 
+// Whether `lane` has room, and its engine takes it; `exists`: and whether there is one.
+std::vector<std::string> offer_checks(const Outline& outline, bool exists) {
+  const bool guarded = has_guards(outline);
+  std::vector<std::string> checks;
+  if (outline.gaps && (guarded || outline.engines || exists)) checks.push_back("lane >= 0");
+  if (outline.engines) checks.push_back("engines_.takes(engine, lane)");
+  if (guarded) checks.push_back(room_check(outline));
+  return checks;
+}
+
+// Of `op`, in the order of the ties: the lane of turn i.
+std::string lane_of_turn(const Outline& outline) {
+  return lane_at(outline,
+                 outline.chunks == 1 ? "0" : fmt::format("up ? i : {} - i", outline.chunks - 1));
+}
+
 // What offers an op's task, and a lane's. In a committed order there is nothing to offer.
 std::vector<std::string> offers(const Outline& outline) {
   const bool by_lane = dispatched_order(outline.program) >= 0 || outline.chunks > 1;
-  const bool guarded = has_guards(outline);
   std::vector<std::string> texts;
-  std::vector<std::string> checks;
-  if (outline.gaps && (guarded || outline.engines)) checks.push_back("lane >= 0");
-  if (outline.engines) checks.push_back("engines_.takes(engine, lane)");
-  if (guarded) checks.push_back(room_check(outline));
+  const std::vector<std::string> checks = offer_checks(outline, false);
   const std::string lane_offer =
       checks.empty()
           ? "rows_.offer(lane, allowed)"
           : fmt::format("{}{}rows_.offer(lane, allowed) : core::Choice{{}}",
                         fmt::join(checks, " && "), outline.engines ? "\n           ? " : " ? ");
-  const std::string parameters = outline.engines
-                                     ? "core::Engine engine, const core::TaskSet* allowed"
-                                     : "const core::TaskSet* allowed";
+  const std::string parameters = offer_parameters(outline);
   const std::string arguments = offer_arguments(outline);
   if (by_lane) {
     texts.push_back(fill(R"(// The lowest microbatch of `lane` that may start and is allowed.
@@ -102,6 +110,7 @@ std::vector<std::string> offers(const Outline& outline) {
                                            : "const core::LaneId lane = " + lane + ";\nreturn " +
                                                  lane_offer + ";"}}));
   } else {
+    const std::string lane = lane_of_turn(outline);
     texts.push_back(fill(
         R"(// The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
 // else at the higher.
@@ -116,7 +125,8 @@ std::vector<std::string> offers(const Outline& outline) {
         {{"parameters", parameters},
          {"arguments", arguments},
          {"chunks", std::to_string(outline.chunks)},
-         {"lane", lane_at(outline, fmt::format("up ? i : {} - i", outline.chunks - 1))}}));
+         {"lane", lane}}));
+    if (std::string text = offer_unlisted(outline, lane); !text.empty()) texts.push_back(text);
   }
   return texts;
 }
@@ -190,9 +200,7 @@ std::string preferred(const Outline& outline) {
   return fill(R"([[nodiscard]] core::Choice preferred($parameters$) const {
   $choice$
 })",
-              {{"parameters", outline.engines ? "core::Engine engine, const core::TaskSet* allowed"
-                                              : "const core::TaskSet* allowed"},
-               {"choice", hint_choice(outline)}});
+              {{"parameters", offer_parameters(outline)}, {"choice", hint_choice(outline)}});
 }
 
 // , patience_(…)
@@ -200,7 +208,9 @@ std::string patience_member(const Outline& outline, const std::string& name) {
   if (!has_patience(outline.program)) return "";
   const spec::Hint& hint = outline.program.dispatch.hint;
   std::vector<std::string> fillers;
-  for (const int op : hint.fill) fillers.push_back(op_constant(outline.program, op));
+  for (const spec::HintPlace& place : hint.fill) {
+    fillers.push_back(op_constant(outline.program, place.op));
+  }
   return fmt::format(
       ",\n        patience_({}::facts, rank, {{.patience = {}, .yield = {}, .forecasts = {}{}}}, "
       "{{{}}})",
@@ -293,12 +303,22 @@ std::string arbiter(const Outline& outline, const std::string& name) {
              order_call(outline) + (waits ? "\npatience_.begin_step(microbatches, order_);" : "") +
              (keeps ? "\nkept_.begin_step(microbatches, order_);" : "");
   }
+  if (priority_reads_count(outline)) {
+    begin += std::string(begin.empty() ? "" : "\n") + "step_.microbatches = microbatches;";
+  }
   std::vector<std::string> helpers;
   if (in_order) {
     helpers.push_back(next_may_start(outline));
   } else {
+    helpers = chunk_tables(program);
     if (keeps) helpers.push_back(is_admitted(outline));
     for (std::string& offer : offers(outline)) helpers.push_back(std::move(offer));
+    if (has_priorities(program)) {
+      const std::string checks = fmt::format("{}", fmt::join(offer_checks(outline, true), " && "));
+      for (std::string& text : priority_helpers(outline, lane_of_turn(outline), checks)) {
+        helpers.push_back(std::move(text));
+      }
+    }
     for (std::string& text : waiting(outline)) helpers.push_back(std::move(text));
     if (waits) helpers.push_back(preferred(outline));
   }

@@ -12,6 +12,7 @@
 #include "codegen/order_text.h"
 #include "codegen/outline.h"
 #include "codegen/printer.h"
+#include "codegen/priority_text.h"
 #include "codegen/tables.h"
 #include "lower/facts.h"
 
@@ -93,18 +94,24 @@ std::string proof_text(const verify::ProvedProgram& proved) {
   return lines(texts);
 }
 
-std::string includes(const Outline& outline, const std::string& order) {
+std::string includes(const Outline& outline, const std::string& order, const std::string& arbiter) {
   std::vector<std::string> texts = {"#include <cstdint>", "#include <memory>", "",
                                     "#include \"core/arbiter.h\""};
-  if (order.find("std::m") != std::string::npos) {
+  const bool by_priority = has_priorities(outline.program);
+  if (order.find("std::m") != std::string::npos ||
+      (by_priority && arbiter.find("std::m") != std::string::npos)) {
     texts.insert(texts.begin(), "#include <algorithm>");
   }
   if (outline.engines) texts.push_back("#include \"core/engines.h\"");
   if (has_fractions(outline)) texts.push_back("#include \"core/fraction.h\"");
   if (has_kept_order(outline)) texts.push_back("#include \"core/kept_order.h\"");
-  if (!order.empty()) texts.push_back("#include \"core/order.h\"");
+  if (!order.empty() || by_priority) texts.push_back("#include \"core/order.h\"");
   if (has_patience(outline.program)) texts.push_back("#include \"core/patience.h\"");
+  if (by_priority) texts.push_back("#include \"core/priority.h\"");
   texts.push_back("#include \"core/ready_rows.h\"");
+  if (arbiter.find("core::turn_after") != std::string::npos) {
+    texts.push_back("#include \"core/vocabulary/turn.h\"");
+  }
   return lines(texts);
 }
 
@@ -112,14 +119,15 @@ std::string header(const spec::Program& program, const GenerateOptions& options,
                    const std::string& proof, const core::ProgramFacts& facts) {
   const Outline outline = outline_of(program);
   const std::string order = dispatched_order(program) >= 0 ? "\n" + order_function(outline) : "";
+  const std::string arbiter_text = arbiter(outline, options.name);
   return fill(kFile, {{"banner", banner(program, options) + "\n" + proof},
-                      {"includes", includes(outline, order)},
+                      {"includes", includes(outline, order, arbiter_text)},
                       {"name", options.name},
                       {"tables", tables(outline, facts)},
                       {"numbers", number_tables(outline)},
                       {"guards", guards(outline)},
                       {"order", order},
-                      {"arbiter", arbiter(outline, options.name)}});
+                      {"arbiter", arbiter_text}});
 }
 
 }  // namespace

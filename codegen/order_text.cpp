@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "codegen/expression_text.h"
 #include "codegen/outline.h"
 #include "codegen/printer.h"
 
@@ -18,156 +19,15 @@ using spec::Expr;
 using spec::Program;
 
 constexpr std::size_t kWidth = 97;  // of a function's lines, without their indent
-constexpr const char* kInteger = "std::int64_t";
-constexpr const char* kFraction = "core::Fraction";
-
 // A let's name must not be one that the function uses for something else.
 std::string local(const std::string& name) {
   static const std::set<std::string> kTaken = {"then", "left", "place", "facts"};
   return kTaken.contains(name) ? name + "_" : identifier(name);
 }
 
-bool is_call(const Expr& expr, const char* name) {
-  return expr.kind == Expr::Kind::call && expr.text == name;
-}
-bool is_binary(const Expr& expr, const char* op) {
-  return expr.kind == Expr::Kind::binary && expr.text == op;
-}
-
-// Whether its value, or that of a part, may be no integer; floor(a / b) and ceil(a / b) have C++ of
-// their own.
-bool has_fractions(const Expr& expr) {
-  if (expr.kind == Expr::Kind::number) return !expr.value.is_integer();
-  const bool rounds = is_call(expr, "floor") || is_call(expr, "ceil");
-  const std::vector<Expr>& parts =
-      rounds && is_binary(expr.args[0], "/") ? expr.args[0].args : expr.args;
-  if (is_binary(expr, "/")) return true;
-  return std::any_of(parts.begin(), parts.end(), has_fractions);
-}
-
-bool is_condition(const Expr& expr) {
-  static const std::set<std::string> kConditions = {"<", "<=", ">", ">=", "==", "!=", "and", "or"};
-  return (expr.kind == Expr::Kind::binary && kConditions.contains(expr.text)) ||
-         (expr.kind == Expr::Kind::unary && expr.text == "not");
-}
-
-// C++'s own ranks: the higher, the tighter.
-enum Rank : int { kConditional, kOr, kAnd, kEqual, kCompare, kSum, kProduct, kUnary, kAtom };
-
-struct Text {
-  std::string text;
-  Rank rank = kAtom;
-};
-
-class ExpressionText {
- public:
-  explicit ExpressionText(bool fractions) : fractions_(fractions) {}
-
-  [[nodiscard]] const char* type() const { return fractions_ ? kFraction : kInteger; }
-  std::string number(const Expr& expr, Rank least = kConditional) const {
-    return at_least(number_text(expr), least);
-  }
-  // As an argument of type std::int64_t.
-  std::string whole(const Expr& expr) const {
-    return fractions_ && expr.kind != Expr::Kind::number ? number(expr, kAtom) + ".whole()"
-                                                         : number(expr);
-  }
-
- private:
-  static std::string at_least(const Text& text, Rank least) {
-    return text.rank < least ? "(" + text.text + ")" : text.text;
-  }
-
-  Text number_text(const Expr& expr) const {
-    if (is_condition(expr)) {
-      return {fmt::format("{0} ? {1}{{1}} : {1}{{0}}", condition(expr, kOr), type()), kConditional};
-    }
-    switch (expr.kind) {
-      case Expr::Kind::number:
-        return literal(expr.value);
-      case Expr::Kind::name:
-        return {local(expr.text), kAtom};
-      case Expr::Kind::unary:
-        return {"-" + number(expr.args[0], kAtom), kUnary};
-      case Expr::Kind::binary:
-        return arithmetic(expr);
-      case Expr::Kind::conditional:
-        return {condition(expr.args[0], kOr) + " ? " + branch(expr.args[1]) + " : " +
-                    branch(expr.args[2]),
-                kConditional};
-      case Expr::Kind::call:
-        return call(expr);
-    }
-    return {};
-  }
-
-  // Both branches of a C++ conditional have one type.
-  std::string branch(const Expr& expr) const {
-    const std::string text = number(expr, kOr);
-    return expr.kind == Expr::Kind::number ? fmt::format("{}{{{}}}", type(), text) : text;
-  }
-
-  Text literal(const spec::Rational& value) const {
-    if (!value.is_integer()) {
-      return {fmt::format("{}({}, {})", kFraction, value.numerator, value.denominator), kAtom};
-    }
-    return {std::to_string(value.numerator), value.numerator < 0 ? kUnary : kAtom};
-  }
-
-  Text arithmetic(const Expr& expr) const {
-    const Expr& left = expr.args[0];
-    const Expr& right = expr.args[1];
-    if (expr.text == "div") return function("core::floor_div", expr.args);
-    if (expr.text == "%") return function("core::floor_mod", expr.args);
-    const Rank rank = expr.text == "+" || expr.text == "-" ? kSum : kProduct;
-    const auto tighter = static_cast<Rank>(rank + 1);
-    return {number(left, rank) + " " + expr.text + " " + number(right, tighter), rank};
-  }
-
-  Text call(const Expr& expr) const {
-    if (expr.text == "min" || expr.text == "max") {
-      const Text text = function(fmt::format("std::{}<{}>", expr.text, type()), expr.args);
-      if (expr.args.size() == 2) return text;
-      const std::size_t open = text.text.find('(') + 1;
-      const std::string list = text.text.substr(open, text.text.size() - open - 1);
-      return {text.text.substr(0, open) + "{" + list + "})", kAtom};
-    }
-    const Expr& of = expr.args[0];
-    if (is_binary(of, "/")) return function("core::" + expr.text + "_div", of.args);
-    if (!fractions_) return number_text(of);  // an integer already
-    return function("core::" + expr.text, expr.args);
-  }
-
-  Text function(const std::string& name, const std::vector<Expr>& args) const {
-    std::vector<std::string> texts;
-    for (const Expr& arg : args) texts.push_back(number(arg));
-    return {fmt::format("{}({})", name, fmt::join(texts, ", ")), kAtom};
-  }
-
-  std::string condition(const Expr& expr, Rank least) const {
-    return at_least(condition_text(expr), least);
-  }
-
-  Text condition_text(const Expr& expr) const {
-    if (!is_condition(expr)) return {number(expr, kSum) + " != 0", kEqual};
-    if (expr.kind == Expr::Kind::unary) return {"!" + condition(expr.args[0], kAtom), kUnary};
-    if (expr.text == "and" || expr.text == "or") {
-      // Parentheses around `and` inside `or`, as compilers ask.
-      const bool is_and = expr.text == "and";
-      return {condition(expr.args[0], kEqual) + (is_and ? " && " : " || ") +
-                  condition(expr.args[1], kEqual),
-              is_and ? kAnd : kOr};
-    }
-    const Rank rank = expr.text == "==" || expr.text == "!=" ? kEqual : kCompare;
-    return {number(expr.args[0], kSum) + " " + expr.text + " " + number(expr.args[1], kSum), rank};
-  }
-
-  bool fractions_;
-};
-
 struct OrderText {
   explicit OrderText(const Outline& o)
-      : outline(o), order(folded(o)), expressions(uses_fractions(order)) {}
+      : outline(o), order(folded(o)), expressions(uses_fractions(order), local) {}
 
   // `chunks` is a number where it is the same on all ranks.
   static spec::Order folded(const Outline& outline) {
@@ -231,7 +91,7 @@ struct OrderText {
     const std::vector<Expr> all = parts(order);
     return std::any_of(order.lets.begin(), order.lets.end(),
                        [](const spec::OrderLet& let) { return has_fractions(let.value); }) ||
-           std::any_of(all.begin(), all.end(), has_fractions);
+           std::any_of(all.begin(), all.end(), [](const Expr& e) { return has_fractions(e); });
   }
 
   // Names that the text needs, through lets too.
@@ -271,7 +131,8 @@ struct OrderText {
       return lines(steps);
     }
     return fill("for (std::int64_t place = 0; place < $count$; ++place) {\n  $steps$\n}",
-                {{"count", expressions.number(repeat.count, kSum)}, {"steps", lines(steps)}});
+                {{"count", expressions.number(repeat.count, ExpressionText::kSum)},
+                 {"steps", lines(steps)}});
   }
 
   std::string part_text(const spec::OrderStream& stream, const spec::OrderPart& part) const {
@@ -284,10 +145,10 @@ struct OrderText {
     std::string text = lines(repeats);
     for (auto loop = part.loops.rbegin(); loop != part.loops.rend(); ++loop) {
       const std::string name = local(loop->variable);
-      const std::string head =
-          fmt::format("for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first),
-                      name, loop->exclusive ? "<" : "<=", expressions.number(loop->last, kSum),
-                      type == std::string(kFraction) ? name + " = " + name + " + 1" : "++" + name);
+      const std::string head = fmt::format(
+          "for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first), name,
+          loop->exclusive ? "<" : "<=", expressions.number(loop->last, ExpressionText::kSum),
+          expressions.has_fractions() ? name + " = " + name + " + 1" : "++" + name);
       const bool fits =
           single && loop == part.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
       text = fits ? head + " " + text
@@ -312,7 +173,7 @@ struct OrderText {
       if (repeat.count.value == spec::Rational{1, 1}) return lines(steps);
     }
     const std::string loop = fmt::format("for (std::int64_t place = 0; place < {}; ++place)",
-                                         expressions.number(repeat.count, kSum));
+                                         expressions.number(repeat.count, ExpressionText::kSum));
     const bool fits = steps.size() == 1 && loop.size() + steps.front().size() < kWidth;
     if (fits) return loop + " " + steps.front();
     return fill("$loop$ {\n  $steps$\n}", {{"loop", loop}, {"steps", lines(steps)}});

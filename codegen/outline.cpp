@@ -173,7 +173,8 @@ int dispatched_order(const Program& program) {
 
 bool has_rounds(const Program& program) {
   const spec::Hint& hint = program.dispatch.hint;
-  return !program.dispatch.in_order && hint.rule == spec::Hint::Rule::rounds && hint.ops.size() > 1;
+  return !program.dispatch.in_order && hint.rule == spec::Hint::Rule::rounds &&
+         hint.places.size() > 1;
 }
 
 bool has_patience(const Program& program) {

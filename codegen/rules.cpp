@@ -7,51 +7,86 @@
 
 #include "codegen/admission.h"
 #include "codegen/outline.h"
+#include "codegen/places.h"
 #include "codegen/printer.h"
-#include "spec/hint.h"
+#include "codegen/priority_text.h"
 
 namespace ripeline::codegen {
 namespace {
 
 using spec::Program;
 
-// One line: the op's task, if it has one that may start.
-std::string try_op(const Outline& outline, int op) {
-  return fmt::format("if (const core::Choice c = offer({}, {}); c.starts()) return c;",
-                     op_constant(outline.program, op), offer_arguments(outline));
-}
-
-std::string last_op(const Outline& outline, int op) {
-  return fmt::format("return offer({}, {});", op_constant(outline.program, op),
-                     offer_arguments(outline));
-}
-
-// The ops in turn. The last decides, unless more comes after.
-std::vector<std::string> chain(const Outline& outline, const std::vector<int>& ops, bool more) {
+// What is offered, in turn. The last decides, unless more comes after.
+std::vector<std::string> chain(const std::vector<std::string>& offers, bool more) {
   std::vector<std::string> texts;
-  if (ops.empty() && !more) texts.push_back("return {};");
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const bool last = i + 1 == ops.size() && !more;
-    texts.push_back(last ? last_op(outline, ops[i]) : try_op(outline, ops[i]));
+  if (offers.empty() && !more) texts.push_back("return {};");
+  for (const std::string& offer : offers) {
+    const bool last = &offer == &offers.back() && !more;
+    texts.push_back(
+        last ? fmt::format("return {};", offer)
+             : fmt::format("if (const core::Choice c = {}; c.starts()) return c;", offer));
   }
   return texts;
 }
 
-// A case for each entry that may be the first to try.
-std::string rounds(const Outline& outline, const std::vector<int>& entries, bool more) {
+using Places = std::vector<spec::HintPlace>;
+
+bool exists(const Program& program, const spec::HintPlace& place) {
+  return std::any_of(program.lanes.begin(), program.lanes.end(),
+                     [&](const spec::Lane& lane) { return place.lists(lane); });
+}
+
+// Of the places that some rank has something for.
+std::vector<std::string> offers_of(const Outline& outline, const Places& places) {
+  std::vector<std::string> offers;
+  for (const spec::HintPlace& place : places) {
+    if (!exists(outline.program, place)) continue;
+    std::string offer = place_offer(outline, place);
+    // Where no rank has several chunks, places may say the same.
+    if (std::find(offers.begin(), offers.end(), offer) == offers.end()) {
+      offers.push_back(std::move(offer));
+    }
+  }
+  return offers;
+}
+
+// Behind the places: what the hint does not list, then what it fills with.
+std::vector<std::string> rest_of(const Outline& outline) {
+  std::vector<std::string> offers;
+  for (const int op : unlisted_ops(outline.program)) offers.push_back(unlisted_offer(outline, op));
+  const std::vector<std::string> filling = offers_of(outline, outline.program.dispatch.hint.fill);
+  offers.insert(offers.end(), filling.begin(), filling.end());
+  return offers;
+}
+
+// A case for each place that may be the first to try. In one turn round, what two places list is
+// offered once.
+std::string rounds(const Outline& outline, const Places& places, bool more) {
   std::string text = "switch (step_.round) {\n";
-  for (std::size_t first = 0; first < entries.size(); ++first) {
-    std::vector<int> turn(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end());
-    turn.insert(turn.end(), entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(first));
-    std::vector<std::string> body = chain(outline, turn, more);
+  for (std::size_t first = 0; first < places.size(); ++first) {
+    std::vector<std::string> turn;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::string offer = place_offer(outline, places[(first + i) % places.size()]);
+      if (std::find(turn.begin(), turn.end(), offer) == turn.end()) turn.push_back(offer);
+    }
+    std::vector<std::string> body = chain(turn, more);
     if (more) body.push_back("break;");
-    const bool last = first + 1 == entries.size();
-    text += fill("  $case$:  // $op$ first\n    $body$\n",
+    const bool last = first + 1 == places.size();
+    text += fill("  $case$:  // $place$ first\n    $body$\n",
                  {{"case", last ? "default" : fmt::format("case {}", first)},
-                  {"op", at(outline.program.ops, entries[first]).name},
+                  {"place", place_name(outline.program, places[first])},
                   {"body", lines(body)}});
   }
   return text + "}";
+}
+
+// Of `lane`: that the place does not list it.
+std::string is_not_of(const Outline& outline, const spec::HintPlace& place) {
+  const std::string op = "kLanes[lane].op != " + op_constant(outline.program, place.op);
+  return place.chunk.empty()
+             ? op
+             : fmt::format("({} || kLanes[lane].chunk != {})", op,
+                           place_chunk(outline.program, place, "kLanes[lane].rank"));
 }
 
 constexpr const char* kFollow = R"(core::Choice earliest;
@@ -85,9 +120,12 @@ constexpr const char* kFollowFile = R"(for (const core::Task task : order_.left(
 
 std::string hint_title(const Program& program) {
   const spec::Hint& hint = program.dispatch.hint;
-  const auto list = [&](const std::vector<int>& ops) {
+  const auto list = [&](const Places& places) {
     std::vector<std::string> names;
-    for (const int op : ops) names.push_back(at(program.ops, op).name);
+    for (const spec::HintPlace& place : places) {
+      names.push_back(place_name(program, place));
+      if (place.priority) names.back() += " = " + print(*place.priority);
+    }
     return fmt::format("{}", fmt::join(names, ", "));
   };
   std::string rule;
@@ -96,10 +134,13 @@ std::string hint_title(const Program& program) {
       rule = "no preference";
       break;
     case spec::Hint::Rule::prefer:
-      rule = "prefer " + list(hint.ops);
+      rule = "prefer " + list(hint.places);
       break;
     case spec::Hint::Rule::rounds:
-      rule = "rounds " + list(hint.ops);
+      rule = "rounds " + list(hint.places);
+      break;
+    case spec::Hint::Rule::priority:
+      rule = "priority " + list(hint.places);
       break;
     case spec::Hint::Rule::order:
       rule = "follows order " + at(program.orders, hint.order).name;
@@ -120,9 +161,7 @@ std::vector<std::string> waiting(const Outline& outline) {
   if (hint.rule != spec::Hint::Rule::order) return texts;
   if (!hint.fill.empty()) {
     std::vector<std::string> checks;
-    for (const int op : hint.fill) {
-      checks.push_back("kLanes[lane].op != " + op_constant(outline.program, op));
-    }
+    for (const spec::HintPlace& place : hint.fill) checks.push_back(is_not_of(outline, place));
     texts.push_back(fill(R"([[nodiscard]] static bool is_listed(core::LaneId lane) {
   return $checks$;
 })",
@@ -135,10 +174,10 @@ std::vector<std::string> waiting(const Outline& outline) {
   if (has_guards(outline)) room.push_back("has_room(lane, step_.held)");
   if (room.empty()) room.push_back("true");
   std::vector<std::string> fillers;
-  for (const int op : hint.fill) {
+  for (const spec::HintPlace& place : hint.fill) {
     fillers.push_back(fmt::format(
         "if (const core::Choice c = offer({}, {}); c.starts()) return c.task.lane;",
-        op_constant(outline.program, op), outline.engines ? "engine, nullptr" : "nullptr"));
+        op_constant(outline.program, place.op), outline.engines ? "engine, nullptr" : "nullptr"));
   }
   const std::string first = hint.fill.empty()
                                 ? ""
@@ -161,44 +200,39 @@ std::vector<std::string> waiting(const Outline& outline) {
   return texts;
 }
 
-std::string offer_arguments(const Outline& outline) {
-  return outline.engines ? "engine, allowed" : "allowed";
-}
-
 std::string hint_choice(const Outline& outline) {
   const Program& program = outline.program;
   const spec::Hint& hint = program.dispatch.hint;
-  std::vector<int> present;  // in order of preference
-  for (const int op : spec::HintPolicy::op_preference(program, hint)) {
-    for (int stage = 0; stage < static_cast<int>(program.stages.size()); ++stage) {
-      if (program.lane_of(op, stage) < 0) continue;
-      present.push_back(op);
-      break;
-    }
-  }
+  const std::string rest = lines(chain(rest_of(outline), false));
   if (hint.rule == spec::Hint::Rule::order && at(program.orders, hint.order).file) {
     const char* engine = outline.engines ? " || !engines_.takes(engine, task.lane)" : "";
     const char* room = outline.bounded.empty() ? "" : " || !has_room(task.lane, step_.held)";
-    return fill(kFollowFile, {{"room", room}, {"engine", engine}}) + "\n" +
-           lines(chain(outline, present, false));
+    return fill(kFollowFile, {{"room", room}, {"engine", engine}}) + "\n" + rest;
   }
   if (hint.rule == spec::Hint::Rule::order) {
     const std::string first =
-        hint.fill.empty() ? ""
-                          : fill(kFirst, {{"allowed", offer_arguments(outline)},
-                                          {"fill", lines(chain(outline, hint.fill, true))}});
+        hint.fill.empty()
+            ? ""
+            : fill(kFirst, {{"allowed", offer_arguments(outline)},
+                            {"fill", lines(chain(offers_of(outline, hint.fill), true))}});
     return first +
            fill(kFollow, {{"allowed", offer_arguments(outline)},
                           {"filler", hint.fill.empty() ? "" : "!is_listed(lane) || "}}) +
-           ("\n" + lines(chain(outline, present, false)));
+           ("\n" + rest);
   }
-  if (!has_rounds(program)) return lines(chain(outline, present, false));
-  std::vector<int> rest;
-  for (const int op : present) {
-    if (std::find(hint.ops.begin(), hint.ops.end(), op) == hint.ops.end()) rest.push_back(op);
+  if (has_priorities(program)) {
+    const bool more = !rest_of(outline).empty();
+    return priority_choice(outline, more) + (more ? "\n" + rest : "");
   }
-  const std::string turns = rounds(outline, hint.ops, !rest.empty());
-  return rest.empty() ? turns : turns + "\n" + lines(chain(outline, rest, false));
+  if (!has_rounds(program)) {
+    std::vector<std::string> offers = offers_of(outline, hint.places);
+    const std::vector<std::string> after = rest_of(outline);
+    offers.insert(offers.end(), after.begin(), after.end());
+    return lines(chain(offers, false));
+  }
+  const bool more = !rest_of(outline).empty();
+  const std::string turns = rounds(outline, hint.places, more);
+  return more ? turns + "\n" + rest : turns;
 }
 
 }  // namespace ripeline::codegen

@@ -14,8 +14,6 @@ namespace ripeline::codegen {
 [[nodiscard]] std::string hint_title(const spec::Program& program);
 // The body of choose().
 [[nodiscard]] std::string hint_choice(const Outline& outline);
-// What is passed to the arbiter's offer functions beside the op or the lane.
-[[nodiscard]] std::string offer_arguments(const Outline& outline);
 // The class's helpers of a hint that follows an order with fillers or patience.
 [[nodiscard]] std::vector<std::string> waiting(const Outline& outline);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """docs/make_gallery.py --ripeline PROGRAM [--check]: writes docs/gallery.md and its pictures, or says what is not current.
 
-Each schedule of `ripeline library` on 4 ranks with 8 microbatches and its own costs: proved, simulated, drawn, exported.
+Each schedule of `ripeline library` on 4 ranks with 8 microbatches, all for one model: proved, compared, drawn, exported.
 """
 
 import argparse
@@ -14,17 +14,27 @@ import sys
 import tempfile
 
 RANKS, MICROBATCHES = 4, 8
+COSTS = "F=1,B=2"
 HEAD = f"""# Gallery
 
-Every schedule of [the library](library.md) on {RANKS} ranks with {MICROBATCHES} microbatches and its own costs (a backward takes two forwards; of a split one each half takes one), without latency. `docs/make_gallery.py --ripeline build/release/cli/ripeline` writes this page; a test says when it is not current. One of its pictures:
+Every schedule of [the library](library.md) on {RANKS} ranks with {MICROBATCHES} microbatches, without latency, and all for one model: for a microbatch, all layers of a rank together take 1 in a forward and 2 in a backward. Where a rank has two stages, each takes half of that; where the backward is split, each half of it takes 1. So the work of a rank is 24 everywhere, and times can be compared. `docs/make_gallery.py --ripeline build/release/cli/ripeline` writes this page; a test says when it is not current. One of its pictures, and a part of its table:
 ```sh
-ripeline simulate 1f1b -D ranks={RANKS} -m {MICROBATCHES} --picture 1f1b.svg > 1f1b.txt 2>&1
+ripeline simulate 1f1b -D ranks={RANKS} -m {MICROBATCHES} --rank-costs {COSTS} --picture 1f1b.svg > 1f1b.txt 2>&1
+ripeline compare 1f1b interleaved_1f1b zb_v -D ranks={RANKS} -m {MICROBATCHES} --rank-costs {COSTS} > table.txt
 ```
 
-*Bubble* is the share of the span in which the rank that works most is idle, *held* the most activations on each rank, of a stage each: stages are half as large where a rank has two. Every one is proved for any number of microbatches. *PyTorch* says whether the order can be written as a CSV of PyTorch (`ripeline export`, [what passes](check.md)).
+| column | |
+|---|---|
+| wall | from the first start of all ranks to the last end: what a step takes, unless steps overlap |
+| span | the same of one rank, the longest: what a step takes if the next one can begin on each rank as soon as that rank has ended. For that the optimiser step must not wait for all ranks, as in Zero Bubble |
+| bubble | what wall or span is beyond the work of the rank that works most, and its share of it |
+| held | the most on each rank, in activations of all of a rank's layers: where a rank has two stages, one of a stage counts a half |
+| PyTorch | whether the order can be written as a CSV of PyTorch (`ripeline export`, [what passes](check.md)) |
 
-| schedule | makespan | bubble | held | proved by | PyTorch |
-|---|---|---|---|---|---|
+Every one is proved for any number of microbatches, by the [method](meaning.md#methods) in the table.
+
+| schedule | wall | bubble by wall | span | bubble by span | held | proved by | PyTorch |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -39,31 +49,39 @@ def number(value):
     return f"{value:g}"
 
 
-def one(ripeline, name, folder):
-    """The row of a schedule; its picture goes to the folder."""
+def share(part, whole):
+    return f"{number(part)} ({100 * part / whole:.1f} %)"
+
+
+def one(ripeline, name, folder, compared):
+    """The row of a schedule, of which `compare` said this; its picture goes to the folder."""
     sizes = ["-D", f"ranks={RANKS}"]
+    step = [*sizes, "-m", str(MICROBATCHES)]
     verdict = json.loads(run(ripeline, "verify", name, *sizes, "--format", "json").stdout)
-    picture = folder / f"{name}.svg"
-    simulated = run(ripeline, "simulate", name, *sizes, "-m", str(MICROBATCHES), "--format", "json", "--picture", str(picture))
-    report = json.loads(simulated.stdout)
-    exported = run(ripeline, "export", name, *sizes, "-m", str(MICROBATCHES), "-o", str(folder / "order.csv"), may_fail=True)
+    run(ripeline, "simulate", name, *step, "--rank-costs", COSTS, "--picture", str(folder / f"{name}.svg"))
+    exported = run(ripeline, "export", name, *step, "-o", str(folder / "order.csv"), may_fail=True)
     methods = {o["name"]: o.get("method", "") for o in verdict["obligations"]}
-    held = " ".join(str(n) for n in report["peak"]["activation"])
-    bubble = 100 * report["bubble"] / report["span"]
-    return (f"| [`{name}`](#{name}) | {number(report['makespan'])} | {bubble:.1f} % | {held} "
-            f"| {methods['deadlock']} | {'yes' if exported.returncode == 0 else 'no'} |\n")
+    held = " ".join(number(n) for n in compared["rank_peak"]["activation"])
+    wall, span = compared["makespan"], compared["span"]
+    return (f"| [`{name}`](#{name}) | {number(wall)} | {share(compared['wall_bubble'], wall)} | {number(span)} "
+            f"| {share(compared['bubble'], span)} | {held} | {methods['deadlock']} | {'yes' if exported.returncode == 0 else 'no'} |\n")
 
 
 def made(ripeline, folder):
     """The files of the gallery, by path from docs/."""
     listed = run(ripeline, "library").stdout.splitlines()
     entries = [line.split(None, 1) for line in listed if line and not line.startswith("zb ")]
+    names = [name for name, _ in entries]
+    compared = json.loads(run(ripeline, "compare", *names, "-D", f"ranks={RANKS}", "-m", str(MICROBATCHES),
+                              "--rank-costs", COSTS, "--format", "json").stdout)
+    if not compared["equal_work"]:
+        sys.exit("gallery: the schedules do different amounts of work")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        def work(entry):
-            own = folder / entry[0]
+        def work(name, of):
+            own = folder / name
             own.mkdir()
-            return one(ripeline, entry[0], own)
-        rows = list(pool.map(work, entries))
+            return one(ripeline, name, own, of)
+        rows = list(pool.map(work, names, compared["runs"]))
     page = HEAD + "".join(rows)
     for name, summary in entries:
         page += f"\n## {name}\n\n{summary}\n\n![{name} on {RANKS} ranks](gallery/{name}.svg)\n"

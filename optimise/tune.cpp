@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/dispatch_text.h"
+
 namespace ripeline::simulate {
 namespace {
 
@@ -51,12 +53,8 @@ Candidate ready(const Program& program, const spec::Hint& hint, std::string text
           dispatched(program, std::move(dispatch))};
 }
 
-std::string keeping(const Program& program, int order) {
-  return order < 0 ? "" : " keeping " + at(program.orders, order).name;
-}
-
 bool same_rule(const spec::Hint& a, const spec::Hint& b) {
-  return a.rule == b.rule && a.ops == b.ops && a.fill == b.fill && a.order == b.order &&
+  return a.rule == b.rule && a.places == b.places && a.fill == b.fill && a.order == b.order &&
          a.patience == b.patience;
 }
 
@@ -84,11 +82,11 @@ void add_plain(const Program& program, int order, std::vector<Candidate>& candid
 
 void add_waiting(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = at(program.orders, order).name;
-  std::vector<int> weights;
+  std::vector<spec::HintPlace> weights;
   std::vector<std::string> names;
   for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
     if (at(program.ops, op).kind != spec::OpKind::backward_weight) continue;
-    weights.push_back(op);
+    weights.push_back({.op = op});
     names.push_back(at(program.ops, op).name);
   }
   for (const Wait& wait : waits()) {
@@ -123,8 +121,8 @@ void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
     const int order = dispatch.in_order ? -1 : dispatch.hint.order;
     if (order < 0 || dispatch.keeps >= 0 || at(program.orders, order).file) continue;
     Candidate kept = candidates[i];
-    kept.dispatch += keeping(program, order);
     kept.program.dispatch.keeps = order;
+    kept.dispatch = spec::dispatch_text(kept.program);
     kept.program.hash = spec::hash_of(kept.program);
     candidates.push_back(std::move(kept));
   }
@@ -138,18 +136,15 @@ bool is_readable(const Program& program, int order) {
 
 bool can_dispatch(const Program& program, const spec::Hint& hint) {
   if (hint.order < 0) return true;
+  const bool at_chunk = std::any_of(hint.fill.begin(), hint.fill.end(),
+                                    [](const spec::HintPlace& p) { return !p.chunk.empty(); });
+  if (at_chunk && hint.patience) return false;
   const bool file = at(program.orders, hint.order).file.has_value();
   return is_readable(program, hint.order) && (!file || (!hint.patience && hint.fill.empty()));
 }
 
 // The program itself, under the name of its dispatch.
-Candidate own(const Program& program) {
-  const spec::Dispatch& dispatch = program.dispatch;
-  if (dispatch.in_order) return {committed(program, dispatch.order).dispatch, "", false, program};
-  const std::string& hint = dispatch.hint.name;
-  return {(hint.empty() ? "ready" : "ready by " + hint) + keeping(program, dispatch.keeps), "",
-          false, program};
-}
+Candidate own(const Program& program) { return {spec::dispatch_text(program), "", false, program}; }
 
 bool has_rendezvous(const Program& program) {
   return std::any_of(program.edges.begin(), program.edges.end(),

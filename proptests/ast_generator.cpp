@@ -29,12 +29,6 @@ Name name() {
   return {*gen::elementOf(words), {}};
 }
 
-std::vector<Name> names() {
-  std::vector<Name> all;
-  for (int n = 1 + below(3); n > 0; --n) all.push_back(name());
-  return all;
-}
-
 std::string text() {
   return *gen::elementOf(std::vector<std::string>{"", "zb.csv", "a # b", "{ ; }", "\xC3\xA4"});
 }
@@ -243,17 +237,37 @@ Order order() {
   return order;
 }
 
+std::vector<HintPlace> places(HintPlace (*place)()) {
+  std::vector<HintPlace> all;
+  for (int n = 1 + below(3); n > 0; --n) all.push_back(place());
+  return all;
+}
+
 HintClause hint_clause() {
   static const std::vector<std::string> lists = {"prefer", "rounds", "fill"};
-  switch (below(4)) {
+  switch (below(5)) {
     case 0:
-      return {{"follow", {}}, {name()}, {}, {}};
+      return {{"follow", {}}, {}, name(), {}, {}};
     case 1:
-      return {{maybe() ? "notices" : "forecasts", {}}, {}, {}, {}};
+      return {{maybe() ? "notices" : "forecasts", {}}, {}, {}, {}, {}};
     case 2:
-      return {{maybe() ? "patience" : "yield", {}}, {}, value(), {}};
+      return {{maybe() ? "patience" : "yield", {}}, {}, {}, value(), {}};
+    case 3:
+      return {{"priority", {}},
+              places([] {
+                return HintPlace{{name(), {}}, value()};
+              }),
+              {},
+              {},
+              {}};
     default:
-      return {{*gen::elementOf(lists), {}}, names(), {}, {}};
+      return {{*gen::elementOf(lists), {}},
+              places([] {
+                return HintPlace{order_step(), {}};
+              }),
+              {},
+              {},
+              {}};
   }
 }
 

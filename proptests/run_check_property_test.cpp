@@ -61,7 +61,7 @@ simulate::TimingOptions some_timing() {
 Ran some_run() {
   testing_support::RandomProgramOptions options;
   options.links = options.once = options.before = options.engines = options.shares = true;
-  options.pairs = options.keeping = true;
+  options.pairs = options.keeping = options.hints = true;
   const std::string text = testing_support::random_program_text(any_seed(), options);
   RC_LOG(text);
   auto program = spec::compile({"random.ripe", text});

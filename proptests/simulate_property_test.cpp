@@ -27,7 +27,7 @@ spec::Program random_program(std::uint64_t seed, int most_ranks = 3) {
   options.max_ranks = most_ranks;
   options.links = options.once = options.before = options.engines = options.shares = true;
   options.pairs = true;
-  options.keeping = true;
+  options.keeping = options.hints = true;
   const std::string text = testing_support::random_program_text(seed, options);
   RC_LOG(text);
   auto program = spec::compile({"random.ripe", text});

@@ -31,7 +31,7 @@ Ran random_run() {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 3;
   options.links = options.once = options.before = options.engines = options.shares = true;
-  options.keeping = options.pairs = true;
+  options.keeping = options.pairs = options.hints = true;
   const std::string text = testing_support::random_program_text(any_seed(), options);
   RC_LOG(text);
   auto program = spec::compile({"random.ripe", text});

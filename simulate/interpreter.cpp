@@ -12,6 +12,12 @@ std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
                              .learns = written->learns};
 }
 
+std::vector<int> fillers_of(const spec::Program& program) {
+  std::vector<int> ops;
+  for (const spec::HintPlace& place : program.dispatch.hint.fill) ops.push_back(place.op);
+  return ops;
+}
+
 core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
   core::FollowedOrder order;
   order.reset(program.first_lane(rank), program.first_lane(rank + 1));
@@ -26,7 +32,7 @@ InterpretedArbiter::InterpretedArbiter(const spec::Program& program,
                                        const core::ProgramFacts& facts, int rank)
     : program_(program), facts_(facts), rank_(rank) {
   if (const auto rules = patience_of(program)) {
-    patience_.emplace(facts, rank, *rules, program.dispatch.hint.fill);
+    patience_.emplace(facts, rank, *rules, fillers_of(program));
   }
 }
 

@@ -19,6 +19,9 @@ namespace ripeline::simulate {
 // The rules of the dispatch's hint, if it has patience.
 [[nodiscard]] std::optional<core::PatienceRules> patience_of(const spec::Program& program);
 
+// The ops that such a hint fills with, which it does at every chunk.
+[[nodiscard]] std::vector<int> fillers_of(const spec::Program& program);
+
 // The order that the dispatch's hint follows, as core's patience reads it.
 [[nodiscard]] core::FollowedOrder followed_order(const spec::Program& program, int rank,
                                                  int microbatches);

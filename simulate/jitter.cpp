@@ -112,6 +112,7 @@ Status Jitter::parse(std::string_view spec, Jitter& jitter) {
       return {StatusCode::invalid, "jitter '" + std::string(part) + "': expected " + wanted};
     }
   }
+  result.text = spec;
   jitter = std::move(result);
   return {};
 }

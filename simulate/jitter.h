@@ -34,6 +34,7 @@ struct Jitter {
   double tail = 0;             // by this many units
   double exponential = 0;      // messages: an exponential delay of this mean, in units
   bool fifo = false;           // messages of an edge keep their order
+  std::string text = {};       // SPEC, as it was parsed
 
   // `J1`, `uniform=0.3,tails=2:20,fifo`. Fails by status with what was expected where.
   static core::Status parse(std::string_view spec, Jitter& jitter);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/priority.h"
 #include "simulate/interpreter.h"
 
 namespace ripeline::simulate {
@@ -22,7 +23,7 @@ TableArbiter::TableArbiter(const spec::Program& program, const core::ProgramFact
       engines_(facts, rank),
       ledger_(facts, rank) {
   if (const auto rules = patience_of(program)) {
-    patience_.emplace(facts, rank, *rules, program.dispatch.hint.fill);
+    patience_.emplace(facts, rank, *rules, fillers_of(program));
   }
   if (program.dispatch.keeps >= 0) kept_.emplace(facts, rank);
 }
@@ -117,6 +118,18 @@ core::Choice TableArbiter::choose(core::Engine engine, const core::TaskSet* allo
   });
   if (bound.lane >= 0) {
     choice.task = {bound.lane, bound.microbatch};
+    return choice;
+  }
+  const spec::Task greatest = hint_->greatest(
+      [&asked](int l, int from) {
+        const TableArbiter& self = asked.self;
+        if (!self.engines_.takes(asked.engine, l) || !self.has_room(l)) return -1;
+        return core::next_common(self.rows_.tasks().row(l),
+                                 asked.allowed == nullptr ? nullptr : &asked.allowed->row(l), from);
+      },
+      [&asked](int pool) { return asked.self.held(pool); });
+  if (greatest.lane >= 0) {
+    choice.task = {greatest.lane, greatest.microbatch};
     return choice;
   }
   const int lane = hint_->choose(hint_state_, [&asked](int l) {

@@ -45,6 +45,8 @@ class TableArbiter final : public core::Arbiter {
   void take_notices(core::Time now, std::vector<core::Notice>& out) override;
   void started(core::Task task, core::Time now) override;
 
+  [[nodiscard]] std::int64_t held(int pool) const { return ledger_.held(pool); }
+
  private:
   [[nodiscard]] bool may_start(core::Task task, core::Engine engine,
                                const core::TaskSet* allowed) const;

@@ -76,10 +76,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
     t.known_.push_back(
         estimate_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
   }
-  t.lanes_.resize(program.lanes.size());
-  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
-    if (Status s = t.set_lane(program, static_cast<int>(lane), microbatches); !s.ok()) return s;
-  }
+  if (Status s = t.set_lanes(program, microbatches); !s.ok()) return s;
   t.set_slowdowns(program);
   t.edges_.resize(program.edges.size());
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
@@ -134,10 +131,21 @@ void Timing::set_slowdowns(const Program& program) {
     for (int lane = program.first_lane(rank); lane < end; ++lane) {
       for (int other = program.first_lane(rank); other < end; ++other) {
         if (program.pair_of(lane, other) == nullptr) continue;
-        slowdowns_[{lane, other}] = program.slowdown(lane, other);
+        slowdowns_[{lane, other}] = slowdown_of(program, lane, other);
       }
     }
   }
+}
+
+// What a pair saves of the program's costs, it saves of others in proportion.
+double Timing::slowdown_of(const Program& program, int lane, int other) const {
+  const double slowdown = program.slowdown(lane, other);
+  if (!options_.rank_costs) return slowdown;
+  const double alone = at(program.lanes, lane).cost.value();
+  const double apart = alone + at(program.lanes, other).cost.value();
+  const double mean = at(lanes_, lane).mean;
+  if (alone == 0 || mean == 0) return 1;
+  return slowdown * alone / apart * (mean + at(lanes_, other).mean) / mean;
 }
 
 // By what an input takes in all, as far as it is known.
@@ -176,11 +184,30 @@ void Timing::set_costs(int microbatches) {
   }
 }
 
-Status Timing::set_lane(const Program& program, int id, int microbatches) {
+Status Timing::set_lanes(const Program& program, int microbatches) {
+  lanes_.resize(program.lanes.size());
+  for (std::size_t id = 0; id < lanes_.size(); ++id) {
+    lanes_[id].mean = program.lanes[id].cost.value();
+  }
+  if (options_.rank_costs) {
+    if (options_.profile && !options_.profile->tasks.empty()) {
+      return {StatusCode::invalid,
+              "the profile has costs of tasks, and costs of a rank are given too: leave one of "
+              "them out"};
+    }
+    std::vector<spec::Rational> costs;
+    const Status made = costs_of_lanes(program, microbatches, *options_.rank_costs, costs);
+    if (!made.ok()) return made;
+    for (std::size_t id = 0; id < lanes_.size(); ++id) lanes_[id].mean = costs[id].value();
+  }
+  for (int id = 0; id < size_of(lanes_); ++id) set_lane(program, id, microbatches);
+  return {};
+}
+
+void Timing::set_lane(const Program& program, int id, int microbatches) {
   const spec::Lane& l = at(program.lanes, id);
   Lane& lane = lanes_[index(id)];
   lane.what = task_key(program, id);
-  lane.mean = l.cost.value();
   lane.once = l.once;
   lane.share = l.share;
   if (const auto slow = options_.jitter.slow.find(l.rank); slow != options_.jitter.slow.end()) {
@@ -208,7 +235,6 @@ Status Timing::set_lane(const Program& program, int id, int microbatches) {
   }
   draws_ = draws_ || lane.cv > 0;
   lane.fixed = time(lane.mean * lane.slow);
-  return {};
 }
 
 void Timing::set_edge(const Program& program, int id) {
@@ -291,7 +317,10 @@ core::Time Timing::notice(core::EdgeId edge) const { return costs_.notices[index
 
 std::string Timing::text() const {
   std::string text = options_.profile ? "costs of a profile" : "costs of the program";
+  if (options_.rank_costs) text = "costs of a rank " + options_.rank_costs->text;
   if (unit_.name != plain_unit().name) text += fmt::format(", in {}", unit_.name);
+  if (options_.latency) text += fmt::format(", latency {}", *options_.latency);
+  if (!options_.jitter.text.empty()) text += ", jitter " + options_.jitter.text;
   if (draws_) text += fmt::format(", drawn with seed {}", options_.seed);
   return text;
 }

@@ -1,9 +1,9 @@
 // Timing: what each task and each message of a run takes.
 //
-// Means come from the program's costs, a profile, or flags; jitter and spreads are drawn as
-// simulate/jitter.h says. The simulator asks it, and so may whoever runs tasks that only take their
-// time. Times are exact nanoseconds: a duration of 1 is `unit().nanoseconds`, and what is not a
-// whole number of them is rounded. Immutable once made; shared freely.
+// Means come from the program's costs, costs of a rank, a profile, or flags; jitter and spreads are
+// drawn as simulate/jitter.h says. The simulator asks it, and so may whoever runs tasks that only
+// take their time. Times are exact nanoseconds: a duration of 1 is `unit().nanoseconds`, and what
+// is not a whole number of them is rounded. Immutable once made; shared freely.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "core/status.h"
 #include "simulate/jitter.h"
 #include "simulate/profile.h"
+#include "simulate/rank_costs.h"
 #include "spec/program.h"
 #include "trace/about.h"
 
@@ -30,6 +31,7 @@ namespace ripeline::simulate {
 struct TimingOptions {
   std::optional<trace::Unit> unit;  // nothing: the profile's, else plain_unit()
   std::optional<Profile> profile;
+  std::optional<RankCosts> rank_costs;  // instead of the program's costs
   // Of every link, in the unit; they replace the profile's.
   std::optional<double> latency;
   std::optional<double> bytes_per_second;
@@ -45,8 +47,8 @@ struct TimingOptions {
 
 class Timing {
  public:
-  // Fails by status: a profile in another unit than the one wished, an op or input that it lacks.
-  // The program is read only here.
+  // Fails by status: a profile in another unit than the one wished, an op or input that it lacks,
+  // costs of tasks from a profile and for a rank. The program is read only here.
   static core::Status make(const spec::Program& program, int microbatches,
                            const TimingOptions& options, Timing& timing);
 
@@ -110,9 +112,11 @@ class Timing {
   };
 
   [[nodiscard]] core::Status check_lengths(const spec::Program& program, int microbatches) const;
-  core::Status set_lane(const spec::Program& program, int lane, int microbatches);
+  core::Status set_lanes(const spec::Program& program, int microbatches);
+  void set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
   void set_slowdowns(const spec::Program& program);
+  [[nodiscard]] double slowdown_of(const spec::Program& program, int lane, int other) const;
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
   [[nodiscard]] std::size_t input_of(core::Task task) const;

@@ -40,7 +40,8 @@ auto fields(const StreamPart& x) { return std::tie(x.loops, x.repeats); }
 auto fields(const Stream& x) { return std::tie(x.name, x.parts, x.braced); }
 auto fields(const OrderItem& x) { return std::tie(x.value); }
 auto fields(const Order& x) { return std::tie(x.name, x.variable, x.csv, x.items); }
-auto fields(const HintClause& x) { return std::tie(x.keyword, x.names, x.value); }
+auto fields(const HintPlace& x) { return std::tie(x.lane, x.priority); }
+auto fields(const HintClause& x) { return std::tie(x.keyword, x.places, x.order, x.value); }
 auto fields(const Hint& x) { return std::tie(x.name, x.clauses); }
 auto fields(const Dispatch& x) { return std::tie(x.in_order, x.by, x.keeps); }
 auto fields(const Assert& x) { return std::tie(x.resource, x.bound); }

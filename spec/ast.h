@@ -175,10 +175,16 @@ struct Order {  // order NAME on r { … }   or   order NAME from csv "file";
   std::vector<OrderItem> items;
 };
 
-// prefer A, B; rounds A, B; fill W; follow O; notices; forecasts; learns; patience E; yield E;
+// prefer A, B@0; rounds A, A, B; fill W; priority A = E, B = E; follow O; notices; forecasts;
+// learns; patience E; yield E;
+struct HintPlace {
+  OrderStep lane;
+  std::optional<Expr> priority;
+};
 struct HintClause {
   Name keyword;
-  std::vector<Name> names;
+  std::vector<HintPlace> places;
+  std::optional<Name> order;  // of follow
   std::optional<Expr> value;
   Span span;
 };

@@ -4,6 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "core/vocabulary/turn.h"
+#include "spec/priority.h"
+
 namespace ripeline::spec {
 namespace {
 
@@ -12,15 +15,6 @@ bool contains(const std::vector<int>& values, int value) {
 }
 
 }  // namespace
-
-std::vector<int> HintPolicy::op_preference(const Program& program, const Hint& hint) {
-  std::vector<int> preference = hint.ops;
-  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    if (!contains(hint.ops, op) && !contains(hint.fill, op)) preference.push_back(op);
-  }
-  preference.insert(preference.end(), hint.fill.begin(), hint.fill.end());
-  return preference;
-}
 
 std::vector<int> HintPolicy::tie_order(const Program& program, int rank, int op) {
   std::vector<int> lanes;  // by chunk, since a rank's lanes are numbered so
@@ -36,20 +30,33 @@ std::vector<int> HintPolicy::tie_order(const Program& program, int rank, int op)
 HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
     : program_(&program), rank_(rank) {
   const Hint& hint = program.dispatch.hint;
-  const std::vector<int> preference = op_preference(program, hint);
-  for (std::size_t i = 0; i < preference.size(); ++i) {
-    std::vector<int> lanes = tie_order(program, rank, preference[i]);
-    if (i < hint.ops.size()) {
-      listed_.push_back(std::move(lanes));
-    } else {
-      rest_.insert(rest_.end(), lanes.begin(), lanes.end());
+  std::vector<int> seen;  // by places and `fill`
+  const auto lanes_of = [&](const HintPlace& place) {
+    std::vector<int> lanes = tie_order(program, rank, place.op);
+    std::erase_if(lanes, [&](int lane) { return !place.lists(at(program.lanes, lane)); });
+    return lanes;
+  };
+  for (const HintPlace& place : hint.places) {
+    listed_.push_back(lanes_of(place));
+    seen.insert(seen.end(), listed_.back().begin(), listed_.back().end());
+  }
+  for (const HintPlace& place : hint.fill) {
+    for (const int lane : lanes_of(place)) {
+      if (contains(seen, lane)) continue;
+      fill_.push_back(lane);
+      seen.push_back(lane);
     }
   }
-  if (hint.rule != Hint::Rule::order) return;
-  for (const int op : hint.fill) {
-    const std::vector<int> lanes = tie_order(program, rank, op);
-    fill_.insert(fill_.end(), lanes.begin(), lanes.end());
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    for (const int lane : tie_order(program, rank, op)) {
+      if (!contains(seen, lane)) rest_.push_back(lane);
+    }
   }
+  rest_.insert(rest_.end(), fill_.begin(), fill_.end());
+  if (hint.rule == Hint::Rule::priority) {
+    priorities_ = std::make_shared<const Priorities>(program, rank, microbatches);
+  }
+  if (hint.rule != Hint::Rule::order) return;
   const int first = program.first_lane(rank);
   positions_.resize(static_cast<std::size_t>(program.first_lane(rank + 1) - first));
   const Order& order = at(program.orders, hint.order);
@@ -72,6 +79,30 @@ HintPolicy::HintPolicy(const Program& program, int rank, int microbatches)
 Task HintPolicy::bound(const std::function<bool(const Task&)>& may_start) const {
   const auto it = std::find_if(bound_.begin(), bound_.end(), may_start);
   return it == bound_.end() ? Task{} : *it;
+}
+
+Task HintPolicy::greatest(const std::function<int(int lane, int from)>& next,
+                          const std::function<std::int64_t(int pool)>& held) const {
+  Task best;
+  if (!priorities_) return best;
+  std::int64_t most = 0;
+  for (const std::vector<int>& lanes : listed_) {
+    for (const int lane : lanes) {
+      const bool all = priorities_->tells_apart(lane);
+      for (int task = next(lane, 0); task >= 0; task = all ? next(lane, task + 1) : -1) {
+        const std::int64_t value = priorities_->value({lane, task}, held);
+        if (best.lane >= 0 && value <= most) continue;
+        best = {lane, task};
+        most = value;
+      }
+    }
+  }
+  return best;
+}
+
+std::int64_t HintPolicy::priority(const Task& task,
+                                  const std::function<std::int64_t(int pool)>& held) const {
+  return priorities_->value(task, held);
 }
 
 HintPolicy::State HintPolicy::initial() const {
@@ -115,10 +146,10 @@ int HintPolicy::choose(const State& state, const std::function<bool(int)>& may_s
     const int lane = earliest(state, may_start);
     return lane >= 0 ? lane : first_of(rest_);
   }
-  const std::size_t entries = listed_.size();
-  for (std::size_t i = 0; i < entries; ++i) {
+  const std::size_t places = listed_.size();
+  for (std::size_t i = 0; i < places; ++i) {
     const auto offset = static_cast<std::size_t>(state.round);  // 0 for prefer and none
-    if (const int lane = first_of(listed_[(offset + i) % entries]); lane >= 0) return lane;
+    if (const int lane = first_of(listed_[(offset + i) % places]); lane >= 0) return lane;
   }
   return first_of(rest_);
 }
@@ -128,14 +159,11 @@ void HintPolicy::started(State& state, int lane) const {
   if (hint.rule == Hint::Rule::order) {
     ++state.started[static_cast<std::size_t>(lane - program_->first_lane(rank_))];
   } else if (hint.rule == Hint::Rule::rounds) {
-    const int op = at(program_->lanes, lane).op;
-    const auto entry = std::find(hint.ops.begin(), hint.ops.end(), op);
-    if (entry == hint.ops.end()) {
-      if (contains(hint.fill, op)) state.round = 0;
-      return;
-    }
-    const auto next = static_cast<int>(entry - hint.ops.begin()) + 1;
-    state.round = next % static_cast<int>(hint.ops.size());
+    state.round =
+        contains(fill_, lane)
+            ? 0
+            : core::turn_after(state.round, static_cast<int>(listed_.size()),
+                               [&](int place) { return contains(at(listed_, place), lane); });
   }
 }
 

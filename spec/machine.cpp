@@ -165,6 +165,14 @@ Task Machine::choice(const State& state, int rank, Engine engine, const Allowed&
     };
     const Task bound = hint.bound(may_start_task);
     if (bound.lane >= 0) return bound;
+    const auto next_of = [&](int l, int from) {
+      for (int m = from; m < program_->tasks_of(l, microbatches_); ++m) {
+        if (may_start_task({l, m})) return m;
+      }
+      return -1;
+    };
+    const Task greatest = hint.greatest(next_of, [&](int pool) { return at(state.held, pool); });
+    if (greatest.lane >= 0) return greatest;
     lane = hint.choose(at(state.hints, rank), may_start_lane);
   }
   return lane < 0 ? Task{} : Task{lane, lowest_startable(state, lane, allowed)};

@@ -616,21 +616,31 @@ const auto order_def = "order"_t > kName[set<&Order::name>] >
 
 // ---- Hints, dispatch, the rest.
 
+const x3::rule<class HintPlaceRule, HintPlace> hint_place = "a name";
+const x3::rule<class PriorityRule, HintPlace> priority = "a name";
+const auto hint_place_def = order_step[set<&HintPlace::lane>];
+const auto op_of_priority =
+    kName[([](const auto& context) { x3::_val(context).lane.op = std::move(x3::_attr(context)); })];
+const auto priority_def = op_of_priority > "="_t > expr[set<&HintPlace::priority>];
+
 const x3::rule<class HintClauseRule, HintClause> hint_clause = "a clause";
 const auto keyword = set<&HintClause::keyword>;
-const auto hint_clause_def =
-    located(&HintClause::span,
-            (one_of("prefer", "rounds", "fill")[keyword] >
-             (kName[push<&HintClause::names>] % ","_t) > Token(";", "',' or ';'")) |
-                (("follow"_t)[keyword] > kName[push<&HintClause::names>] > kEnd) |
-                (one_of("notices", "forecasts", "learns")[keyword] > kEnd) |
-                (one_of("patience", "yield")[keyword] > expr[set<&HintClause::value>] > kEnd));
+const auto add_place = push<&HintClause::places>;
+const auto hint_clause_def = located(
+    &HintClause::span,
+    (one_of("prefer", "rounds", "fill")[keyword] > (hint_place[add_place] % ","_t) >
+     Token(";", "'@', ',' or ';'")) |
+        (("priority"_t)[keyword] > (priority[add_place] % ","_t) > Token(";", "',' or ';'")) |
+        (("follow"_t)[keyword] > kName[set<&HintClause::order>] > kEnd) |
+        (one_of("notices", "forecasts", "learns")[keyword] > kEnd) |
+        (one_of("patience", "yield")[keyword] > expr[set<&HintClause::value>] > kEnd));
 const x3::rule<class HintRule, Hint> hint = "hint";
-const auto hint_def =
-    "hint"_t > kName[set<&Hint::name>] > "{"_t > *hint_clause[push<&Hint::clauses>] >
-    Token("}",
-          "'prefer', 'rounds', 'fill', 'follow', 'notices', 'forecasts', 'learns', 'patience', "
-          "'yield' or '}'");
+const auto hint_def = "hint"_t > kName[set<&Hint::name>] > "{"_t >
+                      *hint_clause[push<&Hint::clauses>] >
+                      Token("}",
+                            "'prefer', 'rounds', 'priority', 'fill', 'follow', 'notices', "
+                            "'forecasts', 'learns', 'patience', "
+                            "'yield' or '}'");
 
 const x3::rule<class DispatchRule, Dispatch> dispatch = "dispatch";
 const auto kept_order = "keeping"_t > kName[set<&Dispatch::keeps>] > kEnd;
@@ -676,7 +686,8 @@ BOOST_SPIRIT_DEFINE(needed_op, cost, needs, acquires, releases, collectives, op_
                     resource, channel)
 BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream_of_one, stream_loops, stream, repeat,
                     order_item, order)
-BOOST_SPIRIT_DEFINE(hint_clause, hint, dispatch, assertion, pair, inputs, item_rule, head)
+BOOST_SPIRIT_DEFINE(hint_place, priority, hint_clause, hint, dispatch, assertion, pair, inputs,
+                    item_rule, head)
 
 // ---- The whole.
 

@@ -48,11 +48,6 @@ std::string list(const std::vector<T>& values, const Print& print_one, const cha
   return joined(parts, separator);
 }
 
-std::string names(const std::vector<Name>& values) {
-  return list(
-      values, [](const Name& name) { return name.text; }, ", ");
-}
-
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
 std::string optional(const char* before, const std::optional<Expr>& expr) {
@@ -194,8 +189,12 @@ std::string text_of(const Stream& x) {
   return head + " { " + list(x.parts, part, "  ") + " }";
 }
 
+std::string text_of(const HintPlace& x) { return text_of(x.lane) + optional(" = ", x.priority); }
+
 std::string text_of(const HintClause& x) {
-  return x.keyword.text + (x.names.empty() ? "" : " " + names(x.names)) + optional(" ", x.value);
+  const auto place = [](const HintPlace& p) { return text_of(p); };
+  return x.keyword.text + (x.places.empty() ? "" : " " + list(x.places, place, ", ")) +
+         (x.order ? " " + x.order->text : "") + optional(" ", x.value);
 }
 
 // ---- Lines.

@@ -21,14 +21,29 @@ const char* name_of(Hint::Rule rule) {
       return "rounds";
     case Hint::Rule::order:
       return "order";
+    case Hint::Rule::priority:
+      return "priority";
   }
   return "";
+}
+
+std::string canonical(const HintPlace& place) {
+  std::string text = std::to_string(place.op);
+  if (!place.chunk.empty()) text += fmt::format("@{}", fmt::join(place.chunk, ","));
+  if (place.priority) text += "=" + print(*place.priority);
+  return text;
+}
+
+std::string canonical(const std::vector<HintPlace>& places) {
+  std::vector<std::string> texts;
+  for (const HintPlace& place : places) texts.push_back(canonical(place));
+  return fmt::format("{}", fmt::join(texts, " "));
 }
 
 std::string canonical(const Hint& hint) {
   std::string text =
       fmt::format("hint {} {} [{}] fill [{}] order {}", hint.name, name_of(hint.rule),
-                  fmt::join(hint.ops, " "), fmt::join(hint.fill, " "), hint.order);
+                  canonical(hint.places), canonical(hint.fill), hint.order);
   if (hint.patience) {
     const Rational& p = hint.patience->patience;
     const Rational& y = hint.patience->yield;
@@ -161,6 +176,12 @@ std::string canonical(const Program& program) {
 }
 
 }  // namespace
+
+bool HintPlace::operator==(const HintPlace& other) const {
+  return op == other.op && chunk == other.chunk &&
+         priority.has_value() == other.priority.has_value() &&
+         (!priority || same(*priority, *other.priority));
+}
 
 int Program::first_lane(int rank) const {
   const auto it = std::partition_point(lanes.begin(), lanes.end(),

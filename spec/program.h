@@ -5,45 +5,48 @@
 // and codegen/ translate it into formulas and C++; tests hold them together.
 //
 // The rules, in full:
-//  * A *lane* is an op at a stage; a *task* is a lane and a microbatch, written 2F0. In one step
-//    every task of every lane runs exactly once. The lane of a `once` op has one task, 2G0; one
-//    `on m where` has those of its share of the microbatches (core/vocabulary/share.h). A lane's
-//    tasks are numbered 0, 1, … in the order of their microbatches, and below `microbatch` is that
-//    number; only edges between different shares, names, costs and data look at which one it is.
-//  * An edge says what a task needs of its producer: the task of the same microbatch, of the one
-//    before (nothing, for the first) or all of them (Of). What the producer's share leaves out is
-//    not needed.
+//  * A *lane* is an op at a stage. A *task* is one execution of a lane, for one microbatch, written
+//    2F0. In one step every task of every lane runs exactly once. The lane of a `once` op has one
+//    task, 2G0; a lane with `on m where` has the tasks of its share of the microbatches
+//    (core/vocabulary/share.h). A lane's tasks are numbered 0, 1, … in the order of their
+//    microbatches, and below `microbatch` is that number. Only edges between different shares,
+//    names, costs and data depend on which microbatch it is.
+//  * An edge says what a task needs of its producer (Of): the task of the same microbatch, the task
+//    of the microbatch before (nothing, for the first), or all tasks. A microbatch that is not in
+//    the producer's share is not needed.
 //  * A task *may start* when all of these guards hold:
 //      - each edge of its lane is met: what it needs of the producer has ended and, if the edge
 //        crosses ranks, the messages have arrived;
 //      - if its lane is sequential, the task of the microbatch before (if any) has ended;
-//      - its engine takes it: it hands nothing over, and runs nothing, or one task alone whose op
-//        is a pair with its own;
+//      - its engine takes it: the engine is not handing over a message, and it runs nothing, or one
+//        task alone whose op is a pair with its own;
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
-//      - with `dispatch in order`: it is the next task of its engine in its rank's order, each
-//        occurrence of a lane standing for the lane's next microbatch, or for the one that a
-//        file binds it to;
-//      - with `dispatch ready keeping` an order: once it has run, the tasks that its rank's order
-//        lists before it and that have not started still find room in every pool, one after the
-//        other, each ending before the next starts. An occurrence of a lane stands for any of its
-//        tasks: as many of the first are over as have started. A task that the order does not
-//        list, or not so often, comes after all that it lists.
-//  * It acquires at its start, runs for any finite time without preemption, and releases at its
+//      - with `dispatch in order`: it is the next task of its engine in its rank's order. Each
+//        occurrence of a lane stands for the lane's next microbatch, or for the one to which a file
+//        binds it;
+//      - with `dispatch ready keeping` an order: the rest of the rank's order still finds room
+//        after it. The rest are the tasks that the order lists before it and that have not started;
+//        they must find room in every pool, one after the other, each ending before the next
+//        starts. An occurrence of a lane stands for any of its tasks: as many of the first
+//        occurrences are over as tasks have started. A task that the order does not list, or not
+//        often enough, comes after all that it lists.
+//  * A task acquires at its start, runs for any finite time without preemption, and releases at its
 //    end.
-//  * A task that ends sends a message over each edge that crosses ranks, if a task needs it. It
-//    arrives after any finite time, once its link lets it:
-//      - it waits at its sender, which goes on, for a free slot of its edge's inbox, takes that,
-//        and frees it when the task that needs it starts (the first of them, if all tasks of a
-//        lane do). Who among several takes a free slot is left to timing. Without an inbox there
-//        is a slot for each message.
-//      - over a fifo edge, messages arrive in the order in which their producers ended; else they
-//        overtake each other;
-//      - a rendezvous message arrives only when the task that needs it is the next of its engine
-//        in its rank's order, and until then its sender's engine hands it over, hence is not idle.
-//  * With `dispatch ready` an idle engine starts, at some time, what the hint chooses among those
-//    that may start; which is spec/hint.h.
-//  * A program sticks when no task runs, no message is on its way, not all tasks have ended, and
-//    none may start.
+//  * When a task ends, it sends a message over each edge that crosses ranks, if a task needs it.
+//    The message arrives after any finite time, once its link lets it:
+//      - with an inbox, the message waits at its sender for a free slot of its edge's inbox, and
+//        the sender goes on meanwhile. It takes the slot, and frees it when the task that needs it
+//        starts (the first of them, if all tasks of a lane do). If several messages wait for one
+//        slot, timing decides which of them gets it. Without an inbox each message has a slot of
+//        its own;
+//      - over a fifo edge, messages arrive in the order in which their producers ended; over other
+//        edges they may overtake each other;
+//      - a rendezvous message arrives only when the task that needs it is the next of its engine in
+//        its rank's order. Until then its sender's engine is handing it over, and so is not idle.
+//  * With `dispatch ready`, an idle engine starts, at some time, the task that the hint chooses
+//    among those that may start; the choice is stated in spec/hint.h.
+//  * A program *deadlocks* (in names and comments: it sticks, it is stuck) when no task runs, no
+//    message is on its way, not all tasks have ended, and no task may start.
 //
 // Immutable once made; shared freely.
 #pragma once
@@ -230,17 +233,33 @@ struct Patience {
   bool operator==(const Patience&) const = default;
 };
 
+// What a hint lists: the lanes of an op, at every chunk or at one.
+struct HintPlace {
+  int op = 0;
+  std::vector<int> chunk = {};  // by rank; empty: every chunk
+  // Of Rule::priority, an integer: over s, r, chunk, chunks, m and microbatches, and the names of
+  // resources that have a capacity, which are what the task's pool holds. Elaboration has seen that
+  // it and all its parts have a value that fits in 64 bits, whatever these are.
+  std::optional<Expr> priority = {};
+
+  [[nodiscard]] bool lists(const Lane& lane) const {
+    return lane.op == op && (chunk.empty() || at(chunk, lane.rank) == lane.chunk);
+  }
+  bool operator==(const HintPlace& other) const;
+};
+
 struct Hint {
   enum class Rule : std::uint8_t {
-    none,    // the ties alone
-    prefer,  // strict
-    rounds,  // one of each, in turn
-    order,   // follows an order
+    none,      // the ties alone
+    prefer,    // strict
+    rounds,    // a place in each turn
+    order,     // follows an order
+    priority,  // the greatest value
   };
   std::string name;
   Rule rule = Rule::none;
-  std::vector<int> ops;                   // of prefer and rounds, in order
-  std::vector<int> fill;                  // only when nothing else may start
+  std::vector<HintPlace> places;          // of prefer, rounds and priority, in order
+  std::vector<HintPlace> fill;            // only when nothing else may start
   int order = -1;                         // of Rule::order
   std::optional<Patience> patience = {};  // of Rule::order, not of a file
 };

@@ -105,7 +105,7 @@ const std::vector<Row>& rows() {
        {"optimise/least_capacity_report.h", "optimise/least_capacity.h"},
        {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
-      {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt", "json"}},
+      {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt"}},
       {"runtime/", {"runtime/", "core/", "files/", "trace/"}, {"std", "posix"}, kTorchSide},
       {"runtime/launch/", {"runtime/launch/", "runtime/folder_store.h", "core/"}, {"std", "posix"}},
       {"runtime/transport/",

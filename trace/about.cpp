@@ -124,6 +124,8 @@ std::string About::to_json() const {
                 {"source", name_of(run.source)},
                 {"unit", {{"name", run.unit.name}, {"nanoseconds", run.unit.nanoseconds}}},
                 {"costs", run.costs}};
+  if (!run.params.empty()) about["params"] = run.params;
+  if (!run.dispatch.empty()) about["dispatch"] = run.dispatch;
   if (f.inputs == core::InputOrder::pyramid) about["inputs"] = "pyramid";
   if (part) about["part"] = {{"rank", part->rank}, {"run", hash_text(part->run)}};
   about["seed"] = run.seed ? json(*run.seed) : json();
@@ -199,6 +201,8 @@ Run run_of(const json& about) {
   if (!about.at("seed").is_null()) run.seed = about.at("seed").get<std::uint64_t>();
   run.unit = {about.at("unit").at("name"), about.at("unit").at("nanoseconds")};
   run.costs = about.value("costs", "");
+  run.params = about.value("params", run.params);
+  run.dispatch = about.value("dispatch", "");
   require(run.microbatches >= 0, "there are fewer than 0 microbatches");
   require(run.unit.nanoseconds > 0, "the unit is no longer than 0");
   return run;

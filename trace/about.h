@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ struct Run {
   std::optional<std::uint64_t> seed = std::nullopt;  // of what was drawn
   Unit unit = {};
   std::string costs = {};  // for people: where costs and jitter come from
+  // Of the program, where whoever ran it had its text: `ranks` 4; and `in order one_f_one_b`, as
+  // --dispatch takes it. Empty: not known.
+  std::map<std::string, std::int64_t> params = {};
+  std::string dispatch = {};
   bool operator==(const Run&) const = default;
 };
 

@@ -11,19 +11,27 @@ namespace {
 
 using core::OpKind;
 
-// From light to dark: a forward is light, a backward dark, its halves between.
-constexpr Colour kSky{0xa6, 0xd4, 0xf5};
-constexpr Colour kAmber{0xe8, 0xa0, 0x1c};
-constexpr Colour kTeal{0x20, 0x94, 0x78};
-constexpr Colour kVermilion{0xa8, 0x32, 0x0b};
-constexpr Colour kPlum{0x8f, 0x2f, 0x8c};
-constexpr Colour kNavy{0x0c, 0x1e, 0x48};
-constexpr Colour kMint{0xe4, 0xf4, 0xd8};
-constexpr Colour kRose{0xd6, 0x7f, 0xb0};
-constexpr Colour kSteel{0x4a, 0x66, 0xb0};
-constexpr Colour kSand{0xbd, 0xb4, 0x8a};
+// An op's colour where ranks have one chunk, and those of the first and the last of several.
+struct Tint {
+  Colour only;
+  Colour first;
+  Colour last;
+};
 
-Colour of_kind(OpKind kind) {
+// From light to dark, in each column: a forward is light, a backward dark, its halves between. The
+// first chunks are dark enough for white text, the last ones light enough for black.
+constexpr Tint kSky{{0xa6, 0xd4, 0xf5}, {0x27, 0x7c, 0xb5}, {0xc3, 0xe7, 0xff}};
+constexpr Tint kAmber{{0xe8, 0xa0, 0x1c}, {0x7e, 0x52, 0x03}, {0xee, 0xbf, 0x17}};
+constexpr Tint kTeal{{0x20, 0x94, 0x78}, {0x03, 0x51, 0x42}, {0x85, 0xb4, 0xa2}};
+constexpr Tint kVermilion{{0xa8, 0x32, 0x0b}, {0x5d, 0x11, 0x01}, {0xd5, 0x7a, 0x5f}};
+constexpr Tint kPlum{{0x8f, 0x2f, 0x8c}, {0x27, 0x00, 0x1e}, {0xbe, 0x9f, 0xc8}};
+constexpr Tint kNavy{{0x0c, 0x1e, 0x48}, {0x09, 0x00, 0x42}, {0x81, 0x76, 0xeb}};
+constexpr Tint kMint{{0xe4, 0xf4, 0xd8}, {0x42, 0x53, 0x2e}, {0xa9, 0xcb, 0x75}};
+constexpr Tint kRose{{0xd6, 0x7f, 0xb0}, {0x94, 0x11, 0x7b}, {0xfe, 0xb8, 0xca}};
+constexpr Tint kSteel{{0x4a, 0x66, 0xb0}, {0x3e, 0x2c, 0xab}, {0x8f, 0xb9, 0xff}};
+constexpr Tint kSand{{0xbd, 0xb4, 0x8a}, {0x79, 0x74, 0x63}, {0xfe, 0xe2, 0x6d}};
+
+const Tint& of_kind(OpKind kind) {
   switch (kind) {
     case OpKind::forward:
       return kSky;
@@ -49,6 +57,32 @@ Colour of_kind(OpKind kind) {
   return kSand;
 }
 
+// Per op; those of one kind take the unused ones in turn.
+std::vector<const Tint*> tints_of(const core::ProgramFacts& facts) {
+  static constexpr std::array kAll = {&kSky,  &kVermilion, &kAmber, &kTeal,  &kPlum,
+                                      &kSand, &kNavy,      &kRose,  &kSteel, &kMint};
+  std::vector<const Tint*> tints;
+  for (const core::OpFacts& op : facts.ops) tints.push_back(&of_kind(op.kind));
+  for (std::size_t i = 0; i < tints.size(); ++i) {
+    const auto first = std::find(tints.begin(), tints.end(), tints[i]);
+    if (first == tints.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    for (const Tint* free : kAll) {
+      if (std::find(tints.begin(), tints.end(), free) != tints.end()) continue;
+      tints[i] = free;
+      break;
+    }
+  }
+  return tints;
+}
+
+// `part` of the way from one to the other.
+Colour between(Colour from, Colour to, double part) {
+  const auto channel = [part](std::uint8_t a, std::uint8_t b) {
+    return static_cast<std::uint8_t>(std::lround(a + part * (b - a)));
+  };
+  return {channel(from.red, to.red), channel(from.green, to.green), channel(from.blue, to.blue)};
+}
+
 double linear(std::uint8_t channel) {
   const double c = channel / 255.0;
   return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
@@ -70,21 +104,20 @@ double contrast(Colour a, Colour b) {
   return std::max(first, second) / std::min(first, second);
 }
 
-std::vector<Colour> op_colours(const core::ProgramFacts& facts) {
-  static constexpr std::array kAll = {kSky,  kVermilion, kAmber, kTeal,  kPlum,
-                                      kSand, kNavy,      kRose,  kSteel, kMint};
-  std::vector<Colour> colours;
-  for (const core::OpFacts& op : facts.ops) colours.push_back(of_kind(op.kind));
-  for (std::size_t i = 0; i < colours.size(); ++i) {
-    const auto first = std::find(colours.begin(), colours.end(), colours[i]);
-    if (first == colours.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-    for (const Colour& free : kAll) {
-      if (std::find(colours.begin(), colours.end(), free) != colours.end()) continue;
-      colours[i] = free;
-      break;
+int chunks_of(const core::ProgramFacts& facts) {
+  int last = 0;
+  for (const core::LaneFacts& lane : facts.lanes) last = std::max(last, lane.chunk);
+  return last + 1;
+}
+
+Palette::Palette(const core::ProgramFacts& facts) : chunks_(chunks_of(facts)) {
+  for (const Tint* tint : tints_of(facts)) {
+    if (chunks_ == 1) shades_.push_back(tint->only);
+    for (int chunk = 0; chunks_ > 1 && chunk < chunks_; ++chunk) {
+      const double part = static_cast<double>(chunk) / (chunks_ - 1);
+      shades_.push_back(between(tint->first, tint->last, part));
     }
   }
-  return colours;
 }
 
 Colour ink_on(Colour colour) {

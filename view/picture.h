@@ -7,6 +7,7 @@
 // makes a picture. The same timelines give the same bytes. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,14 @@
 #include "view/timeline.h"
 
 namespace ripeline::view {
+
+// The part of each run that is shown, from its start; nothing: from the start, to the end.
+struct Range {
+  std::optional<core::Time> begin = std::nullopt;
+  std::optional<core::Time> end = std::nullopt;
+};
+
+inline constexpr int kPictureWidth = 1200;  // in pixels
 
 struct Panel {
   std::string title;

@@ -1,8 +1,8 @@
 // Panels as SVG, to print.
 //
 // From top to bottom the title and legend of each panel, its axis, and per rank its engines with
-// what each resource holds below. Of very many ranks some are left out, and it says so. Pure
-// function.
+// what each resource holds below. Of very many ranks some are left out, and it says so. Fonts are
+// the viewer's: Helvetica, Arial, or its sans-serif. Pure function.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@
 namespace ripeline::view {
 
 struct PictureOptions {
-  int width = 1200;  // in pixels
+  int width = kPictureWidth;  // in pixels
+  Range range = {};
 };
 
 [[nodiscard]] std::string svg(const std::vector<Panel>& panels, const PictureOptions& options = {});

@@ -13,26 +13,35 @@
 namespace ripeline::view {
 namespace {
 
-using core::LaneId;
 using core::Time;
 
-constexpr double kSharedHeight = 32;  // of an engine that runs two tasks at once
-constexpr double kNarrow = 3;         // mean width of tasks from which they are drawn one by one
-constexpr double kBin = 2;            // of an engine whose tasks are narrower
-constexpr int kMostTitles = 4000;     // tasks with a text to hover over
+constexpr double kNarrow = 3;    // mean width of tasks from which they are drawn one by one
+constexpr double kLeastBin = 2;  // of an engine whose tasks are narrower
+constexpr double kMostBin = 8;
+constexpr int kMostTitles = 4000;  // tasks with a text to hover over
+constexpr int kUnmarked = 2;       // chunks that their shades alone tell apart
 
 class EngineSvg {
  public:
-  EngineSvg(SvgPlot& plot, const Row& row) : plot_(plot), timeline_(plot.timeline()), row_(row) {}
+  EngineSvg(SvgPlot& plot, const Row& row, Drawn& drawn)
+      : plot_(plot),
+        timeline_(plot.timeline()),
+        palette_(plot.palette()),
+        row_(row),
+        drawn_(drawn) {
+    for (int id = row.first; id < timeline_.rows_of_engine(row).back().end; ++id) {
+      if (plot.shows(timeline_.box(id).start, timeline_.box(id).end)) shown_.push_back(id);
+    }
+  }
 
   double draw(double y) {
-    const std::span<const Row> rows = timeline_.rows_of_engine(row_);
-    const double height = rows.size() > 1 ? kSharedHeight : kSvgRowHeight;
-    const double width = plot_.x_of(timeline_.end()) - plot_.left();
-    plot_.text(8, y + 15, name_of(row_));
+    const bool shared = timeline_.rows_of_engine(row_).size() > 1;
+    const double height = shared ? plot_.heights().shared : plot_.heights().row;
+    const double width = plot_.x_of(plot_.to()) - plot_.left();
+    drawn_.shared = drawn_.shared || shared;
+    plot_.text(8, y + (plot_.heights().row + kSvgSmallFont) / 2 - 2, name_of(row_));
     plot_.rect(plot_.left(), y, width, height, "class=\"idle\"");
-    const int count = rows.back().end - row_.first;
-    if (count > 0 && width / count < kNarrow) {
+    if (width < kNarrow * static_cast<double>(shown_.size())) {
       draw_shares(y, height);
     } else {
       draw_idle(y, height);
@@ -44,6 +53,7 @@ class EngineSvg {
  private:
   void draw_idle(double y, double height) {
     for (const trace::IdleEvent& idle : timeline_.idle_of(row_)) {
+      if (!plot_.shows(idle.start, idle.end)) continue;
       const double x = plot_.x_of(idle.start);
       fmt::format_to(std::back_inserter(plot_.out()),
                      "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"{:.4g}\" "
@@ -54,31 +64,32 @@ class EngineSvg {
     }
   }
 
-  // By op, so that a colour is written once.
+  // Shade by shade, so that each is written once.
   void draw_boxes(double y, double height) {
-    const core::ProgramFacts& facts = timeline_.facts();
-    const bool titles = timeline_.boxes().size() <= kMostTitles;
-    for (std::size_t op = 0; op < facts.ops.size(); ++op) {
+    const auto count = static_cast<int>(shown_.size());
+    const bool titles = count <= kMostTitles / std::max(1, timeline_.facts().ranks);
+    for (std::size_t shade = 0; shade < palette_.size(); ++shade) {
       std::string boxes;
       std::string numbers;
-      for (int id = row_.first; id < timeline_.rows_of_engine(row_).back().end; ++id) {
-        const LaneId lane = timeline_.box(id).task.lane;
-        if (facts.lanes[static_cast<std::size_t>(lane)].op != static_cast<int>(op)) continue;
-        draw_box(id, y, height, titles, boxes, numbers);
+      for (const int id : shown_) {
+        if (palette_.index(lane_of(id)) == shade) draw_box(id, y, height, titles, boxes, numbers);
       }
       if (boxes.empty()) continue;
       plot_.out() +=
-          fmt::format("<g class=\"box\" fill=\"{}\">\n{}</g>\n", hex(plot_.colour_of(op)), boxes);
+          fmt::format("<g class=\"box\" fill=\"{}\">\n{}</g>\n", hex(palette_[shade]), boxes);
       if (numbers.empty()) continue;
       plot_.out() += fmt::format("<g class=\"number\" fill=\"{}\">\n{}</g>\n",
-                                 hex(ink_on(plot_.colour_of(op))), numbers);
+                                 hex(ink_on(palette_[shade])), numbers);
     }
   }
 
+  [[nodiscard]] const core::LaneFacts& lane_of(int id) const {
+    return timeline_.facts().lanes[static_cast<std::size_t>(timeline_.box(id).task.lane)];
+  }
+
   void draw_box(int id, double y, double height, bool titles, std::string& boxes,
-                std::string& numbers) const {
+                std::string& numbers) {
     const Box& b = timeline_.box(id);
-    const core::LaneFacts& lane = timeline_.facts().lanes[static_cast<std::size_t>(b.task.lane)];
     const double x = plot_.x_of(b.start);
     const double width = plot_.x_of(b.end) - x;
     const std::string others = names_beside(timeline_, id);
@@ -103,15 +114,25 @@ class EngineSvg {
       height /= 2;
       if (timeline_.row_of(id).second) y += height;
     }
-    const std::string number = std::to_string(timeline_.facts().microbatch_of(b.task));
-    if (!lane.once && width >= 6.5 * static_cast<double>(number.size()) + 2) {
+    label(id, x, y, width, height, numbers);
+  }
+
+  // Its microbatch, and a mark for its chunk, from left to right, where shades are too near.
+  void label(int id, double x, double y, double width, double height, std::string& numbers) {
+    const core::LaneFacts& lane = lane_of(id);
+    const std::string number =
+        std::to_string(timeline_.facts().microbatch_of(timeline_.box(id).task));
+    if (!lane.once && width >= text_width(number, kSvgSmallFont) + 2) {
       numbers += fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\">{}</text>\n", x + width / 2,
-                             y + height / 2 + 3, number);
+                             y + height / 2 + 3.5, number);
+      ++drawn_.numbers;
+    } else if (!lane.once) {
+      ++drawn_.left_out;
     }
-    if (const int all = chunks_of(timeline_); all > 1 && width > 4) {
+    if (const int all = palette_.chunks(); all > kUnmarked && width > 4) {
       const double part = (width - 2) / all;
-      numbers += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"2.5\"/>\n",
-                             x + 1 + part * lane.chunk, y + height - 3.5, part);
+      numbers += fmt::format("<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.4g}\" height=\"2\"/>\n",
+                             x + 1 + part * lane.chunk, y + height - 2.5, part);
     }
   }
 
@@ -137,61 +158,71 @@ class EngineSvg {
     return path + "z";
   }
 
-  // How busy the engine is in each bin, op by op from the bottom. Of two tasks at once each counts
-  // half.
+  // How busy the engine is in each bin, shade by shade from the bottom. Of two tasks at once each
+  // counts half.
   void draw_shares(double y, double height) {
-    const core::ProgramFacts& facts = timeline_.facts();
-    const double width = plot_.x_of(timeline_.end()) - plot_.left();
-    const auto bins = static_cast<std::size_t>(std::ceil(width / kBin)) + 1;
-    std::vector<std::vector<double>> busy(facts.ops.size(), std::vector<double>(bins, 0));
-    const auto add = [&](std::size_t op, Time start, Time end, double part) {
-      const double from = (plot_.x_of(start) - plot_.left()) / kBin;
-      const double to = (plot_.x_of(end) - plot_.left()) / kBin;
+    drawn_.shares = true;
+    const double width = plot_.x_of(plot_.to()) - plot_.left();
+    // A few tasks wide, so that a regular pattern of them makes a regular picture.
+    const double mean = width / static_cast<double>(shown_.size());
+    const double bin = std::clamp(6 * mean, kLeastBin, kMostBin);
+    const auto bins = static_cast<std::size_t>(std::ceil(width / bin)) + 1;
+    std::vector<std::vector<double>> busy(palette_.size(), std::vector<double>(bins, 0));
+    const auto add = [&](std::vector<double>& sums, Time start, Time end, double part) {
+      const double from = (plot_.x_of(start) - plot_.left()) / bin;
+      const double to = (plot_.x_of(end) - plot_.left()) / bin;
       for (auto i = static_cast<std::size_t>(from); i < bins && static_cast<double>(i) < to; ++i) {
-        busy[op][i] += part * (std::min(to, static_cast<double>(i + 1)) -
-                               std::max(from, static_cast<double>(i)));
+        sums[i] += part * (std::min(to, static_cast<double>(i + 1)) -
+                           std::max(from, static_cast<double>(i)));
       }
     };
-    for (int id = row_.first; id < timeline_.rows_of_engine(row_).back().end; ++id) {
+    for (const int id : shown_) {
       const Box& b = timeline_.box(id);
-      const auto op =
-          static_cast<std::size_t>(facts.lanes[static_cast<std::size_t>(b.task.lane)].op);
-      add(op, b.start, b.end, 1);
+      std::vector<double>& sums = busy[palette_.index(lane_of(id))];
+      add(sums, b.start, b.end, 1);
       const BoxSpan others = timeline_.beside(id);
       for (int other = others.first; other < others.end; ++other) {
         const Box& beside = timeline_.box(other);
-        add(op, std::max(b.start, beside.start), std::min(b.end, beside.end), -0.5);
+        add(sums, std::max(b.start, beside.start), std::min(b.end, beside.end), -0.5);
       }
     }
     std::vector<double> below(bins, 0);
-    for (std::size_t op = 0; op < busy.size(); ++op) {
-      std::string path;
-      for (std::size_t i = 0; i < bins; ++i) {
-        if (busy[op][i] < 0.005) continue;
-        path += fmt::format("M{:.5g} {:.5g}h{:.2g}v-{:.3g}h-{:.2g}z",
-                            plot_.left() + kBin * static_cast<double>(i),
-                            y + height * (1 - below[i]), kBin, height * busy[op][i], kBin);
-        below[i] += busy[op][i];
-      }
-      if (!path.empty())
-        plot_.out() +=
-            fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", hex(plot_.colour_of(op)), path);
+    for (std::size_t shade = 0; shade < busy.size(); ++shade) {
+      draw_share(hex(palette_[shade]), busy[shade], bin, y, height, below);
     }
+  }
+
+  // Adds it to what lies below the next. The last bin ends where the engine does.
+  void draw_share(const std::string& colour, const std::vector<double>& busy, double bin, double y,
+                  double height, std::vector<double>& below) {
+    const double right = plot_.x_of(plot_.to());
+    std::string path;
+    for (std::size_t i = 0; i < busy.size(); ++i) {
+      if (busy[i] < 0.005) continue;
+      const double x = plot_.left() + bin * static_cast<double>(i);
+      const double width = std::min(bin, right - x);
+      if (width < 0.01) continue;
+      const double share = busy[i] * bin / width;
+      path += fmt::format("M{:.5g} {:.5g}h{:.3g}v-{:.3g}h-{:.3g}z", x, y + height * (1 - below[i]),
+                          width, height * share, width);
+      below[i] += share;
+    }
+    if (path.empty()) return;
+    plot_.out() += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", colour, path);
   }
 
   SvgPlot& plot_;
   const Timeline& timeline_;
+  const Palette& palette_;
   const Row& row_;
+  Drawn& drawn_;
+  std::vector<int> shown_;  // boxes of its rows
 };
 
 }  // namespace
 
-int chunks_of(const Timeline& timeline) {
-  int most = 0;
-  for (const core::LaneFacts& lane : timeline.facts().lanes) most = std::max(most, lane.chunk);
-  return most + 1;
+double draw_engine(SvgPlot& plot, const Row& row, double y, Drawn& drawn) {
+  return EngineSvg(plot, row, drawn).draw(y);
 }
-
-double draw_engine(SvgPlot& plot, const Row& row, double y) { return EngineSvg(plot, row).draw(y); }
 
 }  // namespace ripeline::view

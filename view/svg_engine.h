@@ -8,10 +8,15 @@
 
 namespace ripeline::view {
 
-// Draws the engine of `row`, the first of its rows, from `y` on; returns the height that it takes.
-double draw_engine(SvgPlot& plot, const Row& row, double y);
+// What a legend must explain.
+struct Drawn {
+  int numbers = 0;      // of microbatches
+  int left_out = 0;     // those that did not fit
+  bool shares = false;  // how busy an engine is
+  bool shared = false;  // two tasks at once on an engine
+};
 
-// How many stages a rank has at most: a mark tells their tasks apart if there are several.
-[[nodiscard]] int chunks_of(const Timeline& timeline);
+// Draws the engine of `row`, the first of its rows, from `y` on; returns the height that it takes.
+double draw_engine(SvgPlot& plot, const Row& row, double y, Drawn& drawn);
 
 }  // namespace ripeline::view

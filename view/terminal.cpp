@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,17 +22,17 @@ constexpr int kMostRows = 256;
 constexpr std::size_t kMostWaits = 8;
 
 struct Cell {
-  int op = -1;  // -1: idle
+  int shade = -1;  // of the palette; -1: idle
   char letter = '.';
 };
 
 class Lines {
  public:
   Lines(const Timeline& timeline, const TerminalOptions& options)
-      : timeline_(timeline), options_(options), colours_(op_colours(timeline.facts())) {
-    from_ = timeline.begin() + options.from.value_or(Time{0});
-    to_ = std::min(timeline.end(),
-                   timeline.begin() + options.to.value_or(timeline.end() - timeline.begin()));
+      : timeline_(timeline), options_(options), palette_(timeline.facts()) {
+    from_ = timeline.begin() + options.range.begin.value_or(Time{0});
+    to_ = std::min(timeline.end(), timeline.begin() + options.range.end.value_or(timeline.end() -
+                                                                                 timeline.begin()));
     to_ = std::max(to_, from_ + Time{1});
     for (const Row& row : timeline.rows()) label_ = std::max(label_, name_of(row).size());
     const int room = std::max(10, options.width - static_cast<int>(label_) - 7);
@@ -77,20 +79,23 @@ class Lines {
   [[nodiscard]] double column(Time time) const {
     return static_cast<double>((time - from_).count()) * scale_;
   }
-  [[nodiscard]] int op_of(const Box& b) const {
-    return timeline_.facts().lanes[static_cast<std::size_t>(b.task.lane)].op;
+  [[nodiscard]] std::size_t shade_of(const Box& b) const {
+    return palette_.index(timeline_.facts().lanes[static_cast<std::size_t>(b.task.lane)]);
   }
-  [[nodiscard]] char letter(int op) const {
-    return timeline_.facts().ops[static_cast<std::size_t>(op)].name.front();
+  [[nodiscard]] char letter(std::size_t shade) const {
+    return timeline_.facts().ops[shade / chunks()].name.front();
   }
+  [[nodiscard]] std::size_t chunks() const { return static_cast<std::size_t>(palette_.chunks()); }
 
   std::string draw(const Row& row) const {
     const std::vector<Cell> cells = cells_of_engine(row);
     std::string text;
     int last = -1;
     for (const Cell& cell : cells) {
-      if (options_.colour && cell.op != last) text += cell.op < 0 ? "\x1b[0m" : paint(cell.op);
-      last = cell.op;
+      if (options_.colour && cell.shade != last) {
+        text += cell.shade < 0 ? "\x1b[0m" : paint(static_cast<std::size_t>(cell.shade));
+      }
+      last = cell.shade;
       text += cell.letter;
     }
     if (options_.colour && last >= 0) text += "\x1b[0m";
@@ -110,7 +115,7 @@ class Lines {
       if (&other == &row) continue;
       const std::vector<Cell> beside = cells_of(other);
       for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (cells[i].op < 0 && (row.second || beside[i].op >= 0)) cells[i].letter = ' ';
+        if (cells[i].shade < 0 && (row.second || beside[i].shade >= 0)) cells[i].letter = ' ';
       }
     }
     return cells;
@@ -123,46 +128,58 @@ class Lines {
           std::clamp(std::lround(column(b.start)), 0L, static_cast<long>(columns_)));
       const auto end = static_cast<std::size_t>(
           std::clamp(std::lround(column(b.end)), 0L, static_cast<long>(columns_)));
-      const int op = op_of(b);
+      const std::size_t shade = shade_of(b);
       std::string label = std::to_string(timeline_.facts().microbatch_of(b.task));
-      if (!options_.colour) label = letter(op) + label;
+      if (!options_.colour) label = letter(shade) + label;
       if (label.size() + (options_.colour ? 1 : 0) > end - first) {
-        label = options_.colour ? "" : std::string(1, letter(op));
+        label = options_.colour ? "" : std::string(1, letter(shade));
       }
       for (std::size_t i = first; i < end; ++i) {
         const std::size_t k = i - first;
         const char fill = options_.colour ? ' ' : '-';
-        cells[i] = {op, k < label.size() ? label[k] : fill};
+        cells[i] = {static_cast<int>(shade), k < label.size() ? label[k] : fill};
       }
     }
   }
 
   void fill_shares(const Row& row, std::vector<Cell>& cells) const {
-    const std::size_t ops = timeline_.facts().ops.size();
-    std::vector<double> shares(cells.size() * ops, 0);
+    const std::size_t shades = palette_.size();
+    std::vector<double> shares(cells.size() * shades, 0);
     for (const Box& b : timeline_.boxes_of(row)) {
       if (b.end <= from_ || b.start >= to_) continue;
       const double from = std::max(0.0, column(b.start));
       const double to = std::min(static_cast<double>(columns_), column(b.end));
       for (auto i = static_cast<std::size_t>(from); i < cells.size() && static_cast<double>(i) < to;
            ++i) {
-        shares[i * ops + static_cast<std::size_t>(op_of(b))] +=
+        shares[i * shades + shade_of(b)] +=
             std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
       }
     }
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const auto first = shares.begin() + static_cast<std::ptrdiff_t>(i * ops);
-      const auto most = std::max_element(first, first + static_cast<std::ptrdiff_t>(ops));
-      double busy = 0;
-      for (std::size_t op = 0; op < ops; ++op) busy += shares[i * ops + op];
-      if (busy < 0.5) continue;
-      const int op = static_cast<int>(most - first);
-      cells[i] = {op, options_.colour ? ' ' : letter(op)};
+      const std::span<const double> of_column = std::span(shares).subspan(i * shades, shades);
+      if (std::accumulate(of_column.begin(), of_column.end(), 0.0) < 0.5) continue;
+      const std::size_t shade = most_of(of_column);
+      cells[i] = {static_cast<int>(shade), options_.colour ? ' ' : letter(shade)};
     }
   }
 
-  [[nodiscard]] std::string paint(int op) const {
-    const Colour back = colours_[static_cast<std::size_t>(op)];
+  // Of the op that ran most, the chunk that ran most.
+  [[nodiscard]] std::size_t most_of(std::span<const double> shares) const {
+    std::size_t best = 0;
+    double most = -1;
+    for (std::size_t first = 0; first < shares.size(); first += chunks()) {
+      const std::span<const double> of_op = shares.subspan(first, chunks());
+      const double sum = std::accumulate(of_op.begin(), of_op.end(), 0.0);
+      if (sum <= most) continue;
+      most = sum;
+      best = first +
+             static_cast<std::size_t>(std::max_element(of_op.begin(), of_op.end()) - of_op.begin());
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::string paint(std::size_t shade) const {
+    const Colour back = palette_[shade];
     const Colour ink = ink_on(back);
     return fmt::format("\x1b[48;2;{};{};{};38;2;{};{};{}m", back.red, back.green, back.blue,
                        ink.red, ink.green, ink.blue);
@@ -210,11 +227,14 @@ class Lines {
 
   [[nodiscard]] std::string legend() const {
     std::string text;
-    for (std::size_t op = 0; op < colours_.size(); ++op) {
+    for (std::size_t op = 0; op < timeline_.facts().ops.size(); ++op) {
       const std::string_view name = timeline_.facts().ops[op].name;
-      text += options_.colour ? fmt::format("{} {} \x1b[0m ", paint(static_cast<int>(op)), name)
-                              : fmt::format("{} ", name);
+      for (std::size_t chunk = 0; options_.colour && chunk < chunks(); ++chunk) {
+        text += fmt::format("{} {} ", paint(op * chunks() + chunk), name);
+      }
+      text += options_.colour ? "\x1b[0m " : fmt::format("{} ", name);
     }
+    if (options_.colour && chunks() > 1) text += "chunks from dark to light; ";
     if (narrow_) {
       return fmt::format(
           "{} a column is what ran most in {} {}; --begin and --end show a part\n", text,
@@ -227,7 +247,7 @@ class Lines {
 
   const Timeline& timeline_;
   const TerminalOptions& options_;
-  std::vector<Colour> colours_;
+  Palette palette_;
   std::size_t label_ = 4;
   Time from_{0};
   Time to_{0};

@@ -57,7 +57,7 @@ struct Change {
 void fill_weights(spec::Program& program) {
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (program.ops[op].kind == spec::OpKind::backward_weight) {
-      program.dispatch.hint.fill.push_back(static_cast<int>(op));
+      program.dispatch.hint.fill.push_back({.op = static_cast<int>(op)});
     }
   }
 }

@@ -35,6 +35,7 @@ testing_support::RandomProgramOptions shape(int i) {
   options.shares = i % 3 == 1;
   options.keeping = i % 2 == 1;
   options.pairs = i % 4 == 2;
+  options.hints = i % 4 != 0;
   return options;
 }
 

@@ -166,18 +166,31 @@ class NameCheck {
 
   void check_hint(const ast::Hint& hint) {
     for (const ast::HintClause& clause : hint.clauses) {
-      for (const ast::Name& name : clause.names) {
-        if (clause.keyword.text == "follow") {
-          if (work_.find_order(name.text) < 0) {
-            work_.error("hint-unknown-order", fmt::format("no order is called '{}'", name.text),
-                        choices("orders", name.text, work_.order_names()), name.span);
-          }
-        } else {
-          op_exists(name, "hint-unknown-op");
-        }
+      for (const ast::HintPlace& place : clause.places) {
+        op_exists(place.lane.op, "hint-unknown-op");
+        if (place.lane.chunk) expr(*place.lane.chunk, instance(ast::Per::rank));
+        if (place.priority) check_priority(*place.priority);
+      }
+      if (clause.order && work_.find_order(clause.order->text) < 0) {
+        const ast::Name& name = *clause.order;
+        work_.error("hint-unknown-order", fmt::format("no order is called '{}'", name.text),
+                    choices("orders", name.text, work_.order_names()), name.span);
       }
       if (clause.value) expr(*clause.value, global({}));
     }
+  }
+
+  void check_priority(const Expr& priority) {
+    Names known = stage_with({"m", "microbatches"});
+    for (const std::string& name : names_in(priority)) {
+      if (!contains(known, name) || work_.find_resource(name) < 0) continue;
+      work_.error("priority-ambiguous-name",
+                  fmt::format("'{}' is a resource here, and something else", name),
+                  "a priority reads both: rename one of them", priority.span);
+    }
+    const Names resources = work_.resource_names();
+    known.insert(known.end(), resources.begin(), resources.end());
+    expr(priority, known);
   }
 
   void check_assertion(const ast::Assert& assertion) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/elaborate/hints.h"
 #include "spec/order_runs.h"
 
 namespace ripeline::spec::elaboration {
@@ -123,103 +124,20 @@ void check_order(Work& work, const Order& order) {
   }
 }
 
-class HintMaker {
- public:
-  HintMaker(Work& work, const ast::Hint& written) : work_(work), written_(written) {
-    hint_.name = written.name.text;
-  }
-
-  Hint make() {
-    for (const ast::HintClause& clause : written_.clauses) {
-      const std::string& word = clause.keyword.text;
-      if (word == "prefer" || word == "rounds") {
-        set_rule(clause, word == "prefer" ? Hint::Rule::prefer : Hint::Rule::rounds);
-        add_ops(clause, hint_.ops);
-      } else if (word == "fill") {
-        add_ops(clause, hint_.fill);
-      } else if (word == "notices" || word == "forecasts") {
-        waits_ = &clause;
-        patience_.forecasts = patience_.forecasts || word == "forecasts";
-      } else if (word == "learns") {
-        if (setting_ == nullptr) setting_ = &clause;
-        patience_.learns = true;
-      } else if (word == "patience" || word == "yield") {
-        if (setting_ == nullptr) setting_ = &clause;
-        set(clause, word == "patience" ? patience_.patience : patience_.yield);
-      } else if (word == "follow") {
-        set_rule(clause, Hint::Rule::order);
-        if (!clause.names.empty()) hint_.order = work_.find_order(clause.names.front().text);
-      }
-    }
-    if (waits_ != nullptr) {
-      set_patience();
-    } else if (setting_ != nullptr) {
-      work_.error("hint-without-notices", fmt::format("{} without notices", setting_->keyword.text),
-                  "without `notices;` or `forecasts;` a hint knows nothing to wait for",
-                  setting_->keyword.span);
-    }
-    return std::move(hint_);
-  }
-
- private:
-  void set_patience() {
-    if (hint_.rule == Hint::Rule::order) {
-      hint_.patience = patience_;
-      return;
-    }
-    work_.error("hint-not-following",
-                fmt::format("{} in a hint that follows no order", waits_->keyword.text),
-                "it waits for what an order has next: add `follow ORDER;`", waits_->keyword.span);
-  }
-
-  void set_rule(const ast::HintClause& clause, Hint::Rule rule) {
-    if (hint_.rule != Hint::Rule::none) {
-      work_.error("hint-two-rules", fmt::format("hint '{}' has a second rule", written_.name.text),
-                  "a hint has one of prefer, rounds and follow", clause.keyword.span);
-    }
-    hint_.rule = rule;
-  }
-
-  void add_ops(const ast::HintClause& clause, std::vector<int>& list) {
-    for (const ast::Name& name : clause.names) {
-      const int op = work_.find_op(name.text);
-      if (std::find(listed_.begin(), listed_.end(), op) != listed_.end()) {
-        work_.error("hint-op-twice", fmt::format("'{}' is listed twice", name.text),
-                    "a hint lists an op once", name.span);
-        continue;
-      }
-      listed_.push_back(op);
-      list.push_back(op);
-    }
-  }
-
-  void set(const ast::HintClause& clause, Rational& setting) {
-    if (!clause.value) return;
-    const auto value = value_of(work_, *clause.value, global_values(work_));
-    if (value) setting = *value;
-    if (value && value->numerator < 0) {
-      work_.error("hint-negative-setting", fmt::format("{} is negative", clause.keyword.text),
-                  "the least is 0", clause.value->span);
-    }
-  }
-
-  Work& work_;
-  const ast::Hint& written_;
-  Hint hint_;
-  std::vector<int> listed_;
-  Patience patience_;
-  const ast::HintClause* waits_ = nullptr;    // notices or forecasts
-  const ast::HintClause* setting_ = nullptr;  // patience, yield or learns
-};
-
 // Only what the dispatch uses matters: an unused hint or order changes nothing. Of a file, tasks
-// are followed, and no lane is next.
+// are followed, and no lane is next. Who waits knows fillers by their ops.
 void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* order) {
-  if (order == nullptr || !order->file) return;
+  const Hint& made = work.program.dispatch.hint;
+  const bool one_chunk = std::any_of(made.fill.begin(), made.fill.end(),
+                                     [](const HintPlace& place) { return !place.chunk.empty(); });
   for (const ast::HintClause& clause : hint.clauses) {
     const std::string& word = clause.keyword.text;
-    if (word == "notices" || word == "forecasts" || word == "fill") {
+    const bool waits = word == "notices" || word == "forecasts";
+    if (order != nullptr && order->file && (waits || word == "fill")) {
       work.unsupported("hint " + word + " with an order from a file", clause.span);
+    }
+    if (waits && one_chunk) {
+      work.unsupported("hint " + word + " with fill at one chunk", clause.span);
     }
   }
 }
@@ -357,7 +275,7 @@ void make_orders(Work& work) {
 
 void make_hints(Work& work) {
   for (const auto& item : work.hints) {
-    work.program.hints.push_back(HintMaker(work, *item.node).make());
+    work.program.hints.push_back(made_hint(work, *item.node));
   }
   make_dispatch(work);
 }

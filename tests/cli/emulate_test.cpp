@@ -85,7 +85,7 @@ TEST(EmulateCommand, writes_a_trace_of_an_emulated_run) {
   EXPECT_THAT(why.out, testing::Not(HasSubstr("waits at its sender")));
   EXPECT_THAT(why.out, testing::Not(HasSubstr("nothing says why")));
   EXPECT_THAT(ripeline("show " + path).out, HasSubstr("rank 3"));
-  EXPECT_THAT(ripeline("compare " + path + " bf -m 4 --unit us").out, HasSubstr("makespan"));
+  EXPECT_THAT(ripeline("compare " + path + " bf -m 4 --unit us").out, HasSubstr("wall"));
 }
 
 TEST(EmulateCommand, of_a_program_that_sticks_exits_with_1) {

@@ -99,7 +99,8 @@ TEST(Pictures, are_written_of_programs_traces_and_refutations) {
   EXPECT_THAT(text_of(folder / "p.svg"), HasSubstr("<title>1B3 "));
   EXPECT_THAT(say("show " + at + "t.json --picture " + at + "t.html"), HasSubstr("rank 3"));
   EXPECT_THAT(text_of(folder / "t.html"), HasSubstr("<!doctype html>"));
-  EXPECT_THAT(say("show bf --picture " + at + "p.pdf"), HasSubstr("must end in .svg or .html"));
+  EXPECT_THAT(say("show bf --picture " + at + "p.png"),
+              HasSubstr("must end in .svg, .pdf or .html"));
   std::ofstream(folder / "stuck.ripe")
       << "pipeline stuck { microbatches any; stages 2; place s on s;\n"
          "  op F forward { needs F at prev; acquires activation; }\n"
@@ -111,6 +112,95 @@ TEST(Pictures, are_written_of_programs_traces_and_refutations) {
   EXPECT_THAT(say("verify bf --picture " + at + "none.svg"), HasSubstr("no run refutes"));
   EXPECT_FALSE(fs::exists(folder / "none.svg"));
   fs::remove_all(folder);
+}
+
+class PictureFlags : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(at("stuck.ripe"))
+        << "pipeline stuck { microbatches any; stages 2; place s on s;\n"
+           "  op F forward { needs F at prev; acquires activation; }\n"
+           "  op B backward { needs F at here of all, B at next; releases activation; }\n"
+           "  resource activation per stage { capacity 2; } dispatch ready; }\n";
+  }
+  [[nodiscard]] std::string at(const std::string& file) const {
+    return folder_.path() + "/" + file;
+  }
+  // What it says, and then the exit code.
+  [[nodiscard]] std::string ended(const std::string& arguments) const {
+    return say(arguments + " > " + at("out") + " 2>&1; code=$?; cat " + at("out") +
+               "; echo exit $code");
+  }
+
+  ripeline::testing_support::TemporaryFolder folder_;
+};
+
+// Each command that draws, without what it draws into.
+TEST_F(PictureFlags, of_every_command_say_how_wide_and_which_part) {
+  for (const std::string& command :
+       {std::string("simulate 1f1b -m 4"), std::string("emulate 1f1b -m 4 --unit us"),
+        std::string("show 1f1b -m 4"), std::string("compare 1f1b gpipe -m 4"),
+        "verify " + at("stuck.ripe") + " --no-repairs"}) {
+    SCOPED_TRACE(command);
+    const std::string said =
+        ended(command + " --picture " + at("p.svg") + " --picture-width 500 --begin 1 --end 2");
+    EXPECT_EQ(said.find("ripeline:"), std::string::npos) << said;
+    const std::string picture = text_of(at("p.svg"));
+    EXPECT_THAT(picture, HasSubstr("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"500\""));
+    EXPECT_THAT(picture, HasSubstr(">shown: 1 to 2 of "));
+    fs::remove(at("p.svg"));
+    EXPECT_THAT(ended(command + " --picture " + at("p.svg") + " --begin 1e9"),
+                HasSubstr("--begin 1e+09 is after the end, at "));
+    EXPECT_FALSE(fs::exists(at("p.svg")));
+  }
+}
+
+TEST_F(PictureFlags, that_do_not_fit_are_bad_input) {
+  const struct {
+    std::string flags;
+    std::string said;
+  } kCases[] = {
+      {"--picture p.svg --begin 3 --end 2", "--begin 3 is not before --end 2"},
+      {"--picture p.svg --picture-width 20", "--picture-width"},
+      {"--picture p.html --picture-width 500", "--picture-width is for .svg and .pdf"},
+      {"--picture-width 500", "--picture-width requires --picture"},
+      {"--begin 3", "--begin requires --picture"},
+  };
+  for (const auto& [flags, expected] : kCases) {
+    const std::string said = ended("simulate bf -m 4 " + flags);
+    EXPECT_THAT(said, HasSubstr(expected));
+    EXPECT_THAT(said, HasSubstr("exit 2"));
+  }
+}
+
+// The text too, if there is one.
+TEST_F(PictureFlags, of_show_are_for_the_text_as_well) {
+  EXPECT_THAT(say("show 1f1b -m 8 --begin 20 --end 30"), HasSubstr("|20"));
+  EXPECT_THAT(ended("show 1f1b -m 8 --begin 40"), HasSubstr("--begin 40 is after the end, at 33"));
+  EXPECT_THAT(ended("show 1f1b -m 8 --begin 40"), HasSubstr("exit 2"));
+}
+
+TEST_F(PictureFlags, make_a_pdf_of_the_size_of_the_picture) {
+  EXPECT_THAT(ended("simulate 1f1b -m 4 --picture " + at("p.pdf") + " --picture-width 640"),
+              HasSubstr("exit 0"));
+  const std::string pdf = text_of(at("p.pdf"));
+  EXPECT_EQ(pdf.substr(0, 5), "%PDF-");
+  // 96 pixels are 72 points.
+  const std::size_t box = pdf.find("MediaBox [ 0 0 480 ");
+  EXPECT_NE(box, std::string::npos);
+  // Text as text.
+  EXPECT_THAT(pdf, HasSubstr("/Font"));
+}
+
+TEST_F(PictureFlags, make_no_pdf_without_the_program_for_it) {
+  const std::string said =
+      say("--version > /dev/null; PATH=/none " RIPELINE_PROGRAM " simulate 1f1b -m 4 --picture " +
+          at("p.pdf") + " 2>&1; echo exit $?");
+  EXPECT_THAT(said, HasSubstr("a .pdf is made by rsvg-convert, which is not in PATH. On "
+                              "Debian: apt-get install librsvg2-bin"));
+  EXPECT_THAT(said, HasSubstr("exit 2"));
+  EXPECT_THAT(said, testing::Not(HasSubstr("bubble")));
+  EXPECT_FALSE(fs::exists(at("p.pdf")));
 }
 
 TEST(ShowCommand, has_no_colour_but_on_a_terminal) {
@@ -151,7 +241,7 @@ TEST(ShowCommand, reads_the_parts_of_a_run_and_makes_one_trace_of_them) {
   EXPECT_THAT(drawn, HasSubstr("rank 2"));
   EXPECT_THAT(drawn, testing::Not(HasSubstr("note:")));
   EXPECT_THAT(say("why " + parts + " 1B0"), HasSubstr("1B0"));
-  EXPECT_THAT(say("compare " + parts + " " + whole), HasSubstr("makespan"));
+  EXPECT_THAT(say("compare " + parts + " " + whole), HasSubstr("bubble by wall"));
   const std::string merged = folder.path() + "/run.json";
   EXPECT_EQ(say("show " + parts + " --trace " + merged), "");
   EXPECT_EQ(say("show " + merged), drawn);

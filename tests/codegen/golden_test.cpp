@@ -25,8 +25,10 @@
 #include "tests/codegen/goldens/one_f_one_b.h"
 #include "tests/codegen/goldens/prefer.h"
 #include "tests/codegen/goldens/replicas.h"
+#include "tests/codegen/goldens/turns.h"
 #include "tests/codegen/goldens/two_ways.h"
 #include "tests/codegen/goldens/uneven.h"
+#include "tests/codegen/goldens/valued.h"
 #include "tests/codegen/goldens/zbv.h"
 #include "tests/support/arbiter_walk.h"
 #include "validate/probe/probe.h"
@@ -56,6 +58,8 @@ const Golden kGoldens[] = {
     {"file_hint", &file_hint::facts, file_hint::make_arbiter},
     {"group", &group::facts, group::make_arbiter},
     {"replicas", &replicas::facts, replicas::make_arbiter},
+    {"turns", &turns::facts, turns::make_arbiter},
+    {"valued", &valued::facts, valued::make_arbiter},
 };
 
 void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }

@@ -29,7 +29,8 @@ struct Options {
                                                     .engines = true,
                                                     .keeping = true,
                                                     .shares = true,
-                                                    .pairs = true};
+                                                    .pairs = true,
+                                                    .hints = true};
   // Enough for nearly all; what is left open is judged again.
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
   std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // the product's limits

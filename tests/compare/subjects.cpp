@@ -33,6 +33,7 @@ constexpr Switch kFeatures[] = {
     {"before", &RandomProgramOptions::before},   {"engines", &RandomProgramOptions::engines},
     {"keeping", &RandomProgramOptions::keeping}, {"shares", &RandomProgramOptions::shares},
     {"pairs", &RandomProgramOptions::pairs},     {"groups", &RandomProgramOptions::groups},
+    {"hints", &RandomProgramOptions::hints},
 };
 
 struct FeatureSet {

@@ -58,7 +58,7 @@ std::optional<Program> of_random(Random& random, std::string& text) {
       .max_tasks = 80, .any_count = false, .broken_orders = false};
   options.orders = random.one_in(3);
   options.links = options.once = options.before = options.engines = true;
-  options.keeping = options.shares = true;
+  options.keeping = options.shares = options.hints = true;
   text = testing_support::random_program_text(random.bits(), options);
   return compiled(text, {});
 }

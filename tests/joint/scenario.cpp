@@ -100,7 +100,7 @@ std::optional<Subject> of_every_feature(Random& random) {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 5;
   options.links = options.once = options.before = options.engines = options.shares = true;
-  options.pairs = true;
+  options.pairs = options.hints = true;
   options.broken_orders = random.one_in(4);
   return compiled(testing_support::random_program_text(random.bits(), options), {}, random);
 }

@@ -18,6 +18,19 @@ Bits bit(int i) { return Bits{1} << i; }
 bool in(Bits set, int i) { return (set >> i & 1U) != 0; }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+// How many places are passed, from `first` on and round again, before one lists the lane; -1: none
+// does.
+int turns_to(const std::vector<spec::HintPlace>& places, const spec::Lane& lane, int first) {
+  const auto n = static_cast<int>(places.size());
+  for (int passed = 0; passed < n; ++passed) {
+    const spec::HintPlace& place = places[at((first + passed) % n)];
+    const bool any_chunk = place.chunk.empty();
+    if (place.op != lane.op) continue;
+    if (any_chunk || place.chunk[at(lane.rank)] == lane.chunk) return passed;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::vector<int> microbatches_of(const spec::Lane& lane, int microbatches) {
@@ -291,6 +304,12 @@ void World::add_choice(const State& s, int engine, std::vector<Move>& found) con
       return;
     }
   }
+  if (program_.dispatch.hint.rule == spec::Hint::Rule::priority) {
+    if (const int task = greatest(s, engine); task >= 0) {
+      found.push_back({Move::Do::start, task});
+      return;
+    }
+  }
   std::optional<std::array<int, 3>> least;
   int chosen = -1;
   int looked_at = -1;  // lane: its other microbatches are higher
@@ -307,6 +326,52 @@ void World::add_choice(const State& s, int engine, std::vector<Move>& found) con
   if (chosen >= 0) found.push_back({Move::Do::start, chosen});
 }
 
+// The value of the expression of a place that lists the task.
+std::int64_t World::priority(const State& s, int task, const spec::Expr& expr) const {
+  const Task& t = tasks_[at(task)];
+  const spec::Lane& lane = program_.lanes[at(t.lane)];
+  const auto value =
+      spec::evaluate(expr, [&](std::string_view name) -> std::optional<spec::Rational> {
+        if (name == "m") return spec::Rational{t.of, 1};
+        if (name == "s") return spec::Rational{lane.stage, 1};
+        if (name == "r") return spec::Rational{lane.rank, 1};
+        if (name == "chunk") return spec::Rational{lane.chunk, 1};
+        if (name == "chunks") return spec::Rational{program_.chunks(lane.rank), 1};
+        if (name == "microbatches") return spec::Rational{m_, 1};
+        for (int pool = 0; pool < static_cast<int>(program_.pools.size()); ++pool) {
+          const spec::Pool& p = program_.pools[at(pool)];
+          const bool own = p.stage < 0 ? p.rank == lane.rank : p.stage == lane.stage;
+          if (own && program_.resources[at(p.resource)].name == name) {
+            return spec::Rational{held(s, pool), 1};
+          }
+        }
+        return std::nullopt;
+      });
+  return value.value().numerator;
+}
+
+// Of the tasks that places list and that may start: the greatest value, then the place, the tie and
+// the lowest microbatch.
+int World::greatest(const State& s, int engine) const {
+  std::optional<std::array<std::int64_t, 4>> first;
+  int chosen = -1;
+  for (Bits left = of_engine_[at(engine)] & ~s.started; left != 0; left &= left - 1) {
+    const int task = std::countr_zero(left);
+    const spec::Lane& lane = program_.lanes[at(tasks_[at(task)].lane)];
+    const auto& places = program_.dispatch.hint.places;
+    const int place = turns_to(places, lane, 0);
+    if (place < 0 || !may_start(s, task)) continue;
+    const bool forward = program_.ops[at(lane.op)].kind == spec::OpKind::forward;
+    const std::array<std::int64_t, 4> wish = {-priority(s, task, *places[at(place)].priority),
+                                              place, forward ? lane.chunk : -lane.chunk,
+                                              tasks_[at(task)].microbatch};
+    if (first && !(wish < *first)) continue;
+    first = wish;
+    chosen = task;
+  }
+  return chosen;
+}
+
 std::array<int, 3> World::preference(const State& s, int lane) const {
   const spec::Hint& hint = program_.dispatch.hint;
   const spec::Lane& l = program_.lanes[at(lane)];
@@ -320,14 +385,9 @@ std::array<int, 3> World::preference(const State& s, int lane) const {
       if (order[p].first == lane && begun-- == 0) return {0, static_cast<int>(p), 0};
     }
   }
-  const auto listed = std::find(hint.ops.begin(), hint.ops.end(), l.op);
-  if (listed != hint.ops.end()) {
-    const int n = static_cast<int>(hint.ops.size());
-    const int round = static_cast<int>(s.rounds >> (4 * l.rank) & kNibble);
-    return {1, (static_cast<int>(listed - hint.ops.begin()) - round + n) % n, tie};
-  }
-  const auto filled = std::find(hint.fill.begin(), hint.fill.end(), l.op);
-  if (filled != hint.fill.end()) return {3, static_cast<int>(filled - hint.fill.begin()), tie};
+  const int round = static_cast<int>(s.rounds >> (4 * l.rank) & kNibble);
+  if (const int turns = turns_to(hint.places, l, round); turns >= 0) return {1, turns, tie};
+  if (const int filled = turns_to(hint.fill, l, 0); filled >= 0) return {3, filled, tie};
   return {2, l.op, tie};
 }
 
@@ -358,16 +418,13 @@ State World::after(const State& s, const Move& move) const {
     return next;
   }
   const spec::Lane& lane = program_.lanes[at(task.lane)];
-  const auto entry = std::find(hint.ops.begin(), hint.ops.end(), lane.op);
-  if (entry == hint.ops.end()) {
-    const bool filled = std::find(hint.fill.begin(), hint.fill.end(), lane.op) != hint.fill.end();
-    if (filled) next.rounds &= ~(kNibble << (4 * lane.rank));
-    return next;
-  }
-  const auto n = hint.ops.size();
-  const auto round = static_cast<Bits>(entry - hint.ops.begin() + 1) % n;
+  const int round = static_cast<int>(s.rounds >> (4 * lane.rank) & kNibble);
+  const int turns = turns_to(hint.places, lane, round);
+  if (turns < 0 && turns_to(hint.fill, lane, 0) < 0) return next;
   next.rounds &= ~(kNibble << (4 * lane.rank));
-  next.rounds |= round << (4 * lane.rank);
+  if (turns < 0) return next;
+  const auto n = static_cast<int>(hint.places.size());
+  next.rounds |= static_cast<Bits>((round + turns + 1) % n) << (4 * lane.rank);
   return next;
 }
 

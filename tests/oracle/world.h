@@ -111,6 +111,8 @@ class World {
   [[nodiscard]] bool leaves_room(const State& s, int task) const;
   void add_choice(const State& s, int engine, std::vector<Move>& found) const;
   [[nodiscard]] std::array<int, 3> preference(const State& s, int lane) const;
+  [[nodiscard]] std::int64_t priority(const State& s, int task, const spec::Expr& expr) const;
+  [[nodiscard]] int greatest(const State& s, int engine) const;  // task, or -1
 
   const spec::Program& program_;
   int m_;

@@ -42,7 +42,7 @@ TEST(TableArbiter, agrees_with_the_machine_on_the_library) {
 TEST(TableArbiter, agrees_with_the_machine_on_random_programs) {
   testing_support::RandomProgramOptions options;
   options.links = options.once = options.before = options.engines = options.shares = true;
-  options.keeping = options.pairs = true;
+  options.keeping = options.pairs = options.hints = true;
   std::int64_t states = 0;
   int programs = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {

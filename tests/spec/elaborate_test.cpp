@@ -249,7 +249,7 @@ TEST(Elaborate, follows_the_dispatch_as_written_or_given) {
     return compiled(kChain, {.defines = {}, .dispatch = dispatch}).dispatch;
   };
   EXPECT_EQ(given("").hint.rule, Hint::Rule::rounds);
-  EXPECT_THAT(given("").hint.ops, ElementsAre(1, 0));
+  EXPECT_THAT(given("").hint.places, ElementsAre(HintPlace{.op = 1}, HintPlace{.op = 0}));
   EXPECT_EQ(given("ready").hint.rule, Hint::Rule::none);
   EXPECT_EQ(given("ready by one_f_one_b").hint.rule, Hint::Rule::order);
   EXPECT_EQ(given("ready by one_f_one_b").hint.order, 0);

@@ -54,7 +54,8 @@ TEST_F(LockstepTest, random_programs_of_every_feature) {
                                                                          .engines = true,
                                                                          .keeping = true,
                                                                          .shares = true,
-                                                                         .pairs = true});
+                                                                         .pairs = true,
+                                                                         .hints = true});
     SCOPED_TRACE(std::to_string(seed) + "\n" + text);
     const auto program = spec::compile({"random.ripe", text});
     ASSERT_TRUE(program.ok()) << spec::render({"random.ripe", text}, program.errors());

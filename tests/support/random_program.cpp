@@ -356,7 +356,8 @@ class Writer {
   void write_resources() {
     const bool per_rank = one_in(2);
     std::string capacity;
-    if (!one_in(6)) {
+    bounded_ = !one_in(6);
+    if (bounded_) {
       std::string value;
       if (!per_rank && !join_ && chunks_ == 1 && one_in(3)) {
         value = number(amount_) + " * (ranks - s) + " + number(leaving_);
@@ -427,9 +428,63 @@ class Writer {
       ops.pop_back();
     }
     if (ops.size() > 1 && one_in(5)) ops.pop_back();
+    if (options_.hints && one_in(3)) {
+      for (std::string& op : ops) op += " = " + priority();
+      line("hint wish { priority " + joined(ops, ", ") + ";" + fill + " }");
+      line("dispatch ready by wish" + keeping + ";");
+      return;
+    }
+    if (options_.hints) write_places(kind == 2 || kind == 3, ops, fill);
     line("hint wish { " + std::string(kind == 1 ? "prefer " : "rounds ") + joined(ops, ", ") + ";" +
          fill + " }");
     line("dispatch ready by wish" + keeping + ";");
+  }
+
+  // What a task is worth: few values, so that ties come about.
+  std::string priority() {
+    std::vector<std::string> parts = {"m",
+                                      "-m",
+                                      "chunk",
+                                      "chunks - 1 - chunk",
+                                      "s",
+                                      "r - s",
+                                      "microbatches - m",
+                                      "m % 2",
+                                      "2 * (m div 2)",
+                                      "ceil(s / 2) - floor(m / max(1, chunk))",
+                                      "(m < microbatches div 2 and chunk > 0 ? 1 : -1)",
+                                      "min(m, 1, chunk)",
+                                      "not (m == s or m == 1)",
+                                      "0"};
+    if (bounded_) parts.insert(parts.end(), {"activation", "-activation", "activation % 2"});
+    const std::string first = pick(parts);
+    if (one_in(3)) return first;
+    return first + (one_in(2) ? " + " : " - " + number(between(1, 3)) + " * ") + "(" + pick(parts) +
+           ")";
+  }
+
+  static constexpr std::size_t kMostTurns = 15;  // the oracle counts so far
+
+  // Some at one chunk, and in rounds some more than once.
+  void write_places(bool turns, std::vector<std::string>& places, std::string& fill) {
+    const std::vector<std::string> chunks = {"@0", "@(chunks - 1)", "@(r % chunks)"};
+    const auto chunk = [&] { return pick(chunks); };
+    if (!fill.empty() && one_in(2)) fill.insert(fill.size() - 1, chunk());
+    const std::vector<std::string> ops = places;
+    for (std::string& place : places) {
+      if (one_in(2)) place += chunk();
+    }
+    // The op at every chunk is of use behind one chunk of it.
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (places[i] != ops[i] && one_in(2)) places.push_back(ops[i]);
+    }
+    for (int more = turns ? below(4) : 0; more > 0; --more) {
+      const std::string repeated = pick(ops);
+      places.push_back(repeated + (one_in(2) ? chunk() : ""));
+    }
+    if (!turns) return;
+    shuffle(places);
+    if (places.size() > kMostTurns) places.resize(kMostTurns);
   }
 
   static std::string joined(const std::vector<std::string>& words, const std::string& separator) {
@@ -566,6 +621,7 @@ class Writer {
   bool keeping_ = false;
   bool shares_ = false;
   bool pairs_ = false;
+  bool bounded_ = false;                // activation has a capacity
   std::string where_;                   // of all ops of microbatches
   std::string count_ = "microbatches";  // that they have
   bool no_orders_ = false;

@@ -33,6 +33,7 @@ struct RandomProgramOptions {
   bool shares = false;   // ops that run for some microbatches only
   bool pairs = false;    // tasks beside each other
   bool groups = false;   // two members to a rank, each way to agree
+  bool hints = false;    // hints that list chunks, or an op several times
   // In every program.
   int members = 1;   // to a rank; above 1 all tasks of microbatches have collectives
   int replicas = 1;  // above 1 each stage reduces its gradients once, on comm

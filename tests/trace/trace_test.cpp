@@ -93,7 +93,9 @@ TEST(TraceFile, is_read_back_as_it_was_written) {
                                       .source = Source::simulated,
                                       .seed = 18'446'744'073'709'551'615U,
                                       .unit = {"us", 1000},
-                                      .costs = "a \"profile\"\n"});
+                                      .costs = "a \"profile\"\n",
+                                      .params = {{"ranks", 3}, {"chunks", -1}},
+                                      .dispatch = "ready by p"});
   const std::string text = written(about, some_events());
   File file;
   ASSERT_EQ(read_text(text, file).message(), "");

@@ -99,6 +99,16 @@ std::vector<Case> cases() {
       "  op W backward weight { needs B at here; }\n"
       "  order all on r { (F O) * microbatches;  B * microbatches; }\n"
       "  hint filler { follow all; fill W; }\n";
+  const std::string offloads =
+      "  op F forward { needs F at prev; acquires a; collectives 1; }\n"
+      "  op O offload on copy_out { needs F at here; releases a; }\n"
+      "  op B backward { needs F at here, B at next; collectives 1; }\n"
+      "  resource a per stage { capacity 3; }\n"
+      "  hint values { priority B = 1, F = -a; }\n";
+  const std::string by_values = "dispatch ready by values;";
+  const auto valued = [](const std::string& agree) {
+    return replace(chain(agree), "rounds B, F", "priority F = -a, B = m - 3");
+  };
   const std::string by_filler = "dispatch ready by filler;";
   return {
       {"the language's example", kVlm, proved, proved},
@@ -162,6 +172,15 @@ std::vector<Case> cases() {
       {"the same with a leader", with_ops("leader", filled, by_filler), proved, proved},
       {"a hint that fills, on one engine",
        with_ops("intersection", replace(filled, " on copy_out", ""), by_filler), proved, proved},
+      {"values of what one engine holds", valued("intersection"), proved, proved},
+      {"the same by vote", valued("vote"), proved, proved},
+      {"values of what another engine releases", with_ops("intersection", offloads, by_values),
+       unknown, unknown, "different values"},
+      {"the same by vote", with_ops("vote", offloads, by_values), unknown, unknown,
+       "different values"},
+      {"the same with a leader", with_ops("leader", offloads, by_values), proved, proved},
+      {"the same, of values that read nothing",
+       with_ops("intersection", replace(offloads, "F = -a", "F = -m"), by_values), proved, proved},
       {"a committed order",
        with_ops("none",
                 "  op F forward { needs F at prev; collectives 1; }\n"

@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace ripeline::view {
 namespace {
 
 using core::OpKind;
 
-// An op of each kind, so that op_colours() gives each kind's colour.
+// An op of each kind, so that a palette has each kind's colour.
 constexpr std::array<core::OpFacts, 10> kOps = {{{"F", OpKind::forward},
                                                  {"B", OpKind::backward},
                                                  {"I", OpKind::backward_input},
@@ -25,10 +27,17 @@ constexpr std::array<core::OpFacts, 10> kOps = {{{"F", OpKind::forward},
                                                  {"P", OpKind::plain}}};
 constexpr std::size_t kUsual = 5;  // F, B, I, W and the reduction: what nearly every schedule has
 
-std::vector<Colour> colours_of(std::span<const core::OpFacts> ops) {
+// The shades of the ops on ranks of so many chunks, op by op.
+std::vector<Colour> colours_of(std::span<const core::OpFacts> ops, int chunks = 1) {
+  const std::array<core::LaneFacts, 1> lanes = {
+      {{.op = 0, .stage = 0, .rank = 0, .chunk = chunks - 1, .engine = core::Engine::compute}}};
   core::ProgramFacts facts{};
   facts.ops = ops;
-  return op_colours(facts);
+  facts.lanes = lanes;
+  const Palette palette(facts);
+  std::vector<Colour> colours;
+  for (std::size_t i = 0; i < palette.size(); ++i) colours.push_back(palette[i]);
+  return colours;
 }
 
 using Vector = std::array<double, 3>;
@@ -83,10 +92,16 @@ double difference(const Eye& eye, Colour a, Colour b) {
   return std::hypot(first[0] - second[0], first[1] - second[1], first[2] - second[2]);
 }
 
+// Grey is made of colours in two ways: by luminance, and as video does it, from 0 to 255.
+double luma(Colour colour) {
+  return 0.299 * colour.red + 0.587 * colour.green + 0.114 * colour.blue;
+}
+
 TEST(Palette, the_usual_ops_differ_in_grey) {
   const std::vector<Colour> colours = colours_of(kOps);
   for (std::size_t a = 0; a < kUsual; ++a) {
     for (std::size_t b = 0; b < a; ++b) {
+      EXPECT_GE(std::abs(luma(colours[a]) - luma(colours[b])), 25);
       EXPECT_GE(contrast(colours[a], colours[b]), 1.35) << kOps[a].name << " and " << kOps[b].name;
     }
   }
@@ -104,6 +119,58 @@ TEST(Palette, ops_differ_for_every_eye) {
   }
 }
 
+// Of two chunks, op by op: the first is dark, the second light. Reductions, the last of the usual
+// ops, are nearer to others than these are to each other.
+TEST(Palette, the_usual_ops_and_chunks_differ_in_grey) {
+  const std::vector<Colour> colours = colours_of(kOps, 2);
+  for (std::size_t a = 0; a < 2 * kUsual; ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      const bool same_chunk = a % 2 == b % 2;
+      const bool reduction = a / 2 == kUsual - 1;
+      EXPECT_GE(std::abs(luma(colours[a]) - luma(colours[b])), same_chunk && !reduction ? 15 : 7)
+          << kOps[a / 2].name << a % 2 << " and " << kOps[b / 2].name << b % 2;
+      EXPECT_GE(contrast(colours[a], colours[b]), same_chunk && !reduction ? 1.3 : 1.15)
+          << kOps[a / 2].name << a % 2 << " and " << kOps[b / 2].name << b % 2;
+    }
+  }
+}
+
+TEST(Palette, ops_and_chunks_differ_for_every_eye) {
+  const std::vector<Colour> colours = colours_of(kOps, 2);
+  for (const Eye& eye : kEyes) {
+    for (std::size_t a = 0; a < colours.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        EXPECT_GE(difference(eye, colours[a], colours[b]), a < 2 * kUsual ? 18 : 11)
+            << eye.name << ": " << kOps[a / 2].name << a % 2 << " and " << kOps[b / 2].name
+            << b % 2;
+      }
+    }
+  }
+}
+
+TEST(Palette, text_is_white_on_the_first_of_two_chunks_and_black_on_the_second) {
+  const std::vector<Colour> colours = colours_of(kOps, 2);
+  for (std::size_t i = 0; i < colours.size(); ++i) {
+    EXPECT_EQ(ink_on(colours[i]), i % 2 == 0 ? kWhite : kBlack) << hex(colours[i]);
+    EXPECT_GE(contrast(colours[i], ink_on(colours[i])), 4.5) << hex(colours[i]);
+  }
+}
+
+TEST(Palette, of_several_chunks_each_is_lighter_than_the_one_before) {
+  for (const std::size_t chunks : {2U, 3U, 4U, 8U}) {
+    const std::vector<Colour> colours = colours_of(kOps, static_cast<int>(chunks));
+    ASSERT_EQ(colours.size(), kOps.size() * chunks);
+    for (std::size_t i = 0; i < colours.size(); ++i) {
+      if (i % chunks == 0) continue;
+      EXPECT_GT(luminance(colours[i]), luminance(colours[i - 1]));
+      if (chunks <= 4) {
+        EXPECT_GE(contrast(colours[i], colours[i - 1]), 1.15) << kOps[i / chunks].name;
+      }
+      EXPECT_GE(contrast(colours[i], ink_on(colours[i])), 4.3) << hex(colours[i]);
+    }
+  }
+}
+
 TEST(Palette, numbers_can_be_read_on_every_op) {
   for (const Colour colour : colours_of(kOps)) {
     EXPECT_GE(contrast(colour, ink_on(colour)), 4.5) << hex(colour);
@@ -115,6 +182,7 @@ TEST(Palette, idle_is_paler_than_any_op) {
                            trace::Cause::room, trace::Cause::order, trace::Cause::hold}) {
     for (std::size_t i = 0; i < kUsual; ++i) {
       EXPECT_GT(luminance(colour_of(cause)), luminance(colours_of(kOps)[i]));
+      EXPECT_GT(luminance(colour_of(cause)), luminance(colours_of(kOps, 2)[2 * i + 1]));
     }
     EXPECT_GE(contrast(colour_of(cause), kBlack), 12);
   }

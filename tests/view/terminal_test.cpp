@@ -1,4 +1,4 @@
-// Timelines as text, and runs side by side.
+// Timelines as text.
 #include "view/terminal.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "tests/view/timelines.h"
-#include "view/compare.h"
 
 namespace ripeline::view {
 namespace {
@@ -65,7 +64,7 @@ TEST(Terminal, a_part_is_drawn_at_its_own_scale) {
   EXPECT_THAT(all, Not(HasSubstr("F9")));
   const auto unit = core::Time{run.timeline.run().unit.nanoseconds};
   const std::string part =
-      terminal(run.timeline, {.width = 60, .from = 27 * unit, .to = 39 * unit});
+      terminal(run.timeline, {.width = 60, .range = {.begin = 27 * unit, .end = 39 * unit}});
   EXPECT_THAT(part, HasSubstr("F9"));
 }
 
@@ -75,38 +74,6 @@ TEST(Terminal, colours_only_when_asked) {
   const std::string colour = terminal(run.timeline, {.colour = true});
   EXPECT_THAT(colour, HasSubstr("\x1b[48;2;166;212;245;38;2;17;17;17m"));  // F
   EXPECT_THAT(colour, HasSubstr("\x1b[0m"));
-}
-
-TEST(Compare, says_when_memory_is_not_equal) {
-  const Drawn one("1f1b", 8);
-  const Drawn other("gpipe", 8);
-  const Drawn hint("bf", 8);
-  std::string text;
-  ASSERT_TRUE(compare_text({{"1f1b", &one.timeline}, {"gpipe", &other.timeline}}, text).ok());
-  EXPECT_THAT(text, HasSubstr("memory is not equal: rank 0 holds at most 4 of activation with "
-                              "1f1b, and 8 with gpipe\n"));
-  ASSERT_TRUE(compare_text({{"1f1b", &one.timeline}, {"bf", &hint.timeline}}, text).ok());
-  EXPECT_THAT(text, HasSubstr("memory is equal, rank by rank\n"));
-}
-
-TEST(Compare, figures_are_those_of_the_simulator) {
-  const Drawn run("1f1b", 8);
-  const Figures got = figures(run.timeline);
-  EXPECT_EQ(got.makespan, 33);
-  EXPECT_EQ(got.span, run.timeline.in_unit(run.report.span));
-  EXPECT_EQ(got.bubble, 9);
-  ASSERT_EQ(got.peaks.size(), 1U);
-  EXPECT_EQ(got.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 1}));
-}
-
-TEST(Compare, units_must_be_of_one_length) {
-  const Drawn one("1f1b", 2);
-  simulate::TimingOptions options;
-  options.unit = simulate::unit_named("us");
-  const Drawn other("1f1b", 2, options);
-  std::string text;
-  EXPECT_EQ(compare_text({{"a", &one.timeline}, {"b", &other.timeline}}, text).message(),
-            "a counts in unit and b in us");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "spec/dispatch_text.h"
 #include "tests/simulate/runs.h"
 #include "view/reasons.h"
 #include "view/stuck.h"
@@ -38,7 +39,12 @@ struct Drawn {
     report = run.run(microbatches, options, &file.record, true);
     if (!simulate::Timing::make(program, microbatches, options, timing).ok()) return;
     file.about =
-        trace::About(run.storage.facts(), {.microbatches = microbatches, .unit = timing.unit()});
+        trace::About(run.storage.facts(), {.microbatches = microbatches,
+                                           .source = trace::Source::simulated,
+                                           .unit = timing.unit(),
+                                           .costs = timing.text(),
+                                           .params = {program.params.begin(), program.params.end()},
+                                           .dispatch = spec::dispatch_text(program)});
     status = view::Timeline::make(std::move(file), timeline);
   }
   [[nodiscard]] int box(const std::string& task) const {

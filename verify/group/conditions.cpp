@@ -26,6 +26,34 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
   });
 }
 
+// What a pool holds when members choose on an engine follows from what they have agreed on there,
+// if all that takes and gives runs on that engine, one after the other. Else it is a matter of
+// timing.
+std::optional<std::string> GroupConditions::values_that_differ() const {
+  const spec::Hint& hint = program_.dispatch.hint;
+  for (const spec::HintPlace& place : hint.places) {
+    const std::vector<std::string> names =
+        place.priority ? spec::names_in(*place.priority) : std::vector<std::string>();
+    for (const spec::Lane& a : program_.lanes) {
+      if (!place.lists(a)) continue;
+      for (const spec::Lane& b : program_.lanes) {
+        if (a.rank != b.rank || (a.engine == b.engine && program_.pairs.empty())) continue;
+        for (const spec::Use& use : spec::uses_of(b)) {
+          const spec::Pool& pool = at(program_.pools, use.pool);
+          const std::string& resource = at(program_.resources, pool.resource).name;
+          if (std::find(names.begin(), names.end(), resource) == names.end()) continue;
+          return fmt::format(
+              "The priority of {} in hint {} reads {}, which {} {}, so members may see "
+              "different values.",
+              at(program_.ops, a.op).name, hint.name, resource, at(program_.ops, b.op).name,
+              a.engine == b.engine ? "changes beside other tasks" : "changes on another engine");
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 // A hint in turns counts the starts of all engines of its rank, and members may start those of
 // different engines in different orders; an op that fills ends the turn. So does one that fills,
 // whatever is first in its order.
@@ -34,14 +62,16 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
   const bool reads_own_turn = program_.tensor_parallel.agree != Agree::leader;
   const bool rounds = hint.rule == spec::Hint::Rule::rounds;
   const bool fills = hint.rule == spec::Hint::Rule::order && !hint.fill.empty();
+  if (reads_own_turn && hint.rule == spec::Hint::Rule::priority) return values_that_differ();
   if ((!rounds && !fills) || !reads_own_turn) return std::nullopt;
-  const auto is_in = [](const std::vector<int>& ops, const spec::Lane& lane) {
-    return std::find(ops.begin(), ops.end(), lane.op) != ops.end();
+  const auto is_in = [](const std::vector<spec::HintPlace>& places, const spec::Lane& lane) {
+    return std::any_of(places.begin(), places.end(),
+                       [&](const spec::HintPlace& place) { return place.lists(lane); });
   };
   // That lanes of both change the turn, and the choice among some of them depends on it.
   const auto count = [&](const spec::Lane& a, const spec::Lane& b) {
     if (!rounds) return !is_in(hint.fill, a) && !is_in(hint.fill, b);
-    return is_in(hint.ops, a) && (is_in(hint.ops, b) || is_in(hint.fill, b));
+    return is_in(hint.places, a) && (is_in(hint.places, b) || is_in(hint.fill, b));
   };
   for (const spec::Lane& a : program_.lanes) {
     for (const spec::Lane& b : program_.lanes) {

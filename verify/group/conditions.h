@@ -31,13 +31,14 @@ class GroupConditions {
   [[nodiscard]] bool alone() const { return alone_; }
   // Without, members share nothing: they are as many programs of one member.
   [[nodiscard]] bool has_collectives() const;
-  // Why a hint's turn may differ among members, or nothing.
+  // Why a hint's turn, or the value of a priority, may differ among members, or nothing.
   [[nodiscard]] std::optional<std::string> turns_that_differ() const;
   [[nodiscard]] std::optional<Doubt> doubt_of_pools() const;
   // Of each inbox whose slots must hold all that can ever wait for them, an edge.
   [[nodiscard]] std::vector<int> edges_that_must_fit() const;
 
  private:
+  [[nodiscard]] std::optional<std::string> values_that_differ() const;
   [[nodiscard]] bool is_governed(const spec::Lane& lane) const;
   [[nodiscard]] bool comes_in_one_order(int edge) const;
 

@@ -16,10 +16,13 @@ namespace {
 
 constexpr std::uint64_t kTasksPerUnit = 64;
 
-// What starts next follows an order from a file, which lists microbatches in any order.
+// What starts next follows an order from a file, which lists microbatches in any order, or a
+// priority, which may prefer any.
 bool binds_microbatches(const Program& program, Machine::Chooser chooser) {
   const spec::Dispatch& dispatch = program.dispatch;
   if (dispatch.in_order) return at(program.orders, dispatch.order).file.has_value();
+  const bool by_priority = dispatch.hint.rule == spec::Hint::Rule::priority;
+  if (chooser == Machine::Chooser::dispatch && by_priority) return true;
   return chooser == Machine::Chooser::dispatch && dispatch.hint.rule == spec::Hint::Rule::order &&
          at(program.orders, dispatch.hint.order).file.has_value();
 }

@@ -1,0 +1,110 @@
+#include "cli/picture_flags.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/failure.h"
+#include "cli/output.h"
+#include "cli/pdf.h"
+#include "cli/progress.h"
+#include "view/html.h"
+#include "view/svg.h"
+
+namespace ripeline::cli {
+namespace {
+
+constexpr int kLeastWidth = 320;  // room for the names of the rows, and for some tasks
+constexpr int kMostWidth = 20'000;
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() > end.size() && text.ends_with(end);
+}
+
+// Why there can be no such picture, whatever the run.
+std::optional<std::string> wrong_with(const PictureFlags& flags) {
+  if (flags.begin && flags.end && *flags.begin >= *flags.end) {
+    return fmt::format("--begin {:.6g} is not before --end {:.6g}", *flags.begin, *flags.end);
+  }
+  if (ends_with(flags.file, ".html") && flags.width) {
+    return "--picture-width is for .svg and .pdf: a page (.html) is as wide as its window";
+  }
+  return ends_with(flags.file, ".pdf") ? why_no_pdf() : std::nullopt;
+}
+
+}  // namespace
+
+void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
+  CLI::Option* picture =
+      command
+          .add_option("--picture", flags.file,
+                      "draw it: a page to zoom, search and hover (.html), or a picture for the web "
+                      "(.svg) or a paper (.pdf, which needs rsvg-convert)")
+          ->check([](const std::string& name) {
+            const bool known =
+                ends_with(name, ".svg") || ends_with(name, ".pdf") || ends_with(name, ".html");
+            return known ? std::string() : std::string("its name must end in .svg, .pdf or .html");
+          })
+          ->type_name("FILE");
+  command
+      .add_option("--picture-width", flags.width,
+                  fmt::format("of a .svg or .pdf: pixels, of which 96 are an inch ({})",
+                              view::kPictureWidth))
+      ->check(CLI::Range(kLeastWidth, kMostWidth))
+      ->needs(picture);
+  const bool text = beside == Beside::text;
+  CLI::Option* begin = command.add_option(
+      "--begin", flags.begin,
+      text ? "draw from this time on, in the run's unit, on the terminal and in the picture"
+           : "of the picture: from this time on, in the run's unit; a page opens there");
+  CLI::Option* end = command.add_option(
+      "--end", flags.end, text ? "draw up to this time" : "of the picture: up to this time");
+  begin->check(CLI::NonNegativeNumber);
+  end->check(CLI::PositiveNumber);
+  if (!text) {
+    begin->needs(picture);
+    end->needs(picture);
+  }
+  command.parse_complete_callback([&flags] {
+    if (const auto wrong = wrong_with(flags)) throw CLI::ValidationError(*wrong);
+  });
+}
+
+spec::Result<view::Range> range_of(const PictureFlags& flags,
+                                   const std::vector<view::Panel>& panels) {
+  core::Time longest{0};
+  for (const view::Panel& panel : panels) {
+    longest = std::max(longest, panel.timeline->end() - panel.timeline->begin());
+  }
+  const view::Timeline& first = *panels.front().timeline;
+  const double length = first.in_unit(longest);
+  if (flags.begin && *flags.begin >= length) {
+    return failure(fmt::format("--begin {:.6g} is after the end, at {:.6g}", *flags.begin, length));
+  }
+  const auto time_of = [&](std::optional<double> units) -> std::optional<core::Time> {
+    if (!units || *units >= length) return std::nullopt;
+    const auto unit = static_cast<double>(first.run().unit.nanoseconds);
+    return core::Time{static_cast<std::int64_t>(std::llround(*units * unit))};
+  };
+  return view::Range{.begin = time_of(flags.begin), .end = time_of(flags.end)};
+}
+
+spec::Result<void> write_picture(const PictureFlags& flags,
+                                 const std::vector<view::Panel>& panels) {
+  if (!flags.wanted()) return {};
+  const auto range = range_of(flags, panels);
+  if (!range.ok()) return range.errors();
+  const Progress progress("drawing " + flags.file);
+  if (ends_with(flags.file, ".html"))
+    return write_file(flags.file, view::html(panels, range.value()));
+  const std::string svg = view::svg(
+      panels, {.width = flags.width.value_or(view::kPictureWidth), .range = range.value()});
+  if (ends_with(flags.file, ".svg")) return write_file(flags.file, svg);
+  const auto pdf = pdf_of(svg);
+  if (!pdf.ok()) return pdf.errors();
+  return write_file(flags.file, pdf.value());
+}
+
+}  // namespace ripeline::cli

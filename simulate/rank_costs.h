@@ -1,0 +1,42 @@
+// RankCosts: what one microbatch takes in all of a rank's layers, for schedules of one model.
+//
+// Schedules cut the layers of a rank into one stage or several, and a backward into its two halves
+// or not. Given once for the whole rank, costs make all of them do the same work: of K stages on a
+// rank, each takes a K-th.
+//
+//   F=1,B=2          each half of a split backward takes half of B
+//   F=1,I=1,W=0.5    a fused backward takes I + W
+//   F=1,B=2,I=1.1,W=1   all are measured; splitting a backward costs 0.1 here
+//
+// Kinds of ops count, not their names, so that they fit every program. Plain values.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "spec/expr.h"
+#include "spec/program.h"
+
+namespace ripeline::simulate {
+
+struct RankCosts {
+  spec::Rational forward;
+  spec::Rational backward;  // fused
+  spec::Rational backward_input;
+  spec::Rational backward_weight;
+  std::string text;  // as it was given
+
+  // Replaces `costs`; fails by status with what was expected.
+  static core::Status parse(std::string_view text, RankCosts& costs);
+};
+
+// Per lane, what each of its tasks takes, exactly: what the rank takes for a microbatch, divided by
+// how many such tasks the microbatch has there. Ops of other kinds, such as reductions, keep the
+// program's cost. Fails by status: a cost does not fit in 64 bits.
+[[nodiscard]] core::Status costs_of_lanes(const spec::Program& program, int microbatches,
+                                          const RankCosts& costs,
+                                          std::vector<spec::Rational>& lanes);
+
+}  // namespace ripeline::simulate

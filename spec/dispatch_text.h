@@ -1,0 +1,13 @@
+// A program's dispatch in words: `in order one_f_one_b`, `ready by bf keeping zb`, as --dispatch
+// takes it (spec/elaborate/collect.cpp reads it). Pure function.
+#pragma once
+
+#include <string>
+
+#include "spec/program.h"
+
+namespace ripeline::spec {
+
+[[nodiscard]] std::string dispatch_text(const Program& program);
+
+}  // namespace ripeline::spec

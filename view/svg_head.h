@@ -1,0 +1,17 @@
+// What stands above the plot of a panel: its title, what the run was and what came of it
+// (view/run_facts.h), and the legend, which names what is drawn and nothing else.
+//
+// Private to the SVG.
+#pragma once
+
+#include "view/picture.h"
+#include "view/svg_engine.h"
+#include "view/svg_plot.h"
+
+namespace ripeline::view {
+
+// Both write from `y` on, in lines as wide as the picture, and return where they end.
+double draw_title(SvgPlot& plot, const Panel& panel, double width, double y);
+double draw_legend(SvgPlot& plot, const Drawn& drawn, double width, double y);
+
+}  // namespace ripeline::view
