@@ -8,7 +8,7 @@
 namespace ripeline::view {
 
 // The lines go from `top` to `bottom`; returns where what it draws ends. Of one step it draws
-// nothing, nor of a step that begins outside of what is shown. A number stands only where the one
+// nothing, nor of a step that is not shown. A number stands only where the one
 // before it leaves room.
 double draw_steps(SvgPlot& plot, const Timeline& timeline, double top, double bottom);
 
