@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "spec/indexing.h"
+#include "verify/ready/backlogs.h"
 #include "verify/solver/share_terms.h"
 
 namespace ripeline::verify {
@@ -137,6 +138,12 @@ Term CounterQueries::stuck() {
   parts.push_back(solver_.any_of(unfinished));
   add_quiescence(parts);
   return solver_.all_of(parts);
+}
+
+std::vector<Term> CounterQueries::backlogs() {
+  std::vector<Term> cases;
+  for (const Linear& backlog : verify::backlogs(program_)) cases.push_back(not_negative(backlog));
+  return cases;
 }
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }

@@ -58,7 +58,8 @@ bool ReadyJudge::is_inductive() {
 }
 
 Finding ReadyJudge::deadlock() {
-  const Question question{"deadlock: a stuck state", queries_->stuck(), [](int) { return Goal{}; }};
+  const Question question{"deadlock: a stuck state", queries_->stuck(), [](int) { return Goal{}; },
+                          queries_->backlogs()};
   return settle(question);
 }
 
@@ -97,7 +98,7 @@ MemoryFinding ReadyJudge::memory() {
 
 Finding ReadyJudge::settle(const Question& question) {
   Solver& solver = queries_->solver();
-  const Answer first = solver.check(question.query, {question.bad});
+  const Answer first = solver.check_by_cases(question.query, {question.bad}, question.cases);
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = Method::counters};
   }

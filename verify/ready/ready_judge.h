@@ -37,6 +37,7 @@ class ReadyJudge final : public Judge {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
+    std::vector<Term> cases = {};  // by which it is asked first
   };
   [[nodiscard]] bool is_inductive();
   [[nodiscard]] bool counts_decide() const { return !classes_ && queries_->exact(); }
