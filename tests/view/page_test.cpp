@@ -172,8 +172,8 @@ TEST(Page, has_a_header_of_what_ran_and_how) {
   }
   EXPECT_EQ(
       names,
-      "program; ranks; params; dispatch; microbatches; wall; bubble by wall; span; bubble by span; "
-      "peak activation; times; unit; ");
+      "program; ranks; params; dispatch; microbatches; wall; bubble by wall; peak activation; "
+      "times; unit; ");
   EXPECT_EQ(by_name["program"], "interleaved_1f1b");
   EXPECT_EQ(by_name["params"], "b=2 chunks=2 f=1 ranks=4");
   EXPECT_EQ(by_name["dispatch"], "in order interleaved");
@@ -190,6 +190,12 @@ TEST(Page, has_a_header_of_what_ran_and_how) {
   EXPECT_THAT(page, Not(HasSubstr("<table>")));
 }
 
+TEST(Page, has_the_span_where_it_is_shorter_than_the_wall) {
+  const Drawn run("zb_v", 8);
+  const std::string page = header_of(html({{"zb_v", &run.timeline}}));
+  EXPECT_THAT(page, HasSubstr("<dt>bubble by span</dt><dd>0 (0.00 %)</dd>"));
+}
+
 // What all have in common is said once; what only some of them have, where it is missing too.
 TEST(Page, has_a_line_in_the_header_for_each_panel) {
   const Drawn one("1f1b", 4);
@@ -199,7 +205,7 @@ TEST(Page, has_a_line_in_the_header_for_each_panel) {
   EXPECT_THAT(page, HasSubstr("<dt>unit</dt><dd>unit</dd>"));
   EXPECT_THAT(page, HasSubstr("<tr><th></th><th>panel</th><th>program</th><th>ranks</th>"
                               "<th>params</th><th>dispatch</th><th>microbatches</th>"
-                              "<th>makespan</th><th>bubble</th><th>peak activation</th></tr>"));
+                              "<th>wall</th><th>bubble by wall</th><th>peak activation</th></tr>"));
   EXPECT_THAT(page, HasSubstr("<tr><td>1</td><td>one &amp; all</td><td>one_f_one_b</td><td>4</td>"
                               "<td>b=2 f=1 ranks=4</td><td>in order one_f_one_b</td>"));
   EXPECT_THAT(page, HasSubstr("<tr><td>2</td><td>other</td><td>stuck</td><td>2</td>"
