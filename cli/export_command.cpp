@@ -140,8 +140,11 @@ void add_export(CLI::App& app, int& exit_code) {
   command->add_option("-o", options->output, "the CSV to write, or - for standard output")
       ->required();
   command->footer(
+      "Example\n"
+      "  ripeline export zb_v -D ranks=4 -m 8 -o zb_v.csv\n"
       "A readiness-first program is run once, on its costs: the file has that order, and no "
-      "choice.");
+      "choice.\n"
+      "Exit codes: 0 written, 1 PyTorch would refuse or hang on it, 2 bad input.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -58,6 +58,11 @@ void add_format(CLI::App& app, int& exit_code) {
       ->add_flag("--check", options->check,
                  "change nothing; exit 1 if a file is not in the canonical layout")
       ->excludes(write);
+  command->footer(
+      "Examples\n"
+      "  ripeline format --write chain.ripe\n"
+      "  ripeline format --check schedules/*.ripe\n"
+      "Exit codes: 0 done, 1 with --check: a file is not in the canonical layout, 2 bad input.");
   command->callback([options, &exit_code] {
     for (const std::string& file : options->files) {
       exit_code = worse(exit_code, format_one(file, *options));

@@ -157,6 +157,12 @@ void add_generate(CLI::App& app, int& exit_code) {
                       "also write a program that answers `ripeline validate` for the header");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
   command->add_flag("--unproved", options->unproved, "write it without a proof, marked so");
+  command->footer(
+      "Examples\n"
+      "  ripeline generate bf -D ranks=8 --name bf -o bf.h\n"
+      "  ripeline generate chain.ripe --name chain -o chain.h --probe chain_probe.cpp\n"
+      "In CMake, ripeline_add_schedule() calls it (docs/runtime.md).\n"
+      "Exit codes: 0 proved and written, 1 refuted, 2 bad input, 3 unknown.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

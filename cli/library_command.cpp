@@ -185,6 +185,14 @@ void add_library(CLI::App& app, int& exit_code) {
     options->of_made.push_back(command->get_option(name));
   }
   add_megatron_options(*command, options->megatron);
+  command->footer(
+      "Examples\n"
+      "  ripeline library                      the list\n"
+      "  ripeline library zb_v > mine.ripe     one of them, to change\n"
+      "  ripeline library zb --ranks 8 -m 32 --costs 24,23,12,1 --memory 8 -o order.csv\n"
+      "  ripeline library megatron --pipeline-model-parallel-size 8 --num-layers 64 \\\n"
+      "      --num-layers-per-virtual-pipeline-stage 4 > megatron.ripe\n"
+      "Exit codes: 0 done, 2 bad input, 3 zb found no order within the memory.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -1,5 +1,6 @@
 // The program `ripeline`: arguments in, exit code out. Each command is a file of its own.
 #include <exception>
+#include <initializer_list>
 #include <iostream>
 #include <string>
 
@@ -20,6 +21,31 @@ int written() {
   return ripeline::cli::bad_input;
 }
 
+// The commands by what they are for, and where to begin. Called last, since commands would take
+// over the footer.
+void describe(CLI::App& app) {
+  struct Group {
+    const char* name;
+    std::initializer_list<const char*> commands;
+  };
+  const Group groups[] = {{"Can it hang?", {"check", "verify", "recheck"}},
+                          {"How long does it take, and why?",
+                           {"simulate", "compare", "show", "why", "step", "tune", "emulate"}},
+                          {"Schedules as text", {"library", "format", "export"}},
+                          {"Training", {"generate", "validate", "launch", "check-run", "profile"}}};
+  for (const Group& group : groups) {
+    for (const char* command : group.commands) app.get_subcommand(command)->group(group.name);
+  }
+  app.footer(
+      "Start with\n"
+      "  ripeline check schedule.csv           can this schedule of PyTorch hang?\n"
+      "  ripeline verify 1f1b -D ranks=8       a schedule of the library, for every timing\n"
+      "  ripeline show 1f1b -D ranks=8 -m 16   draw it\n"
+      "  ripeline library bf > chain.ripe      a schedule to read and change\n"
+      "`ripeline COMMAND --help` says what each one takes.\n"
+      "Exit codes: 0 proved or done, 1 refuted, 2 bad input or usage, 3 unknown.");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -28,12 +54,6 @@ int main(int argc, char** argv) {
       "Ripeline: pipeline-parallel training that runs whatever task is ready, under a proof that "
       "it always can.");
   app.name("ripeline");
-  app.footer(
-      "Start with\n"
-      "  ripeline library bf > chain.ripe      a schedule to read and change\n"
-      "  ripeline verify chain.ripe -D ranks=8 can it hang? for every timing and microbatch count\n"
-      "  ripeline generate chain.ripe --name chain -o chain.h\n"
-      "Exit codes: 0 proved or done, 1 refuted, 2 bad input or usage, 3 unknown.");
   app.require_subcommand(0, 1);
 
   bool version = false;
@@ -61,6 +81,7 @@ int main(int argc, char** argv) {
   add_compare(app, exit_code);
   add_tune(app, exit_code);
   add_launch(app, exit_code);
+  describe(app);
 
   if (const auto large = too_large(argc, argv)) {
     std::cerr << *large;

@@ -1,6 +1,8 @@
 #include "cli/time_flags.h"
 
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,6 +44,7 @@ spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags) {
 
 void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help) {
   simulate::TimingOptions& timing = options.timing;
+  const std::size_t before = command.get_options().size();
   command.add_option(
       "--rank-costs", options.rank_costs,
       "what a microbatch takes in all of a rank's layers, as F=1,B=2 or F=1,I=1,W=1, instead of "
@@ -64,6 +67,8 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
                      "estimate=SIGMA, "
                      "slow=RANK:FACTOR, tails=PERCENT:UNITS, exponential=MEAN, fifo; with commas");
   command.add_option("--seed", timing.seed, "of what is drawn (1)");
+  const std::vector<CLI::Option*> all = command.get_options();
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->group("What tasks and messages take");
 }
 
 trace::Run run_of(const spec::Program& program, const simulate::Timing& timing, int microbatches,
