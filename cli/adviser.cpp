@@ -91,7 +91,7 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
     }
   }
   if (!hint.fill.empty())
-    text += fmt::format(", {} only to fill", names_of(program, hint.fill, rank));
+    text += fmt::format(", and {} only to fill", names_of(program, hint.fill, rank));
   return text;
 }
 

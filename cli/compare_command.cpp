@@ -1,4 +1,5 @@
 // ripeline compare: runs side by side.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -62,12 +63,15 @@ std::optional<view::Speed> speed_of(const Runs& first, const Runs& runs) {
 
 // How to give all programs the same work; nothing: it is given, or all are traces.
 std::string advice(const std::vector<Run>& runs, const CompareCommand& command) {
-  for (const Run& run : runs) {
-    if (run.loaded != nullptr && !command.run.times.rank_costs) {
-      return "--rank-costs, as --rank-costs F=1,B=2, gives all of them one model";
-    }
+  const auto is_trace = [](const Run& run) { return run.loaded == nullptr; };
+  if (std::all_of(runs.begin(), runs.end(), is_trace)) return {};
+  const bool has_trace = std::any_of(runs.begin(), runs.end(), is_trace);
+  if (has_trace && command.run.times.profile.empty()) {
+    return "`ripeline profile TRACE -o costs.json` makes costs of a trace, and --profile "
+           "costs.json gives them to the programs";
   }
-  return {};
+  if (has_trace || command.run.times.rank_costs) return {};
+  return "--rank-costs, as --rank-costs F=1,B=2, gives all of them one model";
 }
 
 spec::Result<void> check_flags(const std::vector<Run>& runs, const CompareCommand& command) {

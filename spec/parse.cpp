@@ -602,7 +602,7 @@ const auto stream_loop_def =
 const auto steps = (("("_t)[put<&Repeat::grouped, true>] > +order_step[push<&Repeat::steps>] >
                     Token(")", "an op or ')'")) |
                    order_step[push<&Repeat::steps>];
-const auto repeat_def = NoStatement{} >> steps > -("*"_t > count[set<&Repeat::count>]) > kStepEnd;
+const auto repeat_def = (NoStatement{} >> steps) > -("*"_t > count[set<&Repeat::count>]) > kStepEnd;
 const auto loops = "for"_t > (stream_loop[push<&StreamPart::loops>] % ","_t);
 const auto stream_of_one_def = loops >
                                Token(":", "',' or ':'") > repeat[push<&StreamPart::repeats>];

@@ -186,8 +186,10 @@ std::optional<std::string> Debugger::lacks(Task task) const {
         [&](int box) { return before_now(start_of_[static_cast<std::size_t>(box)]); },
         [&](int box) { return before_now(end_of_[static_cast<std::size_t>(box)]); });
     if (!room->fits(now)) {
-      return fmt::format("{} has too little room, {} of {} held", core::pool_name(facts, use.pool),
-                         now, room->capacity);
+      return fmt::format("{} has too little room, {} of {} held{}",
+                         core::pool_name(facts, use.pool), now, room->capacity,
+                         room->leaving > 0 ? fmt::format(", and {} must stay free", room->leaving)
+                                           : std::string());
     }
   }
   return std::nullopt;

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <latch>
 #include <new>
 #include <string>
 #include <thread>
@@ -280,16 +281,22 @@ const NcclLibrary* library() {
 
 void run_rank(Shared& shared, int rank, int ranks, int calls) {
 #ifdef RIPELINE_FAKE_GPU
-  const fake_gpu::Host host;
   fake_gpu::be_process(rank);
 #endif
   Rank(*library(), shared, rank, ranks, calls).run();
 }
 
 int in_threads(Shared& shared, int ranks, int calls) {
+  std::latch there(ranks);  // the fake fails calls that wait when no other host is there to help
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r) {
-    threads.emplace_back([&shared, r, ranks, calls] { run_rank(shared, r, ranks, calls); });
+    threads.emplace_back([&shared, &there, r, ranks, calls] {
+#ifdef RIPELINE_FAKE_GPU
+      const fake_gpu::Host host;
+#endif
+      there.arrive_and_wait();
+      run_rank(shared, r, ranks, calls);
+    });
   }
   for (std::thread& thread : threads) thread.join();
   return 0;

@@ -40,6 +40,12 @@ TEST_F(CompareCommand, gives_all_schedules_one_model) {
   for (const json& run : same["runs"]) EXPECT_EQ(run["work"], 24) << run;
 }
 
+TEST_F(CompareCommand, says_how_a_program_gets_the_costs_of_a_trace) {
+  const std::string trace = "run.json";
+  ripeline("simulate 1f1b -m 8 -D f=3 --trace " + trace);
+  EXPECT_THAT(says(trace + " 1f1b -m 8"), HasSubstr("`ripeline profile TRACE -o costs.json`"));
+}
+
 // What is drawn for I and W is not what is drawn for B; that is no difference of the schedules.
 TEST_F(CompareCommand, says_nothing_of_work_that_was_drawn) {
   EXPECT_THAT(says("1f1b zb_h1 zb_v -m 8 --rank-costs F=1,B=2 --jitter lognormal=1"),

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/torch.h>
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -250,7 +251,18 @@ TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
 }
 
 // Casts are nodes of the graph as others are.
+// LibTorch has an LSTM in bfloat16 only on processors for which oneDNN has one: those with AVX-512.
+bool runs_narrow(const Make& make) try {
+  const Model model = make();
+  forward(model, model.input(), true);
+  return true;
+} catch (const std::exception& e) {
+  if (std::string(e.what()).find("primitive descriptor") == std::string::npos) throw;
+  return false;
+}
+
 TEST_P(SplitBackward, under_autocast_gives_bitwise_the_same_with_gradients_in_float32) {
+  if (!runs_narrow(GetParam().second)) GTEST_SKIP() << "oneDNN cannot do it on this processor";
   const Make& make = GetParam().second;
   const Gradients halves = run(make, true, true);
   expect_equal(run(make, false, true), halves);
@@ -290,6 +302,9 @@ void expect_nothing_kept(const Model& model, bool is_narrow) {
 
 TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
   for (const bool is_narrow : {false, true}) {
+    if (is_narrow && !runs_narrow(GetParam().second)) {
+      GTEST_SKIP() << "in float32 it holds; oneDNN cannot do it in bfloat16 on this processor";
+    }
     torch::manual_seed(7);
     expect_nothing_kept(GetParam().second(), is_narrow);
   }
