@@ -147,12 +147,14 @@ std::string heading(const MegatronOptions& options, const Shape& shape) {
                       "microbatches.\n#\n",
                       shape.ranks, layers);
   }
+  const std::string taken = shape.group == shape.ranks
+                                ? fmt::format("is a multiple of {}", shape.group)
+                                : fmt::format("is at least {}, and M mod {} is 0 or at least {}",
+                                              shape.group, shape.group, shape.ranks);
   return text + fmt::format(
                     "\n# Interleaved 1F1B on {} ranks of {} stages: {}; microbatches in "
-                    "groups of {}. Megatron-LM takes M microbatches\n# if M is at least "
-                    "{}, and M mod {} is 0 or at least {}.\n#\n",
-                    shape.ranks, shape.chunks, layers, shape.group, shape.group, shape.group,
-                    shape.ranks);
+                    "groups of {}. Megatron-LM takes M microbatches\n# if M {}.\n#\n",
+                    shape.ranks, shape.chunks, layers, shape.group, taken);
 }
 
 }  // namespace

@@ -51,8 +51,16 @@ std::string why_no_message(const ScheduleCheck& checking, const Action& action) 
                        other < 0 ? "first" : "last",
                        is_send(action.kind) ? "send to" : "receive from");
   }
-  return fmt::format("stages {} and {} are both on rank {}: the result is handed over, not sent",
-                     action.stage, other, checking.map().rank(other));
+  if (checking.map().rank(action.stage) == checking.map().rank(other)) {
+    return fmt::format("stages {} and {} are both on rank {}: the result is handed over, not sent",
+                       action.stage, other, checking.map().rank(other));
+  }
+  const Action producer = producer_of(action);
+  return fmt::format(
+      "nothing computes what it would {}: there is no {} of microbatch {} at stage {}",
+      is_send(action.kind) ? "send" : "receive",
+      producer.kind == ActionKind::forward ? "forward" : "backward", producer.microbatch,
+      producer.stage);
 }
 
 void check_pair(ScheduleCheck& checking, const spec::Message& message, CellPlace computed) {
