@@ -28,11 +28,11 @@ void describe(CLI::App& app) {
     const char* name;
     std::initializer_list<const char*> commands;
   };
-  const Group groups[] = {{"Can it hang?", {"check", "verify", "recheck"}},
-                          {"How long does it take, and why?",
-                           {"simulate", "compare", "show", "why", "step", "tune", "emulate"}},
-                          {"Schedules as text", {"library", "format", "export"}},
-                          {"Training", {"generate", "validate", "launch", "check-run", "profile"}}};
+  const Group groups[] = {
+      {"Judge schedules", {"check", "verify", "recheck"}},
+      {"Run them, and look", {"simulate", "compare", "show", "why", "step", "tune", "emulate"}},
+      {"Write them", {"library", "format", "export"}},
+      {"Train", {"generate", "validate", "launch", "check-run", "profile"}}};
   for (const Group& group : groups) {
     for (const char* command : group.commands) app.get_subcommand(command)->group(group.name);
   }
@@ -63,24 +63,24 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}));
 
   int exit_code = ok;
+  add_check(app, exit_code);
   add_verify(app, exit_code);
   add_recheck(app, exit_code);
-  add_generate(app, exit_code);
-  add_validate(app, exit_code);
-  add_check_run(app, exit_code);
-  add_library(app, exit_code);
-  add_format(app, exit_code);
-  add_check(app, exit_code);
-  add_export(app, exit_code);
   add_simulate(app, exit_code);
-  add_emulate(app, exit_code);
-  add_profile(app, exit_code);
+  add_compare(app, exit_code);
   add_show(app, exit_code);
   add_why(app, exit_code);
   add_step(app, exit_code);
-  add_compare(app, exit_code);
   add_tune(app, exit_code);
+  add_emulate(app, exit_code);
+  add_library(app, exit_code);
+  add_format(app, exit_code);
+  add_export(app, exit_code);
+  add_generate(app, exit_code);
+  add_validate(app, exit_code);
   add_launch(app, exit_code);
+  add_check_run(app, exit_code);
+  add_profile(app, exit_code);
   describe(app);
 
   if (const auto large = too_large(argc, argv)) {
