@@ -16,7 +16,7 @@ TEST_F(Usage, names_what_was_meant) {
   for (const auto& [arguments, text] : std::vector<std::pair<std::string, std::string>>{
            {"verfy bf", "there is no command 'verfy'. Did you mean verify?"},
            {"simulat bf -m 2", "there is no command 'simulat'. Did you mean simulate?"},
-           {"frobnicate", "there is no command 'frobnicate'; there are: verify, "},
+           {"frobnicate", "there is no command 'frobnicate'; there are: check, "},
            {"verify bf --no-tims", "verify has no flag --no-tims. Did you mean --no-times?"},
            {"verify bf --fromat=json", "verify has no flag --fromat. Did you mean --format?"},
            {"simulate bf -m 2 --lateny 3",
