@@ -97,6 +97,10 @@ struct OrderText {
   // Names that the text needs, through lets too.
   std::set<std::string> used() const {
     std::set<std::string> names;
+    if (std::any_of(order.repeats.begin(), order.repeats.end(),
+                    [](const spec::OrderRepeat& repeat) { return repeat.rank >= 0; })) {
+      names.insert("r");
+    }
     const auto add = [&](const Expr& expr) {
       for (const std::string& name : names_in(expr)) names.insert(name);
     };
@@ -179,6 +183,29 @@ struct OrderText {
     return fill("$loop$ {\n  $steps$\n}", {{"loop", loop}, {"steps", lines(steps)}});
   }
 
+  // All repeats; those that stand for one rank in a row, behind one `if`.
+  std::vector<std::string> repeat_texts() const {
+    std::vector<std::string> texts;
+    for (auto first = order.repeats.begin(); first != order.repeats.end();) {
+      const auto last = std::find_if(first, order.repeats.end(), [&](const spec::OrderRepeat& r) {
+        return r.rank != first->rank;
+      });
+      std::vector<std::string> group;
+      for (auto repeat = first; repeat != last; ++repeat) {
+        if (std::string text = repeat_text(*repeat); !text.empty()) {
+          group.push_back(std::move(text));
+        }
+      }
+      if (first->rank >= 0 && !group.empty()) {
+        group = {fill("if (r == $rank$) {\n  $repeats$\n}",
+                      {{"rank", std::to_string(first->rank)}, {"repeats", lines(group)}})};
+      }
+      texts.insert(texts.end(), group.begin(), group.end());
+      first = last;
+    }
+    return texts;
+  }
+
   const Outline& outline;
   spec::Order order;
   ExpressionText expressions;
@@ -239,9 +266,7 @@ std::string order_function(const Outline& outline) {
   for (const spec::OrderStream& stream : text.order.streams) {
     body.push_back(text.stream_text(stream));
   }
-  for (const spec::OrderRepeat& repeat : text.order.repeats) {
-    if (std::string loop = text.repeat_text(repeat); !loop.empty()) body.push_back(std::move(loop));
-  }
+  for (std::string& repeats : text.repeat_texts()) body.push_back(std::move(repeats));
   std::string chunks;
   if (used.contains("chunks")) {
     std::vector<std::string> counts;

@@ -215,11 +215,16 @@ Stream stream() {
 }
 
 OrderItem order_item() {
-  switch (below(3)) {
+  switch (below(4)) {
     case 0:
       return {Let{name(), value()}, {}};
     case 1:
       return {stream(), {}};
+    case 2: {
+      RankBlock block{value(), {}};
+      for (int n = below(4); n > 0; --n) block.repeats.push_back(repeat());
+      return {std::move(block), {}};
+    }
     default:
       return {repeat(), {}};
   }

@@ -38,6 +38,7 @@ auto fields(const StreamLoop& x) { return std::tie(x.variable, x.range); }
 auto fields(const Repeat& x) { return std::tie(x.steps, x.grouped, x.count); }
 auto fields(const StreamPart& x) { return std::tie(x.loops, x.repeats); }
 auto fields(const Stream& x) { return std::tie(x.name, x.parts, x.braced); }
+auto fields(const RankBlock& x) { return std::tie(x.rank, x.repeats); }
 auto fields(const OrderItem& x) { return std::tie(x.value); }
 auto fields(const Order& x) { return std::tie(x.name, x.variable, x.csv, x.items); }
 auto fields(const HintPlace& x) { return std::tie(x.lane, x.priority); }

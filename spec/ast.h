@@ -164,8 +164,12 @@ struct Stream {  // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;   strea
   std::vector<StreamPart> parts;
   bool braced = false;  // else one part with loops and one repeat
 };
+struct RankBlock {  // rank E { F * E;  (F B) * E; }
+  Expr rank;
+  std::vector<Repeat> repeats;
+};
 struct OrderItem {
-  std::variant<Let, Stream, Repeat> value;
+  std::variant<Let, Stream, Repeat, RankBlock> value;
   Span span;
 };
 struct Order {  // order NAME on r { … }   or   order NAME from csv "file";

@@ -57,6 +57,7 @@ class Expansion {
       names_.emplace_back(let.name, value.value());
     }
     for (const OrderRepeat& repeat : order_.repeats) {
+      if (!repeat.is_of(rank_)) continue;
       if (const Diagnostics errors = expand_repeat(repeat); !errors.empty()) return errors;
     }
     for (std::size_t s = 0; s < places_.size(); ++s) {

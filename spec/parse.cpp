@@ -617,17 +617,22 @@ const auto stream_def = "stream"_t > kName[set<&Stream::name>] >
                           Token("}", "'for', '(', an op or '}'")) |
                          Nothing("'=' or '{'"));
 
+const x3::rule<class RankBlockRule, RankBlock> rank_block = "rank";
+const auto rank_block_def = "rank"_t > atom[set<&RankBlock::rank>] > "{"_t >
+                            *repeat[push<&RankBlock::repeats>] > Token("}", "'(', an op or '}'");
+
 const x3::rule<class OrderItemRule, OrderItem> order_item = "a step";
 const auto order_value = set<&OrderItem::value>;
 const auto order_item_def =
-    located(&OrderItem::span, let[order_value] | stream[order_value] | repeat[order_value]);
+    located(&OrderItem::span, let[order_value] | stream[order_value] | rank_block[order_value] |
+                                  repeat[order_value]);
 
 const x3::rule<class OrderRule, Order> order = "order";
 const auto order_def = "order"_t > kName[set<&Order::name>] >
                        (("from"_t > "csv"_t > kString[set_text<&Order::csv>] > kEnd) |
                         ("on"_t > kName[set<&Order::variable>] > "{"_t >
                          *order_item[push<&Order::items>] >
-                         Token("}", "'let', 'stream', '(', an op or '}'")) |
+                         Token("}", "'let', 'stream', 'rank', '(', an op or '}'")) |
                         Nothing("'on' or 'from'"));
 
 // ---- Hints, dispatch, the rest.
@@ -701,7 +706,7 @@ BOOST_SPIRIT_DEFINE(range, counts, param, microbatches, stage_group, only_group,
 BOOST_SPIRIT_DEFINE(needed_op, cost, needs, acquires, releases, collectives, op_clause, op,
                     resource, channel)
 BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream_of_one, stream_loops, stream, repeat,
-                    order_item, order)
+                    rank_block, order_item, order)
 BOOST_SPIRIT_DEFINE(hint_place, priority, hint_clause, hint, dispatch, assertion, pair, inputs,
                     item_rule, head)
 

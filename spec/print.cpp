@@ -172,6 +172,8 @@ std::string text_of(const std::vector<StreamLoop>& loops) {
   return "for " + list(loops, loop, ", ");
 }
 
+std::string header_of(const RankBlock& x) { return "rank " + operand(x.rank, false); }
+
 // With its `;` or `}`.
 std::string text_of(const StreamPart& x) {
   if (x.loops.empty()) return text_of(x.repeats.front()) + ";";
@@ -187,6 +189,12 @@ std::string text_of(const Stream& x) {
   }
   const auto part = [](const StreamPart& p) { return text_of(p); };
   return head + " { " + list(x.parts, part, "  ") + " }";
+}
+
+std::string text_of(const RankBlock& x) {
+  const auto repeat = [](const Repeat& r) { return text_of(r) + ";"; };
+  return header_of(x) + " {" + (x.repeats.empty() ? "" : " " + list(x.repeats, repeat, "  ")) +
+         " }";
 }
 
 std::string text_of(const HintPlace& x) { return text_of(x.lane) + optional(" = ", x.priority); }
@@ -267,12 +275,15 @@ class Printer {
     for (const OrderItem& item : x.items) {
       const std::string text = std::visit([](const auto& y) { return text_of(y); }, item.value);
       const auto* stream = std::get_if<Stream>(&item.value);
-      if (stream != nullptr && stream->braced && 2 * kIndent + text.size() > kWidth) {
+      const auto* block = std::get_if<RankBlock>(&item.value);
+      const bool braced = block != nullptr || (stream != nullptr && stream->braced);
+      const bool fits = 2 * kIndent + text.size() <= kWidth;
+      if (!braced || (fits && (block == nullptr || !has_comment(item.span)))) {
+        add({2 * kIndent, text + (braced ? "" : ";"), item.span.begin});
+      } else if (stream != nullptr) {
         print_tall(*stream, item.span);
       } else {
-        // The braces of a stream end it.
-        add({2 * kIndent, text + (stream != nullptr && stream->braced ? "" : ";"),
-             item.span.begin});
+        print_filled(*block, item.span);
       }
     }
     add({kIndent, "}", closing(item_->span), false, false, true});
@@ -294,6 +305,26 @@ class Printer {
       for (const Repeat& repeat : part.repeats) add_repeat(4 * kIndent, repeat);
       add({3 * kIndent, "}", 0, false, false, true});
     }
+    add({2 * kIndent, "}", closing(span), false, false, true});
+  }
+
+  // As many repeats on a line as fit, but those on either side of a comment on lines of their own.
+  void print_filled(const RankBlock& x, Span span) {
+    add({2 * kIndent, header_of(x) + " {", span.begin, false, true});
+    Line line{3 * kIndent, "", 0};
+    std::size_t last = span.begin;  // where the repeat before begins
+    for (const Repeat& repeat : x.repeats) {
+      const std::string text = text_of(repeat) + ";";
+      const std::size_t begin = repeat.steps.front().op.span.begin;
+      const bool fits = line.indent + line.text.size() + 2 + text.size() <= kWidth;
+      if (!line.text.empty() && (!fits || has_comment({last, begin}))) {
+        add(std::exchange(line, {3 * kIndent, "", 0}));
+      }
+      if (line.text.empty()) line.begin = begin;
+      line.text += (line.text.empty() ? "" : "  ") + text;
+      last = begin;
+    }
+    if (!line.text.empty()) add(std::move(line));
     add({2 * kIndent, "}", closing(span), false, false, true});
   }
 

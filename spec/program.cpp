@@ -111,7 +111,10 @@ std::string canonical(const Order& order) {
     for (const OrderPart& part : stream.parts) text += canonical(part);
     text += "\n";
   }
-  for (const OrderRepeat& repeat : order.repeats) text += "repeat" + canonical(repeat) + "\n";
+  for (const OrderRepeat& repeat : order.repeats) {
+    text += repeat.rank < 0 ? "repeat" : fmt::format("rank {} repeat", repeat.rank);
+    text += canonical(repeat) + "\n";
+  }
   for (const std::vector<Task>& row : order.rows) {
     text += "row";
     for (const Task& task : row) text += fmt::format(" {}.{}", task.lane, task.microbatch);

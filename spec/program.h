@@ -174,8 +174,8 @@ struct Pool {
   std::optional<std::int64_t> capacity;  // > 0; nothing: measured only
 };
 
-// An order is the same text for all ranks: lets and streams, then repeats that take from them; or
-// the rows of a file. Params are folded; free names are r, chunks, microbatches, earlier lets and,
+// An order is one text for all ranks: lets and streams, then repeats that take from them, some of
+// them for one rank alone; or the rows of a file. Params are folded; free names are r, chunks, microbatches, earlier lets and,
 // in a stream, the variables of its loops.
 struct OrderStep {
   int op = 0;
@@ -197,6 +197,9 @@ struct OrderRepeat {
   std::vector<OrderStep> steps;
   Expr count;  // `1` when none is written
   Span span;
+  int rank = -1;  // the only one that repeats it; -1: every rank does
+
+  [[nodiscard]] bool is_of(int r) const { return rank < 0 || rank == r; }
 };
 // Each turn of the loops, outermost first, yields the lanes of the repeats; no loops: one turn.
 struct OrderPart {

@@ -119,6 +119,9 @@ class NameCheck {
         for (const ast::StreamPart& part : stream->parts) {
           for (const ast::StreamLoop& loop : part.loops) loops.push_back(loop.variable.text);
         }
+      } else if (const auto* block = std::get_if<ast::RankBlock>(&item.value)) {
+        expr(block->rank, global({}));
+        for (const ast::Repeat& repeat : block->repeats) check_repeat(repeat, known, streams);
       } else {
         check_repeat(std::get<ast::Repeat>(item.value), known, streams);
       }

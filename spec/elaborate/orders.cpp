@@ -43,6 +43,8 @@ class OrderMaker {
         order_.lets.push_back({let->name.text, folded(work_, let->value)});
       } else if (const auto* stream = std::get_if<ast::Stream>(&item.value)) {
         add_stream(*stream);
+      } else if (const auto* block = std::get_if<ast::RankBlock>(&item.value)) {
+        add_block(*block);
       } else {
         order_.repeats.push_back(made_repeat(std::get<ast::Repeat>(item.value), item.span));
       }
@@ -66,6 +68,21 @@ class OrderMaker {
       }
     }
     order_.streams.push_back(std::move(stream));
+  }
+
+  void add_block(const ast::RankBlock& written) {
+    const auto rank = integer_of(work_, written.rank, global_values(work_), "");
+    if (!rank) return;
+    const int ranks = work_.program.ranks;
+    if (*rank < 0 || *rank >= ranks) {
+      work_.error("order-no-such-rank", fmt::format("there is no rank {}", *rank),
+                  fmt::format("the ranks are 0 .. {}", ranks - 1), written.rank.span);
+      return;
+    }
+    for (const ast::Repeat& repeat : written.repeats) {
+      order_.repeats.push_back(made_repeat(repeat, repeat.steps.front().op.span));
+      order_.repeats.back().rank = static_cast<int>(*rank);
+    }
   }
 
   OrderRepeat made_repeat(const ast::Repeat& written, Span span) {

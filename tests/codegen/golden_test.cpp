@@ -17,6 +17,7 @@
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
+#include "tests/codegen/goldens/by_rank.h"
 #include "tests/codegen/goldens/file_hint.h"
 #include "tests/codegen/goldens/file_order.h"
 #include "tests/codegen/goldens/group.h"
@@ -53,6 +54,7 @@ const Golden kGoldens[] = {
     {"two_ways", &two_ways::facts, two_ways::make_arbiter},
     {"uneven", &uneven::facts, uneven::make_arbiter},
     {"interleaved", &interleaved::facts, interleaved::make_arbiter},
+    {"by_rank", &by_rank::facts, by_rank::make_arbiter},
     {"kept", &kept::facts, kept::make_arbiter},
     {"file_order", &file_order::facts, file_order::make_arbiter},
     {"file_hint", &file_hint::facts, file_hint::make_arbiter},

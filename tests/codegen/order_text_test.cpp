@@ -55,6 +55,11 @@ TEST(OrderText, is_straight_code) {
        "{\n    then(ops::kF, 0);\n  }\n"
        "  for (std::int64_t place = 0; place < (r == 0 ? std::int64_t{0} : std::int64_t{1}); "
        "++place) {\n    then(ops::kB, 0);\n  }\n}\n"},
+      {"rank 0 { F@0; F@1 * 2; } rank 1 { B@1 * 0; } rank (2 - 1) { F@1; } B@0;",
+       "(std::int64_t r, const Then& then) {\n"
+       "  if (r == 0) {\n    then(ops::kF, 0);\n"
+       "    for (std::int64_t place = 0; place < 2; ++place) then(ops::kF, 1);\n  }\n"
+       "  if (r == 1) {\n    then(ops::kF, 1);\n  }\n  then(ops::kB, 0);\n}\n"},
       {"F@0 * ceil(microbatches / 3);",
        "(std::int64_t microbatches, const Then& then) {\n"
        "  for (std::int64_t place = 0; place < core::ceil_div(microbatches, 3); ++place) "

@@ -60,6 +60,7 @@ class Reader {
     }
     taken_.assign(streams_.size(), 0);
     for (const auto& repeat : order_.repeats) {
+      if (repeat.rank >= 0 && repeat.rank != rank_) continue;
       const std::int64_t count = number(repeat.count, names_);
       for (std::int64_t i = 0; i < count; ++i) {
         for (const auto& step : repeat.steps) {

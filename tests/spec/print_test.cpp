@@ -65,6 +65,26 @@ TEST(Print, keeps_a_block_of_exactly_100_columns) {
   expect_formatted("pipeline p {\n" + line + "\n}\n", "pipeline p {\n" + line + "\n}\n");
 }
 
+TEST(Print, fills_the_lines_of_what_stands_for_one_rank) {
+  expect_formatted(
+      "pipeline p{order o on r{rank 0{}rank (1+1){F;(F B)*3;}rank 1{F*1;F*2;B*3;F*4;B*5;F*6;B*7;F*8;"
+      "B*9;F*10;B*11;F*12;(B F)*13;B;#last\nF; B;\n# before F\nF*2;B*2;}}}",
+      R"(pipeline p {
+  order o on r {
+    rank 0 { }
+    rank (1 + 1) { F;  (F B) * 3; }
+    rank 1 {
+      F * 1;  F * 2;  B * 3;  F * 4;  B * 5;  F * 6;  B * 7;  F * 8;  B * 9;  F * 10;  B * 11;
+      F * 12;  (B F) * 13;  B;  # last
+      F;  B;
+      # before F
+      F * 2;  B * 2;
+    }
+  }
+}
+)");
+}
+
 TEST(Print, keeps_single_empty_lines_between_items) {
   expect_formatted("pipeline p {\n\n\n  param a = 1;\n\n\n\n  param b = 2;\n  param c = 3;\n\n}\n",
                    R"(pipeline p {

@@ -575,10 +575,18 @@ class Writer {
       line("  F * warm;");
       line("  (F " + rest + ") * (" + count_ + " - warm);");
       line("  (" + rest + ") * warm;");
-    } else if (kind <= 1) {
-      for (const std::string& step : steps) line("  " + step + " * " + count_ + ";");
-    } else if (kind == 2) {
-      line("  (" + joined(steps, " ") + ") * " + count_ + ";");
+    } else if (kind <= 2) {
+      const bool by_rank = one_in(4);
+      const int ranks = by_rank ? (broken && one_in(6) ? ranks_ - 1 : ranks_) : 1;
+      for (int r = 0; r < ranks; ++r) {
+        const bool in_turn = by_rank ? one_in(2) : kind == 2;
+        if (by_rank) line("  rank " + number(r) + " {");
+        if (in_turn) line("  (" + joined(steps, " ") + ") * " + count_ + ";");
+        for (const std::string& step : steps) {
+          if (!in_turn) line("  " + step + " * " + count_ + ";");
+        }
+        if (by_rank) line("  }");
+      }
     } else if (kind == 3) {
       shuffle(steps);
       for (const std::string& step : steps) line("  " + step + " * " + count_ + ";");

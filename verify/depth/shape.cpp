@@ -81,6 +81,8 @@ class ShapeReader {
         names[let->name.text] = frame_.algebra().normal(let->value, names);
       } else if (const auto* repeat = std::get_if<ast::Repeat>(&item.value)) {
         read_repeat(*repeat, names, item.span);
+      } else if (std::holds_alternative<ast::RankBlock>(item.value)) {
+        return frame_.not_handled("rank", item.span);
       } else {
         return frame_.not_handled("stream", item.span);
       }

@@ -36,7 +36,11 @@ class RankReader {
  public:
   RankReader(const Program& program, const spec::Order& order, int rank, const Value& microbatches,
              std::int64_t first)
-      : program_(program), order_(order), microbatches_(microbatches), math_(first) {
+      : program_(program),
+        order_(order),
+        rank_(rank),
+        microbatches_(microbatches),
+        math_(first) {
     for (int s = 0; s < size_of(program.stages); ++s) {
       if (at(program.stages, s).rank == rank) stages_.push_back(s);
     }
@@ -54,6 +58,7 @@ class RankReader {
       streams_.push_back(truncated(runs));
     }
     for (const spec::OrderRepeat& repeat : order_.repeats) {
+      if (!repeat.is_of(rank_)) continue;
       span_ = repeat.span;
       const Value count = counted(repeat.count);
       if (math_.sign(count) > 0) read_repeat(repeat, count);
@@ -316,6 +321,7 @@ class RankReader {
 
   const Program& program_;
   const spec::Order& order_;
+  int rank_;
   Value microbatches_;
   Eventually math_;
   std::vector<int> stages_;  // by chunk

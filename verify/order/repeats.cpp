@@ -76,6 +76,7 @@ spec::Result<std::vector<Repeat>> read_repeats(const Program& program, const spe
   }
   std::vector<Repeat> repeats;
   for (const spec::OrderRepeat& repeat : order.repeats) {
+    if (!repeat.is_of(rank)) continue;
     spec::Result<Repeat> read = read_repeat(program, repeat, rank, solver, names);
     if (!read.ok()) return read.errors();
     repeats.push_back(std::move(read).value());
