@@ -31,7 +31,7 @@ void describe(CLI::App& app) {
   const Group groups[] = {
       {"Judge schedules", {"check", "verify", "recheck"}},
       {"Run them, and look", {"simulate", "compare", "show", "why", "step", "tune", "emulate"}},
-      {"Write them", {"library", "format", "export"}},
+      {"Write them", {"library", "optimise", "format", "export"}},
       {"Train", {"generate", "validate", "launch", "check-run", "profile"}}};
   for (const Group& group : groups) {
     for (const char* command : group.commands) app.get_subcommand(command)->group(group.name);
@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   add_show(app, exit_code);
   add_why(app, exit_code);
   add_step(app, exit_code);
+  add_optimise(app, exit_code);
   add_tune(app, exit_code);
   add_emulate(app, exit_code);
   add_library(app, exit_code);

@@ -35,23 +35,6 @@ Rational lowest(std::int64_t numerator, std::int64_t denominator) {
   return {numerator / common, denominator / common};
 }
 
-// 2, 0.5.
-std::optional<Rational> decimal(std::string_view text) {
-  const std::size_t point = std::min(text.find('.'), text.size());
-  const std::string_view whole = text.substr(0, point);
-  const std::string_view rest = text.substr(std::min(point + 1, text.size()));
-  if (!is_digits(whole, kMostDigits)) return std::nullopt;
-  if (point < text.size() && !is_digits(rest, kMostDecimals)) return std::nullopt;
-  std::int64_t numerator = 0;
-  std::int64_t denominator = 1;
-  for (const char c : whole) numerator = 10 * numerator + (c - '0');
-  for (const char c : rest) {
-    numerator = 10 * numerator + (c - '0');
-    denominator *= 10;
-  }
-  return lowest(numerator, denominator);
-}
-
 // Both are decimals, which are small enough.
 Rational sum(const Rational& a, const Rational& b) {
   return lowest(a.numerator * b.denominator + b.numerator * a.denominator,
@@ -90,6 +73,22 @@ struct Divided {
 };
 
 }  // namespace
+
+std::optional<Rational> decimal(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view whole = text.substr(0, point);
+  const std::string_view rest = text.substr(std::min(point + 1, text.size()));
+  if (!is_digits(whole, kMostDigits)) return std::nullopt;
+  if (point < text.size() && !is_digits(rest, kMostDecimals)) return std::nullopt;
+  std::int64_t numerator = 0;
+  std::int64_t denominator = 1;
+  for (const char c : whole) numerator = 10 * numerator + (c - '0');
+  for (const char c : rest) {
+    numerator = 10 * numerator + (c - '0');
+    denominator *= 10;
+  }
+  return lowest(numerator, denominator);
+}
 
 Status RankCosts::parse(std::string_view text, RankCosts& costs) {
   const Status wrong{StatusCode::invalid, kExpected};

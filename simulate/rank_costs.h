@@ -11,6 +11,7 @@
 // Kinds of ops count, not their names, so that they fit every program. Plain values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ struct RankCosts {
   // Replaces `costs`; fails by status with what was expected.
   static core::Status parse(std::string_view text, RankCosts& costs);
 };
+
+// A cost as it is written: a number such as 2 or 0.5, below 1e9 and with up to 6 decimals, exactly.
+[[nodiscard]] std::optional<spec::Rational> decimal(std::string_view text);
 
 // Per lane, what each of its tasks takes, exactly: what the rank takes for a microbatch, divided by
 // how many such tasks the microbatch has there. Ops of other kinds, such as reductions, keep the

@@ -99,7 +99,7 @@ const std::vector<Row>& rows() {
        {"validate/run_check.h", "validate/run_report.h", "spec/", "trace/"},
        {"std", "fmt", "json"}},
       {"optimise/",
-       {"optimise/", "simulate/", "lower/", "pytorch/", "verify/", "spec/", "core/"},
+       {"optimise/", "simulate/", "lower/", "pytorch/", "verify/", "spec/", "core/", "trace/"},
        {"std", "fmt"}},
       {"optimise/least_capacity_report",
        {"optimise/least_capacity_report.h", "optimise/least_capacity.h"},

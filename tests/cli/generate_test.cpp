@@ -11,7 +11,6 @@
 namespace {
 
 using GenerateForTorch = CliTest;
-using LibraryFlags = CliTest;
 using Tables = CliTest;
 
 // A chain of three stages with these ops besides its forward.
@@ -79,18 +78,6 @@ TEST_F(GenerateForTorch, takes_the_library) {
     EXPECT_EQ(generated.exit_code, 0) << schedule << generated.out;
     EXPECT_NE(read("taken.h").find(" --for torch "), std::string::npos) << schedule;
   }
-}
-
-TEST_F(LibraryFlags, are_refused_where_they_would_say_nothing) {
-  for (const char* arguments :
-       {"bf --ranks 8", "--ranks 8", "bf -m 4", "bf --memory 3", "bf -o bf.ripe",
-        "bf --costs 1,1,1,0", "bf --placement v", "megatron --ranks 8"}) {
-    const Outcome refused = ripeline(std::string("library ") + arguments);
-    EXPECT_EQ(refused.exit_code, 2) << arguments;
-    EXPECT_NE(refused.out.find(": this is a flag of `ripeline library zb`"), std::string::npos)
-        << refused.out;
-  }
-  EXPECT_EQ(ripeline("library zb --ranks 2 -m 4 -o zb.csv").exit_code, 0);
 }
 
 TEST_F(Tables, of_tune_have_lines_that_fit) {

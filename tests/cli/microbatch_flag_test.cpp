@@ -108,7 +108,7 @@ TEST_F(MicrobatchFlag, of_one_step_takes_no_range) {
   for (const char* arguments :
        {"simulate bf -m 1..8", "emulate bf -m 1..8", "show bf -m 1..8", "why bf 0F0 -m 1..8",
         "step bf -m 1..8", "compare bf 1f1b -m 1..8", "tune bf -m 1..8",
-        "export 1f1b -m 1..8 -o x.csv", "check one.csv -m 1..8", "library zb -m 1..8 -o x.csv"}) {
+        "export 1f1b -m 1..8 -o x.csv", "check one.csv -m 1..8", "optimise -m 1..8"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_TRUE(says(outcome, "-m 1..8: one step is run, so give one number")) << outcome.out;

@@ -1,0 +1,95 @@
+// ripeline optimise: what it finds is what it says, for the commands that read its program too.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+using nlohmann::json;
+using Optimise = CliTest;
+
+json json_of(const Outcome& outcome) { return json::parse(outcome.out, nullptr, false); }
+constexpr const char* kOutputAlone = "2> /dev/null";
+
+TEST_F(Optimise, finds_an_optimum_says_so_and_ends_early) {
+  const Outcome found = ripeline(
+      "optimise --ranks 4 -m 8 --memory 4 --seconds 100 --format json -o best.ripe", kOutputAlone);
+  ASSERT_EQ(found.exit_code, 0) << found.out;
+  const json j = json_of(found);
+  EXPECT_EQ(j["schema"], "ripeline.optimise/1");
+  EXPECT_EQ(j["status"], "optimal");
+  EXPECT_EQ(j["makespan"], 27);  // ZB-H1: a bubble of (p - 1)(f + i - w)
+  EXPECT_EQ(j["bound"], 27);
+  EXPECT_EQ(j["gap"], 0);
+  EXPECT_EQ(j["work"], 24);
+  EXPECT_EQ(j["bubble"], 3);
+  EXPECT_EQ(j["peak"]["activation"].size(), 4);
+  EXPECT_EQ(j["solver"], "none");
+  EXPECT_LT(j["seconds"], 50);
+  EXPECT_EQ(j["progress"].back()["makespan"], 27);
+}
+
+TEST_F(Optimise, writes_a_program_that_other_commands_read_alike) {
+  for (const std::string placement : {"chain", "v"}) {
+    const Outcome found = ripeline(
+        "optimise --ranks 3 -m 6 --costs 3,2.5,1.25,0.5 --memory 2 --seconds 1 --format "
+        "json -o best.ripe --placement " +
+        placement);
+    ASSERT_EQ(found.exit_code, 0) << found.out;
+    const json j = json_of(found);
+    EXPECT_EQ(j["placement"], placement);
+    EXPECT_LE(j["bound"], j["makespan"]);
+    EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
+    const json simulated =
+        json_of(ripeline("simulate best.ripe --latency 0.5 --format json", kOutputAlone));
+    for (const char* same : {"makespan", "span", "work", "peak", "hash"}) {
+      EXPECT_EQ(simulated[same], j[same]) << placement << ' ' << same;
+    }
+    EXPECT_EQ(ripeline("format --check best.ripe").exit_code, 0);
+    EXPECT_EQ(ripeline("export best.ripe -o best.csv").exit_code, 0);
+    EXPECT_EQ(ripeline("check best.csv --placement " + placement).exit_code, 0);
+    EXPECT_NE(read("best.ripe")
+                  .find("# ripeline optimise --ranks 3 -m 6 --costs 3,2.5,1.25,0.5 "
+                        "--memory 2 --placement " +
+                        placement + "\n"),
+              std::string::npos);
+  }
+}
+
+TEST_F(Optimise, takes_the_better_placement) {
+  const std::string costs = "optimise --ranks 4 -m 8 --memory 2 --seconds 2 --format json ";
+  const json chain = json_of(ripeline(costs + "--placement chain", kOutputAlone));
+  const json v = json_of(ripeline(costs + "--placement v", kOutputAlone));
+  const json any = json_of(ripeline(costs + "--placement any", kOutputAlone));
+  EXPECT_LT(v["makespan"], chain["makespan"]);
+  EXPECT_EQ(any["placement"], "v");
+}
+
+TEST_F(Optimise, says_that_no_order_fits) {
+  const Outcome outcome = ripeline("optimise --ranks 2 -m 2 --memory 0.5 --placement any");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.out.find("no order fits"), std::string::npos) << outcome.out;
+  EXPECT_EQ(json_of(ripeline("optimise --memory 0.5 --format json", kOutputAlone))["status"],
+            "infeasible");
+}
+
+TEST_F(Optimise, says_what_it_expects) {
+  for (const auto& [arguments, text] : std::vector<std::pair<std::string, std::string>>{
+           {"--costs 1,2,3", "--costs: expected F,I,W,LATENCY"},
+           {"--costs 1,0,3,0", "--costs: expected F,I,W,LATENCY"},
+           {"--costs 1,1,1,0.00001", "up to 4 decimals"},
+           {"--costs 900000000,1,1,0 -m 100000 --ranks 1", "take a larger unit"},
+           {"--memory 0", "--memory: expected how many activations"},
+           {"--memory x", "--memory: expected how many activations"},
+           {"--ranks 1000 -m 1000000", "tasks are not searched"},
+           {"-m 1..8", "one step is run"}}) {
+    const Outcome outcome = ripeline("optimise " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << outcome.out;
+  }
+}
+
+}  // namespace
