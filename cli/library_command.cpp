@@ -51,9 +51,9 @@ std::string percent(std::int64_t bubble, std::int64_t all) {
 }
 
 std::string said(const LibraryCommand& command, int microbatches,
-                 const spec::ZeroBubbleOrder& order) {
-  const std::int64_t span = order.span - order.work;
-  const std::int64_t wall = order.wall - order.work;
+                 std::int64_t work, const optimise::FoundOrder& order) {
+  const std::int64_t span = order.span - work;
+  const std::int64_t wall = order.wall - work;
   return fmt::format(
       "{0}: {1} ranks, {2} microbatches, placement {3}\n"
       "at most {4} activations of a stage on a rank; bubble {5} by span ({6}), {7} by wall ({8})\n"
@@ -85,7 +85,7 @@ int make(const LibraryCommand& command) {
                                          : "ripeline: library zb: too many tasks\n");
     return bad_input;
   }
-  const spec::ZeroBubbleRequest request{
+  const optimise::Uniform uniform{
       .placement = v ? spec::Placement::v : spec::Placement::chain,
       .ranks = command.ranks,
       .microbatches = microbatches,
@@ -94,19 +94,29 @@ int make(const LibraryCommand& command) {
       .weight = costs[2],
       .latency = costs[3],
       .memory = command.memory > 0 ? command.memory : static_cast<int>(chunks) * command.ranks};
-  const auto order = [&] {
+  const std::int64_t work = chunks * microbatches * (costs[0] + costs[1] + costs[2]);
+  std::optional<optimise::FoundOrder> order;
+  {
     const Progress progress("making an order");
-    return spec::zero_bubble_order(request);
-  }();
+    optimise::Incumbent incumbent(
+        optimise::Objective::span, work, [] { return true; },
+        [&](const optimise::FoundOrder& found, std::string_view) { order = found; });
+    optimise::zero_bubble_search(uniform, incumbent);
+  }
   if (!order) {
     std::cerr << fmt::format(
         "ripeline: no order was found that holds at most {} activations on {} ranks\n",
-        request.memory, request.ranks);
+        uniform.memory, uniform.ranks);
     return unknown;
   }
-  const auto written = write_file(command.output, spec::write_actions(order->table));
+  spec::ActionTable table;
+  for (const std::vector<spec::Action>& row : order->rows) {
+    table.rows.emplace_back();
+    for (const spec::Action& action : row) table.rows.back().push_back({.actions = {action}});
+  }
+  const auto written = write_file(command.output, spec::write_actions(table));
   if (!written.ok()) return say_failed(written.errors());
-  (command.output == "-" ? std::cerr : std::cout) << said(command, microbatches, *order);
+  (command.output == "-" ? std::cerr : std::cout) << said(command, microbatches, work, *order);
   return ok;
 }
 

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace ripeline::optimise {
 namespace {
 
 constexpr std::int64_t kMostPlaces = 8;  // that a task moves
+
+constexpr std::int64_t kLongAgo = std::numeric_limits<std::int64_t>::min() / 4;
 
 constexpr std::size_t kind_of(Lane lane) { return lane % kUp; }
 
@@ -23,7 +27,9 @@ PathMoves::PathMoves(const Uniform& uniform, Objective objective, const ShortRow
       stages_(ranks_ * static_cast<std::size_t>(chunks_of(uniform))),
       memory_(uniform.memory),
       latency_(uniform.latency),
-      random_(seed) {
+      random_(seed),
+      no_number_(static_cast<Number>(2 * stages_ * count_)),
+      nowhere_(static_cast<Place>(ranks_ * size_)) {
   for (std::size_t lane = 0; lane < kMostLanes; lane += kUp) {
     cost_[lane + kForward] = uniform.forward;
     cost_[lane + kInput] = uniform.input;
@@ -35,37 +41,64 @@ PathMoves::PathMoves(const Uniform& uniform, Objective objective, const ShortRow
         static_cast<std::int64_t>(r) * (uniform.forward + uniform.latency);
     begin_.push_back(objective == Objective::span ? begin : 0);
   }
-  tasks_.resize(ranks_ * size_);
-  start_.resize(tasks_.size());
-  new_start_.resize(tasks_.size());
-  tail_.resize(tasks_.size());
-  place_of_.resize(2 * stages_ * count_);
+  tasks_.resize(nowhere_);
+  start_.assign(nowhere_ + 1, kLongAgo);
+  tail_.assign(nowhere_ + 1, kLongAgo);
+  near_.resize(nowhere_);
+  for (Place place = 0; place < nowhere_; ++place) {
+    rank_of_.push_back(static_cast<std::uint32_t>(place / size_));
+  }
+  rank_of_.push_back(0);
+  place_of_.assign(no_number_ + 1, nowhere_);
+  sorted_.resize(nowhere_);
+  sorted_at_.resize(nowhere_);
+  done_.assign(ranks_, 0);
   restart(rows);
+}
+
+PathMoves::Number PathMoves::number_of(std::size_t kind, std::size_t stage, int microbatch) const {
+  return static_cast<Number>((kind * stages_ + stage) * count_ +
+                             static_cast<std::size_t>(microbatch));
+}
+
+PathMoves::Task PathMoves::task_of(std::size_t rank, Lane lane, int microbatch) const {
+  Task task{.lane = lane, .microbatch = microbatch};
+  task.self = task.from = task.to = no_number_;
+  const std::size_t kind = kind_of(lane);
+  if (kind == kWeight) return task;
+  const std::size_t stage = lane < kUp ? rank : 2 * ranks_ - 1 - rank;
+  task.self = number_of(kind, stage, microbatch);
+  // At the turn of a V placement both stages are on one rank, which needs no message.
+  if (stage > 0 && stage != ranks_) {
+    (kind == kForward ? task.from : task.to) = number_of(kind, stage - 1, microbatch);
+  }
+  if (stage + 1 < stages_ && stage + 1 != ranks_) {
+    (kind == kForward ? task.to : task.from) = number_of(kind, stage + 1, microbatch);
+  }
+  return task;
 }
 
 void PathMoves::restart(const ShortRows& rows) {
   for (std::size_t r = 0; r < ranks_; ++r) {
-    for (std::size_t k = 0; k < size_; ++k) tasks_[r * size_ + k].lane = rows[r][k];
-    std::array<std::int32_t, kMostLanes> next{};
-    std::int32_t held = 0;
-    for (Place place = r * size_; place < (r + 1) * size_; ++place) {
-      Task& task = tasks_[place];
-      task.microbatch = next[task.lane]++;
-      task.held = held;
-      held += kind_of(task.lane) == kForward ? 1 : (kind_of(task.lane) == kWeight ? -1 : 0);
+    std::array<int, kMostLanes> next{};
+    for (std::size_t k = 0; k < size_; ++k) {
+      const Lane lane = rows[r][k];
+      tasks_[r * size_ + k] = task_of(r, lane, next[lane]++);
     }
-    settle(r * size_, (r + 1) * size_ - 1);
+    settle(row(r), row(r + 1) - 1);
   }
-  time_all();
-  accept();
+  std::iota(sorted_at_.begin(), sorted_at_.end(), std::size_t{0});
+  std::fill(done_.begin(), done_.end(), 0);
+  time_from(0);
+  find_tails(nowhere_);
   best_ = value_;
   best_tasks_ = tasks_;
 }
 
 ShortRows PathMoves::best_rows() const {
   ShortRows rows(ranks_);
-  for (Place place = 0; place < best_tasks_.size(); ++place) {
-    rows[rank_of(place)].push_back(best_tasks_[place].lane);
+  for (Place place = 0; place < nowhere_; ++place) {
+    rows[rank_of_[place]].push_back(best_tasks_[place].lane);
   }
   return rows;
 }
@@ -81,22 +114,41 @@ std::uint64_t PathMoves::draw(std::uint64_t below) {
 
 void PathMoves::run(std::int64_t moves, double temperature) {
   constexpr std::uint64_t kFine = 1U << 20U;
-  for (std::int64_t i = 0; i < moves && !critical_.empty(); ++i) {
+  for (std::int64_t i = 0; i < moves; ++i) {
+    auto place = static_cast<Place>(draw(tasks_.size()));
+    for (std::size_t looks = 0; !is_movable(place); ++looks) {
+      if (looks == 64 * tasks_.size()) return;
+      place = static_cast<Place>(draw(tasks_.size()));
+    }
     const double chance = (static_cast<double>(draw(kFine)) + 1.0) / static_cast<double>(kFine);
     const auto worse = static_cast<std::int64_t>(-temperature * std::log(chance));
-    const Place place = critical_[draw(critical_.size())];
-    const Place row = rank_of(place) * size_;
+    const Place first = row(rank_of_[place]);
     const auto by = static_cast<Place>(draw(kMostPlaces)) + 1;
     if (draw(2) == 0) {
-      if (place - row >= by) try_shift(place, place - by, value_ + worse);
+      if (place - first >= by) try_shift(place, place - by, value_ + worse);
     } else {
-      if (place - 1 + by < row + size_) try_shift(place - 1, place - 1 + by, value_ + worse);
+      if (place - 1 + by < first + size_) try_shift(place - 1, place - 1 + by, value_ + worse);
     }
     if (value_ < best_) {
       best_ = value_;
       best_tasks_ = tasks_;
     }
   }
+}
+
+// Whether it is on the critical path, right after another one of its rank.
+bool PathMoves::is_movable(Place place) const {
+  return start_[place] + cost_[tasks_[place].lane] + tail_[place] == value_ &&
+         place != row(rank_of_[place]) && end_before(place) == start_[place];
+}
+
+std::int64_t PathMoves::value_now() const {
+  std::int64_t value = 0;
+  for (std::size_t r = 0; r < ranks_; ++r) {
+    const Place last = row(r + 1) - 1;
+    value = std::max(value, start_[last] + cost_[tasks_[last].lane] - begin_[r]);
+  }
+  return value;
 }
 
 // Of two tasks in this order.
@@ -113,9 +165,15 @@ bool PathMoves::try_shift(Place from, Place to, std::int64_t limit) {
   if (!shift(from, to)) return false;
   const Place first = std::min(from, to);
   const Place last = std::max(from, to);
-  if (estimate(first, last) <= limit && time_all() && new_value_ <= limit) {
-    accept();
-    return true;
+  if (estimate(first, last) <= limit) {
+    const std::size_t sorted = sorted_at_[first];
+    if (time_from(sorted)) {
+      find_tails(sorted_at_[last] + 1);
+      return true;
+    }
+    shift(to, from);
+    time_from(sorted);
+    return false;
   }
   shift(to, from);
   return false;
@@ -123,34 +181,22 @@ bool PathMoves::try_shift(Place from, Place to, std::int64_t limit) {
 
 // Where the tasks between allow it, and the memory.
 bool PathMoves::shift(Place from, Place to) {
-  const std::size_t rank = rank_of(from);
-  const Task moved = tasks_[from];
-  if (to < from) {
-    for (Place place = to; place < from; ++place) {
-      if (!may_pass(rank, tasks_[place], moved)) return false;
-    }
-    if (kind_of(moved.lane) == kForward) {
-      for (Place place = to; place < from; ++place) {
-        // Before `place` it holds one more, and the forward itself one.
-        if (tasks_[place].held + 1 > memory_) return false;
-        if (kind_of(tasks_[place].lane) == kForward && tasks_[place].held + 2 > memory_) {
-          return false;
-        }
-      }
-    }
-  } else {
-    for (Place place = from + 1; place <= to; ++place) {
-      if (!may_pass(rank, moved, tasks_[place])) return false;
-      if (kind_of(moved.lane) == kWeight && kind_of(tasks_[place].lane) == kForward &&
-          tasks_[place].held + 2 > memory_) {
-        return false;
-      }
-    }
+  const std::size_t rank = rank_of_[from];
+  const Task& moved = tasks_[from];
+  const bool earlier = to < from;
+  const Place first = earlier ? to : from + 1;
+  const Place end = earlier ? from : to + 1;
+  // A forward that comes before others, or a weight gradient that comes after: one more is held.
+  const bool holds = kind_of(moved.lane) == (earlier ? kForward : kWeight);
+  for (Place place = first; place < end; ++place) {
+    const Task& other = tasks_[place];
+    if (!(earlier ? may_pass(rank, other, moved) : may_pass(rank, moved, other))) return false;
+    const std::int32_t held = other.held + (kind_of(other.lane) == kForward ? 2 : 1);
+    if (holds && held > memory_) return false;
   }
-  const auto begin = tasks_.begin();
-  const auto at = [&](Place place) { return begin + static_cast<std::ptrdiff_t>(place); };
+  const auto at = [&](Place place) { return tasks_.begin() + static_cast<std::ptrdiff_t>(place); };
   const std::int32_t held = tasks_[std::min(from, to)].held;
-  if (to < from) {
+  if (earlier) {
     std::rotate(at(to), at(from), at(from) + 1);
   } else {
     std::rotate(at(from), at(from) + 1, at(to) + 1);
@@ -160,130 +206,79 @@ bool PathMoves::shift(Place from, Place to) {
   return true;
 }
 
-// What else is known of the tasks of a range of a row, of whose first `held` is right.
+// What follows from the places of a range of a row, of whose first task `held` is right.
 void PathMoves::settle(Place first, Place last) {
-  const std::size_t rank = rank_of(first);
   std::int32_t held = tasks_[first].held;
   for (Place place = first; place <= last; ++place) {
     Task& task = tasks_[place];
     task.held = held;
     const std::size_t kind = kind_of(task.lane);
     held += kind == kForward ? 1 : (kind == kWeight ? -1 : 0);
-    if (kind != kWeight) place_of(kind, stage_of(rank, task.lane), task.microbatch) = place;
+    if (kind != kWeight) place_of_[task.self] = place;
   }
 }
 
 // The longest path through the tasks of a range, if what comes from other ranks comes when it came
 // before, and what goes to them takes to the end what it took.
 std::int64_t PathMoves::estimate(Place first, Place last) {
-  const std::size_t rank = rank_of(first);
-  const bool begins = first == rank * size_;
-  std::int64_t now = begins ? 0 : start_[first - 1] + cost_[tasks_[first - 1].lane];
+  std::int64_t now = end_before(first);
   for (Place place = first; place <= last; ++place) {
     const Task& task = tasks_[place];
-    const std::size_t kind = kind_of(task.lane);
-    if (kind != kWeight) {
-      const std::size_t stage = stage_of(rank, task.lane);
-      const bool forward = kind == kForward;
-      if (forward ? stage > 0 : stage + 1 < stages_) {
-        const Place from = place_of(kind, forward ? stage - 1 : stage + 1, task.microbatch);
-        if (rank_of(from) != rank) {
-          now = std::max(now, start_[from] + cost_[task.lane] + latency_);
-        }
-      }
-    }
-    new_start_[place] = now;
+    now = std::max(now, arrival(task));
+    near_[place] = now;
     now += cost_[task.lane];
   }
-  const bool ends = last + 1 == (rank + 1) * size_;
-  std::int64_t tail = ends ? -begin_[rank] : cost_[tasks_[last + 1].lane] + tail_[last + 1];
-  std::int64_t longest = now + tail;
+  std::int64_t tail = tail_before(last);
+  std::int64_t longest = 0;
   for (Place place = last + 1; place-- > first;) {
     const Task& task = tasks_[place];
-    const std::size_t kind = kind_of(task.lane);
-    if (kind != kWeight) {
-      const std::size_t stage = stage_of(rank, task.lane);
-      const bool forward = kind == kForward;
-      if (forward ? stage + 1 < stages_ : stage > 0) {
-        const Place to = place_of(kind, forward ? stage + 1 : stage - 1, task.microbatch);
-        if (rank_of(to) != rank) tail = std::max(tail, latency_ + cost_[task.lane] + tail_[to]);
-      }
-    }
-    longest = std::max(longest, new_start_[place] + cost_[task.lane] + tail);
-    tail += cost_[task.lane];
+    tail = std::max(tail, way_on(task)) + cost_[task.lane];
+    longest = std::max(longest, near_[place] + tail);
   }
   return longest;
 }
 
-// Each task as soon as it can. False: the ranks wait for each other.
-bool PathMoves::time_all() {
+// The starts, of which those of the first `sorted` tasks are right. False: the ranks wait for each
+// other.
+bool PathMoves::time_from(std::size_t sorted) {
   ++timed_;
-  sorted_.clear();
-  static thread_local std::vector<std::size_t> done;
-  static thread_local std::vector<std::int64_t> now;
-  done.assign(ranks_, 0);
-  now.assign(ranks_, 0);
-  const std::size_t all = tasks_.size();
-  for (bool goes = true; goes && sorted_.size() < all;) {
-    goes = false;
-    for (std::size_t visit = 0; visit < 2 * ranks_; ++visit) {
-      const std::size_t rank = visit < ranks_ ? visit : 2 * ranks_ - 1 - visit;
-      std::int64_t time = now[rank];
-      Place place = rank * size_ + done[rank];
-      const Place end = (rank + 1) * size_;
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    const auto all = sorted_at_.begin();
+    const auto begin = all + row(rank);
+    done_[rank] = static_cast<Place>(
+        std::lower_bound(begin, begin + static_cast<std::ptrdiff_t>(size_), sorted) - all);
+  }
+  bool forwards = true;
+  for (bool goes = true; std::exchange(goes, false); forwards = !forwards) {
+    for (std::size_t i = 0; i < ranks_; ++i) {
+      const std::size_t rank = forwards ? i : ranks_ - 1 - i;
+      const Place end = row(rank + 1);
+      Place place = done_[rank];
+      if (place == end) continue;
+      std::int64_t now = end_before(place);
       for (; place < end; ++place) {
         const Task& task = tasks_[place];
-        const std::size_t kind = kind_of(task.lane);
-        if (kind != kWeight) {
-          const std::size_t stage = stage_of(rank, task.lane);
-          const bool forward = kind == kForward;
-          if (forward ? stage > 0 : stage + 1 < stages_) {
-            const Place from = place_of(kind, forward ? stage - 1 : stage + 1, task.microbatch);
-            const std::size_t other = rank_of(from);
-            if (other != rank) {
-              if (from >= other * size_ + done[other]) break;
-              time = std::max(time, new_start_[from] + cost_[task.lane] + latency_);
-            }
-          }
-        }
-        new_start_[place] = time;
-        time += cost_[task.lane];
-        sorted_.push_back(place);
+        const Place from = place_of_[task.from];
+        if (from != nowhere_ && from >= done_[rank_of_[from]]) break;
+        now = std::max(now, start_[from] + cost_[task.lane] + latency_);
+        start_[place] = now;
+        now += cost_[task.lane];
+        sorted_at_[place] = sorted;
+        sorted_[sorted++] = place;
+        goes = true;
       }
-      goes = goes || place != rank * size_ + done[rank];
-      done[rank] = place - rank * size_;
-      now[rank] = time;
+      done_[rank] = place;
     }
   }
-  new_value_ = 0;
-  for (std::size_t r = 0; r < ranks_; ++r) new_value_ = std::max(new_value_, now[r] - begin_[r]);
-  return sorted_.size() == all;
+  if (sorted < nowhere_) return false;
+  value_ = value_now();
+  return true;
 }
 
-void PathMoves::accept() {
-  std::swap(start_, new_start_);
-  value_ = new_value_;
-  critical_.clear();
-  for (std::size_t i = sorted_.size(); i-- > 0;) {
-    const Place place = sorted_[i];
-    const Task& task = tasks_[place];
-    const std::size_t rank = rank_of(place);
-    const bool ends = place + 1 == (rank + 1) * size_;
-    std::int64_t tail = ends ? -begin_[rank] : cost_[tasks_[place + 1].lane] + tail_[place + 1];
-    const std::size_t kind = kind_of(task.lane);
-    if (kind != kWeight) {
-      const std::size_t stage = stage_of(rank, task.lane);
-      const bool forward = kind == kForward;
-      if (forward ? stage + 1 < stages_ : stage > 0) {
-        const Place to = place_of(kind, forward ? stage + 1 : stage - 1, task.microbatch);
-        if (rank_of(to) != rank) tail = std::max(tail, latency_ + cost_[task.lane] + tail_[to]);
-      }
-    }
-    tail_[place] = tail;
-    if (start_[place] + cost_[task.lane] + tail == value_ && place > rank * size_ &&
-        start_[place - 1] + cost_[tasks_[place - 1].lane] == start_[place]) {
-      critical_.push_back(place);
-    }
+void PathMoves::find_tails(std::size_t sorted) {
+  while (sorted-- > 0) {
+    const Place place = sorted_[sorted];
+    tail_[place] = std::max(tail_before(place), way_on(tasks_[place]));
   }
 }
 
