@@ -20,8 +20,8 @@ ByLane by_lane(const ShortRow& row, const Starts& starts) {
 
 }  // namespace
 
-ShortRows lengthened(const ShortRows& rows,
-                     const std::vector<std::vector<std::int64_t>>& starts, const Part& part) {
+ShortRows lengthened(const ShortRows& rows, const std::vector<std::vector<std::int64_t>>& starts,
+                     const Part& part) {
   const auto first = static_cast<std::size_t>(part.first);
   const auto period = static_cast<std::size_t>(part.period);
   std::vector<ByLane> all;

@@ -185,8 +185,8 @@ std::vector<int> warm_ups(const Uniform& uniform, double slope, int last) {
 std::vector<std::int64_t> look_aheads(const Uniform& uniform) {
   const std::int64_t w = uniform.weight;
   std::vector<std::int64_t> all;
-  for (const std::int64_t ahead : {w, std::int64_t{0}, w / 2, uniform.latency, w / 4, 3 * w / 4,
-                                   w + uniform.forward / 2}) {
+  for (const std::int64_t ahead :
+       {w, std::int64_t{0}, w / 2, uniform.latency, w / 4, 3 * w / 4, w + uniform.forward / 2}) {
     if (std::find(all.begin(), all.end(), ahead) == all.end()) all.push_back(ahead);
   }
   return all;

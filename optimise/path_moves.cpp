@@ -37,8 +37,7 @@ PathMoves::PathMoves(const Uniform& uniform, Objective objective, const ShortRow
   }
   for (std::size_t r = 0; r < ranks_; ++r) {
     // Every rank begins with the first microbatch's way down.
-    const std::int64_t begin =
-        static_cast<std::int64_t>(r) * (uniform.forward + uniform.latency);
+    const std::int64_t begin = static_cast<std::int64_t>(r) * (uniform.forward + uniform.latency);
     begin_.push_back(objective == Objective::span ? begin : 0);
   }
   tasks_.resize(nowhere_);

@@ -4,8 +4,8 @@
 // takes no longer is accepted, and by simulated annealing sometimes one that does. A move is first
 // judged by what is near it: with the longest ways from the beginning and to the end that the order
 // had before the move, most moves are refused after a look at a few tasks. What passes is timed,
-// from the first of them on. Chain and V placement. Deterministic for a seed and a number of moves. One object belongs
-// to one thread.
+// from the first of them on. Chain and V placement. Deterministic for a seed and a number of moves.
+// One object belongs to one thread.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class PathMoves {
   [[nodiscard]] std::int64_t timed() const { return timed_; }  // orders, beyond an estimate
 
  private:
-  using Place = std::uint32_t;  // rank * size_ + position; or nowhere_
+  using Place = std::uint32_t;   // rank * size_ + position; or nowhere_
   using Number = std::uint32_t;  // of an F or I of a stage and microbatch; or no_number_
 
   // It stays the same while the task moves, but for `held`.
@@ -91,14 +91,14 @@ class PathMoves {
   Number no_number_;
   Place nowhere_;
 
-  std::vector<Task> tasks_;             // by place, as the next three
+  std::vector<Task> tasks_;  // by place, as the next three
   std::vector<std::uint32_t> rank_of_;
   std::vector<std::int64_t> start_;     // as soon as it can; of nowhere_ long ago
   std::vector<std::int64_t> tail_;      // the longest way from its end to the end; of nowhere_ none
   std::vector<Place> place_of_;         // by number
   std::vector<std::size_t> sorted_at_;  // by place: an order in which each follows what it needs
   std::vector<Place> sorted_;
-  std::vector<Place> done_;             // by rank: the first place that is not sorted yet
+  std::vector<Place> done_;         // by rank: the first place that is not sorted yet
   std::vector<std::int64_t> near_;  // starts in an estimate
   std::int64_t value_ = 0;
   std::int64_t best_ = 0;

@@ -28,8 +28,8 @@ ShortRows groups_of_v(const Uniform& uniform) {
   ShortRow row;
   for (int first = 0; first < uniform.microbatches; first += group) {
     const auto count = static_cast<std::size_t>(std::min(group, uniform.microbatches - first));
-    for (const int lane : {kForward + 0, kForward + kUp, kInput + kUp, kWeight + kUp, kInput + 0,
-                           kWeight + 0}) {
+    for (const int lane :
+         {kForward + 0, kForward + kUp, kInput + kUp, kWeight + kUp, kInput + 0, kWeight + 0}) {
       row.insert(row.end(), count, static_cast<Lane>(lane));
     }
   }

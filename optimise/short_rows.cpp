@@ -10,9 +10,8 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr std::int64_t kNotYet = -1;
-constexpr std::array<spec::ActionKind, 3> kKinds = {spec::ActionKind::forward,
-                                                    spec::ActionKind::backward_input,
-                                                    spec::ActionKind::backward_weight};
+constexpr std::array<spec::ActionKind, 3> kKinds = {
+    spec::ActionKind::forward, spec::ActionKind::backward_input, spec::ActionKind::backward_weight};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 

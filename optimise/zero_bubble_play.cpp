@@ -249,7 +249,7 @@ class ForwardPull {
 }  // namespace
 
 std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
-                              std::int64_t gap) {
+                               std::int64_t gap) {
   Pipeline pipeline(uniform);
   std::vector<std::size_t> done(sequences.size());
   for (bool goes = true; std::exchange(goes, false);) {
@@ -274,8 +274,8 @@ std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequence
   return pipeline.take();
 }
 
-std::optional<Sequences> pulled_forward(const Uniform& uniform,
-                                        const Sequences& sequences, const Leeway& leeway) {
+std::optional<Sequences> pulled_forward(const Uniform& uniform, const Sequences& sequences,
+                                        const Leeway& leeway) {
   return ForwardPull(uniform, sequences, leeway).run();
 }
 

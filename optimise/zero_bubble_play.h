@@ -13,7 +13,7 @@ namespace ripeline::optimise {
 
 struct Step {
   spec::ActionKind kind = spec::ActionKind::forward;  // or backward_input
-  int chunk = 0;                          // 1: on the way up of a V placement
+  int chunk = 0;                                      // 1: on the way up of a V placement
   bool operator==(const Step&) const = default;
 };
 using Sequence = std::vector<Step>;  // of one rank; each occurrence is its lane's next microbatch
@@ -21,8 +21,8 @@ using Sequences = std::vector<Sequence>;  // one per rank
 
 // Each step runs as soon as it can. A weight gradient runs where the next step comes at least `gap`
 // later, or needs its room. Nothing: the memory does not suffice, or the ranks wait for each other.
-[[nodiscard]] std::optional<FoundOrder> fill(const Uniform& uniform,
-                                            const Sequences& sequences, std::int64_t gap);
+[[nodiscard]] std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
+                                             std::int64_t gap);
 
 struct Leeway {
   std::int64_t gap = 1;        // as of fill()
