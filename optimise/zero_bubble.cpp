@@ -1,4 +1,4 @@
-// The external interface is zero_bubble_order(). Sequences are made, filled with weight gradients,
+// The external interface is zero_bubble_search(). Sequences are made, filled with weight gradients,
 // and the best of them improved by pulling steps forward where a rank would wait.
 #include "optimise/zero_bubble.h"
 
@@ -12,8 +12,11 @@
 
 #include "optimise/zero_bubble_play.h"
 
-namespace ripeline::spec {
+namespace ripeline::optimise {
 namespace {
+
+using spec::ActionKind;
+using spec::Placement;
 
 // Tasks played to find sequences, and again to improve them.
 constexpr std::int64_t kMostWork = 60'000'000;
@@ -21,7 +24,7 @@ constexpr std::int64_t kMostWork = 60'000'000;
 // The best of what is tried.
 class Search {
  public:
-  explicit Search(const ZeroBubbleRequest& request) : request_(request) {}
+  Search(const Uniform& uniform, Incumbent& incumbent) : uniform_(uniform), incumbent_(incumbent) {}
 
   // Whether it is better than all before.
   bool consider(Sequences sequences) {
@@ -36,10 +39,10 @@ class Search {
     return better;
   }
 
-  [[nodiscard]] bool has_time() const { return spent_ < kMostWork && !is_perfect(); }
+  [[nodiscard]] bool has_time() { return spent_ < kMostWork && incumbent_.goes_on(); }
 
-  // The best of what was considered and of what pulling forward makes of it.
-  std::optional<ZeroBubbleOrder> take() {
+  // Pulls steps forward in the best of what was considered.
+  void improve() {
     spent_ = 0;
     for (const TriedOrder& found : found_) {
       for (const std::size_t window : kWindows) {
@@ -48,7 +51,6 @@ class Search {
         }
       }
     }
-    return best_ ? std::optional(order()) : std::nullopt;
   }
 
  private:
@@ -58,7 +60,6 @@ class Search {
   static constexpr std::size_t kMostFound = 400;
   static constexpr std::int64_t kMostSteps = 8'000'000;  // of what is kept to be improved
 
-  using Value = std::pair<std::int64_t, std::int64_t>;  // span and wall
   struct TriedOrder {
     Value value;
     int number = 0;  // the first of equals first
@@ -68,32 +69,8 @@ class Search {
     }
   };
 
-  static Value value_of(const OrderPlay& played) { return {played.span, played.wall}; }
   [[nodiscard]] std::set<std::int64_t> gaps() const {
-    return {1, (request_.weight + 1) / 2, request_.weight};
-  }
-
-  [[nodiscard]] bool is_perfect() const {
-    const std::int64_t last_begins = (request_.ranks - 1) * (request_.forward + request_.latency);
-    return best_ && best_->span == work() && best_->wall == work() + last_begins;
-  }
-
-  [[nodiscard]] std::int64_t work() const {
-    const std::int64_t chunks = request_.placement == Placement::v ? 2 : 1;
-    return chunks * request_.microbatches * (request_.forward + request_.input + request_.weight);
-  }
-
-  ZeroBubbleOrder order() {
-    ZeroBubbleOrder order;
-    order.span = best_->span;
-    order.wall = best_->wall;
-    order.peak = best_->peak;
-    order.work = work();
-    for (const std::vector<Action>& row : best_->rows) {
-      order.table.rows.emplace_back();
-      for (const Action& action : row) order.table.rows.back().push_back({.actions = {action}});
-    }
-    return order;
+    return {1, (uniform_.weight + 1) / 2, uniform_.weight};
   }
 
   static std::int64_t steps_of(const Sequences& sequences) {
@@ -103,32 +80,33 @@ class Search {
   }
 
   std::optional<Value> filled(const Sequences& sequences) {
-    std::optional<Value> value;
+    std::optional<Value> best;
     for (const std::int64_t gap : gaps()) {
       spent_ += steps_of(sequences);
-      auto played = fill(request_, sequences, gap);
+      const auto played = fill(uniform_, sequences, gap);
       if (!played) return std::nullopt;
-      if (!value || value_of(*played) < *value) value = value_of(*played);
-      if (!best_ || value_of(*played) < value_of(*best_)) best_ = std::move(played);
+      const Value value = incumbent_.value_of(*played);
+      if (!best || value < *best) best = value;
+      incumbent_.offer(*played, "zero bubble search");
     }
-    return value;
+    return best;
   }
 
   void improve(const TriedOrder& found, const Leeway& leeway) {
     Value value = found.value;
     for (auto sequences = std::optional(found.sequences); has_time();) {
       spent_ += steps_of(*sequences);
-      sequences = pulled_forward(request_, *sequences, leeway);
+      sequences = pulled_forward(uniform_, *sequences, leeway);
       const auto better = sequences ? filled(*sequences) : std::nullopt;
       if (!better || *better >= value) return;
       value = *better;
     }
   }
 
-  const ZeroBubbleRequest& request_;
+  const Uniform& uniform_;
+  Incumbent& incumbent_;
   std::set<TriedOrder> found_;
   int numbered_ = 0;
-  std::optional<OrderPlay> best_;
   std::int64_t spent_ = 0;
 };
 
@@ -136,20 +114,21 @@ class Search {
 
 class ChainSearch {
  public:
-  explicit ChainSearch(const ZeroBubbleRequest& request) : request_(request), search_(request) {}
+  ChainSearch(const Uniform& uniform, Incumbent& incumbent)
+      : uniform_(uniform), search_(uniform, incumbent) {}
 
-  std::optional<ZeroBubbleOrder> run() {
+  void run() {
     for (int quarters = 0; quarters <= 8; ++quarters) {
       std::vector<int> warm;
-      for (int r = 0; r < request_.ranks; ++r) {
-        const int depth = (quarters * (request_.ranks - 1 - r) + 1) / 4;
-        warm.push_back(std::min(request_.memory - 1, depth));
+      for (int r = 0; r < uniform_.ranks; ++r) {
+        const int depth = (quarters * (uniform_.ranks - 1 - r) + 1) / 4;
+        warm.push_back(std::min(uniform_.memory - 1, depth));
       }
       consider(warm);
     }
     while (search_.has_time() && improve()) {
     }
-    return search_.take();
+    search_.improve();
   }
 
  private:
@@ -157,7 +136,7 @@ class ChainSearch {
   bool improve() {
     bool better = false;
     for (const bool all_before : {false, true}) {
-      for (int r = 0; r < request_.ranks; ++r) {
+      for (int r = 0; r < uniform_.ranks; ++r) {
         for (const int change : {1, -1}) {
           std::vector<int> warm = best_;
           for (int i = all_before ? 0 : r; i <= r; ++i) warm[static_cast<std::size_t>(i)] += change;
@@ -171,11 +150,11 @@ class ChainSearch {
   bool consider(const std::vector<int>& warm) {
     Sequences sequences;
     for (const int depth : warm) {
-      if (depth < 0 || depth >= request_.memory) return false;
-      const int first = std::min(depth, request_.microbatches);
+      if (depth < 0 || depth >= uniform_.memory) return false;
+      const int first = std::min(depth, uniform_.microbatches);
       Sequence sequence(static_cast<std::size_t>(first), {ActionKind::forward, 0});
-      for (int i = 0; i < request_.microbatches; ++i) {
-        if (first + i < request_.microbatches) sequence.push_back({ActionKind::forward, 0});
+      for (int i = 0; i < uniform_.microbatches; ++i) {
+        if (first + i < uniform_.microbatches) sequence.push_back({ActionKind::forward, 0});
         sequence.push_back({ActionKind::backward_input, 0});
       }
       sequences.push_back(std::move(sequence));
@@ -185,7 +164,7 @@ class ChainSearch {
     return true;
   }
 
-  const ZeroBubbleRequest& request_;
+  const Uniform& uniform_;
   Search search_;
   std::vector<int> best_;  // warm-ups
 };
@@ -218,8 +197,8 @@ std::array<int, 4> places_of(const Block& block, int ranks, int r) {
 }
 
 // Nothing: two tasks of a rank meet.
-std::optional<Sequence> repeated(const Block& block, const ZeroBubbleRequest& request, int r) {
-  const std::array<int, 4> places = places_of(block, request.ranks, r);
+std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int r) {
+  const std::array<int, 4> places = places_of(block, uniform.ranks, r);
   constexpr std::array<Step, 4> kSteps = {{{ActionKind::forward, 0},
                                            {ActionKind::forward, 1},
                                            {ActionKind::backward_input, 1},
@@ -232,7 +211,7 @@ std::optional<Sequence> repeated(const Block& block, const ZeroBubbleRequest& re
   }
   std::vector<std::pair<int, std::size_t>> all;  // when, and which
   for (std::size_t i = 0; i < places.size(); ++i) {
-    for (int m = 0; m < request.microbatches; ++m) all.emplace_back(places[i] + kInterval * m, i);
+    for (int m = 0; m < uniform.microbatches; ++m) all.emplace_back(places[i] + kInterval * m, i);
   }
   std::sort(all.begin(), all.end());
   Sequence sequence;
@@ -259,10 +238,10 @@ std::vector<Block> blocks(int ranks) {
   return all;
 }
 
-void consider_block(Search& search, const ZeroBubbleRequest& request, const Block& block) {
+void consider_block(Search& search, const Uniform& uniform, const Block& block) {
   Sequences sequences;
-  for (int r = 0; r < request.ranks; ++r) {
-    auto sequence = repeated(block, request, r);
+  for (int r = 0; r < uniform.ranks; ++r) {
+    auto sequence = repeated(block, uniform, r);
     if (!sequence) return;
     sequences.push_back(std::move(*sequence));
   }
@@ -270,9 +249,9 @@ void consider_block(Search& search, const ZeroBubbleRequest& request, const Bloc
 }
 
 // ZB-V's, of as many microbatches as fill the pipeline, less what is beyond.
-Sequence zb_v_sequence(const ZeroBubbleRequest& request, int r) {
-  const int p = request.ranks;
-  const int full = std::max(request.microbatches, 2 * p - 1);
+Sequence zb_v_sequence(const Uniform& uniform, int r) {
+  const int p = uniform.ranks;
+  const int full = std::max(uniform.microbatches, 2 * p - 1);
   constexpr Step kF0{ActionKind::forward, 0};
   constexpr Step kF1{ActionKind::forward, 1};
   constexpr Step kI0{ActionKind::backward_input, 0};
@@ -284,7 +263,7 @@ Sequence zb_v_sequence(const ZeroBubbleRequest& request, int r) {
       for (const Step& step : steps) {
         const std::size_t kind = step.kind == ActionKind::forward ? 0 : 1;
         int& number = listed[kind][static_cast<std::size_t>(step.chunk)];
-        if (number++ < request.microbatches) sequence.push_back(step);
+        if (number++ < uniform.microbatches) sequence.push_back(step);
       }
     }
   };
@@ -298,21 +277,25 @@ Sequence zb_v_sequence(const ZeroBubbleRequest& request, int r) {
   return sequence;
 }
 
-std::optional<ZeroBubbleOrder> v_order(const ZeroBubbleRequest& request) {
-  Search search(request);
+void search_v(const Uniform& uniform, Incumbent& incumbent) {
+  Search search(uniform, incumbent);
   Sequences sequences;
-  for (int r = 0; r < request.ranks; ++r) sequences.push_back(zb_v_sequence(request, r));
+  for (int r = 0; r < uniform.ranks; ++r) sequences.push_back(zb_v_sequence(uniform, r));
   search.consider(std::move(sequences));
-  for (const Block& block : blocks(request.ranks)) {
-    if (search.has_time()) consider_block(search, request, block);
+  for (const Block& block : blocks(uniform.ranks)) {
+    if (search.has_time()) consider_block(search, uniform, block);
   }
-  return search.take();
+  search.improve();
 }
 
 }  // namespace
 
-std::optional<ZeroBubbleOrder> zero_bubble_order(const ZeroBubbleRequest& request) {
-  return request.placement == Placement::v ? v_order(request) : ChainSearch(request).run();
+void zero_bubble_search(const Uniform& uniform, Incumbent& incumbent) {
+  if (uniform.placement == Placement::v) {
+    search_v(uniform, incumbent);
+  } else {
+    ChainSearch(uniform, incumbent).run();
+  }
 }
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::optimise

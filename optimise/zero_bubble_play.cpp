@@ -8,8 +8,12 @@
 #include <span>
 #include <utility>
 
-namespace ripeline::spec {
+namespace ripeline::optimise {
 namespace {
+
+using spec::Action;
+using spec::ActionKind;
+using spec::Placement;
 
 constexpr std::int64_t kNotYet = -1;
 
@@ -32,22 +36,22 @@ class Pipeline {
     [[nodiscard]] bool has_weight() const { return weights_done < weights.size(); }
   };
 
-  explicit Pipeline(const ZeroBubbleRequest& request)
-      : request_(request),
-        chunks_(request.placement == Placement::v ? 2 : 1),
-        stages_(request.ranks * chunks_),
-        ranks_(index(request.ranks)) {
+  explicit Pipeline(const Uniform& uniform)
+      : uniform_(uniform),
+        chunks_(uniform.placement == Placement::v ? 2 : 1),
+        stages_(uniform.ranks * chunks_),
+        ranks_(index(uniform.ranks)) {
     for (Rank& rank : ranks_) {
-      rank.row.reserve(index(3 * chunks_ * request.microbatches));
-      rank.weights.reserve(index(chunks_ * request.microbatches));
+      rank.row.reserve(index(3 * chunks_ * uniform.microbatches));
+      rank.weights.reserve(index(chunks_ * uniform.microbatches));
     }
-    for (auto& ends : ends_) ends.assign(index(stages_ * request.microbatches), kNotYet);
+    for (auto& ends : ends_) ends.assign(index(stages_ * uniform.microbatches), kNotYet);
   }
 
   [[nodiscard]] const Rank& rank(int r) const { return ranks_[index(r)]; }
-  [[nodiscard]] bool full(int r) const { return rank(r).held == request_.memory; }
+  [[nodiscard]] bool full(int r) const { return rank(r).held == uniform_.memory; }
   [[nodiscard]] std::int64_t cost(const Step& step) const {
-    return step.kind == ActionKind::forward ? request_.forward : request_.input;
+    return step.kind == ActionKind::forward ? uniform_.forward : uniform_.input;
   }
 
   // When its inputs are there; kNotYet: what sends one has not run.
@@ -82,15 +86,15 @@ class Pipeline {
 
   void run_weight(int r) {
     Rank& rank = ranks_[index(r)];
-    rank.now += request_.weight;
+    rank.now += uniform_.weight;
     --rank.held;
     rank.row.push_back(rank.weights[rank.weights_done++]);
   }
 
   // Of a pipeline in which every step has run.
-  OrderPlay take() {
-    OrderPlay played;
-    for (int r = 0; r < request_.ranks; ++r) {
+  FoundOrder take() {
+    FoundOrder played;
+    for (int r = 0; r < uniform_.ranks; ++r) {
       while (rank(r).has_weight()) run_weight(r);
       Rank& rank = ranks_[index(r)];
       played.span = std::max(played.span, rank.now - rank.begin);
@@ -104,23 +108,23 @@ class Pipeline {
  private:
   static std::size_t lane(ActionKind kind) { return kind == ActionKind::forward ? 0 : 1; }
   [[nodiscard]] int stage_of(int rank, int chunk) const {
-    return chunk == 0 ? rank : 2 * request_.ranks - 1 - rank;
+    return chunk == 0 ? rank : 2 * uniform_.ranks - 1 - rank;
   }
   [[nodiscard]] int rank_of(int stage) const {
-    return stage < request_.ranks ? stage : 2 * request_.ranks - 1 - stage;
+    return stage < uniform_.ranks ? stage : 2 * uniform_.ranks - 1 - stage;
   }
   [[nodiscard]] std::size_t at(int stage, int microbatch) const {
-    return index(stage * request_.microbatches + microbatch);
+    return index(stage * uniform_.microbatches + microbatch);
   }
   [[nodiscard]] std::int64_t end_of(ActionKind kind, int stage, int microbatch) const {
     return ends_[lane(kind)][at(stage, microbatch)];
   }
   [[nodiscard]] std::int64_t arrival(ActionKind kind, int from, int to, int microbatch) const {
     const std::int64_t end = end_of(kind, from, microbatch);
-    return end == kNotYet || rank_of(from) == rank_of(to) ? end : end + request_.latency;
+    return end == kNotYet || rank_of(from) == rank_of(to) ? end : end + uniform_.latency;
   }
 
-  const ZeroBubbleRequest& request_;
+  const Uniform& uniform_;
   int chunks_;
   int stages_;
   std::array<std::vector<std::int64_t>, 2> ends_;  // of F and I, by stage and microbatch
@@ -131,20 +135,20 @@ class Pipeline {
 
 class ForwardPull {
  public:
-  ForwardPull(const ZeroBubbleRequest& request, const Sequences& sequences, const Leeway& leeway)
-      : request_(request), leeway_(leeway), pipeline_(request), sequences_(sequences) {}
+  ForwardPull(const Uniform& uniform, const Sequences& sequences, const Leeway& leeway)
+      : uniform_(uniform), leeway_(leeway), pipeline_(uniform), sequences_(sequences) {}
 
   std::optional<Sequences> run() {
     taken_.resize(sequences_.size());
     next_.resize(sequences_.size());
-    for (int r = 0; r < request_.ranks; ++r) next_[index(r)] = choose(r);
+    for (int r = 0; r < uniform_.ranks; ++r) next_[index(r)] = choose(r);
     for (int r = earliest(); r >= 0; r = earliest()) {
       take(r, next_[index(r)]);
-      for (int near = std::max(0, r - 1); near <= std::min(request_.ranks - 1, r + 1); ++near) {
+      for (int near = std::max(0, r - 1); near <= std::min(uniform_.ranks - 1, r + 1); ++near) {
         next_[index(near)] = choose(near);  // only neighbours send
       }
     }
-    for (int r = 0; r < request_.ranks; ++r) {
+    for (int r = 0; r < uniform_.ranks; ++r) {
       if (!rest(r).empty()) return std::nullopt;
     }
     return std::move(sequences_);
@@ -163,7 +167,7 @@ class ForwardPull {
 
   [[nodiscard]] int earliest() const {
     int best = -1;
-    for (int r = 0; r < request_.ranks; ++r) {
+    for (int r = 0; r < uniform_.ranks; ++r) {
       const std::int64_t start = next_[index(r)].start;
       if (start != kNotYet && (best < 0 || start < next_[index(best)].start)) best = r;
     }
@@ -200,7 +204,7 @@ class ForwardPull {
     for (std::size_t i = 0; i < std::min(rest.size(), leeway_.window); ++i) {
       const bool forward = rest[i].kind == ActionKind::forward;
       bool& same = seen[forward ? 0 : 1][index(rest[i].chunk)];
-      if (!std::exchange(same, true) && i > 0 && (!forward || most < request_.memory)) {
+      if (!std::exchange(same, true) && i > 0 && (!forward || most < uniform_.memory)) {
         const std::int64_t start = start_of(r, rest[i]);
         const bool in_time =
             start != kNotYet && (first == kNotYet || first - start >= pipeline_.cost(rest[i]));
@@ -234,7 +238,7 @@ class ForwardPull {
     pipeline_.run(r, *front, choice.start);
   }
 
-  const ZeroBubbleRequest& request_;
+  const Uniform& uniform_;
   const Leeway& leeway_;
   Pipeline pipeline_;
   Sequences sequences_;             // of each rank, first what was taken
@@ -244,12 +248,12 @@ class ForwardPull {
 
 }  // namespace
 
-std::optional<OrderPlay> fill(const ZeroBubbleRequest& request, const Sequences& sequences,
-                              std::int64_t gap) {
-  Pipeline pipeline(request);
+std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
+                               std::int64_t gap) {
+  Pipeline pipeline(uniform);
   std::vector<std::size_t> done(sequences.size());
   for (bool goes = true; std::exchange(goes, false);) {
-    for (int r = 0; r < request.ranks; ++r) {
+    for (int r = 0; r < uniform.ranks; ++r) {
       const Pipeline::Rank& rank = pipeline.rank(r);
       const Sequence& sequence = sequences[index(r)];
       for (std::size_t& i = done[index(r)]; i < sequence.size(); ++i, goes = true) {
@@ -270,9 +274,9 @@ std::optional<OrderPlay> fill(const ZeroBubbleRequest& request, const Sequences&
   return pipeline.take();
 }
 
-std::optional<Sequences> pulled_forward(const ZeroBubbleRequest& request,
-                                        const Sequences& sequences, const Leeway& leeway) {
-  return ForwardPull(request, sequences, leeway).run();
+std::optional<Sequences> pulled_forward(const Uniform& uniform, const Sequences& sequences,
+                                        const Leeway& leeway) {
+  return ForwardPull(uniform, sequences, leeway).run();
 }
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::optimise

@@ -7,28 +7,22 @@
 #include <optional>
 #include <vector>
 
-#include "optimise/zero_bubble.h"
+#include "optimise/uniform.h"
 
-namespace ripeline::spec {
+namespace ripeline::optimise {
 
 struct Step {
-  ActionKind kind = ActionKind::forward;  // or backward_input
-  int chunk = 0;                          // 1: on the way up of a V placement
+  spec::ActionKind kind = spec::ActionKind::forward;  // or backward_input
+  int chunk = 0;                                      // 1: on the way up of a V placement
   bool operator==(const Step&) const = default;
 };
 using Sequence = std::vector<Step>;  // of one rank; each occurrence is its lane's next microbatch
 using Sequences = std::vector<Sequence>;  // one per rank
 
-struct OrderPlay {
-  std::vector<std::vector<Action>> rows;  // one per rank, in the order in which they run
-  std::int64_t span = 0;                  // as in ZeroBubbleOrder, the next two also
-  std::int64_t wall = 0;
-  int peak = 0;
-};
 // Each step runs as soon as it can. A weight gradient runs where the next step comes at least `gap`
 // later, or needs its room. Nothing: the memory does not suffice, or the ranks wait for each other.
-[[nodiscard]] std::optional<OrderPlay> fill(const ZeroBubbleRequest& request,
-                                            const Sequences& sequences, std::int64_t gap);
+[[nodiscard]] std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
+                                             std::int64_t gap);
 
 struct Leeway {
   std::int64_t gap = 1;        // as of fill()
@@ -37,8 +31,8 @@ struct Leeway {
 };
 // The sequences in which the steps run when a rank whose next one is not ready takes a later one
 // that is, wherever the rest then still fits into the memory. Nothing: as of fill().
-[[nodiscard]] std::optional<Sequences> pulled_forward(const ZeroBubbleRequest& request,
+[[nodiscard]] std::optional<Sequences> pulled_forward(const Uniform& uniform,
                                                       const Sequences& sequences,
                                                       const Leeway& leeway);
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::optimise

@@ -1,0 +1,43 @@
+// An order as the searches hold it: of each rank a row of bytes, and what it takes.
+//
+// A lane is one op of one stage. Lanes run their microbatches in order, so a row says only whose
+// turn it is. With equal costs of all microbatches nothing is lost by that. Values; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "optimise/uniform.h"
+
+namespace ripeline::optimise {
+
+// The lanes of a rank. On a V placement it also has those of the stage on the way back up, each
+// kUp further.
+using Lane = std::uint8_t;
+inline constexpr Lane kForward = 0;
+inline constexpr Lane kInput = 1;
+inline constexpr Lane kWeight = 2;
+inline constexpr Lane kUp = 3;
+inline constexpr int kMostLanes = 6;
+
+using ShortRow = std::vector<Lane>;
+using ShortRows = std::vector<ShortRow>;  // one per rank
+
+[[nodiscard]] inline int chunks_of(const Uniform& uniform) {
+  return uniform.placement == spec::Placement::v ? 2 : 1;
+}
+
+// With the times and the peak that `rows` have when each task starts as soon as it can. Nothing:
+// they are no legal order: a task is missing or too many, the ranks wait for each other, or the
+// memory does not suffice.
+[[nodiscard]] std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows);
+
+// When each task of a legal order starts, by rank and position.
+[[nodiscard]] std::vector<std::vector<std::int64_t>> starts_of(const Uniform& uniform,
+                                                               const ShortRows& rows);
+
+// Of an order whose lanes run in order.
+[[nodiscard]] ShortRows short_rows_of(const Uniform& uniform, const FoundOrder& order);
+
+}  // namespace ripeline::optimise
