@@ -1,0 +1,40 @@
+// The simplest thing to optimise: a model cut evenly, of which every stage and every microbatch
+// costs the same, trained with a split backward.
+//
+// On a chain each rank has one stage. On a V placement it has two, of which the second lies on the
+// way back up (rank r has stages r and 2p-1-r). A rank holds an activation of a stage from the start
+// of F to the end of W. Times are integers in a unit of the caller's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pytorch/csv/actions.h"
+#include "pytorch/lower.h"
+
+namespace ripeline::optimise {
+
+struct Uniform {
+  spec::Placement placement = spec::Placement::chain;  // or v
+  int ranks = 4;                                       // > 0
+  int microbatches = 8;                                // > 0
+  std::int64_t forward = 1;                            // of one stage; > 0, as the next two
+  std::int64_t input = 1;
+  std::int64_t weight = 1;
+  std::int64_t latency = 0;  // of a message between ranks; >= 0
+  int memory = 4;            // activations of one stage that a rank holds at most; > 0
+};
+
+// What a schedule is measured by: the end of its last task, or the largest over ranks of the time
+// from a rank's own first start to its last end.
+enum class Objective { wall, span };
+
+// A legal order of all tasks, and what the search says of it.
+struct FoundOrder {
+  std::vector<std::vector<spec::Action>> rows;  // one per rank, in the order in which they run
+  std::int64_t span = 0;
+  std::int64_t wall = 0;
+  int peak = 0;  // activations of a stage that a rank holds at most
+};
+
+}  // namespace ripeline::optimise
