@@ -1,0 +1,129 @@
+// The closed formulas of the uniform problem. Those of a V placement are the chain's, with the
+// paths of its 2p stages: on each rank its later stage has the last forward and the first input
+// gradient, its earlier stage the last input gradient.
+#include "optimise/bounds.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace ripeline::optimise {
+namespace {
+
+using Time = std::int64_t;
+
+class UniformBounds {
+ public:
+  explicit UniformBounds(const Uniform& problem)
+      : u_(problem),
+        stages_each_(problem.placement == spec::Placement::v ? 2 : 1),
+        stages_(stages_each_ * problem.ranks),
+        tasks_(Time{stages_each_} * problem.microbatches) {
+    // At the turn of a V both stages are on one rank.
+    const Time messages = stages_ - stages_each_;
+    down_ = stages_ * u_.forward + messages * u_.latency;
+    up_ = stages_ * u_.input + messages * u_.latency;
+  }
+
+  Bound best(Objective objective) {
+    consider(tasks_ * (u_.forward + u_.input + u_.weight), "work", 0);
+    for (int rank = 0; rank < u_.ranks; ++rank) {
+      // By span, a rank is measured from its own first start. What begins with a path from rank 0
+      // and ends with one to it bounds rank 0's.
+      const Time own_start = objective == Objective::span ? first_forward(rank) : 0;
+      consider(head(rank) - own_start, "head", rank);
+      consider(head_and_tail(rank), "head+tail", rank);
+      consider(head_and_drain(rank), "head+drain", rank);
+      consider(room(rank) - own_start, "room", rank);
+    }
+    consider(cycle(), "cycle", 0);
+    return best_;
+  }
+
+ private:
+  void consider(Time value, const char* formula, int rank) {
+    if (value <= best_.value) return;
+    best_ = {value, fmt::format("{} of rank {}", formula, rank)};
+  }
+
+  // The stages after the rank's last one; each is on another rank than the one before.
+  [[nodiscard]] Time stages_below(int rank) const {
+    return stages_each_ == 2 ? rank : u_.ranks - 1 - rank;
+  }
+  [[nodiscard]] Time first_forward(int rank) const { return rank * (u_.forward + u_.latency); }
+
+  // How long the rank does nothing before its first input gradient.
+  [[nodiscard]] Time idle(int rank) const {
+    const Time first_input = down_ + stages_below(rank) * (u_.input + u_.latency);
+    const Time forwards = std::min<Time>(u_.memory, tasks_);
+    return std::max(first_forward(rank), first_input - forwards * u_.forward);
+  }
+
+  [[nodiscard]] Time head(int rank) const {
+    return idle(rank) + tasks_ * (u_.forward + u_.input + u_.weight);
+  }
+
+  [[nodiscard]] Time head_and_tail(int rank) const {
+    const Time released = tasks_ - u_.memory;
+    if (released <= 0) return 0;  // the last forward may come before the first input gradient
+    const Time below = stages_below(rank);
+    return idle(rank) + (tasks_ - 1) * u_.forward + released * (u_.input + u_.weight) +
+           (below + 1) * u_.forward + below * u_.latency + up_ + u_.weight;
+  }
+
+  [[nodiscard]] Time head_and_drain(int rank) const {
+    return idle(rank) + tasks_ * (u_.forward + u_.input) +
+           std::max<Time>(0, tasks_ - u_.memory) * u_.weight + rank * (u_.input + u_.latency) +
+           u_.weight;
+  }
+
+  // `starts` has the least start of each forward of stage 0. Before a microbatch has freed its slot
+  // there, rank 0 has run all its other tasks too, but for the W of a later stage.
+  [[nodiscard]] Time cycle() const {
+    const Time trip = down_ + up_ + u_.weight;
+    const Time freed = u_.input + u_.weight + (stages_each_ - 1) * (u_.forward + u_.input);
+    std::vector<Time> starts(static_cast<std::size_t>(u_.microbatches), 0);
+    for (int j = 1; j < u_.microbatches; ++j) {
+      Time& start = starts[static_cast<std::size_t>(j)];
+      start = starts[static_cast<std::size_t>(j - 1)] + u_.forward;
+      if (j < u_.memory) continue;
+      start = std::max({start, starts[static_cast<std::size_t>(j - u_.memory)] + trip,
+                        idle(0) + j * u_.forward + (j - u_.memory + 1) * freed});
+    }
+    return starts.back() + trip;
+  }
+
+  // What the rank's activations take of its slots, and what stays empty of them while forwards
+  // begin to fill them one by one and the last W empty them.
+  [[nodiscard]] Time room(int rank) const {
+    if (tasks_ < u_.memory) return 0;
+    const Time below = stages_below(rank);
+    Time taken = trip_from(below, below);
+    if (stages_each_ == 2) taken += trip_from(stages_ - 1 - rank, stages_ - 2 - rank);
+    taken *= u_.microbatches;
+    taken += (u_.forward + u_.weight) * u_.memory * (u_.memory - 1) / 2;
+    return first_forward(rank) + (taken + u_.memory - 1) / u_.memory;
+  }
+
+  // From the start of F of a stage to the end of its W, with so many stages and messages below.
+  [[nodiscard]] Time trip_from(Time below, Time messages) const {
+    return (below + 1) * (u_.forward + u_.input) + 2 * messages * u_.latency + u_.weight;
+  }
+
+  const Uniform& u_;
+  int stages_each_;  // on each rank
+  int stages_;
+  Time tasks_;  // F of a rank, as many I and as many W
+  Time down_;   // all forwards of a microbatch, with the messages between
+  Time up_;     // all its input gradients
+  Bound best_;
+};
+
+}  // namespace
+
+Bound lower_bound(const Uniform& problem, Objective objective) {
+  return UniformBounds(problem).best(objective);
+}
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,70 @@
+// TaskGraph: the tasks of one step as a graph of their needs, with the least that each takes.
+//
+// It holds what a task waits for under every dispatch: its needs, with their messages, and the task
+// before it of a sequential lane. Needs are the Program's and times are the Timing's; room and
+// engines are not in it. So a path is as long as any run takes along it, at least. Times are in
+// nanoseconds. Immutable once made.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/status.h"
+#include "core/task.h"
+#include "simulate/timing.h"
+#include "spec/program.h"
+
+namespace ripeline::optimise {
+
+class TaskGraph {
+ public:
+  using Time = std::int64_t;
+  static constexpr Time kNone = -1;  // no path
+
+  // Of a timing that draws nothing. Fails by status if needs wait for each other. The program must
+  // outlive it.
+  static core::Status make(const spec::Program& program, int microbatches,
+                           const simulate::Timing& timing, TaskGraph& graph);
+
+  // Nodes from 0 to tasks() - 1 are tasks, lane by lane; those after them take no time, and stand
+  // for all tasks that an edge with `of all` needs.
+  [[nodiscard]] int tasks() const { return tasks_; }
+  [[nodiscard]] int nodes() const { return size_of(takes_); }
+  [[nodiscard]] int node(core::Task task) const {
+    return at(first_node_, task.lane) + task.microbatch;
+  }
+  // The lane's are first_node(lane) .. first_node(lane + 1) - 1.
+  [[nodiscard]] int first_node(int lane) const { return at(first_node_, lane); }
+  [[nodiscard]] core::Task task(int node) const;
+  // The task takes no less, also beside another of a pair.
+  [[nodiscard]] Time takes(int node) const { return at(takes_, node); }
+  // What waits for the message: the first task that needs it, or the node of all of them; -1: none.
+  [[nodiscard]] int receiver(core::Message message) const;
+
+  // Lengthens what is given per node, kNone or a least start, to the longest path that begins with
+  // such a start and ends before the node.
+  void extend_heads(std::vector<Time>& heads) const;
+  // The same for paths after the node, which end with it or with a tail that is given.
+  void extend_tails(std::vector<Time>& tails) const;
+
+ private:
+  // The node waits for `before`, which must have ended for `lag`.
+  struct Arc {
+    int before = 0;
+    int node = 0;
+    Time lag = 0;
+  };
+
+  void add_edge(int edge, const simulate::Timing& timing);
+  core::Status sort_arcs();
+
+  const spec::Program* program_ = nullptr;
+  int microbatches_ = 0;
+  int tasks_ = 0;
+  std::vector<int> first_node_;  // per lane, and one past the last
+  std::vector<int> all_node_;    // per edge with `of all`; else -1
+  std::vector<Time> takes_;      // per node
+  std::vector<Arc> arcs_;        // sorted: what a node waits for comes before all that wait for it
+};
+
+}  // namespace ripeline::optimise

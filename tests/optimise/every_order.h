@@ -1,0 +1,29 @@
+// The least wall time and span of a uniform problem, by going through every order. Tests only.
+//
+// It shares nothing with optimise/. One task after the other is appended to a rank; of the same
+// number of tasks in each lane, only those ends are kept that no other has all as early or earlier.
+// Microbatches of a lane go in order, which loses nothing where all cost the same. For a few ranks
+// and microbatches; nothing if no order keeps to the memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace ripeline::testing_support {
+
+struct TinyProblem {
+  bool v = false;  // else a chain
+  int ranks = 1;
+  int microbatches = 1;
+  std::int64_t forward = 1;
+  std::int64_t input = 1;
+  std::int64_t weight = 1;
+  std::int64_t latency = 0;
+  int memory = 1;
+};
+
+[[nodiscard]] std::optional<std::int64_t> least_wall(const TinyProblem& problem);
+// Tries each start of each rank; costs are small.
+[[nodiscard]] std::optional<std::int64_t> least_span(const TinyProblem& problem);
+
+}  // namespace ripeline::testing_support

@@ -1,0 +1,248 @@
+// Bounds of programs: small ones whose bound is worked out by hand, and random ones with all
+// features, whose runs must not beat it under any dispatch.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "optimise/bounds.h"
+#include "optimise/tune.h"
+#include "spec/elaborate.h"
+#include "tests/simulate/runs.h"
+#include "tests/support/random_program.h"
+
+namespace ripeline::optimise {
+namespace {
+
+using testing_support::compiled;
+
+// `WALL by FORMULA / SPAN by FORMULA`, in units, or what is wrong.
+std::string bounds(const spec::Program& program, int microbatches,
+                   const simulate::TimingOptions& times = {}) {
+  const auto unit = static_cast<double>(simulate::plain_unit().nanoseconds);
+  std::string text;
+  for (const Objective objective : {Objective::wall, Objective::span}) {
+    Bound bound;
+    const core::Status status = lower_bound(program, microbatches, times, objective, bound);
+    if (!status.ok()) return status.message();
+    text += fmt::format("{}{:g} by {}", text.empty() ? "" : " / ",
+                        static_cast<double>(bound.value) / unit, bound.by);
+  }
+  return text;
+}
+
+simulate::TimingOptions with_latency(double latency) {
+  simulate::TimingOptions times;
+  times.latency = latency;
+  return times;
+}
+
+TEST(ProgramBounds, add_the_paths_before_and_after_to_the_work_of_an_engine) {
+  const spec::Program program = compiled(R"(
+pipeline chain {
+  microbatches any;
+  stages 3;
+  place s on s;
+  op F forward { cost 2; needs F at prev; }
+  op B backward { cost 3; needs F at here, B at next; }
+  dispatch ready;
+}
+)");
+  EXPECT_EQ(bounds(program, 1, with_latency(1)),
+            "19 by path to 0B0 / 19 by path to 0B0, in the span of rank 0");
+  // Of rank 2, all F and B come between two forwards and messages and two backwards and messages.
+  EXPECT_EQ(bounds(program, 8, with_latency(1)),
+            "54 by work of rank 2 / 54 by work of rank 2, in the span of rank 0");
+}
+
+TEST(ProgramBounds, know_what_else_a_program_may_have) {
+  // All of W before the one G, whose two tasks need each other's stage.
+  EXPECT_EQ(bounds(compiled(R"(
+pipeline sums {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  op W backward weight { cost 2; needs F at here; }
+  op G reduce once on comm { cost 5; needs W at here of all, G at next; }
+  dispatch ready;
+}
+)"),
+                   4),
+            "23 by work of rank 1 / 23 by work of rank 1, in the span of rank 0");
+  // One stage after the other runs a microbatch, since F waits for the one before at the end.
+  EXPECT_EQ(bounds(compiled(R"(
+pipeline turns {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward sequential { cost 3; needs F at prev, F at next of m - 1; }
+  dispatch ready;
+}
+)"),
+                   4),
+            "24 by path to 1F3 / 21 by path to 0F3, in the span of rank 0");
+  // Both tasks of a pair take 3 together, where they would take 2 and 2 alone.
+  EXPECT_EQ(bounds(compiled(R"(
+pipeline beside {
+  microbatches any;
+  stages 1;
+  place s on 0;
+  op F forward { cost 2; }
+  op W backward weight { cost 2; needs F at here; }
+  pair F, W { cost 3; }
+  dispatch ready;
+}
+)"),
+                   100)
+                .substr(0, 3),
+            "299");
+}
+
+TEST(ProgramBounds, let_one_message_at_a_time_use_a_link) {
+  const spec::Program program = compiled(R"(
+pipeline chain {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { needs F at prev; }
+  dispatch ready;
+}
+)");
+  simulate::TimingOptions times = with_latency(3);
+  times.bytes_per_second = 1000;  // a unit is a millisecond
+  times.message_bytes = 5;
+  EXPECT_EQ(bounds(program, 4, times),
+            "25 by messages from rank 0 to rank 1 / 4 by work of rank 0, in the span of rank 0");
+}
+
+TEST(ProgramBounds, say_why_there_is_none) {
+  simulate::TimingOptions drawn;
+  ASSERT_TRUE(simulate::Jitter::parse("uniform=0.3", drawn.jitter).ok());
+  EXPECT_EQ(bounds(compiled("1f1b"), 8, drawn),
+            "a bound holds for fixed times, and these are drawn: leave out the jitter and the "
+            "profile's spreads");
+  simulate::TimingOptions slow;  // draws nothing
+  ASSERT_TRUE(simulate::Jitter::parse("slow=0:2", slow.jitter).ok());
+  EXPECT_NE(bounds(compiled("1f1b"), 8, slow).find("work of rank 0"), std::string::npos);
+  EXPECT_EQ(bounds(compiled("\npipeline p { microbatches 2 .. 4; stages 1; place s on 0; "
+                            "op F forward { } dispatch ready; }\n"),
+                   5),
+            "the program is not for 5 microbatches");
+}
+
+// RIPELINE_SEED and RIPELINE_CASES choose which programs are drawn, and how many.
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+class RandomRuns {
+ public:
+  explicit RandomRuns(std::uint64_t seed) : seed_(seed), random_(seed) {}
+
+  void run_one() {
+    testing_support::RandomProgramOptions options;
+    options.links = options.once = options.before = options.engines = options.shares = true;
+    options.pairs = options.keeping = options.hints = options.forks = true;
+    options.max_chunks = 3;
+    text_ = testing_support::random_program_text(seed_, options);
+    auto compiled = spec::compile({"random.ripe", text_});
+    ASSERT_TRUE(compiled.ok()) << text_;
+    spec::Program program = std::move(compiled).value();
+    if (!program.unsupported.empty()) return;
+    const int least = program.microbatches.min;
+    const int count = least + below(program.microbatches.max.value_or(least + 6) - least + 1);
+    choose_costs(program);
+    const simulate::TimingOptions times = some_times();
+    for (const Objective objective : {Objective::wall, Objective::span}) {
+      Bound& bound = objective == Objective::wall ? wall_ : span_;
+      const core::Status status = lower_bound(program, count, times, objective, bound);
+      if (status.ok()) continue;
+      // Then no dispatch may end either.
+      EXPECT_NE(status.message().find("can never start"), std::string::npos) << status.message();
+      bound = {std::numeric_limits<std::int64_t>::max(), status.message()};
+    }
+    for (const simulate::Candidate& candidate : simulate::candidates_of(program, false)) {
+      // Ranks that forecast may go on telling each other so where the program sticks.
+      const auto& patience = candidate.program.dispatch.hint.patience;
+      if (!patience || !patience->forecasts) compare(candidate, count, times);
+    }
+  }
+
+  int runs = 0;
+  int exact = 0;  // as long as the bound
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
+
+  void choose_costs(spec::Program& program) {
+    const int kind = below(3);
+    for (spec::Lane& lane : program.lanes) {
+      if (kind == 1) lane.cost = {1 + lane.op, 1};
+      if (kind == 2) lane.cost = {1 + below(8), 1 + below(3)};
+    }
+    for (spec::Pair& pair : program.pairs) {
+      if (pair.costs.empty() || below(2) == 0) continue;
+      for (spec::Rational& cost : pair.costs) cost = {1 + below(20), 1 + below(4)};
+    }
+  }
+
+  simulate::TimingOptions some_times() {
+    simulate::TimingOptions times;
+    const double latencies[] = {0, 0, .3, 1, 7};
+    times.latency = latencies[below(5)];
+    if (below(3) == 0) {
+      times.bytes_per_second = 1000;
+      times.message_bytes = 1 + below(4);
+    }
+    if (below(4) == 0) times.control = below(3);
+    return times;
+  }
+
+  void compare(const simulate::Candidate& candidate, int count,
+               const simulate::TimingOptions& times) {
+    const simulate::RunReport run = testing_support::TableRun(candidate.program).run(count, times);
+    if (!run.status.ok() || run.stuck) return;
+    ++runs;
+    const auto says = [&](const Bound& bound) {
+      return fmt::format("{} with {} microbatches, seed {}: {}\n{}", candidate.dispatch, count,
+                         seed_, bound.by, text_);
+    };
+    EXPECT_LE(wall_.value, run.makespan.count()) << says(wall_);
+    EXPECT_LE(span_.value, run.span.count()) << says(span_);
+    EXPECT_LE(span_.value, wall_.value) << says(span_);
+    exact += wall_.value == run.makespan.count() ? 1 : 0;
+  }
+
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  std::string text_;
+  Bound wall_;
+  Bound span_;
+};
+
+TEST(ProgramBounds, are_never_above_a_run_of_a_random_program) {
+  const std::uint64_t seed = setting("RIPELINE_SEED", 1);
+  const std::uint64_t programs = setting("RIPELINE_CASES", 400);
+  std::uint64_t runs = 0;
+  std::uint64_t exact = 0;
+  for (std::uint64_t i = 0; i < programs && !HasFailure(); ++i) {
+    RandomRuns random(seed + i);
+    random.run_one();
+    runs += static_cast<std::uint64_t>(random.runs);
+    exact += static_cast<std::uint64_t>(random.exact);
+  }
+  RecordProperty("runs", std::to_string(runs));
+  RecordProperty("exact", std::to_string(exact));
+  EXPECT_GE(runs, programs) << "seed " << seed;
+  EXPECT_GE(exact, runs / 10) << "seed " << seed;
+}
+
+}  // namespace
+}  // namespace ripeline::optimise
