@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup/pytorch.sh FOLDER: a Python with PyTorch, of the version that is linked, for the test pytorch.schedules. Several GB; nothing else needs it.
+# setup/pytorch.sh FOLDER: a Python with PyTorch, of the version that is linked, for the tests pytorch.schedules and pytorch.traces. Several GB; nothing else needs it.
 #   RIPELINE_PYTORCH=FOLDER/bin/python3 ctest --test-dir build/release -R pytorch
 set -euo pipefail
 # shellcheck source=setup/steps.sh

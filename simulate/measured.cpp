@@ -39,6 +39,18 @@ std::pair<int, int> ranks_of(const core::ProgramFacts& facts, const core::EdgeFa
   return {at(facts.lanes, edge.producer).rank, at(facts.lanes, edge.consumer).rank};
 }
 
+// Leaves out the first ones; some must remain.
+Status skip(std::set<std::int64_t>& steps, std::int64_t first) {
+  const auto found = static_cast<std::int64_t>(steps.size());
+  if (found == 0) return {StatusCode::invalid, "no task ran in it"};
+  if (found <= first) {
+    return {StatusCode::invalid,
+            fmt::format("steps in it: {}; with --skip-steps {}, none remains", found, first)};
+  }
+  steps.erase(steps.begin(), std::next(steps.begin(), first));
+  return {};
+}
+
 }  // namespace
 
 void Measurement::Spread::add(double value) {
@@ -66,8 +78,16 @@ void Measurement::begin(const trace::About& about) {
   }
 }
 
+void Measurement::begin(const trace::TorchTrace& trace) {
+  begun_ = true;
+  torch_ = Torch{.ranks = trace.ranks, .on_gpu = trace.on_gpu, .seen = {}};
+  unit_ = *unit_named("us");
+  ops_ = {"F", "I", "W", "B"};
+}
+
 Status Measurement::add(const trace::File& file, std::int64_t skip_steps) {
   const core::ProgramFacts& facts = file.about.facts();
+  if (torch_) return {StatusCode::refused, "it is of Ripeline, and the trace before it of PyTorch"};
   if (begun_ && facts.hash != hash_) {
     return {StatusCode::refused,
             fmt::format("it is of another program, {}, than the trace before it: of {}", facts.name,
@@ -83,13 +103,7 @@ Status Measurement::add(const trace::File& file, std::int64_t skip_steps) {
     if (e.end < e.start) return {StatusCode::invalid, "a task in it ends before it starts"};
     steps.insert(e.step);
   }
-  const auto found = static_cast<std::int64_t>(steps.size());
-  if (found == 0) return {StatusCode::invalid, "no task ran in it"};
-  if (found <= skip_steps) {
-    return {StatusCode::invalid,
-            fmt::format("steps in it: {}; with --skip-steps {}, none remains", found, skip_steps)};
-  }
-  steps.erase(steps.begin(), std::next(steps.begin(), skip_steps));
+  if (Status status = skip(steps, skip_steps); !status.ok()) return status;
 
   if (!begun_) begin(file.about);
   const std::vector<bool> beside = trace::started_beside(facts, file.record.tasks);
@@ -110,9 +124,67 @@ Status Measurement::add(const trace::File& file, std::int64_t skip_steps) {
   return {};
 }
 
+Status Measurement::add(const trace::TorchTrace& trace, std::int64_t skip_steps) {
+  if (begun_ && !torch_) {
+    return {StatusCode::refused, "it is of PyTorch, and the trace before it of Ripeline"};
+  }
+  std::set<std::int64_t> steps;
+  for (const trace::TorchTask& task : trace.tasks) {
+    if (task.end < task.start) return {StatusCode::invalid, "a task in it ends before it starts"};
+    steps.insert(task.step);
+  }
+  if (Status status = skip(steps, skip_steps); !status.ok()) return status;
+  if (torch_ && torch_->seen.contains(trace.rank)) {
+    return {
+        StatusCode::refused,
+        fmt::format("it is of rank {}, as a trace before it: one file of each rank was expected",
+                    trace.rank)};
+  }
+  if (torch_ && torch_->on_gpu != trace.on_gpu) {
+    return {StatusCode::refused,
+            fmt::format("its tasks ran {}, and those of the trace before it did not",
+                        trace.on_gpu ? "on a GPU" : "on the host")};
+  }
+  std::set<std::int64_t> common = steps;
+  if (trace.marks_steps && torch_ && torch_->steps) {
+    std::erase_if(common, [this](std::int64_t step) { return !torch_->steps->contains(step); });
+    if (common.empty()) {
+      return {StatusCode::refused,
+              fmt::format("its steps are {} to {}, and the traces before it have none of them: "
+                          "traces of the same steps were expected",
+                          *steps.begin(), *steps.rbegin())};
+    }
+  }
+
+  if (!begun_) begin(trace);
+  torch_->seen.insert(trace.rank);
+  if (trace.marks_steps) torch_->steps = common;
+  for (const trace::TorchTask& task : trace.tasks) {
+    if (!steps.contains(task.step)) continue;
+    const auto op = std::find(ops_.begin(), ops_.end(), task.op) - ops_.begin();
+    tasks_[{static_cast<int>(op), task.stage}].add(nanoseconds(task.start, task.end));
+  }
+  return {};
+}
+
+std::vector<std::string> Measurement::unknown_of_torch() const {
+  std::vector<std::string> unknown = {
+      torch_->on_gpu ? "costs are times of GPUs: from a task's first kernel to the end of its last"
+                     : "costs are times of the host: from a task's first operator to its end",
+      "traces of PyTorch have no latencies of messages: simulate takes 0, or what --latency says"};
+  if (const auto seen = static_cast<int>(torch_->seen.size()); seen < torch_->ranks) {
+    unknown.push_back(
+        fmt::format("of {} ranks, {} {} a trace: a stage of which no task is in it has the "
+                    "program's cost",
+                    torch_->ranks, seen, seen == 1 ? "has" : "have"));
+  }
+  return unknown;
+}
+
 Measured Measurement::result() const {
   const double one = static_cast<double>(unit_.nanoseconds);
   Measured measured;
+  if (torch_) measured.unknown = unknown_of_torch();
   Profile& profile = measured.profile;
   profile.unit = unit_named(unit_.name).value_or(*unit_named("ms"));
   std::map<int, std::vector<std::string>> never;  // by op: stages

@@ -5,12 +5,15 @@
 // message left until it was handed over. What a trace cannot say is left out of the profile, and
 // `unknown` names it: costs of what never ran, and sizes of messages.
 //
-// Several traces are of one program and one unit: those of several runs, or parts of one. The
-// statistics are kept, not the traces. One thread.
+// Several traces are of one program and one unit: those of several runs, or parts of one. Traces of
+// PyTorch (trace/torch_trace.h) are of the ranks of one run, and have neither program nor messages;
+// their unit is a microsecond. The statistics are kept, not the traces. One thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +21,7 @@
 #include "core/status.h"
 #include "simulate/profile.h"
 #include "trace/read.h"
+#include "trace/torch_trace.h"
 
 namespace ripeline::simulate {
 
@@ -32,6 +36,9 @@ class Measurement {
   // kernels are loaded. Fails by status, and then takes nothing of the file: no step remains, a
   // task ends before it starts, or the file is of another program or unit than those before.
   core::Status add(const trace::File& file, std::int64_t skip_steps);
+  // Likewise; the file does not go with those before if they have its rank, or no step of its own,
+  // or if the tasks of one ran on a GPU and those of the other did not.
+  core::Status add(const trace::TorchTrace& trace, std::int64_t skip_steps);
   // In the unit of the trace; where that has no name, one of it is a millisecond.
   [[nodiscard]] Measured result() const;
 
@@ -45,11 +52,22 @@ class Measurement {
     [[nodiscard]] double deviation() const;
   };
 
+  // Of the traces of PyTorch.
+  struct Torch {
+    int ranks = 0;  // of the run; 0: not known
+    bool on_gpu = false;
+    std::set<int> seen;                                          // ranks
+    std::optional<std::set<std::int64_t>> steps = std::nullopt;  // that all have which mark them
+  };
+
   // Makes an entry for all that the program could run and send.
   void begin(const trace::About& about);
+  void begin(const trace::TorchTrace& trace);
+  [[nodiscard]] std::vector<std::string> unknown_of_torch() const;
 
   bool begun_ = false;
-  std::string program_;  // for people
+  std::optional<Torch> torch_;  // nothing: traces of Ripeline
+  std::string program_;         // for people
   std::uint64_t hash_ = 0;
   trace::Unit unit_;
   std::vector<std::string> ops_;                   // names

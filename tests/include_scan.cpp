@@ -49,6 +49,7 @@ const std::vector<Row>& rows() {
       {"trace/", {"trace/", "files/", "core/"}, {"std"}},
       {"trace/about", {"trace/", "core/"}, {"std", "json"}},
       {"trace/read", {"trace/", "core/"}, {"std", "json"}},
+      {"trace/torch_events", {"trace/", "core/"}, {"std", "json"}},
       {"pytorch/csv/", {"pytorch/csv/"}, {"std", "fmt"}},
       // What executors need to know of a program has the same nouns as the program.
       {"spec/", {"spec/", "pytorch/csv/", "core/vocabulary/"}, {"std", "fmt"}},

@@ -13,7 +13,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "trace/microseconds.h"
 #include "trace/parts.h"
+#include "trace/torch_events.h"
 #include "trace/write.h"
 
 namespace ripeline::trace {
@@ -47,17 +49,6 @@ struct Fields {
 
 // A task does not wait for its engine for months.
 constexpr std::int64_t kMostQueued = 9'000'000'000'000'000;
-
-// Microseconds as written, with any number of decimals, in nanoseconds; what is beyond is cut off.
-std::int64_t nanoseconds(const std::string& microseconds, double value) {
-  const std::size_t point = microseconds.find('.');
-  if (point == std::string::npos || microseconds.find_first_of("eE") != std::string::npos) {
-    return static_cast<std::int64_t>(value * 1000);
-  }
-  std::string digits = microseconds.substr(0, point) + microseconds.substr(point + 1, 3);
-  digits.append(3 - std::min<std::size_t>(3, microseconds.size() - point - 1), '0');
-  return std::strtoll(digits.c_str(), nullptr, 10);
-}
 
 // What is none of ours is left out.
 void keep(const Fields& f, Record& record) {
@@ -141,7 +132,7 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_float(number_float_t value, const string_t& text) override {
     if (!(std::abs(value) <= static_cast<double>(kMostMicroseconds))) return !matters();
-    return number(static_cast<std::int64_t>(value), nanoseconds(text, value));
+    return number(static_cast<std::int64_t>(value), nanoseconds_of(text, value));
   }
   bool string(string_t& value) override {
     if (in_event() && key_ == "ph") fields_.phase = value;
@@ -182,8 +173,6 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
   // An event is an object in the array of the root: the third level.
   bool in_event() const { return in_events_ && depth_ == 3; }
   bool in_args() const { return in_events_ && in_args_ && depth_ == 4; }
-
-  static constexpr std::int64_t kMostMicroseconds = 9'000'000'000'000'000;
 
   bool matters() const { return in_event() || in_args(); }
 
@@ -308,6 +297,28 @@ Status read(const std::string& path, File& file) {
     for (std::string& note : file.notes) note = path + ": " + note;
   }
   return status.ok() ? Status{} : Status{status.code(), path + ": " + status.message()};
+}
+
+namespace {
+
+// What gzip's files begin with.
+bool is_compressed(const std::string& path) {
+  std::array<char, 2> first{};
+  std::ifstream(path, std::ios::binary).read(first.data(), first.size());
+  return first == std::array{'\x1f', '\x8b'};
+}
+
+}  // namespace
+
+Status read_any(const std::string& path, AnyTrace& trace) {
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  if (!folder && is_compressed(path)) {
+    trace = TorchTrace{};
+    return {StatusCode::invalid, path + ": it is compressed: unpack it with gunzip first"};
+  }
+  if (!folder && is_torch_trace(path)) return read_torch_trace(path, trace.emplace<TorchTrace>());
+  return read(path, trace.emplace<File>());
 }
 
 }  // namespace ripeline::trace

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/status.h"
 #include "trace/about.h"
 #include "trace/record.h"
+#include "trace/torch_trace.h"
 
 namespace ripeline::trace {
 
@@ -24,5 +26,10 @@ struct File {
 // A file, or a folder of parts. Fails by status with the file and what is wrong with it.
 core::Status read(const std::string& path, File& file);
 core::Status read_text(const std::string& text, File& file);
+
+// A trace of Ripeline, or of PyTorch's profiler. Its content tells which: the keys of the root. On
+// failure `trace` holds the kind that it was taken for.
+using AnyTrace = std::variant<File, TorchTrace>;
+core::Status read_any(const std::string& path, AnyTrace& trace);
 
 }  // namespace ripeline::trace

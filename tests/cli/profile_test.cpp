@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,16 +53,73 @@ TEST_F(ProfileCommand, of_an_emulated_run_has_no_less_than_its_tasks_took) {
 }
 
 TEST_F(ProfileCommand, says_what_is_no_trace_and_what_was_expected_once) {
-  write("kineto.json", R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "PP:0F0"}]})");
+  write("chrome.json", R"({"traceEvents": [{"ph": "X", "name": "PP:0F0"}]})");
   write("text.json", "pipeline bf {}\n");
-  const std::string expected = "; a trace is what simulate, emulate or gpt writes with --trace\n";
+  const std::string expected =
+      "; a trace is what simulate, emulate or gpt writes with --trace, or PyTorch's profiler with "
+      "export_chrome_trace()\n";
   for (const auto& [file, why] : std::vector<std::pair<std::string, std::string>>{
-           {"kineto.json", "it has no otherData: no trace of Ripeline" + expected},
+           {"chrome.json", "it has no otherData: no trace of Ripeline" + expected},
            {"text.json", "no JSON of a trace at byte 1" + expected},
            {"nowhere.json", "cannot be read: No such file or directory\n"}}) {
     const Outcome outcome = ripeline("profile " + file + " -o costs.json");
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "ripeline: " + file + ": " + why);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "costs.json"));
+  }
+}
+
+// The numbers, by hand: from a task's first operator to the end of its mark, of two microbatches in
+// the second and the third step. F at stage 0 takes 110.875, 42.073, 171.255 and 67.371, and at
+// stage 1 104.335, 66.018, 179.027 and 122.062; marks are up to 15 milliseconds long.
+TEST_F(ProfileCommand, takes_the_files_of_pytorchs_ranks_and_simulate_takes_the_costs) {
+  const std::string folder = RIPELINE_SOURCE_DIR "/tests/specimens/torch_profiler/";
+  const std::string ranks = folder + "interleaved.rank0.json " + folder + "interleaved.rank1.json ";
+  const Outcome written = ripeline("profile " + ranks + "-o costs.json");
+  ASSERT_EQ(written.exit_code, 0) << written.out;
+  EXPECT_EQ(written.out,
+            "note: costs are times of the host: from a task's first operator to its end\n"
+            "note: traces of PyTorch have no latencies of messages: simulate takes 0, or what "
+            "--latency says\n");
+  const auto profile = nlohmann::json::parse(read("costs.json"));
+  EXPECT_EQ(profile["unit"], "us");
+  EXPECT_TRUE(profile["links"].empty());
+  std::vector<std::tuple<std::string, int, double, double>> rows;
+  for (const auto& task : profile["tasks"]) {
+    rows.emplace_back(task["op"], task["stage"], std::round(task["mean"].get<double>() * 100) / 100,
+                      std::round(task["spread"].get<double>() * 100) / 100);
+  }
+  using Row = decltype(rows)::value_type;
+  EXPECT_THAT(rows, testing::ElementsAre(Row{"F", 0, 97.89, 56.56}, Row{"F", 1, 117.86, 47.01},
+                                         Row{"F", 2, 106.14, 43.80}, Row{"F", 3, 187.12, 68.45},
+                                         Row{"B", 0, 166.24, 46.56}, Row{"B", 1, 171.19, 13.68},
+                                         Row{"B", 2, 157.63, 47.61}, Row{"B", 3, 255.45, 114.63}));
+  // One microbatch runs through all stages and back, one task after the other.
+  auto without_spread = profile;
+  for (auto& task : without_spread["tasks"]) task.erase("spread");
+  write("means.json", without_spread.dump());
+  const Outcome simulated =
+      ripeline("simulate interleaved_1f1b -D ranks=2 -m 1 --format json --profile means.json",
+               "2>/dev/null");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.out;
+  EXPECT_NEAR(nlohmann::json::parse(simulated.out)["makespan"].get<double>(), 1259.52, 0.05);
+}
+
+TEST_F(ProfileCommand, refuses_files_of_pytorch_without_costs_or_that_do_not_go_together) {
+  const std::string folder = RIPELINE_SOURCE_DIR "/tests/specimens/torch_profiler/";
+  const std::string rank0 = folder + "interleaved.rank0.json";
+  ASSERT_EQ(ripeline("simulate bf -D ranks=2 -m 2 --trace run.json").exit_code, 0);
+  write("rank0.json.gz", "\x1f\x8b\x08");
+  for (const auto& [files, why] : std::vector<std::pair<std::string, std::string>>{
+           {folder + "gpipe.rank0.json", "name no stage, and the wait for the message is in them"},
+           {rank0 + " " + rank0, "it is of rank 0, as a trace before it"},
+           {rank0 + " " + folder + "on_a_gpu.json", "its tasks ran on a GPU"},
+           {rank0 + " run.json", "it is of Ripeline, and the trace before it of PyTorch"},
+           {"rank0.json.gz", "ripeline: rank0.json.gz: it is compressed: unpack it with gunzip"}}) {
+    const std::string skip = files.ends_with("run.json") ? " --skip-steps 0" : "";
+    const Outcome outcome = ripeline("profile " + files + skip + " -o costs.json");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.out, HasSubstr(why));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "costs.json"));
   }
 }

@@ -181,5 +181,70 @@ TEST(Measured, of_traces_that_do_not_go_together_are_refused) {
   EXPECT_EQ(measurement.result().profile.to_json(), before);
 }
 
+// F of stage 2 takes 1, 2, 3, … microseconds, one step after the other.
+trace::TorchTrace of_pytorch(int rank, std::int64_t first_step, int steps) {
+  trace::TorchTrace trace{.rank = rank, .ranks = 2, .marks_steps = true};
+  for (int i = 0; i < steps; ++i) {
+    trace.tasks.push_back({.op = "F",
+                           .stage = 2,
+                           .microbatch = 0,
+                           .step = first_step + i,
+                           .start = Time{100},
+                           .end = Time{100 + 1'000 * (i + 1)}});
+  }
+  return trace;
+}
+
+TEST(Measured, of_a_trace_of_pytorch_are_in_microseconds_and_say_what_they_lack) {
+  Measurement measurement;
+  ASSERT_EQ(measurement.add(of_pytorch(0, 5, 3), 1).message(), "");
+  Measured measured = measurement.result();
+  EXPECT_EQ(measured.profile.unit.name, "us");
+  EXPECT_THAT(rows(measured.profile.tasks), ElementsAre(Row{"F", 2, 2.5, std::sqrt(0.5)}));
+  EXPECT_TRUE(measured.profile.links.empty());
+  const std::string of_host =
+      "costs are times of the host: from a task's first operator to its end";
+  const std::string no_latency =
+      "traces of PyTorch have no latencies of messages: simulate takes 0, or what --latency says";
+  EXPECT_THAT(measured.unknown,
+              ElementsAre(of_host, no_latency,
+                          "of 2 ranks, 1 has a trace: a stage of which no task is in it has the "
+                          "program's cost"));
+  ASSERT_EQ(measurement.add(of_pytorch(1, 6, 2), 1).message(), "");
+  measured = measurement.result();
+  ASSERT_EQ(measured.profile.tasks.size(), 1u);
+  EXPECT_DOUBLE_EQ(measured.profile.tasks.front().mean, 7.0 / 3);  // of 2, 3 and 2
+  EXPECT_DOUBLE_EQ(measured.profile.tasks.front().spread, std::sqrt(1.0 / 3));
+  EXPECT_THAT(measured.unknown, ElementsAre(of_host, no_latency));
+}
+
+TEST(Measured, of_traces_of_pytorch_that_do_not_go_together_are_refused) {
+  Measurement measurement;
+  ASSERT_EQ(measurement.add(of_pytorch(0, 5, 3), 1).message(), "");  // steps 6 and 7
+  const std::string before = measurement.result().profile.to_json();
+  EXPECT_EQ(measurement.add(of_pytorch(0, 5, 3), 1).message(),
+            "it is of rank 0, as a trace before it: one file of each rank was expected");
+  EXPECT_EQ(measurement.add(of_pytorch(1, 7, 3), 1).message(),
+            "its steps are 8 to 9, and the traces before it have none of them: traces of the same "
+            "steps were expected");
+  EXPECT_EQ(measurement.add(of_pytorch(1, 5, 2), 2).message(),
+            "steps in it: 2; with --skip-steps 2, none remains");
+  trace::TorchTrace on_gpu = of_pytorch(1, 5, 3);
+  on_gpu.on_gpu = true;
+  EXPECT_EQ(measurement.add(on_gpu, 1).message(),
+            "its tasks ran on a GPU, and those of the trace before it did not");
+  EXPECT_EQ(measurement.add(run_of(kUneven, 2, in_microseconds(0.5)), 0).message(),
+            "it is of Ripeline, and the trace before it of PyTorch");
+  EXPECT_EQ(measurement.result().profile.to_json(), before);
+  Measurement of_ripeline;
+  ASSERT_EQ(of_ripeline.add(run_of(kUneven, 2, in_microseconds(0.5)), 0).message(), "");
+  EXPECT_EQ(of_ripeline.add(on_gpu, 0).message(),
+            "it is of PyTorch, and the trace before it of Ripeline");
+  // Steps without marks have no numbers to compare.
+  trace::TorchTrace unmarked = of_pytorch(1, 0, 2);
+  unmarked.marks_steps = false;
+  EXPECT_EQ(measurement.add(unmarked, 0).message(), "");
+}
+
 }  // namespace
 }  // namespace ripeline::simulate
