@@ -62,7 +62,8 @@ struct OptimiseCommand {
 struct Setup {
   const char* name;
   Uniform problem;
-  std::int64_t unit = 1;  // so many of the problem's times are 1 in what is said
+  std::int64_t unit = 1;       // so many of the problem's times are 1 in what is said
+  optimise::Bound bound = {};  // no order on this placement is below it
 };
 
 struct Step {
@@ -79,6 +80,9 @@ struct Best {
 
 // Of a rank.
 int stages_of(const Uniform& problem) { return problem.placement == Placement::v ? 2 : 1; }
+
+// A forward of each of its stages before the first input gradient: what any order needs.
+int least_memory(const Uniform& problem) { return stages_of(problem); }
 
 // ---- What was asked for.
 
@@ -153,11 +157,12 @@ spec::Result<std::vector<Setup>> setups_of(const OptimiseCommand& command) {
                                  static_cast<double>(kMostTime)));
     }
   }
+  for (Setup& setup : setups) {
+    if (setup.problem.memory < least_memory(setup.problem)) continue;
+    setup.bound = optimise::lower_bound(setup.problem, command.objective);
+  }
   return setups;
 }
-
-// A forward of each of its stages before the first input gradient: what any order needs.
-int least_memory(const Uniform& problem) { return stages_of(problem); }
 
 // ---- The search.
 
@@ -190,23 +195,15 @@ class Search {
  public:
   explicit Search(const OptimiseCommand& command) : command_(command) {}
 
+  // Of several placements each is tried for a while, and the one that is then best has the rest of
+  // the time.
   void run(const std::vector<Setup>& setups) {
+    constexpr double kTrial = .1;  // of the time
     const Interrupt interrupt;
-    for (std::size_t i = 0; i < setups.size(); ++i) {
-      const Setup& setup = setups[i];
-      bounds_.push_back(optimise::lower_bound(setup.problem, command_.objective));
-      if (setup.problem.memory < least_memory(setup.problem)) continue;
-      if (best_ && in_units(bounds_.back().value, setup) >= best_value()) continue;
-      // What is left of the time, shared with those that follow.
-      const double end =
-          seconds() + (command_.seconds - seconds()) / static_cast<double>(setups.size() - i);
-      optimise::search(
-          setup.problem, command_.objective, bounds_.back().value,
-          {.go_on = [&] { return !interrupted && seconds() < end; }, .seed = command_.seed},
-          [&](const optimise::FoundOrder& order, std::string_view method) {
-            add(setup, order, method);
-          });
+    for (const Setup& setup : setups) {
+      if (setups.size() > 1) search(setup, seconds() + kTrial * command_.seconds);
     }
+    search(best_ ? *best_->setup : setups.back(), command_.seconds);
   }
 
   [[nodiscard]] const std::optional<Best>& best() const { return best_; }
@@ -214,12 +211,22 @@ class Search {
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   }
-  // Of the placement that was found best; no order on it takes less.
-  [[nodiscard]] const optimise::Bound& bound() const { return bounds_[bound_]; }
 
  private:
   [[nodiscard]] double best_value() const {
     return in_units(value_of(best_->order, command_.objective), *best_->setup);
+  }
+
+  // Until `end`, or until nothing better is possible.
+  void search(const Setup& setup, double end) {
+    if (setup.problem.memory < least_memory(setup.problem)) return;
+    if (best_ && in_units(setup.bound.value, setup) >= best_value()) return;
+    optimise::search(
+        setup.problem, command_.objective, setup.bound.value,
+        {.go_on = [&] { return !interrupted && seconds() < end; }, .seed = command_.seed},
+        [&](const optimise::FoundOrder& order, std::string_view method) {
+          add(setup, order, method);
+        });
   }
 
   void add(const Setup& setup, const optimise::FoundOrder& order, std::string_view method) {
@@ -227,8 +234,7 @@ class Search {
     if (best_ && value == best_value() && best_->setup == &setup) best_->order = order;
     if (best_ && value >= best_value()) return;  // better by the other measure at most
     best_ = Best{&setup, order};
-    bound_ = bounds_.size() - 1;
-    const double bound = in_units(bounds_.back().value, setup);
+    const double bound = in_units(setup.bound.value, setup);
     steps_.push_back({seconds(), value, bound, fmt::format("{}, {}", setup.name, method)});
     std::cerr << fmt::format("{:>7.2f} s  {} {:<10} bound {:<10} gap {:>6.2f} %  {}\n",
                              steps_.back().seconds, name_of(command_.objective), number(value),
@@ -237,8 +243,6 @@ class Search {
 
   const OptimiseCommand& command_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-  std::vector<optimise::Bound> bounds_;
-  std::size_t bound_ = 0;
   std::optional<Best> best_;
   std::vector<Step> steps_;
 };
@@ -261,9 +265,9 @@ std::string activations(const Setup& setup, int chunks) {
 }
 
 // What was found, in a few sentences.
-std::vector<std::string> summary(const OptimiseCommand& command, const Best& best,
-                                 const optimise::Bound& bound) {
+std::vector<std::string> summary(const OptimiseCommand& command, const Best& best) {
   const Setup& setup = *best.setup;
+  const optimise::Bound& bound = setup.bound;
   const Uniform& problem = setup.problem;
   const std::int64_t stages = stages_of(problem);
   const std::int64_t work =
@@ -341,13 +345,13 @@ std::string as_json(const OptimiseCommand& command, const Search& search,
     j[same] = simulated[same];
   }
   const double value = in_units(value_of(best.order, command.objective), setup);
-  const double bound = in_units(search.bound().value, setup);
+  const double bound = in_units(search.best()->setup->bound.value, setup);
   const double bubble = value - simulated["work"].get<double>();
   j.update({{"status", value == bound ? "optimal" : "feasible"},
             {"bubble", json_number(bubble)},
             {"bubble_rate", bubble / value},
             {"bound", json_number(bound)},
-            {"bound_by", search.bound().by},
+            {"bound_by", search.best()->setup->bound.by},
             {"gap", gap_of(value, bound)},
             {"placement", setup.name},
             {"dispatch", "in order best"}});
@@ -383,7 +387,7 @@ int run(const OptimiseCommand& command) {
   if (!search.best()) return say_none(command, search, setups.value());
   const Best& best = *search.best();
   const Setup& setup = *best.setup;
-  const std::vector<std::string> found = summary(command, best, search.bound());
+  const std::vector<std::string> found = summary(command, best);
   std::vector<std::string> comments = {command_text(command, setup)};
   comments.insert(comments.end(), found.begin(), found.end());
   const auto made = said(optimise::certified(setup.problem, best.order, setup.unit, comments));
