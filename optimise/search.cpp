@@ -19,6 +19,8 @@
 namespace ripeline::optimise {
 namespace {
 
+constexpr std::string_view kOneFOneB = "1F1B";
+constexpr std::string_view kGroups = "groups of microbatches";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
@@ -171,7 +173,8 @@ void search(const Uniform& uniform, Objective objective, std::int64_t bound, con
   if (!chain && uniform.memory < 2) return;
   const ShortRows first =
       chain ? run(uniform, one_f_one_b(uniform), objective, INT64_MAX)->rows : groups_of_v(uniform);
-  if (const auto order = timed(uniform, first)) incumbent.offer(*order, "first order");
+  if (const auto order = timed(uniform, first))
+    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
   if (chain) try_list_rules(uniform, incumbent);
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
   if (!best || !incumbent.goes_on()) return;
