@@ -64,7 +64,7 @@ class Annealing {
   static constexpr std::int64_t kFewOrders = 2000;  // to begin with
   static constexpr double kGrowth = 1.4;
   static constexpr int kMostGrowths = 10;
-  static constexpr std::int64_t kStep = 10'000;  // moves between two questions whether to go on
+  static constexpr std::int64_t kStep = 2'000;  // moves between two questions whether to go on
   // Temperatures, in the mean cost of a task.
   static constexpr double kHot = .4;
   static constexpr double kCold = .03;

@@ -171,7 +171,7 @@ TEST(ZeroBubble, is_the_order_of_a_program) {
       options.read_file = [&](const std::string&) { return spec::write_actions(table); };
       const auto program = spec::compile(source, options);
       ASSERT_TRUE(program.ok()) << render(source, program.errors());
-      const auto time = spec::makespan_of(program.value(), m, 1);
+      const auto time = makespan_of(program.value(), m, 1);
       ASSERT_TRUE(time.has_value());
       EXPECT_EQ(time->span, order->span);
       EXPECT_EQ(time->wall, order->wall);
