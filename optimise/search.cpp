@@ -19,6 +19,8 @@
 namespace ripeline::optimise {
 namespace {
 
+constexpr std::string_view kOneFOneB = "1F1B";
+constexpr std::string_view kGroups = "groups of microbatches";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
@@ -46,37 +48,35 @@ class Annealing {
   void start_with(ShortRows rows) { best_[uniform_.microbatches] = std::move(rows); }
 
   void run() {
-    const std::vector<int> lengths = shorter_lengths();
+    const std::vector<int> lengths = lengths_of_ladder();
     for (int round = 0; incumbent_.goes_on(); ++round) {
       const double moves = kFirstMoves * std::pow(kGrowth, std::min(round, kMostGrowths));
-      for (const int length : lengths) {
-        shorter(length, moves);
-      }
-      anneal(uniform_.microbatches, moves * uniform_.microbatches / kUsualMicrobatches, kHot);
+      anneal(uniform_.microbatches, moves);
+      if (round % kBetweenLadders == kBetweenLadders - 1) climb(lengths, kMovesOfLadder * moves);
     }
   }
 
  private:
-  static constexpr double kFirstMoves = 2e6;
-  static constexpr double kGrowth = 1.3;
-  static constexpr int kMostGrowths = 12;
+  static constexpr int kBetweenLadders = 4;
+  static constexpr double kMovesOfLadder = .5;  // at each length
+  static constexpr double kFirstMoves = 2e6;    // for kUsualMicrobatches
   static constexpr double kUsualMicrobatches = 24;
-  static constexpr std::int64_t kStep = 20'000;  // moves between two questions whether to go on
+  static constexpr std::int64_t kFewOrders = 2000;  // to begin with
+  static constexpr double kGrowth = 1.4;
+  static constexpr int kMostGrowths = 10;
+  static constexpr std::int64_t kStep = 2'000;  // moves between two questions whether to go on
   // Temperatures, in the mean cost of a task.
-  static constexpr double kHot = .3;
-  static constexpr double kCold = .02;
+  static constexpr double kHot = .4;
+  static constexpr double kCold = .03;
 
-  // From which an order of all microbatches can be made by repeating as many as the memory holds.
-  [[nodiscard]] std::vector<int> shorter_lengths() const {
+  // From few microbatches to all of them: an order of each is lengthened to the next.
+  [[nodiscard]] std::vector<int> lengths_of_ladder() const {
+    const int least = std::max(2 * period_of() + 2, 2 * uniform_.ranks);
     std::vector<int> lengths;
-    const int period = period_of();
-    const int least = std::max(2 * period + 2, 2 * uniform_.ranks);
-    for (int length = uniform_.microbatches - period; length >= least; length -= period) {
-      if (length <= std::max(3 * uniform_.microbatches / 4, least + period)) {
-        lengths.push_back(length);
-      }
+    for (int length = uniform_.microbatches; length >= least; length -= period_of()) {
+      lengths.push_back(length);
     }
-    if (lengths.size() > 2) lengths.erase(lengths.begin(), lengths.end() - 2);
+    if (lengths.empty()) lengths.push_back(uniform_.microbatches);
     std::reverse(lengths.begin(), lengths.end());
     return lengths;
   }
@@ -88,32 +88,41 @@ class Annealing {
     return shorter;
   }
 
-  void shorter(int length, double moves) {
-    if (!best_.contains(length)) {
-      const Uniform problem = of_length(length);
-      std::optional<FoundOrder> found;
-      std::int64_t asked = 0;
-      Incumbent incumbent(
-          incumbent_.objective(), 0, [&] { return ++asked < 2000 && incumbent_.goes_on(); },
-          [&](const FoundOrder& order, std::string_view) { found = order; });
-      zero_bubble_search(problem, incumbent);
-      if (!found) return;
-      best_[length] = short_rows_of(problem, *found);
+  void climb(const std::vector<int>& lengths, double moves) {
+    for (const int length : lengths) {
+      if (!incumbent_.goes_on()) return;
+      if (length == lengths.front()) {
+        begin_with(length);
+      } else {
+        lengthen_to(length);
+      }
+      if (length < uniform_.microbatches && best_.contains(length)) anneal(length, moves);
     }
-    anneal(length, moves * length / kUsualMicrobatches, kHot);
-    lengthen(length);
+  }
+
+  void begin_with(int length) {
+    if (best_.contains(length)) return;
+    const Uniform problem = of_length(length);
+    std::optional<FoundOrder> found;
+    std::int64_t asked = 0;
+    Incumbent incumbent(
+        incumbent_.objective(), 0, [&] { return ++asked < kFewOrders && incumbent_.goes_on(); },
+        [&](const FoundOrder& order, std::string_view) { found = order; });
+    zero_bubble_search(problem, incumbent);
+    if (found) best_[length] = short_rows_of(problem, *found);
   }
 
   // Starts with the best order of that length.
-  void anneal(int length, double moves, double hot) {
+  void anneal(int length, double moves) {
     ShortRows& rows = best_.at(length);
     PathMoves path(of_length(length), incumbent_.objective(), rows, ++seed_ * 7919);
-    const auto steps = static_cast<std::int64_t>(moves / static_cast<double>(kStep)) + 1;
+    const double all = moves * length / kUsualMicrobatches;
+    const auto steps = static_cast<std::int64_t>(all / static_cast<double>(kStep)) + 1;
     const double mean =
         static_cast<double>(uniform_.forward + uniform_.input + uniform_.weight) / 3;
     for (std::int64_t i = 0; i < steps && incumbent_.goes_on(); ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(steps);
-      path.run(kStep, mean * hot * std::pow(kCold / hot, share));
+      path.run(kStep, mean * kHot * std::pow(kCold / kHot, share));
       if (length == uniform_.microbatches && path.best() < incumbent_.best()->first) {
         if (const auto order = timed(uniform_, path.best_rows())) {
           incumbent_.offer(*order, kPathMoves);
@@ -123,24 +132,24 @@ class Annealing {
     rows = path.best_rows();
   }
 
-  void lengthen(int length) {
-    const ShortRows& rows = best_.at(length);
-    const auto starts = starts_of(of_length(length), rows);
+  // Where that gives a better order than the one there is.
+  void lengthen_to(int length) {
     const int period = period_of();
-    const int repeats = (uniform_.microbatches - length) / period;
-    std::optional<std::pair<Value, ShortRows>> best;
-    for (int first = 0; first + 2 * period <= length; ++first) {
-      ShortRows longer = lengthened(rows, starts, {first, period, repeats});
-      const auto order = timed(uniform_, longer);
+    const auto from = best_.find(length - period);
+    if (from == best_.end()) return;
+    const Uniform problem = of_length(length);
+    std::optional<Value> best;
+    if (best_.contains(length)) best = incumbent_.value_of(*timed(problem, best_.at(length)));
+    const auto starts = starts_of(of_length(from->first), from->second);
+    for (int first = 0; first + 2 * period <= from->first; ++first) {
+      ShortRows longer = lengthened(from->second, starts, {first, period, 1});
+      const auto order = timed(problem, longer);
       if (!order) continue;
       const Value value = incumbent_.value_of(*order);
-      incumbent_.offer(*order, kLengthened);
-      if (!best || value < best->first) best = {value, std::move(longer)};
-    }
-    if (!best) return;
-    const auto whole = timed(uniform_, best_.at(uniform_.microbatches));
-    if (best->first < incumbent_.value_of(*whole)) {
-      best_[uniform_.microbatches] = std::move(best->second);
+      if (length == uniform_.microbatches) incumbent_.offer(*order, kLengthened);
+      if (best && *best <= value) continue;
+      best = value;
+      best_[length] = std::move(longer);
     }
   }
 
@@ -164,7 +173,8 @@ void search(const Uniform& uniform, Objective objective, std::int64_t bound, con
   if (!chain && uniform.memory < 2) return;
   const ShortRows first =
       chain ? run(uniform, one_f_one_b(uniform), objective, INT64_MAX)->rows : groups_of_v(uniform);
-  if (const auto order = timed(uniform, first)) incumbent.offer(*order, "first order");
+  if (const auto order = timed(uniform, first))
+    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
   if (chain) try_list_rules(uniform, incumbent);
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
   if (!best || !incumbent.goes_on()) return;
