@@ -182,11 +182,21 @@ TEST(ProgramBounds, count_what_capacities_ask_for) {
                                         .activation = 100,
                                         .after_input = 43};
   };
-  // All are optima.
+  const auto units = [&](bool v, int memory) {
+    testing_support::TinyProblem p = bytes(v ? 4 : 8, v ? 8 : 16, memory);
+    p.v = v;
+    if (v) p.forward = 12, p.input = 11, p.weight = 6;
+    p.activation = p.after_input = 1;
+    return p;
+  };
+  // All best ones but that of the V placement at 5 are optima.
   const Known known[] = {
       {bytes(4, 12, 400), 117, 117}, {bytes(4, 12, 500), 75, 75},   {bytes(4, 12, 600), 75, 75},
       {bytes(4, 12, 700), 75, 75},   {bytes(4, 12, 800), 75, 75},   {bytes(8, 16, 800), 273, 273},
-      {bytes(8, 16, 600), 469, 391}, {bytes(8, 16, 400), 901, 509},
+      {bytes(8, 16, 600), 469, 391}, {bytes(8, 16, 400), 901, 700}, {units(false, 10), 235, 235},
+      {units(false, 7), 332, 332},   {units(false, 5), 664, 664},     {units(false, 3), 1468, 1468},
+      {units(true, 8), 45, 45},      {units(true, 6), 103, 103},    {units(true, 5), 152, 132},
+      {units(true, 4), 211, 161},
   };
   for (const Known& k : known) {
     EXPECT_EQ(bubble(k.problem), k.bound) << k.problem.ranks << " ranks with " << k.problem.memory;
