@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 
 #include "optimise/bounds.h"
+#include "optimise/room_bounds.h"
+#include "optimise/slot_bounds.h"
 #include "optimise/task_graph.h"
 #include "spec/guards.h"
 
@@ -66,7 +68,12 @@ class ProgramBounds {
  public:
   ProgramBounds(const Program& program, int microbatches, const simulate::Timing& timing,
                 const TaskGraph& graph)
-      : program_(program), microbatches_(microbatches), timing_(timing), graph_(graph) {
+      : program_(program),
+        microbatches_(microbatches),
+        timing_(timing),
+        graph_(graph),
+        room_(program, graph, microbatches),
+        slots_(program, graph, timing) {
     for (int lane = 0; lane < size_of(program.lanes); ++lane) taken_.push_back(taken_by(lane));
     add_links();
   }
@@ -153,6 +160,9 @@ class ProgramBounds {
                fmt::format("path to {}{}", program_.task_name(task.lane, task.microbatch), where));
     }
     for (int rank = 0; rank < program_.ranks; ++rank) consider_engines(rank, where);
+    const auto found = [&](Time value, const std::string& by) { consider(value, by + where); };
+    room_.find(heads_, tails_, found);
+    slots_.find(heads_, tails_, found);
     for (const auto& [ends, messages] : links_) {
       consider(one_after_the_other(jobs_of(messages)),
                fmt::format("messages from rank {} to rank {}{}", ends.first, ends.second, where));
@@ -202,6 +212,8 @@ class ProgramBounds {
   int microbatches_;
   const simulate::Timing& timing_;
   const TaskGraph& graph_;
+  RoomBounds room_;
+  SlotBounds slots_;
   std::vector<Taken> taken_;  // per lane
   std::map<std::pair<int, int>, std::vector<core::Message>> links_;
   std::vector<Time> heads_;

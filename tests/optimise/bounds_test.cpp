@@ -255,7 +255,8 @@ class Draws {
 
 Uniform uniform_of(const testing_support::TinyProblem& p) {
   const Row row{p.ranks, p.microbatches, p.forward, p.input, p.weight, p.latency};
-  return p.v ? v(row, p.memory) : chain(row, p.memory);
+  const int memory = static_cast<int>(p.memory);
+  return p.v ? v(row, memory) : chain(row, memory);
 }
 
 // How many of the problems have a bound that is their optimum.

@@ -76,12 +76,14 @@ class EveryOrder {
       if (count(counts, need) <= next) return false;
     }
     if (lane % 3 != 0) return true;
-    int held = 0;
+    std::int64_t held = p_.activation;
     for (int stage = 0; stage < stages_; ++stage) {
       if (rank_of(stage) != rank_of(lane / 3)) continue;
-      held += count(counts, 3 * stage) - count(counts, 3 * stage + 2);
+      held += p_.activation * count(counts, 3 * stage) -
+              (p_.activation - p_.after_input) * count(counts, 3 * stage + 1) -
+              p_.after_input * count(counts, 3 * stage + 2);
     }
-    return held < p_.memory;
+    return held <= p_.memory;
   }
 
   void append(const Counts& counts, const std::vector<State>& states, int lane,

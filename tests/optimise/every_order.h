@@ -19,7 +19,10 @@ struct TinyProblem {
   std::int64_t input = 1;
   std::int64_t weight = 1;
   std::int64_t latency = 0;
-  int memory = 1;
+  std::int64_t memory = 1;
+  // What F takes of it, and how much of that stays from the end of I to the end of W.
+  std::int64_t activation = 1;
+  std::int64_t after_input = 1;
 };
 
 [[nodiscard]] std::optional<std::int64_t> least_wall(const TinyProblem& problem);

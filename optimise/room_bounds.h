@@ -1,0 +1,81 @@
+// RoomBounds: what a program's capacities add to its bounds.
+//
+// The formulas head, head+tail and head+drain of optimise/bounds.h, for whatever acquires and
+// releases: any amounts, costs, placements and needs. A pool counts if it has a capacity and one
+// engine runs all that acquires or releases it, one task at a time. All else is left out, and so is
+// `leaving`. The program and the graph must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "optimise/task_graph.h"
+#include "spec/program.h"
+
+namespace ripeline::optimise {
+
+class RoomBounds {
+ public:
+  using Time = TaskGraph::Time;
+  using Consider = std::function<void(Time value, const std::string& by)>;
+
+  RoomBounds(const spec::Program& program, const TaskGraph& graph, int microbatches);
+
+  // With heads and tails per node of the graph. Of a pool's engine all tasks must have both, or the
+  // pool does not count.
+  void find(const std::vector<Time>& heads, const std::vector<Time>& tails,
+            const Consider& consider) const;
+
+ private:
+  // A lane of the pool's engine; its relatives are entries of the same list, or -1.
+  struct Use {
+    int lane = 0;
+    std::int64_t acquires = 0;
+    std::int64_t releases = 0;
+    bool may_be_last = false;  // of what acquires: none that acquires needs it
+    int release =
+        -1;  // of what does neither: one that releases and needs it, and is charged for it
+    int earlier = -1;  // of what releases: the nearest that does and that it needs
+  };
+  struct Pool {
+    int pool = 0;
+    std::int64_t capacity = 0;
+    std::int64_t acquired = 0;  // by all tasks
+    std::vector<Use> uses = {};
+  };
+  struct Task {
+    Time head = 0;
+    Time takes = 0;
+    Time tail = 0;
+    int use = 0;
+  };
+  struct Tasks {
+    std::vector<Task> all;   // use by use, in the order of their numbers in the lane
+    std::vector<int> first;  // per use, and one past the last
+  };
+  // The engine does nothing for `time` at least before `until`.
+  struct Idle {
+    Time until = 0;
+    Time time = 0;
+  };
+
+  void add(int pool);
+  void relate(Pool& pool) const;
+  void find(const Pool& pool, const Tasks& tasks, const Consider& consider) const;
+  void find_drain(const Pool& pool, const Tasks& tasks, const Idle& idle,
+                  const Consider& consider) const;
+  static Idle idle(const Pool& pool, const Tasks& tasks);
+  // The least work, of tasks that do not acquire and have a shorter tail, that goes before the last
+  // start of one that acquires.
+  static Time work_of_releases(const Pool& pool, const Tasks& tasks, Time tail);
+  [[nodiscard]] std::string name(const char* formula, const Pool& pool) const;
+
+  const spec::Program& program_;
+  const TaskGraph& graph_;
+  int microbatches_;
+  std::vector<Pool> pools_;
+};
+
+}  // namespace ripeline::optimise
