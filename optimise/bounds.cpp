@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "optimise/program_bounds.h"
+#include "optimise/task_graph.h"
+
 namespace ripeline::optimise {
 namespace {
 
@@ -120,10 +123,38 @@ class UniformBounds {
   Bound best_;
 };
 
+core::Status check(const spec::Program& program, int microbatches) {
+  if (!program.unsupported.empty()) {
+    return {core::StatusCode::invalid,
+            fmt::format("no bound is known of {}", program.unsupported.front().construct)};
+  }
+  if (microbatches > 0 && program.microbatches.contains(microbatches)) return {};
+  return {core::StatusCode::invalid,
+          fmt::format("the program is not for {} microbatches", microbatches)};
+}
+
 }  // namespace
 
 Bound lower_bound(const Uniform& problem, Objective objective) {
   return UniformBounds(problem).best(objective);
+}
+
+core::Status lower_bound(const spec::Program& program, int microbatches,
+                         const simulate::TimingOptions& times, Objective objective, Bound& bound) {
+  if (core::Status s = check(program, microbatches); !s.ok()) return s;
+  simulate::Timing timing;
+  if (core::Status s = simulate::Timing::make(program, microbatches, times, timing); !s.ok())
+    return s;
+  if (timing.draws()) {
+    return {core::StatusCode::invalid,
+            "a bound holds for fixed times, and these are drawn: leave out the jitter and the "
+            "profile's spreads"};
+  }
+  TaskGraph graph;
+  if (core::Status s = TaskGraph::make(program, microbatches, timing, graph); !s.ok()) return s;
+  ProgramBounds bounds(program, microbatches, timing, graph);
+  bound = objective == Objective::wall ? bounds.wall() : bounds.span();
+  return {};
 }
 
 }  // namespace ripeline::optimise

@@ -99,7 +99,8 @@ class EveryOrder {
         start = std::max(start, state.ended[index(need, microbatch)] + way);
       }
       const std::int64_t takes[] = {p_.forward, p_.input, p_.weight};
-      const std::int64_t end = start + takes[lane % 3];
+      const std::int64_t end =
+          start + (p_.takes.empty() ? takes[lane % 3] : p_.takes[static_cast<std::size_t>(lane)]);
       state.free[static_cast<std::size_t>(rank)] = end;
       state.ended[index(lane, microbatch)] = end;
       forget(after, state);

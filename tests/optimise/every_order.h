@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace ripeline::testing_support {
 
@@ -23,6 +24,8 @@ struct TinyProblem {
   // What F takes of it, and how much of that stays from the end of I to the end of W.
   std::int64_t activation = 1;
   std::int64_t after_input = 1;
+  // Of each stage its F, I and W, where stages differ; else empty.
+  std::vector<std::int64_t> takes = {};
 };
 
 [[nodiscard]] std::optional<std::int64_t> least_wall(const TinyProblem& problem);

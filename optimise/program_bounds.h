@@ -1,0 +1,80 @@
+// ProgramBounds: the bounds of a program, by the formulas of optimise/bounds.h.
+//
+// By span, each rank is measured by itself: from its own first start, so that heads are paths from
+// one of its tasks, and to its own last end, so that tails are paths to one. What does not lie on
+// paths between two of the rank's tasks may be before or after these, and is left out. All that it
+// is given must outlive it; one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/task.h"
+#include "optimise/bounds.h"
+#include "optimise/room_bounds.h"
+#include "optimise/slot_bounds.h"
+#include "optimise/task_graph.h"
+#include "simulate/timing.h"
+#include "spec/program.h"
+
+namespace ripeline::optimise {
+
+class ProgramBounds {
+ public:
+  // Of a timing that draws nothing.
+  ProgramBounds(const spec::Program& program, int microbatches, const simulate::Timing& timing,
+                const TaskGraph& graph);
+
+  Bound wall();
+  Bound span();
+
+ private:
+  using Time = TaskGraph::Time;
+
+  // What excludes all others of its kind while it takes its time: not before its head, and its tail
+  // comes after.
+  struct Job {
+    Time head = 0;
+    Time takes = 0;
+    Time tail = 0;
+  };
+  // What a task takes of its engine, whatever runs beside it: a share of its time, such that two
+  // that run together take no more than the time in which they do. Whenever one begins beside it,
+  // its rest is rounded, which is taken off.
+  struct Taken {
+    double share = 1;
+    Time rounding = 0;
+  };
+
+  static Time one_after_the_other(std::vector<Job>& jobs);
+  [[nodiscard]] Taken taken_by(int lane) const;
+  [[nodiscard]] Time taken_by_task(int node, const Taken& taken) const;
+  void add_links();
+  void consider(Time value, const std::string& by);
+  void consider_all(const std::string& where);
+  [[nodiscard]] bool counts(int node) const;
+  void consider_path(const std::string& where);
+  void consider_engines(int rank, const std::string& where);
+  std::vector<Job>& jobs_of(const std::vector<core::Message>& messages);
+
+  const spec::Program& program_;
+  int microbatches_;
+  const simulate::Timing& timing_;
+  const TaskGraph& graph_;
+  RoomBounds room_;
+  SlotBounds slots_;
+  std::vector<Taken> taken_;  // per lane
+  // Messages that keep a way to themselves, by the ranks at its ends.
+  std::map<std::pair<int, int>, std::vector<core::Message>> links_;
+  std::vector<Time> heads_;
+  std::vector<Time> tails_;
+  std::array<std::vector<Job>, spec::kEngines> engines_;  // of the rank that is considered
+  std::vector<Job> messages_;
+  Bound best_;
+};
+
+}  // namespace ripeline::optimise
