@@ -13,13 +13,6 @@ namespace ripeline::verify {
 
 using Op = Script::Op;
 
-namespace {
-
-// A case of check_by_cases() may take so small a part of the steps of a check.
-constexpr std::uint64_t kCaseShare = 10;
-
-}  // namespace
-
 struct Solver::State {
   std::optional<Script>
       script;  // of a solver that writes: then `ask` alone is used of what follows
@@ -40,12 +33,6 @@ struct Solver::State {
     return static_cast<std::uint32_t>(terms.size() - 1);
   }
 
-  [[nodiscard]] std::vector<z3::expr> exprs(const std::vector<Term>& of) const {
-    std::vector<z3::expr> found;
-    for (const Term& t : of) found.push_back(terms[t.id_]);
-    return found;
-  }
-
   [[nodiscard]] z3::params limits(std::uint64_t limit) {
     z3::params params(context);
     const auto most = static_cast<std::uint64_t>(std::numeric_limits<unsigned>::max());
@@ -53,11 +40,11 @@ struct Solver::State {
     return params;
   }
 
-  void limit(z3::solver& limited, std::uint64_t most) {
-    z3::params params = limits(most);
+  void limit_solver(std::uint64_t limit) {
+    z3::params params = limits(limit);
     // Many times faster on these queries than the newer arithmetic solver, which is the default.
     params.set("arith.solver", 2U);
-    limited.set(params);
+    solver.set(params);
   }
 
   Answer answer(z3::solver& asked) {
@@ -71,37 +58,6 @@ struct Solver::State {
         break;
     }
     return Answer::unknown;
-  }
-
-  // A case that is refuted is false from there on. A solver of its own, since what one has learnt
-  // from the questions before makes this one many times slower.
-  Answer answer_by_cases(const std::vector<z3::expr>& extra, const std::vector<z3::expr>& cases) {
-    z3::solver fresh(context, z3::solver::simple());
-    for (const z3::expr& e : required) fresh.add(e);
-    for (const z3::expr& e : extra) fresh.add(e);
-    limit(fresh, steps / kCaseShare);
-    Answer found = Answer::unsat;
-    for (std::size_t i = 0; i < cases.size() && found == Answer::unsat; ++i) {
-      fresh.push();
-      fresh.add(cases[i]);
-      found = answer(fresh);
-      fresh.pop();
-      if (found == Answer::unsat) fresh.add(!cases[i]);
-    }
-    if (found == Answer::sat) return found;
-    limit(fresh, steps);
-    return answer(fresh);
-  }
-
-  // In a scope of its own, within so many steps.
-  Answer answer_within(std::uint64_t most, const std::vector<z3::expr>& extra) {
-    limit(solver, most);
-    solver.push();
-    for (const z3::expr& e : extra) solver.add(e);
-    const Answer found = answer(solver);
-    solver.pop();
-    limit(solver, steps);
-    return found;
   }
 
   // Another strategy for what the first one leaves open: Z3's own choice of tactics and arithmetic.
@@ -118,7 +74,7 @@ Solver::Solver(SolverUse use) : state_(std::make_unique<State>()) {
   if (use.writes) state_->script.emplace();
   state_->ask = std::move(use.ask);
   state_->steps = use.steps;
-  state_->limit(state_->solver, use.steps);
+  state_->limit_solver(use.steps);
 }
 
 Solver::~Solver() = default;
@@ -190,22 +146,17 @@ void Solver::require(Term truth) {
 
 Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
                      std::uint64_t steps) {
-  return asked(query, extra, {}, steps);
-}
-
-Answer Solver::check_by_cases(const std::string& query, const std::vector<Term>& extra,
-                              const std::vector<Term>& cases) {
-  return asked(query, extra, cases, 0);
-}
-
-Answer Solver::asked(const std::string& query, const std::vector<Term>& extra,
-                     const std::vector<Term>& cases, std::uint64_t steps) {
   Answer found = Answer::unknown;
   if (state_->script && state_->ask) found = state_->ask(query, *this, extra);
   if (!state_->broken && !state_->script) try {
-      const std::vector<z3::expr> parts = state_->exprs(extra);
-      found = cases.empty() ? state_->answer_within(steps > 0 ? steps : state_->steps, parts)
-                            : state_->answer_by_cases(parts, state_->exprs(cases));
+      std::vector<z3::expr> parts;
+      for (const Term& t : extra) parts.push_back(state_->terms[t.id_]);
+      if (steps > 0) state_->limit_solver(steps);
+      state_->solver.push();
+      for (const z3::expr& e : parts) state_->solver.add(e);
+      found = state_->answer(state_->solver);
+      state_->solver.pop();
+      if (steps > 0) state_->limit_solver(state_->steps);
       if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
     } catch (const z3::exception&) {
       found = Answer::unknown;
