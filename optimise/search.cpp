@@ -2,6 +2,7 @@
 #include "optimise/search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -51,6 +52,7 @@ class Annealing {
     const std::vector<int> lengths = lengths_of_ladder();
     for (int round = 0; incumbent_.goes_on(); ++round) {
       const double moves = kFirstMoves * std::pow(kGrowth, std::min(round, kMostGrowths));
+      hot_ = kHot[static_cast<std::size_t>(round) % kHot.size()];
       anneal(uniform_.microbatches, moves);
       if (round % kBetweenLadders == kBetweenLadders - 1) climb(lengths, kMovesOfLadder * moves);
     }
@@ -66,7 +68,7 @@ class Annealing {
   static constexpr int kMostGrowths = 10;
   static constexpr std::int64_t kStep = 2'000;  // moves between two questions whether to go on
   // Temperatures, in the mean cost of a task.
-  static constexpr double kHot = .4;
+  static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
 
   // From few microbatches to all of them: an order of each is lengthened to the next.
@@ -122,7 +124,7 @@ class Annealing {
         static_cast<double>(uniform_.forward + uniform_.input + uniform_.weight) / 3;
     for (std::int64_t i = 0; i < steps && incumbent_.goes_on(); ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(steps);
-      path.run(kStep, mean * kHot * std::pow(kCold / kHot, share));
+      path.run(kStep, mean * hot_ * std::pow(kCold / hot_, share));
       if (length == uniform_.microbatches && path.best() < incumbent_.best()->first) {
         if (const auto order = timed(uniform_, path.best_rows())) {
           incumbent_.offer(*order, kPathMoves);
@@ -156,6 +158,7 @@ class Annealing {
   const Uniform& uniform_;
   Incumbent& incumbent_;
   std::uint64_t seed_;
+  double hot_ = kHot.front();
   std::map<int, ShortRows> best_;  // by microbatches
 };
 
