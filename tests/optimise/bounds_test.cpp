@@ -1,6 +1,6 @@
 // Bounds of the uniform problem: against published and proven optima, and against the optimum of
 // every tiny problem that is drawn.
-#include "optimise/bounds.h"
+#include "optimise/bounds/bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "optimise/bounds.h"
+#include "optimise/bounds/bounds.h"
 #include "optimise/tune.h"
 #include "spec/elaborate.h"
 #include "tests/optimise/every_order.h"

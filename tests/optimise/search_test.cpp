@@ -1,6 +1,6 @@
 // Orders found by search: against known optima, and that each is legal and takes what it claims, by
 // a checker that shares nothing with the search.
-#include "optimise/search.h"
+#include "optimise/search/search.h"
 
 #include <gtest/gtest.h>
 

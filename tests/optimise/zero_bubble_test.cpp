@@ -1,6 +1,6 @@
 // Orders made for given costs: their bubbles against known optima and published figures, and that
 // a program that reads them back means what was made.
-#include "optimise/zero_bubble.h"
+#include "optimise/search/zero_bubble.h"
 
 #include <gtest/gtest.h>
 

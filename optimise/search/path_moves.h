@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "optimise/incumbent.h"
-#include "optimise/short_rows.h"
+#include "optimise/search/incumbent.h"
+#include "optimise/search/short_rows.h"
 #include "optimise/uniform.h"
 
 namespace ripeline::optimise {

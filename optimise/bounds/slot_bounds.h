@@ -1,8 +1,8 @@
 // SlotBounds: how long what a program acquires stays in its pools, and what follows from it.
 //
-// The formulas cycle and room of optimise/bounds.h. What a task acquires stays for the longest path
-// from its start to the end of the task that releases it, at least. `cycle` is of a pool that one
-// lane acquires, `room` of any. The program and the graph must outlive it.
+// The formulas cycle and room of optimise/bounds/bounds.h. What a task acquires stays for the
+// longest path from its start to the end of the task that releases it, at least. `cycle` is of a
+// pool that one lane acquires, `room` of any. The program and the graph must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "optimise/task_graph.h"
+#include "optimise/bounds/task_graph.h"
 #include "spec/program.h"
 
 namespace ripeline::optimise {

@@ -1,9 +1,9 @@
 // RoomBounds: what a program's capacities add to its bounds.
 //
-// The formulas head, head+tail and head+drain of optimise/bounds.h, for whatever acquires and
-// releases: any amounts, costs, placements and needs. A pool counts if it has a capacity and one
-// engine runs all that acquires or releases it, one task at a time. All else is left out, and so is
-// `leaving`. The program and the graph must outlive it.
+// The formulas head, head+tail and head+drain of optimise/bounds/bounds.h, for whatever acquires
+// and releases: any amounts, costs, placements and needs. A pool counts if it has a capacity and
+// one engine runs all that acquires or releases it, one task at a time. All else is left out, and
+// so is `leaving`. The program and the graph must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "optimise/task_graph.h"
+#include "optimise/bounds/task_graph.h"
 #include "spec/program.h"
 
 namespace ripeline::optimise {

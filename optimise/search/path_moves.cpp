@@ -1,6 +1,6 @@
 // The external interface is PathMoves. All tasks stand in one array, rank after rank; a move turns
 // a short range of it by one.
-#include "optimise/path_moves.h"
+#include "optimise/search/path_moves.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The external interface is zero_bubble_search(). Sequences are made, filled with weight gradients,
 // and the best of them improved by pulling steps forward where a rank would wait.
-#include "optimise/zero_bubble.h"
+#include "optimise/search/zero_bubble.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "optimise/zero_bubble_play.h"
+#include "optimise/search/zero_bubble_play.h"
 
 namespace ripeline::optimise {
 namespace {

@@ -1,15 +1,15 @@
 // The closed formulas of the uniform problem. Those of a V placement are the chain's, with the
 // paths of its 2p stages: on each rank its later stage has the last forward and the first input
 // gradient, its earlier stage the last input gradient.
-#include "optimise/bounds.h"
+#include "optimise/bounds/bounds.h"
 
 #include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "optimise/program_bounds.h"
-#include "optimise/task_graph.h"
+#include "optimise/bounds/program_bounds.h"
+#include "optimise/bounds/task_graph.h"
 
 namespace ripeline::optimise {
 namespace {

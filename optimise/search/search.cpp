@@ -1,5 +1,5 @@
 // The external interface is search().
-#include "optimise/search.h"
+#include "optimise/search/search.h"
 
 #include <algorithm>
 #include <array>
@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "optimise/lengthen.h"
-#include "optimise/list_rule.h"
-#include "optimise/path_moves.h"
-#include "optimise/short_rows.h"
-#include "optimise/zero_bubble.h"
+#include "optimise/search/lengthen.h"
+#include "optimise/search/list_rule.h"
+#include "optimise/search/path_moves.h"
+#include "optimise/search/short_rows.h"
+#include "optimise/search/zero_bubble.h"
 
 namespace ripeline::optimise {
 namespace {

@@ -1,4 +1,4 @@
-// ProgramBounds: the bounds of a program, by the formulas of optimise/bounds.h.
+// ProgramBounds: the bounds of a program, by the formulas of optimise/bounds/bounds.h.
 //
 // By span, each rank is measured by itself: from its own first start, so that heads are paths from
 // one of its tasks, and to its own last end, so that tails are paths to one. What does not lie on
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "core/task.h"
-#include "optimise/bounds.h"
-#include "optimise/room_bounds.h"
-#include "optimise/slot_bounds.h"
-#include "optimise/task_graph.h"
+#include "optimise/bounds/bounds.h"
+#include "optimise/bounds/room_bounds.h"
+#include "optimise/bounds/slot_bounds.h"
+#include "optimise/bounds/task_graph.h"
 #include "simulate/timing.h"
 #include "spec/program.h"
 

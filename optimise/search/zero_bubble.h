@@ -12,7 +12,7 @@
 // Pure, deterministic, thread-safe.
 #pragma once
 
-#include "optimise/incumbent.h"
+#include "optimise/search/incumbent.h"
 #include "optimise/uniform.h"
 
 namespace ripeline::optimise {

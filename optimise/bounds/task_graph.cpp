@@ -1,4 +1,4 @@
-#include "optimise/task_graph.h"
+#include "optimise/bounds/task_graph.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Before the first release of a pool ends, no more can start than the pool has room for: the engine
 // idles. And when the last task that acquires starts, all that was acquired beyond the capacity has
 // been released, which took work.
-#include "optimise/room_bounds.h"
+#include "optimise/bounds/room_bounds.h"
 
 #include <algorithm>
 #include <array>

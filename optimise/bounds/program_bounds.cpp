@@ -1,4 +1,4 @@
-#include "optimise/program_bounds.h"
+#include "optimise/bounds/program_bounds.h"
 
 #include <algorithm>
 #include <cmath>

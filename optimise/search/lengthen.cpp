@@ -1,5 +1,5 @@
 // The external interface is lengthened().
-#include "optimise/lengthen.h"
+#include "optimise/search/lengthen.h"
 
 #include <algorithm>
 #include <array>

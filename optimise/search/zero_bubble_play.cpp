@@ -1,7 +1,7 @@
 // The external interface is fill() and pulled_forward(). Both run steps on a `Pipeline`: fill() a
 // rank as far as it gets, since its order is fixed; pulled_forward() in the order of time, since
 // what a rank takes depends on what has arrived.
-#include "optimise/zero_bubble_play.h"
+#include "optimise/search/zero_bubble_play.h"
 
 #include <algorithm>
 #include <array>

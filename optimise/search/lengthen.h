@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "optimise/short_rows.h"
+#include "optimise/search/short_rows.h"
 
 namespace ripeline::optimise {
 

@@ -1,4 +1,4 @@
-#include "optimise/slot_bounds.h"
+#include "optimise/bounds/slot_bounds.h"
 
 #include <algorithm>
 #include <cmath>

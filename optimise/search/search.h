@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "optimise/incumbent.h"
+#include "optimise/search/incumbent.h"
 #include "optimise/uniform.h"
 
 namespace ripeline::optimise {

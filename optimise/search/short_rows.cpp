@@ -1,5 +1,5 @@
 // The external interface is timed(), starts_of() and short_rows_of().
-#include "optimise/short_rows.h"
+#include "optimise/search/short_rows.h"
 
 #include <algorithm>
 #include <array>
