@@ -2,8 +2,8 @@
 // costs the same, trained with a split backward.
 //
 // On a chain each rank has one stage. On a V placement it has two, of which the second lies on the
-// way back up (rank r has stages r and 2p-1-r). A rank holds an activation of a stage from the
-// start of F to the end of W. Times are integers in a unit of the caller's.
+// way back up (rank r has stages r and 2p-1-r). A rank holds an activation of a stage from the start
+// of F to the end of W. Times are integers in a unit of the caller's.
 #pragma once
 
 #include <cstdint>
