@@ -2,10 +2,10 @@
 //
 // A task of the path goes earlier by a few places, or the one right before it later. An order that
 // takes no longer is accepted, and by simulated annealing sometimes one that does. A move is first
-// judged by what is near it: with the longest ways from the beginning and to the end that the order
-// had before the move, most moves are refused after a look at a few tasks. What passes is timed,
-// from the first of them on. Chain and V placement. Deterministic for a seed and a number of moves.
-// One object belongs to one thread.
+// judged by the few tasks around it, with the longest ways from the beginning and to the end that
+// the order had before; most moves are refused by that. After the others the order is timed, from
+// the moved tasks on. Chain and V placement. Deterministic for a seed and a number of moves. One
+// object belongs to one thread.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class PathMoves {
   [[nodiscard]] std::int64_t value() const { return value_; }  // of the order it is at
   [[nodiscard]] std::int64_t best() const { return best_; }    // since the last restart
   [[nodiscard]] ShortRows best_rows() const;
-  [[nodiscard]] std::int64_t timed() const { return timed_; }  // orders, beyond an estimate
+  [[nodiscard]] std::int64_t timed() const { return timed_; }  // how many orders
 
  private:
   using Place = std::uint32_t;   // rank * size_ + position; or nowhere_
