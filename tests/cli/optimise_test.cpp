@@ -37,7 +37,8 @@ TEST_F(Optimise, writes_a_program_that_other_commands_read_alike) {
     const Outcome found = ripeline(
         "optimise --ranks 3 -m 6 --costs 3,2.5,1.25,0.5 --memory 2 --seconds 1 --format "
         "json -o best.ripe --placement " +
-        placement);
+            placement,
+        kOutputAlone);
     ASSERT_EQ(found.exit_code, 0) << found.out;
     const json j = json_of(found);
     EXPECT_EQ(j["placement"], placement);

@@ -61,7 +61,8 @@ TEST(Order, lists_what_stands_for_one_rank) {
   const Program program = with_order(
       "let all = microbatches; stream f { F * all; } "
       "rank 0 { F * 2; (B F) * (all - 2); B; } f * (r == 0 ? 0 : all); rank 0 { B; } "
-      "rank (2 - 1) { B * all; } rank 2 { (B) * all; } rank 3 {}");
+      "rank (2 - 1) { B * all; } rank 2 { (B) * all; } rank 3 {}",
+      "s", "2 .. 9");
   EXPECT_EQ(tasks(program, 0, 3), "0F0 0F1 0B0 0F2 0B1 0B2");
   EXPECT_EQ(tasks(program, 1, 2), "1F0 1F1 1B0 1B1");
   EXPECT_EQ(tasks(program, 2, 2), "2F0 2F1 2B0 2B1");
@@ -69,7 +70,8 @@ TEST(Order, lists_what_stands_for_one_rank) {
 }
 
 TEST(Order, does_not_look_at_what_stands_for_another_rank) {
-  const Program program = with_order("rank 0 { F@1 * 2; } rank 1 { F@(1 - r) * (r - 1); }", "s % 2");
+  const Program program =
+      with_order("rank 0 { F@1 * 2; } rank 1 { F@(1 - r) * (r - 1); }", "s % 2");
   EXPECT_EQ(tasks(program, 0, 2), "2F0 2F1");
   EXPECT_EQ(tasks(program, 1, 2), "");
 }

@@ -67,8 +67,9 @@ TEST(Print, keeps_a_block_of_exactly_100_columns) {
 
 TEST(Print, fills_the_lines_of_what_stands_for_one_rank) {
   expect_formatted(
-      "pipeline p{order o on r{rank 0{}rank (1+1){F;(F B)*3;}rank 1{F*1;F*2;B*3;F*4;B*5;F*6;B*7;F*8;"
-      "B*9;F*10;B*11;F*12;(B F)*13;B;#last\nF; B;\n# before F\nF*2;B*2;}}}",
+      "pipeline p{order o on r{rank 0{}rank (1+1){F;(F B)*3;}rank "
+      "1{F*1;F*2;B*3;F*4;B*5;F*6;B*7;F*8;"
+      "B*9;F*10;B*11;F*12;(B F)*13;B;# last\nF; B;\n# before F\nF*2;B*2;}}}",
       R"(pipeline p {
   order o on r {
     rank 0 { }
