@@ -10,6 +10,7 @@
 #include "cli/failure.h"
 #include "cli/megatron.h"
 #include "cli/microbatch_flag.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "optimise/zero_bubble.h"
@@ -26,6 +27,7 @@ constexpr const char* kMadeSummary =
     "--costs, --memory, -o.";
 
 constexpr int kUsualMicrobatches = 8;
+constexpr std::int64_t kMostTasks = 4'000'000;  // of an order; and the largest cost
 
 struct LibraryCommand {
   std::string name;
@@ -38,6 +40,12 @@ struct LibraryCommand {
   std::vector<const CLI::Option*> of_made;  // the flags of kMade
   MegatronOptions megatron;
 };
+
+std::string costs_expected() {
+  return fmt::format(
+      "expected F,I,W,LATENCY: three integers above 0 and one of 0 or more, each at most {}",
+      kMostTasks);
+}
 
 void list() {
   for (const auto& entry : spec::library()) {
@@ -68,17 +76,13 @@ int make(const LibraryCommand& command) {
   const std::vector<std::int64_t>& costs = command.costs;
   const bool sensible = costs.size() == 4 && positive(costs[0]) && positive(costs[1]) &&
                         positive(costs[2]) && costs[3] >= 0;
-  constexpr std::int64_t kMostTasks = 4'000'000;
   const auto count = one_count(command.microbatches);
   if (!count.ok()) return say_failed(count.errors());
   const int microbatches = count.value().value_or(kUsualMicrobatches);
   const bool v = command.placement == "v";
   const std::int64_t chunks = v ? 2 : 1;
   if (!sensible || *std::max_element(costs.begin(), costs.end()) > kMostTasks) {
-    std::cerr << "ripeline: --costs: expected F,I,W,LATENCY: three integers above 0 and one of 0 "
-                 "or more, each at most "
-              << kMostTasks << '\n';
-    return bad_input;
+    return say_failed("--costs: " + costs_expected());
   }
   if (command.output.empty() || 3 * chunks * command.ranks * microbatches > kMostTasks) {
     std::cerr << (command.output.empty() ? "ripeline: library zb: -o FILE is missing\n"
@@ -110,14 +114,19 @@ int make(const LibraryCommand& command) {
   return ok;
 }
 
+// The program, to -o or to standard output.
+int print(const LibraryCommand& command, const std::string& text) {
+  const auto written = write_file(command.output.empty() ? "-" : command.output, text);
+  return written.ok() ? ok : say_failed(written.errors());
+}
+
 int megatron(const LibraryCommand& command) {
   if (command.name != "megatron") {
     return say_failed("options of Megatron-LM: expected `ripeline library megatron`");
   }
   const auto text = megatron_program(command.megatron);
   if (!text.ok()) return say_failed(text.errors());
-  std::cout << text.value();
-  return ok;
+  return print(command, text.value());
 }
 
 // The flags of what is made say nothing of what is printed.
@@ -139,14 +148,12 @@ int run(const LibraryCommand& command) {
   if (const auto flags = check_flags(command); !flags.ok()) return say_failed(flags.errors());
   if (any_given(command.megatron)) return megatron(command);
   if (command.name.empty()) {
+    if (!command.output.empty()) return say_failed("-o: expected the NAME of what to write");
     list();
     return ok;
   }
   if (command.name == kMade) return make(command);
-  if (const auto text = spec::library_text(command.name)) {
-    std::cout << *text;
-    return ok;
-  }
+  if (const auto text = spec::library_text(command.name)) return print(command, *text);
   std::vector<std::string> names;
   for (const auto& entry : spec::library()) names.emplace_back(entry.name);
   names.emplace_back(kMade);
@@ -168,30 +175,39 @@ void add_library(CLI::App& app, int& exit_code) {
   const std::string of = "of zb: ";
   command->add_option("--placement", options->placement, of + "chain (default) or v")
       ->check(CLI::IsMember({"chain", "v"}));
-  command->add_option("--ranks", options->ranks, of + "ranks")->check(CLI::Range(1, 1024));
+  command->add_option("--ranks", options->ranks, of + "ranks")->check(integer_from(1, 1024));
   add_microbatches(*command, options->microbatches, of + "microbatches of a step (8)");
   command
       ->add_option("--costs", options->costs,
                    of + "costs of F, I and W of a stage, and the latency of a message")
       ->type_name("F,I,W,C")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check([](const std::string& text) {
+        return integer_in(text) ? std::string()
+                                : fmt::format(
+                                      "{}, and found '{}'; 10,11,11,0.8 is "
+                                      "100,110,110,8 in tenths",
+                                      costs_expected(), text);
+      });
   command
       ->add_option("--memory", options->memory,
-                   of + "activations of a stage that a rank may hold (default: as many as there "
-                        "are ranks, times the rank's stages)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("-o", options->output, of + "the CSV to write, or - for standard output");
-  for (const char* name : {"--placement", "--ranks", "-m", "--costs", "--memory", "-o"}) {
+                   of + "a rank's room, in activations of one stage, over its stages: twice as "
+                        "many as `compare --memory` has where a rank has two (default: ranks, "
+                        "times the rank's stages)")
+      ->check(integer_from(1));
+  command->add_option("-o", options->output,
+                      "the file to write, or - for standard output, where programs go without it");
+  for (const char* name : {"--placement", "--ranks", "-m", "--costs", "--memory"}) {
     options->of_made.push_back(command->get_option(name));
   }
   add_megatron_options(*command, options->megatron);
   command->footer(
       "Examples\n"
       "  ripeline library                      the list\n"
-      "  ripeline library zb_v > mine.ripe     one of them, to change\n"
+      "  ripeline library zb_v -o mine.ripe    one of them, to change\n"
       "  ripeline library zb --ranks 8 -m 32 --costs 24,23,12,1 --memory 8 -o order.csv\n"
       "  ripeline library megatron --pipeline-model-parallel-size 8 --num-layers 64 \\\n"
-      "      --num-layers-per-virtual-pipeline-stage 4 > megatron.ripe\n"
+      "      --num-layers-per-virtual-pipeline-stage 4 -o megatron.ripe\n"
       "Exit codes: 0 done, 2 bad input, 3 zb found no order within the memory.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
