@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
@@ -102,19 +103,28 @@ class Checks {
                           {"errors", std::move(messages)}});
   }
 
+  void add_skipped(const ProgramsBelow& below) {
+    note_skipped(below);
+    skipped_.insert(skipped_.end(), below.skipped.begin(), below.skipped.end());
+  }
+
   // `one`: exactly one schedule was asked for, by its own name.
   int finish(bool one) const {
     if (command_.format == "text") {
-      if (!one) std::cout << '\n' << summary_.text("schedule") << '\n';
+      if (!one) {
+        std::cout << '\n' << summary_.text("schedule") << skipped_text(skipped_.size()) << '\n';
+      }
       return summary_.code();
     }
     nlohmann::json json;
     if (command_.format == "sarif") {
-      json = sarif_.log(summary_.code());
+      json = sarif_.log(summary_.code(), skipped_);
     } else if (one) {
       json = schedules_.at(0);
     } else {
-      json = {{"schema", "ripeline.check.list/1"}, {"schedules", schedules_}};
+      json = {{"schema", "ripeline.check.list/1"},
+              {"schedules", schedules_},
+              {"skipped", skipped_json(skipped_)}};
     }
     std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     return summary_.code();
@@ -148,6 +158,7 @@ class Checks {
   const CheckCommand& command_;
   Summary summary_;
   nlohmann::json schedules_ = nlohmann::json::array();
+  std::vector<Skipped> skipped_;
   SarifLog sarif_;
 };
 
@@ -164,7 +175,7 @@ int run(CheckCommand& command) {
       continue;
     }
     const ProgramsBelow below = programs_below(file, Below::schedules);
-    note_skipped(below);
+    checks.add_skipped(below);
     for (const std::string& schedule : below.files) checks.add_file(schedule);
     if (!said(below.read).ok()) checks.add_bad_input(file, below.read.errors());
   }
@@ -173,8 +184,10 @@ int run(CheckCommand& command) {
 
 void add_shape_options(CLI::App& command, verify::CheckOptions& o) {
   using verify::ActionForm;
-  command.add_option("--ranks", o.ranks, "ranks; else as many as the file has rows");
-  command.add_option("--stages", o.stages, "stages in all; else those of the file");
+  command.add_option("--ranks", o.ranks, "ranks; else as many as the file has rows")
+      ->check(integer_from(1));
+  command.add_option("--stages", o.stages, "stages in all; else those of the file")
+      ->check(integer_from(1));
   add_placement(command, o.placement);
   add_choice<std::optional<ActionForm>, ActionForm>(
       command, "--form", o.form,
@@ -211,13 +224,15 @@ void add_check(CLI::App& app, int& exit_code) {
   add_shape_options(*command, options->options);
   add_microbatches(*command, options->microbatches, "microbatches; else those of the file");
   command
-      ->add_option("--memory", options->options.rank_memory,
-                   "most microbatches in flight on a rank, over its stages")
-      ->check(CLI::PositiveNumber);
+      ->add_option(
+          "--memory", options->options.rank_memory,
+          "a rank's room, in activations of one stage, over its stages: K times as many as "
+          "`compare --memory` has where a rank has K stages")
+      ->check(integer_from(1));
   command
       ->add_option("--stage-memory", options->options.stage_memory,
-                   "most microbatches in flight at one stage")
-      ->check(CLI::PositiveNumber);
+                   "most microbatches in flight at one stage: activations of that stage")
+      ->check(integer_from(1));
   command->add_flag("!--no-reduce", options->options.reduce,
                     "the file is for a PyTorch from before REDUCE_GRAD");
   add_wire_options(*command, options->options);

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/numbers.h"
 #include "cli/pictures.h"
 #include "optimise/contest.h"
 #include "view/compare.h"
@@ -151,15 +152,16 @@ void add_compare(CLI::App& app, int& exit_code) {
       "compare", "run several programs, or take traces, and put them side by side");
   auto options = std::make_shared<CompareCommand>();
   command->add_option("FILE", options->files, kRunHelp)->required();
-  add_run_flags(*command, options->run);
+  add_run_flags(*command, options->run, /*side_by_side=*/true);
   command
       ->add_option("--seeds", options->seeds,
                    "runs of each program, from --seed on (1); the draws are the same for all")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(integer_from(1, 1'000'000));
   command
       ->add_option("--memory", options->memory,
-                   "a rank's room, in activations of all of its layers: marks what holds more")
-      ->check(CLI::PositiveNumber);
+                   "a rank's room, in activations of all of its layers, of which one of a stage is "
+                   "1/K where a rank has K stages: marks what holds more")
+      ->check(number_above_zero());
   add_picture(*command, options->picture);
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
@@ -167,6 +169,7 @@ void add_compare(CLI::App& app, int& exit_code) {
       "Examples\n"
       "  ripeline compare 1f1b zb_h1 zb_v -D ranks=8 -m 32 --rank-costs F=1,B=2 --memory 8\n"
       "  ripeline compare 1f1b bf -m 32 --rank-costs F=1,B=2 --jitter tails=2:20 --seeds 20\n"
+      "  ripeline compare run.json --step 3 --step 7\n"
       "Schedules that put several stages on a rank, or that split backwards, do the work of one\n"
       "model if --rank-costs gives its costs. Below the table it says where work or memory\n"
       "differs: such a comparison is no measure of the schedules. A param of -D is set in the\n"

@@ -51,11 +51,16 @@ std::string companion(const ExportCommand& command, const spec::ExportedActions&
   const char* name = schedule_class(exported.placement);
   std::string text = fmt::format(
       "{}: {}, {} ranks, {} stages, {} microbatches, placement {}; passes `ripeline check`\n"
+      "{}"
       "load it with\n"
       "  PyTorch         _PipelineScheduleRuntime(stages, n_microbatches={})._load_csv(\"{}\", "
       "format=\"{}\")\n",
       command.output, command.form, exported.map.ranks, exported.map.stages(), microbatches,
-      name_of(exported.placement), microbatches, command.output, command.form);
+      name_of(exported.placement),
+      command.form == "compute_only" ? "computations alone: PyTorch derives the communication; "
+                                       "--form compute_comms writes both\n"
+                                     : "",
+      microbatches, command.output, command.form);
   if (command.form == "compute_only") {
     text += fmt::format(
         "  TorchTitan      --parallelism.pipeline_parallel_degree {} "
@@ -134,8 +139,8 @@ void add_export(CLI::App& app, int& exit_code) {
   add_microbatches(*command, options->microbatches, "microbatches of a step");
   command
       ->add_option("--form", options->form,
-                   "compute_only (default): PyTorch derives the communication; compute_comms: "
-                   "everything is written")
+                   "compute_only (default, whatever FILE is): PyTorch derives the communication; "
+                   "compute_comms: everything is written")
       ->check(CLI::IsMember({"compute_only", "compute_comms"}));
   command->add_option("-o", options->output, "the CSV to write, or - for standard output")
       ->required();

@@ -99,6 +99,14 @@ bool is_schedule_file(const std::string& path) {
   return !read.ok() || is_blank(read.value().text) || form_of(read.value()) == InputForm::schedule;
 }
 
+// Why a file below a folder is skipped, after `file` or `files`.
+constexpr const char* kNoAction = "without an action of PyTorch in any cell";
+constexpr const char* kProgram = "in the language, which `ripeline verify` judges";
+
+std::string files_text(std::size_t count) {
+  return fmt::format("{} file{}", count, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 spec::Result<Input> read_input(const std::string& file, Names names) {
@@ -126,16 +134,19 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
     std::error_code ignored;
     if (!it->is_regular_file(ignored)) continue;
     const std::string path = it->path().string();
-    const bool program = it->path().extension() == ".ripe" && wanted != Below::schedules;
+    const bool program = it->path().extension() == ".ripe";
     const bool csv = is_csv(it->path());
-    if (program || (csv && is_schedule_file(path))) {
+    if (program && wanted == Below::schedules) {
+      below.skipped.push_back({path, kProgram});
+    } else if (program || (csv && is_schedule_file(path))) {
       below.files.push_back(path);
     } else if (csv) {
-      below.skipped.push_back(path);
+      below.skipped.push_back({path, kNoAction});
     }
   }
   std::sort(below.files.begin(), below.files.end());
-  std::sort(below.skipped.begin(), below.skipped.end());
+  std::sort(below.skipped.begin(), below.skipped.end(),
+            [](const Skipped& a, const Skipped& b) { return a.file < b.file; });
   if (error) {
     below.read = failure(fmt::format("{}: cannot be read: {}", folder, error.message()));
   } else if (below.files.empty()) {
@@ -149,13 +160,22 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
 
 void note_skipped(const ProgramsBelow& below) {
   constexpr std::size_t kMostNamed = 20;
-  if (below.skipped.empty()) return;
-  const std::size_t named = std::min(below.skipped.size(), kMostNamed);
-  const std::size_t more = below.skipped.size() - named;
-  const auto first = below.skipped.begin();
-  std::cerr << fmt::format("note: skipped, no action of PyTorch in any cell: {}{}\n",
-                           fmt::join(first, first + static_cast<std::ptrdiff_t>(named), ", "),
-                           more > 0 ? fmt::format(" and {} more", more) : "");
+  for (const char* const why : {kNoAction, kProgram}) {
+    std::vector<std::string> files;
+    for (const Skipped& one : below.skipped) {
+      if (one.why == why) files.push_back(one.file);
+    }
+    if (files.empty()) continue;
+    const std::size_t count = files.size();
+    files.resize(std::min(count, kMostNamed));
+    std::cerr << fmt::format(
+        "note: skipped {} {}: {}{}\n", files_text(count), why, fmt::join(files, ", "),
+        count > files.size() ? fmt::format(" and {} more", count - files.size()) : "");
+  }
+}
+
+std::string skipped_text(std::size_t count) {
+  return count == 0 ? "" : fmt::format("; {} skipped", files_text(count));
 }
 
 void add_program_options(CLI::App& command, ProgramOptions& options) {

@@ -83,16 +83,23 @@ struct LoadedProgram {
 // Every .ripe file below a folder and every .csv file (in any case) that is a schedule of PyTorch,
 // or these schedules alone, in the order of their paths, byte by byte.
 enum class Below : std::uint8_t { programs_and_schedules, schedules };
+struct Skipped {
+  std::string file;
+  const char* why;  // for people
+};
 struct ProgramsBelow {
-  std::vector<std::string> files;    // those that were found, whatever failed then
-  std::vector<std::string> skipped;  // .csv files that are no schedule, in the same order
-  spec::Result<void> read;           // errors: there is none, or a folder could not be read
+  std::vector<std::string> files;  // those that were found, whatever failed then
+  // .csv files that are no schedule, and where schedules are wanted, .ripe files; in the same order
+  std::vector<Skipped> skipped;
+  spec::Result<void> read;  // errors: there is none, or a folder could not be read
 };
 [[nodiscard]] ProgramsBelow programs_below(const std::string& folder,
                                            Below wanted = Below::programs_and_schedules);
-// A note on standard error that names them, if any: a schedule in which each cell is misspelt is
-// not passed over unseen.
+// Notes on standard error that count them and name the first, if any: a schedule in which each cell
+// is misspelt is not passed over unseen.
 void note_skipped(const ProgramsBelow& below);
+// `; 3 files skipped`, to end a summary with; empty: none.
+[[nodiscard]] std::string skipped_text(std::size_t count);
 
 // `verify` alone takes it: the number of ranks is left open.
 inline constexpr const char* kEveryRank = "ranks=any";

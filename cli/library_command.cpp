@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/megatron.h"
+#include "cli/output.h"
 #include "spec/library.h"
 
 namespace ripeline::cli {
@@ -15,6 +16,7 @@ namespace {
 
 struct LibraryCommand {
   std::string name;
+  std::string output;  // empty: standard output
   MegatronOptions megatron;
 };
 
@@ -24,26 +26,29 @@ void list() {
   }
 }
 
+// The program, to -o or to standard output.
+int print(const LibraryCommand& command, const std::string& text) {
+  const auto written = write_file(command.output.empty() ? "-" : command.output, text);
+  return written.ok() ? ok : say_failed(written.errors());
+}
+
 int megatron(const LibraryCommand& command) {
   if (command.name != "megatron") {
     return say_failed("options of Megatron-LM: expected `ripeline library megatron`");
   }
   const auto text = megatron_program(command.megatron);
   if (!text.ok()) return say_failed(text.errors());
-  std::cout << text.value();
-  return ok;
+  return print(command, text.value());
 }
 
 int run(const LibraryCommand& command) {
   if (any_given(command.megatron)) return megatron(command);
   if (command.name.empty()) {
+    if (!command.output.empty()) return say_failed("-o: expected the NAME of what to write");
     list();
     return ok;
   }
-  if (const auto text = spec::library_text(command.name)) {
-    std::cout << *text;
-    return ok;
-  }
+  if (const auto text = spec::library_text(command.name)) return print(command, *text);
   std::vector<std::string> names;
   for (const auto& entry : spec::library()) names.emplace_back(entry.name);
   const auto meant = spec::nearest(command.name, names);
@@ -61,13 +66,15 @@ void add_library(CLI::App& app, int& exit_code) {
       "(megatron)");
   auto options = std::make_shared<LibraryCommand>();
   command->add_option("NAME", options->name, "the schedule to print");
+  command->add_option("-o", options->output,
+                      "the file to write, or - for standard output, where it goes without it");
   add_megatron_options(*command, options->megatron);
   command->footer(
       "Examples\n"
       "  ripeline library                      the list\n"
-      "  ripeline library zb_v > mine.ripe     one of them, to change\n"
+      "  ripeline library zb_v -o mine.ripe    one of them, to change\n"
       "  ripeline library megatron --pipeline-model-parallel-size 8 --num-layers 64 \\\n"
-      "      --num-layers-per-virtual-pipeline-stage 4 > megatron.ripe\n"
+      "      --num-layers-per-virtual-pipeline-stage 4 -o megatron.ripe\n"
       "`ripeline optimise` makes an order for given costs and memory.\n"
       "Exit codes: 0 done, 2 bad input.");
   command->callback([options, &exit_code] { exit_code = run(*options); });

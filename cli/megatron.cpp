@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/failure.h"
+#include "cli/numbers.h"
 #include "spec/library.h"
 
 namespace ripeline::cli {
@@ -15,6 +16,7 @@ struct Flag {
   const char* name;
   std::optional<std::int64_t> MegatronOptions::*value;
   const char* help;
+  const char* also = "";  // another name that is taken, with a comma before it
 };
 constexpr std::array kFlags = {
     Flag{"--pipeline-model-parallel-size", &MegatronOptions::pipeline_model_parallel_size, "ranks"},
@@ -22,7 +24,8 @@ constexpr std::array kFlags = {
     Flag{"--num-layers-per-virtual-pipeline-stage",
          &MegatronOptions::num_layers_per_virtual_pipeline_stage, "layers of a stage"},
     Flag{"--num-virtual-stages-per-pipeline-rank",
-         &MegatronOptions::num_virtual_stages_per_pipeline_rank, "stages of a rank"},
+         &MegatronOptions::num_virtual_stages_per_pipeline_rank, "stages of a rank",
+         ",--virtual-pipeline-model-parallel-size"},
     Flag{"--microbatch-group-size-per-virtual-pipeline-stage",
          &MegatronOptions::microbatch_group_size_per_virtual_pipeline_stage,
          "microbatches of a group (as many as ranks)"},
@@ -161,8 +164,10 @@ std::string heading(const MegatronOptions& options, const Shape& shape) {
 
 void add_megatron_options(CLI::App& command, MegatronOptions& options) {
   for (const Flag& flag : kFlags) {
-    command.add_option(flag.name, options.*flag.value, std::string("of megatron: ") + flag.help)
-        ->check(CLI::Range(1, 1'000'000))
+    command
+        .add_option(std::string(flag.name) + flag.also, options.*flag.value,
+                    std::string("of megatron: ") + flag.help)
+        ->check(integer_from(1, 1'000'000))
         ->type_name("N");
   }
 }

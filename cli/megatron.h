@@ -2,7 +2,9 @@
 //
 // The rules are those of Megatron-LM's source. megatron/core/pipeline_parallel/schedules.py (read
 // at commit 00611e6e) has the order and the counts of microbatches; which combinations there are,
-// say validate_args(), TransformerConfig.__post_init__() and get_num_layers_to_build().
+// say validate_args(), TransformerConfig.__post_init__() and get_num_layers_to_build(). The number
+// of a rank's virtual stages has another name in Megatron Core's and NeMo's configurations, which
+// is taken too.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/microbatch_flag.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/picture_flags.h"
 #include "cli/pictures.h"
@@ -425,7 +426,7 @@ void add_optimise(CLI::App& app, int& exit_code) {
       "optimise",
       "search the best order of F, I and W for costs and memory, with a bound on what is possible");
   auto options = std::make_shared<OptimiseCommand>();
-  command->add_option("--ranks", options->ranks, "ranks (4)")->check(CLI::Range(1, 1024));
+  command->add_option("--ranks", options->ranks, "ranks (4)")->check(integer_from(1, 1024));
   add_microbatches(*command, options->microbatches, "microbatches of a step (8)");
   command
       ->add_option(
@@ -450,9 +451,9 @@ void add_optimise(CLI::App& app, int& exit_code) {
       "what is made small: the whole step, or the longest of a rank from its own first task on "
       "(wall)");
   command->add_option("--seconds", options->seconds, "time to search (10)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number_from_zero());
   command->add_option("--seed", options->seed, "of the search (1)")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   command->add_option("-o,--output", options->output,
                       "the program to write, or - for standard output");
   add_picture(*command, options->picture);

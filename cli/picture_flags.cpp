@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/failure.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/pdf.h"
 #include "cli/progress.h"
@@ -52,7 +53,7 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
       .add_option("--picture-width", flags.width,
                   fmt::format("of a .svg or .pdf: pixels, of which 96 are an inch ({})",
                               view::kPictureWidth))
-      ->check(CLI::Range(kLeastWidth, kMostWidth))
+      ->check(integer_from(kLeastWidth, kMostWidth))
       ->needs(picture);
   const bool text = beside == Beside::text;
   CLI::Option* begin = command.add_option(
@@ -61,8 +62,8 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
            : "of the picture: from this time on, in the run's unit; a page opens there");
   CLI::Option* end = command.add_option(
       "--end", flags.end, text ? "draw up to this time" : "of the picture: up to this time");
-  begin->check(CLI::NonNegativeNumber);
-  end->check(CLI::PositiveNumber);
+  begin->check(number_from_zero());
+  end->check(number_above_zero());
   if (!text) {
     begin->needs(picture);
     end->needs(picture);

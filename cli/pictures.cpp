@@ -153,12 +153,16 @@ spec::Result<void> write_picture_of(const PictureFlags& flags,
   return write_picture(flags, {{reported.program.name, &timeline, std::move(stuck)}});
 }
 
-void add_run_flags(CLI::App& command, RunFlags& flags) {
+void add_run_flags(CLI::App& command, RunFlags& flags, bool side_by_side) {
   add_program_options(command, flags.program);
   add_microbatches(command, flags.microbatches,
                    "of a program: microbatches of the step (twice its ranks)");
   add_times(command, flags.times);
-  add_step_flag(command, flags.steps);
+  if (side_by_side) {
+    add_step_flag(command, flags.each_of_steps);
+  } else {
+    add_step_flag(command, flags.steps);
+  }
   command.add_option(
       "--from", flags.from,
       "of a program: the run of this JSON of `ripeline verify`, not a simulated one");
@@ -170,9 +174,11 @@ void say_missing(const std::vector<std::string>& notes) {
 
 namespace {
 
+bool is_trace(const std::string& file) { return ends_with(file, ".json") || is_folder(file); }
+
 // A trace is a run already; of a program, the run is still to be made.
 spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
-  if (ends_with(file, ".json") || is_folder(file)) return said(run_of_trace(file, flags.steps));
+  if (is_trace(file)) return said(run_of_trace(file, flags.steps));
   auto loaded = load(file, flags.program);
   if (!loaded.ok()) return loaded.errors();
   Run run;
@@ -276,10 +282,21 @@ spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
   std::vector<Run> all;
   RunFlags each = flags;
   each.program.several = true;
+  if (!flags.each_of_steps.empty() && std::none_of(files.begin(), files.end(), is_trace)) {
+    return said(spec::Result<std::vector<Run>>(
+        failure("--step: none of these is a trace; the run of a program has one step")));
+  }
   for (const std::string& file : files) {
-    auto run = opened(file, each);
-    if (!run.ok()) return run.errors();
-    all.push_back(std::move(run).value());
+    std::vector<std::optional<trace::StepRange>> runs = {std::nullopt};
+    if (is_trace(file) && !flags.each_of_steps.empty()) {
+      runs.assign(flags.each_of_steps.begin(), flags.each_of_steps.end());
+    }
+    for (const auto& steps : runs) {
+      each.steps = steps;
+      auto run = opened(file, each);
+      if (!run.ok()) return run.errors();
+      all.push_back(std::move(run).value());
+    }
   }
   if (const auto noted = said(note_defines(all, flags)); !noted.ok()) return noted.errors();
   const auto only = flags.microbatches ? std::nullopt : only_count(all);

@@ -31,9 +31,12 @@ struct RunFlags {
   std::optional<Counts> microbatches;     // of a program
   TimeFlags times;                        // of a program
   std::optional<trace::StepRange> steps;  // of a trace
+  // Instead of `steps` where runs stand side by side: of each trace, a run for each.
+  std::vector<trace::StepRange> each_of_steps;
   std::string from;  // JSON of `ripeline verify`: its run instead of a simulated one
 };
-void add_run_flags(CLI::App& command, RunFlags& flags);
+// `side_by_side`: of several runs.
+void add_run_flags(CLI::App& command, RunFlags& flags, bool side_by_side = false);
 inline constexpr const char* kRunHelp =
     "a trace (.json, or the folder of a run that was killed), or what is simulated: a .ripe file, "
     "a schedule of PyTorch (CSV), the name of a library schedule, or - for standard input";
@@ -56,7 +59,8 @@ struct Run {
 // To stand side by side. Without -m, a program that is for one number of microbatches alone, as a
 // CSV is, gives that number to the others that can have it. Standard error says so, and names the
 // numbers if they still differ. A param of -D is set in the programs that have it; standard error
-// names the others, and no program with it is an error.
+// names the others, and no program with it is an error. Of a trace there is a run for each of
+// `each_of_steps`.
 [[nodiscard]] spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
                                                        const RunFlags& flags);
 // The program of `run` once more, with another seed.

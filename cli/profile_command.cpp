@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/pictures.h"
 #include "simulate/measured.h"
@@ -75,7 +76,7 @@ void add_profile(CLI::App& app, int& exit_code) {
   command
       ->add_option("--skip-steps", options->skip_steps,
                    "steps at the beginning of each trace that are left out; 1 unless given")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
+      ->check(integer_from(0, 1'000'000'000));
   command->footer(
       "For each op at each stage: mean and standard deviation of what its tasks took. For each "
       "pair\n"

@@ -15,6 +15,7 @@
 #include "cli/certificate_folder.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/numbers.h"
 #include "cli/process.h"
 #include "cli/progress.h"
 #include "files/new_file.h"
@@ -199,7 +200,7 @@ void add_recheck(CLI::App& app, int& exit_code) {
       ->type_name("PROGRAM")
       ->capture_default_str();
   command->add_option("--time-limit", options->seconds, "seconds for each question")
-      ->check(CLI::Range(1, 86'400))
+      ->check(integer_from(1, 86'400))
       ->capture_default_str();
   command->add_option("--format", options->format, "text, or json on standard output")
       ->check(CLI::IsMember({"text", "json"}));

@@ -86,6 +86,12 @@ std::string message_of(const verify::Obligation& o) {
 
 }  // namespace
 
+Json skipped_json(const std::vector<Skipped>& skipped) {
+  Json files = Json::array();
+  for (const Skipped& one : skipped) files.push_back({{"file", one.file}, {"why", one.why}});
+  return files;
+}
+
 SarifLog::SarifLog(Of of) {
   if (of != Of::programs) return;
   for (const auto& [kind, description] : kRules) rule(verify::name_of(kind), description);
@@ -168,15 +174,17 @@ void SarifLog::add_check(const std::string& file, const spec::Source& source,
   if (!report.reason.empty()) add("unknown", "warning", report.reason, {});
 }
 
-Json SarifLog::log(int exit_code) const {
+Json SarifLog::log(int exit_code, const std::vector<Skipped>& skipped) const {
   const Json driver = {
       {"name", "ripeline"}, {"semanticVersion", RIPELINE_VERSION}, {"rules", rules_}};
+  Json properties = {{"programs", programs_}};
+  if (!skipped.empty()) properties["skipped"] = skipped_json(skipped);
   const Json run = {
       {"tool", {{"driver", driver}}},
       {"columnKind", "unicodeCodePoints"},
       {"invocations", Json::array({{{"executionSuccessful", true}, {"exitCode", exit_code}}})},
       {"results", results_},
-      {"properties", {{"programs", programs_}}}};
+      {"properties", std::move(properties)}};
   return {{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({run})}};
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,9 @@
 #include "verify/verify.h"
 
 namespace ripeline::cli {
+
+// `[{"file":…,"why":…}]`, of every --format for machines.
+[[nodiscard]] nlohmann::json skipped_json(const std::vector<Skipped>& skipped);
 
 class SarifLog {
  public:
@@ -37,7 +41,8 @@ class SarifLog {
   void add_check(const std::string& file, const spec::Source& source,
                  const verify::CheckReport& report);
 
-  [[nodiscard]] nlohmann::json log(int exit_code) const;
+  // `skipped`: of the folders that were asked for.
+  [[nodiscard]] nlohmann::json log(int exit_code, const std::vector<Skipped>& skipped) const;
 
  private:
   std::size_t rule(const std::string& id, const std::string& description,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -13,6 +12,8 @@
 
 namespace ripeline::cli {
 namespace {
+
+constexpr const char* kStepType = "N or N..N";
 
 trace::StepRange range_in(const std::string& text) {
   const std::size_t dots = text.find("..");
@@ -61,7 +62,20 @@ void add_step_flag(CLI::App& command, std::optional<trace::StepRange>& steps) {
       .add_option_function<std::string>(
           "--step", [&steps](const std::string& text) { steps = range_in(text); },
           "of a trace: which of its steps, as the trace numbers them (the last whole one)")
-      ->type_name("N or N..N");
+      ->type_name(kStepType);
+}
+
+void add_step_flag(CLI::App& command, std::vector<trace::StepRange>& steps) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--step",
+          [&steps](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) steps.push_back(range_in(text));
+          },
+          "of a trace: which of its steps, as the trace numbers them (the last whole one); given "
+          "several times, each is a run of its own")
+      ->type_name(kStepType)
+      ->allow_extra_args(false);
 }
 
 spec::Result<ChosenSteps> choose_steps(const trace::File& file,

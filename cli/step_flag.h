@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/App.hpp>
 
@@ -17,6 +18,8 @@
 namespace ripeline::cli {
 
 void add_step_flag(CLI::App& command, std::optional<trace::StepRange>& steps);
+// Which may be given several times.
+void add_step_flag(CLI::App& command, std::vector<trace::StepRange>& steps);
 
 // Of a text that is the number of a step.
 [[nodiscard]] std::optional<std::int64_t> step_number(std::string_view text);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/input.h"
+#include "cli/numbers.h"
 #include "cli/shorten.h"
 #include "spec/dispatch_text.h"
 
@@ -53,15 +54,15 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
                      "measured costs and links: a JSON file (docs/formats.md)");
   command.add_option("--unit", options.unit, unit_help);
   command.add_option("--latency", timing.latency, "of a message on any link, in the unit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   command.add_option("--bandwidth", timing.bytes_per_second, "of any link, in bytes per second")
-      ->check(CLI::PositiveNumber);
+      ->check(number_above_zero());
   command.add_option("--bytes", timing.message_bytes, "the size of a message")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   command
       .add_option("--control", timing.control,
                   "latency of announcements and grants, in the unit; as the messages' without it")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   command.add_option("--jitter", options.jitter,
                      "what varies: J0 … J3, uniform=P, lognormal=CV, pareto=ALPHA, input=SIGMA, "
                      "estimate=SIGMA, "

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
+#include "cli/numbers.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
 #include "cli/time_flags.h"
@@ -193,7 +194,7 @@ void add_tune(CLI::App& app, int& exit_code) {
   command
       ->add_option("--seeds", options->seeds,
                    "runs of each candidate (50); the pick is measured on as many others")
-      ->check(CLI::Range(2, 1'000'000));
+      ->check(integer_from(2, 1'000'000));
   add_times(*command, options->times);
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));

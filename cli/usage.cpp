@@ -46,6 +46,18 @@ std::vector<std::string> flags_near(const std::string& flag, const CLI::App& com
   return names;
 }
 
+// The flag of which the user wrote a part, if there is one alone, or what is nearest.
+std::string flag_meant(const std::string& flag, const CLI::App& command) {
+  constexpr std::size_t kLeastPart = 4;
+  const std::vector<std::string> names = flags_near(flag, command);
+  const std::string part = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  const auto has_part = [&](const std::string& name) { return name.find(part) != name.npos; };
+  const bool alone =
+      part.size() >= kLeastPart && std::count_if(names.begin(), names.end(), has_part) == 1;
+  if (!alone) return did_you_mean(flag, names);
+  return fmt::format(". Did you mean {}?", *std::find_if(names.begin(), names.end(), has_part));
+}
+
 // For -D NAME=VALUE of a command without -D, its own flag NAME, or nothing.
 std::string flag_of_define(const CLI::App& command, const std::vector<std::string>& words) {
   const auto define = std::find_if(words.begin(), words.end(),
@@ -85,8 +97,7 @@ std::string unexpected(const CLI::App& app, const CLI::App& command, const std::
       const std::string own = flag_of_define(command, words);
       if (!own.empty()) return fmt::format("{} has no flag -D: say `{}`", owner, own);
     }
-    return fmt::format("{} has no flag {}{}", owner, shortened(flag),
-                       did_you_mean(flag, flags_near(flag, command)));
+    return fmt::format("{} has no flag {}{}", owner, shortened(flag), flag_meant(flag, command));
   }
   if (const CLI::Option* one = one_word(command); &command != &app && one != nullptr) {
     return fmt::format("{} takes one {}{} ('{}' is one too many)", command.get_name(),
@@ -101,6 +112,25 @@ std::string unexpected(const CLI::App& app, const CLI::App& command, const std::
       meant.empty() ? fmt::format("; there are: {}", fmt::join(names, ", ")) : meant);
 }
 
+// Of a value that is not of its flag's type, which CLI11 names in --help alone. Ranges are checked
+// where the flags are added (cli/numbers.h).
+std::optional<std::string> unconverted(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string what = error.what();
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string before = "Could not convert: " + option->get_name() + " = ";
+    if (!what.starts_with(before)) continue;
+    const std::string type = option->get_type_name();
+    const char* const expected = type.starts_with("UINT")    ? "an integer of 0 or more"
+                                 : type.starts_with("INT")   ? "an integer"
+                                 : type.starts_with("FLOAT") ? "a number"
+                                                             : nullptr;
+    if (expected == nullptr) return std::nullopt;
+    return fmt::format("{}: expected {}, and found '{}'", option->get_name(), expected,
+                       shortened(what.substr(before.size())));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc,
@@ -113,7 +143,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const std::string what = is_extra && !extras.empty()
                                ? unexpected(app, command, extras.front(), {argv, argv + argc})
-                               : shortened(error.what());
+                               : unconverted(command, error).value_or(shortened(error.what()));
   return fmt::format("ripeline: {}\n{}\n", what, help);
 }
 

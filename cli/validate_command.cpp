@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/numbers.h"
 #include "cli/process.h"
 #include "cli/progress.h"
 #include "validate/validator.h"
@@ -80,7 +81,7 @@ void add_validate(CLI::App& app, int& exit_code) {
   command
       ->add_option("--time-limit", options->seconds,
                    "seconds until the probe has answered and ended, or else is killed")
-      ->check(CLI::Range(1, 86'400))
+      ->check(integer_from(1, 86'400))
       ->capture_default_str();
   command->footer(
       "Exit codes: 0 the header is this program's; 1 it is not; 2 bad input, or a probe that "

@@ -136,20 +136,31 @@ class Findings {
     }
   }
 
+  void add_skipped(const ProgramsBelow& below) {
+    note_skipped(below);
+    skipped_.insert(skipped_.end(), below.skipped.begin(), below.skipped.end());
+  }
+
   // `one`: exactly one program was asked for, by its own name.
   int finish(bool one) const {
     const int code = exit_code();
     if (command_.format == "text") {
-      if (!one) std::cout << '\n' << summary_.text("program") << said_count(", ") << '\n';
+      if (!one) {
+        std::cout << '\n'
+                  << summary_.text("program") << said_count(", ") << skipped_text(skipped_.size())
+                  << '\n';
+      }
       return code;
     }
     nlohmann::json json;
     if (command_.format == "sarif") {
-      json = sarif_.log(code);
+      json = sarif_.log(code, skipped_);
     } else if (one) {
       json = programs_[0];
     } else {
-      json = {{"schema", "ripeline.verify.list/1"}, {"programs", programs_}};
+      json = {{"schema", "ripeline.verify.list/1"},
+              {"programs", programs_},
+              {"skipped", skipped_json(skipped_)}};
     }
     // A file's name may be bytes that are no text.
     std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
@@ -164,7 +175,12 @@ class Findings {
 
   // A warning that is denied is an error of the text, and counts as one.
   int exit_code() const {
-    if (!command_.deny_warnings || warnings_ == 0) return summary_.code();
+    if (warnings_ == 0) return summary_.code();
+    if (!command_.deny_warnings) {
+      std::cerr << "note: " << said_count("")
+                << "; with --deny-warnings a warning fails, with exit code 2\n";
+      return summary_.code();
+    }
     std::cerr << "ripeline: --deny-warnings: " << said_count("") << '\n';
     return worse(summary_.code(), bad_input);
   }
@@ -178,6 +194,7 @@ class Findings {
   Summary summary_;
   std::size_t warnings_ = 0;
   nlohmann::json programs_ = nlohmann::json::array();
+  std::vector<Skipped> skipped_;
   SarifLog sarif_{SarifLog::Of::programs};
 };
 
@@ -318,7 +335,7 @@ int run(const VerifyCommand& command) {
     }
     one = false;
     const ProgramsBelow below = programs_below(file);
-    note_skipped(below);
+    findings.add_skipped(below);
     for (const std::string& program : below.files) verify_one(program, command, findings);
     if (!said(below.read).ok()) findings.add_bad_input(file, std::nullopt, below.read.errors());
   }

@@ -14,6 +14,7 @@
 #include "cli/adviser.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/numbers.h"
 #include "cli/pictures.h"
 #include "trace/parts.h"
 #include "view/explain.h"
@@ -183,7 +184,7 @@ void add_show(CLI::App& app, int& exit_code) {
   command->add_option("--trace", options->trace,
                       "of the folder of a run that was killed: write one trace, and draw nothing");
   command->add_option("--width", options->width, "columns of the text; the terminal's, or 100")
-      ->check(CLI::Range(20, 10'000));
+      ->check(integer_from(20, 10'000));
   command
       ->add_option("--colour,--color", options->colour,
                    "always, never, or auto: on a terminal, if NO_COLOR is not set")

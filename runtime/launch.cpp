@@ -92,7 +92,8 @@ class Launcher {
     if (signals_ < 0)
       return {StatusCode::failed, std::string("cannot listen for signals: ") + strerror(errno)};
     std::vector<RankOutputs> ends;
-    if (Status status = output_.open(options_.ranks, options_.prefix, ends); !status.ok())
+    if (Status status = output_.open(options_.ranks, {options_.prefix, options_.merge}, ends);
+        !status.ok())
       return status;
     return guard_.start({.ranks = options_.ranks,
                          .command = options_.command,

@@ -1,7 +1,8 @@
 // launch: starts the ranks of one run on this machine and ends with all of them.
 //
 // Each rank is a process with torchrun's variables, in a process group of its own; its lines come
-// out prefixed `[rank 2] `. Of a rank that a signal ends the launcher says so, `rank 2 was ended by
+// out prefixed `[rank 2] `, and what several say at once on standard error comes out once, as
+// `[ranks 0..2] `. Of a rank that a signal ends the launcher says so, `rank 2 was ended by
 // SIGKILL`. The result is the first failing rank's exit code (128 + signal if a signal ended it), 0
 // when all end well. When one fails the others get `grace` to end by themselves, then SIGTERM, then
 // SIGKILL. SIGINT, SIGTERM and SIGHUP end all the same way, without the grace; one that was ignored
@@ -24,6 +25,7 @@ struct LaunchOptions {
   int ranks = 1;
   std::vector<std::string> command;  // program and arguments
   bool prefix = true;                // `[rank N] ` before each line
+  bool merge = true;                 // equal lines of standard error; not without prefixes
   std::chrono::seconds grace{10};
 };
 

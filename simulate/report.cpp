@@ -36,6 +36,8 @@ double share(Time part, Time whole) {
              : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
+Time wall_bubble(const RunReport& run) { return run.makespan - run.work; }
+
 // Of the compute engine: of its span how much it worked, over all ranks.
 double utilisation(const RunReport& run) {
   Time busy{0};
@@ -163,9 +165,10 @@ std::string report_text(const ReportedRun& r) {
       fmt::format("{}: {} ranks, {} microbatches, {} tasks, {} messages; {}\n", r.program.name,
                   r.program.ranks, r.microbatches, run.tasks, run.messages, r.timing.text());
   text += fmt::format(
-      "  makespan {:.6g}   span {:.6g}   bubble {:.6g} ({:.2f} % of the span)   utilisation {:.2f} "
-      "%\n",
-      in_units(r, run.makespan), in_units(r, run.span), in_units(r, run.bubble()),
+      "  wall (makespan) {:.6g}   bubble by wall {:.6g} ({:.2f} %)   span {:.6g}   bubble by span "
+      "{:.6g} ({:.2f} %)   utilisation {:.2f} %\n",
+      in_units(r, run.makespan), in_units(r, wall_bubble(run)),
+      100 * share(wall_bubble(run), run.makespan), in_units(r, run.span), in_units(r, run.bubble()),
       100 * share(run.bubble(), run.span), 100 * utilisation(run));
   text += rank_table(r, peaks_by_rank(r)) + other_engines_text(r);
   text += "  busy and idle: between the rank's first task and its last; resources: the most held\n";
@@ -190,6 +193,8 @@ std::string report_json(const ReportedRun& r, bool tasks) {
             {"work", number(r, run.work)},
             {"bubble", number(r, run.bubble())},
             {"bubble_rate", share(run.bubble(), run.span)},
+            {"wall_bubble", number(r, wall_bubble(run))},
+            {"wall_bubble_rate", share(wall_bubble(run), run.makespan)},
             {"utilisation", utilisation(run)},
             {"messages", run.messages},
             {"controls", run.controls},

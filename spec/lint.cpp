@@ -21,11 +21,35 @@ bool gives_gradient(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_input;
 }
 
+// `every stage`, `stage 2`, `each of stages 0 to 2`, `each of stages 0, 2, 5 and 60 more`; in
+// order.
+std::string stages_text(const std::vector<int>& stages, int all) {
+  constexpr std::size_t kMostNamed = 3;
+  if (stages.size() == 1) return fmt::format("stage {}", stages.front());
+  if (size_of(stages) == all) return "every stage";
+  if (stages.back() - stages.front() + 1 == size_of(stages)) {
+    return fmt::format("each of stages {} to {}", stages.front(), stages.back());
+  }
+  const std::size_t named = std::min(kMostNamed, stages.size());
+  return fmt::format(
+      "each of stages {}{}",
+      fmt::join(stages.begin(), stages.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+      named < stages.size() ? fmt::format(" and {} more", stages.size() - named) : "");
+}
+
 // What a stage takes from one pool for one microbatch, and gives back.
 struct Balance {
   std::int64_t acquired = 0;
   std::int64_t released = 0;
   int lane = -1;  // the last that acquires
+};
+
+// What stages acquire in one place and do not release, in the order of the stages.
+struct Unreleased {
+  Span span;
+  std::string what;  // a stage does
+  std::string hint;
+  std::vector<int> stages;
 };
 
 class Linter {
@@ -45,6 +69,7 @@ class Linter {
       check_releases(stage);
       check_results(stage);
     }
+    warn_of_releases();
     check_resources();
     check_hints();
     std::stable_sort(found_.begin(), found_.end(), [](const Diagnostic& a, const Diagnostic& b) {
@@ -54,7 +79,7 @@ class Linter {
   }
 
  private:
-  // What is so at every stage is said once, for the first.
+  // What is so at several stages is said once, for the first.
   void warn(const char* id, std::string message, std::string hint, Span span) {
     const bool said = std::any_of(found_.begin(), found_.end(), [&](const Diagnostic& d) {
       return d.id == id && d.span == span;
@@ -176,7 +201,7 @@ class Linter {
     for (int m = 0; m < period; ++m) {
       for (const auto& [pool, use] : balances(stage, m)) {
         const std::string of = period > 1 ? fmt::format("microbatch {}", m) : "a microbatch";
-        if (use.acquired > use.released) warn_of_release(stage, of, pool, use);
+        if (use.acquired > use.released) add_unreleased(stage, of, pool, use);
       }
     }
   }
@@ -195,7 +220,7 @@ class Linter {
     return pools;
   }
 
-  void warn_of_release(int stage, const std::string& of, int pool, const Balance& use) {
+  void add_unreleased(int stage, const std::string& of, int pool, const Balance& use) {
     const std::string& name = at(program_.resources, at(program_.pools, pool).resource).name;
     const ast::Op* op = written_[static_cast<std::size_t>(at(program_.lanes, use.lane).op)];
     if (op == nullptr) return;
@@ -206,13 +231,28 @@ class Linter {
     }
     const bool some = use.released > 0;
     const std::int64_t rest = use.acquired - use.released;
-    warn("resource-not-released",
-         fmt::format("stage {} acquires {} of '{}' for {} and releases {}", stage, use.acquired,
-                     name, of, some ? fmt::format("{} of them", use.released) : "none"),
-         fmt::format("what stays held adds up with every microbatch: let an op release {}, with "
-                     "`releases {}{};`",
-                     some ? "the rest" : "it", name, rest > 1 ? fmt::format(" {}", rest) : ""),
-         span);
+    const std::string what =
+        fmt::format("acquires {} of '{}' for {} and releases {}", use.acquired, name, of,
+                    some ? fmt::format("{} of them", use.released) : "none");
+    const std::string hint = fmt::format(
+        "what stays held adds up with every microbatch: let an op release {}, with "
+        "`releases {}{};`",
+        some ? "the rest" : "it", name, rest > 1 ? fmt::format(" {}", rest) : "");
+    const auto same = std::find_if(
+        unreleased_.begin(), unreleased_.end(),
+        [&](const Unreleased& other) { return other.span == span && other.what == what; });
+    if (same == unreleased_.end()) {
+      unreleased_.push_back({span, what, hint, {stage}});
+    } else if (same->stages.back() != stage) {
+      same->stages.push_back(stage);
+    }
+  }
+
+  void warn_of_releases() {
+    for (const Unreleased& one : unreleased_) {
+      warn("resource-not-released",
+           stages_text(one.stages, size_of(program_.stages)) + " " + one.what, one.hint, one.span);
+    }
   }
 
   // ---- resource-unused
@@ -305,6 +345,7 @@ class Linter {
   const Program& program_;
   std::vector<const ast::Op*> written_;   // per op
   std::vector<std::vector<int>> stages_;  // per stage, its lanes
+  std::vector<Unreleased> unreleased_;    // as found
   std::set<int> warned_;                  // ops, of backward-without-next
   std::vector<int> seen_;                 // per lane: the last search that came by
   int search_ = 0;

@@ -134,6 +134,8 @@ Colour colour_of(trace::Cause cause) {
     case trace::Cause::hold:
     case trace::Cause::agreement:
       return {0xe6, 0xe3, 0xf3};
+    case trace::Cause::host:
+      return {0xdd, 0xf0, 0xe5};
     default:
       return {0xf1, 0xf1, 0xf1};
   }

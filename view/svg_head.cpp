@@ -78,14 +78,18 @@ class Flow {
   double y_;
 };
 
-// The tints that occur, by colour; causes without one of their own go without their name.
+// The tints that occur, by colour. Causes without one of their own go without their names, but
+// where the host's time is told from theirs.
 std::map<std::string, std::pair<Colour, std::string>> idle_names(const Drawn& drawn) {
   std::map<std::string, std::pair<Colour, std::string>> names;
   for (const trace::Cause cause : drawn.idle) {
     const Colour colour = colour_of(cause);
     const bool grey = colour == colour_of(trace::Cause::unknown);
-    names.try_emplace(hex(colour), colour,
-                      grey ? "idle" : std::string("idle: ") + trace::text_of(cause));
+    const bool named = !grey || drawn.idle.contains(trace::Cause::host);
+    const std::string name = trace::text_of(cause);
+    const auto [at, first] =
+        names.try_emplace(hex(colour), colour, named ? "idle: " + name : std::string("idle"));
+    if (!first && grey && named) at->second.second += ", " + name;
   }
   return names;
 }

@@ -31,7 +31,8 @@ Output::~Output() {
   }
 }
 
-Status Output::open(int ranks, bool prefix, std::vector<RankOutputs>& ends) {
+Status Output::open(int ranks, Form form, std::vector<RankOutputs>& ends) {
+  form_ = form;
   for (int rank = 0; rank < ranks; ++rank) {
     ends.emplace_back();
     for (const bool is_error : {false, true}) {
@@ -42,38 +43,51 @@ Status Output::open(int ranks, bool prefix, std::vector<RankOutputs>& ends) {
                                         std::strerror(errno)};
       }
       streams_.push_back({.from = pipe[0],
-                          .to = is_error ? &error_sink() : &out_,
-                          .prefix = prefix ? "[rank " + std::to_string(rank) + "] " : "",
-                          .line = {}});
+                          .to = is_error ? &error_way() : &out_,
+                          .rank = rank,
+                          .waits = is_error && form.merge && form.prefix});
       (is_error ? ends.back().err : ends.back().out) = pipe[1];
     }
   }
   return {};
 }
 
-void Output::say(std::string_view line) { error_sink().add(std::string(line) + '\n'); }
+void Output::say(std::string_view line) { error_way().lines.add(line); }
+
+bool Output::pass_on() {
+  bool moved = false;
+  const bool all = !reading();  // nobody is left who might say the same
+  for (Way* way : {&out_, &err_}) {
+    const std::string lines = way->lines.take(Clock::now(), all);
+    way->sink.add(lines);
+    moved = moved || !lines.empty();
+  }
+  return moved;
+}
 
 bool Output::wait(Clock::time_point limit, std::span<pollfd> others) {
+  bool moved = pass_on();
   std::vector<pollfd> fds(others.begin(), others.end());
   const std::size_t sinks = fds.size();
-  fds.push_back(out_.wanted());
-  fds.push_back(err_.wanted());
+  fds.push_back(out_.sink.wanted());
+  fds.push_back(err_.sink.wanted());
   for (const Stream& stream : streams_) {
-    fds.push_back({.fd = stream.to->full() ? -1 : stream.from, .events = POLLIN, .revents = 0});
+    fds.push_back(
+        {.fd = stream.to->sink.full() ? -1 : stream.from, .events = POLLIN, .revents = 0});
   }
+  for (const Way* way : {&out_, &err_}) limit = std::min(limit, way->lines.due().value_or(limit));
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - Clock::now()).count();
   const auto milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
   for (pollfd& other : others) other.revents = 0;
-  if (poll(fds.data(), fds.size(), milliseconds) <= 0) return false;
+  if (poll(fds.data(), fds.size(), milliseconds) <= 0) return moved;
   std::copy_n(fds.begin(), others.size(), others.begin());
-  bool moved = false;
-  if (fds[sinks].revents != 0) moved |= out_.write();
-  if (fds[sinks + 1].revents != 0) moved |= err_.write();
+  if (fds[sinks].revents != 0) moved |= out_.sink.write();
+  if (fds[sinks + 1].revents != 0) moved |= err_.sink.write();
   if (streams_.empty()) return moved;
   first_ = (first_ + 1) % streams_.size();
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const std::size_t turn = (first_ + i) % streams_.size();
-    if (fds[sinks + 2 + turn].revents == 0 || streams_[turn].to->full()) continue;
+    if (fds[sinks + 2 + turn].revents == 0 || streams_[turn].to->sink.full()) continue;
     read_from(streams_[turn]);
     moved = true;
   }
@@ -95,7 +109,7 @@ void Output::read_from(Stream& stream) {
 
 // Hands on the complete lines of what it has, and the rest too if it is `last`.
 void Output::show(Stream& stream, bool last) {
-  std::string out;
+  Lines& to = stream.to->lines;
   std::size_t begin = 0;
   for (;;) {
     const std::size_t newline = stream.line.find('\n', begin);
@@ -103,18 +117,28 @@ void Output::show(Stream& stream, bool last) {
         newline == std::string::npos && stream.line.size() - begin >= kLongestLine;
     if (newline == std::string::npos && !too_long && !(last && begin < stream.line.size())) break;
     const std::size_t end = std::min(newline, stream.line.size());
-    out += stream.prefix + stream.line.substr(begin, end - begin) + '\n';
+    const std::string_view line = std::string_view(stream.line).substr(begin, end - begin);
+    if (form_.prefix) {
+      to.add(stream.rank, line, stream.waits, Clock::now());
+    } else {
+      to.add(line);
+    }
     begin = std::min(end + 1, stream.line.size());
   }
   stream.line.erase(0, begin);
-  stream.to->add(out);
 }
 
 bool Output::reading() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) { return s.from >= 0; });
 }
 
-std::size_t Output::unwritten() const { return out_.pending() + err_.pending(); }
+std::size_t Output::unwritten() const {
+  std::size_t bytes = 0;
+  for (const Way* way : {&out_, &err_}) {
+    bytes += way->sink.pending() + way->lines.bytes() + (way->lines.empty() ? 0 : 1);
+  }
+  return bytes;
+}
 
 void Output::stop_reading() {
   for (Stream& stream : streams_) {
@@ -125,6 +149,7 @@ void Output::stop_reading() {
     stream.from = -1;
     show(stream, true);
   }
+  pass_on();
 }
 
 std::vector<std::string> Output::left_out() const {
@@ -133,9 +158,9 @@ std::vector<std::string> Output::left_out() const {
     sentences.push_back("nobody reads the output: its last " + std::to_string(bytes) +
                         " bytes are left out");
   }
-  for (const Sink* sink : {&out_, &err_}) {
+  for (const Sink* sink : {&out_.sink, &err_.sink}) {
     if (sink->lost() == 0) continue;
-    sentences.push_back(std::string(sink == &out_ ? "standard output: " : "standard error: ") +
+    sentences.push_back(std::string(sink == &out_.sink ? "standard output: " : "standard error: ") +
                         std::strerror(sink->error()) + ": " + std::to_string(sink->lost()) +
                         " bytes are left out");
   }

@@ -1,8 +1,9 @@
 // launch/output: the outputs of the ranks, a pipe for each, to the launcher's own.
 //
-// Lines come out whole, prefixed, in the order in which they came. What is kept is bounded: while a
-// reader takes nothing, the ranks' pipes are not read, so that ranks that go on writing wait. The
-// launcher does not.
+// Lines come out whole, prefixed, in the order in which they came; what several ranks say at once
+// on standard error comes out once (launch/lines.h). What is kept is bounded: while a reader takes
+// nothing, the ranks' pipes are not read, so that ranks that go on writing wait. The launcher does
+// not.
 #pragma once
 
 #include <poll.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "runtime/launch/lines.h"
 #include "runtime/launch/sink.h"
 
 namespace ripeline::runtime {
@@ -33,8 +35,13 @@ class Output {
   Output& operator=(const Output&) = delete;
   ~Output();
 
+  // How lines come out.
+  struct Form {
+    bool prefix = true;
+    bool merge = true;  // equal lines of standard error; not without prefixes
+  };
   // Makes the pipes of all ranks. Fails by status when there are not enough descriptors.
-  core::Status open(int ranks, bool prefix, std::vector<RankOutputs>& ends);
+  core::Status open(int ranks, Form form, std::vector<RankOutputs>& ends);
 
   // A line of the launcher, on standard error.
   void say(std::string_view line);
@@ -52,20 +59,30 @@ class Output {
   [[nodiscard]] std::vector<std::string> left_out() const;
 
  private:
+  // Standard output or error.
+  struct Way {
+    explicit Way(int descriptor) : sink(descriptor) {}
+    Lines lines;  // on the way to the sink
+    Sink sink;
+  };
   struct Stream {
     int from = -1;  // -1: closed
-    Sink* to = nullptr;
-    std::string prefix;
-    std::string line;  // what has no end yet
+    Way* to = nullptr;
+    int rank = 0;
+    bool waits = false;     // for other ranks that say the same
+    std::string line = {};  // what has no end yet
   };
 
-  Sink& error_sink() { return together_ ? out_ : err_; }
-  static void show(Stream& stream, bool last);
-  static void read_from(Stream& stream);
+  Way& error_way() { return together_ ? out_ : err_; }
+  void show(Stream& stream, bool last);
+  void read_from(Stream& stream);
+  // To the sinks, what waits no longer. True if something went.
+  bool pass_on();
 
   const bool together_;  // one reader: all goes through out_, so that no line is torn
-  Sink out_;
-  Sink err_;
+  Form form_;
+  Way out_;
+  Way err_;
   std::vector<Stream> streams_;
   std::size_t first_ = 0;  // the stream whose turn it is
   std::size_t unread_ = 0;

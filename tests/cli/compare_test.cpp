@@ -107,8 +107,10 @@ TEST_F(CompareCommand, refuses_flags_that_say_nothing) {
 // All commands that run a program take them.
 TEST_F(CompareCommand, costs_of_a_rank_are_for_every_command_that_runs) {
   const std::string flags = " -m 8 --rank-costs F=1,B=2";
-  EXPECT_THAT(ripeline("simulate zb_v" + flags).out,
-              HasSubstr("costs of a rank F=1,B=2\n  makespan 25.5   span 24   bubble 0 "));
+  EXPECT_THAT(
+      ripeline("simulate zb_v" + flags).out,
+      HasSubstr("costs of a rank F=1,B=2\n  wall (makespan) 25.5   bubble by wall 1.5 (5.88 %)   "
+                "span 24   bubble by span 0 (0.00 %)   utilisation "));
   EXPECT_THAT(ripeline("show zb_v" + flags).out, HasSubstr("rank 3"));
   EXPECT_THAT(ripeline("why zb_v 7F0" + flags).out, HasSubstr("7F0 on rank 0 starts at 3.5"));
   EXPECT_THAT(ripeline("emulate zb_v --unit 2ms" + flags).out,

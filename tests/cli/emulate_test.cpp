@@ -49,7 +49,7 @@ TEST(EmulateCommand, reports_as_simulate_does_and_what_the_clock_did) {
     const Outcome text = emulate(std::string("1f1b -m 8 --unit 8ms") + how);
     EXPECT_EQ(text.exit_code, 0);
     EXPECT_THAT(text.out, HasSubstr("4 ranks, 8 microbatches, 64 tasks, 48 messages"));
-    EXPECT_THAT(text.out, ContainsRegex("makespan ([3-9][0-9]|[1-9][0-9][0-9])"));
+    EXPECT_THAT(text.out, ContainsRegex("wall \\(makespan\\) ([3-9][0-9]|[1-9][0-9][0-9])"));
     EXPECT_THAT(text.out, HasSubstr("clock: 1 unit is 8 ms"));
     EXPECT_THAT(text.out, HasSubstr("simulated: makespan 33, the same order on every rank"));
     const Outcome found =

@@ -77,6 +77,20 @@ TEST_F(CheckAndExport, export_writes_the_committed_order_and_names_the_companion
   EXPECT_EQ(out_, "0F0,0B0\n1F0,1B0\n");
 }
 
+// Of a CSV with communication too: what is written is what was asked for, and both notes say so.
+TEST_F(CheckAndExport, export_says_which_form_it_writes_whatever_it_reads) {
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 2 --form compute_comms -o comms.csv"), 0);
+  EXPECT_FALSE(says("computations alone")) << out_;
+  ASSERT_EQ(ripeline("export comms.csv -o only.csv"), 0);
+  EXPECT_TRUE(says("note: comms.csv: its communication is left out")) << out_;
+  EXPECT_TRUE(says("only.csv: compute_only, ")) << out_;
+  EXPECT_TRUE(
+      says("computations alone: PyTorch derives the communication; --form compute_comms "
+           "writes both\n"))
+      << out_;
+  EXPECT_EQ(read("only.csv"), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+}
+
 TEST_F(CheckAndExport, export_refuses_what_pytorch_cannot_say) {
   struct Case {
     const char* lines;

@@ -154,10 +154,27 @@ TEST_F(Megatron, has_the_bubble_of_interleaved_1f1b_whatever_the_size_of_groups_
                     "--microbatch-group-size-per-virtual-pipeline-stage {}",
                     group));
     const std::string found = ripeline(fmt::format("simulate x.ripe -m {}", 3 * group)).out;
-    EXPECT_NE(found.find(fmt::format("makespan {} ", 3 * (2 * 3 * group + 3))), std::string::npos)
+    EXPECT_NE(found.find(fmt::format("wall (makespan) {} ", 3 * (2 * 3 * group + 3))),
+              std::string::npos)
         << found;
     EXPECT_NE(found.find(fmt::format(" {}\n", 2 * 3 + group + 1)), std::string::npos) << found;
   }
+}
+
+TEST_F(Megatron, takes_the_name_of_configurations_and_writes_a_file) {
+  const std::string even = "library megatron --pipeline-model-parallel-size 4 --num-layers 16 ";
+  const Outcome printed = ripeline(even + "--num-virtual-stages-per-pipeline-rank 2");
+  EXPECT_EQ(printed.exit_code, 0);
+  const Outcome written =
+      ripeline(even + "--virtual-pipeline-model-parallel-size 2 -o run.ripe", "2>&1");
+  EXPECT_EQ(written.exit_code, 0);
+  EXPECT_EQ(written.out, "");
+  EXPECT_EQ(read("run.ripe"), printed.out);
+  EXPECT_EQ(ripeline("library bf -o bf.ripe").exit_code, 0);
+  EXPECT_EQ(read("bf.ripe"), ripeline("library bf").out);
+  const Outcome list = ripeline("library -o list.txt");
+  EXPECT_EQ(list.exit_code, 2);
+  EXPECT_NE(list.out.find("-o: expected the NAME of what to write"), std::string::npos) << list.out;
 }
 
 TEST_F(Megatron, refuses_what_has_no_such_program_in_its_names) {
@@ -190,7 +207,7 @@ TEST_F(Megatron, refuses_what_has_no_such_program_in_its_names) {
        "expected 2 or more with --decoder-first-pipeline-num-layers"},
       {"--pipeline-model-parallel-size 1 --num-layers 8 --num-virtual-stages-per-pipeline-rank 2",
        "expected 2 or more with --num-virtual-stages-per-pipeline-rank"},
-      {even + "--num-virtual-stages-per-pipeline-rank 0", "not in range 1 to 1000000"}};
+      {even + "--num-virtual-stages-per-pipeline-rank 0", "expected an integer from 1 to 1000000"}};
   for (const auto& [options, expected] : cases) {
     const Outcome refused = ripeline("library megatron " + options);
     EXPECT_EQ(refused.exit_code, 2) << options;

@@ -241,10 +241,14 @@ TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
   ASSERT_EQ(ripeline("library bf > runs/bf.ripe").exit_code, 0);
   const Outcome verdicts = ripeline("verify runs");
   EXPECT_EQ(verdicts.exit_code, 1);
-  EXPECT_TRUE(says(verdicts, "3 programs: 2 proved, 1 refuted")) << verdicts.out;
+  EXPECT_TRUE(says(verdicts, "3 programs: 2 proved, 1 refuted; 1 file skipped\n")) << verdicts.out;
   const Outcome checks = ripeline("check runs");
   EXPECT_EQ(checks.exit_code, 1);
-  EXPECT_TRUE(says(checks, "2 schedules: 1 proved, 1 refuted")) << checks.out;
+  EXPECT_TRUE(says(checks, "2 schedules: 1 proved, 1 refuted; 2 files skipped\n")) << checks.out;
+  EXPECT_TRUE(says(checks,
+                   "note: skipped 1 file in the language, which `ripeline verify` judges: "
+                   "runs/bf.ripe\n"))
+      << checks.out;
   const auto list =
       nlohmann::json::parse(ripeline("check runs runs/bf.ripe --format json", "2>/dev/null").out);
   EXPECT_EQ(list.at("schema"), "ripeline.check.list/1");
@@ -252,6 +256,16 @@ TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
   EXPECT_EQ(list.at("schedules").at(0).at("program"), "runs/deep/hangs.csv");
   EXPECT_EQ(list.at("schedules").at(0).at("schema"), "ripeline.check/1");
   EXPECT_EQ(list.at("schedules").at(2).at("verdict"), "bad input");
+  ASSERT_EQ(list.at("skipped").size(), 2u);
+  EXPECT_EQ(list.at("skipped").at(0).at("file"), "runs/bf.ripe");
+  EXPECT_EQ(list.at("skipped").at(1).at("why"), "without an action of PyTorch in any cell");
+  const auto sarif =
+      nlohmann::json::parse(ripeline("check runs --format sarif", "2>/dev/null").out);
+  EXPECT_EQ(sarif.at("runs").at(0).at("properties").at("skipped"), list.at("skipped"));
+  EXPECT_EQ(nlohmann::json::parse(ripeline("verify runs --format json", "2>/dev/null").out)
+                .at("skipped")
+                .size(),
+            1u);
   EXPECT_EQ(ripeline("check runs --fix fixed.csv").exit_code, 2);
   write("empty/losses.csv", "step,loss\n");
   EXPECT_EQ(ripeline("check empty").exit_code, 2);
@@ -268,12 +282,13 @@ TEST_F(ScheduleFiles, of_folders_may_shout_and_what_is_none_is_named) {
     EXPECT_EQ(outcome.exit_code, 1) << command;
     EXPECT_TRUE(says(outcome, "runs/UP.CSV")) << outcome.out;
     EXPECT_TRUE(says(outcome,
-                     "note: skipped, no action of PyTorch in any cell: runs/LOSSES.Csv, "
-                     "runs/deep/typo.csv\n"))
+                     "note: skipped 2 files without an action of PyTorch in any cell: "
+                     "runs/LOSSES.Csv, runs/deep/typo.csv\n"))
         << outcome.out;
   }
   const Outcome none = ripeline("check runs/deep");
   EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(says(none, "skipped 1 file without")) << none.out;
   EXPECT_TRUE(says(none, "cell: runs/deep/typo.csv")) << none.out;
   write("good/good.csv", kGood);
   EXPECT_FALSE(says(ripeline("check good"), "note: "));

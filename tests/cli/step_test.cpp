@@ -65,6 +65,19 @@ TEST_F(StepFlag, without_it_the_last_whole_step_is_looked_at_and_a_note_says_so)
   EXPECT_EQ(err("show " + path_), "");
 }
 
+TEST_F(StepFlag, of_compare_may_be_given_several_times) {
+  write(10, 4);
+  const std::string two = out("compare t.json --step 3 --step 5..6");
+  EXPECT_THAT(two, testing::ContainsRegex("\nt\\.json, step 3 .*\nt\\.json, steps 5\\.\\.6 "));
+  EXPECT_EQ(err("compare t.json --step 3 --step 5..6"), "");
+  EXPECT_THAT(out("compare bf t.json -m 4 --step 3 --step 4"),
+              testing::ContainsRegex("\nbf .*\nt\\.json, step 3 .*\nt\\.json, step 4 "));
+  EXPECT_THAT(err("compare t.json --step 3 --step 77"), HasSubstr("t.json: there is no step 77"));
+  const auto of_no_trace = ripeline("compare bf --step 3");
+  EXPECT_EQ(of_no_trace.exit_code, 2);
+  EXPECT_THAT(of_no_trace.out, HasSubstr("--step: none of these is a trace"));
+}
+
 TEST_F(StepFlag, takes_a_step_or_a_range) {
   write(10, 4);
   EXPECT_EQ(err("show t.json --step 3"), "");
@@ -81,6 +94,20 @@ TEST_F(StepFlag, takes_a_step_or_a_range) {
   }
   EXPECT_THAT(svg, Not(HasSubstr(">step 6<")));
   EXPECT_THAT(out("compare --step 2 t.json t.json"), HasSubstr("t.json, step 2"));
+}
+
+// Where a step was lost to the host is seen.
+TEST_F(StepFlag, of_a_picture_tells_the_time_of_the_host_from_missing_inputs) {
+  write(3, 4, Time{200'000});
+  ASSERT_EQ(ripeline("show t.json --step 1 --picture p.svg").exit_code, 0);
+  ASSERT_EQ(ripeline("show t.json --step 1 --picture p.html").exit_code, 0);
+  std::ifstream picture(folder_ / "p.svg");
+  const std::string svg(std::istreambuf_iterator<char>(picture), {});
+  for (const char* has : {">idle: no input", ">idle: host busy<", ": host busy</title>"}) {
+    EXPECT_THAT(svg, HasSubstr(has));
+  }
+  std::ifstream page(folder_ / "p.html");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(page), {}), HasSubstr("host busy"));
 }
 
 TEST_F(StepFlag, that_is_not_there_is_an_error_with_what_there_is) {

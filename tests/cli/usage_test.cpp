@@ -37,11 +37,61 @@ TEST_F(Usage, names_what_was_meant) {
            {"library bff", "Did you mean bf?"},
            {"verify schedul.csv", "Did you mean schedule.csv?"},
            {"verify bf --least activaton", "Did you mean activation?"},
-           {"verify bf --dispatch 'ready by bff'", "Did you mean bf?"}}) {
+           {"verify bf --dispatch 'ready by bff'", "Did you mean bf?"},
+           {"compare bf -m 2 --cost F=1", "compare has no flag --cost. Did you mean --rank-costs?"},
+           {"library megatron --num-virtual-stages 2",
+            "Did you mean --num-virtual-stages-per-pipeline-rank?"}}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_NE(outcome.out.find(text), std::string::npos) << arguments << '\n' << outcome.out;
   }
+}
+
+TEST_F(Usage, says_which_number_a_flag_expects) {
+  write("schedule.csv", "0F0,0B0\n1F0,1B0\n");
+  for (const auto& [arguments, text] : std::vector<std::pair<std::string, std::string>>{
+           {"check schedule.csv --memory 0",
+            "--memory: expected an integer of 1 or more, and found '0'"},
+           {"check schedule.csv --memory 2.5",
+            "--memory: expected an integer of 1 or more, and found"},
+           {"check schedule.csv --ranks x",
+            "--ranks: expected an integer of 1 or more, and found 'x'"},
+           {"check schedule.csv --ranks 3000000000",
+            "--ranks: expected an integer from 1 to 2147483647, and found '3000000000'"},
+           {"compare bf -m 2 --memory 0", "--memory: expected a number above 0, and found '0'"},
+           {"compare bf -m 2 --seeds 0",
+            "--seeds: expected an integer from 1 to 1000000, and found"},
+           {"simulate bf -m 2 --latency -1",
+            "--latency: expected a number of 0 or more, and found"},
+           {"simulate bf -m 2 --bandwidth inf",
+            "--bandwidth: expected a number above 0, and found"},
+           {"simulate bf -m 2 --seed 1.5",
+            "--seed: expected an integer of 0 or more, and found '1.5'"},
+           {"optimise --ranks 0", "--ranks: expected an integer from 1 to 1024, and found '0'"},
+           {"optimise --seconds -1", "--seconds: expected a number of 0 or more, and found '-1'"},
+           {"optimise --seed -1", "--seed: expected an integer of 0 or more, and found '-1'"}}) {
+    const Outcome outcome = ripeline(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << arguments << '\n' << outcome.out;
+    EXPECT_LT(outcome.out.size(), 330u) << outcome.out;
+  }
+}
+
+// One flag with two units: each says its own, and where the other one is.
+TEST_F(Usage, says_in_which_unit_memory_is) {
+  const auto help = [&](const std::string& command) {
+    std::string text = ripeline(command + " --help").out;
+    std::string joined;  // lines and columns aside
+    for (const char c : text) {
+      const bool blank = c == ' ' || c == '\n';
+      if (!blank || (!joined.empty() && joined.back() != ' ')) joined += blank ? ' ' : c;
+    }
+    return joined;
+  };
+  EXPECT_NE(help("compare").find("room, in activations of all of its layers"), std::string::npos);
+  EXPECT_NE(help("optimise").find("activations of all its layers"), std::string::npos);
+  EXPECT_NE(help("check").find("room, in activations of one stage"), std::string::npos);
+  EXPECT_NE(help("check").find("`compare --memory`"), std::string::npos);
 }
 
 TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {

@@ -30,6 +30,10 @@ TEST_F(Warnings, change_neither_verdict_nor_exit_code) {
   EXPECT_EQ(verdict.out.find("warning"), std::string::npos) << verdict.out;
   EXPECT_TRUE(read("warnings.txt").starts_with("warned.ripe:8:12: warning[resource-unused]: "))
       << read("warnings.txt");
+  EXPECT_TRUE(
+      read("warnings.txt")
+          .ends_with("note: 1 warning; with --deny-warnings a warning fails, with exit code 2\n"))
+      << read("warnings.txt");
 }
 
 TEST_F(Warnings, fail_as_errors_do_where_they_are_denied) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/elaborate.h"
@@ -93,14 +94,21 @@ TEST(Lint, lets_a_hint_leave_out_what_it_does_not_choose) {
   EXPECT_NE(of_three_stages(ops + "hint h { rounds C, B; }"), "");
 }
 
-TEST(Lint, says_once_what_is_so_at_every_stage) {
-  const std::string said = of_three_stages(
-      "op F forward { needs F at prev; acquires a 2; } op B backward { needs F at here, B at next; "
-      "releases a; } resource a per stage { }");
-  EXPECT_NE(said.find("stage 0 acquires 2 of 'a' for a microbatch and releases 1 of them"),
-            std::string::npos)
-      << said;
-  EXPECT_EQ(said.find("stage 1"), std::string::npos) << said;
+TEST(Lint, says_once_at_which_stages_what_is_acquired_stays) {
+  for (const auto& [when, stages] : std::vector<std::pair<std::string, std::string>>{
+           {"", "every stage"},
+           {"when s == 1", "stage 1"},
+           {"when s > 0", "each of stages 1 to 2"},
+           {"when s % 2 == 0", "each of stages 0, 2"}}) {
+    const std::string said = of_three_stages(
+        "op F forward { needs F at prev; } op B backward { needs F at here, B at next; } "
+        "op K user \"keep\" " +
+        when + " { needs F at here; acquires a 2; } resource a per stage { }");
+    EXPECT_NE(said.find("]: " + stages + " acquires 2 of 'a' for a microbatch and releases none\n"),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(said.find("warning["), said.rfind("warning[")) << said;
+  }
 }
 
 }  // namespace

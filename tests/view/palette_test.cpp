@@ -178,8 +178,9 @@ TEST(Palette, numbers_can_be_read_on_every_op) {
 }
 
 TEST(Palette, idle_is_paler_than_any_op) {
-  for (const auto cause : {trace::Cause::unknown, trace::Cause::input, trace::Cause::slot,
-                           trace::Cause::room, trace::Cause::order, trace::Cause::hold}) {
+  for (const auto cause :
+       {trace::Cause::unknown, trace::Cause::input, trace::Cause::slot, trace::Cause::room,
+        trace::Cause::order, trace::Cause::hold, trace::Cause::host}) {
     for (std::size_t i = 0; i < kUsual; ++i) {
       EXPECT_GT(luminance(colour_of(cause)), luminance(colours_of(kOps)[i]));
       EXPECT_GT(luminance(colour_of(cause)), luminance(colours_of(kOps, 2)[2 * i + 1]));
