@@ -9,8 +9,8 @@
 //   interleaved_64_2     the same                                                  at most 20 s
 //   in_order_64          the others of the library that are in order, 64 ranks, any count; each
 //                                                                                  at most 20 s
-//   ready_64             those that start what is ready, 64 ranks, any count; each at most 20 s,
-//                        which bfw_v does not keep to: one question takes it about a minute
+//   ready_64             those that start what is ready, 64 ranks, any count; each at most 5 s
+//   v_split_backward_128 as v_split_backward, 128 ranks                            at most 5 s
 //   wire_graph           the sends and receives of 1F1B, 128 ranks, 512 microbatches, one
 //                        communicator per edge: judge_wire() alone, without the lowering
 // A verdict other than the one that is meant stops the case with an error.
@@ -73,6 +73,9 @@ void chain_every_count(benchmark::State& state) { verdict(state, compiled(librar
 void interleaved_reserved(benchmark::State& state) { verdict(state, compiled(kInterleaved, 16)); }
 void v_split_backward(benchmark::State& state) { verdict(state, compiled(library("bfw_v"), 16)); }
 
+void v_split_backward_128(benchmark::State& state) {
+  verdict(state, compiled(library("bfw_v"), 128));
+}
 void interleaved_8_2(benchmark::State& state) { verdict(state, interleaved(8, 2)); }
 void interleaved_16_4(benchmark::State& state) { verdict(state, interleaved(16, 4)); }
 void interleaved_64_2(benchmark::State& state) { verdict(state, interleaved(64, 2)); }
@@ -90,6 +93,7 @@ BENCHMARK(fixed_order_512)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(chain_every_count)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(interleaved_reserved)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(v_split_backward)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(v_split_backward_128)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(interleaved_8_2)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(interleaved_16_4)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(interleaved_64_2)->Unit(benchmark::kMillisecond)->UseRealTime();

@@ -39,6 +39,11 @@ TEST(LibrarySchedules, are_proved_for_each_small_number_of_ranks) {
   }
 }
 
+// So many that the solver gives up where it is asked about all of them at once.
+TEST(LibrarySchedules, are_proved_for_a_large_number_of_ranks) {
+  EXPECT_EQ(verdict_of("bfw_v", {{"ranks", 112}}), "proved");
+}
+
 TEST(LibrarySchedules, are_proved_with_their_params) {
   for (const int ranks : {1, 2, 3}) {
     for (const int chunks : {1, 3}) {

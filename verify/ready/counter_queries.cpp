@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "spec/indexing.h"
-#include "verify/ready/backlogs.h"
 #include "verify/solver/share_terms.h"
 
 namespace ripeline::verify {
@@ -121,29 +120,29 @@ Term CounterQueries::broken_by_start(int lane) {
   return solver_.all_of({may_start(lane), solver_.any_of(broken)});
 }
 
-// Of each lane every way to start is blocked, by one of its facts at least, and some lane has tasks
-// left. `must` and not `may`: a lane is taken to be stuck unless it surely may start, so a proof
-// that no such state exists holds for inexact lanes too, and a solution may be no real state.
+// Every way to start is blocked, by one of its facts at least. `must` and not `may`: a lane is
+// taken to be blocked unless it surely may start, so a proof that no state is stuck holds for
+// inexact lanes too, and a solution may be no real state.
+std::vector<Term> CounterQueries::blocked(int lane) {
+  std::vector<Term> ways;
+  for (const Facts& way : at(counters_.starts, lane).must) {
+    std::vector<Term> broken;
+    for (const Linear& g : way) broken.push_back(term(g) < solver_.number(0));
+    ways.push_back(solver_.any_of(broken));
+  }
+  return ways;
+}
+
 Term CounterQueries::stuck() {
   std::vector<Term> parts;
   std::vector<Term> unfinished;
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     unfinished.push_back(at(done_, lane) < total_of(lane));
-    for (const Facts& way : at(counters_.starts, lane).must) {
-      std::vector<Term> blocked;
-      for (const Linear& g : way) blocked.push_back(term(g) < solver_.number(0));
-      parts.push_back(solver_.any_of(blocked));
-    }
+    for (const Term& fact : blocked(lane)) parts.push_back(fact);
   }
   parts.push_back(solver_.any_of(unfinished));
   add_quiescence(parts);
   return solver_.all_of(parts);
-}
-
-std::vector<Term> CounterQueries::backlogs() {
-  std::vector<Term> cases;
-  for (const Linear& backlog : verify::backlogs(program_)) cases.push_back(not_negative(backlog));
-  return cases;
 }
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }

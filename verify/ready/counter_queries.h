@@ -36,8 +36,8 @@ class CounterQueries {
 
   // Not all has ended and no lane may start.
   [[nodiscard]] Term stuck();
-  // The cases by which that is soon refuted; verify/ready/backlogs.h.
-  [[nodiscard]] std::vector<Term> backlogs();
+  // No task of this lane surely may start: all of these hold.
+  [[nodiscard]] std::vector<Term> blocked(int lane);
   // A start, now, after which the pool holds more than the bound.
   [[nodiscard]] Term start_above(int pool, Term bound);
   // The pool holds more than the bound, at any time.

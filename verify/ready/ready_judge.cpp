@@ -2,6 +2,7 @@
 // count.
 #include "verify/ready/ready_judge.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "verify/judge/bounds.h"
 #include "verify/judge/each_count.h"
 #include "verify/judge/judge.h"
+#include "verify/ready/backlogs.h"
 #include "verify/ready/counters.h"
 #include "verify/ready/linear.h"
 #include "verify/solver/least.h"
@@ -27,6 +29,12 @@ namespace {
 // How many microbatch counts are searched for a run before a range without an end, or a long one,
 // is left open.
 constexpr int kCounts = 8;
+// Steps of the solver after which a question is asked in another way.
+constexpr std::uint64_t kFewSteps = 500'000;
+
+std::uint64_t few_steps(const VerifyOptions& options) {
+  return options.solver_steps == 0 ? kFewSteps : std::min(kFewSteps, options.solver_steps);
+}
 
 }  // namespace
 
@@ -37,6 +45,7 @@ ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
                        std::unique_ptr<const ByClasses> classes)
     : program_(program),
       find_runs_(options.find_runs),
+      few_steps_(few_steps(options)),
       budget_{options.search_states},
       classes_(std::move(classes)),
       queries_(std::make_unique<CounterQueries>(classes_ ? classes_->program : program,
@@ -48,6 +57,7 @@ ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
                        std::unique_ptr<CounterQueries> queries)
     : program_(program),
       find_runs_(options.find_runs),
+      few_steps_(few_steps(options)),
       budget_{options.search_states},
       classes_(std::move(classes)),
       queries_(std::move(queries)),
@@ -58,9 +68,15 @@ bool ReadyJudge::is_inductive() {
 }
 
 Finding ReadyJudge::deadlock() {
-  const Question question{"deadlock: a stuck state", queries_->stuck(), [](int) { return Goal{}; },
-                          queries_->backlogs()};
-  return settle(question);
+  const auto known = [this] {
+    std::vector<Term> facts;
+    for (const Linear& backlog :
+         excluded_backlogs(queries_->program(), queries_->counters(), few_steps_)) {
+      facts.push_back(!queries_->not_negative(backlog));
+    }
+    return facts;
+  };
+  return settle({"deadlock: a stuck state", queries_->stuck(), [](int) { return Goal{}; }, known});
 }
 
 MemoryFinding ReadyJudge::memory() {
@@ -97,8 +113,7 @@ MemoryFinding ReadyJudge::memory() {
 }
 
 Finding ReadyJudge::settle(const Question& question) {
-  Solver& solver = queries_->solver();
-  const Answer first = solver.check_by_cases(question.query, {question.bad}, question.cases);
+  const Answer first = first_answer(question);
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = Method::counters};
   }
@@ -123,6 +138,20 @@ Finding ReadyJudge::settle(const Question& question) {
   Finding found = by_counts(answers, std::move(open));
   found.counts = answers.safe;
   return found;
+}
+
+Answer ReadyJudge::first_answer(const Question& question) {
+  Solver& solver = queries_->solver();
+  std::vector<Term> asked{question.bad};
+  if (!question.known) return solver.check(question.query, asked);
+  // Of few ranks it takes fewer steps than what is known of their states.
+  const Answer soon = solver.check_afresh(question.query, asked, few_steps_);
+  if (soon != Answer::unknown) return soon;
+  if (inductive_) {
+    const std::vector<Term> known = question.known();
+    asked.insert(asked.end(), known.begin(), known.end());
+  }
+  return solver.check_afresh(question.query, asked);
 }
 
 // The fewest microbatches, so many or more, with which such a state is.

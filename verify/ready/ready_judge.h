@@ -4,6 +4,7 @@
 // What its obligations share, the counters' invariant, is established once. One thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ class ReadyJudge final : public Judge {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
-    std::vector<Term> cases = {};  // by which it is asked first
+    // What is so in all these states if the invariant is inductive; empty where nothing is known.
+    std::function<std::vector<Term>()> known = {};
   };
   [[nodiscard]] bool is_inductive();
   [[nodiscard]] bool counts_decide() const { return !classes_ && queries_->exact(); }
@@ -45,6 +47,7 @@ class ReadyJudge final : public Judge {
     return classes_ ? at(classes_->lane_of, counter) : counter;
   }
   [[nodiscard]] Finding settle(const Question& question);
+  [[nodiscard]] Answer first_answer(const Question& question);
   [[nodiscard]] std::optional<int> next_in_question(const Question& question, int from,
                                                     std::string& gave_up);
   [[nodiscard]] HuntResult hunt_at(const Question& question, int microbatches);
@@ -58,6 +61,7 @@ class ReadyJudge final : public Judge {
 
   const spec::Program& program_;
   bool find_runs_;
+  std::uint64_t few_steps_;
   Budget budget_;
   std::unique_ptr<const ByClasses> classes_;  // null: the queries are about the program
   std::unique_ptr<CounterQueries> queries_;

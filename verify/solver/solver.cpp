@@ -13,13 +13,6 @@ namespace ripeline::verify {
 
 using Op = Script::Op;
 
-namespace {
-
-// A case of check_by_cases() may take so small a part of the steps of a check.
-constexpr std::uint64_t kCaseShare = 10;
-
-}  // namespace
-
 struct Solver::State {
   std::optional<Script>
       script;  // of a solver that writes: then `ask` alone is used of what follows
@@ -73,23 +66,11 @@ struct Solver::State {
     return Answer::unknown;
   }
 
-  // A case that is refuted is false from there on. A solver of its own, since what one has learnt
-  // from the questions before makes this one many times slower.
-  Answer answer_by_cases(const std::vector<z3::expr>& extra, const std::vector<z3::expr>& cases) {
+  Answer answer_afresh(std::uint64_t most, const std::vector<z3::expr>& extra) {
     z3::solver fresh(context, z3::solver::simple());
     for (const z3::expr& e : required) fresh.add(e);
     for (const z3::expr& e : extra) fresh.add(e);
-    limit(fresh, steps / kCaseShare);
-    Answer found = Answer::unsat;
-    for (std::size_t i = 0; i < cases.size() && found == Answer::unsat; ++i) {
-      fresh.push();
-      fresh.add(cases[i]);
-      found = answer(fresh);
-      fresh.pop();
-      if (found == Answer::unsat) fresh.add(!cases[i]);
-    }
-    if (found == Answer::sat) return found;
-    limit(fresh, steps);
+    limit(fresh, most);
     return answer(fresh);
   }
 
@@ -190,22 +171,22 @@ void Solver::require(Term truth) {
 
 Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
                      std::uint64_t steps) {
-  return asked(query, extra, {}, steps);
+  return asked(query, extra, steps, false);
 }
 
-Answer Solver::check_by_cases(const std::string& query, const std::vector<Term>& extra,
-                              const std::vector<Term>& cases) {
-  return asked(query, extra, cases, 0);
+Answer Solver::check_afresh(const std::string& query, const std::vector<Term>& extra,
+                            std::uint64_t steps) {
+  return asked(query, extra, steps, true);
 }
 
-Answer Solver::asked(const std::string& query, const std::vector<Term>& extra,
-                     const std::vector<Term>& cases, std::uint64_t steps) {
+Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, std::uint64_t steps,
+                     bool afresh) {
   Answer found = Answer::unknown;
   if (state_->script && state_->ask) found = state_->ask(query, *this, extra);
   if (!state_->broken && !state_->script) try {
       const std::vector<z3::expr> parts = state_->exprs(extra);
-      found = cases.empty() ? state_->answer_within(steps > 0 ? steps : state_->steps, parts)
-                            : state_->answer_by_cases(parts, state_->exprs(cases));
+      const std::uint64_t most = steps > 0 ? steps : state_->steps;
+      found = afresh ? state_->answer_afresh(most, parts) : state_->answer_within(most, parts);
       if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
     } catch (const z3::exception&) {
       found = Answer::unknown;

@@ -92,11 +92,10 @@ class Solver {
   // solver's limit this once, and no other strategy is then tried.
   [[nodiscard]] Answer check(const std::string& query, const std::vector<Term>& extra = {},
                              std::uint64_t steps = 0);
-  // What check() answers, found by a case distinction: the first of `cases` holds; or the second
-  // does and the first does not; and so on; or none does. Faster than one question where each case
-  // is soon refuted once those before it are. What few steps do not refute is left to the last one.
-  [[nodiscard]] Answer check_by_cases(const std::string& query, const std::vector<Term>& extra,
-                                      const std::vector<Term>& cases);
+  // What check() answers, by a solver that has learnt nothing from the questions before, which can
+  // make a large one many times slower; nor does it leave anything to those after it.
+  [[nodiscard]] Answer check_afresh(const std::string& query, const std::vector<Term>& extra,
+                                    std::uint64_t steps = 0);
   // Of the last check that answered sat.
   [[nodiscard]] std::int64_t value(Term integer) const;
   [[nodiscard]] bool truth(Term truth) const;
@@ -131,7 +130,7 @@ class Solver {
   friend Term if_then_else(Term condition, Term a, Term b);
 
   [[nodiscard]] Answer asked(const std::string& query, const std::vector<Term>& extra,
-                             const std::vector<Term>& cases, std::uint64_t steps);
+                             std::uint64_t steps, bool afresh);
   [[nodiscard]] static std::vector<std::uint32_t> ids(const std::vector<Term>& terms);
 
   std::unique_ptr<State> state_;
