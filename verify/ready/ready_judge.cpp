@@ -143,14 +143,15 @@ Finding ReadyJudge::settle(const Question& question) {
 Answer ReadyJudge::first_answer(const Question& question) {
   Solver& solver = queries_->solver();
   std::vector<Term> asked{question.bad};
-  if (inductive_ && question.known) {
-    // Of few ranks it takes fewer steps than what is known of their states.
-    const Answer soon = solver.check(question.query, asked, few_steps_);
-    if (soon != Answer::unknown) return soon;
+  if (!question.known) return solver.check(question.query, asked);
+  // Of few ranks it takes fewer steps than what is known of their states.
+  const Answer soon = solver.check_afresh(question.query, asked, few_steps_);
+  if (soon != Answer::unknown) return soon;
+  if (inductive_) {
     const std::vector<Term> known = question.known();
     asked.insert(asked.end(), known.begin(), known.end());
   }
-  return solver.check(question.query, asked);
+  return solver.check_afresh(question.query, asked);
 }
 
 // The fewest microbatches, so many or more, with which such a state is.

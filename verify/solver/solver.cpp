@@ -33,6 +33,12 @@ struct Solver::State {
     return static_cast<std::uint32_t>(terms.size() - 1);
   }
 
+  [[nodiscard]] std::vector<z3::expr> exprs(const std::vector<Term>& of) const {
+    std::vector<z3::expr> found;
+    for (const Term& t : of) found.push_back(terms[t.id_]);
+    return found;
+  }
+
   [[nodiscard]] z3::params limits(std::uint64_t limit) {
     z3::params params(context);
     const auto most = static_cast<std::uint64_t>(std::numeric_limits<unsigned>::max());
@@ -40,11 +46,11 @@ struct Solver::State {
     return params;
   }
 
-  void limit_solver(std::uint64_t limit) {
-    z3::params params = limits(limit);
+  void limit(z3::solver& limited, std::uint64_t most) {
+    z3::params params = limits(most);
     // Many times faster on these queries than the newer arithmetic solver, which is the default.
     params.set("arith.solver", 2U);
-    solver.set(params);
+    limited.set(params);
   }
 
   Answer answer(z3::solver& asked) {
@@ -58,6 +64,25 @@ struct Solver::State {
         break;
     }
     return Answer::unknown;
+  }
+
+  Answer answer_afresh(std::uint64_t most, const std::vector<z3::expr>& extra) {
+    z3::solver fresh(context, z3::solver::simple());
+    for (const z3::expr& e : required) fresh.add(e);
+    for (const z3::expr& e : extra) fresh.add(e);
+    limit(fresh, most);
+    return answer(fresh);
+  }
+
+  // In a scope of its own, within so many steps.
+  Answer answer_within(std::uint64_t most, const std::vector<z3::expr>& extra) {
+    limit(solver, most);
+    solver.push();
+    for (const z3::expr& e : extra) solver.add(e);
+    const Answer found = answer(solver);
+    solver.pop();
+    limit(solver, steps);
+    return found;
   }
 
   // Another strategy for what the first one leaves open: Z3's own choice of tactics and arithmetic.
@@ -74,7 +99,7 @@ Solver::Solver(SolverUse use) : state_(std::make_unique<State>()) {
   if (use.writes) state_->script.emplace();
   state_->ask = std::move(use.ask);
   state_->steps = use.steps;
-  state_->limit_solver(use.steps);
+  state_->limit(state_->solver, use.steps);
 }
 
 Solver::~Solver() = default;
@@ -146,17 +171,22 @@ void Solver::require(Term truth) {
 
 Answer Solver::check(const std::string& query, const std::vector<Term>& extra,
                      std::uint64_t steps) {
+  return asked(query, extra, steps, false);
+}
+
+Answer Solver::check_afresh(const std::string& query, const std::vector<Term>& extra,
+                            std::uint64_t steps) {
+  return asked(query, extra, steps, true);
+}
+
+Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, std::uint64_t steps,
+                     bool afresh) {
   Answer found = Answer::unknown;
   if (state_->script && state_->ask) found = state_->ask(query, *this, extra);
   if (!state_->broken && !state_->script) try {
-      std::vector<z3::expr> parts;
-      for (const Term& t : extra) parts.push_back(state_->terms[t.id_]);
-      if (steps > 0) state_->limit_solver(steps);
-      state_->solver.push();
-      for (const z3::expr& e : parts) state_->solver.add(e);
-      found = state_->answer(state_->solver);
-      state_->solver.pop();
-      if (steps > 0) state_->limit_solver(state_->steps);
+      const std::vector<z3::expr> parts = state_->exprs(extra);
+      const std::uint64_t most = steps > 0 ? steps : state_->steps;
+      found = afresh ? state_->answer_afresh(most, parts) : state_->answer_within(most, parts);
       if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
     } catch (const z3::exception&) {
       found = Answer::unknown;

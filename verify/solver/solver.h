@@ -92,6 +92,10 @@ class Solver {
   // solver's limit this once, and no other strategy is then tried.
   [[nodiscard]] Answer check(const std::string& query, const std::vector<Term>& extra = {},
                              std::uint64_t steps = 0);
+  // What check() answers, by a solver that has learnt nothing from the questions before, which can
+  // make a large one many times slower; nor does it leave anything to those after it.
+  [[nodiscard]] Answer check_afresh(const std::string& query, const std::vector<Term>& extra,
+                                    std::uint64_t steps = 0);
   // Of the last check that answered sat.
   [[nodiscard]] std::int64_t value(Term integer) const;
   [[nodiscard]] bool truth(Term truth) const;
@@ -125,6 +129,8 @@ class Solver {
   friend Term floor_mod(Term a, std::int64_t divisor);
   friend Term if_then_else(Term condition, Term a, Term b);
 
+  [[nodiscard]] Answer asked(const std::string& query, const std::vector<Term>& extra,
+                             std::uint64_t steps, bool afresh);
   [[nodiscard]] static std::vector<std::uint32_t> ids(const std::vector<Term>& terms);
 
   std::unique_ptr<State> state_;
