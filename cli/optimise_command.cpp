@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -452,8 +451,7 @@ void add_optimise(CLI::App& app, int& exit_code) {
       "(wall)");
   command->add_option("--seconds", options->seconds, "time to search (10)")
       ->check(number_from_zero());
-  command->add_option("--seed", options->seed, "of the search (1)")
-      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
+  command->add_option("--seed", options->seed, "of the search (1)");
   command->add_option("-o,--output", options->output,
                       "the program to write, or - for standard output");
   add_picture(*command, options->picture);

@@ -624,8 +624,8 @@ const auto rank_block_def = "rank"_t > atom[set<&RankBlock::rank>] > "{"_t >
 const x3::rule<class OrderItemRule, OrderItem> order_item = "a step";
 const auto order_value = set<&OrderItem::value>;
 const auto order_item_def =
-    located(&OrderItem::span, let[order_value] | stream[order_value] | rank_block[order_value] |
-                                  repeat[order_value]);
+    located(&OrderItem::span,
+            let[order_value] | stream[order_value] | rank_block[order_value] | repeat[order_value]);
 
 const x3::rule<class OrderRule, Order> order = "order";
 const auto order_def = "order"_t > kName[set<&Order::name>] >

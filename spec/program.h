@@ -175,8 +175,8 @@ struct Pool {
 };
 
 // An order is one text for all ranks: lets and streams, then repeats that take from them, some of
-// them for one rank alone; or the rows of a file. Params are folded; free names are r, chunks, microbatches, earlier lets and,
-// in a stream, the variables of its loops.
+// them for one rank alone; or the rows of a file. Params are folded; free names are r, chunks,
+// microbatches, earlier lets and, in a stream, the variables of its loops.
 struct OrderStep {
   int op = 0;
   std::optional<Expr> chunk;  // nothing: the rank has one chunk

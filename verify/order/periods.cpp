@@ -36,11 +36,7 @@ class RankReader {
  public:
   RankReader(const Program& program, const spec::Order& order, int rank, const Value& microbatches,
              std::int64_t first)
-      : program_(program),
-        order_(order),
-        rank_(rank),
-        microbatches_(microbatches),
-        math_(first) {
+      : program_(program), order_(order), rank_(rank), microbatches_(microbatches), math_(first) {
     for (int s = 0; s < size_of(program.stages); ++s) {
       if (at(program.stages, s).rank == rank) stages_.push_back(s);
     }
