@@ -98,7 +98,9 @@ struct OrderText {
   std::set<std::string> used() const {
     std::set<std::string> names;
     if (std::any_of(order.repeats.begin(), order.repeats.end(),
-                    [](const spec::OrderRepeat& repeat) { return repeat.rank >= 0; })) {
+                    [this](const spec::OrderRepeat& repeat) {
+                      return repeat.rank >= 0 && !repeat_text(repeat).empty();
+                    })) {
       names.insert("r");
     }
     const auto add = [&](const Expr& expr) {

@@ -20,37 +20,62 @@ spec::Diagnostic defect(const std::string& what) {
   return {"defect", what + "\nThis is a defect of Ripeline.", "", {}};
 }
 
-// In nanoseconds of the timing, times `unit`.
-std::int64_t clock_of(std::int64_t time, const simulate::Timing& timing) {
-  return time * timing.unit().nanoseconds;
-}
-
-std::string different(const char* what, std::int64_t searched, std::int64_t simulated) {
-  return fmt::format("the search says {0} {1}, and the simulator says {2}", what, searched,
+std::string different(const char* what, std::int64_t searched, double simulated) {
+  return fmt::format("the search says {} {}, and the simulator says {:.12g}", what, searched,
                      simulated);
 }
 
 // Empty: the simulator says what the search says.
-std::string difference(const FoundOrder& found, std::int64_t unit, const Certified& made) {
-  const auto times = [&](core::Time time) { return time.count() * unit; };
+std::string difference(const Claim& claim, const Certified& made) {
   if (!made.run.status.ok()) return "the simulator: " + made.run.status.message();
   if (made.run.stuck) return "the simulated run deadlocks: " + made.run.waiting;
-  if (times(made.run.makespan) != clock_of(found.wall, made.timing)) {
-    return different("a wall of", clock_of(found.wall, made.timing), times(made.run.makespan));
+  // Compared exactly: the products may need more than 64 bits.
+  const std::int64_t nanoseconds = made.timing.unit().nanoseconds;
+  const auto same = [&](std::int64_t searched, core::Time simulated) {
+    return static_cast<__int128>(searched) * nanoseconds ==
+           static_cast<__int128>(simulated.count()) * claim.unit;
+  };
+  const auto simulated = [&](core::Time time) {
+    return static_cast<double>(time.count()) * static_cast<double>(claim.unit) /
+           static_cast<double>(nanoseconds);
+  };
+  const FoundOrder& order = claim.order;
+  if (!same(order.wall, made.run.makespan)) {
+    return different("a wall of", order.wall, simulated(made.run.makespan));
   }
-  if (times(made.run.span) != clock_of(found.span, made.timing)) {
-    return different("a span of", clock_of(found.span, made.timing), times(made.run.span));
+  if (!same(order.span, made.run.span)) {
+    return different("a span of", order.span, simulated(made.run.span));
   }
   const std::int64_t peak = *std::max_element(made.run.peaks.begin(), made.run.peaks.end());
-  return peak == found.peak ? "" : different("a peak of", found.peak, peak);
+  return peak == order.peak ? "" : different("a peak of", order.peak, static_cast<double>(peak));
+}
+
+// Empty: no bound is above what the order takes.
+std::string refuted_bound(const Claim& claim, const simulate::TimingOptions& times,
+                          const Certified& made) {
+  const bool wall = claim.objective == Objective::wall;
+  const std::int64_t value = wall ? claim.order.wall : claim.order.span;
+  if (claim.bound.value > value) {
+    return fmt::format("it takes {}, which is below the bound {} ({})", value, claim.bound.value,
+                       claim.bound.by);
+  }
+  Bound general;
+  const core::Status s =
+      lower_bound(made.program, claim.problem.microbatches, times, claim.objective, general);
+  if (!s.ok()) return "bounds of its program: " + s.message();
+  const std::int64_t taken = (wall ? made.run.makespan : made.run.span).count();
+  if (general.value <= taken) return "";
+  return fmt::format("it takes {} ns, which is below the bound {} ns of its program ({})", taken,
+                     general.value, general.by);
 }
 
 }  // namespace
 
-spec::Result<Certified> certified(const Uniform& problem, const FoundOrder& found,
-                                  std::int64_t unit, const std::vector<std::string>& comments) {
+spec::Result<Certified> certified(const Claim& claim, const std::vector<std::string>& comments) {
+  const Uniform& problem = claim.problem;
   Certified made;
-  const auto tree = spec::parse({"optimised", program_text(problem, found, unit, comments)});
+  const auto tree =
+      spec::parse({"optimised", program_text(problem, claim.order, claim.unit, comments)});
   if (!tree.ok()) return defect("the program that was found does not parse");
   made.text = spec::print(tree.value());
   auto program = spec::compile({"optimised", made.text});
@@ -62,7 +87,7 @@ spec::Result<Certified> certified(const Uniform& problem, const FoundOrder& foun
   if (!made.verdict.proved) return defect("the order that was found is not proved");
   made.facts = lower::facts_of(*made.verdict.proved);
   simulate::TimingOptions times;
-  times.latency = static_cast<double>(problem.latency) / static_cast<double>(unit);
+  times.latency = static_cast<double>(problem.latency) / static_cast<double>(claim.unit);
   if (const core::Status s =
           simulate::Timing::make(made.program, problem.microbatches, times, made.timing);
       !s.ok()) {
@@ -73,8 +98,9 @@ spec::Result<Certified> certified(const Uniform& problem, const FoundOrder& foun
   });
   made.run = simulator.run(problem.microbatches, made.timing,
                            {.record = &made.record, .causes = true, .sequential_ops = {}});
-  const std::string difference = optimise::difference(found, unit, made);
-  if (!difference.empty()) return defect("the order that was found: " + difference);
+  for (const std::string& lie : {difference(claim, made), refuted_bound(claim, times, made)}) {
+    if (!lie.empty()) return defect("the order that was found: " + lie);
+  }
   return made;
 }
 

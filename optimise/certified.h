@@ -2,8 +2,9 @@
 //
 // The order is written as a program, compiled, judged for every timing, and run by the simulator
 // with the program's own costs. A search times orders by code of its own; where that is not exactly
-// what the simulator says, or where the program is not proved, this is a defect of Ripeline and is
-// reported as one: no schedule is returned then. One thread.
+// what the simulator says, where the program is not proved, or where a lower bound, that of the
+// problem or the general one of the program, is above what the simulator says, this is a defect of
+// Ripeline and is reported as one: no schedule is returned then. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "lower/facts.h"
+#include "optimise/bounds/bounds.h"
 #include "optimise/uniform.h"
 #include "simulate/simulator.h"
 #include "simulate/timing.h"
@@ -32,9 +34,16 @@ struct Certified {
   trace::Record record;
 };
 
-// `unit` and `comments` as of program_text(). Errors: a defect, in a sentence.
-[[nodiscard]] spec::Result<Certified> certified(const Uniform& problem, const FoundOrder& found,
-                                                std::int64_t unit,
+// What a search says.
+struct Claim {
+  Uniform problem;
+  std::int64_t unit = 1;  // as of program_text()
+  Objective objective = Objective::wall;
+  Bound bound;  // of the problem
+  FoundOrder order;
+};
+// `comments` as of program_text(). Errors: a defect, in a sentence.
+[[nodiscard]] spec::Result<Certified> certified(const Claim& claim,
                                                 const std::vector<std::string>& comments);
 
 }  // namespace ripeline::optimise

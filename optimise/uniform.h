@@ -25,6 +25,15 @@ struct Uniform {
   int memory = 4;            // activations of one stage that a rank holds at most; > 0
 };
 
+// Stages of a rank.
+[[nodiscard]] inline int chunks_of(const Uniform& problem) {
+  return problem.placement == spec::Placement::v ? 2 : 1;
+}
+// Whether each stage of a rank has room for one forward: exactly then there is an order.
+[[nodiscard]] inline bool has_order(const Uniform& problem) {
+  return problem.memory >= chunks_of(problem);
+}
+
 // What a schedule is measured by: the end of its last task, or the largest over ranks of the time
 // from a rank's own first start to its last end.
 enum class Objective { wall, span };

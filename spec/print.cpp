@@ -316,7 +316,7 @@ class Printer {
     for (const Repeat& repeat : x.repeats) {
       const std::string text = text_of(repeat) + ";";
       const std::size_t begin = repeat.steps.front().op.span.begin;
-      const bool fits = line.indent + line.text.size() + 2 + text.size() <= kWidth;
+      const bool fits = 3 * kIndent + line.text.size() + 2 + text.size() <= kWidth;
       if (!line.text.empty() && (!fits || has_comment({last, begin}))) {
         add(std::exchange(line, {3 * kIndent, "", 0}));
       }

@@ -20,7 +20,7 @@ class UniformBounds {
  public:
   explicit UniformBounds(const Uniform& problem)
       : u_(problem),
-        stages_each_(problem.placement == spec::Placement::v ? 2 : 1),
+        stages_each_(chunks_of(problem)),
         stages_(stages_each_ * problem.ranks),
         tasks_(Time{stages_each_} * problem.microbatches) {
     // At the turn of a V both stages are on one rank.

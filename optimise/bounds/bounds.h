@@ -24,7 +24,7 @@
 // which pool. All were derived by this project, and are tested against optima found by going
 // through all orders. One consequence: with a memory of `ranks` activations, and from twice as many
 // microbatches on, the bubble of a chain is at least (ranks - 1)(F + I - W + 4 latencies). ZB-H1
-// reaches that, so it is optimal there.
+// reaches that where two latencies are no longer than W, so it is optimal there.
 //
 // Pure; thread-safe.
 #pragma once

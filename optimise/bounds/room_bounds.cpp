@@ -82,11 +82,17 @@ void join(std::vector<Part>& parts) {
   std::erase_if(parts, [](const Part& part) { return part.amount == 0; });
 }
 
-// Of parts of two kinds, one of each for every microbatch, the second after the first: exactly.
-// Nothing: they are others.
+// Of parts of two kinds, where each of the second comes after one of the first that no other comes
+// after: exactly. Nothing: they are others.
 std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int64_t released) {
   std::array<std::vector<Part>, 2> kinds;
-  for (const Part& part : parts) kinds[part.earlier < 0 ? 0 : 1].push_back(part);
+  std::vector<std::uint8_t> followed(parts.size(), 0);
+  for (const Part& part : parts) {
+    kinds[part.earlier < 0 ? 0 : 1].push_back(part);
+    if (part.earlier < 0) continue;
+    if (at(parts, part.earlier).earlier >= 0) return std::nullopt;
+    if (std::exchange(at(followed, part.earlier), std::uint8_t{1}) != 0) return std::nullopt;
+  }
   const auto& [first, second] = kinds;
   if (first.size() != second.size()) return std::nullopt;
   for (const std::vector<Part>& kind : kinds) {

@@ -24,7 +24,8 @@ using Report = std::function<void(const FoundOrder& order, std::string_view meth
 
 class Incumbent {
  public:
-  // `go_on` is asked after a few milliseconds' work at most.
+  // `go_on` is asked after a few milliseconds' work; with more than 100,000 tasks it may be
+  // seconds.
   Incumbent(Objective objective, std::int64_t bound, std::function<bool()> go_on, Report better)
       : objective_(objective),
         bound_(bound),

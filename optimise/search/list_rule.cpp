@@ -43,7 +43,6 @@ class Chain {
     for (Rank& rank : ranks_) {
       run.wall = std::max(run.wall, rank.end);
       run.span = std::max(run.span, rank.end - rank.begin);
-      run.peak = std::max(run.peak, rank.peak);
       run.rows.push_back(std::move(rank.row));
     }
     return run;
@@ -54,7 +53,6 @@ class Chain {
     std::array<int, 3> done{};  // F, I, W
     bool waits = true;          // for something to arrive
     Lane last = kInput;         // F or I
-    int peak = 0;
     std::int64_t begin = 0;
     std::int64_t end = 0;
     ShortRow row;
@@ -115,7 +113,6 @@ class Chain {
     wakes_[index(r)] = end;
     if (lane != kWeight) rank.last = lane;
     if (lane == kForward) {
-      rank.peak = std::max(rank.peak, rank.done[kForward] - rank.done[kWeight]);
       if (r + 1 < uniform_.ranks) {
         arrives(kForward, r + 1, m, end + uniform_.latency);
       } else {

@@ -40,7 +40,6 @@ struct RuleRun {
   ShortRows rows;
   std::int64_t wall = 0;
   std::int64_t span = 0;
-  int peak = 0;
 };
 // Nothing: the objective would be above `most`.
 [[nodiscard]] std::optional<RuleRun> run(const Uniform& uniform, const ListRule& rule,

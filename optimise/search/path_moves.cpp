@@ -52,7 +52,7 @@ PathMoves::PathMoves(const Uniform& uniform, Objective objective, const ShortRow
   sorted_.resize(nowhere_);
   sorted_at_.resize(nowhere_);
   done_.assign(ranks_, 0);
-  restart(rows);
+  start(rows);
 }
 
 PathMoves::Number PathMoves::number_of(std::size_t kind, std::size_t stage, int microbatch) const {
@@ -77,7 +77,7 @@ PathMoves::Task PathMoves::task_of(std::size_t rank, Lane lane, int microbatch) 
   return task;
 }
 
-void PathMoves::restart(const ShortRows& rows) {
+void PathMoves::start(const ShortRows& rows) {
   for (std::size_t r = 0; r < ranks_; ++r) {
     std::array<int, kMostLanes> next{};
     for (std::size_t k = 0; k < size_; ++k) {
@@ -240,7 +240,6 @@ std::int64_t PathMoves::estimate(Place first, Place last) {
 // The starts, of which those of the first `sorted` tasks are right. False: the ranks wait for each
 // other.
 bool PathMoves::time_from(std::size_t sorted) {
-  ++timed_;
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     const auto all = sorted_at_.begin();
     const auto begin = all + row(rank);

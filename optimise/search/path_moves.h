@@ -28,11 +28,8 @@ class PathMoves {
   // Tries so many moves at a temperature, in the unit of the costs.
   void run(std::int64_t moves, double temperature);
 
-  void restart(const ShortRows& rows);
-  [[nodiscard]] std::int64_t value() const { return value_; }  // of the order it is at
-  [[nodiscard]] std::int64_t best() const { return best_; }    // since the last restart
+  [[nodiscard]] std::int64_t best() const { return best_; }
   [[nodiscard]] ShortRows best_rows() const;
-  [[nodiscard]] std::int64_t timed() const { return timed_; }  // how many orders
 
  private:
   using Place = std::uint32_t;   // rank * size_ + position; or nowhere_
@@ -66,6 +63,7 @@ class PathMoves {
     const std::size_t rank = rank_of_[place];
     return next == row(rank + 1) ? -begin_[rank] : cost_[tasks_[next].lane] + tail_[next];
   }
+  void start(const ShortRows& rows);
   [[nodiscard]] std::int64_t value_now() const;
   [[nodiscard]] bool is_movable(Place place) const;
 
@@ -102,7 +100,6 @@ class PathMoves {
   std::vector<std::int64_t> near_;  // starts in an estimate
   std::int64_t value_ = 0;
   std::int64_t best_ = 0;
-  std::int64_t timed_ = 0;
   std::vector<Task> best_tasks_;
 };
 

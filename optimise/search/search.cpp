@@ -66,7 +66,9 @@ class Annealing {
   static constexpr std::int64_t kFewOrders = 2000;  // to begin with
   static constexpr double kGrowth = 1.4;
   static constexpr int kMostGrowths = 10;
-  static constexpr std::int64_t kStep = 2'000;  // moves between two questions whether to go on
+  // Tasks that moves between two questions whether to go on may time anew, and the most moves.
+  static constexpr std::int64_t kMostTimed = 2'000'000;
+  static constexpr std::int64_t kMostMoves = 2'000;
   // Temperatures, in the mean cost of a task.
   static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
@@ -119,12 +121,15 @@ class Annealing {
     ShortRows& rows = best_.at(length);
     PathMoves path(of_length(length), incumbent_.objective(), rows, ++seed_ * 7919);
     const double all = moves * length / kUsualMicrobatches;
-    const auto steps = static_cast<std::int64_t>(all / static_cast<double>(kStep)) + 1;
+    const std::int64_t tasks =
+        std::int64_t{3} * chunks_of(uniform_) * uniform_.ranks * uniform_.microbatches;
+    const std::int64_t step = std::clamp<std::int64_t>(kMostTimed / tasks, 1, kMostMoves);
+    const auto steps = static_cast<std::int64_t>(all / static_cast<double>(step)) + 1;
     const double mean =
         static_cast<double>(uniform_.forward + uniform_.input + uniform_.weight) / 3;
     for (std::int64_t i = 0; i < steps && incumbent_.goes_on(); ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(steps);
-      path.run(kStep, mean * hot_ * std::pow(kCold / hot_, share));
+      path.run(step, mean * hot_ * std::pow(kCold / hot_, share));
       if (length == uniform_.microbatches && path.best() < incumbent_.best()->first) {
         if (const auto order = timed(uniform_, path.best_rows())) {
           incumbent_.offer(*order, kPathMoves);
@@ -173,7 +178,7 @@ void search(const Uniform& uniform, Objective objective, std::int64_t bound, con
                         better(order, method);
                       });
   const bool chain = chunks_of(uniform) == 1;
-  if (!chain && uniform.memory < 2) return;
+  if (!has_order(uniform)) return;
   const ShortRows first =
       chain ? run(uniform, one_f_one_b(uniform), objective, INT64_MAX)->rows : groups_of_v(uniform);
   if (const auto order = timed(uniform, first))

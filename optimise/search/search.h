@@ -18,7 +18,8 @@
 namespace ripeline::optimise {
 
 struct Limits {
-  std::function<bool()> go_on;  // asked every few milliseconds; false ends the search
+  // Asked every few milliseconds; with more than 100,000 tasks it may be seconds. False ends it.
+  std::function<bool()> go_on;
   std::uint64_t seed = 1;
 };
 

@@ -24,10 +24,6 @@ inline constexpr int kMostLanes = 6;
 using ShortRow = std::vector<Lane>;
 using ShortRows = std::vector<ShortRow>;  // one per rank
 
-[[nodiscard]] inline int chunks_of(const Uniform& uniform) {
-  return uniform.placement == spec::Placement::v ? 2 : 1;
-}
-
 // With the times and the peak that `rows` have when each task starts as soon as it can. Nothing:
 // they are no legal order: a task is missing or too many, the ranks wait for each other, or the
 // memory does not suffice.

@@ -118,7 +118,7 @@ class ChainSearch {
       : uniform_(uniform), search_(uniform, incumbent) {}
 
   void run() {
-    for (int quarters = 0; quarters <= 8; ++quarters) {
+    for (int quarters = 0; quarters <= 8 && search_.has_time(); ++quarters) {
       std::vector<int> warm;
       for (int r = 0; r < uniform_.ranks; ++r) {
         const int depth = (quarters * (uniform_.ranks - 1 - r) + 1) / 4;

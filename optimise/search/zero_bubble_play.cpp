@@ -38,7 +38,7 @@ class Pipeline {
 
   explicit Pipeline(const Uniform& uniform)
       : uniform_(uniform),
-        chunks_(uniform.placement == Placement::v ? 2 : 1),
+        chunks_(chunks_of(uniform)),
         stages_(uniform.ranks * chunks_),
         ranks_(index(uniform.ranks)) {
     for (Rank& rank : ranks_) {

@@ -1,6 +1,8 @@
 // ripeline optimise: what it finds is what it says, for the commands that read its program too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -69,6 +71,47 @@ TEST_F(Optimise, takes_the_better_placement) {
   EXPECT_EQ(any["placement"], "v");
 }
 
+TEST_F(Optimise, says_how_much_less_the_best_may_take) {
+  const Outcome found = ripeline("optimise --ranks 4 -m 4 --memory 3 --seconds 0");
+  ASSERT_EQ(found.exit_code, 0) << found.out;
+  const json j = json_of(
+      ripeline("optimise --ranks 4 -m 4 --memory 3 --seconds 0 --format json", kOutputAlone));
+  const double value = j["makespan"];
+  const double bound = j["bound"];
+  ASSERT_LT(bound, value);
+  EXPECT_DOUBLE_EQ(j["gap"], (value - bound) / value);
+  char text[80];
+  std::snprintf(text, sizeof text, "the best takes at most %.2f %% less", 100 * double(j["gap"]));
+  EXPECT_NE(found.out.find(text), std::string::npos) << found.out;
+}
+
+// The lowest of the placements' bounds, not that of the one that won.
+TEST_F(Optimise, of_any_placement_bounds_all_of_them) {
+  const std::string costs =
+      "optimise --ranks 4 -m 8 --memory 2 --seconds 0.5 --format json --placement ";
+  const json chain = json_of(ripeline(costs + "chain", kOutputAlone));
+  const json v = json_of(ripeline(costs + "v", kOutputAlone));
+  const json any = json_of(ripeline(costs + "any", kOutputAlone));
+  EXPECT_EQ(any["bound"], std::min(double(chain["bound"]), double(v["bound"])));
+}
+
+TEST_F(Optimise, is_interrupted_with_what_it_has) {
+  const Outcome outcome = ripeline(
+      "optimise --ranks 8 -m 64 --memory 6 --costs 24,23,12,1 --seconds 50 -o best.ripe & sleep 1; "
+      "kill -INT $!; wait $!; echo exit $?",
+      "2>&1");
+  EXPECT_NE(outcome.out.find("interrupted after"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("exit 0"), std::string::npos) << outcome.out;
+  EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
+}
+
+TEST_F(Optimise, does_not_search_for_a_file_that_cannot_be_written) {
+  const Outcome outcome = ripeline("optimise --ranks 8 -m 64 --memory 6 -o nowhere/best.ripe");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.out.find("nowhere/best.ripe"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("bound"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Optimise, says_that_no_order_fits) {
   const Outcome outcome = ripeline("optimise --ranks 2 -m 2 --memory 0.5 --placement any");
   EXPECT_EQ(outcome.exit_code, 1);
@@ -82,7 +125,7 @@ TEST_F(Optimise, says_what_it_expects) {
            {"--costs 1,2,3", "--costs: expected F,I,W,LATENCY"},
            {"--costs 1,0,3,0", "--costs: expected F,I,W,LATENCY"},
            {"--costs 1,1,1,0.00001", "up to 4 decimals"},
-           {"--costs 900000000,1,1,0 -m 100000 --ranks 1", "take a larger unit"},
+           {"--costs 900000000,1,1,0 -m 1000 --ranks 64", "take a larger unit"},
            {"--memory 0", "--memory: expected how many activations"},
            {"--memory x", "--memory: expected how many activations"},
            {"--ranks 1000 -m 1000000", "tasks are not searched"},

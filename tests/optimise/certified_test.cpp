@@ -29,9 +29,17 @@ FoundOrder found_order(const Uniform& problem) {
   return best;
 }
 
+Claim claim_of(const Uniform& problem) {
+  return {.problem = problem,
+          .unit = 2,
+          .objective = Objective::wall,
+          .bound = lower_bound(problem, Objective::wall),
+          .order = found_order(problem)};
+}
+
 // The first error, or nothing.
-std::string error_of(const Uniform& problem, const FoundOrder& order) {
-  const auto made = certified(problem, order, 1, {});
+std::string error_of(const Claim& claim) {
+  const auto made = certified(claim, {});
   return made.ok() ? "" : made.errors().front().message;
 }
 
@@ -39,41 +47,52 @@ TEST(Certified, is_what_was_found) {
   for (const spec::Placement placement : {spec::Placement::chain, spec::Placement::v}) {
     Uniform problem = kChain;
     problem.placement = placement;
-    const FoundOrder order = found_order(problem);
-    const auto made = certified(problem, order, 2, {"a comment"});
+    const Claim claim = claim_of(problem);
+    const auto made = certified(claim, {"a comment"});
     ASSERT_TRUE(made.ok()) << made.errors().front().message;
     EXPECT_EQ(made.value().text.substr(0, 12), "# a comment\n");
     EXPECT_TRUE(made.value().verdict.proved.has_value());
     EXPECT_EQ(made.value().run.makespan.count() * 2,
-              order.wall * made.value().timing.unit().nanoseconds);
+              claim.order.wall * made.value().timing.unit().nanoseconds);
   }
 }
 
 TEST(Certified, names_each_lie) {
   struct Lie {
-    std::function<void(FoundOrder&)> tell;
+    std::function<void(Claim&)> tell;
     std::string says;
   };
   const Lie lies[] = {
-      {[](FoundOrder& o) { --o.wall; }, "the search says a wall of"},
-      {[](FoundOrder& o) { ++o.span; }, "the search says a span of"},
-      {[](FoundOrder& o) { --o.peak; }, "the search says a peak of"},
-      {[](FoundOrder& o) { o.rows[0].pop_back(); }, "is not proved"},
-      {[](FoundOrder& o) { o.rows[1].push_back(o.rows[1].back()); }, "is not proved"},
-      {[](FoundOrder& o) { std::swap(o.rows[1].front(), o.rows[1].back()); }, "is not proved"},
+      {[](Claim& c) { --c.order.wall; }, "the search says a wall of"},
+      {[](Claim& c) { ++c.order.span; }, "the search says a span of"},
+      {[](Claim& c) { --c.order.peak; }, "the search says a peak of"},
+      {[](Claim& c) { c.bound.value = c.order.wall + 1; }, "which is below the bound"},
+      {[](Claim& c) { c.order.rows[0].pop_back(); }, "is not proved"},
+      {[](Claim& c) { c.order.rows[1].push_back(c.order.rows[1].back()); }, "is not proved"},
+      {[](Claim& c) { std::swap(c.order.rows[1].front(), c.order.rows[1].back()); },
+       "is not proved"},
+      {[](Claim& c) { c.problem.memory = c.order.peak - 1; }, "is not proved"},
   };
-  const FoundOrder order = found_order(kChain);
-  ASSERT_EQ(error_of(kChain, order), "");
+  const Claim claim = claim_of(kChain);
+  ASSERT_EQ(error_of(claim), "");
   for (const Lie& lie : lies) {
-    FoundOrder told = order;
+    Claim told = claim;
     lie.tell(told);
-    const std::string error = error_of(kChain, told);
+    const std::string error = error_of(told);
     EXPECT_NE(error.find(lie.says), std::string::npos) << error;
     EXPECT_NE(error.find("This is a defect of Ripeline."), std::string::npos) << error;
   }
-  Uniform smaller = kChain;
-  smaller.memory = order.peak - 1;
-  EXPECT_NE(error_of(smaller, order).find("is not proved"), std::string::npos);
+}
+
+// Times that are too long for 64 bits once they are in nanoseconds of a part of the unit.
+TEST(Certified, compares_large_times_exactly) {
+  Uniform problem = kChain;
+  problem.forward = problem.input = problem.weight = 1'000'000'000'000'000;
+  Claim claim = claim_of(problem);
+  claim.unit = 1'000'000;
+  EXPECT_EQ(error_of(claim), "");
+  ++claim.order.wall;
+  EXPECT_NE(error_of(claim), "");
 }
 
 }  // namespace

@@ -196,6 +196,30 @@ std::int64_t wall_bound(const testing_support::TinyProblem& p) {
   return (bound.value + unit - 1) / unit;  // in units, of which an optimum takes a whole number
 }
 
+// S and T both come after an X, and nothing after a Y: two of the first kind are not needed for two
+// of the second. This order of it takes 1015.
+TEST(ProgramBounds, do_not_ask_for_more_releases_than_an_order_needs) {
+  const spec::Program program = compiled(R"(
+pipeline releases {
+  microbatches 3;
+  stages 1;
+  place s on 0;
+  op F forward  { cost 1; acquires a 12; }
+  op X user "x" { cost 10; needs F at here; releases a 1; }
+  op Y user "y" { cost 10; needs F at here; releases a 1; }
+  op S user "s" { cost 1; needs X at here; releases a 5; }
+  op T user "t" { cost 1; needs S at here; releases a 5; }
+  op U user "u" once on comm { cost 1000; needs F at here of all; }
+  resource a per rank { capacity 25; }
+  order o on r { F * 2; X; S; T; F; U; (X S T) * 2; Y * 3; }
+  dispatch in order o;
+}
+)");
+  Bound bound;
+  ASSERT_TRUE(lower_bound(program, 3, {}, Objective::wall, bound).ok());
+  EXPECT_LE(bound.value, 1015 * simulate::plain_unit().nanoseconds) << bound.by;
+}
+
 TEST(ProgramBounds, count_what_capacities_ask_for) {
   struct Known {
     testing_support::TinyProblem problem;

@@ -171,7 +171,7 @@ TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
 }
 
 // Proved by CP-SAT; the search comes within 1 % of the makespan.
-TEST(Search, is_optimal_below_the_memory_of_1f1b) {
+TEST(Search, comes_within_one_percent_below_the_memory_of_1f1b) {
   struct Row {
     int m;
     std::int64_t f, i, w, c;
