@@ -98,6 +98,9 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, microbatches, options.value(), timing);
   if (!made.ok()) return failure(made.message());
+  for (const std::string& note : timing.notes()) {
+    std::cerr << fmt::format("note: {}: {}\n", program.name, note);
+  }
   run.work = most_work(program, microbatches, timing);
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();

@@ -41,6 +41,7 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
   const spec::Program& program = prepared.program();
   const auto& verdict = prepared.verdict;
   std::string text;
+  for (const std::string& note : prepared.timing.notes()) text += "note: " + note + "\n";
   const int members = program.tensor_parallel.members;
   const int replicas = program.data_parallel.replicas;
   if (groups == Groups::all_run && (members > 1 || replicas > 1)) {

@@ -29,11 +29,11 @@ std::string different(const char* what, std::int64_t searched, double simulated)
 std::string difference(const Claim& claim, const Certified& made) {
   if (!made.run.status.ok()) return "the simulator: " + made.run.status.message();
   if (made.run.stuck) return "the simulated run deadlocks: " + made.run.waiting;
-  // Compared exactly: the products may need more than 64 bits.
+  // Compared exactly, and by parts: the products of the whole may not fit in 64 bits.
   const std::int64_t nanoseconds = made.timing.unit().nanoseconds;
   const auto same = [&](std::int64_t searched, core::Time simulated) {
-    return static_cast<__int128>(searched) * nanoseconds ==
-           static_cast<__int128>(simulated.count()) * claim.unit;
+    return searched / claim.unit == simulated.count() / nanoseconds &&
+           searched % claim.unit * nanoseconds == simulated.count() % nanoseconds * claim.unit;
   };
   const auto simulated = [&](core::Time time) {
     return static_cast<double>(time.count()) * static_cast<double>(claim.unit) /

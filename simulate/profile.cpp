@@ -69,6 +69,9 @@ void each(const json& j, const char* table, const Read& read) {
 }
 
 Profile profile_of(const json& j) {
+  if (j.is_object() && !j.contains("schema")) {
+    throw std::runtime_error("there is no 'schema'; `ripeline profile` makes a profile of a trace");
+  }
   if (text_of(j, "schema") != kSchema) {
     throw std::runtime_error("its schema is not " + std::string(kSchema));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/draw.h"
 #include "core/input_order.h"
@@ -77,6 +78,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
         estimate_factor(options.jitter, options.seed, static_cast<std::uint64_t>(m)));
   }
   if (Status s = t.set_lanes(program, microbatches); !s.ok()) return s;
+  t.set_notes(program);
   t.set_slowdowns(program);
   t.edges_.resize(program.edges.size());
   for (std::size_t edge = 0; edge < program.edges.size(); ++edge) {
@@ -230,11 +232,44 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
         lane.cv = task.mean > 0 ? task.spread / task.mean : 0;
       }
     }
+    lane.measured = best >= 0 || !lane.means.empty();
     // Of entries for one microbatch, the others have the mean of all.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
   draws_ = draws_ || lane.cv > 0;
   lane.fixed = time(lane.mean * lane.slow);
+}
+
+void Timing::set_notes(const Program& program) {
+  if (!options_.profile || options_.profile->tasks.empty()) return;
+  std::vector<std::string> missing;
+  for (int op = 0; op < size_of(program.ops); ++op) {
+    int all = 0;
+    int measured = 0;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (program.lanes[lane].op != op) continue;
+      ++all;
+      measured += lanes_[lane].measured ? 1 : 0;
+    }
+    if (measured == all) continue;
+    missing.push_back(
+        at(program.ops, op).name +
+        (measured > 0 ? fmt::format(" at {} of {} stages", all - measured, all) : ""));
+  }
+  if (!missing.empty()) {
+    notes_.push_back(
+        fmt::format("the profile has no cost of {}: the program's is taken, in the profile's unit",
+                    fmt::join(missing, ", ")));
+  }
+  int last = -1;
+  for (const Profile::Task& task : options_.profile->tasks)
+    last = std::max(last, task.stage.value_or(-1));
+  if (last >= size_of(program.stages)) {
+    notes_.push_back(fmt::format(
+        "the profile has costs of stages up to {}, and the program's last is {}: it is of another "
+        "number of stages",
+        last, size_of(program.stages) - 1));
+  }
 }
 
 void Timing::set_edge(const Program& program, int id) {

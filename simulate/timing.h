@@ -58,6 +58,8 @@ class Timing {
   [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
   // For people: where times come from.
   [[nodiscard]] std::string text() const;
+  // For people: where a profile with costs of tasks is not one of this program's stages. Sentences.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   [[nodiscard]] core::Time mean(core::Task task) const;
   [[nodiscard]] core::Time task(core::Task task) const {
@@ -96,6 +98,7 @@ class Timing {
     double cv = 0;
     double slow = 1;  // of its rank
     bool once = false;
+    bool measured = false;  // the profile has its cost
     spec::Share share;
     std::uint64_t what = 0;
     std::vector<double> means;  // per input; empty: all the same
@@ -115,6 +118,7 @@ class Timing {
   core::Status set_lanes(const spec::Program& program, int microbatches);
   void set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
+  void set_notes(const spec::Program& program);
   void set_slowdowns(const spec::Program& program);
   [[nodiscard]] double slowdown_of(const spec::Program& program, int lane, int other) const;
   void set_costs(int microbatches);
@@ -141,6 +145,7 @@ class Timing {
   std::map<std::pair<core::LaneId, core::LaneId>, double> slowdowns_;
   std::vector<Edge> edges_;
   core::Costs costs_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace ripeline::simulate

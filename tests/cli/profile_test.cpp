@@ -131,4 +131,32 @@ TEST_F(ProfileCommand, of_a_run_of_one_step_needs_to_be_told_to_take_it) {
   EXPECT_EQ(outcome.out, "ripeline: run.json: steps in it: 1; with --skip-steps 1, none remains\n");
 }
 
+// Else a schedule with other ops or stages would look fast, since its costs are of the program.
+TEST_F(ProfileCommand, of_other_ops_and_stages_is_said_to_be_so) {
+  write("costs.json",
+        R"({"schema": "ripeline.profile/1", "unit": "us", "tasks": [
+          {"op": "F", "stage": 0, "mean": 100}, {"op": "F", "stage": 1, "mean": 100},
+          {"op": "F", "stage": 2, "mean": 100}, {"op": "F", "stage": 3, "mean": 100},
+          {"op": "B", "mean": 200}]})");
+  const std::string missing =
+      "the profile has no cost of I, W: the program's is taken, in the profile's unit";
+  const std::string stages = "the profile has costs of stages up to 3, and the program's last is 1";
+  const Outcome split = ripeline("simulate zb_v -D ranks=2 -m 4 --profile costs.json");
+  EXPECT_NE(split.out.find(missing), std::string::npos) << split.out;
+  EXPECT_EQ(split.out.find("stages up to"), std::string::npos) << split.out;
+  const Outcome both = ripeline("compare 1f1b zb_v -D ranks=2 -m 4 --profile costs.json");
+  EXPECT_NE(both.out.find(missing), std::string::npos) << both.out;
+  EXPECT_NE(both.out.find(stages), std::string::npos) << both.out;
+  const Outcome whole = ripeline("simulate 1f1b -D ranks=4 -m 4 --profile costs.json");
+  EXPECT_EQ(whole.out.find("the profile has"), std::string::npos) << whole.out;
+}
+
+TEST_F(ProfileCommand, is_named_where_something_else_is_given_for_a_profile) {
+  write("trace.json", R"({"traceEvents": []})");
+  const Outcome outcome = ripeline("simulate bf -m 4 --profile trace.json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.out.find("`ripeline profile` makes a profile of a trace"), std::string::npos)
+      << outcome.out;
+}
+
 }  // namespace
