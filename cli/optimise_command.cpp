@@ -2,6 +2,7 @@
 // best possible it is at most.
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -115,15 +116,16 @@ nlohmann::json json_number(double value) {
 }
 
 nlohmann::json json_of(const Asked& asked, const PlacementSearch& search) {
-  nlohmann::json j = {{"schema", "ripeline.optimise/1"},
-                      {"ranks", asked.ranks},
-                      {"costs", asked.costs},
-                      {"memory", asked.memory.empty() ? nlohmann::json() : asked.memory},
-                      {"seed", asked.seed},
-                      {"objective", name_of(asked.objective)},
-                      {"seconds", search.seconds()},
-                      {"solver", "none"},
-                      {"progress", nlohmann::json::array()}};
+  nlohmann::json j = {
+      {"schema", "ripeline.optimise/1"},
+      {"ranks", asked.ranks},
+      {"costs", asked.costs},
+      {"memory", asked.memory.empty() ? nlohmann::json() : nlohmann::json(asked.memory)},
+      {"seed", asked.seed},
+      {"objective", name_of(asked.objective)},
+      {"seconds", search.seconds()},
+      {"solver", "none"},
+      {"progress", nlohmann::json::array()}};
   for (const PlacementSearch::Improvement& step : search.improvements()) {
     j["progress"].push_back({{"seconds", step.seconds},
                              {"makespan", json_number(step.value)},
@@ -251,7 +253,8 @@ void add_optimise(CLI::App& app, int& exit_code) {
       "(wall)");
   command->add_option("--seconds", options->asked.seconds, "time to search (10)")
       ->check(number_from_zero());
-  command->add_option("--seed", options->asked.seed, "of the search (1)");
+  command->add_option("--seed", options->asked.seed, "of the search (1)")
+      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   command->add_option("-o,--output", options->output,
                       "the program to write, or - for standard output");
   add_picture(*command, options->picture);

@@ -463,7 +463,7 @@ TEST(Profile, what_does_not_fit_is_said_with_its_place) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "it is not JSON, from byte 1 on"},
       {"[]", "it is not an object"},
-      {"{}", "there is no 'schema'"},
+      {"{}", "there is no 'schema'; `ripeline profile` makes a profile of a trace"},
       {R"({"schema":"ripeline.profile/1","unit":"h"})", "unit is none of ns, us, ms and s"},
       {R"({"schema":"ripeline.profile/2","unit":"us"})", "its schema is not ripeline.profile/1"},
       {in(R"("tasks":3)"), "tasks is not a list"},
