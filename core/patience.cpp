@@ -9,6 +9,7 @@ constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
 constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says nothing
 constexpr int kMostPutOff = 32;                         // of one message: holding must end
+constexpr int kMostForecasts = 10'000;  // of a rank while nothing happens there: talk must end
 constexpr double kMoved = 0.5;  // of a task's duration: by less, a forecast is not said again
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -67,6 +68,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   put_off_.assign(due_.size(), 0);
   std::fill(taken_.begin(), taken_.end(), 0);
   idle_ = {};
+  forecasts_ = 0;
   notices_.clear();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& l = lanes_[i];
@@ -89,6 +91,7 @@ void Patience::settle(Lane& lane, std::int32_t microbatch) {
 }
 
 void Patience::arrived(Message message, Time now) {
+  forecasts_ = 0;
   rows_.arrived(message);
   if (place_[at(message.edge)] < 0) return;
   Lane& l = lane(facts_.edges[at(message.edge)].consumer);
@@ -125,6 +128,7 @@ bool Patience::put_off(Message message) {
 }
 
 void Patience::started(Task task, Time now) {
+  forecasts_ = 0;
   Lane& l = lane(task.lane);
   ++l.started;
   rows_.started(task);
@@ -149,6 +153,7 @@ void Patience::started(Task task, Time now) {
 }
 
 void Patience::finished(Task task, Time now) {
+  forecasts_ = 0;
   ++lane(task.lane).finished;
   rows_.finished(task);
   const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
@@ -299,7 +304,8 @@ void Patience::forecast(Time now) {
     }
   }
   for (const Lane& l : lanes_) {
-    if (l.ends.empty() && !l.out.empty()) unsay(l);
+    if (!l.ends.empty()) continue;
+    for (const EdgeId edge : l.out) unsay(edge);
   }
 }
 
@@ -312,9 +318,9 @@ void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time no
     if (said.microbatch == microbatch &&
         moved <= times(kMoved, duration(facts_.edges[at(edge)].producer)))
       continue;
-    if (said.microbatch >= 0 && said.microbatch != microbatch) {
-      notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
-    }
+    if (said.microbatch != microbatch) unsay(edge);
+    if (forecasts_ == kMostForecasts) continue;
+    ++forecasts_;
     said = {microbatch, arrives};
     notices_.push_back({.kind = Notice::Kind::expected,
                         .message = {edge, microbatch},
@@ -322,13 +328,11 @@ void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time no
   }
 }
 
-void Patience::unsay(const Lane& lane) {
-  for (const EdgeId edge : lane.out) {
-    LastNotice& said = said_[at(edge)];
-    if (said.microbatch < 0) continue;
-    notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
-    said = {};
-  }
+void Patience::unsay(EdgeId edge) {
+  LastNotice& said = said_[at(edge)];
+  if (said.microbatch < 0) return;
+  notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
+  said = {};
 }
 
 }  // namespace ripeline::core

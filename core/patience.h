@@ -18,6 +18,12 @@
 // duration(y) in half of the cases or more; beyond the latest that was seen it waits for patience *
 // duration(y). What was learned stays from step to step.
 //
+// With `forecasts` a rank also says when the next task of each lane will start, and says so again
+// when that has moved. A task that lacks nothing but room is forecast as if it started now, so its
+// forecast moves with the clock; and each forecast that a rank hears has it look at its own again.
+// That would keep two ranks talking for ever while nothing can start. So a rank makes only a
+// limited number of forecasts until a task of its own starts or ends or a message arrives.
+//
 // Beside a task that runs, the same is asked of those that are a pair with it; what is noticed and
 // forecast is of tasks that run alone.
 //
@@ -128,7 +134,7 @@ class Patience {
   // When the lane's task that is `ahead` can start, and which one that will be.
   [[nodiscard]] std::pair<Time, std::int32_t> input(LaneId id, Time now) const;
   void say(const Lane& lane, std::int32_t microbatch, Time ends, Time now);
-  void unsay(const Lane& lane);
+  void unsay(EdgeId edge);
 
   const ProgramFacts& facts_;
   PatienceRules rules_;
@@ -145,6 +151,7 @@ class Patience {
   ReadyRows rows_;
   const FollowedOrder* order_ = nullptr;
   std::vector<LastNotice> said_;  // per edge
+  int forecasts_ = 0;             // since a task started or ended or a message arrived
   std::vector<Notice> notices_;
 };
 

@@ -41,7 +41,7 @@ void Agenda::clear() {
   heap_.clear();
   heads_.fill(kNever);
   find_next();
-  numbers_ = 0;
+  numbers_ = taken_ = 0;
 }
 
 }  // namespace ripeline::simulate

@@ -33,6 +33,7 @@ class Agenda {
   Agenda() { clear(); }
 
   [[nodiscard]] bool empty() const { return heads_[next_] == kNever; }
+  [[nodiscard]] std::size_t size() const { return numbers_ - taken_; }
   // Of the next one; Time::max() if there is none.
   [[nodiscard]] core::Time next_time() const {
     return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
@@ -62,6 +63,7 @@ class Agenda {
   }
   // The next one; there must be one.
   [[nodiscard]] AgendaEvent take() {
+    ++taken_;
     if (next_ == kHeap) return take_from_heap();
     Queue& queue = queues_[next_];
     const AgendaEvent taken = queue.at(0);
@@ -131,6 +133,7 @@ class Agenda {
   std::array<Queue, kQueues> queues_;
   std::vector<AgendaEvent> heap_;
   std::uint64_t numbers_ = 0;
+  std::uint64_t taken_ = 0;
 };
 
 }  // namespace ripeline::simulate

@@ -122,9 +122,14 @@ class Simulator::Impl {
         if (Status s = happen(agenda_.take()); !s.ok()) return s;
       }
       if (Status s = poll_touched(); !s.ok()) return s;
-      if (agenda_.empty()) return {};
+      if (nothing_can_start()) return {};
       now_ = agenda_.next_time();
     }
+  }
+
+  // Nothing is due but notices. They make nothing ready, and a rank that holds has a wake-up due.
+  [[nodiscard]] bool nothing_can_start() const {
+    return agenda_.size() == notices_.size() - free_notices_.size();
   }
 
   void touch(Rank& rank) {

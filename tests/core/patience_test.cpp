@@ -221,6 +221,25 @@ TEST(Patience, forecasts_what_its_order_has_next_and_takes_it_back) {
   EXPECT_EQ(rank.notices[1], expected(kActivation, 1, 206));
 }
 
+// F 2 lacks only room: it is forecast anew as time goes by, but not for ever.
+TEST(Patience, falls_silent_while_nothing_happens) {
+  Rank0 rank({.forecasts = true});
+  int now = 200;
+  const auto forecasts = [&](int in) {
+    for (int said = 0; said < 1'000'000; ++said) {
+      rank.notices.clear();
+      rank.patience.take_notices(Time{now += 100}, rank.notices);
+      if (rank.notices.empty()) return said;
+      EXPECT_EQ(rank.notices, std::vector<Notice>{expected(kActivation, 2, in)});
+    }
+    return -1;
+  };
+  EXPECT_GT(forecasts(106), 100);
+  EXPECT_EQ(forecasts(106), 0);
+  rank.patience.arrived({kGradient, 0}, Time{now});
+  EXPECT_GT(forecasts(306), 100);  // after B
+}
+
 TEST(Patience, without_costs_neither_waits_nor_tells) {
   FollowedOrder order;
   order.reset(kOwnF, kOwnB + 1);

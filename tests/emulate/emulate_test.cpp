@@ -437,6 +437,33 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   EXPECT_EQ(run.run.tasks, 2);
 }
 
+// Its ranks forecast to each other meanwhile (tests/simulate/hints_test.cpp).
+TEST(Emulate, of_a_program_that_sticks_ends_though_its_ranks_go_on_talking) {
+  const spec::Program program = compiled(R"(
+pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
+  op F forward { needs F at prev; acquires a; }
+  op B backward { needs F at here, B at next; releases a; }
+  resource a per rank { capacity 1; }
+  order fixed on r { (F@0 F@1 B@1 B@0) * microbatches; }
+  hint waits { follow fixed; forecasts; }  dispatch ready by waits; })");
+  const core::OwnedFacts storage = lower::facts_of(program);
+  TimingOptions options;
+  options.clock = 1'000'000;
+  options.latency = 2;
+  Timing timing;
+  ASSERT_TRUE(Timing::make(program, 2, options, timing).ok());
+  const EmulatedRun run =
+      emulate(storage.facts(),
+              [&](int rank) {
+                return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
+              },
+              2, timing, {.silence = std::chrono::milliseconds(300)});
+  EXPECT_TRUE(run.run.status.ok()) << run.run.status.message();
+  EXPECT_TRUE(run.run.stuck);
+  EXPECT_GT(run.run.notices, 20);
+  EXPECT_EQ(run.run.tasks, 2);
+}
+
 // Nobody asked for the first one's end when the second one started.
 TEST(TimedEngine, knows_what_has_ended_when_another_task_starts) {
   const spec::Program program = compiled(R"(

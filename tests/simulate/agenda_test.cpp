@@ -42,8 +42,11 @@ TEST(Agenda, comes_out_by_time_and_of_one_time_as_put_in) {
 TEST(Agenda, forgets_all_when_cleared) {
   Agenda agenda;
   for (int i = 0; i < 100; ++i) agenda.put(Time{0}, Time{i}, Kind::wake, i);
+  EXPECT_EQ(agenda.take().what, 0);
+  EXPECT_EQ(agenda.size(), 99U);
   agenda.clear();
   EXPECT_TRUE(agenda.empty());
+  EXPECT_EQ(agenda.size(), 0U);
   agenda.put(Time{0}, Time{9}, Kind::wake, 1);
   agenda.put(Time{0}, Time{8}, Kind::wake, 2);
   EXPECT_EQ(take_all(agenda), (std::vector{2, 1}));

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
@@ -121,11 +122,10 @@ TEST(Hints, wait_alike_in_both_arbiters) {
   }
 }
 
-// Loses, doubles and distorts what its rank says.
-class Liar final : public core::Arbiter {
+// Does as the honest one.
+class Wrapper : public core::Arbiter {
  public:
-  Liar(std::unique_ptr<core::Arbiter> honest, std::uint64_t seed)
-      : honest_(std::move(honest)), random_(seed) {}
+  explicit Wrapper(std::unique_ptr<core::Arbiter> honest) : honest_(std::move(honest)) {}
   [[nodiscard]] const core::ProgramFacts& facts() const override { return honest_->facts(); }
   [[nodiscard]] int rank() const override { return honest_->rank(); }
   core::Status begin_step(std::int64_t step, int microbatches) override {
@@ -138,14 +138,32 @@ class Liar final : public core::Arbiter {
   }
   core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
                       core::Time now) const override {
-    const core::Choice choice = honest_->choose(engine, allowed, now);
-    EXPECT_EQ(choice, honest_->choose(engine, allowed, now));
-    EXPECT_TRUE(choice.kind != core::Choice::Kind::hold || choice.until > now);
-    return choice;
+    return honest_->choose(engine, allowed, now);
   }
   void expect(const core::Costs& costs) override { honest_->expect(costs); }
   void on_notice(const core::Notice& notice, core::Time now) override {
     honest_->on_notice(notice, now);
+  }
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override {
+    honest_->take_notices(now, out);
+  }
+  void started(core::Task task, core::Time now) override { honest_->started(task, now); }
+
+ protected:
+  std::unique_ptr<core::Arbiter> honest_;
+};
+
+// Loses, doubles and distorts what its rank says.
+class Liar final : public Wrapper {
+ public:
+  Liar(std::unique_ptr<core::Arbiter> honest, std::uint64_t seed)
+      : Wrapper(std::move(honest)), random_(seed) {}
+  core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
+                      core::Time now) const override {
+    const core::Choice choice = honest_->choose(engine, allowed, now);
+    EXPECT_EQ(choice, honest_->choose(engine, allowed, now));
+    EXPECT_TRUE(choice.kind != core::Choice::Kind::hold || choice.until > now);
+    return choice;
   }
   void take_notices(core::Time now, std::vector<core::Notice>& out) override {
     std::vector<core::Notice> said;
@@ -169,11 +187,9 @@ class Liar final : public core::Arbiter {
       out.push_back(notice);
     }
   }
-  void started(core::Task task, core::Time now) override { honest_->started(task, now); }
 
  private:
-  std::unique_ptr<core::Arbiter> honest_;
-  mutable std::mt19937_64 random_;
+  std::mt19937_64 random_;
 };
 
 TEST(Hints, whatever_they_are_told_a_run_ends) {
@@ -200,6 +216,60 @@ TEST(Hints, whatever_they_are_told_a_run_ends) {
       EXPECT_FALSE(report.stuck) << report.waiting;
       EXPECT_EQ(report.tasks, static_cast<std::int64_t>(program.lanes.size()) * 12);
     }
+  }
+}
+
+// Each of two ranks has a forward that lacks only room, and the other's comes from it: each
+// forecast makes the other rank forecast again, later.
+constexpr const char* kTalks =
+    "pipeline p { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;\n"
+    "op F forward { needs F at prev; acquires a; }\n"
+    "op B backward { needs F at here, B at next; releases a; }\n"
+    "resource a per rank { capacity 1; }\n"
+    "order fixed on r { (F@0 F@1 B@1 B@0) * microbatches; }\n"
+    "hint waits { follow fixed; forecasts; }\ndispatch ready by waits; }";
+
+// Answers each notice with another.
+class Talker final : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  void on_notice(const core::Notice& notice, core::Time now) override {
+    if (++heard_ > 1'000) throw std::runtime_error("its ranks go on talking");
+    const bool taken = notice.kind == core::Notice::Kind::taken;
+    answers_.push_back({.kind = taken ? core::Notice::Kind::expected : core::Notice::Kind::taken,
+                        .message = {notice.message.edge, 0}});
+    honest_->on_notice(notice, now);
+  }
+  void take_notices(core::Time now, std::vector<core::Notice>& out) override {
+    honest_->take_notices(now, out);
+    out.insert(out.end(), answers_.begin(), answers_.end());
+    answers_.clear();
+  }
+
+ private:
+  int heard_ = 0;
+  std::vector<core::Notice> answers_;
+};
+
+TEST(Hints, a_run_sticks_though_its_ranks_go_on_talking) {
+  const spec::Program program = spec::compile({"talks", kTalks}).value();
+  const core::OwnedFacts storage = lower::facts_of(program);
+  TimingOptions options;
+  options.latency = 2;  // forecasts meet
+  Timing timing;
+  ASSERT_TRUE(Timing::make(program, 2, options, timing).ok());
+  for (const bool answers : {false, true}) {
+    Simulator simulator(storage.facts(), [&](int rank) -> std::unique_ptr<core::Arbiter> {
+      auto honest = std::make_unique<TableArbiter>(program, storage.facts(), rank);
+      if (!answers) return honest;
+      return std::make_unique<Talker>(std::move(honest));
+    });
+    const RunReport report = simulator.run(2, timing, {});
+    EXPECT_TRUE(report.status.ok()) << report.status.message();
+    EXPECT_TRUE(report.stuck);
+    EXPECT_EQ(report.tasks, 2);
+    EXPECT_NE(report.waiting.find("0F1 waits for room in a of rank 0"), std::string::npos)
+        << report.waiting;
   }
 }
 
