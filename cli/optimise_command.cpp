@@ -203,7 +203,7 @@ int run(const OptimiseCommand& command) {
   } else {
     if (search.interrupted()) out << fmt::format("interrupted after {:.1f} s\n", search.seconds());
     out << fmt::format("{}\n", fmt::join(found, "\n")) << beside(command.asked, setup)
-        << fmt::format("proved for every timing; the simulator gives the same wall and span\n");
+        << "proved for every timing; the simulator gives the same wall and span\n";
   }
   if (file) {
     file->write(certified.text);

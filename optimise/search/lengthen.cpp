@@ -40,9 +40,9 @@ ShortRows lengthened(const ShortRows& rows, const std::vector<std::vector<std::i
     std::vector<std::pair<std::int64_t, Lane>> tasks;
     for (Lane lane = 0; lane < kMostLanes; ++lane) {
       for (std::size_t m = 0; m < lanes[lane].size(); ++m) {
-        const int from = m < first + period ? 0 : part.repeats;
-        const int to = m < first ? 0 : part.repeats;
-        for (int i = from; i <= to; ++i) tasks.emplace_back(lanes[lane][m] + i * cycle, lane);
+        const std::int64_t start = lanes[lane][m];
+        if (m < first + period) tasks.emplace_back(start, lane);
+        if (m >= first) tasks.emplace_back(start + cycle, lane);
       }
     }
     std::stable_sort(tasks.begin(), tasks.end());

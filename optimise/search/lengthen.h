@@ -1,4 +1,4 @@
-// Orders of many microbatches from an order of few, by repeating a part of it.
+// Orders of more microbatches from an order of few, by repeating a part of it once.
 //
 // Where the memory is short a good order soon becomes periodic, and an order of few microbatches is
 // found much faster. The part is that of `period` microbatches from `first` on: each of its tasks
@@ -16,7 +16,6 @@ namespace ripeline::optimise {
 struct Part {
   int first = 0;   // microbatch
   int period = 1;  // microbatches
-  int repeats = 1;
 };
 
 // `rows` are a legal order of at least first + 2 * period microbatches, and

@@ -149,7 +149,7 @@ class Annealing {
     if (best_.contains(length)) best = incumbent_.value_of(*timed(problem, best_.at(length)));
     const auto starts = starts_of(of_length(from->first), from->second);
     for (int first = 0; first + 2 * period <= from->first; ++first) {
-      ShortRows longer = lengthened(from->second, starts, {first, period, 1});
+      ShortRows longer = lengthened(from->second, starts, {first, period});
       const auto order = timed(problem, longer);
       if (!order) continue;
       const Value value = incumbent_.value_of(*order);
