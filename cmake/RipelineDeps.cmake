@@ -1,4 +1,4 @@
-# The folder of unpacked wheels, and Z3.
+# The folders of unpacked wheels, and Z3.
 #
 # RIPELINE_DEPS is where Z3 and LibTorch lie, unpacked from Python wheels. Its default is the folder that setup/setup.sh makes: its name
 # follows from the list of wheels, so that another list is another folder. What CMAKE_PREFIX_PATH offers is taken first.
@@ -11,6 +11,11 @@ file(SHA256 "${PROJECT_SOURCE_DIR}/setup/wheels.txt" ripeline_wheels_hash)
 string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
 set(RIPELINE_DEPS "${ripeline_cache}/deps-${ripeline_wheels_hash}"
     CACHE PATH "Folder with z3/, torch/ and nvidia/ as unpacked from the wheels")
+# Likewise OR-tools, which ripeline-solver opens at run time: it need not be there, neither now nor then.
+file(SHA256 "${PROJECT_SOURCE_DIR}/setup/solver_wheel.txt" ripeline_wheels_hash)
+string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
+set(RIPELINE_ORTOOLS "${ripeline_cache}/solver-${ripeline_wheels_hash}/ortools/.libs"
+    CACHE PATH "Folder with libortools.so.9, which finds others from there; empty: the loader's own folders")
 
 # Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH, else RIPELINE_DEPS, else the system (Debian's libz3-dev).
 function(ripeline_find_z3)

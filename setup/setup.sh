@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs on Debian 12, x86-64: the packages of debian.txt (as root or with sudo, only if some are missing) and the
-# wheels of wheels.txt, unpacked into ${RIPELINE_CACHE:-~/.cache/ripeline}. What is there already is left alone, so a second run is quick.
+# wheels of wheels.txt, unpacked into ${RIPELINE_CACHE:-~/.cache/ripeline}; and OR-tools, the wheel of solver_wheel.txt, which is optional.
+# What is there already is left alone, so a second run is quick.
 set -euo pipefail
 # shellcheck source=setup/steps.sh
 source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
@@ -54,32 +55,40 @@ install_packages() {
   fi
 }
 
-# Unpacks into a folder beside the final one and renames it when it is whole: a folder with the final name is complete.
+# install_wheels LIST FOLDER "what they are" LOG [UNNEEDED…]: unpacks the wheels of LIST, less files that are not needed (patterns in their
+# folder), beside FOLDER and renames that when it is whole: a folder with the final name is complete.
 install_wheels() {
-  [ ! -e "$deps/.complete" ] || return 0
+  local list=$1 folder=$2 what=$3 log=$4 unneeded part
+  shift 4
+  [ ! -e "$folder/.complete" ] || return 0
   [ "$(uname -m)" = x86_64 ] ||
     fail "The pinned wheels are for x86-64; this machine is $(uname -m). Configure with your own LibTorch and Z3: CMAKE_PREFIX_PATH."
   mkdir -p "$cache/log"
   exec 9>"$cache/lock"
   flock -n 9 || say "Another set-up is running: waiting for it."
   flock -w 1800 9 || fail "Another set-up has held $cache/lock for half an hour."
-  [ ! -e "$deps/.complete" ] || return 0
-  rm -rf "$cache"/partial-* "$deps"
-  local part log=$cache/log/wheels.log
-  part=$(mktemp -d "$cache/partial-XXXXXX")
-  chmod 755 "$part"
+  if [ -e "$folder/.complete" ]; then
+    exec 9>&-
+    return 0
+  fi
+  rm -rf "$cache"/partial-* "$folder"
+  part=$(mktemp -d "$cache/partial-XXXXXX") && chmod 755 "$part" || return 1
   # The wheels are used as C++ libraries: their Python version need not be this machine's.
-  if ! STEP_TAIL=12 step "LibTorch and Z3 (0.6 GB to fetch, 1.2 GB unpacked)" "$log" \
+  if ! STEP_TAIL=12 step "$what" "$log" \
     /usr/bin/python3 -m pip install --no-deps --require-hashes --only-binary :all: --no-compile --progress-bar off \
     --implementation cp --python-version 3.11 --abi cp311 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
-    --platform manylinux2014_x86_64 --target "$part" -r "$root/setup/wheels.txt"; then
+    --platform manylinux2014_x86_64 --target "$part" -r "$list"; then
     rm -rf "$part"
     explain "$log"
-    exit 1
+    exec 9>&-
+    return 1
   fi
-  touch "$part/.complete"
-  mv "$part" "$deps"
+  for unneeded in "$@"; do
+    # shellcheck disable=SC2086  # a pattern
+    (cd "$part" && rm -rf $unneeded) || return 1
+  done
+  touch "$part/.complete" && mv "$part" "$folder" || return 1
   exec 9>&-
 }
 
@@ -89,4 +98,8 @@ case "${1:-}" in
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
 esac
-install_wheels
+install_wheels "$root/setup/wheels.txt" "$deps" "LibTorch and Z3 (0.6 GB to fetch, 1.2 GB unpacked)" "$cache/log/wheels.log"
+# What is needed of it are the libraries, in ortools/.libs and ortools.libs.
+install_wheels "$root/setup/solver_wheel.txt" "$solver" "OR-tools (30 MB to fetch, 70 MB unpacked)" "$cache/log/solver_wheel.log" \
+  'ortools/[!.]*' 'pybind11_abseil' ||
+  say "OR-tools is optional: without it \`ripeline optimise\` searches without a solver. Run this again to have it."

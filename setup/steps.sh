@@ -4,8 +4,9 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${RIPELINE_CACHE:-$HOME/.cache/ripeline}
-# The same name as in cmake/RipelineDeps.cmake.
+# The same names as in cmake/RipelineDeps.cmake.
 deps=$cache/deps-$(sha256sum "$root/setup/wheels.txt" | cut -c1-12)
+solver=$cache/solver-$(sha256sum "$root/setup/solver_wheel.txt" | cut -c1-12)
 
 say() { printf '%s\n' "$*"; }
 fail() { printf '%s\n' "$@" >&2; exit 1; }
@@ -60,7 +61,7 @@ jobs() {
 # configure PRESET, then build PRESET TARGET…: with the wheels that the set-up made.
 configure() {
   step "configure ($1)" "$root/build/log/configure-$1.log" \
-    cmake --preset "$1" -S "$root" -DRIPELINE_DEPS="$deps" || exit 1
+    cmake --preset "$1" -S "$root" -DRIPELINE_DEPS="$deps" -DRIPELINE_ORTOOLS="$solver/ortools/.libs" || exit 1
 }
 build() {
   local preset=$1
