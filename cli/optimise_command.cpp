@@ -1,11 +1,13 @@
-// ripeline optimise: the best order of F, I and W for given costs and memory, and how far from the
-// best possible it is at most.
+// ripeline optimise: the best order of a program's tasks for given costs and memory, and how far
+// from the best possible it is at most.
+#include <array>
 #include <cstdint>
 #include <iostream>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,97 +17,148 @@
 #include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/microbatch_flag.h"
+#include "cli/interrupts.h"
+#include "cli/memory_curve.h"
 #include "cli/numbers.h"
+#include "cli/optimised.h"
 #include "cli/picture_flags.h"
 #include "cli/pictures.h"
-#include "cli/placements.h"
 #include "files/new_file.h"
-#include "optimise/bounds/bounds.h"
 #include "optimise/certified.h"
-#include "optimise/uniform.h"
+#include "optimise/forms.h"
 #include "optimise/written_order.h"
 #include "simulate/report.h"
 
 namespace ripeline::cli {
 namespace {
 
+using optimise::FormSearch;
 using optimise::Objective;
-using optimise::Uniform;
+using optimise::Problem;
+using optimise::Time;
+
+constexpr int kNoneFound = 3;  // as `unknown` of verdicts
 
 struct OptimiseCommand {
-  Asked asked;
+  OptimisedFlags what;
+  double seconds = 10;
+  bool solver = true;
+  int threads = 2;
   std::string output;
   PictureFlags picture;
   std::string format = "text";
 };
 
-std::string command_text(const Asked& asked, const Setup& setup) {
-  std::string text = fmt::format("ripeline optimise --ranks {} -m {} --costs {}", asked.ranks,
-                                 setup.problem.microbatches, fmt::join(asked.costs, ","));
-  if (!asked.memory.empty()) text += " --memory " + asked.memory;
-  text += fmt::format(" --placement {}", asked.placement == Placements::any ? "any" : setup.name);
-  if (asked.objective == Objective::span) text += " --objective span";
-  return text + (asked.seed != 1 ? fmt::format(" --seed {}", asked.seed) : "");
+const char* name_of(Objective objective) { return objective == Objective::wall ? "wall" : "span"; }
+
+double in_units(const Problem& problem, Time time) {
+  return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
+}
+std::string text_of(const Problem& problem, Time time) {
+  return fmt::format("{:.12g}", in_units(problem, time));
+}
+double gap_of(Time value, Time bound) {
+  return value == 0 ? 0 : static_cast<double>(value - bound) / static_cast<double>(value);
 }
 
-std::string number(double value) { return fmt::format("{:.12g}", value); }
+std::string counted(std::int64_t n, const char* noun, const char* plural) {
+  return fmt::format("{} {}", n, n == 1 ? noun : plural);
+}
 
-// Of all layers of a rank.
-std::string activations(const Setup& setup, int held) {
-  return fmt::format("{:g}", static_cast<double>(held) / optimise::chunks_of(setup.problem));
+// What a rank holds at most, of each resource with a capacity, and of what it has room for. Of an
+// even model each stage has a part of `parts`.
+std::string held_text(const Problem& problem, const optimise::Found& order, int parts) {
+  const spec::Program& program = problem.program();
+  std::string text;
+  for (int resource = 0; resource < size_of(program.resources); ++resource) {
+    std::int64_t held = 0;
+    std::int64_t room = 0;
+    for (int p = 0; p < size_of(program.pools); ++p) {
+      const spec::Pool& pool = at(program.pools, p);
+      if (pool.resource != resource) continue;
+      held = std::max(held, at(order.peaks, p));
+      room = std::max(room, pool.capacity.value_or(0));
+    }
+    if (room == 0) continue;
+    const spec::Resource& of = at(program.resources, resource);
+    text += fmt::format("{}{:g} of {:g} {}{}", text.empty() ? "; a rank holds at most " : ", ",
+                        static_cast<double>(held) / parts, static_cast<double>(room) / parts,
+                        of.unit.empty() ? "" : of.unit + " of ", of.name);
+  }
+  return text;
+}
+
+// Why nothing is below the bound, in plain words, by the formula's name in front of ` of `.
+std::string what_binds(const std::string& by) {
+  const std::size_t colon = by.find(": ");
+  const std::string_view formula = std::string_view(by).substr(colon == by.npos ? 0 : colon + 2);
+  constexpr std::array<std::array<std::string_view, 2>, 10> kWords = {{
+      {"work ", "work: nobody can be faster than what the busiest rank has to do"},
+      {"head ",
+       "start-up: until its first gradient comes back, the rank has too little room, or "
+       "nothing yet, to be busy"},
+      {"head+tail ",
+       "start-up, and the way of the last forward down the pipeline and back up; what "
+       "makes room for that forward comes before it"},
+      {"head+drain ", "start-up, and the way of the last gradient back to rank 0"},
+      {"cycle ", "memory: each place is taken for a whole way down and up, one after the other"},
+      {"room ", "memory: it is full with what stays for the ways down and up"},
+      {"path ", "a chain of tasks that need each other"},
+      {"path", "a chain of tasks that need each other"},
+      {"messages ", "a link, which carries one message at a time"},
+      {"CP-SAT", "everything together: the solver went through all orders"},
+  }};
+  for (const auto& [name, words] : kWords) {
+    if (formula.substr(0, name.size()) == name) return fmt::format("what binds: {}", words);
+  }
+  return "";
 }
 
 // What was found, in a few sentences.
-std::vector<std::string> summary(const Asked& asked, const PlacementSearch& search) {
-  const Setup& setup = *search.best()->setup;
-  const Uniform& problem = setup.problem;
-  const std::int64_t work = std::int64_t{optimise::chunks_of(setup.problem)} *
-                            problem.microbatches *
-                            (problem.forward + problem.input + problem.weight);
-  const auto measure = [&](const char* name, std::int64_t time) {
-    return fmt::format("{} {} (bubble {}, {:.2f} %)", name, number(setup.in_units(time)),
-                       number(setup.in_units(time - work)),
-                       100 * gap_of(static_cast<double>(time), static_cast<double>(work)));
+std::vector<std::string> summary(const Optimised& optimised, const FormSearch& search) {
+  const optimise::Form& form = *search.best()->form;
+  const Problem& problem = *form.problem;
+  const optimise::Found& order = search.best()->order;
+  const Time work = problem.work();
+  const auto measure = [&](const char* name, Time time) {
+    return fmt::format("{} {} (bubble {}, {:.2f} %)", name, text_of(problem, time),
+                       text_of(problem, time - work), 100 * gap_of(time, work));
   };
-  const PlacementSearch::Bound& bound = search.bound();
-  const std::string none =
-      fmt::format("no order on {} has a {} below {} ({})",
-                  asked.placement == Placements::any ? "either placement" : "this placement",
-                  name_of(asked.objective), number(bound.value), bound.by);
-  const optimise::FoundOrder& order = search.best()->order;
-  return {fmt::format("{} rank{}, {} microbatch{}, costs {}, placement {}; a rank has room for {} "
-                      "activation{} and holds at most {}",
-                      problem.ranks, problem.ranks == 1 ? "" : "s", problem.microbatches,
-                      problem.microbatches == 1 ? "" : "es", fmt::join(asked.costs, ","),
-                      setup.name, activations(setup, problem.memory),
-                      problem.memory == optimise::chunks_of(setup.problem) ? "" : "s",
-                      activations(setup, order.peak)),
-          measure("wall", order.wall) + "; " + measure("span", order.span),
-          search.best_value() == bound.value
-              ? "optimal: " + none
-              : fmt::format("{}: the best takes at most {:.2f} % less", none,
-                            100 * gap_of(search.best_value(), bound.value))};
+  const std::string even =
+      optimised.even.empty() ? "" : fmt::format(", {}, placement {}", optimised.even, form.name);
+  const optimise::Bound& bound = search.bound();
+  const std::string none = fmt::format(
+      "no order{} has a {} below {} ({})",
+      optimised.even.empty()
+          ? ""
+          : (optimised.forms.size() > 1 ? " on any of the placements" : " on this placement"),
+      name_of(problem.objective()), text_of(problem, bound.value), bound.by);
+  std::vector<std::string> lines = {
+      fmt::format("{}, {}{}{}", counted(problem.program().ranks, "rank", "ranks"),
+                  counted(problem.microbatches(), "microbatch", "microbatches"), even,
+                  held_text(problem, order, optimised.parts_of(form))),
+      measure("wall", order.wall) + "; " + measure("span", order.span),
+      search.best_value() == bound.value
+          ? "optimal: " + none
+          : fmt::format("{}: the best takes at most {:.2f} % less", none,
+                        100 * gap_of(search.best_value(), bound.value))};
+  return lines;
 }
 
-// Lower bounds with one activation less and one more. Empty: neither makes sense.
-std::string beside(const Asked& asked, const Setup& setup) {
+// Lower bounds with room for one microbatch less and one more on each rank. Empty: neither makes
+// sense.
+std::string beside(const Problem& problem) {
   std::string text;
   for (const int change : {-1, 1}) {
-    Setup other = setup;
-    other.problem.memory += change * optimise::chunks_of(setup.problem);
-    if (!optimise::has_order(other.problem) ||
-        other.problem.memory > optimise::chunks_of(setup.problem) * other.problem.microbatches) {
-      continue;
-    }
-    const optimise::Bound bound = optimise::lower_bound(other.problem, asked.objective);
-    text +=
-        fmt::format("{}below {} with {}", text.empty() ? "" : ", and none ",
-                    number(setup.in_units(bound.value)), activations(setup, other.problem.memory));
+    const auto other = problem.with_room(change);
+    if (!other || !other->fits()) continue;
+    text += fmt::format(
+        "{}{} with room for one microbatch {}",
+        text.empty() ? "no order has a " + std::string(name_of(problem.objective())) + " below "
+                     : ", and none below ",
+        text_of(problem, other->bound().value), change < 0 ? "less" : "more");
   }
-  return text.empty()
-             ? ""
-             : fmt::format("on this placement none has a {} {}\n", name_of(asked.objective), text);
+  return text.empty() ? "" : text + "\n";
 }
 
 // 12 rather than 12.0.
@@ -115,80 +168,122 @@ nlohmann::json json_number(double value) {
   return value;
 }
 
-nlohmann::json json_of(const Asked& asked, const PlacementSearch& search) {
-  nlohmann::json j = {
-      {"schema", "ripeline.optimise/1"},
-      {"ranks", asked.ranks},
-      {"costs", asked.costs},
-      {"memory", asked.memory.empty() ? nlohmann::json() : nlohmann::json(asked.memory)},
-      {"seed", asked.seed},
-      {"objective", name_of(asked.objective)},
-      {"seconds", search.seconds()},
-      {"solver", "none"},
-      {"progress", nlohmann::json::array()}};
-  for (const PlacementSearch::Improvement& step : search.improvements()) {
+nlohmann::json json_of(const OptimiseCommand& command, const Optimised& optimised,
+                       const FormSearch& search) {
+  const Problem& problem = *optimised.forms.front().problem;
+  nlohmann::json j = {{"schema", "ripeline.optimise/1"},
+                      {"ranks", problem.program().ranks},
+                      {"seed", command.what.times.timing.seed},
+                      {"costs", command.what.costs},
+                      {"memory", command.what.memory.empty() ? nlohmann::json()
+                                                             : nlohmann::json(command.what.memory)},
+                      {"objective", name_of(problem.objective())},
+                      {"seconds", search.seconds()},
+                      {"solver", search.used_solver() ? "cp-sat" : "none"},
+                      {"progress", nlohmann::json::array()}};
+  for (const FormSearch::Improvement& step : search.improvements()) {
     j["progress"].push_back({{"seconds", step.seconds},
-                             {"makespan", json_number(step.value)},
-                             {"bound", json_number(step.bound)},
+                             {"makespan", json_number(in_units(problem, step.value))},
+                             {"bound", json_number(in_units(problem, step.bound))},
                              {"method", step.method}});
   }
   return j;
 }
 
-nlohmann::json json_of(const Asked& asked, const PlacementSearch& search,
-                       const simulate::ReportedRun& reported) {
-  nlohmann::json j = json_of(asked, search);
+nlohmann::json json_of(const OptimiseCommand& command, const Optimised& optimised,
+                       const FormSearch& search, const simulate::ReportedRun& reported) {
+  nlohmann::json j = json_of(command, optimised, search);
   const nlohmann::json simulated = nlohmann::json::parse(simulate::report_json(reported, false));
   for (const char* same :
        {"program", "params", "hash", "microbatches", "unit", "makespan", "span", "work", "peak"}) {
     j[same] = simulated[same];
   }
-  const double value = search.best_value();
-  const double bound = search.bound().value;
-  const double bubble = value - simulated["work"].get<double>();
-  j.update({{"status", value == bound ? "optimal" : "feasible"},
-            {"bubble", json_number(bubble)},
-            {"bubble_rate", bubble / value},
-            {"bound", json_number(bound)},
-            {"bound_by", search.bound().by},
-            {"gap", gap_of(value, bound)},
-            {"placement", search.best()->setup->name},
-            {"dispatch", fmt::format("in order {}", optimise::kWrittenOrder)}});
+  const optimise::Form& form = *search.best()->form;
+  const Time value = search.best_value();
+  const Time bound = search.bound().value;
+  const Time bubble = value - form.problem->work();
+  j.update(
+      {{"status", value == bound ? "optimal" : "feasible"},
+       {"bubble", json_number(in_units(*form.problem, bubble))},
+       {"bubble_rate", value == 0 ? 0 : static_cast<double>(bubble) / static_cast<double>(value)},
+       {"bound", json_number(in_units(*form.problem, bound))},
+       {"bound_by", search.bound().by},
+       {"gap", gap_of(value, bound)},
+       {"placement", form.name.empty() ? nlohmann::json() : nlohmann::json(form.name)},
+       {"dispatch", fmt::format("in order {}", optimise::name_of_order(form.problem->program()))}});
   return j;
 }
 
 // The exit code.
-int say_that_none_fits(const OptimiseCommand& command, const PlacementSearch& search) {
+int say_that_there_is_none(const OptimiseCommand& command, const Optimised& optimised,
+                           const FormSearch& search) {
   if (command.format == "json") {
-    nlohmann::json j = json_of(command.asked, search);
-    j["status"] = "infeasible";
+    nlohmann::json j = json_of(command, optimised, search);
+    j["status"] = search.fits() ? "none" : "infeasible";
     std::cout << j.dump(2) << '\n';
   }
-  std::cerr << "ripeline: no order fits: each rank holds 1 activation of all its layers at the "
-               "least, and --memory is below that\n";
-  return refuted;
+  std::cerr << (search.fits()
+                    ? "ripeline: no order was found, and none was shown to be impossible: try more "
+                      "--seconds, another --seed or more memory\n"
+                    : "ripeline: no order fits: before a rank releases anything, it must hold more "
+                      "than it has room for\n");
+  return search.fits() ? kNoneFound : refuted;
+}
+
+void say_improvement(const Problem& problem, const FormSearch::Improvement& step) {
+  std::cerr << fmt::format("{:>7.2f} s  {} {:<10} bound {:<10} gap {:>6.2f} %  {}\n", step.seconds,
+                           name_of(problem.objective()), text_of(problem, step.value),
+                           text_of(problem, step.bound), 100 * gap_of(step.value, step.bound),
+                           step.method);
 }
 
 int run(const OptimiseCommand& command) {
-  const auto setups = said(setups_of(command.asked));
-  if (!setups.ok()) return bad_input;
+  if (is_memory_range(command.what.memory)) {
+    if (!command.output.empty()) {
+      return say_failed("-o: a range of --memory has a program for each: expected one memory");
+    }
+    return run_memory_curve(
+        command.what,
+        {.seconds = command.seconds, .solver_threads = command.solver ? command.threads : 0},
+        command.picture, command.format == "json");
+  }
+  const auto read = read_optimised(command.what);
+  if (!read.ok()) return bad_input;
+  const Optimised& optimised = read.value();
   const bool to_file = !command.output.empty() && command.output != "-";
   std::optional<files::NewFile> file;  // opened first: a search is not made for nothing
   if (to_file) file.emplace(command.output);
   if (file && !file->status().ok()) return say_failed(file->status().message());
-  PlacementSearch search(command.asked, setups.value());
+  const Problem& first = *optimised.forms.front().problem;
+  const Interrupts interrupts;
+  FormSearch search(
+      optimised.forms,
+      {.seconds = command.seconds,
+       .seed = command.what.times.timing.seed,
+       .solver_threads = command.solver ? command.threads : 0,
+       .go_on = [&] { return !interrupts.told_to_end(); },
+       .improved = [&](const FormSearch::Improvement& step) { say_improvement(first, step); }});
   search.run();
-  if (!search.best()) return say_that_none_fits(command, search);
-  const Setup& setup = *search.best()->setup;
-  const std::vector<std::string> found = summary(command.asked, search);
+  if (!search.no_solver().empty()) {
+    std::cerr << fmt::format("note: without the solver: {}\n", search.no_solver());
+  }
+  if (!search.best()) return say_that_there_is_none(command, optimised, search);
+  const optimise::Form& form = *search.best()->form;
+  const std::vector<std::string> found = summary(optimised, search);
   std::vector<std::string> comments = {
-      command_text(command.asked, setup),
-      fmt::format("times as with  ripeline simulate FILE --latency {}", command.asked.costs[3])};
+      "ripeline optimise " + optimised.command +
+      (first.objective() == Objective::span ? " --objective span" : "") +
+      (command.what.times.timing.seed != 1
+           ? fmt::format(" --seed {}", command.what.times.timing.seed)
+           : "")};
+  if (!optimised.times.empty()) {
+    comments.push_back("times as with  ripeline simulate FILE " + optimised.times);
+  }
   comments.insert(comments.end(), found.begin(), found.end());
-  const auto made = said(optimise::certified({.problem = setup.problem,
-                                              .unit = setup.unit,
-                                              .objective = command.asked.objective,
-                                              .bound = setup.bound,
+  const auto made = said(optimise::certified({.problem = *form.problem,
+                                              .source = form.source,
+                                              .read_file = optimised.read_file,
+                                              .bound = search.bound_of(form),
                                               .order = search.best()->order},
                                              comments));
   if (!made.ok()) return bad_input;
@@ -196,13 +291,16 @@ int run(const OptimiseCommand& command) {
   if (command.output == "-") std::cout << certified.text;
   std::ostream& out = command.output == "-" ? std::cerr : std::cout;
   const simulate::ReportedRun reported{
-      certified.program, certified.facts.facts(), setup.problem.microbatches,
+      certified.program, certified.facts.facts(), form.problem->microbatches(),
       certified.timing,  certified.run,           certified.record};
   if (command.format == "json") {
-    out << json_of(command.asked, search, reported).dump(2) << '\n';
+    out << json_of(command, optimised, search, reported).dump(2) << '\n';
   } else {
-    if (search.interrupted()) out << fmt::format("interrupted after {:.1f} s\n", search.seconds());
-    out << fmt::format("{}\n", fmt::join(found, "\n")) << beside(command.asked, setup)
+    if (interrupts.told_to_end()) {
+      out << fmt::format("interrupted after {:.1f} s\n", search.seconds());
+    }
+    out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
+        << beside(*form.problem)
         << "proved for every timing; the simulator gives the same wall and span\n";
   }
   if (file) {
@@ -225,36 +323,22 @@ int run(const OptimiseCommand& command) {
 void add_optimise(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "optimise",
-      "search the best order of F, I and W for costs and memory, with a bound on what is possible");
+      "search the best order of a step's tasks for costs and memory, with a bound on what is "
+      "possible");
   auto options = std::make_shared<OptimiseCommand>();
-  command->add_option("--ranks", options->asked.ranks, "ranks (4)")->check(integer_from(1, 1024));
-  add_microbatches(*command, options->asked.microbatches, "microbatches of a step (8)");
-  command
-      ->add_option(
-          "--costs", options->asked.costs,
-          "of all of a rank's layers, for one microbatch: forward, backward for the input, "
-          "backward for the weights; and the latency of a message between ranks (1,1,1,0)")
-      ->type_name("F,I,W,C")
-      ->delimiter(',');
-  command
-      ->add_option("--memory", options->asked.memory,
-                   "activations of all its layers that a rank may hold, each from F to W (as many "
-                   "as there are ranks, which is what 1F1B holds)")
-      ->type_name("NUMBER");
-  add_choice<Placements, Placements>(
-      *command, "--placement", options->asked.placement,
-      {{"chain", Placements::chain}, {"v", Placements::v}, {"any", Placements::any}},
-      "chain: one stage on a rank; v: two of half the layers, down the ranks and back up; any: the "
-      "better one (chain)");
+  add_optimised(*command, options->what);
   add_choice<Objective, Objective>(
-      *command, "--objective", options->asked.objective,
+      *command, "--objective", options->what.objective,
       {{"wall", Objective::wall}, {"span", Objective::span}},
       "what is made small: the whole step, or the longest of a rank from its own first task on "
       "(wall)");
-  command->add_option("--seconds", options->asked.seconds, "time to search (10)")
+  command->add_option("--seconds", options->seconds, "time to search (10)")
       ->check(number_from_zero());
-  command->add_option("--seed", options->asked.seed, "of the search (1)")
-      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
+  add_choice<bool, bool>(*command, "--solver", options->solver, {{"auto", true}, {"none", false}},
+                         "auto: CP-SAT of OR-tools beside the search, where it is installed; none: "
+                         "not (auto)");
+  command->add_option("--threads", options->threads, "of the solver (2)")
+      ->check(integer_from(1, 256));
   command->add_option("-o,--output", options->output,
                       "the program to write, or - for standard output");
   add_picture(*command, options->picture);
@@ -262,12 +346,14 @@ void add_optimise(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json"}));
   command->footer(
       "Examples\n"
+      "  ripeline optimise my_model.ripe -m 24 --profile measured.json -o best.ripe\n"
       "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 7 -o best.ripe\n"
       "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 4 --placement any\n"
+      "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 4..8 --picture curve.svg\n"
       "Standard error has each improvement with its time, the bound and the gap. It ends when the\n"
       "gap is 0, which is an optimum, or when the time is over; Ctrl-C ends it with the best so\n"
-      "far. What is written is proved and timed by the simulator.\n"
-      "Exit codes: 0 found and proved, 1 no order fits the memory, 2 bad input.");
+      "far. What is written is proved and timed by the simulator. --seed is the search's too.\n"
+      "Exit codes: 0 found and proved, 1 no order fits the memory, 2 bad input, 3 none was found.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

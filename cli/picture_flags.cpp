@@ -100,8 +100,11 @@ spec::Result<void> write_picture(const PictureFlags& flags,
   const Progress progress("drawing " + flags.file);
   if (ends_with(flags.file, ".html"))
     return write_file(flags.file, view::html(panels, range.value()));
-  const std::string svg = view::svg(
-      panels, {.width = flags.width.value_or(view::kPictureWidth), .range = range.value()});
+  return write_svg(flags, view::svg(panels, {.width = flags.width.value_or(view::kPictureWidth),
+                                             .range = range.value()}));
+}
+
+spec::Result<void> write_svg(const PictureFlags& flags, const std::string& svg) {
   if (ends_with(flags.file, ".svg")) return write_file(flags.file, svg);
   const auto pdf = pdf_of(svg);
   if (!pdf.ok()) return pdf.errors();

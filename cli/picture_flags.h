@@ -36,4 +36,7 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside = Beside:
 [[nodiscard]] spec::Result<void> write_picture(const PictureFlags& flags,
                                                const std::vector<view::Panel>& panels);
 
+// What is not a timeline, where the flags ask for .svg or .pdf.
+[[nodiscard]] spec::Result<void> write_svg(const PictureFlags& flags, const std::string& svg);
+
 }  // namespace ripeline::cli

@@ -1,5 +1,5 @@
 # What `cmake --install` installs, and the package that `find_package(Ripeline)` finds: the core, traces, the runtime, the component `ucx`,
-# with LibTorch the component `torch`, both programs, and ripeline_add_schedule. The compile-time side is installed as the program `ripeline` only.
+# with LibTorch the component `torch`, the programs, and ripeline_add_schedule. The compile-time side is installed as the program `ripeline` only.
 include(CMakePackageConfigHelpers)
 set(ripeline_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ripeline")
 
@@ -14,7 +14,7 @@ ripeline_install_library(probe RipelineTargets)
 ripeline_install_library(files RipelineTargets)
 ripeline_install_library(trace RipelineTargets)
 ripeline_install_library(runtime RipelineTargets)
-foreach(program IN ITEMS ripeline ripeline-launch)
+foreach(program IN ITEMS ripeline ripeline-launch ripeline-solver)
   if(TARGET ${program})
     install(TARGETS ${program} EXPORT RipelineTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   endif()

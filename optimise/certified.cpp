@@ -1,6 +1,6 @@
 #include "optimise/certified.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -9,8 +9,6 @@
 #include "optimise/written_order.h"
 #include "simulate/table_arbiter.h"
 #include "spec/elaborate.h"
-#include "spec/parse.h"
-#include "spec/print.h"
 #include "verify/verify.h"
 
 namespace ripeline::optimise {
@@ -20,85 +18,78 @@ spec::Diagnostic defect(const std::string& what) {
   return {"defect", what + "\nThis is a defect of Ripeline.", "", {}};
 }
 
-std::string different(const char* what, std::int64_t searched, double simulated) {
-  return fmt::format("the search says {} {}, and the simulator says {:.12g}", what, searched,
-                     simulated);
-}
-
 // Empty: the simulator says what the search says.
 std::string difference(const Claim& claim, const Certified& made) {
   if (!made.run.status.ok()) return "the simulator: " + made.run.status.message();
   if (made.run.stuck) return "the simulated run deadlocks: " + made.run.waiting;
-  // Compared exactly, and by parts: the products of the whole may not fit in 64 bits.
-  const std::int64_t nanoseconds = made.timing.unit().nanoseconds;
-  const auto same = [&](std::int64_t searched, core::Time simulated) {
-    return searched / claim.unit == simulated.count() / nanoseconds &&
-           searched % claim.unit * nanoseconds == simulated.count() % nanoseconds * claim.unit;
+  const auto different = [](const std::string& what, Time searched, Time simulated) {
+    return fmt::format("the search says {} {}, and the simulator says {}", what, searched,
+                       simulated);
   };
-  const auto simulated = [&](core::Time time) {
-    return static_cast<double>(time.count()) * static_cast<double>(claim.unit) /
-           static_cast<double>(nanoseconds);
-  };
-  const FoundOrder& order = claim.order;
-  if (!same(order.wall, made.run.makespan)) {
-    return different("a wall of", order.wall, simulated(made.run.makespan));
+  const Found& order = claim.order;
+  if (order.wall != made.run.makespan.count()) {
+    return different("a wall of", order.wall, made.run.makespan.count()) + " ns";
   }
-  if (!same(order.span, made.run.span)) {
-    return different("a span of", order.span, simulated(made.run.span));
+  if (order.span != made.run.span.count()) {
+    return different("a span of", order.span, made.run.span.count()) + " ns";
   }
-  const std::int64_t peak = *std::max_element(made.run.peaks.begin(), made.run.peaks.end());
-  return peak == order.peak ? "" : different("a peak of", order.peak, static_cast<double>(peak));
+  for (std::size_t pool = 0; pool < made.run.peaks.size(); ++pool) {
+    if (pool < order.peaks.size() && order.peaks[pool] == made.run.peaks[pool]) continue;
+    return different("that " + made.program.pool_name(static_cast<int>(pool)) + " holds",
+                     pool < order.peaks.size() ? order.peaks[pool] : 0, made.run.peaks[pool]);
+  }
+  return "";
 }
 
 // Empty: no bound is above what the order takes.
-std::string refuted_bound(const Claim& claim, const simulate::TimingOptions& times,
-                          const Certified& made) {
-  const bool wall = claim.objective == Objective::wall;
-  const std::int64_t value = wall ? claim.order.wall : claim.order.span;
-  if (claim.bound.value > value) {
-    return fmt::format("it takes {}, which is below the bound {} ({})", value, claim.bound.value,
-                       claim.bound.by);
-  }
+std::string refuted_bound(const Claim& claim, const Certified& made) {
+  const Problem& problem = claim.problem;
+  const bool wall = problem.objective() == Objective::wall;
+  const Time value = (wall ? made.run.makespan : made.run.span).count();
   Bound general;
-  const core::Status s =
-      lower_bound(made.program, claim.problem.microbatches, times, claim.objective, general);
+  const core::Status s = lower_bound(made.program, problem.microbatches(), problem.times(),
+                                     problem.objective(), general);
   if (!s.ok()) return "bounds of its program: " + s.message();
-  const std::int64_t taken = (wall ? made.run.makespan : made.run.span).count();
-  if (general.value <= taken) return "";
-  return fmt::format("it takes {} ns, which is below the bound {} ns of its program ({})", taken,
-                     general.value, general.by);
+  for (const Bound& bound : {claim.bound, general}) {
+    if (bound.value <= value) continue;
+    return fmt::format("it takes {} ns, which is below the bound {} ns ({})", value, bound.value,
+                       bound.by);
+  }
+  return "";
 }
 
 }  // namespace
 
 spec::Result<Certified> certified(const Claim& claim, const std::vector<std::string>& comments) {
-  const Uniform& problem = claim.problem;
+  const Problem& problem = claim.problem;
   Certified made;
-  const auto tree =
-      spec::parse({"optimised", program_text(problem, claim.order, claim.unit, comments)});
-  if (!tree.ok()) return defect("the program that was found does not parse");
-  made.text = spec::print(tree.value());
-  auto program = spec::compile({"optimised", made.text});
+  auto text = with_order(claim.source, problem.program(), problem.microbatches(), problem.model(),
+                         claim.order.rows, comments);
+  if (!text.ok()) return defect("the program of the order that was found does not parse");
+  made.text = std::move(text).value();
+  spec::ElaborateOptions reading;
+  reading.read_file = claim.read_file;
+  auto program = spec::compile({claim.source.name, made.text}, reading);
   if (!program.ok()) {
-    return defect("the program that was found: " + program.errors().front().message);
+    return defect("the program of the order that was found: " + program.errors().front().message);
   }
   made.program = std::move(program).value();
   made.verdict = verify::verify(made.program);
   if (!made.verdict.proved) return defect("the order that was found is not proved");
   made.facts = lower::facts_of(*made.verdict.proved);
-  simulate::TimingOptions times;
-  times.latency = static_cast<double>(problem.latency) / static_cast<double>(claim.unit);
-  if (const core::Status s =
-          simulate::Timing::make(made.program, problem.microbatches, times, made.timing);
+  if (const core::Status s = simulate::Timing::make(made.program, problem.microbatches(),
+                                                    problem.times(), made.timing);
       !s.ok()) {
     return defect("times of the order that was found: " + s.message());
   }
   simulate::Simulator simulator(made.facts.facts(), [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(made.program, made.facts.facts(), rank);
   });
-  made.run = simulator.run(problem.microbatches, made.timing,
-                           {.record = &made.record, .causes = true, .sequential_ops = {}});
-  for (const std::string& lie : {difference(claim, made), refuted_bound(claim, times, made)}) {
+  made.run = simulator.run(problem.microbatches(), made.timing,
+                           {.record = &made.record,
+                            .causes = true,
+                            .sequential_ops = simulate::sequential_ops(made.program)});
+  for (const std::string& lie : {difference(claim, made), refuted_bound(claim, made)}) {
     if (!lie.empty()) return defect("the order that was found: " + lie);
   }
   return made;

@@ -1,22 +1,21 @@
 // What a search has found, proved and timed by those who know nothing of the search.
 //
 // The order is written as a program, compiled, judged for every timing, and run by the simulator
-// with the program's own costs. A search times orders by code of its own; where that is not exactly
-// what the simulator says, where the program is not proved, or where a lower bound, that of the
-// problem or the general one of the program, is above what the simulator says, this is a defect of
-// Ripeline and is reported as one: no schedule is returned then. One thread.
+// with the times that were asked for. A search times orders by code of its own; where that is not
+// exactly what the simulator says, where the program is not proved, or where a lower bound, that of
+// the problem or the general one of the written program, is above what the simulator says, this is
+// a defect of Ripeline and is reported as one: no schedule is returned then. One thread.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "lower/facts.h"
-#include "optimise/bounds/bounds.h"
-#include "optimise/uniform.h"
+#include "optimise/problem.h"
 #include "simulate/simulator.h"
 #include "simulate/timing.h"
 #include "spec/diagnostics.h"
+#include "spec/elaborate.h"
 #include "spec/program.h"
 #include "trace/record.h"
 #include "verify/verdict.h"
@@ -36,13 +35,13 @@ struct Certified {
 
 // What a search says.
 struct Claim {
-  Uniform problem;
-  std::int64_t unit = 1;  // as of program_text()
-  Objective objective = Objective::wall;
-  Bound bound;  // of the problem
-  FoundOrder order;
+  const Problem& problem;
+  const spec::Source& source;  // which the problem's program was compiled of
+  spec::ReadFile read_file;    // as in ElaborateOptions
+  Bound bound;                 // in nanoseconds
+  Found order;
 };
-// `comments` as of program_text(). Errors: a defect, in a sentence.
+// `comments` as of with_order(). Errors: a defect, in a sentence.
 [[nodiscard]] spec::Result<Certified> certified(const Claim& claim,
                                                 const std::vector<std::string>& comments);
 

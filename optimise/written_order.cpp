@@ -1,21 +1,29 @@
-// The external interface is program_text(). A rank's row is written as repeats: from its beginning
-// on, whatever group of tasks saves the most by standing there once with a count.
+// The external interface is with_order() and name_of_order(). A rank's row is written as repeats:
+// from its beginning on, whatever group of tasks saves the most by standing there once with a
+// count.
 #include "optimise/written_order.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
+
+#include "spec/parse.h"
+#include "spec/print.h"
 
 namespace ripeline::optimise {
 namespace {
 
+namespace ast = spec::ast;
+
 constexpr std::size_t kLongestGroup = 16;  // tasks
 
-std::string lane_text(const Uniform& problem, const spec::Action& action) {
-  const std::string name = spec::name_of(action.kind);
-  if (problem.placement == spec::Placement::chain) return name;
-  return fmt::format("{}@{}", name, action.stage < problem.ranks ? 0 : 1);
+std::string lane_text(const spec::Program& program, int l) {
+  const spec::Lane& lane = at(program.lanes, l);
+  const std::string& name = at(program.ops, lane.op).name;
+  return program.chunks(lane.rank) == 1 ? name : fmt::format("{}@{}", name, lane.chunk);
 }
 
 // `F * 3;  (I W F) * 12;` of the lanes.
@@ -48,49 +56,71 @@ std::string repeats_text(const std::vector<std::string>& lanes) {
   return text;
 }
 
-std::string rank_text(const Uniform& problem, const std::vector<spec::Action>& row) {
-  std::vector<std::string> lanes;
-  lanes.reserve(row.size());
-  for (const spec::Action& action : row) lanes.push_back(lane_text(problem, action));
-  return repeats_text(lanes);
+// The engines of a rank one after the other: each takes what is its own.
+std::string order_text(const spec::Program& program, const Model& model, const Rows& rows,
+                       const std::string& name) {
+  std::string text = fmt::format("order {} on r {{", name);
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    std::string repeats;
+    for (int m = 0; m < size_of(model.machines); ++m) {
+      if (at(model.machines, m).rank != rank) continue;
+      std::vector<std::string> lanes;
+      for (const int lane : at(rows, m)) lanes.push_back(lane_text(program, lane));
+      repeats += repeats_text(lanes);
+    }
+    if (!repeats.empty()) text += fmt::format(" rank {} {{ {} }}", rank, repeats);
+  }
+  return text + " }";
 }
 
-// cost / unit, exactly.
-std::string cost_text(std::int64_t cost, std::int64_t unit) {
-  std::string text = std::to_string(cost / unit);
-  std::int64_t rest = cost % unit;
-  if (rest > 0) text += '.';
-  for (; rest > 0; rest %= unit) {
-    rest *= 10;
-    text += static_cast<char>('0' + rest / unit);
+// Params get their values, and one count of microbatches is left.
+void settle(ast::Item& item, const spec::Program& program, int microbatches) {
+  if (auto* const param = std::get_if<ast::Param>(&item.value)) {
+    for (const auto& [name, value] : program.params) {
+      if (name == param->name.text) param->value = spec::Expr::number(value);
+    }
   }
-  return text;
+  if (auto* const count = std::get_if<ast::Microbatches>(&item.value)) {
+    const spec::Expr number = spec::Expr::number(microbatches);
+    *count = {.any = false, .range = {.first = number, .last = number}};
+  }
 }
 
 }  // namespace
 
-std::string program_text(const Uniform& problem, const FoundOrder& found, std::int64_t unit,
-                         const std::vector<std::string>& comments) {
-  const bool v = problem.placement == spec::Placement::v;
+std::string name_of_order(const spec::Program& program) {
+  const auto is_free = [&](const std::string& name) {
+    const auto same = [&](const auto& other) { return other.name == name; };
+    return std::none_of(program.orders.begin(), program.orders.end(), same) &&
+           std::none_of(program.hints.begin(), program.hints.end(), same);
+  };
+  std::string name = "best";
+  for (int i = 2; !is_free(name); ++i) name = fmt::format("best_{}", i);
+  return name;
+}
+
+spec::Result<std::string> with_order(const spec::Source& source, const spec::Program& program,
+                                     int microbatches, const Model& model, const Rows& rows,
+                                     const std::vector<std::string>& comments) {
+  auto tree = spec::parse(source);
+  if (!tree.ok()) return tree.errors();
+  ast::Pipeline pipeline = std::move(tree).value();
+  for (ast::Item& item : pipeline.items) settle(item, program, microbatches);
+  std::erase_if(pipeline.items, [](const ast::Item& item) {
+    return std::holds_alternative<ast::Dispatch>(item.value);
+  });
+  // Behind all of the source, so that its comments stay where they are.
+  const std::string name = name_of_order(program);
+  const auto added =
+      spec::parse({source.name, std::string(source.text.size(), '\n') +
+                                    fmt::format("pipeline x {{\n\n{}\n\ndispatch in order {}; }}",
+                                                order_text(program, model, rows, name), name)});
+  if (!added.ok()) return added.errors();
+  const std::vector<ast::Item>& items = added.value().items;
+  pipeline.items.insert(pipeline.items.end(), items.begin(), items.end());
   std::string text;
   for (const std::string& comment : comments) text += "# " + comment + "\n";
-  text += fmt::format("pipeline {} {{\n", kWrittenProgram);
-  text += fmt::format(
-      "microbatches {}; stages {}; place s on {};\n", problem.microbatches,
-      v ? 2 * problem.ranks : problem.ranks,
-      v ? fmt::format("s < {0} ? s : {1} - s", problem.ranks, 2 * problem.ranks - 1) : "s");
-  text += fmt::format("op F forward {{ cost {}; needs F at prev; acquires activation; }}\n",
-                      cost_text(problem.forward, unit));
-  text += fmt::format("op I backward input {{ cost {}; needs F at here, I at next; }}\n",
-                      cost_text(problem.input, unit));
-  text += fmt::format("op W backward weight {{ cost {}; needs I at here; releases activation; }}\n",
-                      cost_text(problem.weight, unit));
-  text += fmt::format("resource activation per rank {{ capacity {}; }}\n", problem.memory);
-  text += fmt::format("order {} on r {{\n", kWrittenOrder);
-  for (std::size_t r = 0; r < found.rows.size(); ++r) {
-    text += fmt::format("rank {} {{ {} }}\n", r, rank_text(problem, found.rows[r]));
-  }
-  return text + fmt::format("}}\ndispatch in order {};\n}}\n", kWrittenOrder);
+  return text + spec::print(pipeline);
 }
 
 }  // namespace ripeline::optimise

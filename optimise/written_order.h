@@ -1,25 +1,26 @@
-// An order that was found, as a program in the language.
-//
-// The program has the ops F, I and W with their costs, one resource `activation` per rank, an order
-// with a part for each rank, and commits to it. Each lane runs its microbatches in turn. Pure.
+// An order that was found, as a program in the language: the one that it is an order of, with the
+// order in its text, to which it commits. Pure.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "optimise/uniform.h"
+#include "optimise/model.h"
+#include "spec/ast.h"
+#include "spec/diagnostics.h"
+#include "spec/program.h"
 
 namespace ripeline::optimise {
 
-// The name of the order, and of the program.
-inline constexpr const char* kWrittenOrder = "best";
-inline constexpr const char* kWrittenProgram = "optimised";
+// A free name for the order: `best`, or with a number behind it.
+[[nodiscard]] std::string name_of_order(const spec::Program& program);
 
-// `unit`: how many of the problem's times are 1 in the program, whose costs may be decimals: a
-// product of twos and fives. `comments`: lines for the top of the file. The order is legal, and its
-// lanes are in turn.
-[[nodiscard]] std::string program_text(const Uniform& problem, const FoundOrder& found,
-                                       std::int64_t unit, const std::vector<std::string>& comments);
+// `program` was compiled of `source`, for `microbatches`; the params of the text get its values,
+// and what it says of its dispatch goes. `comments`: lines for the top. The text is in the
+// canonical layout. Errors: the source does not parse.
+[[nodiscard]] spec::Result<std::string> with_order(const spec::Source& source,
+                                                   const spec::Program& program, int microbatches,
+                                                   const Model& model, const Rows& rows,
+                                                   const std::vector<std::string>& comments);
 
 }  // namespace ripeline::optimise

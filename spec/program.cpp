@@ -277,6 +277,20 @@ std::vector<Use> uses_of(const Lane& lane) {
   return uses;
 }
 
+std::optional<std::int64_t> asserted_bound(const Program& program, const PeakAssertion& assertion,
+                                           const Pool& pool, int microbatches) {
+  const auto value =
+      evaluate(assertion.bound, [&](std::string_view name) -> std::optional<Rational> {
+        if (name == "r") return Rational{pool.rank, 1};
+        if (name == "s" && pool.stage >= 0) return Rational{pool.stage, 1};
+        if (name == "chunks") return Rational{program.chunks(pool.rank), 1};
+        if (name == "microbatches") return Rational{microbatches, 1};
+        return std::nullopt;
+      });
+  if (!value.ok() || !value.value().is_integer()) return std::nullopt;
+  return value.value().numerator;
+}
+
 std::vector<int> ancestors(const Program& program, int lane) {
   std::vector<bool> seen(program.lanes.size(), false);
   std::vector<int> found;

@@ -387,6 +387,11 @@ struct Use {
 // One for each pool that it takes from or gives to; those it takes from come first, as written.
 [[nodiscard]] std::vector<Use> uses_of(const Lane& lane);
 
+// What an assertion says of a pool of its resource, for this count; nothing: no integer.
+[[nodiscard]] std::optional<std::int64_t> asserted_bound(const Program& program,
+                                                         const PeakAssertion& assertion,
+                                                         const Pool& pool, int microbatches);
+
 // The lanes of the same share whose task of the same number must end before a task of `lane` can
 // start, by way of such lanes; without `lane`. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);

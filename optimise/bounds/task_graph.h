@@ -21,6 +21,13 @@ class TaskGraph {
   using Time = std::int64_t;
   static constexpr Time kNone = -1;  // no path
 
+  // The node waits for `before`, which must have ended for `lag`.
+  struct Arc {
+    int before = 0;
+    int node = 0;
+    Time lag = 0;
+  };
+
   // Of a timing that draws nothing. Fails by status if needs wait for each other. The program must
   // outlive it.
   static core::Status make(const spec::Program& program, int microbatches,
@@ -38,6 +45,8 @@ class TaskGraph {
   [[nodiscard]] core::Task task(int node) const;
   // The task takes no less, also beside another of a pair.
   [[nodiscard]] Time takes(int node) const { return at(takes_, node); }
+  // What a node waits for comes before all that wait for it.
+  [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
   // What waits for the message: the first task that needs it, or the node of all of them; -1: none.
   [[nodiscard]] int receiver(core::Message message) const;
 
@@ -48,13 +57,6 @@ class TaskGraph {
   void extend_tails(std::vector<Time>& tails) const;
 
  private:
-  // The node waits for `before`, which must have ended for `lag`.
-  struct Arc {
-    int before = 0;
-    int node = 0;
-    Time lag = 0;
-  };
-
   void add_edge(int edge, const simulate::Timing& timing);
   core::Status sort_arcs();
 
@@ -64,7 +66,7 @@ class TaskGraph {
   std::vector<int> first_node_;  // per lane, and one past the last
   std::vector<int> all_node_;    // per edge with `of all`; else -1
   std::vector<Time> takes_;      // per node
-  std::vector<Arc> arcs_;        // sorted: what a node waits for comes before all that wait for it
+  std::vector<Arc> arcs_;        // sorted
 };
 
 }  // namespace ripeline::optimise

@@ -16,14 +16,17 @@
 namespace ripeline::optimise {
 
 using Value = std::pair<std::int64_t, std::int64_t>;  // of the objective, then of the other measure
-using Report = std::function<void(const FoundOrder& order, std::string_view method)>;
 
 [[nodiscard]] inline Value value_of(Objective objective, std::int64_t wall, std::int64_t span) {
   return objective == Objective::wall ? Value{wall, span} : Value{span, wall};
 }
 
+// Order: with a `wall` and a `span`.
+template <class Order>
 class Incumbent {
  public:
+  using Report = std::function<void(const Order& order, std::string_view method)>;
+
   // `go_on` is asked after a few milliseconds' work; with more than 100,000 tasks it may be
   // seconds.
   Incumbent(Objective objective, std::int64_t bound, std::function<bool()> go_on, Report better)
@@ -35,20 +38,26 @@ class Incumbent {
   [[nodiscard]] Value value_of(std::int64_t wall, std::int64_t span) const {
     return optimise::value_of(objective_, wall, span);
   }
-  [[nodiscard]] Value value_of(const FoundOrder& order) const {
+  [[nodiscard]] Value value_of(const Order& order) const {
     return value_of(order.wall, order.span);
   }
 
   [[nodiscard]] bool is_better(const Value& value) const { return !best_ || value < *best_; }
 
-  bool offer(const FoundOrder& order, std::string_view method) {
+  bool offer(const Order& order, std::string_view method) {
+    if (!take(order)) return false;
+    better_(order, method);
+    return true;
+  }
+  // Without a report: whoever would get it has it.
+  bool take(const Order& order) {
     if (!is_better(value_of(order))) return false;
     best_ = value_of(order);
-    better_(order, method);
     return true;
   }
 
   [[nodiscard]] Objective objective() const { return objective_; }
+  [[nodiscard]] std::int64_t bound() const { return bound_; }
   [[nodiscard]] std::optional<Value> best() const { return best_; }
   [[nodiscard]] bool is_at_bound() const { return best_ && best_->first <= bound_; }
 
@@ -66,5 +75,8 @@ class Incumbent {
   std::optional<Value> best_;
   bool stopped_ = false;
 };
+
+// Of the searches for even models.
+using UniformIncumbent = Incumbent<FoundOrder>;
 
 }  // namespace ripeline::optimise

@@ -6,10 +6,9 @@
 // between a task of the part and the same `period` microbatches later. Pure; thread-safe.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "optimise/search/short_rows.h"
+#include "optimise/model.h"
 
 namespace ripeline::optimise {
 
@@ -18,10 +17,9 @@ struct Part {
   int period = 1;  // microbatches
 };
 
-// `rows` are a legal order of at least first + 2 * period microbatches, and
-// `starts` are its starts_of(). The result may hold more than the memory.
-[[nodiscard]] ShortRows lengthened(const ShortRows& rows,
-                                   const std::vector<std::vector<std::int64_t>>& starts,
-                                   const Part& part);
+// Of an even model, which has at least first + 2 * period microbatches; `starts` are those of a
+// legal order. The result may hold more than the memory.
+[[nodiscard]] Rows lengthened(const Model& model, const std::vector<Time>& starts,
+                              const Part& part);
 
 }  // namespace ripeline::optimise

@@ -190,7 +190,7 @@ std::vector<std::int64_t> look_aheads(const Uniform& uniform) {
 }
 
 // False: the search ends.
-bool try_timings(const Uniform& uniform, ListRule& rule, Incumbent& incumbent) {
+bool try_timings(const Uniform& uniform, ListRule& rule, UniformIncumbent& incumbent) {
   for (const std::int64_t ahead : look_aheads(uniform)) {
     for (const Tie tie : {Tie::input, Tie::alternate, Tie::forward}) {
       for (const bool lag_at_end : {true, false}) {
@@ -219,7 +219,7 @@ ListRule one_f_one_b(const Uniform& uniform) {
   return {.warm_up = warm_ups(uniform, 1.0, 1), .lag = std::vector<int>(index(uniform.ranks), 0)};
 }
 
-void try_list_rules(const Uniform& uniform, Incumbent& incumbent) {
+void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent) {
   std::set<std::pair<std::vector<int>, std::vector<int>>> tried;
   for (const double slope : kSlopes) {
     for (const int last : kLastWarmUps) {

@@ -52,6 +52,6 @@ struct RuleRun {
 inline constexpr std::string_view kListRule = "list rule";
 
 // Tries families of rules, those that are best at most memories first.
-void try_list_rules(const Uniform& uniform, Incumbent& incumbent);
+void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent);
 
 }  // namespace ripeline::optimise

@@ -1,106 +1,123 @@
-// Local search on an order: tasks on its critical path change places with others of their rank.
+// Local search on an order: tasks on its critical path change places with others of their machine.
 //
 // A task of the path goes earlier by a few places, or the one right before it later. An order that
 // takes no longer is accepted, and by simulated annealing sometimes one that does. A move is first
 // judged by the few tasks around it, with the longest ways from the beginning and to the end that
 // the order had before; most moves are refused by that. After the others the order is timed, from
-// the moved tasks on. Chain and V placement. Deterministic for a seed and a number of moves. One
-// object belongs to one thread.
+// the moved tasks on. By span a rank is measured from the least time at which it can begin.
+// Deterministic for a seed and a number of moves. One object belongs to one thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "optimise/search/incumbent.h"
-#include "optimise/search/short_rows.h"
+#include "optimise/model.h"
+#include "optimise/search/random.h"
 #include "optimise/uniform.h"
 
 namespace ripeline::optimise {
 
 class PathMoves {
  public:
-  // `rows` are a legal order.
-  PathMoves(const Uniform& uniform, Objective objective, const ShortRows& rows, std::uint64_t seed);
+  // `rows` are a legal order. The model must outlive it.
+  PathMoves(const Model& model, Objective objective, const Rows& rows, std::uint64_t seed);
 
-  // Tries so many moves at a temperature, in the unit of the costs.
+  // Tries so many moves at a temperature, in the unit of the model's times.
   void run(std::int64_t moves, double temperature);
 
-  [[nodiscard]] std::int64_t best() const { return best_; }
-  [[nodiscard]] ShortRows best_rows() const;
+  // Of the best order that was met, by the model; and of the one that there is now.
+  [[nodiscard]] Time best() const { return best_; }
+  [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
+  [[nodiscard]] Rows rows() const { return rows_of(order_); }
 
  private:
-  using Place = std::uint32_t;   // rank * size_ + position; or nowhere_
-  using Number = std::uint32_t;  // of an F or I of a stage and microbatch; or no_number_
+  using Place = std::uint32_t;  // tasks stand in one array, machine after machine
+  using Task = std::uint32_t;
 
-  // It stays the same while the task moves, but for `held`.
-  struct Task {
-    Lane lane = 0;
-    std::int32_t microbatch = 0;
-    std::int32_t held = 0;  // activations before it
-    Number self = 0;
-    Number from = 0;  // whose message it needs
-    Number to = 0;    // who needs its message
+  // Of a lane, of one pool of its machine.
+  struct Use {
+    std::int64_t acquires = 0;
+    std::int64_t asks = 0;  // 0: no room
+    std::int64_t net = 0;   // more held after it than before
+  };
+  struct Arc {
+    Task task = 0;   // at the other end
+    Time delay = 0;  // of a need: from its start; else from the end of this task to the end of that
   };
 
-  [[nodiscard]] Number number_of(std::size_t kind, std::size_t stage, int microbatch) const;
-  [[nodiscard]] Task task_of(std::size_t rank, Lane lane, int microbatch) const;
-  [[nodiscard]] Place row(std::size_t rank) const { return static_cast<Place>(rank * size_); }
-  [[nodiscard]] std::int64_t arrival(const Task& task) const {
-    return start_[place_of_[task.from]] + cost_[task.lane] + latency_;
-  }
-  [[nodiscard]] std::int64_t way_on(const Task& task) const {
-    return latency_ + cost_[task.lane] + tail_[place_of_[task.to]];
-  }
-  [[nodiscard]] std::int64_t end_before(Place place) const {
-    const Place before = place - 1;
-    return place == row(rank_of_[place]) ? 0 : start_[before] + cost_[tasks_[before].lane];
-  }
-  [[nodiscard]] std::int64_t tail_before(Place place) const {
-    const Place next = place + 1;
-    const std::size_t rank = rank_of_[place];
-    return next == row(rank + 1) ? -begin_[rank] : cost_[tasks_[next].lane] + tail_[next];
-  }
-  void start(const ShortRows& rows);
-  [[nodiscard]] std::int64_t value_now() const;
-  [[nodiscard]] bool is_movable(Place place) const;
+  void add_arcs(const Model& model);
+  void add_pools(const Model& model);
+  void start(const Rows& rows);
+  [[nodiscard]] Rows rows_of(const std::vector<Task>& order) const;
 
-  [[nodiscard]] bool may_pass(std::size_t rank, const Task& first, const Task& second) const;
+  [[nodiscard]] Time arrival(Task task) const {
+    Time latest = 0;
+    for (std::uint32_t i = first_need_[task]; i < first_need_[task + 1]; ++i) {
+      latest = std::max(latest, start_[needs_[i].task] + needs_[i].delay);
+    }
+    return latest;
+  }
+  [[nodiscard]] Time way_on(Task task) const {
+    Time longest = kLongAgo;
+    for (std::uint32_t i = first_feed_[task]; i < first_feed_[task + 1]; ++i) {
+      longest = std::max(longest, tail_[feeds_[i].task] + feeds_[i].delay);
+    }
+    return longest;
+  }
+  [[nodiscard]] Time end_before(Place place) const {
+    if (place == row_[machine_of_[place]]) return 0;
+    const Task before = order_[place - 1];
+    return start_[before] + takes_[before];
+  }
+  [[nodiscard]] Time tail_before(Place place) const {
+    const Place next = place + 1;
+    const std::uint32_t machine = machine_of_[place];
+    return next == row_[machine + 1] ? tail_of_[machine]
+                                     : takes_[order_[next]] + tail_[order_[next]];
+  }
+  [[nodiscard]] Time value_now() const;
+  [[nodiscard]] bool is_movable(Place place) const;
+  [[nodiscard]] bool may_pass(Task first, Task second) const;
+  [[nodiscard]] bool has_room(Place first, Place end, Place moved, Place to) const;
   bool shift(Place from, Place to);
   void settle(Place first, Place last);
-  [[nodiscard]] std::int64_t estimate(Place first, Place last);
+  [[nodiscard]] Time estimate(Place first, Place last);
   bool time_from(std::size_t sorted);
   void find_tails(std::size_t sorted);  // of the first so many; those of the others are right
-  bool try_shift(Place from, Place to, std::int64_t limit);
-  std::uint64_t draw(std::uint64_t below);
+  bool try_shift(Place from, Place to, Time limit);
 
-  std::size_t ranks_;
-  std::size_t count_;  // microbatches
-  std::size_t size_;   // of a row
-  std::size_t stages_;
-  std::int32_t memory_;
-  std::int64_t latency_;
-  std::array<std::int64_t, kMostLanes> cost_{};
-  std::vector<std::int64_t> begin_;  // of each rank's first task if span counts, else 0
-  std::uint64_t random_;
+  static constexpr Time kLongAgo = INT64_MIN / 4;
 
-  Number no_number_;
-  Place nowhere_;
+  Random random_;
+  std::vector<std::uint32_t> lane_of_;  // per task, as the next ones
+  std::vector<Time> takes_;
+  std::vector<std::uint32_t> first_need_;  // and one past the last, as the next two
+  std::vector<std::uint32_t> first_feed_;
+  std::vector<std::uint32_t> first_near_;
+  std::vector<Arc> needs_;
+  std::vector<Arc> feeds_;
+  std::vector<Task> near_;
+  std::vector<Place> row_;     // per machine: the first place of its row; and one past the last
+  std::vector<Time> tail_of_;  // per machine: of its last task; by span it counts from its begin
+  std::size_t stride_ = 0;     // the most pools of a machine
+  std::vector<Use> uses_;      // lane * stride_ + pool of its machine
+  std::vector<std::int64_t> capacity_;   // machine * stride_ + pool
+  std::vector<std::uint32_t> pools_of_;  // per machine: how many
 
-  std::vector<Task> tasks_;  // by place, as the next three
-  std::vector<std::uint32_t> rank_of_;
-  std::vector<std::int64_t> start_;     // as soon as it can; of nowhere_ long ago
-  std::vector<std::int64_t> tail_;      // the longest way from its end to the end; of nowhere_ none
-  std::vector<Place> place_of_;         // by number
-  std::vector<std::size_t> sorted_at_;  // by place: an order in which each follows what it needs
+  std::vector<std::uint32_t> machine_of_;  // per place
+  std::vector<Task> order_;                // per place
+  std::vector<std::int64_t> held_;         // place * stride_ + pool: before it
+  std::vector<Time> start_;                // per task: as soon as it can
+  std::vector<Time> tail_;                 // per task: the longest way from its end to the end
+  std::vector<Place> place_of_;            // per task
+  std::vector<std::size_t> sorted_at_;     // per place: an order in which each follows its needs
   std::vector<Place> sorted_;
-  std::vector<Place> done_;         // by rank: the first place that is not sorted yet
-  std::vector<std::int64_t> near_;  // starts in an estimate
-  std::int64_t value_ = 0;
-  std::int64_t best_ = 0;
-  std::vector<Task> best_tasks_;
+  std::vector<Place> done_;   // per machine: the first place that is not sorted yet
+  std::vector<Time> nearby_;  // starts in an estimate
+  Time value_ = 0;
+  Time best_ = 0;
+  std::vector<Task> best_order_;
 };
 
 }  // namespace ripeline::optimise

@@ -5,15 +5,18 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "optimise/search/incumbent.h"
 #include "optimise/search/lengthen.h"
 #include "optimise/search/list_rule.h"
 #include "optimise/search/path_moves.h"
+#include "optimise/search/ready_rule.h"
 #include "optimise/search/short_rows.h"
 #include "optimise/search/zero_bubble.h"
 
@@ -22,8 +25,26 @@ namespace {
 
 constexpr std::string_view kOneFOneB = "1F1B";
 constexpr std::string_view kGroups = "groups of microbatches";
+constexpr std::string_view kOwnDispatch = "the program's dispatch";
+constexpr std::string_view kOneByOne = "one microbatch after the other";
+constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
+
+using Best = Incumbent<Found>;
+
+void offer(const Problem& problem, const Found& found, std::string_view method, Best& best) {
+  if (best.is_better(best.value_of(found)) && problem.is_safe(found.rows)) {
+    best.offer(found, method);
+  }
+}
+
+// Whether the order was legal.
+bool offer(const Problem& problem, const Rows& rows, std::string_view method, Best& best) {
+  const auto found = problem.timed(rows);
+  if (found) offer(problem, *found, method, best);
+  return found.has_value();
+}
 
 // On a V placement: as many microbatches as the memory holds go down and up, and then back.
 ShortRows groups_of_v(const Uniform& uniform) {
@@ -39,21 +60,97 @@ ShortRows groups_of_v(const Uniform& uniform) {
   return ShortRows(static_cast<std::size_t>(uniform.ranks), row);
 }
 
+void start_uniform(const Problem& problem, Best& best) {
+  const Uniform& uniform = problem.uniform()->problem;
+  if (!has_order(uniform)) return;
+  UniformIncumbent incumbent(
+      problem.objective(), best.bound(), [&] { return best.goes_on(); },
+      [&](const FoundOrder& order, std::string_view method) {
+        offer(problem, problem.uniform()->rows_of(order, problem.model()), method, best);
+      });
+  const bool chain = chunks_of(uniform) == 1;
+  const ShortRows first =
+      chain ? run(uniform, one_f_one_b(uniform), problem.objective(), INT64_MAX)->rows
+            : groups_of_v(uniform);
+  if (const auto order = timed(uniform, first)) {
+    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
+  }
+  if (chain) try_list_rules(uniform, incumbent);
+  if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
+}
+
+// The best orders of different values that a start has met.
+class Starts {
+ public:
+  void add(Time value, const Rows& rows) {
+    orders_.emplace(value, rows);
+    if (orders_.size() > kMost) orders_.erase(std::prev(orders_.end()));
+  }
+  [[nodiscard]] std::vector<Rows> take() {
+    std::vector<Rows> all;
+    for (auto& [value, rows] : orders_) all.push_back(std::move(rows));
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 30;
+  std::map<Time, Rows> orders_;
+};
+
+void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
+  constexpr int kMostRules = 2000;
+  constexpr std::int64_t kMostTasks = 20'000'000;  // of all rules together
+  if (const auto own = problem.of_own_dispatch()) {
+    if (problem.is_safe(own->rows)) best.offer(*own, kOwnDispatch);
+  }
+  Rows base = microbatch_by_microbatch(problem.model());
+  if (!offer(problem, base, kOneByOne, best)) return;
+  RandomRules rules(problem.program(), problem.model(), seed);
+  const auto most = static_cast<int>(
+      std::clamp<std::int64_t>(kMostTasks / (problem.model().tasks() + 1), 10, kMostRules));
+  for (int i = 0; i < most && best.goes_on(); ++i) {
+    const auto rows = run(problem.model(), base, rules.next());
+    const auto found = rows ? problem.timed(*rows) : std::nullopt;
+    if (!found) continue;
+    starts.add(best.value_of(*found).first, *rows);
+    offer(problem, *found, kRandomRule, best);
+  }
+}
+
+void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
+  if (problem.uniform()) {
+    start_uniform(problem, best);
+  } else {
+    start_any(problem, seed, best, starts);
+  }
+}
+
 // Local search on orders of the problem, and of it with fewer microbatches.
 class Annealing {
  public:
-  Annealing(const Uniform& uniform, Incumbent& incumbent, std::uint64_t seed)
-      : uniform_(uniform), incumbent_(incumbent), seed_(seed) {}
+  Annealing(const Problem& problem, Best& incumbent, const Limits& limits)
+      : problem_(problem), incumbent_(incumbent), limits_(limits), seed_(limits.seed) {}
 
-  // Of the whole problem.
-  void start_with(ShortRows rows) { best_[uniform_.microbatches] = std::move(rows); }
+  // Orders of the whole problem: the best, and others that might become better.
+  void start_with(Rows rows, std::vector<Rows> others) {
+    lengths_[problem_.microbatches()].best = std::move(rows);
+    others_ = std::move(others);
+  }
 
   void run() {
     const std::vector<int> lengths = lengths_of_ladder();
     for (int round = 0; incumbent_.goes_on(); ++round) {
       const double moves = kFirstMoves * std::pow(kGrowth, std::min(round, kMostGrowths));
       hot_ = kHot[static_cast<std::size_t>(round) % kHot.size()];
-      anneal(uniform_.microbatches, moves);
+      take_from_elsewhere();
+      Rows& best = lengths_[problem_.microbatches()].best;
+      anneal(problem_, best, moves);
+      if (!others_.empty()) {
+        Rows& other = others_[static_cast<std::size_t>(round) % others_.size()];
+        const Value before = *incumbent_.best();
+        anneal(problem_, other, kMovesOfOther * moves);
+        if (*incumbent_.best() < before) best = other;
+      }
       if (round % kBetweenLadders == kBetweenLadders - 1) climb(lengths, kMovesOfLadder * moves);
     }
   }
@@ -61,6 +158,7 @@ class Annealing {
  private:
   static constexpr int kBetweenLadders = 4;
   static constexpr double kMovesOfLadder = .5;  // at each length
+  static constexpr double kMovesOfOther = .5;   // of each order but the best
   static constexpr double kFirstMoves = 2e6;    // for kUsualMicrobatches
   static constexpr double kUsualMicrobatches = 24;
   static constexpr std::int64_t kFewOrders = 2000;  // to begin with
@@ -69,125 +167,156 @@ class Annealing {
   // Tasks that moves between two questions whether to go on may time anew, and the most moves.
   static constexpr std::int64_t kMostTimed = 2'000'000;
   static constexpr std::int64_t kMostMoves = 2'000;
+  // Where each order is timed by a simulated run.
+  static constexpr std::int64_t kMovesPerRun = 200;
   // Temperatures, in the mean cost of a task.
   static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
 
+  struct Length {
+    std::unique_ptr<Problem> problem;  // of fewer microbatches
+    Rows best;                         // empty: there is none yet
+  };
+
   // From few microbatches to all of them: an order of each is lengthened to the next.
   [[nodiscard]] std::vector<int> lengths_of_ladder() const {
-    const int least = std::max(2 * period_of() + 2, 2 * uniform_.ranks);
-    std::vector<int> lengths;
-    for (int length = uniform_.microbatches; length >= least; length -= period_of()) {
-      lengths.push_back(length);
-    }
-    if (lengths.empty()) lengths.push_back(uniform_.microbatches);
+    std::vector<int> lengths = {problem_.microbatches()};
+    const int period = period_of();
+    if (period == 0) return lengths;
+    const int least = std::max(2 * period + 2, 2 * problem_.program().ranks);
+    while (lengths.back() - period >= least) lengths.push_back(lengths.back() - period);
     std::reverse(lengths.begin(), lengths.end());
     return lengths;
   }
-  [[nodiscard]] int period_of() const { return uniform_.memory / chunks_of(uniform_); }
 
-  [[nodiscard]] Uniform of_length(int length) const {
-    Uniform shorter = uniform_;
-    shorter.microbatches = length;
-    return shorter;
+  // Microbatches that the fullest pool has room for; 0: none of the kind.
+  [[nodiscard]] int period_of() const {
+    const Model& model = problem_.model();
+    std::int64_t least = problem_.microbatches();
+    if (!model.even || model.left_out || model.pools.empty()) return 0;
+    for (const Model::Pool& pool : model.pools) {
+      std::int64_t taken = 0;
+      for (const Model::Use& use : pool.uses) taken += use.acquires;
+      if (taken > 0) least = std::min(least, pool.capacity / taken);
+    }
+    return static_cast<int>(least);
+  }
+
+  // nullptr: there is none of that length.
+  [[nodiscard]] const Problem* of_length(int length) {
+    if (length == problem_.microbatches()) return &problem_;
+    Length& entry = lengths_[length];
+    if (!entry.problem) entry.problem = problem_.of_length(length);
+    return entry.problem.get();
   }
 
   void climb(const std::vector<int>& lengths, double moves) {
     for (const int length : lengths) {
-      if (!incumbent_.goes_on()) return;
+      if (!incumbent_.goes_on() || of_length(length) == nullptr) return;
       if (length == lengths.front()) {
         begin_with(length);
       } else {
         lengthen_to(length);
       }
-      if (length < uniform_.microbatches && best_.contains(length)) anneal(length, moves);
+      Rows& rows = lengths_[length].best;
+      if (length < problem_.microbatches() && !rows.empty())
+        anneal(*of_length(length), rows, moves);
     }
   }
 
   void begin_with(int length) {
-    if (best_.contains(length)) return;
-    const Uniform problem = of_length(length);
-    std::optional<FoundOrder> found;
+    Rows& rows = lengths_[length].best;
+    if (!rows.empty()) return;
     std::int64_t asked = 0;
-    Incumbent incumbent(
+    Best few(
         incumbent_.objective(), 0, [&] { return ++asked < kFewOrders && incumbent_.goes_on(); },
-        [&](const FoundOrder& order, std::string_view) { found = order; });
-    zero_bubble_search(problem, incumbent);
-    if (found) best_[length] = short_rows_of(problem, *found);
+        [&](const Found& order, std::string_view) { rows = order.rows; });
+    Starts starts;
+    start(*of_length(length), seed_, few, starts);
   }
 
-  // Starts with the best order of that length.
-  void anneal(int length, double moves) {
-    ShortRows& rows = best_.at(length);
-    PathMoves path(of_length(length), incumbent_.objective(), rows, ++seed_ * 7919);
+  void take_from_elsewhere() {
+    const auto order = limits_.elsewhere ? limits_.elsewhere() : std::nullopt;
+    if (!order || !incumbent_.take(*order)) return;
+    lengths_[problem_.microbatches()].best = order->rows;
+  }
+
+  // Starts with an order, and leaves the best that it met in its place.
+  void anneal(const Problem& problem, Rows& rows, double moves) {
+    const int length = problem.microbatches();
+    const Model& model = problem_.model();
+    PathMoves path(problem.model(), incumbent_.objective(), rows, ++seed_ * 7919);
     const double all = moves * length / kUsualMicrobatches;
-    const std::int64_t tasks =
-        std::int64_t{3} * chunks_of(uniform_) * uniform_.ranks * uniform_.microbatches;
-    const std::int64_t step = std::clamp<std::int64_t>(kMostTimed / tasks, 1, kMostMoves);
+    const std::int64_t step =
+        model.left_out ? kMovesPerRun
+                       : std::clamp<std::int64_t>(kMostTimed / model.tasks(), 1, kMostMoves);
     const auto steps = static_cast<std::int64_t>(all / static_cast<double>(step)) + 1;
-    const double mean =
-        static_cast<double>(uniform_.forward + uniform_.input + uniform_.weight) / 3;
+    Time sum = 0;
+    for (const Time takes : model.takes) sum += takes;
+    const double mean = static_cast<double>(sum) / std::max(1, model.tasks());
+    const bool whole = &problem == &problem_;
+    Time offered = INT64_MAX;
     for (std::int64_t i = 0; i < steps && incumbent_.goes_on(); ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(steps);
       path.run(step, mean * hot_ * std::pow(kCold / hot_, share));
-      if (length == uniform_.microbatches && path.best() < incumbent_.best()->first) {
-        if (const auto order = timed(uniform_, path.best_rows())) {
-          incumbent_.offer(*order, kPathMoves);
-        }
+      if (!whole) continue;
+      if (model.left_out) {
+        offer(problem_, path.rows(), kPathMoves, incumbent_);
+      } else if (path.best() < std::min(offered, incumbent_.best()->first)) {
+        offered = path.best();
+        offer(problem_, path.best_rows(), kPathMoves, incumbent_);
       }
     }
-    rows = path.best_rows();
+    if (!model.left_out) rows = path.best_rows();
   }
 
   // Where that gives a better order than the one there is.
   void lengthen_to(int length) {
     const int period = period_of();
-    const auto from = best_.find(length - period);
-    if (from == best_.end()) return;
-    const Uniform problem = of_length(length);
+    const Rows& shorter = lengths_[length - period].best;
+    if (shorter.empty()) return;
+    const Problem& from = *of_length(length - period);
+    const Problem& problem = *of_length(length);
+    Rows& rows = lengths_[length].best;
     std::optional<Value> best;
-    if (best_.contains(length)) best = incumbent_.value_of(*timed(problem, best_.at(length)));
-    const auto starts = starts_of(of_length(from->first), from->second);
-    for (int first = 0; first + 2 * period <= from->first; ++first) {
-      ShortRows longer = lengthened(from->second, starts, {first, period});
-      const auto order = timed(problem, longer);
+    if (!rows.empty()) best = incumbent_.value_of(*problem.timed(rows));
+    const auto starts = *starts_of(from.model(), shorter);
+    for (int first = 0; first + 2 * period <= from.microbatches(); ++first) {
+      Rows longer = lengthened(from.model(), starts, {first, period});
+      const auto order = problem.timed(longer);
       if (!order) continue;
       const Value value = incumbent_.value_of(*order);
-      if (length == uniform_.microbatches) incumbent_.offer(*order, kLengthened);
+      if (&problem == &problem_) incumbent_.offer(*order, kLengthened);
       if (best && *best <= value) continue;
       best = value;
-      best_[length] = std::move(longer);
+      rows = std::move(longer);
     }
   }
 
-  const Uniform& uniform_;
-  Incumbent& incumbent_;
+  const Problem& problem_;
+  Best& incumbent_;
+  const Limits& limits_;
   std::uint64_t seed_;
   double hot_ = kHot.front();
-  std::map<int, ShortRows> best_;  // by microbatches
+  std::map<int, Length> lengths_;  // by microbatches
+  std::vector<Rows> others_;
 };
 
 }  // namespace
 
-void search(const Uniform& uniform, Objective objective, std::int64_t bound, const Limits& limits,
-            const Report& better) {
-  std::optional<FoundOrder> best;
-  Incumbent incumbent(objective, bound, limits.go_on,
-                      [&](const FoundOrder& order, std::string_view method) {
-                        best = order;
-                        better(order, method);
-                      });
-  const bool chain = chunks_of(uniform) == 1;
-  if (!has_order(uniform)) return;
-  const ShortRows first =
-      chain ? run(uniform, one_f_one_b(uniform), objective, INT64_MAX)->rows : groups_of_v(uniform);
-  if (const auto order = timed(uniform, first))
-    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
-  if (chain) try_list_rules(uniform, incumbent);
-  if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
-  if (!best || !incumbent.goes_on()) return;
-  Annealing annealing(uniform, incumbent, limits.seed);
-  annealing.start_with(short_rows_of(uniform, *best));
+void search(const Problem& problem, Time bound, const Limits& limits,
+            const std::function<void(const Found& order, std::string_view method)>& better) {
+  Rows best;
+  Best incumbent(problem.objective(), bound, limits.go_on,
+                 [&](const Found& order, std::string_view method) {
+                   best = order.rows;
+                   better(order, method);
+                 });
+  Starts starts;
+  start(problem, limits.seed, incumbent, starts);
+  if (best.empty() || !incumbent.goes_on()) return;
+  Annealing annealing(problem, incumbent, limits);
+  annealing.start_with(best, starts.take());
   annealing.run();
 }
 

@@ -1,4 +1,4 @@
-// The external interface is timed(), starts_of() and short_rows_of().
+// The external interface is timed().
 #include "optimise/search/short_rows.h"
 
 #include <algorithm>
@@ -25,10 +25,7 @@ class Run {
         ranks_(index(uniform.ranks)) {
     for (auto& ends : ends_) ends.assign(index(stages_ * uniform.microbatches), kNotYet);
     found_.rows.resize(index(uniform.ranks));
-    starts_.resize(index(uniform.ranks));
   }
-
-  std::vector<std::vector<std::int64_t>> take_starts() { return std::move(starts_); }
 
   std::optional<FoundOrder> run() {
     for (bool goes = true; std::exchange(goes, false);) {
@@ -75,7 +72,6 @@ class Run {
     end_of(kind, stage, m) = rank.now;
     if (kind == kForward) rank.peak = std::max(rank.peak, ++rank.held);
     if (kind == kWeight) --rank.held;
-    starts_[index(r)].push_back(start);
     row.push_back({kKinds[index(kind)], stage, m});
     return true;
   }
@@ -108,7 +104,6 @@ class Run {
   int stages_;
   std::array<std::vector<std::int64_t>, 3> ends_;  // by kind, stage and microbatch
   std::vector<Rank> ranks_;
-  std::vector<std::vector<std::int64_t>> starts_;
   FoundOrder found_;
 };
 
@@ -116,24 +111,6 @@ class Run {
 
 std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows) {
   return Run(uniform, rows).run();
-}
-
-std::vector<std::vector<std::int64_t>> starts_of(const Uniform& uniform, const ShortRows& rows) {
-  Run run(uniform, rows);
-  (void)run.run();
-  return run.take_starts();
-}
-
-ShortRows short_rows_of(const Uniform& uniform, const FoundOrder& order) {
-  ShortRows rows;
-  for (const auto& row : order.rows) {
-    rows.emplace_back();
-    for (const spec::Action& action : row) {
-      const auto kind = std::find(kKinds.begin(), kKinds.end(), action.kind) - kKinds.begin();
-      rows.back().push_back(static_cast<Lane>(kind + (action.stage < uniform.ranks ? 0 : kUp)));
-    }
-  }
-  return rows;
 }
 
 }  // namespace ripeline::optimise

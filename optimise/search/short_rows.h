@@ -29,11 +29,4 @@ using ShortRows = std::vector<ShortRow>;  // one per rank
 // memory does not suffice.
 [[nodiscard]] std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows);
 
-// When each task of a legal order starts, by rank and position.
-[[nodiscard]] std::vector<std::vector<std::int64_t>> starts_of(const Uniform& uniform,
-                                                               const ShortRows& rows);
-
-// Of an order whose lanes run in order.
-[[nodiscard]] ShortRows short_rows_of(const Uniform& uniform, const FoundOrder& order);
-
 }  // namespace ripeline::optimise

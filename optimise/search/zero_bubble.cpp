@@ -24,7 +24,8 @@ constexpr std::int64_t kMostWork = 60'000'000;
 // The best of what is tried.
 class Search {
  public:
-  Search(const Uniform& uniform, Incumbent& incumbent) : uniform_(uniform), incumbent_(incumbent) {}
+  Search(const Uniform& uniform, UniformIncumbent& incumbent)
+      : uniform_(uniform), incumbent_(incumbent) {}
 
   // Whether it is better than all before.
   bool consider(Sequences sequences) {
@@ -104,7 +105,7 @@ class Search {
   }
 
   const Uniform& uniform_;
-  Incumbent& incumbent_;
+  UniformIncumbent& incumbent_;
   std::set<TriedOrder> found_;
   int numbered_ = 0;
   std::int64_t spent_ = 0;
@@ -114,7 +115,7 @@ class Search {
 
 class ChainSearch {
  public:
-  ChainSearch(const Uniform& uniform, Incumbent& incumbent)
+  ChainSearch(const Uniform& uniform, UniformIncumbent& incumbent)
       : uniform_(uniform), search_(uniform, incumbent) {}
 
   void run() {
@@ -277,7 +278,7 @@ Sequence zb_v_sequence(const Uniform& uniform, int r) {
   return sequence;
 }
 
-void search_v(const Uniform& uniform, Incumbent& incumbent) {
+void search_v(const Uniform& uniform, UniformIncumbent& incumbent) {
   Search search(uniform, incumbent);
   Sequences sequences;
   for (int r = 0; r < uniform.ranks; ++r) sequences.push_back(zb_v_sequence(uniform, r));
@@ -290,7 +291,7 @@ void search_v(const Uniform& uniform, Incumbent& incumbent) {
 
 }  // namespace
 
-void zero_bubble_search(const Uniform& uniform, Incumbent& incumbent) {
+void zero_bubble_search(const Uniform& uniform, UniformIncumbent& incumbent) {
   if (uniform.placement == Placement::v) {
     search_v(uniform, incumbent);
   } else {

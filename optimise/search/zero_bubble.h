@@ -17,6 +17,6 @@
 
 namespace ripeline::optimise {
 
-void zero_bubble_search(const Uniform& uniform, Incumbent& incumbent);
+void zero_bubble_search(const Uniform& uniform, UniformIncumbent& incumbent);
 
 }  // namespace ripeline::optimise

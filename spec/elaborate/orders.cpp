@@ -80,20 +80,23 @@ class OrderMaker {
       return;
     }
     for (const ast::Repeat& repeat : written.repeats) {
-      order_.repeats.push_back(made_repeat(repeat, repeat.steps.front().op.span));
-      order_.repeats.back().rank = static_cast<int>(*rank);
+      order_.repeats.push_back(
+          made_repeat(repeat, repeat.steps.front().op.span, static_cast<int>(*rank)));
     }
   }
 
-  OrderRepeat made_repeat(const ast::Repeat& written, Span span) {
+  OrderRepeat made_repeat(const ast::Repeat& written, Span span, int rank = -1) {
     OrderRepeat repeat;
     repeat.span = span;
     repeat.count = written.count ? folded(work_, *written.count) : Expr::number(1);
-    for (const ast::OrderStep& step : written.steps) repeat.steps.push_back(made_step(step));
+    repeat.rank = rank;
+    for (const ast::OrderStep& step : written.steps) {
+      repeat.steps.push_back(made_step(step, repeat));
+    }
     return repeat;
   }
 
-  OrderStep made_step(const ast::OrderStep& written) {
+  OrderStep made_step(const ast::OrderStep& written, const OrderRepeat& repeat) {
     OrderStep step{work_.find_op(written.op.text), std::nullopt, written.op.span, -1};
     if (step.op < 0) {
       const auto named =
@@ -103,15 +106,15 @@ class OrderMaker {
     } else if (written.chunk) {
       step.chunk = folded(work_, *written.chunk);
     } else {
-      require_one_chunk(written);
+      require_one_chunk(written, repeat);
     }
     return step;
   }
 
-  void require_one_chunk(const ast::OrderStep& step) {
+  void require_one_chunk(const ast::OrderStep& step, const OrderRepeat& repeat) {
     for (std::size_t rank = 0; rank < work_.rank_stages.size(); ++rank) {
       const std::size_t chunks = work_.rank_stages[rank].size();
-      if (chunks == 1) continue;
+      if (chunks == 1 || !repeat.is_of(static_cast<int>(rank))) continue;
       work_.error("order-without-chunk",
                   fmt::format("rank {} has {} chunks, and '{}' does not say which", rank, chunks,
                               step.op.text),

@@ -10,6 +10,7 @@
 
 #include "optimise/search/search.h"
 #include "optimise/uniform.h"
+#include "tests/optimise/problems.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -22,19 +23,19 @@ constexpr Uniform kChain{.ranks = 2,
                          .latency = 1,
                          .memory = 2};
 
-FoundOrder found_order(const Uniform& problem) {
-  FoundOrder best;
-  search(problem, Objective::wall, 0, {.go_on = [asked = 0]() mutable { return ++asked < 50; }},
-         [&](const FoundOrder& order, std::string_view) { best = order; });
+Found found_order(const Problem& problem) {
+  Found best;
+  search(problem, 0, {.go_on = [asked = 0]() mutable { return ++asked < 50; }},
+         [&](const Found& order, std::string_view) { best = order; });
   return best;
 }
 
-Claim claim_of(const Uniform& problem) {
-  return {.problem = problem,
-          .unit = 2,
-          .objective = Objective::wall,
-          .bound = lower_bound(problem, Objective::wall),
-          .order = found_order(problem)};
+Claim claim_of(const Posed& posed) {
+  return {.problem = *posed.problem,
+          .source = posed.source,
+          .read_file = {},
+          .bound = posed.problem->bound(),
+          .order = found_order(*posed.problem)};
 }
 
 // The first error, or nothing.
@@ -45,15 +46,15 @@ std::string error_of(const Claim& claim) {
 
 TEST(Certified, is_what_was_found) {
   for (const spec::Placement placement : {spec::Placement::chain, spec::Placement::v}) {
-    Uniform problem = kChain;
-    problem.placement = placement;
+    Uniform uniform = kChain;
+    uniform.placement = placement;
+    const Posed problem = posed(uniform);
     const Claim claim = claim_of(problem);
     const auto made = certified(claim, {"a comment"});
     ASSERT_TRUE(made.ok()) << made.errors().front().message;
     EXPECT_EQ(made.value().text.substr(0, 12), "# a comment\n");
     EXPECT_TRUE(made.value().verdict.proved.has_value());
-    EXPECT_EQ(made.value().run.makespan.count() * 2,
-              claim.order.wall * made.value().timing.unit().nanoseconds);
+    EXPECT_EQ(made.value().run.makespan.count(), claim.order.wall);
   }
 }
 
@@ -65,15 +66,15 @@ TEST(Certified, names_each_lie) {
   const Lie lies[] = {
       {[](Claim& c) { --c.order.wall; }, "the search says a wall of"},
       {[](Claim& c) { ++c.order.span; }, "the search says a span of"},
-      {[](Claim& c) { --c.order.peak; }, "the search says a peak of"},
+      {[](Claim& c) { --c.order.peaks.back(); }, "the search says that activation of rank 1 holds"},
       {[](Claim& c) { c.bound.value = c.order.wall + 1; }, "which is below the bound"},
       {[](Claim& c) { c.order.rows[0].pop_back(); }, "is not proved"},
       {[](Claim& c) { c.order.rows[1].push_back(c.order.rows[1].back()); }, "is not proved"},
       {[](Claim& c) { std::swap(c.order.rows[1].front(), c.order.rows[1].back()); },
        "is not proved"},
-      {[](Claim& c) { c.problem.memory = c.order.peak - 1; }, "is not proved"},
   };
-  const Claim claim = claim_of(kChain);
+  const Posed problem = posed(kChain);
+  const Claim claim = claim_of(problem);
   ASSERT_EQ(error_of(claim), "");
   for (const Lie& lie : lies) {
     Claim told = claim;
@@ -84,15 +85,19 @@ TEST(Certified, names_each_lie) {
   }
 }
 
-// Times that are too long for 64 bits once they are in nanoseconds of a part of the unit.
-TEST(Certified, compares_large_times_exactly) {
-  Uniform problem = kChain;
-  problem.forward = problem.input = problem.weight = 1'000'000'000'000'000;
+// An order that needs more room than the program has.
+TEST(Certified, is_not_what_does_not_fit) {
+  Uniform smaller = kChain;
+  smaller.memory = 1;
+  const Posed problem = posed(kChain);
+  const Posed other = posed(smaller);
   Claim claim = claim_of(problem);
-  claim.unit = 1'000'000;
-  EXPECT_EQ(error_of(claim), "");
-  ++claim.order.wall;
-  EXPECT_NE(error_of(claim), "");
+  const Claim told{.problem = *other.problem,
+                   .source = other.source,
+                   .read_file = {},
+                   .bound = {},
+                   .order = claim.order};
+  EXPECT_NE(error_of(told).find("is not proved"), std::string::npos) << error_of(told);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <string>
@@ -14,8 +13,8 @@
 #include "optimise/tune.h"
 #include "spec/elaborate.h"
 #include "tests/optimise/every_order.h"
+#include "tests/optimise/problems.h"
 #include "tests/simulate/runs.h"
-#include "tests/support/random_program.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -164,33 +163,11 @@ TEST(ProgramBounds, say_why_there_is_none) {
 }
 
 // The uniform problem as a program, with what F takes of the memory, and what of that I gives back.
-spec::Program program_of(const testing_support::TinyProblem& p) {
-  const std::string place = p.v ? fmt::format("stages {}; place s on s < {} ? s : {} - s;",
-                                              2 * p.ranks, p.ranks, 2 * p.ranks - 1)
-                                : fmt::format("stages {}; place s on s;", p.ranks);
-  const std::int64_t given = p.activation - p.after_input;
-  const auto releases = [](std::int64_t amount) {
-    return amount == 0 ? "" : fmt::format("releases memory {};", amount);
-  };
-  spec::Program program = compiled(fmt::format(
-      "\npipeline p {{ microbatches any; {} op F forward {{ cost {}; needs F at prev; acquires "
-      "memory {}; }} op I backward input {{ cost {}; needs F at here, I at next; {} }} op W "
-      "backward weight {{ cost {}; needs I at here; {} }} resource memory per rank {{ capacity {}; "
-      "}} dispatch ready; }}\n",
-      place, p.forward, p.activation, p.input, releases(given), p.weight, releases(p.after_input),
-      p.memory));
-  for (spec::Lane& lane : program.lanes) {
-    if (p.takes.empty()) break;
-    lane.cost = {p.takes[static_cast<std::size_t>(3 * lane.stage + lane.op)], 1};
-  }
-  return program;
-}
-
 std::int64_t wall_bound(const testing_support::TinyProblem& p) {
   Bound bound;
   const core::Status status =
-      lower_bound(program_of(p), p.microbatches, with_latency(static_cast<double>(p.latency)),
-                  Objective::wall, bound);
+      lower_bound(compiled("\n" + text_of(p)), p.microbatches,
+                  with_latency(static_cast<double>(p.latency)), Objective::wall, bound);
   EXPECT_EQ(status.message(), "");
   const std::int64_t unit = simulate::plain_unit().nanoseconds;
   return (bound.value + unit - 1) / unit;  // in units, of which an optimum takes a whole number
@@ -260,30 +237,21 @@ TEST(ProgramBounds, count_what_capacities_ask_for) {
   }
 }
 
-// RIPELINE_SEED and RIPELINE_CASES choose which programs are drawn, and how many.
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
 class RandomRuns {
  public:
   explicit RandomRuns(std::uint64_t seed) : seed_(seed), random_(seed) {}
 
   void run_one() {
-    testing_support::RandomProgramOptions options;
-    options.links = options.once = options.before = options.engines = options.shares = true;
-    options.pairs = options.keeping = options.hints = options.forks = true;
-    options.max_chunks = 3;
-    text_ = testing_support::random_program_text(seed_, options);
-    auto compiled = spec::compile({"random.ripe", text_});
-    ASSERT_TRUE(compiled.ok()) << text_;
-    spec::Program program = std::move(compiled).value();
+    const Drawn made = drawn(seed_);
+    text_ = made.text;
+    spec::Program program = spec::compile({"random.ripe", text_}).value();
     if (!program.unsupported.empty()) return;
-    const int least = program.microbatches.min;
-    const int count = least + below(program.microbatches.max.value_or(least + 6) - least + 1);
-    choose_costs(program);
-    const simulate::TimingOptions times = some_times();
+    const int count = made.microbatches;
+    for (spec::Pair& pair : program.pairs) {
+      if (pair.costs.empty() || below(2) == 0) continue;
+      for (spec::Rational& cost : pair.costs) cost = {1 + below(20), 1 + below(4)};
+    }
+    const simulate::TimingOptions& times = made.times;
     for (const Objective objective : {Objective::wall, Objective::span}) {
       Bound& bound = objective == Objective::wall ? wall_ : span_;
       const core::Status status = lower_bound(program, count, times, objective, bound);
@@ -304,30 +272,6 @@ class RandomRuns {
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
-
-  void choose_costs(spec::Program& program) {
-    const int kind = below(3);
-    for (spec::Lane& lane : program.lanes) {
-      if (kind == 1) lane.cost = {1 + lane.op, 1};
-      if (kind == 2) lane.cost = {1 + below(8), 1 + below(3)};
-    }
-    for (spec::Pair& pair : program.pairs) {
-      if (pair.costs.empty() || below(2) == 0) continue;
-      for (spec::Rational& cost : pair.costs) cost = {1 + below(20), 1 + below(4)};
-    }
-  }
-
-  simulate::TimingOptions some_times() {
-    simulate::TimingOptions times;
-    const double latencies[] = {0, 0, .3, 1, 7};
-    times.latency = latencies[below(5)];
-    if (below(3) == 0) {
-      times.bytes_per_second = 1000;
-      times.message_bytes = 1 + below(4);
-    }
-    if (below(4) == 0) times.control = below(3);
-    return times;
-  }
 
   void compare(const simulate::Candidate& candidate, int count,
                const simulate::TimingOptions& times) {
@@ -372,31 +316,15 @@ TEST(ProgramBounds, are_never_above_a_run_of_a_random_program) {
 TEST(ProgramBounds, are_never_above_the_optimum_of_a_tiny_problem) {
   const std::uint64_t seed = setting("RIPELINE_SEED", 1);
   const std::uint64_t cases = setting("RIPELINE_CASES", 150);
-  std::mt19937_64 random(seed);
-  const auto between = [&](int low, int high) {
-    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
-  };
   std::uint64_t solved = 0;
   std::uint64_t exact = 0;
   for (std::uint64_t i = 0; i < cases; ++i) {
-    testing_support::TinyProblem p{.v = between(0, 1) == 1, .ranks = between(1, 3)};
-    p.forward = between(1, 5);
-    p.input = between(1, 5);
-    p.weight = between(1, 5);
-    p.latency = between(0, 3);
-    p.microbatches = between(1, p.ranks == 1 ? 6 : !p.v ? 10 - 2 * p.ranks : p.ranks == 2 ? 2 : 1);
-    p.activation = between(1, 4);
-    p.after_input = between(0, 2) == 0 ? p.activation : between(1, static_cast<int>(p.activation));
-    p.memory =
-        p.activation * (p.v ? 2 : 1) + between(0, 2 * p.ranks * static_cast<int>(p.activation));
-    for (int lane = between(0, 1) * (p.v ? 6 : 3) * p.ranks; lane > 0; --lane) {
-      p.takes.push_back(between(1, 5));
-    }
+    const testing_support::TinyProblem p = tiny_problem(seed + i);
     const auto optimum = testing_support::least_wall(p);
     if (!optimum) continue;
     ++solved;
     const std::int64_t bound = wall_bound(p);
-    EXPECT_LE(bound, *optimum) << "case " << i << " of seed " << seed;
+    EXPECT_LE(bound, *optimum) << "seed " << seed + i;
     exact += bound == *optimum ? 1U : 0U;
   }
   RecordProperty("exact", std::to_string(exact));

@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "tests/optimise/problems.h"
+
 namespace ripeline::optimise {
 namespace {
 
@@ -100,19 +102,44 @@ std::string mistake_in(const Uniform& uniform, const FoundOrder& order) {
   return "";
 }
 
-struct Found {
+struct FoundOnes {
   std::int64_t bubble = -1;  // of the objective; -1: no order
   std::string method;
   std::vector<FoundOrder> orders;
 };
 
+// In the units of the costs, as actions.
+FoundOrder actions_of(const Problem& problem, const Found& found) {
+  const spec::Program& program = problem.program();
+  FoundOrder order{.rows = {}, .span = found.span / kUnit, .wall = found.wall / kUnit, .peak = 0};
+  for (const std::int64_t peak : found.peaks) {
+    order.peak = std::max(order.peak, static_cast<int>(peak));
+  }
+  for (const std::vector<int>& row : found.rows) {
+    order.rows.emplace_back();
+    std::map<int, int> next;
+    for (const int l : row) {
+      const spec::Lane& lane = at(program.lanes, l);
+      const core::OpKind kind = at(program.ops, lane.op).kind;
+      order.rows.back().push_back({kind == core::OpKind::forward ? ActionKind::forward
+                                   : kind == core::OpKind::backward_input
+                                       ? ActionKind::backward_input
+                                       : ActionKind::backward_weight,
+                                   lane.stage, next[l]++});
+    }
+  }
+  return order;
+}
+
 // Steps are answers of `go_on`, so that a busy machine finds the same.
-Found found(const Uniform& uniform, Objective objective, std::int64_t bound_of_bubble, int steps,
-            std::uint64_t seed = 1) {
-  Found all;
+FoundOnes found(const Uniform& uniform, Objective objective, std::int64_t bound_of_bubble,
+                int steps, std::uint64_t seed = 1) {
+  FoundOnes all;
+  const Posed pose = posed(uniform, objective);
   const auto go_on = [&] { return --steps >= 0; };
-  search(uniform, objective, work_of(uniform) + bound_of_bubble, {go_on, seed},
-         [&](const FoundOrder& order, std::string_view method) {
+  search(*pose.problem, (work_of(uniform) + bound_of_bubble) * kUnit, {go_on, seed},
+         [&](const Found& found, std::string_view method) {
+           const FoundOrder order = actions_of(*pose.problem, found);
            const std::int64_t value = objective == Objective::wall ? order.wall : order.span;
            EXPECT_EQ(mistake_in(uniform, order), "") << method;
            EXPECT_TRUE(all.bubble < 0 || value - work_of(uniform) <= all.bubble) << method;
@@ -163,7 +190,7 @@ TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
     const Uniform uniform = chain(row.p, row.m, row.f, row.i, row.w, row.c, row.memory);
     for (const Objective objective : {Objective::wall, Objective::span}) {
       const std::int64_t optimum = objective == Objective::wall ? row.wall : row.span;
-      const Found best = found(uniform, objective, optimum, 6000);
+      const FoundOnes best = found(uniform, objective, optimum, 6000);
       EXPECT_EQ(best.bubble, optimum) << row.p << ' ' << row.m << ' ' << row.memory;
       EXPECT_TRUE(best.method == "list rule" || best.method == "1F1B") << best.method;
     }
@@ -188,7 +215,7 @@ TEST(Search, comes_within_one_percent_below_the_memory_of_1f1b) {
   for (const Row& row : rows) {
     const Uniform uniform = chain(8, row.m, row.f, row.i, row.w, row.c, row.memory);
     const std::int64_t near = row.optimum + (work_of(uniform) + row.optimum) / 100;
-    const Found best = found(uniform, Objective::wall, near, 100'000);
+    const FoundOnes best = found(uniform, Objective::wall, near, 100'000);
     EXPECT_LE(best.bubble, near) << row.m << ' ' << row.memory;
     EXPECT_GE(best.bubble, row.optimum) << row.m << ' ' << row.memory;
   }
@@ -245,7 +272,7 @@ TEST(Search, finds_legal_orders_that_take_what_they_claim) {
                             draw(0, 1) * draw(0, 9), draw(1, 9));
     if (draw(0, 2) == 0) uniform.placement = spec::Placement::v;
     const Objective objective = draw(0, 1) == 0 ? Objective::wall : Objective::span;
-    const Found best = found(uniform, objective, 0, draw(0, 7000), random());
+    const FoundOnes best = found(uniform, objective, 0, draw(0, 7000), random());
     EXPECT_EQ(best.orders.empty(), uniform.placement == spec::Placement::v && uniform.memory < 2);
   }
 }

@@ -34,8 +34,8 @@ std::optional<FoundOrder> best_order(const Uniform& uniform) {
   const auto go_on = [&] {
     return !best || best->span != least || best->wall != least + last_begins;
   };
-  Incumbent incumbent(Objective::span, 0, go_on,
-                      [&](const FoundOrder& order, std::string_view) { best = order; });
+  UniformIncumbent incumbent(Objective::span, 0, go_on,
+                             [&](const FoundOrder& order, std::string_view) { best = order; });
   zero_bubble_search(uniform, incumbent);
   return best;
 }

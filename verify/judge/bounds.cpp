@@ -22,15 +22,6 @@ Names names_of(const Program& program, const spec::Pool& pool) {
   return names;
 }
 
-std::optional<std::int64_t> bound_at(const Program& program, const spec::PeakAssertion& assertion,
-                                     const spec::Pool& pool, int microbatches) {
-  Names names = names_of(program, pool);
-  names.constants["microbatches"] = {microbatches, 1};
-  const spec::Expr value = folded(assertion.bound, names);
-  if (value.kind != spec::Expr::Kind::number || !value.value.is_integer()) return std::nullopt;
-  return value.value.numerator;
-}
-
 // More than any pool that does not grow with the microbatches can hold, for programs of sensible
 // size; a guess that only costs tightness when it is wrong.
 std::int64_t beyond_growth(const Program& program) {
@@ -100,7 +91,7 @@ Goal goal_of_assertions(const Program& program, int microbatches) {
     for (int p = 0; p < size_of(program.pools); ++p) {
       const spec::Pool& pool = at(program.pools, p);
       if (pool.resource != assertion.resource) continue;
-      const auto bound = bound_at(program, assertion, pool, microbatches);
+      const auto bound = spec::asserted_bound(program, assertion, pool, microbatches);
       auto& least = at(goal.bounds, p);
       if (bound && (!least || *bound < *least)) least = bound;
     }
@@ -112,7 +103,7 @@ std::optional<spec::Span> bound_without_value(const Program& program, int microb
   for (const spec::PeakAssertion& assertion : program.assertions) {
     for (const spec::Pool& pool : program.pools) {
       if (pool.resource != assertion.resource) continue;
-      if (!bound_at(program, assertion, pool, microbatches)) return assertion.span;
+      if (!spec::asserted_bound(program, assertion, pool, microbatches)) return assertion.span;
     }
   }
   return std::nullopt;
@@ -124,7 +115,7 @@ spec::Span span_of_broken(const Program& program, const Goal& goal, int microbat
     for (const auto& a : at(program.lanes, last_lane).acquires) {
       const spec::Pool& pool = at(program.pools, a.pool);
       if (pool.resource != assertion.resource) continue;
-      if (bound_at(program, assertion, pool, microbatches) == at(goal.bounds, a.pool)) {
+      if (spec::asserted_bound(program, assertion, pool, microbatches) == at(goal.bounds, a.pool)) {
         return assertion.span;
       }
     }

@@ -1,0 +1,303 @@
+#include "cli/memory_curve.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/failure.h"
+#include "cli/interrupts.h"
+#include "lower/facts.h"
+#include "optimise/certified.h"
+#include "optimise/forms.h"
+#include "simulate/rank_costs.h"
+#include "simulate/simulator.h"
+#include "simulate/table_arbiter.h"
+#include "spec/elaborate.h"
+#include "spec/library.h"
+#include "view/trade.h"
+
+namespace ripeline::cli {
+namespace {
+
+using optimise::FormSearch;
+using optimise::Objective;
+using optimise::Problem;
+using optimise::Time;
+
+constexpr std::string_view kDots = "..";
+constexpr std::size_t kMostPoints = 100;
+
+struct Point {
+  std::string memory;
+  bool fits = false;
+  bool found = false;
+  Time makespan = 0;  // of the objective
+  Time work = 0;
+  Time bound = 0;
+  std::string bound_by;
+  std::string placement;
+  std::int64_t unit = 1;  // nanoseconds
+  [[nodiscard]] double in_units(Time time) const {
+    return static_cast<double>(time) / static_cast<double>(unit);
+  }
+  [[nodiscard]] double gap() const {
+    return static_cast<double>(makespan - bound) / static_cast<double>(makespan);
+  }
+  [[nodiscard]] double bubble_rate() const {
+    return static_cast<double>(makespan - work) / static_cast<double>(makespan);
+  }
+};
+
+// What a schedule of the library takes, and holds of a rank's layers.
+struct Known {
+  std::string name;
+  double memory = 0;
+  double time = 0;
+};
+
+std::string text_of(const spec::Rational& value) { return fmt::format("{:.12g}", value.value()); }
+
+// The memories that the flag names.
+spec::Result<std::vector<std::string>> memories(const OptimisedFlags& flags) {
+  const std::size_t dots = flags.memory.find(kDots);
+  const auto first = simulate::decimal(flags.memory.substr(0, dots));
+  const auto last = simulate::decimal(flags.memory.substr(dots + kDots.size()));
+  if (!first || !last || first->numerator <= 0 || spec::less(*last, *first)) {
+    return failure("--memory: expected a range of memories, as 4..8, the smaller one first");
+  }
+  const std::int64_t step =
+      flags.activation.empty()
+          ? 1
+          : static_cast<std::int64_t>(
+                simulate::decimal(flags.activation.front()).value_or(spec::Rational{1, 1}).value());
+  std::vector<std::string> all;
+  for (spec::Rational at = *first; !spec::less(*last, at);
+       at.numerator += std::max<std::int64_t>(1, step) * at.denominator) {
+    if (all.size() == kMostPoints) {
+      return failure(fmt::format("--memory: expected at most {} memories", kMostPoints));
+    }
+    all.push_back(text_of(at));
+  }
+  return all;
+}
+
+// Nothing: something failed, and was said.
+std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
+                              const CurveLimits& limits, const Interrupts& interrupts) {
+  flags.memory = memory;
+  const auto read = read_optimised(flags);
+  if (!read.ok()) return std::nullopt;
+  const Optimised& optimised = read.value();
+  FormSearch search(optimised.forms, {.seconds = limits.seconds,
+                                      .seed = flags.times.timing.seed,
+                                      .solver_threads = limits.solver_threads,
+                                      .go_on = [&] { return !interrupts.told_to_end(); },
+                                      .improved = {}});
+  search.run();
+  Point point;
+  point.memory = memory;
+  point.fits = search.fits();
+  point.found = search.best().has_value();
+  point.unit = optimised.forms.front().problem->timing().unit().nanoseconds;
+  point.bound = search.bound().value;
+  point.bound_by = search.bound().by;
+  if (!point.found) return point;
+  const optimise::Form& form = *search.best()->form;
+  const auto made = said(optimise::certified({.problem = *form.problem,
+                                              .source = form.source,
+                                              .read_file = optimised.read_file,
+                                              .bound = search.bound_of(form),
+                                              .order = search.best()->order},
+                                             {}));
+  if (!made.ok()) return std::nullopt;
+  point.makespan = search.best_value();
+  point.work = form.problem->work();
+  point.placement = form.name;
+  return point;
+}
+
+// What the library's schedules take with these costs, each with the memory that it holds.
+std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& optimised) {
+  const Problem& problem = *optimised.forms.front().problem;
+  std::vector<std::string> costs = flags.costs;
+  if (costs.empty()) costs = {"1", "1", "1", "0"};
+  simulate::TimingOptions times = problem.times();
+  simulate::RankCosts rank_costs;
+  const std::string text = fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
+  if (!simulate::RankCosts::parse(text, rank_costs).ok()) return {};
+  times.rank_costs = std::move(rank_costs);
+  std::vector<Known> all;
+  for (const spec::LibraryEntry& entry : spec::library()) {
+    spec::ElaborateOptions options;
+    options.defines = {{"ranks", problem.program().ranks},
+                       {"microbatches", problem.microbatches()}};
+    const auto program = spec::compile({std::string(entry.name), std::string(entry.text)}, options);
+    if (!program.ok() || !program.value().dispatch.in_order) continue;
+    const auto is_partial = [](const spec::Lane& lane) { return !lane.share.is_all(); };
+    const std::vector<spec::Lane>& lanes = program.value().lanes;
+    // Of two copies of the model a rank holds twice the weights.
+    if (std::any_of(lanes.begin(), lanes.end(), is_partial)) continue;
+    simulate::Timing timing;
+    if (!simulate::Timing::make(program.value(), problem.microbatches(), times, timing).ok()) {
+      continue;
+    }
+    const core::OwnedFacts facts = lower::facts_of(program.value());
+    simulate::Simulator simulator(facts.facts(), [&](int rank) {
+      return std::make_unique<simulate::TableArbiter>(program.value(), facts.facts(), rank);
+    });
+    const simulate::RunReport run = simulator.run(problem.microbatches(), timing, {});
+    if (!run.status.ok() || run.stuck) continue;
+    double most = 0;
+    for (int p = 0; p < size_of(program.value().pools); ++p) {
+      const int rank = at(program.value().pools, p).rank;
+      most = std::max(most, static_cast<double>(at(run.peaks, p)) / program.value().chunks(rank));
+    }
+    const Time time =
+        problem.objective() == Objective::wall ? run.makespan.count() : run.span.count();
+    all.push_back({std::string(entry.name), most,
+                   static_cast<double>(time) / static_cast<double>(timing.unit().nanoseconds)});
+  }
+  return all;
+}
+
+std::string table(const std::vector<Point>& points, const std::vector<Known>& known,
+                  const char* objective) {
+  std::string text = fmt::format("{:>10}  {:>12}  {:>8}  {:>12}  {:>7}  {}\n", "memory", objective,
+                                 "bubble", "bound", "gap", "placement");
+  for (const Point& point : points) {
+    if (!point.found) {
+      text += fmt::format("{:>10}  {:>12}  {}\n", point.memory, "-",
+                          point.fits ? "none was found" : "no order fits");
+      continue;
+    }
+    text += fmt::format("{:>10}  {:>12.7g}  {:>6.2f} %  {:>12.7g}  {:>5.2f} %  {}{}\n",
+                        point.memory, point.in_units(point.makespan), 100 * point.bubble_rate(),
+                        point.in_units(point.bound), 100 * point.gap(), point.placement,
+                        point.makespan == point.bound ? ", optimal" : "");
+  }
+  if (!known.empty()) text += "the library's orders, with what they hold:\n";
+  for (const Known& one : known) {
+    text += fmt::format("{:>10.5g}  {:>12.7g}  {}\n", one.memory, one.time, one.name);
+  }
+  return text;
+}
+
+nlohmann::json json_of(const std::vector<Point>& points, const std::vector<Known>& known,
+                       const OptimisedFlags& flags, const Problem& problem, const char* objective) {
+  nlohmann::json j = {{"schema", "ripeline.optimise.curve/1"},
+                      {"ranks", problem.program().ranks},
+                      {"microbatches", problem.microbatches()},
+                      {"unit", problem.timing().unit().name},
+                      {"objective", objective},
+                      {"seed", flags.times.timing.seed},
+                      {"points", nlohmann::json::array()},
+                      {"library", nlohmann::json::array()}};
+  for (const Point& point : points) {
+    nlohmann::json one = {{"memory", point.memory},
+                          {"status", !point.fits                     ? "infeasible"
+                                     : !point.found                  ? "none"
+                                     : point.makespan == point.bound ? "optimal"
+                                                                     : "feasible"}};
+    if (point.found) {
+      one.update({{"makespan", point.in_units(point.makespan)},
+                  {"bubble", point.in_units(point.makespan - point.work)},
+                  {"bubble_rate", point.bubble_rate()},
+                  {"bound", point.in_units(point.bound)},
+                  {"bound_by", point.bound_by},
+                  {"gap", point.gap()},
+                  {"placement", point.placement}});
+    }
+    j["points"].push_back(one);
+  }
+  for (const Known& one : known) {
+    j["library"].push_back({{"name", one.name}, {"memory", one.memory}, {"makespan", one.time}});
+  }
+  return j;
+}
+
+spec::Result<void> draw(const std::vector<Point>& points, const std::vector<Known>& known,
+                        const std::string& even, const char* objective,
+                        const PictureFlags& picture) {
+  view::Trade trade{.title = "the best time for each memory: " + even,
+                    .memory_label = "memory of a rank, as --memory counts it",
+                    .time_label = objective,
+                    .best = {},
+                    .bounds = {},
+                    .others = {}};
+  for (const Point& point : points) {
+    if (!point.found) continue;
+    const double memory = simulate::decimal(point.memory).value_or(spec::Rational{}).value();
+    trade.best.push_back({memory, point.in_units(point.makespan), point.placement});
+    trade.bounds.push_back({memory, point.in_units(point.bound), ""});
+  }
+  for (const Known& one : known) {
+    const auto same = std::find_if(
+        trade.others.begin(), trade.others.end(),
+        [&](const auto& other) { return other.memory == one.memory && other.time == one.time; });
+    if (same != trade.others.end()) {
+      same->label += ", " + one.name;
+    } else {
+      trade.others.push_back({one.memory, one.time, one.name});
+    }
+  }
+  if (trade.best.empty()) return {};
+  return write_svg(picture, view::trade_svg(trade, picture.width.value_or(view::kPictureWidth)));
+}
+
+}  // namespace
+
+bool is_memory_range(const std::string& memory) { return memory.find(kDots) != memory.npos; }
+
+int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
+                     const PictureFlags& picture, bool json) {
+  if (!flags.file.empty()) {
+    return say_failed("--memory A..B is for an even model: the capacities of a FILE are its own");
+  }
+  if (picture.file.ends_with(".html") || picture.begin || picture.end) {
+    return say_failed("--picture of a range of memories: expected a .svg or .pdf, which is whole");
+  }
+  const auto range = said(memories(flags));
+  if (!range.ok()) return bad_input;
+  const char* const objective = flags.objective == Objective::wall ? "wall" : "span";
+  const Interrupts interrupts;
+  std::vector<Point> points;
+  for (const std::string& memory : range.value()) {
+    if (interrupts.told_to_end()) break;
+    const auto point = point_of(flags, memory, limits, interrupts);
+    if (!point) return bad_input;
+    points.push_back(*point);
+    std::cerr << fmt::format("memory {}: {}\n", memory,
+                             point->found  ? fmt::format("{} {:.7g}, gap {:.2f} %, {}", objective,
+                                                         point->in_units(point->makespan),
+                                                         100 * point->gap(), point->placement)
+                             : point->fits ? "none was found"
+                                           : "no order fits");
+  }
+  OptimisedFlags last = flags;
+  last.memory = range.value().back();
+  const auto read = read_optimised(last);
+  if (!read.ok()) return bad_input;
+  const Optimised& optimised = read.value();
+  // Schedules of the library count activations.
+  const std::vector<Known> known =
+      flags.activation.empty() ? library_points(flags, optimised) : std::vector<Known>();
+  if (json) {
+    std::cout << json_of(points, known, flags, *optimised.forms.front().problem, objective).dump(2)
+              << '\n';
+  } else {
+    std::cout << table(points, known, objective);
+  }
+  if (picture.wanted() && !said(draw(points, known, optimised.even, objective, picture)).ok()) {
+    return bad_input;
+  }
+  const auto found = [](const Point& point) { return point.found; };
+  return std::any_of(points.begin(), points.end(), found) ? ok : refuted;
+}
+
+}  // namespace ripeline::cli

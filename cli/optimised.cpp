@@ -1,0 +1,346 @@
+#include "cli/optimised.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/choice.h"
+#include "cli/failure.h"
+#include "cli/input.h"
+#include "cli/numbers.h"
+#include "cli/shorten.h"
+#include "optimise/even_model.h"
+#include "simulate/rank_costs.h"
+#include "spec/elaborate.h"
+
+namespace ripeline::cli {
+namespace {
+
+using optimise::EvenModel;
+using optimise::Form;
+using optimise::Problem;
+
+constexpr std::int64_t kMostTasks = 1'000'000;
+constexpr std::size_t kMostDecimals = 4;  // so that nanoseconds of a millisecond do
+constexpr int kUsualRanks = 4;
+constexpr int kUsualMicrobatches = 8;
+constexpr int kMostChunks = 8;
+constexpr int kMostTriedChunks = 4;  // of --placement any
+
+// A pair per cost: as written, and its value.
+spec::Result<std::vector<spec::Rational>> read_costs(const std::vector<std::string>& texts) {
+  const auto expected = failure(fmt::format(
+      "--costs: expected F,I,W,LATENCY: three numbers above 0 and one of 0 or more, below 1e9 and "
+      "with up to {} decimals, as in 24,23,12,0.5",
+      kMostDecimals));
+  std::vector<spec::Rational> costs;
+  for (const std::string& text : texts) {
+    const auto cost = simulate::decimal(text);
+    const std::size_t point = std::min(text.find('.'), text.size());
+    if (!cost || text.size() - point > kMostDecimals + 1) return expected;
+    if (costs.size() < 3 && cost->numerator == 0) return expected;
+    costs.push_back(*cost);
+  }
+  if (costs.size() != 4) return expected;
+  return costs;
+}
+
+spec::Result<std::optional<EvenModel::Bytes>> read_activation(
+    const std::vector<std::string>& texts) {
+  if (texts.empty()) return std::optional<EvenModel::Bytes>();
+  EvenModel::Bytes bytes;
+  std::int64_t* const numbers[] = {&bytes.activation, &bytes.after_input};
+  bool read = texts.size() == 2;
+  for (std::size_t i = 0; read && i < texts.size(); ++i) {
+    const std::string& text = texts[i];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *numbers[i]);
+    read = error == std::errc{} && end == text.data() + text.size();
+  }
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (read && bytes.activation <= kMost && bytes.after_input >= 1 &&
+      bytes.after_input <= bytes.activation) {
+    return std::optional(bytes);
+  }
+  return failure(
+      "--activation: expected A,AFTER_I: what a microbatch holds in all of a rank's layers from F "
+      "on, and what of it is left after I, whole numbers from 1 to 1e9, the second one not the "
+      "larger, as in 100,43");
+}
+
+const char* name_of(EvenModel::Placement placement) {
+  switch (placement) {
+    case EvenModel::Placement::chain:
+      return "chain";
+    case EvenModel::Placement::loop:
+      return "loop";
+    case EvenModel::Placement::v:
+      return "v";
+  }
+  return "";
+}
+
+spec::Diagnostics errors_of(std::string sentence) { return {failure(std::move(sentence))}; }
+
+// Where the text is at hand, with the place.
+spec::Result<spec::Program> compiled(const spec::Source& source) {
+  auto program = spec::compile(source);
+  if (!program.ok())
+    return errors_of("--memory or --activation: " + program.errors().front().message);
+  return program;
+}
+
+class EvenModels {
+ public:
+  explicit EvenModels(const OptimisedFlags& flags) : flags_(flags) {}
+
+  spec::Result<Optimised> read() {
+    if (const auto s = read_model(); !s.ok()) return s.errors();
+    const Placements placement = flags_.placement.value_or(Placements::chain);
+    std::vector<std::pair<EvenModel::Placement, int>> wanted;
+    if (placement == Placements::chain || placement == Placements::any) {
+      wanted.emplace_back(EvenModel::Placement::chain, 1);
+    }
+    if (placement == Placements::loop) {
+      wanted.emplace_back(EvenModel::Placement::loop, flags_.chunks.value_or(2));
+    }
+    if (placement == Placements::any) {
+      for (int chunks = 2; chunks <= kMostTriedChunks; ++chunks) {
+        wanted.emplace_back(EvenModel::Placement::loop, chunks);
+      }
+    }
+    if (placement == Placements::v || placement == Placements::any) {
+      wanted.emplace_back(EvenModel::Placement::v, 2);
+    }
+    for (const auto& [where, chunks] : wanted) {
+      if (const auto s = add(where, chunks); !s.ok()) return s.errors();
+    }
+    if (optimised_.forms.empty()) {
+      return errors_of(
+          "--memory: it holds nothing on this placement: expected at least one "
+          "activation of a stage");
+    }
+    describe();
+    return std::move(optimised_);
+  }
+
+ private:
+  spec::Result<void> read_model() {
+    const auto count = one_count(flags_.microbatches);
+    if (!count.ok()) return count.errors();
+    const std::vector<std::string>& costs = flags_.costs;
+    const auto read =
+        read_costs(costs.empty() ? std::vector<std::string>{"1", "1", "1", "0"} : costs);
+    if (!read.ok()) return read.errors();
+    const auto bytes = read_activation(flags_.activation);
+    if (!bytes.ok()) return bytes.errors();
+    model_.ranks = flags_.ranks.value_or(kUsualRanks);
+    model_.microbatches = count.value().value_or(kUsualMicrobatches);
+    model_.forward = read.value()[0];
+    model_.input = read.value()[1];
+    model_.weight = read.value()[2];
+    model_.bytes = bytes.value();
+    const std::int64_t each = model_.bytes ? model_.bytes->activation : 1;
+    const auto memory = flags_.memory.empty()
+                            ? std::optional(spec::Rational{model_.ranks * each, 1})
+                            : simulate::decimal(flags_.memory);
+    if (!memory || memory->numerator <= 0) {
+      return errors_of(
+          "--memory: expected how many activations of all its layers a rank may hold, a number "
+          "above 0, as in 7 or 2.5; with --activation, in its unit");
+    }
+    model_.memory = *memory;
+    if (flags_.chunks && flags_.placement != Placements::loop) {
+      return errors_of("--chunks: only --placement loop has a number of stages to choose");
+    }
+    const auto times = read_timing(flags_.times);
+    if (!times.ok()) return times.errors();
+    times_ = times.value();
+    if (times_.rank_costs || times_.profile || times_.latency) {
+      return errors_of(
+          "--rank-costs, --profile and --latency are for a FILE: --costs has the costs and the "
+          "latency");
+    }
+    times_.latency = read.value()[3].value();
+    return {};
+  }
+
+  spec::Result<void> add(EvenModel::Placement placement, int chunks) {
+    EvenModel model = model_;
+    model.placement = placement;
+    model.chunks = chunks;
+    const std::int64_t lanes = std::int64_t{3} * chunks * model.ranks;
+    if (lanes > kMostTasks / model.microbatches) {
+      return errors_of(
+          fmt::format("--ranks and -m: more than {} tasks are not searched", kMostTasks));
+    }
+    const auto text = optimise::program_text(model);
+    if (!text) return {};
+    std::string name = name_of(placement);
+    if (placement == EvenModel::Placement::loop) name += fmt::format(" of {}", chunks);
+    spec::Source source{optimise::kEvenModel, *text};
+    auto program = compiled(source);
+    if (!program.ok()) return program.errors();
+    auto problem =
+        Problem::make(std::move(program).value(), model.microbatches, times_, flags_.objective);
+    if (!problem.ok()) return problem.errors();
+    optimised_.forms.push_back({name, std::move(source), std::move(problem).value()});
+    optimised_.parts.push_back(chunks);
+    return {};
+  }
+
+  void describe() {
+    const std::vector<std::string>& costs = flags_.costs;
+    const std::string written =
+        costs.empty() ? "1,1,1,0" : fmt::format("{}", fmt::join(costs, ","));
+    optimised_.even = "costs " + written;
+    std::string& command = optimised_.command;
+    command =
+        fmt::format("--ranks {} -m {} --costs {}", model_.ranks, model_.microbatches, written);
+    if (!flags_.activation.empty()) {
+      command += fmt::format(" --activation {}", fmt::join(flags_.activation, ","));
+    }
+    if (!flags_.memory.empty()) command += " --memory " + flags_.memory;
+    constexpr const char* kNames[] = {"chain", "loop", "v", "any"};
+    command +=
+        fmt::format(" --placement {}",
+                    kNames[static_cast<std::size_t>(flags_.placement.value_or(Placements::chain))]);
+    if (flags_.chunks) command += fmt::format(" --chunks {}", *flags_.chunks);
+    optimised_.times = "--latency " + written.substr(written.rfind(',') + 1);
+  }
+
+  const OptimisedFlags& flags_;
+  EvenModel model_;
+  simulate::TimingOptions times_;
+  Optimised optimised_;
+};
+
+std::optional<spec::Placement> placement_of(Placements placement) {
+  switch (placement) {
+    case Placements::chain:
+      return spec::Placement::chain;
+    case Placements::loop:
+      return spec::Placement::loop;
+    case Placements::v:
+      return spec::Placement::v;
+    case Placements::any:
+      break;
+  }
+  return std::nullopt;
+}
+
+spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
+  if (flags.ranks || !flags.costs.empty() || !flags.memory.empty() || !flags.activation.empty() ||
+      flags.chunks) {
+    return errors_of(
+        "--ranks, --costs, --memory, --activation and --chunks describe an even model; with a "
+        "FILE, "
+        "its text has them: -D sets its params, --rank-costs and --profile its costs");
+  }
+  ProgramOptions options;
+  options.defines = flags.defines;
+  if (flags.placement) options.placement = placement_of(*flags.placement);
+  if (flags.placement && !options.placement) {
+    return errors_of("--placement any: a FILE has one placement");
+  }
+  auto loaded = load(flags.file, options);
+  if (!loaded.ok()) return spec::Diagnostics();  // said already
+  const auto count = count_of_step(flags.microbatches, loaded.value().program);
+  if (!count.ok()) return count.errors();
+  const auto times = read_timing(flags.times);
+  if (!times.ok()) return times.errors();
+  spec::Program program = for_one_count(loaded.value().program, count.value());
+  const auto tasks = [&] {
+    std::int64_t sum = 0;
+    for (int l = 0; l < size_of(program.lanes); ++l) sum += program.tasks_of(l, count.value());
+    return sum;
+  };
+  if (tasks() > kMostTasks) {
+    return errors_of(fmt::format("-m: more than {} tasks are not searched", kMostTasks));
+  }
+  auto problem = Problem::make(std::move(program), count.value(), times.value(), flags.objective);
+  if (!problem.ok()) return problem.errors();
+  Optimised optimised;
+  optimised.read_file = loaded.value().options.read_file;
+  optimised.forms.push_back({"", loaded.value().source, std::move(problem).value()});
+  optimised.parts = {1};
+  optimised.command = flags.file;
+  for (const std::string& define : flags.defines) optimised.command += " -D " + define;
+  optimised.command += fmt::format(" -m {}", count.value());
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) optimised.times += fmt::format(" {} {}", flag, value);
+  };
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.12g}", *value) : "";
+  };
+  add("--rank-costs", flags.times.rank_costs.value_or(""));
+  add("--profile", flags.times.profile);
+  add("--unit", flags.times.unit);
+  add("--latency", number(flags.times.timing.latency));
+  add("--bandwidth", number(flags.times.timing.bytes_per_second));
+  add("--bytes", number(flags.times.timing.message_bytes));
+  optimised.command += optimised.times;
+  if (!optimised.times.empty()) optimised.times.erase(0, 1);
+  return optimised;
+}
+
+}  // namespace
+
+void add_optimised(CLI::App& command, OptimisedFlags& flags) {
+  command.add_option("FILE", flags.file,
+                     std::string(kFileHelp) + "; without it, an even model that flags describe");
+  command.add_option("-D", flags.defines, "set a param of FILE, e.g. -D ranks=8")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  add_microbatches(command, flags.microbatches, "microbatches of the step (of an even model, 8)");
+  const std::size_t before = command.get_options().size();
+  command.add_option("--ranks", flags.ranks, "ranks (4)")->check(integer_from(1, 1024));
+  command
+      .add_option("--costs", flags.costs,
+                  "of all of a rank's layers, for one microbatch: forward, backward for the input, "
+                  "backward for the weights; and the latency of a message between ranks (1,1,1,0)")
+      ->type_name("F,I,W,C")
+      ->delimiter(',');
+  command
+      .add_option(
+          "--memory", flags.memory,
+          "activations of all its layers that a rank may hold, each from F to W (as many "
+          "as there are ranks, which is what 1F1B holds); with --activation, in its unit. A "
+          "range, as 4..8: the best time for each")
+      ->type_name("N or A..B");
+  command
+      .add_option(
+          "--activation", flags.activation,
+          "what a microbatch holds in all of a rank's layers from F on, and what is left of "
+          "it from the end of I to that of W, in any unit, as MiB: whole numbers")
+      ->type_name("A,AFTER_I")
+      ->delimiter(',');
+  add_choice<std::optional<Placements>, Placements>(
+      command, "--placement", flags.placement,
+      {{"chain", Placements::chain},
+       {"loop", Placements::loop},
+       {"v", Placements::v},
+       {"any", Placements::any}},
+      "chain: one stage on a rank; loop: --chunks stages, down the ranks and again from rank 0; v: "
+      "two, down the ranks and back up; any: the best of chain, v and loops of 2 to 4 (chain). Of "
+      "a "
+      "CSV: which rank owns a stage");
+  command.add_option("--chunks", flags.chunks, "stages on a rank, of a loop (2)")
+      ->check(integer_from(2, kMostChunks));
+  const std::vector<CLI::Option*> all = command.get_options();
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->group("An even model, without FILE");
+  add_times(command, flags.times);
+}
+
+spec::Result<Optimised> read_optimised(const OptimisedFlags& flags) {
+  if (!flags.file.empty()) return said(read_program(flags));
+  if (!flags.defines.empty()) {
+    return said(spec::Result<Optimised>(errors_of("-D sets a param of a FILE: expected one")));
+  }
+  return said(EvenModels(flags).read());
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,55 @@
+// What `ripeline optimise` optimises: a program, or an even model on one placement or several.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "cli/microbatch_flag.h"
+#include "cli/time_flags.h"
+#include "optimise/forms.h"
+#include "optimise/uniform.h"
+#include "spec/diagnostics.h"
+#include "spec/elaborate.h"
+
+namespace ripeline::cli {
+
+enum class Placements : std::uint8_t { chain, loop, v, any };
+
+struct OptimisedFlags {
+  std::string file;  // empty: an even model
+  std::vector<std::string> defines;
+  std::optional<Counts> microbatches;
+  TimeFlags times;
+  optimise::Objective objective = optimise::Objective::wall;
+
+  // Of an even model; nothing: not given.
+  std::optional<int> ranks;
+  std::vector<std::string> costs;
+  std::string memory;
+  std::vector<std::string> activation;
+  std::optional<Placements> placement;  // also of a schedule of PyTorch
+  std::optional<int> chunks;
+};
+void add_optimised(CLI::App& command, OptimisedFlags& flags);
+
+struct Optimised {
+  std::vector<optimise::Form> forms;  // not empty
+  std::vector<int> parts;             // per form: into how many a rank's layers are cut
+  spec::ReadFile read_file;
+  std::string even;     // of an even model: `costs 24,23,12,1`, for people
+  std::string command;  // that gives this again
+  std::string times;    // the flags with which `simulate` times it so
+
+  [[nodiscard]] int parts_of(const optimise::Form& form) const {
+    return parts[static_cast<std::size_t>(&form - forms.data())];
+  }
+};
+// What fails is on standard error already.
+[[nodiscard]] spec::Result<Optimised> read_optimised(const OptimisedFlags& flags);
+
+}  // namespace ripeline::cli

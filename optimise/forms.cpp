@@ -1,0 +1,120 @@
+#include "optimise/forms.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "optimise/search/search.h"
+
+namespace ripeline::optimise {
+namespace {
+
+std::string named(const Form& form, std::string_view text) {
+  return form.name.empty() ? std::string(text) : fmt::format("{}: {}", form.name, text);
+}
+
+}  // namespace
+
+FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
+    : forms_(forms), options_(std::move(options)) {
+  for (const Form& form : forms) bounds_.push_back(form.problem->bound());
+  find_bound();
+}
+
+void FormSearch::find_bound() {
+  bound_ = {};
+  for (const Form& form : forms_) {
+    const Bound& bound = bound_of(form);
+    if (!form.problem->fits() || (fits() && bound_.value <= bound.value)) continue;
+    bound_ = {bound.value, forms_.size() > 1 ? named(form, bound.by) : bound.by};
+  }
+}
+
+const Bound& FormSearch::bound_of(const Form& form) const {
+  return bounds_[static_cast<std::size_t>(&form - forms_.data())];
+}
+
+void FormSearch::run() {
+  constexpr double kTrial = .1;  // of the time
+  for (const Form& form : forms_) {
+    if (forms_.size() > 1) search(form, seconds() + kTrial * options_.seconds, false);
+  }
+  if (best_) search(*best_->form, options_.seconds, true);
+  for (const Form& form : forms_) search(form, options_.seconds, true);  // if there is time left
+}
+
+Time FormSearch::best_value() const {
+  const bool wall = best_->form->problem->objective() == Objective::wall;
+  return wall ? best_->order.wall : best_->order.span;
+}
+
+double FormSearch::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+}
+
+// Until `end`, or until nothing better is possible.
+void FormSearch::search(const Form& form, double end, bool with_solver) {
+  constexpr double kAlone = .3;  // seconds: what is found at once needs no solver
+  const Problem& problem = *form.problem;
+  const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
+  if (!problem.fits() || !is_open()) return;
+  std::optional<SolverThread> solver;
+  from_solver_.reset();
+  const double begin = seconds();
+  const auto go_on = [&] {
+    if (with_solver && options_.solver_threads > 0 && !solver && no_solver_.empty() &&
+        seconds() > begin + kAlone) {
+      solver.emplace(problem, options_.solver_threads, options_.seed);
+      if (best_ && best_->form == &form) solver->tell(best_->order);
+    }
+    if (solver) ask(*solver, form);
+    return (!options_.go_on || options_.go_on()) && seconds() < end && is_open();
+  };
+  optimise::search(problem, problem.bound().value,
+                   {.go_on = go_on,
+                    .seed = options_.seed,
+                    .elsewhere = [&] { return std::exchange(from_solver_, std::nullopt); }},
+                   [&](const Found& order, std::string_view method) {
+                     add(form, order, method);
+                     if (solver) solver->tell(order);
+                   });
+  // A search that has found nothing has ended.
+  while (solver && solver->why().empty() && !best_ && go_on()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void FormSearch::ask(SolverThread& solver, const Form& form) {
+  no_solver_ = solver.why();
+  used_solver_ = no_solver_.empty();
+  Bound& bound = bounds_[static_cast<std::size_t>(&form - forms_.data())];
+  if (solver.bound() > bound.value) {
+    bound = {solver.bound(), "CP-SAT"};
+    find_bound();
+  }
+  if (auto order = solver.take()) {
+    add(form, *order, "CP-SAT");
+    from_solver_ = std::move(order);
+  }
+}
+
+void FormSearch::add(const Form& form, const Found& order, std::string_view method) {
+  const bool wall = form.problem->objective() == Objective::wall;
+  const Time value = wall ? order.wall : order.span;
+  const bool better = !best_ || value < best_value();
+  if (!better) {
+    // Better by the other measure.
+    if (best_->form == &form && value == best_value() &&
+        order.wall + order.span < best_->order.wall + best_->order.span) {
+      best_->order = order;
+    }
+    return;
+  }
+  best_ = Best{&form, order};
+  improvements_.push_back({seconds(), value, form.problem->bound().value, named(form, method)});
+  if (options_.improved) options_.improved(improvements_.back());
+}
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,85 @@
+// One model in several forms, such as placements: which order of which of them is the best.
+//
+// Each form is searched for a tenth of the time, and the one that is then best has the rest, with
+// the solver beside the search. For one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimise/problem.h"
+#include "optimise/solver_thread.h"
+#include "spec/diagnostics.h"
+
+namespace ripeline::optimise {
+
+struct Form {
+  std::string name;     // `v`; empty: it is the only one
+  spec::Source source;  // of the problem's program
+  std::unique_ptr<Problem> problem;
+};
+
+// All have the same objective and unit.
+class FormSearch {
+ public:
+  struct Improvement {
+    double seconds = 0;
+    Time value = 0;  // of the objective
+    Time bound = 0;  // of its form, as it was known then
+    std::string method;
+  };
+  struct Options {
+    double seconds = 10;
+    std::uint64_t seed = 1;
+    int solver_threads = 0;            // 0: without the solver
+    std::function<bool()> go_on = {};  // as of Limits
+    std::function<void(const Improvement&)> improved = {};
+  };
+  struct Best {
+    const Form* form = nullptr;
+    Found order;
+  };
+
+  // `forms` must outlive it.
+  FormSearch(const std::vector<Form>& forms, Options options);
+
+  void run();
+
+  [[nodiscard]] const std::optional<Best>& best() const { return best_; }
+  [[nodiscard]] Time best_value() const;  // of the objective; there is a best
+  // No order of any of the forms is below it. Of none, where none fits: 0.
+  [[nodiscard]] const Bound& bound() const { return bound_; }
+  [[nodiscard]] bool fits() const { return !bound_.by.empty(); }
+  [[nodiscard]] const std::vector<Improvement>& improvements() const { return improvements_; }
+  // What is known of a form: its problem's bound, or a higher one of the solver.
+  [[nodiscard]] const Bound& bound_of(const Form& form) const;
+  // Whether the solver ran; and why it could not, where it was asked for.
+  [[nodiscard]] bool used_solver() const { return used_solver_; }
+  [[nodiscard]] const std::string& no_solver() const { return no_solver_; }
+  [[nodiscard]] double seconds() const;  // since it was made
+
+ private:
+  void search(const Form& form, double end, bool with_solver);
+  void find_bound();
+  void ask(SolverThread& solver, const Form& form);
+  void add(const Form& form, const Found& order, std::string_view method);
+
+  const std::vector<Form>& forms_;
+  Options options_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::vector<Bound> bounds_;  // per form
+  Bound bound_;
+  std::optional<Best> best_;
+  std::optional<Found> from_solver_;  // that the search has not seen
+  bool used_solver_ = false;
+  std::string no_solver_;
+  std::vector<Improvement> improvements_;
+};
+
+}  // namespace ripeline::optimise

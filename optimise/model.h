@@ -1,0 +1,106 @@
+// Model: one step of a program in numbers, as the searches and the solver read it.
+//
+// A machine is an engine of a rank that has tasks. It runs one task at a time, and each lane's
+// tasks in turn, so an order of the step is a row of lanes for each machine. With costs and needs
+// that are the same for all microbatches nothing is lost by that. An edge with `of all` becomes a
+// task that takes no time, alone on a machine of no rank: it joins what the edge needs.
+//
+// Of some programs the model leaves something out: pairs, bounded inboxes, links with bandwidth,
+// pools that several engines use, and what is held for no time. `left_out` says what. Then an
+// order's times are those of a simulated run alone, and the model only guides the search. Times are
+// in nanoseconds. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optimise/bounds/task_graph.h"
+#include "simulate/timing.h"
+#include "spec/program.h"
+
+namespace ripeline::optimise {
+
+using Time = std::int64_t;
+
+struct Model {
+  struct Lane {
+    int machine = 0;
+    int first = 0;  // number of its first task; those after it are its next ones
+    int tasks = 0;
+  };
+  struct Machine {
+    int rank = -1;  // -1: it joins
+    int tasks = 0;
+    std::vector<int> lanes = {};
+    std::vector<int> pools = {};  // with a limit that this machine alone uses
+  };
+  // Between tasks of different machines.
+  struct Arc {
+    int task = 0;  // at the other end
+    Time lag = 0;  // from the end of the one to the start of the other, at least
+  };
+  struct Use {
+    std::int64_t acquires = 0;  // at the start
+    std::int64_t asks = 0;      // room at the start: `acquires`, and what must be left
+    std::int64_t releases = 0;  // at the end
+  };
+  struct Pool {
+    std::int64_t capacity = 0;   // or what is asserted, if that is less
+    std::vector<Use> uses = {};  // per lane of the program
+  };
+
+  // `graph` is of the same program, count and timing.
+  [[nodiscard]] static Model of(const spec::Program& program, int microbatches,
+                                const simulate::Timing& timing, const TaskGraph& graph);
+
+  [[nodiscard]] int tasks() const { return size_of(takes); }
+  [[nodiscard]] std::span<const Arc> needs_of(int task) const { return arcs_of(needs, task); }
+  [[nodiscard]] std::span<const Arc> feeds_of(int task) const { return arcs_of(feeds, task); }
+  // Tasks of other lanes of its machine that it needs.
+  [[nodiscard]] std::span<const int> after(int task) const {
+    return std::span(near).subspan(first_near[index(task)],
+                                   first_near[index(task) + 1] - first_near[index(task)]);
+  }
+
+  std::vector<Lane> lanes;  // those of the program, then one for each `of all`
+  std::vector<Machine> machines;
+  std::vector<Pool> pools;              // as of Machine::pools
+  std::vector<int> lane_of;             // per task
+  std::vector<Time> takes;              // per task
+  std::vector<Time> heads;              // per task: the longest path before it
+  std::vector<Time> begin_of;           // per rank: the least head of its tasks
+  bool even = false;                    // all microbatches have the same tasks, needs and times
+  std::optional<std::string> left_out;  // for people, as in `pairs`
+
+ private:
+  struct Arcs {
+    std::vector<std::size_t> first;  // per task, and one past the last
+    std::vector<Arc> all;
+  };
+  [[nodiscard]] static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  [[nodiscard]] static std::span<const Arc> arcs_of(const Arcs& arcs, int task) {
+    const std::size_t first = arcs.first[index(task)];
+    return std::span(arcs.all).subspan(first, arcs.first[index(task) + 1] - first);
+  }
+  void add_lanes(const spec::Program& program, int microbatches, const TaskGraph& graph);
+  void add_arcs(const TaskGraph& graph);
+  void add_pools(const spec::Program& program, int microbatches);
+
+  Arcs needs;
+  Arcs feeds;
+  std::vector<std::size_t> first_near;
+  std::vector<int> near;
+};
+
+// Of each machine the lanes of its tasks, in the order in which they run.
+using Rows = std::vector<std::vector<int>>;
+
+// When each task starts, if each runs as soon as its machine's row and its needs allow. Nothing:
+// the rows are not an order of all tasks, the machines wait for each other, or a pool of a machine
+// has too little room.
+[[nodiscard]] std::optional<std::vector<Time>> starts_of(const Model& model, const Rows& rows);
+
+}  // namespace ripeline::optimise

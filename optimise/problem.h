@@ -1,0 +1,88 @@
+// Problem: a program, its times and what is to be made small; and what an order of its tasks takes.
+//
+// An order is timed as the simulator times a run: through the model where it leaves nothing out,
+// else by a simulated run. Whoever returns an order to a user has it certified all the same
+// (optimise/certified.h). Immutable once made; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "optimise/bounds/bounds.h"
+#include "optimise/bounds/task_graph.h"
+#include "optimise/model.h"
+#include "optimise/uniform.h"
+#include "optimise/uniform_program.h"
+#include "simulate/timing.h"
+#include "spec/diagnostics.h"
+#include "spec/program.h"
+
+namespace ripeline::optimise {
+
+// A legal order, and what it takes when each task starts as soon as it can.
+struct Found {
+  Rows rows;
+  Time wall = 0;
+  Time span = 0;
+  std::vector<std::int64_t> peaks;  // per pool of the program, whether it has a capacity or not
+};
+
+class Problem {
+ public:
+  // Errors: times that are drawn, a count that the program is not for, what no reader supports, and
+  // what Timing::make() refuses.
+  [[nodiscard]] static spec::Result<std::unique_ptr<Problem>> make(
+      spec::Program program, int microbatches, const simulate::TimingOptions& times,
+      Objective objective);
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  [[nodiscard]] const spec::Program& program() const { return program_; }
+  [[nodiscard]] int microbatches() const { return microbatches_; }
+  [[nodiscard]] const simulate::TimingOptions& times() const { return times_; }
+  [[nodiscard]] const simulate::Timing& timing() const { return timing_; }
+  [[nodiscard]] Objective objective() const { return objective_; }
+  [[nodiscard]] const Model& model() const { return model_; }
+  // If it is one: then the searches for even models know more.
+  [[nodiscard]] const std::optional<UniformProgram>& uniform() const { return uniform_; }
+  // No order is below it, by any dispatch.
+  [[nodiscard]] const Bound& bound() const { return bound_; }
+  // False: some pool cannot hold what must be in it before any of it is released.
+  [[nodiscard]] bool fits() const;
+
+  // Of the rank whose `compute` engine has the most to do.
+  [[nodiscard]] Time work() const;
+
+  // The same where each pool with a capacity has room for so many microbatches more, of what all
+  // lanes acquire for one. nullptr: nothing would change, or nothing fits.
+  [[nodiscard]] std::unique_ptr<Problem> with_room(int microbatches) const;
+  // The same with fewer microbatches, without a bound; nullptr: there is no such problem.
+  [[nodiscard]] std::unique_ptr<Problem> of_length(int microbatches) const;
+
+  // What the order takes. Nothing: it is not legal. Where the model leaves something out an order
+  // may end with these times and deadlock with others: is_safe() says.
+  [[nodiscard]] std::optional<Found> timed(const Rows& rows) const;
+  [[nodiscard]] bool is_safe(const Rows& rows) const;
+  // What the program's own dispatch does. Nothing: it does not end.
+  [[nodiscard]] std::optional<Found> of_own_dispatch() const;
+
+ private:
+  Problem(spec::Program program, int microbatches, simulate::TimingOptions times,
+          Objective objective);
+  [[nodiscard]] std::optional<spec::Diagnostic> read();
+  [[nodiscard]] Found measured(const Rows& rows, const std::vector<Time>& starts) const;
+
+  spec::Program program_;
+  int microbatches_;
+  simulate::TimingOptions times_;
+  Objective objective_;
+  simulate::Timing timing_;
+  TaskGraph graph_;
+  Model model_;
+  std::optional<UniformProgram> uniform_;
+  Bound bound_;
+};
+
+}  // namespace ripeline::optimise

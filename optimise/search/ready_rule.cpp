@@ -1,0 +1,299 @@
+// The external interface is run(), microbatch_by_microbatch() and RandomRules. A run goes from one
+// decision of a machine to the next in the order of time.
+#include "optimise/search/ready_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+namespace ripeline::optimise {
+namespace {
+
+constexpr Time kNever = std::numeric_limits<Time>::max();
+
+class RuleRun {
+ public:
+  RuleRun(const Model& model, const Rows& base, const ReadyRule& rule)
+      : model_(model),
+        base_(base),
+        rule_(rule),
+        rows_(model.machines.size()),
+        next_(model.lanes.size(), 0),
+        arrival_(model.takes.size(), 0),
+        missing_(model.takes.size(), 0),
+        held_(model.pools.size(), 0),
+        wakes_(model.machines.size(), 0),
+        waits_(model.machines.size(), 0) {
+    for (int task = 0; task < model.tasks(); ++task) {
+      at(missing_, task) = static_cast<int>(model.needs_of(task).size());
+    }
+    for (int l = 0; l < size_of(model.lanes); ++l) fills_.push_back(is_fill(l));
+  }
+
+  std::optional<Rows> run() {
+    int left = model_.tasks();
+    while (true) {
+      const auto next = std::min_element(wakes_.begin(), wakes_.end());
+      if (next == wakes_.end() || *next == kNever) break;
+      if (decide(static_cast<int>(next - wakes_.begin()), *next)) --left;
+    }
+    return left == 0 ? std::optional(std::move(rows_)) : std::nullopt;
+  }
+
+ private:
+  // Whether nothing of another machine waits for the lane's tasks, and something of its own comes
+  // before them.
+  [[nodiscard]] bool is_fill(int l) const {
+    const Model::Lane& lane = at(model_.lanes, l);
+    return lane.tasks > 0 && model_.feeds_of(lane.first).empty() &&
+           !model_.after(lane.first).empty();
+  }
+
+  // Whether something starts.
+  bool decide(int m, Time now) {
+    const Model::Machine& machine = at(model_.machines, m);
+    int best = -1;
+    int fill = -1;
+    Time soon = kNever;  // what is ready next
+    bool blocked = false;
+    for (const int l : machine.lanes) {
+      const Model::Lane& lane = at(model_.lanes, l);
+      if (at(next_, l) == lane.tasks) continue;
+      const int task = lane.first + at(next_, l);
+      if (!is_ready(task)) continue;
+      if (at(arrival_, task) > now) {
+        if (!fills_[static_cast<std::size_t>(l)]) soon = std::min(soon, at(arrival_, task));
+        continue;
+      }
+      if (!has_room(m, l)) {
+        blocked = true;
+        continue;
+      }
+      int& kind = fills_[static_cast<std::size_t>(l)] ? fill : best;
+      if (kind < 0 || precedes(l, kind)) kind = l;
+    }
+    if (best < 0 && fill >= 0 && (blocked || soon == kNever || soon - now >= rule_.look_ahead)) {
+      best = fill;
+    }
+    if (best < 0) {
+      at(waits_, m) = 1;
+      at(wakes_, m) = soon;
+      return false;
+    }
+    start(m, best, now);
+    return true;
+  }
+
+  [[nodiscard]] bool is_ready(int task) const {
+    if (at(missing_, task) > 0) return false;
+    const auto near = model_.after(task);
+    return std::all_of(near.begin(), near.end(), [&](int other) {
+      const int l = at(model_.lane_of, other);
+      return at(next_, l) > other - at(model_.lanes, l).first;
+    });
+  }
+
+  [[nodiscard]] bool precedes(int l, int other) const {
+    const auto when = [&](int lane) {
+      return at(rule_.wanted, lane) + rule_.period * at(next_, lane);
+    };
+    return std::tuple(when(l), at(next_, l), l) < std::tuple(when(other), at(next_, other), other);
+  }
+
+  [[nodiscard]] bool has_room(int m, int l) {
+    const Model::Machine& machine = at(model_.machines, m);
+    bool acquires = false;
+    for (const int p : machine.pools) {
+      const Model::Pool& pool = at(model_.pools, p);
+      const Model::Use& use = at(pool.uses, l);
+      if (use.acquires == 0) continue;
+      acquires = true;
+      const auto limit = static_cast<std::int64_t>(
+          std::ceil(at(rule_.share, m) * static_cast<double>(pool.capacity)));
+      const std::int64_t held = at(held_, p);
+      if (held + use.asks > pool.capacity) return false;
+      if (held > 0 && held + use.acquires > limit) return false;
+    }
+    return !acquires || keeps_room(m, l);
+  }
+
+  // As core/kept_order.h has it.
+  [[nodiscard]] bool keeps_room(int m, int l) {
+    const Model::Machine& machine = at(model_.machines, m);
+    const std::vector<int>& base = at(base_, m);
+    for (const int p : machine.pools) {
+      const Model::Pool& pool = at(model_.pools, p);
+      const Model::Use& use = at(pool.uses, l);
+      std::int64_t held = at(held_, p) + use.acquires - use.releases;
+      seen_.assign(model_.lanes.size(), 0);
+      for (const int other : base) {
+        const int k = at(seen_, other)++;
+        if (k < at(next_, other)) continue;
+        if (other == l && k == at(next_, l)) break;
+        const Model::Use& of_other = at(pool.uses, other);
+        if (of_other.acquires > 0 && held + of_other.asks > pool.capacity) return false;
+        held += of_other.acquires - of_other.releases;
+      }
+    }
+    return true;
+  }
+
+  void start(int m, int l, Time now) {
+    const int task = at(model_.lanes, l).first + at(next_, l)++;
+    const Time end = now + at(model_.takes, task);
+    for (const int p : at(model_.machines, m).pools) {
+      const Model::Use& use = at(at(model_.pools, p).uses, l);
+      at(held_, p) += use.acquires - use.releases;  // back before the machine's next decision
+    }
+    at(rows_, m).push_back(l);
+    at(waits_, m) = 0;
+    at(wakes_, m) = end;
+    for (const Model::Arc& arc : model_.feeds_of(task)) {
+      Time& arrival = at(arrival_, arc.task);
+      arrival = std::max(arrival, end + arc.lag);
+      if (--at(missing_, arc.task) > 0) continue;
+      const int other = at(model_.lanes, at(model_.lane_of, arc.task)).machine;
+      if (at(waits_, other) != 0) at(wakes_, other) = std::min(at(wakes_, other), arrival);
+    }
+  }
+
+  const Model& model_;
+  const Rows& base_;
+  const ReadyRule& rule_;
+  Rows rows_;
+  std::vector<bool> fills_;         // per lane
+  std::vector<int> next_;           // per lane
+  std::vector<Time> arrival_;       // per task, of what has come of its needs; as the next one
+  std::vector<int> missing_;        // needs of other machines that have not started
+  std::vector<std::int64_t> held_;  // per pool
+  std::vector<Time> wakes_;         // per machine: when it decides next
+  std::vector<char> waits_;         // per machine: for something to arrive
+  std::vector<int> seen_;           // per lane, in the base
+};
+
+// Lanes that are preferred alike.
+std::vector<int> classes_of(const spec::Program& program, const Model& model, bool by_chunk) {
+  std::map<std::pair<int, int>, int> numbers;
+  std::vector<int> classes;
+  for (const spec::Lane& lane : program.lanes) {
+    const std::pair key(lane.op, by_chunk ? lane.chunk : 0);
+    classes.push_back(numbers.emplace(key, static_cast<int>(numbers.size())).first->second);
+  }
+  classes.resize(model.lanes.size(), 0);
+  return classes;
+}
+
+}  // namespace
+
+std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule) {
+  return RuleRun(model, base, rule).run();
+}
+
+Rows microbatch_by_microbatch(const Model& model) {
+  // A task is of the latest microbatch of all that it needs.
+  struct Entry {
+    int microbatch;
+    Time head;
+    int task;
+    bool operator>(const Entry& other) const {
+      return std::tie(microbatch, head, task) > std::tie(other.microbatch, other.head, other.task);
+    }
+  };
+  std::vector<int> missing(model.takes.size(), 0);
+  std::vector<int> microbatch(model.takes.size(), 0);
+  std::vector<std::vector<int>> near_feeds(model.takes.size());
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  const auto number = [&](int task) {
+    const Model::Lane& lane = at(model.lanes, at(model.lane_of, task));
+    return task - lane.first;
+  };
+  for (int task = 0; task < model.tasks(); ++task) {
+    at(microbatch, task) = number(task);
+    at(missing, task) = static_cast<int>(model.needs_of(task).size() + model.after(task).size()) +
+                        (number(task) > 0 ? 1 : 0);
+    for (const int other : model.after(task)) at(near_feeds, other).push_back(task);
+    if (at(missing, task) == 0) {
+      ready.push({at(microbatch, task), at(model.heads, task), task});
+    }
+  }
+  Rows rows(model.machines.size());
+  while (!ready.empty()) {
+    const Entry entry = ready.top();
+    ready.pop();
+    const Model::Lane& lane = at(model.lanes, at(model.lane_of, entry.task));
+    at(rows, lane.machine).push_back(at(model.lane_of, entry.task));
+    const auto met = [&](int task) {
+      at(microbatch, task) = std::max(at(microbatch, task), entry.microbatch);
+      if (--at(missing, task) == 0) {
+        ready.push({at(microbatch, task), at(model.heads, task), task});
+      }
+    };
+    for (const Model::Arc& arc : model.feeds_of(entry.task)) met(arc.task);
+    for (const int other : at(near_feeds, entry.task)) met(other);
+    if (number(entry.task) + 1 < lane.tasks) met(entry.task + 1);
+  }
+  return rows;
+}
+
+RandomRules::RandomRules(const spec::Program& program, const Model& model, std::uint64_t seed)
+    : program_(program), model_(model), random_(seed) {
+  Time sum = 0;
+  for (const Time takes : model.takes) sum += takes;
+  if (!model.takes.empty()) mean_ = std::max<Time>(1, sum / model.tasks());
+  for (const Model::Machine& machine : model.machines) {
+    Time cycle = 0;
+    for (const int l : machine.lanes) {
+      const Model::Lane& lane = at(model.lanes, l);
+      if (lane.tasks > 0) cycle += at(model.takes, lane.first);
+    }
+    cycle_ = std::max(cycle_, cycle);
+  }
+}
+
+double RandomRules::pick(std::initializer_list<double> values) {
+  return values.begin()[random_.draw(values.size())];
+}
+
+ReadyRule RandomRules::next() {
+  ReadyRule rule;
+  const std::vector<int> classes = classes_of(program_, model_, random_.draw(2) == 0);
+  const auto mean = static_cast<double>(mean_);
+  if (random_.draw(2) == 0) {
+    std::vector<int> order(classes.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random_.draw(i)]);
+    }
+    for (const int c : classes) rule.wanted.push_back(at(order, c));
+  } else {
+    std::vector<std::pair<double, double>> of_class;  // a stretch of paths, and a delay
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      of_class.emplace_back(pick({.5, .75, 1, 1, 1.5, 2, 3}),
+                            mean * (static_cast<double>(random_.draw(13)) - 4));
+    }
+    for (int l = 0; l < size_of(classes); ++l) {
+      const Model::Lane& lane = at(model_.lanes, l);
+      const auto& [stretch, delay] = at(of_class, at(classes, l));
+      const Time head = lane.tasks > 0 ? at(model_.heads, lane.first) : 0;
+      rule.wanted.push_back(stretch * static_cast<double>(head) + delay);
+    }
+    rule.period = static_cast<double>(cycle_) * pick({.5, .75, 1, 1, 1.25, 1.5, 2});
+  }
+  // From a share of the capacity on the last rank to one on the first, or the whole everywhere.
+  const double last = static_cast<double>(random_.draw(5)) / 4;
+  const double first = static_cast<double>(random_.draw(5)) / 4;
+  for (const Model::Machine& machine : model_.machines) {
+    const double place = program_.ranks < 2
+                             ? 0
+                             : std::max(0, machine.rank) / static_cast<double>(program_.ranks - 1);
+    rule.share.push_back(std::max(first, last) * (1 - place) + last * place);
+  }
+  rule.look_ahead = mean_ * static_cast<Time>(random_.draw(4)) / 2;
+  return rule;
+}
+
+}  // namespace ripeline::optimise

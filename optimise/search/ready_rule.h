@@ -1,0 +1,54 @@
+// Orders of any model that a rule makes: a machine runs what is ready, by a preference of lanes.
+//
+// A machine that is idle takes, of the tasks that are ready and find room, the one that is wanted
+// the earliest. Two things hold it back. A limit of its pools that is lower than their capacity: so
+// a rank does not run ahead. And room that is kept for a base order: a task may start only if what
+// the base lists before it, and has not started, still finds room afterwards, one after the other.
+// So where the base ends, a machine always has something that it may run. Tasks that nothing on
+// another machine waits for are left for when nothing else comes within `look_ahead`.
+//
+// Only models that leave nothing out are run exactly. Pure, deterministic, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "optimise/model.h"
+#include "optimise/search/random.h"
+
+namespace ripeline::optimise {
+
+struct ReadyRule {
+  std::vector<double> wanted;  // per lane: when its first task is; any unit
+  double period = 0;           // the next ones so much later each
+  std::vector<double> share;   // per machine: of its pools' capacities; 0 to 1
+  Time look_ahead = 0;
+};
+// Nothing: it deadlocks. `base`: a legal order.
+[[nodiscard]] std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule);
+
+// One microbatch after the other, each of its tasks as soon as what it needs is listed. It may not
+// be legal: where a pool has no room for a microbatch, none is of this kind.
+[[nodiscard]] Rows microbatch_by_microbatch(const Model& model);
+
+// Rules drawn at random, one after the other: of half of them lanes are preferred whatever their
+// microbatch, of the others tasks are wanted in a rhythm, along their longest paths.
+class RandomRules {
+ public:
+  // `program` is that of the model: lanes of one op, or of one op and chunk, are wanted alike.
+  RandomRules(const spec::Program& program, const Model& model, std::uint64_t seed);
+  [[nodiscard]] ReadyRule next();
+
+ private:
+  const spec::Program& program_;
+  const Model& model_;
+  Random random_;
+  [[nodiscard]] double pick(std::initializer_list<double> values);
+
+  Time mean_ = 1;   // of a task
+  Time cycle_ = 1;  // what the busiest machine does for a microbatch
+};
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,39 @@
+// A CpModel in the encoding of CP-SAT's own messages, and CP-SAT's answer out of its own.
+//
+// The field numbers are those of OR-tools 9.15. Pure; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimise/solver/cp_model.h"
+
+namespace ripeline::optimise {
+
+// A CpModelProto.
+[[nodiscard]] std::string bytes_of(const CpModel& model);
+
+struct CpParameters {
+  double seconds = 10;
+  int workers = 1;
+  std::uint64_t seed = 1;
+};
+// SatParameters.
+[[nodiscard]] std::string bytes_of(const CpParameters& parameters);
+
+// A CpSolverResponse.
+struct CpResponse {
+  // CP-SAT's own numbers.
+  enum class Status { unknown, invalid, feasible, infeasible, optimal };
+  Status status = Status::unknown;
+  std::vector<std::int64_t> values = {};  // one per variable, or none
+  double bound = 0;                       // of the objective
+  std::string text = {};                  // what it says of itself
+};
+// Nothing: these bytes are none.
+[[nodiscard]] std::optional<CpResponse> response_of(std::string_view bytes);
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,95 @@
+// OrderGraph: what a solver must know of a model's tasks and of what may change in their order.
+//
+// Times are the model's divided by a scale. Rounded down they belong to a problem that no order
+// takes longer in, so that its optimum bounds the model's; rounded to the nearest they are close to
+// the model's. Given an order, some tasks may be free and the others not: free tasks that stand
+// together in a machine's row, a block, may change places among themselves, and all else keeps its
+// place. Without an order each row is a block. Arcs are the model's needs, the turns of each lane,
+// and the neighbours in a row whose places are fixed. Immutable once made.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimise/model.h"
+
+namespace ripeline::optimise {
+
+struct Scale {
+  Time of_one = 1;  // > 0
+  bool rounds_down = false;
+
+  // What takes time takes some, unless it is rounded down.
+  [[nodiscard]] Time of_task(Time takes) const;
+  [[nodiscard]] Time of_lag(Time lag) const;
+};
+
+class OrderGraph {
+ public:
+  // S(after) >= S(before) + takes(before) + lag
+  struct Arc {
+    int before = 0;
+    int after = 0;
+    Time lag = 0;
+  };
+  struct Block {
+    int machine = 0;
+    int first_place = 0;          // in the row
+    std::vector<int> tasks = {};  // in the order of the row; without rows lane by lane
+  };
+
+  // `rows` may be null; `is_free` may be empty, which means all. Nothing: the rows are no order of
+  // all tasks, or tasks wait for each other in them.
+  [[nodiscard]] static std::optional<OrderGraph> make(const Model& model, const Scale& scale,
+                                                      const Rows* rows,
+                                                      const std::vector<bool>& is_free);
+
+  [[nodiscard]] int tasks() const { return static_cast<int>(takes_.size()); }
+  [[nodiscard]] Time takes(int task) const { return takes_[static_cast<std::size_t>(task)]; }
+  // Longest paths before the task and after it, by the arcs.
+  [[nodiscard]] Time head(int task) const { return heads_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] Time tail(int task) const { return tails_[static_cast<std::size_t>(task)]; }
+  // When each starts in the order that was given, if each does as soon as it can; or empty.
+  [[nodiscard]] const std::vector<Time>& starts() const { return starts_; }
+  [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }  // what is before first
+  [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
+  // -1: its place is fixed.
+  [[nodiscard]] int block_of(int task) const { return block_of_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] int place_of(int task) const { return places_[static_cast<std::size_t>(task)]; }
+  // What a task waits for stands before it here.
+  [[nodiscard]] int rank_of(int task) const { return ranks_[static_cast<std::size_t>(task)]; }
+  // The task depends on a free one, or is one; and the other way round.
+  [[nodiscard]] bool is_after_free(int task) const {
+    return after_free_[static_cast<std::size_t>(task)];
+  }
+  [[nodiscard]] bool is_before_free(int task) const {
+    return before_free_[static_cast<std::size_t>(task)];
+  }
+  [[nodiscard]] bool has_whole_rows() const { return whole_; }   // all tasks are free
+  [[nodiscard]] const Rows& task_rows() const { return rows_; }  // of tasks; without rows empty
+
+ private:
+  bool read_rows(const Model& model, const Rows& rows);
+  void make_blocks(const Model& model, const std::vector<bool>& is_free);
+  void add_needs(const Model& model, const Scale& scale);
+  void add_places(const Model& model);
+  bool sort(std::vector<Arc>& arcs);
+  void mark_free();
+
+  std::vector<Time> takes_;
+  std::vector<Arc> arcs_;
+  std::vector<Time> heads_;
+  std::vector<Time> tails_;
+  std::vector<Time> starts_;
+  Rows rows_;
+  std::vector<Block> blocks_;
+  std::vector<int> block_of_;
+  std::vector<int> places_;
+  std::vector<int> ranks_;
+  std::vector<bool> after_free_;
+  std::vector<bool> before_free_;
+  bool whole_ = true;
+};
+
+}  // namespace ripeline::optimise

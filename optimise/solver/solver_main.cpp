@@ -1,0 +1,124 @@
+// ripeline-solver: one call of OR-tools' CP-SAT, in a process of its own, so that whatever happens
+// in that library ends this process and no other. optimise/solver/child.cpp starts it.
+//
+// It reads SatParameters and a CpModelProto from standard input and writes a CpSolverResponse to
+// standard output, as optimise/solver/frames.h says. On SIGTERM the search stops, and its best is
+// the answer. It ends when its parent does. OR-tools is opened at run time; nothing is linked.
+#include <dlfcn.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "optimise/solver/frames.h"
+
+namespace {
+
+using namespace ripeline::optimise;
+
+constexpr const char* kLibrary = "libortools.so.9";
+
+[[noreturn]] void stop(int code, const std::string& why) {
+  std::cerr << "ripeline-solver: " << why << std::endl;
+  std::_Exit(code);
+}
+
+struct Solver {
+  using NewEnv = void* (*)();
+  using Solve = void (*)(void* env, const void* model, int model_size, const void* parameters,
+                         int parameters_size, void** response, int* response_size);
+  using Stop = void (*)(void* env);
+  NewEnv new_env = nullptr;
+  Solve solve = nullptr;
+  Stop stop_search = nullptr;
+};
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) stop(kNoLibrary, std::string(kLibrary) + " has no " + name);
+}
+
+// Its symbols stay its own: it has a protobuf in it.
+Solver open_solver() {
+  const char* const named = std::getenv("RIPELINE_ORTOOLS");
+  const std::string folder = named != nullptr ? named : RIPELINE_ORTOOLS;
+  const std::string file = folder.empty() ? kLibrary : folder + "/" + kLibrary;
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const why = dlerror();
+    stop(kNoLibrary, "OR-tools was not found: " + std::string(why == nullptr ? file : why) +
+                         "; setup/setup.sh installs it, and RIPELINE_ORTOOLS names the folder that "
+                         "has it");
+  }
+  Solver solver;
+  find(library, "SolveCpNewEnv", solver.new_env);
+  find(library, "SolveCpInterruptible", solver.solve);
+  find(library, "SolveCpStopSearch", solver.stop_search);
+  return solver;
+}
+
+std::string read_all() {
+  std::string bytes;
+  std::string part(1 << 16, '\0');
+  for (;;) {
+    const ssize_t got = read(STDIN_FILENO, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) stop(kBadRequest, "standard input cannot be read");
+    if (got == 0) return bytes;
+    bytes.append(part, 0, static_cast<std::size_t>(got));
+  }
+}
+
+void write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) stop(kBadRequest, "standard output cannot be written");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2 || std::string_view(arguments[1]) == "--help") {
+    std::cout << "ripeline-solver is started by ripeline, which has it solve what `ripeline "
+                 "optimise` asks.\nIt is of no use by itself.\n";
+    return count == 2 ? 0 : kBadRequest;
+  }
+  // Until a thread waits for it.
+  sigset_t terminate;
+  sigemptyset(&terminate);
+  sigaddset(&terminate, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &terminate, nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(getppid()) != arguments[1]) return 0;  // the parent has ended already
+
+  const Solver solver = open_solver();
+  const std::string input = read_all();
+  std::string_view rest = input;
+  const auto parameters = next_message(rest);
+  const auto model = next_message(rest);
+  if (!parameters || !model || !rest.empty()) stop(kBadRequest, "this is not a request");
+
+  void* const env = solver.new_env();
+  std::thread([&] {
+    int number = 0;
+    while (sigwait(&terminate, &number) != 0) continue;
+    solver.stop_search(env);
+  }).detach();
+  void* response = nullptr;
+  int size = 0;
+  solver.solve(env, model->data(), static_cast<int>(model->size()), parameters->data(),
+               static_cast<int>(parameters->size()), &response, &size);
+  write_all(framed({static_cast<const char*>(response), static_cast<std::size_t>(size)}));
+  std::_Exit(0);  // without the destructors of a library that has done its work
+}

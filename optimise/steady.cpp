@@ -1,0 +1,169 @@
+// The external interface is steady_order(). A move takes one task to another place in its row, a
+// few places on.
+#include "optimise/steady.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "optimise/bounds/task_graph.h"
+#include "optimise/search/random.h"
+
+namespace ripeline::optimise {
+namespace {
+
+constexpr std::uint64_t kMostPlaces = 10;
+constexpr double kHopeless = 1.01;  // after a quarter of the draws
+
+class Draws {
+ public:
+  Draws(Objective objective, std::optional<int> quantile)
+      : objective_(objective), quantile_(quantile) {}
+
+  bool add(const spec::Program& program, int microbatches, const simulate::TimingOptions& times) {
+    simulate::Timing timing;
+    TaskGraph graph;
+    if (!simulate::Timing::make(program, microbatches, times, timing).ok()) return false;
+    if (!TaskGraph::make(program, microbatches, timing, graph).ok()) return false;
+    models_.push_back(Model::of(program, microbatches, timing, graph));
+    return !models_.back().left_out;
+  }
+
+  [[nodiscard]] std::vector<Model>& models() { return models_; }
+
+  // By the logarithms of the values, so that no draw outweighs the others. Nothing: the order is
+  // not legal, or surely above `most`.
+  [[nodiscard]] std::optional<double> value_of(const Rows& rows, double most) const {
+    std::vector<double> values;
+    double sum = 0;
+    for (const Model& model : models_) {
+      const auto starts = starts_of(model, rows);
+      if (!starts) return std::nullopt;
+      values.push_back(std::log(static_cast<double>(value_of(model, *starts))));
+      sum += values.back();
+      if (!quantile_ && 4 * values.size() == models_.size() && sum > 0 && !first_.empty()) {
+        double before = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) before += first_[i];
+        if (sum - before >
+            static_cast<double>(values.size()) * (most - mean_of_first_ + std::log(kHopeless))) {
+          return std::nullopt;
+        }
+      }
+    }
+    if (!quantile_) return sum / static_cast<double>(values.size());
+    std::sort(values.begin(), values.end());
+    const auto below =
+        static_cast<std::size_t>(std::ceil(*quantile_ / 100. * static_cast<double>(values.size())));
+    return values[std::clamp<std::size_t>(below, 1, values.size()) - 1];
+  }
+
+  // What others are compared with after a part of the draws.
+  void begin_with(const Rows& rows) {
+    double sum = 0;
+    for (const Model& model : models_) {
+      const auto starts = starts_of(model, rows);
+      if (!starts) return;
+      first_.push_back(std::log(static_cast<double>(value_of(model, *starts))));
+      sum += first_.back();
+    }
+    mean_of_first_ = sum / static_cast<double>(first_.size());
+  }
+
+ private:
+  [[nodiscard]] Time value_of(const Model& model, const std::vector<Time>& starts) const {
+    const std::size_t ranks = model.begin_of.size();
+    std::vector<Time> begin(ranks, INT64_MAX);
+    std::vector<Time> end(ranks, 0);
+    for (int task = 0; task < model.tasks(); ++task) {
+      const int rank = at(model.machines, at(model.lanes, at(model.lane_of, task)).machine).rank;
+      if (rank < 0) continue;
+      at(begin, rank) = std::min(at(begin, rank), at(starts, task));
+      at(end, rank) = std::max(at(end, rank), at(starts, task) + at(model.takes, task));
+    }
+    Time value = 1;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const Time from = objective_ == Objective::span && begin[r] < end[r] ? begin[r] : 0;
+      value = std::max(value, end[r] - from);
+    }
+    return value;
+  }
+
+  Objective objective_;
+  std::optional<int> quantile_;
+  std::vector<Model> models_;  // one per draw
+  std::vector<double> first_;  // per draw: the logarithm of what the first order takes
+  double mean_of_first_ = 0;
+};
+
+// No pool may hold more than it does in this order.
+void hold_to(Model& model, const Rows& rows) {
+  for (int m = 0; m < size_of(model.machines); ++m) {
+    for (const int p : at(model.machines, m).pools) {
+      Model::Pool& pool = at(model.pools, p);
+      std::int64_t held = 0;
+      std::int64_t peak = 0;
+      for (const int lane : at(rows, m)) {
+        const Model::Use& use = at(pool.uses, lane);
+        if (use.acquires > 0) peak = std::max(peak, held + use.asks);
+        held += use.acquires - use.releases;
+      }
+      pool.capacity = std::min(pool.capacity, peak);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Steady> steady_order(const spec::Program& program, int microbatches,
+                                   const simulate::TimingOptions& times, Objective objective,
+                                   const Rows& rows, const SteadyOptions& options) {
+  Draws draws(objective, options.quantile);
+  for (int i = 0; i < options.draws; ++i) {
+    simulate::TimingOptions drawn = times;
+    drawn.seed = options.first_seed + static_cast<std::uint64_t>(i);
+    if (!draws.add(program, microbatches, drawn)) return std::nullopt;
+    hold_to(draws.models().back(), rows);
+  }
+  draws.begin_with(rows);
+  auto now = draws.value_of(rows, 0);
+  if (!now) return std::nullopt;
+  Steady steady{.rows = rows, .before = std::exp(*now), .after = std::exp(*now)};
+  Random random(options.first_seed);
+  std::vector<std::size_t> movable;  // rows of several tasks, as often as they have tasks
+  for (std::size_t m = 0; m < rows.size(); ++m) {
+    if (rows[m].size() > 1) movable.insert(movable.end(), rows[m].size(), m);
+  }
+  if (movable.empty()) return steady;
+  while (options.go_on()) {
+    ++steady.tried;
+    std::vector<int>& row = steady.rows[movable[random.draw(movable.size())]];
+    const auto from = static_cast<std::size_t>(random.draw(row.size()));
+    const auto by = static_cast<std::size_t>(random.draw(kMostPlaces)) + 1;
+    const bool earlier = random.draw(2) == 0;
+    if (earlier ? from < by : from + by >= row.size()) continue;
+    const auto place = [&](std::size_t i) { return row.begin() + static_cast<std::ptrdiff_t>(i); };
+    const std::size_t to = earlier ? from - by : from + by;
+    // A lane's tasks keep their turns: to pass one of its own is to do nothing.
+    if (row[from] == row[to] && by == 1) continue;
+    const auto shift = [&](std::size_t a, std::size_t b) {
+      if (b < a) {
+        std::rotate(place(b), place(a), place(a) + 1);
+      } else {
+        std::rotate(place(a), place(a) + 1, place(b) + 1);
+      }
+    };
+    shift(from, to);
+    const auto value = draws.value_of(steady.rows, *now);
+    if (value && *value <= *now) {
+      now = value;
+    } else {
+      shift(to, from);
+    }
+  }
+  steady.after = std::exp(*now);
+  return steady;
+}
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,44 @@
+// An order that is good where times vary: improved on drawn times, from one that is good without.
+//
+// Of orders that are equally good by the mean times some are much better than others once tasks and
+// messages vary. Tasks of a machine change places, and what is better over a few draws of the times
+// is kept. It holds no more of any pool than the order that it begins with. How much better it
+// really is must be measured on other draws. Pure and deterministic for a seed, a number of draws
+// and of answers of `go_on`; one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "optimise/model.h"
+#include "optimise/uniform.h"
+#include "simulate/timing.h"
+#include "spec/program.h"
+
+namespace ripeline::optimise {
+
+struct SteadyOptions {
+  std::uint64_t first_seed = 1;  // of the draws; those after it are the next ones
+  int draws = 16;
+  // What is made small: the mean over the draws, or the value that so many in a hundred of them are
+  // below.
+  std::optional<int> quantile = {};
+  std::function<bool()> go_on;  // false ends it
+};
+
+struct Steady {
+  Rows rows;
+  double before = 1;  // by the draws that it was improved on
+  double after = 1;   // the same, of what was found
+  std::int64_t tried = 0;
+};
+
+// `times` draw something. Nothing: the model leaves something out, so that drawn times are those of
+// a simulated run alone; or the program or the times do not fit.
+[[nodiscard]] std::optional<Steady> steady_order(const spec::Program& program, int microbatches,
+                                                 const simulate::TimingOptions& times,
+                                                 Objective objective, const Rows& rows,
+                                                 const SteadyOptions& options);
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,163 @@
+#include "optimise/uniform_program.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace ripeline::optimise {
+namespace {
+
+using core::OpKind;
+using spec::Program;
+
+constexpr std::array kKinds = {OpKind::forward, OpKind::backward_input, OpKind::backward_weight};
+constexpr int kForward = 0;
+constexpr int kInput = 1;
+constexpr int kWeight = 2;
+
+class Reading {
+ public:
+  Reading(const Program& program, int microbatches, const Model& model)
+      : program_(program), model_(model), stages_(size_of(program.stages)) {
+    read_.problem.ranks = program.ranks;
+    read_.problem.microbatches = microbatches;
+  }
+
+  std::optional<UniformProgram> read() {
+    if (!model_.even || model_.left_out || !has_placement() || !has_lanes() || !has_needs() ||
+        !has_costs() || !has_capacity()) {
+      return std::nullopt;
+    }
+    return std::move(read_);
+  }
+
+ private:
+  [[nodiscard]] int lane(int kind, int stage) const {
+    return at(read_.lanes, kind * stages_ + stage);
+  }
+
+  bool has_placement() {
+    const int p = program_.ranks;
+    const bool v = stages_ == 2 * p;
+    read_.problem.placement = v ? spec::Placement::v : spec::Placement::chain;
+    if (!v && stages_ != p) return false;
+    for (int s = 0; s < stages_; ++s) {
+      if (at(program_.stages, s).rank != (s < p ? s : 2 * p - 1 - s)) return false;
+    }
+    return true;
+  }
+
+  bool has_lanes() {
+    if (program_.ops.size() != kKinds.size() || size_of(program_.lanes) != 3 * stages_) {
+      return false;
+    }
+    for (const OpKind kind : kKinds) {
+      const auto op = std::find_if(program_.ops.begin(), program_.ops.end(),
+                                   [&](const spec::Op& o) { return o.kind == kind; });
+      if (op == program_.ops.end() || op->engine != core::Engine::compute) return false;
+      for (int s = 0; s < stages_; ++s) {
+        read_.lanes.push_back(program_.lane_of(static_cast<int>(op - program_.ops.begin()), s));
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool has_needs() const {
+    std::set<std::pair<int, int>> expected;
+    for (int s = 0; s < stages_; ++s) {
+      if (s > 0) expected.emplace(lane(kForward, s - 1), lane(kForward, s));
+      expected.emplace(lane(kForward, s), lane(kInput, s));
+      if (s + 1 < stages_) expected.emplace(lane(kInput, s + 1), lane(kInput, s));
+      expected.emplace(lane(kInput, s), lane(kWeight, s));
+    }
+    std::set<std::pair<int, int>> found;
+    for (const spec::Edge& edge : program_.edges) found.emplace(edge.producer, edge.consumer);
+    return found == expected && program_.edges.size() == expected.size();
+  }
+
+  bool has_costs() {
+    Uniform& u = read_.problem;
+    std::array<Time*, 3> costs = {&u.forward, &u.input, &u.weight};
+    for (int kind = kForward; kind <= kWeight; ++kind) {
+      const auto cost = [&](int s) {
+        return at(model_.takes, at(model_.lanes, lane(kind, s)).first);
+      };
+      *costs[static_cast<std::size_t>(kind)] = cost(0);
+      for (int s = 0; s < stages_; ++s) {
+        if (cost(s) != cost(0) || cost(s) <= 0) return false;
+      }
+    }
+    std::optional<Time> latency;
+    for (int task = 0; task < model_.tasks(); ++task) {
+      for (const Model::Arc& arc : model_.needs_of(task)) {
+        if (latency.value_or(arc.lag) != arc.lag) return false;
+        latency = arc.lag;
+      }
+    }
+    u.latency = latency.value_or(0);
+    return true;
+  }
+
+  // In every rank the same, taken by F and given back by W.
+  bool has_capacity() {
+    Uniform& u = read_.problem;
+    const std::int64_t most = std::int64_t{chunks_of(u)} * u.microbatches;
+    std::optional<std::int64_t> memory;
+    int ranks = 0;
+    for (const Model::Machine& machine : model_.machines) {
+      if (machine.pools.size() > 1) return false;
+      if (machine.pools.empty()) continue;
+      ++ranks;
+      const Model::Pool& pool = at(model_.pools, machine.pools.front());
+      const auto is = [&](int l, const Model::Use& wanted) {
+        const Model::Use& use = at(pool.uses, l);
+        return use.acquires == wanted.acquires && use.asks == wanted.asks &&
+               use.releases == wanted.releases;
+      };
+      for (int s = 0; s < stages_; ++s) {
+        if (at(program_.stages, s).rank != machine.rank) continue;
+        const std::int64_t of_stage = at(pool.uses, lane(kForward, s)).acquires;
+        if (of_stage <= 0 || !is(lane(kForward, s), {of_stage, of_stage, 0}) ||
+            !is(lane(kInput, s), {}) || !is(lane(kWeight, s), {0, 0, of_stage})) {
+          return false;
+        }
+        const std::int64_t held = std::min(most, pool.capacity / of_stage);
+        if (memory.value_or(held) != held) return false;
+        memory = held;
+      }
+    }
+    if (ranks != 0 && ranks != u.ranks) return false;
+    u.memory = static_cast<int>(memory.value_or(most));
+    return true;
+  }
+
+  const Program& program_;
+  const Model& model_;
+  int stages_;
+  UniformProgram read_;
+};
+
+}  // namespace
+
+Rows UniformProgram::rows_of(const FoundOrder& order, const Model& model) const {
+  const auto stages = static_cast<int>(lanes.size() / kKinds.size());
+  Rows rows(model.machines.size());
+  for (const auto& row : order.rows) {
+    for (const spec::Action& action : row) {
+      const int kind = action.kind == spec::ActionKind::forward          ? kForward
+                       : action.kind == spec::ActionKind::backward_input ? kInput
+                                                                         : kWeight;
+      const int lane = at(lanes, kind * stages + action.stage);
+      at(rows, at(model.lanes, lane).machine).push_back(lane);
+    }
+  }
+  return rows;
+}
+
+std::optional<UniformProgram> uniform_of(const Program& program, int microbatches,
+                                         const Model& model) {
+  return Reading(program, microbatches, model).read();
+}
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,27 @@
+// Time against memory as SVG: what is the best for each memory, what nothing is below, and points
+// to compare with.
+//
+// Pure function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ripeline::view {
+
+struct TradePoint {
+  double memory = 0;
+  double time = 0;
+  std::string label;
+};
+struct Trade {
+  std::string title;
+  std::string memory_label;
+  std::string time_label;
+  std::vector<TradePoint> best;    // by memory; joined by a line
+  std::vector<TradePoint> bounds;  // by memory; joined by a dashed line
+  std::vector<TradePoint> others;
+};
+[[nodiscard]] std::string trade_svg(const Trade& trade, int width);
+
+}  // namespace ripeline::view
