@@ -23,7 +23,6 @@ void add_why(CLI::App& app, int& exit_code);
 void add_step(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
 void add_optimise(CLI::App& app, int& exit_code);
-void add_tune(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
 
 }  // namespace ripeline::cli

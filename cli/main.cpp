@@ -30,7 +30,7 @@ void describe(CLI::App& app) {
   };
   const Group groups[] = {
       {"Judge schedules", {"check", "verify", "recheck"}},
-      {"Run them, and look", {"simulate", "compare", "show", "why", "step", "tune", "emulate"}},
+      {"Run them, and look", {"simulate", "compare", "show", "why", "step", "emulate"}},
       {"Write them", {"library", "optimise", "format", "export"}},
       {"Train", {"generate", "validate", "launch", "check-run", "profile"}}};
   for (const Group& group : groups) {
@@ -72,7 +72,6 @@ int main(int argc, char** argv) {
   add_why(app, exit_code);
   add_step(app, exit_code);
   add_optimise(app, exit_code);
-  add_tune(app, exit_code);
   add_emulate(app, exit_code);
   add_library(app, exit_code);
   add_format(app, exit_code);

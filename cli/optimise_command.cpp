@@ -1,6 +1,7 @@
 // ripeline optimise: the best order of a program's tasks for given costs and memory, and how far
 // from the best possible it is at most.
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <limits>
@@ -23,11 +24,15 @@
 #include "cli/optimised.h"
 #include "cli/picture_flags.h"
 #include "cli/pictures.h"
+#include "cli/race.h"
 #include "files/new_file.h"
 #include "optimise/certified.h"
 #include "optimise/forms.h"
+#include "optimise/steady.h"
 #include "optimise/written_order.h"
 #include "simulate/report.h"
+#include "spec/elaborate.h"
+#include "verify/verify.h"
 
 namespace ripeline::cli {
 namespace {
@@ -44,6 +49,8 @@ struct OptimiseCommand {
   double seconds = 10;
   bool solver = true;
   int threads = 2;
+  bool given = false;  // --orders
+  std::optional<int> seeds;
   std::string output;
   PictureFlags picture;
   std::string format = "text";
@@ -237,7 +244,126 @@ void say_improvement(const Problem& problem, const FormSearch::Improvement& step
                            step.method);
 }
 
+// The lines at the top of what is written.
+std::vector<std::string> comments_of(const OptimiseCommand& command, const Optimised& optimised,
+                                     const std::vector<std::string>& found) {
+  const std::uint64_t seed = command.what.times.timing.seed;
+  std::vector<std::string> comments = {
+      "ripeline optimise " + optimised.command +
+      (command.what.objective == Objective::span ? " --objective span" : "") +
+      (seed != 1 ? fmt::format(" --seed {}", seed) : "")};
+  if (!optimised.flags.empty()) {
+    comments.push_back("times as with  ripeline simulate FILE " + optimised.flags);
+  }
+  comments.insert(comments.end(), found.begin(), found.end());
+  return comments;
+}
+
+constexpr int kUsualSeeds = 50;
+
+// Of a program as it is: the dispatches that it and hints that follow its orders give.
+int run_given(const OptimiseCommand& command) {
+  if (!command.output.empty() || command.picture.wanted()) {
+    return say_failed(
+        "--orders given finds no order to write or to draw: leave out -o and --picture");
+  }
+  const auto read = read_given(command.what);
+  if (!read.ok()) return bad_input;
+  const GivenProgram& given = read.value();
+  const auto raced = said(
+      race(given.program, given.microbatches, given.times, command.seeds.value_or(kUsualSeeds)));
+  if (!raced.ok()) return bad_input;
+  std::cerr << fmt::format("note: what is proved here is proved for {}\n",
+                           counted(given.microbatches, "microbatch", "microbatches"));
+  for (const std::string& note : raced.value().notes) std::cerr << "note: " << note << '\n';
+  std::cout << (command.format == "json" ? race_json(given.program, raced.value()).dump(1) + "\n"
+                                         : race_text(given.program, raced.value()));
+  return ok;
+}
+
+// Whether the times vary, and that is asked about.
+bool is_race(const OptimiseCommand& command, const Optimised& optimised) {
+  if (optimised.times.jitter.draws()) return true;
+  simulate::Timing timing;
+  const Problem& problem = *optimised.forms.front().problem;
+  const bool draws =
+      simulate::Timing::make(problem.program(), problem.microbatches(), optimised.times, timing)
+          .ok() &&
+      timing.draws();
+  if (draws && !command.seeds) {
+    std::cerr << "note: the profile's spreads are not looked at: --seeds 50 compares what is found "
+                 "under them\n";
+  }
+  return draws && command.seeds;
+}
+
+// The best order, one that was improved on drawn times, and hints that follow them, under the same
+// draws.
+struct Raced {
+  spec::Program program;  // with both orders
+  simulate::RaceResult result;
+  std::string text;  // with the dispatch that was picked
+  std::string dispatch;
+};
+spec::Result<Raced> race_orders(const OptimiseCommand& command, const Optimised& optimised,
+                                const FormSearch::Best& best, double seconds,
+                                const Interrupts& interrupts,
+                                const std::vector<std::string>& comments) {
+  constexpr std::uint64_t kFar = 1'000'000;  // from the seeds of the race
+  const optimise::Form& form = *best.form;
+  const Problem& problem = *form.problem;
+  const std::string name = optimise::name_of_order(problem.program());
+  std::vector<optimise::NamedOrder> orders = {{name, best.order.rows}};
+  const auto begun = std::chrono::steady_clock::now();
+  const auto steady = optimise::steady_order(
+      problem.program(), problem.microbatches(), optimised.times, problem.objective(),
+      best.order.rows, {.first_seed = command.what.times.timing.seed + kFar, .go_on = [&] {
+                          const std::chrono::duration<double> gone =
+                              std::chrono::steady_clock::now() - begun;
+                          return !interrupts.told_to_end() && gone.count() < seconds;
+                        }});
+  if (steady && steady->rows != best.order.rows) {
+    orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
+  }
+  const auto written = [&](const std::string& more, const std::vector<std::string>& lines) {
+    return optimise::with_orders(form.source, problem.program(), problem.microbatches(),
+                                 problem.model(), orders, more, lines);
+  };
+  const auto text = written(fmt::format("dispatch in order {};", name), {});
+  if (!text.ok()) return text.errors();
+  spec::ElaborateOptions reading;
+  reading.read_file = optimised.read_file;
+  auto program = spec::compile({form.source.name, text.value()}, reading);
+  if (!program.ok()) return program.errors();
+  Raced raced{.program = std::move(program).value(), .result = {}, .text = {}, .dispatch = {}};
+  auto result = race(raced.program, problem.microbatches(), optimised.times,
+                     command.seeds.value_or(kUsualSeeds));
+  if (!result.ok()) return result.errors();
+  raced.result = std::move(result).value();
+  const simulate::Candidate& pick = raced.result.trials[raced.result.pick.value_or(0)].candidate;
+  raced.dispatch = pick.dispatch;
+  std::vector<std::string> lines = comments;
+  lines.push_back(raced.result.pick
+                      ? fmt::format("{} is {:.3f} times as fast as the order {} under {}, seeds {} "
+                                    "and on",
+                                    pick.dispatch, raced.result.measured.ratio, name,
+                                    optimised.times.jitter.text, raced.result.seed)
+                      : fmt::format("nothing is faster than the order {} beyond doubt under {}",
+                                    name, optimised.times.jitter.text));
+  auto final_text = written(fmt::format("{}{} dispatch {};", pick.pyramid ? "inputs pyramid; " : "",
+                                        pick.hint, pick.dispatch),
+                            lines);
+  if (!final_text.ok()) return final_text.errors();
+  raced.text = std::move(final_text).value();
+  const auto last = spec::compile({form.source.name, raced.text}, reading);
+  if (!last.ok() || !verify::verify(last.value()).proved) {
+    return failure("the dispatch that was picked is not proved\nThis is a defect of Ripeline.");
+  }
+  return raced;
+}
+
 int run(const OptimiseCommand& command) {
+  if (command.given) return run_given(command);
   if (is_memory_range(command.what.memory)) {
     if (!command.output.empty()) {
       return say_failed("-o: a range of --memory has a program for each: expected one memory");
@@ -250,15 +376,17 @@ int run(const OptimiseCommand& command) {
   const auto read = read_optimised(command.what);
   if (!read.ok()) return bad_input;
   const Optimised& optimised = read.value();
+  const bool races = is_race(command, optimised);
   const bool to_file = !command.output.empty() && command.output != "-";
   std::optional<files::NewFile> file;  // opened first: a search is not made for nothing
   if (to_file) file.emplace(command.output);
   if (file && !file->status().ok()) return say_failed(file->status().message());
   const Problem& first = *optimised.forms.front().problem;
   const Interrupts interrupts;
+  constexpr double kRaced = .4;  // of the time, for an order that is good where times vary
   FormSearch search(
       optimised.forms,
-      {.seconds = command.seconds,
+      {.seconds = command.seconds * (races ? 1 - kRaced : 1),
        .seed = command.what.times.timing.seed,
        .solver_threads = command.solver ? command.threads : 0,
        .go_on = [&] { return !interrupts.told_to_end(); },
@@ -270,16 +398,7 @@ int run(const OptimiseCommand& command) {
   if (!search.best()) return say_that_there_is_none(command, optimised, search);
   const optimise::Form& form = *search.best()->form;
   const std::vector<std::string> found = summary(optimised, search);
-  std::vector<std::string> comments = {
-      "ripeline optimise " + optimised.command +
-      (first.objective() == Objective::span ? " --objective span" : "") +
-      (command.what.times.timing.seed != 1
-           ? fmt::format(" --seed {}", command.what.times.timing.seed)
-           : "")};
-  if (!optimised.times.empty()) {
-    comments.push_back("times as with  ripeline simulate FILE " + optimised.times);
-  }
-  comments.insert(comments.end(), found.begin(), found.end());
+  const std::vector<std::string> comments = comments_of(command, optimised, found);
   const auto made = said(optimise::certified({.problem = *form.problem,
                                               .source = form.source,
                                               .read_file = optimised.read_file,
@@ -288,13 +407,26 @@ int run(const OptimiseCommand& command) {
                                              comments));
   if (!made.ok()) return bad_input;
   const optimise::Certified& certified = made.value();
-  if (command.output == "-") std::cout << certified.text;
+  std::optional<Raced> raced;
+  if (races) {
+    auto result = said(race_orders(command, optimised, *search.best(), kRaced * command.seconds,
+                                   interrupts, comments));
+    if (!result.ok()) return bad_input;
+    raced = std::move(result).value();
+  }
+  const std::string& text = raced ? raced->text : certified.text;
+  if (command.output == "-") std::cout << text;
   std::ostream& out = command.output == "-" ? std::cerr : std::cout;
   const simulate::ReportedRun reported{
       certified.program, certified.facts.facts(), form.problem->microbatches(),
       certified.timing,  certified.run,           certified.record};
   if (command.format == "json") {
-    out << json_of(command, optimised, search, reported).dump(2) << '\n';
+    nlohmann::json j = json_of(command, optimised, search, reported);
+    if (raced) {
+      j["race"] = race_json(raced->program, raced->result);
+      j["dispatch"] = raced->dispatch;
+    }
+    out << j.dump(2) << '\n';
   } else {
     if (interrupts.told_to_end()) {
       out << fmt::format("interrupted after {:.1f} s\n", search.seconds());
@@ -302,9 +434,10 @@ int run(const OptimiseCommand& command) {
     out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
         << beside(*form.problem)
         << "proved for every timing; the simulator gives the same wall and span\n";
+    if (raced) out << race_text(raced->program, raced->result);
   }
   if (file) {
-    file->write(certified.text);
+    file->write(text);
     if (const core::Status s = file->put(); !s.ok()) return say_failed(s.message());
   }
   if (!said(write_picture_of(command.picture, reported)).ok()) return bad_input;
@@ -312,8 +445,12 @@ int run(const OptimiseCommand& command) {
   if (command.output.empty()) {
     out << "-o FILE writes the program, --picture FILE draws it\n";
   } else if (file) {
-    out << fmt::format("written: {0}; to PyTorch's form with  ripeline export {0} -o order.csv\n",
-                       command.output);
+    const bool committed = !raced || raced->dispatch.starts_with("in order");
+    out << fmt::format("written: {}{}\n", command.output,
+                       committed ? fmt::format("; to PyTorch's form with  ripeline export {} -o "
+                                               "order.csv",
+                                               command.output)
+                                 : "");
   }
   return ok;
 }
@@ -339,6 +476,14 @@ void add_optimise(CLI::App& app, int& exit_code) {
                          "not (auto)");
   command->add_option("--threads", options->threads, "of the solver (2)")
       ->check(integer_from(1, 256));
+  add_choice<bool, bool>(*command, "--orders", options->given, {{"search", false}, {"given", true}},
+                         "search: orders are searched; given: those of FILE, and its hints, are "
+                         "compared under times that vary (search)");
+  command
+      ->add_option("--seeds", options->seeds,
+                   "where times vary: runs of each order and hint (50); the pick is measured on as "
+                   "many others")
+      ->check(integer_from(2, 1'000'000));
   command->add_option("-o,--output", options->output,
                       "the program to write, or - for standard output");
   add_picture(*command, options->picture);
@@ -350,9 +495,15 @@ void add_optimise(CLI::App& app, int& exit_code) {
       "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 7 -o best.ripe\n"
       "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 4 --placement any\n"
       "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 4..8 --picture curve.svg\n"
+      "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 12 --jitter uniform=0.3\n"
+      "  ripeline optimise zb_h2 -D ranks=8 -m 32 --orders given --latency 0.05 --jitter "
+      "tails=2:20\n"
       "Standard error has each improvement with its time, the bound and the gap. It ends when the\n"
       "gap is 0, which is an optimum, or when the time is over; Ctrl-C ends it with the best so\n"
       "far. What is written is proved and timed by the simulator. --seed is the search's too.\n"
+      "With --jitter the best order, one that was improved on drawn times, and hints that follow\n"
+      "them meet the same draws. The best order stays unless another is faster beyond doubt and\n"
+      "holds no more.\n"
       "Exit codes: 0 found and proved, 1 no order fits the memory, 2 bad input, 3 none was found.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -118,12 +118,8 @@ class EvenModels {
     for (const auto& [where, chunks] : wanted) {
       if (const auto s = add(where, chunks); !s.ok()) return s.errors();
     }
-    if (optimised_.forms.empty()) {
-      return errors_of(
-          "--memory: it holds nothing on this placement: expected at least one "
-          "activation of a stage");
-    }
     describe();
+    optimised_.times = times_;
     return std::move(optimised_);
   }
 
@@ -177,17 +173,16 @@ class EvenModels {
       return errors_of(
           fmt::format("--ranks and -m: more than {} tasks are not searched", kMostTasks));
     }
-    const auto text = optimise::program_text(model);
-    if (!text) return {};
     std::string name = name_of(placement);
     if (placement == EvenModel::Placement::loop) name += fmt::format(" of {}", chunks);
-    spec::Source source{optimise::kEvenModel, *text};
+    spec::Source source{optimise::kEvenModel, optimise::program_text(model)};
     auto program = compiled(source);
     if (!program.ok()) return program.errors();
-    auto problem =
-        Problem::make(std::move(program).value(), model.microbatches, times_, flags_.objective);
+    auto problem = Problem::make(std::move(program).value(), model.microbatches,
+                                 simulate::means_of(times_), flags_.objective);
     if (!problem.ok()) return problem.errors();
-    optimised_.forms.push_back({name, std::move(source), std::move(problem).value()});
+    optimised_.forms.push_back(
+        {name, std::move(source), std::move(problem).value(), optimise::has_room(model)});
     optimised_.parts.push_back(chunks);
     return {};
   }
@@ -209,7 +204,7 @@ class EvenModels {
         fmt::format(" --placement {}",
                     kNames[static_cast<std::size_t>(flags_.placement.value_or(Placements::chain))]);
     if (flags_.chunks) command += fmt::format(" --chunks {}", *flags_.chunks);
-    optimised_.times = "--latency " + written.substr(written.rfind(',') + 1);
+    optimised_.flags = "--latency " + written.substr(written.rfind(',') + 1);
   }
 
   const OptimisedFlags& flags_;
@@ -232,46 +227,67 @@ std::optional<spec::Placement> placement_of(Placements placement) {
   return std::nullopt;
 }
 
-spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
+// The program, its step, and the text that it was made of.
+struct ReadProgram {
+  LoadedProgram loaded;
+  GivenProgram given;
+};
+spec::Result<ReadProgram> read_file_of(const OptimisedFlags& flags) {
   if (flags.ranks || !flags.costs.empty() || !flags.memory.empty() || !flags.activation.empty() ||
       flags.chunks) {
     return errors_of(
         "--ranks, --costs, --memory, --activation and --chunks describe an even model; with a "
-        "FILE, "
-        "its text has them: -D sets its params, --rank-costs and --profile its costs");
+        "FILE, its text has them: -D sets its params, --rank-costs and --profile its costs");
   }
   ProgramOptions options;
   options.defines = flags.defines;
+  options.dispatch = flags.dispatch;
   if (flags.placement) options.placement = placement_of(*flags.placement);
   if (flags.placement && !options.placement) {
     return errors_of("--placement any: a FILE has one placement");
   }
   auto loaded = load(flags.file, options);
   if (!loaded.ok()) return spec::Diagnostics();  // said already
-  const auto count = count_of_step(flags.microbatches, loaded.value().program);
+  ReadProgram read{.loaded = std::move(loaded).value(), .given = {}};
+  const auto count = count_of_step(flags.microbatches, read.loaded.program);
   if (!count.ok()) return count.errors();
   const auto times = read_timing(flags.times);
   if (!times.ok()) return times.errors();
-  spec::Program program = for_one_count(loaded.value().program, count.value());
+  read.given.program = for_one_count(read.loaded.program, count.value());
+  read.given.microbatches = count.value();
+  read.given.times = times.value();
+  const auto simulated = check_simulated(read.given.program);
+  if (!simulated.ok()) return simulated.errors();
+  return read;
+}
+
+spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
+  auto read = read_file_of(flags);
+  if (!read.ok()) return read.errors();
+  const LoadedProgram& loaded = read.value().loaded;
+  const GivenProgram& given = read.value().given;
+  const spec::Program& program = given.program;
   const auto tasks = [&] {
     std::int64_t sum = 0;
-    for (int l = 0; l < size_of(program.lanes); ++l) sum += program.tasks_of(l, count.value());
+    for (int l = 0; l < size_of(program.lanes); ++l) sum += program.tasks_of(l, given.microbatches);
     return sum;
   };
   if (tasks() > kMostTasks) {
     return errors_of(fmt::format("-m: more than {} tasks are not searched", kMostTasks));
   }
-  auto problem = Problem::make(std::move(program), count.value(), times.value(), flags.objective);
+  auto problem =
+      Problem::make(program, given.microbatches, simulate::means_of(given.times), flags.objective);
   if (!problem.ok()) return problem.errors();
   Optimised optimised;
-  optimised.read_file = loaded.value().options.read_file;
-  optimised.forms.push_back({"", loaded.value().source, std::move(problem).value()});
+  optimised.read_file = loaded.options.read_file;
+  optimised.times = given.times;
+  optimised.forms.push_back({"", loaded.source, std::move(problem).value(), true});
   optimised.parts = {1};
   optimised.command = flags.file;
   for (const std::string& define : flags.defines) optimised.command += " -D " + define;
-  optimised.command += fmt::format(" -m {}", count.value());
+  optimised.command += fmt::format(" -m {}", given.microbatches);
   const auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) optimised.times += fmt::format(" {} {}", flag, value);
+    if (!value.empty()) optimised.flags += fmt::format(" {} {}", flag, value);
   };
   const auto number = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.12g}", *value) : "";
@@ -282,8 +298,8 @@ spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
   add("--latency", number(flags.times.timing.latency));
   add("--bandwidth", number(flags.times.timing.bytes_per_second));
   add("--bytes", number(flags.times.timing.message_bytes));
-  optimised.command += optimised.times;
-  if (!optimised.times.empty()) optimised.times.erase(0, 1);
+  optimised.command += optimised.flags;
+  if (!optimised.flags.empty()) optimised.flags.erase(0, 1);
   return optimised;
 }
 
@@ -295,6 +311,10 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
   command.add_option("-D", flags.defines, "set a param of FILE, e.g. -D ranks=8")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  command
+      .add_option("--dispatch", flags.dispatch,
+                  "what FILE dispatches by, instead of what it says, e.g. \"ready by bf\"")
+      ->type_name("TEXT");
   add_microbatches(command, flags.microbatches, "microbatches of the step (of an even model, 8)");
   const std::size_t before = command.get_options().size();
   command.add_option("--ranks", flags.ranks, "ranks (4)")->check(integer_from(1, 1024));
@@ -335,10 +355,21 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
   add_times(command, flags.times);
 }
 
+spec::Result<GivenProgram> read_given(const OptimisedFlags& flags) {
+  if (flags.file.empty()) {
+    return said(spec::Result<GivenProgram>(
+        errors_of("--orders given: expected a FILE, whose orders and hints are compared")));
+  }
+  auto read = said(read_file_of(flags));
+  if (!read.ok()) return read.errors();
+  return std::move(read).value().given;
+}
+
 spec::Result<Optimised> read_optimised(const OptimisedFlags& flags) {
   if (!flags.file.empty()) return said(read_program(flags));
-  if (!flags.defines.empty()) {
-    return said(spec::Result<Optimised>(errors_of("-D sets a param of a FILE: expected one")));
+  if (!flags.defines.empty() || !flags.dispatch.empty()) {
+    return said(
+        spec::Result<Optimised>(errors_of("-D and --dispatch are of a FILE: expected one")));
   }
   return said(EvenModels(flags).read());
 }

@@ -23,6 +23,7 @@ enum class Placements : std::uint8_t { chain, loop, v, any };
 struct OptimisedFlags {
   std::string file;  // empty: an even model
   std::vector<std::string> defines;
+  std::string dispatch;
   std::optional<Counts> microbatches;
   TimeFlags times;
   optimise::Objective objective = optimise::Objective::wall;
@@ -41,15 +42,23 @@ struct Optimised {
   std::vector<optimise::Form> forms;  // not empty
   std::vector<int> parts;             // per form: into how many a rank's layers are cut
   spec::ReadFile read_file;
-  std::string even;     // of an even model: `costs 24,23,12,1`, for people
-  std::string command;  // that gives this again
-  std::string times;    // the flags with which `simulate` times it so
+  simulate::TimingOptions times;  // also what is drawn, of which the problems have the means
+  std::string even;               // of an even model: `costs 24,23,12,1`, for people
+  std::string command;            // that gives this again
+  std::string flags;              // with which `simulate` times it so
 
   [[nodiscard]] int parts_of(const optimise::Form& form) const {
     return parts[static_cast<std::size_t>(&form - forms.data())];
   }
 };
-// What fails is on standard error already.
+// A program and its step, for `--orders given`. What fails is on standard error already, as of the
+// next one.
+struct GivenProgram {
+  spec::Program program;  // for this count alone
+  int microbatches = 1;
+  simulate::TimingOptions times;
+};
+[[nodiscard]] spec::Result<GivenProgram> read_given(const OptimisedFlags& flags);
 [[nodiscard]] spec::Result<Optimised> read_optimised(const OptimisedFlags& flags);
 
 }  // namespace ripeline::cli

@@ -1,6 +1,8 @@
 #include "cli/time_flags.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -67,7 +69,8 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
                      "what varies: J0 … J3, uniform=P, lognormal=CV, pareto=ALPHA, input=SIGMA, "
                      "estimate=SIGMA, "
                      "slow=RANK:FACTOR, tails=PERCENT:UNITS, exponential=MEAN, fifo; with commas");
-  command.add_option("--seed", timing.seed, "of what is drawn (1)");
+  command.add_option("--seed", timing.seed, "of what is drawn (1)")
+      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   const std::vector<CLI::Option*> all = command.get_options();
   for (std::size_t i = before; i < all.size(); ++i) all[i]->group("What tasks and messages take");
 }

@@ -42,12 +42,21 @@ std::string place_of(const EvenModel& model) {
   return "";
 }
 
+std::int64_t room_of(const EvenModel& model) {
+  return model.chunks * model.memory.numerator / model.memory.denominator;
+}
+
 }  // namespace
 
-std::optional<std::string> program_text(const EvenModel& model) {
+bool has_room(const EvenModel& model) {
+  return room_of(model) >= model.bytes.value_or(EvenModel::Bytes{}).activation;
+}
+
+std::string program_text(const EvenModel& model) {
   const std::int64_t chunks = model.chunks;
-  const std::int64_t capacity = chunks * model.memory.numerator / model.memory.denominator;
-  if (capacity <= 0) return std::nullopt;
+  const EvenModel::Bytes bytes = model.bytes.value_or(EvenModel::Bytes{});
+  // Nothing may acquire more than there is in all.
+  const std::int64_t capacity = std::max(room_of(model), bytes.activation);
   const auto part = [&](Rational cost) {
     const std::int64_t common = std::gcd(cost.numerator, chunks);
     return text_of({cost.numerator / common, cost.denominator * (chunks / common)});
@@ -56,7 +65,6 @@ std::optional<std::string> program_text(const EvenModel& model) {
     if (n == 0) return std::string();
     return fmt::format(" {} activation{};", verb, n == 1 ? "" : fmt::format(" {}", n));
   };
-  const EvenModel::Bytes bytes = model.bytes.value_or(EvenModel::Bytes{});
   std::string text = fmt::format("pipeline {} {{\n", kEvenModel);
   text += fmt::format("microbatches {}; stages {}; place s on {};\n", model.microbatches,
                       chunks * model.ranks, place_of(model));

@@ -39,8 +39,10 @@ struct EvenModel {
 
 inline constexpr const char* kEvenModel = "optimised";  // the name of its program
 
+// Whether a rank has room for the activation of one stage.
+[[nodiscard]] bool has_room(const EvenModel& model);
 // The program, whose capacity is in K-ths of the unit of `memory`, and whose dispatch is the
-// simplest there is. Nothing: the memory holds nothing at all.
-[[nodiscard]] std::optional<std::string> program_text(const EvenModel& model);
+// simplest there is. Without has_room() it is that of a model that has it.
+[[nodiscard]] std::string program_text(const EvenModel& model);
 
 }  // namespace ripeline::optimise

@@ -27,7 +27,7 @@ void FormSearch::find_bound() {
   bound_ = {};
   for (const Form& form : forms_) {
     const Bound& bound = bound_of(form);
-    if (!form.problem->fits() || (fits() && bound_.value <= bound.value)) continue;
+    if (!fits(form) || (fits() && bound_.value <= bound.value)) continue;
     bound_ = {bound.value, forms_.size() > 1 ? named(form, bound.by) : bound.by};
   }
 }
@@ -59,7 +59,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   constexpr double kAlone = .3;  // seconds: what is found at once needs no solver
   const Problem& problem = *form.problem;
   const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
-  if (!problem.fits() || !is_open()) return;
+  if (!fits(form) || !is_open()) return;
   std::optional<SolverThread> solver;
   from_solver_.reset();
   const double begin = seconds();

@@ -23,6 +23,7 @@ struct Form {
   std::string name;     // `v`; empty: it is the only one
   spec::Source source;  // of the problem's program
   std::unique_ptr<Problem> problem;
+  bool fits = true;  // false: no order is one of it, whatever the problem says
 };
 
 // All have the same objective and unit.
@@ -65,6 +66,7 @@ class FormSearch {
   [[nodiscard]] double seconds() const;  // since it was made
 
  private:
+  [[nodiscard]] static bool fits(const Form& form) { return form.fits && form.problem->fits(); }
   void search(const Form& form, double end, bool with_solver);
   void find_bound();
   void ask(SolverThread& solver, const Form& form);

@@ -19,8 +19,7 @@ constexpr double kHopeless = 1.01;  // after a quarter of the draws
 
 class Draws {
  public:
-  Draws(Objective objective, std::optional<int> quantile)
-      : objective_(objective), quantile_(quantile) {}
+  explicit Draws(Objective objective) : objective_(objective) {}
 
   bool add(const spec::Program& program, int microbatches, const simulate::TimingOptions& times) {
     simulate::Timing timing;
@@ -33,42 +32,35 @@ class Draws {
 
   [[nodiscard]] std::vector<Model>& models() { return models_; }
 
-  // By the logarithms of the values, so that no draw outweighs the others. Nothing: the order is
-  // not legal, or surely above `most`.
+  // The mean of the logarithms of the values, so that no draw outweighs the others. Nothing: the
+  // order is not legal, or surely above `most`.
   [[nodiscard]] std::optional<double> value_of(const Rows& rows, double most) const {
-    std::vector<double> values;
+    double sum = 0;
+    double first = 0;
+    const std::size_t few = models_.size() / 4;
+    for (std::size_t i = 0; i < models_.size(); ++i) {
+      const auto starts = starts_of(models_[i], rows);
+      if (!starts) return std::nullopt;
+      sum += std::log(static_cast<double>(value_of(models_[i], *starts)));
+      first += first_[i];
+      if (i + 1 != few) continue;
+      const auto drawn = static_cast<double>(few);
+      if (sum - first > drawn * (most - mean_of_first_ + std::log(kHopeless))) return std::nullopt;
+    }
+    return sum / static_cast<double>(models_.size());
+  }
+
+  // What others are compared with after a part of the draws; its value. Nothing: it is not legal.
+  std::optional<double> begin_with(const Rows& rows) {
     double sum = 0;
     for (const Model& model : models_) {
       const auto starts = starts_of(model, rows);
       if (!starts) return std::nullopt;
-      values.push_back(std::log(static_cast<double>(value_of(model, *starts))));
-      sum += values.back();
-      if (!quantile_ && 4 * values.size() == models_.size() && sum > 0 && !first_.empty()) {
-        double before = 0;
-        for (std::size_t i = 0; i < values.size(); ++i) before += first_[i];
-        if (sum - before >
-            static_cast<double>(values.size()) * (most - mean_of_first_ + std::log(kHopeless))) {
-          return std::nullopt;
-        }
-      }
-    }
-    if (!quantile_) return sum / static_cast<double>(values.size());
-    std::sort(values.begin(), values.end());
-    const auto below =
-        static_cast<std::size_t>(std::ceil(*quantile_ / 100. * static_cast<double>(values.size())));
-    return values[std::clamp<std::size_t>(below, 1, values.size()) - 1];
-  }
-
-  // What others are compared with after a part of the draws.
-  void begin_with(const Rows& rows) {
-    double sum = 0;
-    for (const Model& model : models_) {
-      const auto starts = starts_of(model, rows);
-      if (!starts) return;
       first_.push_back(std::log(static_cast<double>(value_of(model, *starts))));
       sum += first_.back();
     }
     mean_of_first_ = sum / static_cast<double>(first_.size());
+    return mean_of_first_;
   }
 
  private:
@@ -91,7 +83,6 @@ class Draws {
   }
 
   Objective objective_;
-  std::optional<int> quantile_;
   std::vector<Model> models_;  // one per draw
   std::vector<double> first_;  // per draw: the logarithm of what the first order takes
   double mean_of_first_ = 0;
@@ -119,15 +110,14 @@ void hold_to(Model& model, const Rows& rows) {
 std::optional<Steady> steady_order(const spec::Program& program, int microbatches,
                                    const simulate::TimingOptions& times, Objective objective,
                                    const Rows& rows, const SteadyOptions& options) {
-  Draws draws(objective, options.quantile);
+  Draws draws(objective);
   for (int i = 0; i < options.draws; ++i) {
     simulate::TimingOptions drawn = times;
     drawn.seed = options.first_seed + static_cast<std::uint64_t>(i);
     if (!draws.add(program, microbatches, drawn)) return std::nullopt;
     hold_to(draws.models().back(), rows);
   }
-  draws.begin_with(rows);
-  auto now = draws.value_of(rows, 0);
+  std::optional<double> now = draws.begin_with(rows);
   if (!now) return std::nullopt;
   Steady steady{.rows = rows, .before = std::exp(*now), .after = std::exp(*now)};
   Random random(options.first_seed);

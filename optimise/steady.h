@@ -21,15 +21,12 @@ namespace ripeline::optimise {
 struct SteadyOptions {
   std::uint64_t first_seed = 1;  // of the draws; those after it are the next ones
   int draws = 16;
-  // What is made small: the mean over the draws, or the value that so many in a hundred of them are
-  // below.
-  std::optional<int> quantile = {};
   std::function<bool()> go_on;  // false ends it
 };
 
 struct Steady {
   Rows rows;
-  double before = 1;  // by the draws that it was improved on
+  double before = 1;  // geometric mean over the draws that it was improved on
   double after = 1;   // the same, of what was found
   std::int64_t tried = 0;
 };

@@ -1,6 +1,6 @@
-// The external interface is with_order() and name_of_order(). A rank's row is written as repeats:
-// from its beginning on, whatever group of tasks saves the most by standing there once with a
-// count.
+// The external interface is with_orders(), with_order() and name_of_order(). A rank's row is
+// written as repeats: from its beginning on, whatever group of tasks saves the most by standing
+// there once with a count.
 #include "optimise/written_order.h"
 
 #include <algorithm>
@@ -88,39 +88,56 @@ void settle(ast::Item& item, const spec::Program& program, int microbatches) {
 
 }  // namespace
 
-std::string name_of_order(const spec::Program& program) {
+std::string name_of_order(const spec::Program& program, const std::string& wish) {
   const auto is_free = [&](const std::string& name) {
     const auto same = [&](const auto& other) { return other.name == name; };
     return std::none_of(program.orders.begin(), program.orders.end(), same) &&
            std::none_of(program.hints.begin(), program.hints.end(), same);
   };
-  std::string name = "best";
-  for (int i = 2; !is_free(name); ++i) name = fmt::format("best_{}", i);
+  std::string name = wish;
+  for (int i = 2; !is_free(name); ++i) name = fmt::format("{}_{}", wish, i);
   return name;
+}
+
+spec::Result<std::string> with_orders(const spec::Source& source, const spec::Program& program,
+                                      int microbatches, const Model& model,
+                                      const std::vector<NamedOrder>& orders,
+                                      const std::string& more,
+                                      const std::vector<std::string>& comments) {
+  auto tree = spec::parse(source);
+  if (!tree.ok()) return tree.errors();
+  ast::Pipeline pipeline = std::move(tree).value();
+  for (ast::Item& item : pipeline.items) settle(item, program, microbatches);
+  // Behind all of the source, so that its comments stay where they are.
+  std::string items;
+  for (const NamedOrder& order : orders) {
+    items += order_text(program, model, order.rows, order.name) + "\n\n";
+  }
+  const auto added =
+      spec::parse({source.name, std::string(source.text.size(), '\n') +
+                                    fmt::format("pipeline x {{\n\n{}{} }}", items, more)});
+  if (!added.ok()) return added.errors();
+  const std::vector<ast::Item>& found = added.value().items;
+  // What there may be one of.
+  const bool inputs = std::any_of(found.begin(), found.end(), [](const ast::Item& item) {
+    return std::holds_alternative<ast::Inputs>(item.value);
+  });
+  std::erase_if(pipeline.items, [&](const ast::Item& item) {
+    return std::holds_alternative<ast::Dispatch>(item.value) ||
+           (inputs && std::holds_alternative<ast::Inputs>(item.value));
+  });
+  pipeline.items.insert(pipeline.items.end(), found.begin(), found.end());
+  std::string text;
+  for (const std::string& comment : comments) text += "# " + comment + "\n";
+  return text + spec::print(pipeline);
 }
 
 spec::Result<std::string> with_order(const spec::Source& source, const spec::Program& program,
                                      int microbatches, const Model& model, const Rows& rows,
                                      const std::vector<std::string>& comments) {
-  auto tree = spec::parse(source);
-  if (!tree.ok()) return tree.errors();
-  ast::Pipeline pipeline = std::move(tree).value();
-  for (ast::Item& item : pipeline.items) settle(item, program, microbatches);
-  std::erase_if(pipeline.items, [](const ast::Item& item) {
-    return std::holds_alternative<ast::Dispatch>(item.value);
-  });
-  // Behind all of the source, so that its comments stay where they are.
   const std::string name = name_of_order(program);
-  const auto added =
-      spec::parse({source.name, std::string(source.text.size(), '\n') +
-                                    fmt::format("pipeline x {{\n\n{}\n\ndispatch in order {}; }}",
-                                                order_text(program, model, rows, name), name)});
-  if (!added.ok()) return added.errors();
-  const std::vector<ast::Item>& items = added.value().items;
-  pipeline.items.insert(pipeline.items.end(), items.begin(), items.end());
-  std::string text;
-  for (const std::string& comment : comments) text += "# " + comment + "\n";
-  return text + spec::print(pipeline);
+  return with_orders(source, program, microbatches, model, {{name, rows}},
+                     fmt::format("dispatch in order {};", name), comments);
 }
 
 }  // namespace ripeline::optimise

@@ -12,12 +12,25 @@
 
 namespace ripeline::optimise {
 
-// A free name for the order: `best`, or with a number behind it.
-[[nodiscard]] std::string name_of_order(const spec::Program& program);
+// A free name for an order: the wish, or with a number behind it.
+[[nodiscard]] std::string name_of_order(const spec::Program& program,
+                                        const std::string& wish = "best");
 
+struct NamedOrder {
+  std::string name;
+  Rows rows;
+};
 // `program` was compiled of `source`, for `microbatches`; the params of the text get its values,
-// and what it says of its dispatch goes. `comments`: lines for the top. The text is in the
-// canonical layout. Errors: the source does not parse.
+// and what it says of its dispatch goes. `more`: items behind the orders, as the new dispatch;
+// there must be one. `comments`: lines for the top. The text is in the canonical layout. Errors:
+// the source or the items do not parse.
+[[nodiscard]] spec::Result<std::string> with_orders(const spec::Source& source,
+                                                    const spec::Program& program, int microbatches,
+                                                    const Model& model,
+                                                    const std::vector<NamedOrder>& orders,
+                                                    const std::string& more,
+                                                    const std::vector<std::string>& comments);
+// Committed to the one order, under name_of_order().
 [[nodiscard]] spec::Result<std::string> with_order(const spec::Source& source,
                                                    const spec::Program& program, int microbatches,
                                                    const Model& model, const Rows& rows,

@@ -34,6 +34,16 @@ core::Time rounded(double nanoseconds) {
 
 trace::Unit plain_unit() { return {"unit", 1'000'000}; }
 
+TimingOptions means_of(TimingOptions options) {
+  const std::map<int, double> slow = std::move(options.jitter.slow);
+  options.jitter = {};
+  options.jitter.slow = slow;
+  if (!options.profile) return options;
+  for (Profile::Task& task : options.profile->tasks) task.spread = 0;
+  for (Profile::Link& link : options.profile->links) link.spread = 0;
+  return options;
+}
+
 core::Time Timing::time(double units) const {
   return rounded(units * static_cast<double>(unit_.nanoseconds));
 }

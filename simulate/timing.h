@@ -45,6 +45,9 @@ struct TimingOptions {
   std::optional<std::int64_t> clock;
 };
 
+// The same without what is drawn: all takes its mean.
+[[nodiscard]] TimingOptions means_of(TimingOptions options);
+
 class Timing {
  public:
   // Fails by status: a profile in another unit than the one wished, an op or input that it lacks,

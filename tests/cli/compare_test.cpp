@@ -115,7 +115,7 @@ TEST_F(CompareCommand, costs_of_a_rank_are_for_every_command_that_runs) {
   EXPECT_THAT(ripeline("why zb_v 7F0" + flags).out, HasSubstr("7F0 on rank 0 starts at 3.5"));
   EXPECT_THAT(ripeline("emulate zb_v --unit 2ms" + flags).out,
               HasSubstr("simulated: makespan 25.5"));
-  EXPECT_THAT(ripeline("tune zb_v -D ranks=2 --seeds 2" + flags).out,
+  EXPECT_THAT(ripeline("optimise zb_v --orders given -D ranks=2 --seeds 2" + flags).out,
               HasSubstr("zb_v: 2 ranks, 8 microbatches"));
 }
 

@@ -84,11 +84,11 @@ TEST_F(MicrobatchFlag, of_a_proof_before_a_run_is_the_step) {
 }
 
 // The dispatch of a program that is refuted leaves nothing to compare with.
-TEST_F(MicrobatchFlag, of_tune_is_what_candidates_are_proved_for) {
-  const Outcome three = ripeline("tune fills.ripe -m 3 --seeds 2");
+TEST_F(MicrobatchFlag, of_a_race_is_what_candidates_are_proved_for) {
+  const Outcome three = ripeline("optimise fills.ripe --orders given -m 3 --seeds 2");
   EXPECT_EQ(three.exit_code, 0) << three.out;
   EXPECT_TRUE(says(three, "note: what is proved here is proved for 3 microbatches")) << three.out;
-  EXPECT_EQ(ripeline("tune fills.ripe -m 4 --seeds 2").exit_code, 2);
+  EXPECT_EQ(ripeline("optimise fills.ripe --orders given -m 4 --seeds 2").exit_code, 2);
 }
 
 // A trace of a step is one of the program, whatever was proved before it.
@@ -107,7 +107,7 @@ TEST_F(MicrobatchFlag, of_one_step_takes_no_range) {
   write("one.csv", "0F0,0B0\n1F0,1B0\n");
   for (const char* arguments :
        {"simulate bf -m 1..8", "emulate bf -m 1..8", "show bf -m 1..8", "why bf 0F0 -m 1..8",
-        "step bf -m 1..8", "compare bf 1f1b -m 1..8", "tune bf -m 1..8",
+        "step bf -m 1..8", "compare bf 1f1b -m 1..8", "optimise bf --orders given -m 1..8",
         "export 1f1b -m 1..8 -o x.csv", "check one.csv -m 1..8", "optimise -m 1..8"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
@@ -145,7 +145,7 @@ TEST_F(MicrobatchFlag, that_is_no_count_or_out_of_range_is_said) {
 
 TEST_F(MicrobatchFlag, is_not_needed_where_there_is_one_count) {
   write("one.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
-  for (const char* arguments : {"simulate one.csv", "show one.csv", "tune one.csv",
+  for (const char* arguments : {"simulate one.csv", "show one.csv", "optimise one.csv --orders given",
                                 "export one.csv -o x.csv", "emulate one.csv --unit 1ms"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments << outcome.out;

@@ -37,7 +37,7 @@ Posed posed(const Uniform& uniform, Objective objective) {
   model.input = {chunks * uniform.input, 1};
   model.weight = {chunks * uniform.weight, 1};
   model.memory = {uniform.memory, chunks};
-  return posed(*program_text(model), uniform.microbatches, static_cast<double>(uniform.latency),
+  return posed(program_text(model), uniform.microbatches, static_cast<double>(uniform.latency),
                objective);
 }
 

@@ -1,4 +1,4 @@
-#include "optimise/tune.h"
+#include "optimise/race.h"
 
 #include <algorithm>
 #include <cmath>
@@ -289,16 +289,16 @@ void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingO
 // holds: what holds more with them is passed over. Each runs again from the first seed, so that
 // what it learned is the same; only those after count.
 core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times,
-                  TuneResult& tuning) {
-  const int seeds = tuning.seeds;
+                  RaceResult& result) {
+  const int seeds = result.seeds;
   const auto chosen = static_cast<std::size_t>(seeds);
-  for (std::size_t i = 1; i < tuning.trials.size(); ++i) {
-    Trial& trial = tuning.trials[i];
+  for (std::size_t i = 1; i < result.trials.size(); ++i) {
+    Trial& trial = result.trials[i];
     if (trial.excluded || trial.gain.low <= 1) continue;
     if (baseline.logs.size() == chosen) {
       if (const auto ran = baseline.run(times, seeds); !ran.ok()) {
         return {core::StatusCode::invalid,
-                tuning.trials.front().candidate.dispatch + ": " + ran.message()};
+                result.trials.front().candidate.dispatch + ": " + ran.message()};
       }
     }
     Runs runs(trial.candidate.program, microbatches);
@@ -313,8 +313,8 @@ core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times,
                                  times.seed + 2 * chosen - 1));
       continue;
     }
-    tuning.measured = gain_over(baseline.logs, runs.logs, chosen);
-    if (tuning.measured.low > 1) tuning.pick = i;
+    result.measured = gain_over(baseline.logs, runs.logs, chosen);
+    if (result.measured.low > 1) result.pick = i;
     return {};
   }
   return {};
@@ -353,41 +353,41 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
   return candidates;
 }
 
-core::Status tune(const Program& program, int microbatches, const TimingOptions& times, int seeds,
-                  TuneResult& tuning, const Judge& judge) {
+core::Status race(const Program& program, int microbatches, const TimingOptions& times, int seeds,
+                  RaceResult& result, const Judge& judge) {
   Timing timing;
   if (core::Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
   std::vector<Candidate> candidates = candidates_of(program, inputs);
-  tuning = {};
-  tuning.notes = notes_on(program);
+  result = {};
+  result.notes = notes_on(program);
   if (candidates.size() == 1) {
     return {core::StatusCode::invalid,
             fmt::format("{}: nothing but its own dispatch can be tried{}{}", program.name,
-                        tuning.notes.empty() ? "" : ": ", fmt::join(tuning.notes, "; "))};
+                        result.notes.empty() ? "" : ": ", fmt::join(result.notes, "; "))};
   }
-  tuning.seed = times.seed;
-  tuning.seeds = timing.draws() ? seeds : 2;
+  result.seed = times.seed;
+  result.seeds = timing.draws() ? seeds : 2;
   Runs baseline(candidates.front().program, microbatches);
-  if (const auto ran = baseline.run(times, tuning.seeds); !ran.ok()) {
+  if (const auto ran = baseline.run(times, result.seeds); !ran.ok()) {
     return {core::StatusCode::invalid, candidates.front().dispatch + ": " + ran.message()};
   }
   for (Candidate& candidate : candidates) {
     Trial trial{.candidate = std::move(candidate)};
-    trial.verdict = verdict_of(trial.candidate, tuning.trials, judge);
+    trial.verdict = verdict_of(trial.candidate, result.trials, judge);
     try_out(trial, baseline, microbatches, times);
-    tuning.trials.push_back(std::move(trial));
-    const Trial& first = tuning.trials.front();
+    result.trials.push_back(std::move(trial));
+    const Trial& first = result.trials.front();
     if (!first.excluded) continue;
     return {core::StatusCode::invalid, first.candidate.dispatch + ": " + *first.excluded};
   }
-  std::stable_sort(tuning.trials.begin() + 1, tuning.trials.end(),
+  std::stable_sort(result.trials.begin() + 1, result.trials.end(),
                    [](const Trial& a, const Trial& b) {
                      const bool ended = a.end == End::ended;
                      if (ended != (b.end == End::ended)) return ended;
                      return a.gain.ratio > b.gain.ratio;
                    });
-  return pick(baseline, microbatches, times, tuning);
+  return pick(baseline, microbatches, times, result);
 }
 
 }  // namespace ripeline::simulate

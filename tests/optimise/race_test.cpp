@@ -1,5 +1,5 @@
 // Which dispatch is picked, and what may not be.
-#include "optimise/tune.h"
+#include "optimise/race.h"
 
 #include <gtest/gtest.h>
 
@@ -34,71 +34,71 @@ TimingOptions times_of(const std::string& jitter) {
   return options;
 }
 
-TuneResult tuned(const std::string& schedule, const std::string& jitter, int seeds = 10) {
+RaceResult raced(const std::string& schedule, const std::string& jitter, int seeds = 10) {
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
-  TuneResult tuning;
+  RaceResult result;
   const core::Status status =
-      tune(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), seeds, tuning);
+      race(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), seeds, result);
   EXPECT_TRUE(status.ok()) << status.message();
-  return tuning;
+  return result;
 }
 
-TEST(Tune, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
-  const TuneResult tuning = tuned("zb_h2", "tails=2:20");
-  ASSERT_TRUE(tuning.pick.has_value());
-  const Trial& pick = tuning.trials[*tuning.pick];
-  EXPECT_EQ(tuning.trials.front().candidate.dispatch, "in order zb_h2");
-  EXPECT_EQ(tuning.trials.front().gain.ratio, 1);
+TEST(Race, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
+  const RaceResult result = raced("zb_h2", "tails=2:20");
+  ASSERT_TRUE(result.pick.has_value());
+  const Trial& pick = result.trials[*result.pick];
+  EXPECT_EQ(result.trials.front().candidate.dispatch, "in order zb_h2");
+  EXPECT_EQ(result.trials.front().gain.ratio, 1);
   EXPECT_FALSE(pick.candidate.program.dispatch.in_order);
   EXPECT_EQ(pick.verdict, verify::Outcome::proved);
-  EXPECT_GT(tuning.measured.low, 1);
-  EXPECT_LE(tuning.measured.low, tuning.measured.ratio);
-  EXPECT_LE(tuning.measured.ratio, tuning.measured.high);
-  EXPECT_EQ(tuning.measured.runs, 10);
+  EXPECT_GT(result.measured.low, 1);
+  EXPECT_LE(result.measured.low, result.measured.ratio);
+  EXPECT_LE(result.measured.ratio, result.measured.high);
+  EXPECT_EQ(result.measured.runs, 10);
   for (std::size_t i = 0; i < pick.peaks.size(); ++i) {
-    EXPECT_LE(pick.peaks[i], tuning.trials.front().peaks[i]);
+    EXPECT_LE(pick.peaks[i], result.trials.front().peaks[i]);
   }
   // It is measured on the seeds after those that chose.
-  Contestant fixed(tuning.trials.front().candidate.program, 16);
+  Contestant fixed(result.trials.front().candidate.program, 16);
   Contestant hint(pick.candidate.program, 16);
   const TimingOptions times = times_of("tails=2:20");
   std::vector<double> logs;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     logs.push_back(std::log(fixed.run(times, seed).makespan / hint.run(times, seed).makespan));
   }
-  EXPECT_NEAR(gain_of(std::span(logs).subspan(10)).ratio, tuning.measured.ratio, 1e-9);
+  EXPECT_NEAR(gain_of(std::span(logs).subspan(10)).ratio, result.measured.ratio, 1e-9);
 }
 
 // On a V placement the order fills its memory: a hint is safe only where room is kept for it.
-TEST(Tune, keeps_room_for_the_order_with_several_stages_on_a_rank) {
-  const TuneResult tuning = tuned("zb_v", "tails=2:20");
-  ASSERT_TRUE(tuning.pick.has_value());
-  const Trial& pick = tuning.trials[*tuning.pick];
+TEST(Race, keeps_room_for_the_order_with_several_stages_on_a_rank) {
+  const RaceResult result = raced("zb_v", "tails=2:20");
+  ASSERT_TRUE(result.pick.has_value());
+  const Trial& pick = result.trials[*result.pick];
   EXPECT_NE(pick.candidate.dispatch.find(" keeping zb_v"), std::string::npos);
-  EXPECT_GT(tuning.measured.low, 1.1);
-  for (const Trial& trial : tuning.trials) {
+  EXPECT_GT(result.measured.low, 1.1);
+  for (const Trial& trial : result.trials) {
     const spec::Dispatch& dispatch = trial.candidate.program.dispatch;
     const bool safe = dispatch.in_order || dispatch.keeps >= 0;
     EXPECT_EQ(trial.verdict == verify::Outcome::proved, safe) << trial.candidate.dispatch;
     if (!safe) continue;
-    EXPECT_EQ(trial.peaks, tuning.trials.front().peaks) << trial.candidate.dispatch;
+    EXPECT_EQ(trial.peaks, result.trials.front().peaks) << trial.candidate.dispatch;
   }
 }
 
-TEST(Tune, keeps_the_order_where_nothing_is_faster) {
-  const TuneResult tuning = tuned("1f1b", "");
-  EXPECT_FALSE(tuning.pick.has_value());
-  for (const Trial& trial : tuning.trials) EXPECT_LE(trial.gain.ratio, 1 + 1e-12);
+TEST(Race, keeps_the_order_where_nothing_is_faster) {
+  const RaceResult result = raced("1f1b", "");
+  EXPECT_FALSE(result.pick.has_value());
+  for (const Trial& trial : result.trials) EXPECT_LE(trial.gain.ratio, 1 + 1e-12);
 }
 
 // Known costs: the order of the inputs is worth more than any dispatch.
-TEST(Tune, sorts_inputs_whose_costs_are_known) {
-  const TuneResult tuning = tuned("1f1b", "input=0.6");
-  ASSERT_TRUE(tuning.pick.has_value());
-  EXPECT_TRUE(tuning.trials[*tuning.pick].candidate.pyramid);
-  EXPECT_GT(tuning.measured.ratio, 1.2);
-  EXPECT_FALSE(tuned("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
+TEST(Race, sorts_inputs_whose_costs_are_known) {
+  const RaceResult result = raced("1f1b", "input=0.6");
+  ASSERT_TRUE(result.pick.has_value());
+  EXPECT_TRUE(result.trials[*result.pick].candidate.pyramid);
+  EXPECT_GT(result.measured.ratio, 1.2);
+  EXPECT_FALSE(raced("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
 }
 
 // Two stages share a rank's pool without leaving room: safe in its order, refuted readiness-first.
@@ -126,23 +126,23 @@ constexpr const char* kHoldsMore = R"(pipeline p {
   dispatch in order one;
 })";
 
-TEST(Tune, picks_nothing_that_is_not_proved_or_holds_more) {
+TEST(Race, picks_nothing_that_is_not_proved_or_holds_more) {
   for (const auto& [text, why] :
        {std::pair(kOnlyInOrder, "not proved"), std::pair(kHoldsMore, "holds more")}) {
     SCOPED_TRACE(text);
-    TuneResult tuning;
+    RaceResult result;
     ASSERT_TRUE(
-        tune(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"), 5, tuning).ok());
+        race(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"), 5, result).ok());
     int excluded = 0;
-    for (const Trial& trial : tuning.trials) {
+    for (const Trial& trial : result.trials) {
       const bool hint = trial.candidate.dispatch.starts_with("ready by");
       if (!trial.excluded || !trial.excluded->starts_with(why)) continue;
       EXPECT_TRUE(hint);
       ++excluded;
     }
     EXPECT_GT(excluded, 0);
-    if (!tuning.pick) continue;
-    EXPECT_EQ(tuning.trials[*tuning.pick].excluded, std::nullopt);
+    if (!result.pick) continue;
+    EXPECT_EQ(result.trials[*result.pick].excluded, std::nullopt);
   }
 }
 
@@ -168,50 +168,50 @@ constexpr const char* kSlow = R"(pipeline p {
   dispatch in order one;
 })";
 
-TuneResult slow_tuned(std::uint64_t seed, int seeds) {
+RaceResult slow_raced(std::uint64_t seed, int seeds) {
   TimingOptions times;
   EXPECT_TRUE(Jitter::parse("uniform=0.3", times.jitter).ok());
   times.seed = seed;
-  TuneResult tuning;
-  EXPECT_TRUE(tune(spec::compile({"p", kSlow}, {}).value(), 2, times, seeds, tuning).ok());
-  return tuning;
+  RaceResult result;
+  EXPECT_TRUE(race(spec::compile({"p", kSlow}, {}).value(), 2, times, seeds, result).ok());
+  return result;
 }
 
-TEST(Tune, passes_over_what_is_fastest_but_not_beyond_doubt) {
-  const TuneResult tuning = slow_tuned(6, 2);
-  ASSERT_TRUE(tuning.pick.has_value());
-  const Trial& fastest = *std::find_if(tuning.trials.begin() + 1, tuning.trials.end(),
+TEST(Race, passes_over_what_is_fastest_but_not_beyond_doubt) {
+  const RaceResult result = slow_raced(6, 2);
+  ASSERT_TRUE(result.pick.has_value());
+  const Trial& fastest = *std::find_if(result.trials.begin() + 1, result.trials.end(),
                                        [](const Trial& t) { return !t.excluded; });
   EXPECT_LE(fastest.gain.low, 1);
-  const Trial& pick = tuning.trials[*tuning.pick];
+  const Trial& pick = result.trials[*result.pick];
   EXPECT_LT(pick.gain.ratio, fastest.gain.ratio);
   EXPECT_GT(pick.gain.low, 1);
-  EXPECT_GT(tuning.measured.low, 1);
+  EXPECT_GT(result.measured.low, 1);
 }
 
 // What it held on the seeds that chose is not all that it may hold.
-TEST(Tune, passes_over_what_holds_more_on_the_seeds_that_measure) {
-  const TuneResult tuning = slow_tuned(11, 3);
-  const Trial& greedy = tuning.trials[1];
+TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
+  const RaceResult result = slow_raced(11, 3);
+  const Trial& greedy = result.trials[1];
   EXPECT_EQ(greedy.candidate.dispatch, "ready by greedy");
-  EXPECT_EQ(greedy.peaks, tuning.trials.front().peaks);
+  EXPECT_EQ(greedy.peaks, result.trials.front().peaks);
   EXPECT_EQ(greedy.excluded, "holds more: 2 of a of stage 1, not 1 on seeds 14 to 16");
-  ASSERT_TRUE(tuning.pick.has_value());
-  EXPECT_EQ(tuning.trials[*tuning.pick].candidate.dispatch, "ready by steady");
+  ASSERT_TRUE(result.pick.has_value());
+  EXPECT_EQ(result.trials[*result.pick].candidate.dispatch, "ready by steady");
 }
 
 // How a trial failed is said beside its verdict.
-TEST(Tune, a_trial_that_fails_keeps_its_verdict_and_says_how) {
-  TuneResult tuning;
+TEST(Race, a_trial_that_fails_keeps_its_verdict_and_says_how) {
+  RaceResult result;
   const spec::Program program = spec::compile({"p", kOnlyInOrder}, {}).value();
-  ASSERT_TRUE(tune(program, 6, times_of("uniform=0.3"), 5, tuning).ok());
-  const Trial& loose = tuning.trials.back();  // what failed comes last
+  ASSERT_TRUE(race(program, 6, times_of("uniform=0.3"), 5, result).ok());
+  const Trial& loose = result.trials.back();  // what failed comes last
   EXPECT_EQ(loose.end, End::stuck);
   EXPECT_EQ(loose.verdict, verify::Outcome::refuted);
   const std::string excluded = loose.excluded.value_or("");
   EXPECT_EQ(excluded.find("not proved; does not end: deadlock: "), 0U) << excluded;
   EXPECT_NE(excluded.find("(seed 1)"), std::string::npos) << excluded;
-  EXPECT_EQ(tuning.trials.front().end, End::ended);
+  EXPECT_EQ(result.trials.front().end, End::ended);
 }
 
 TEST(Contestant, says_how_a_run_ended) {
@@ -232,13 +232,13 @@ TEST(Contestant, says_how_a_run_ended) {
   EXPECT_EQ(end(few, kOnlyInOrder), End::refused);
 }
 
-TEST(Tune, says_what_it_cannot_compare_with) {
-  TuneResult tuning;
-  const core::Status none = tune(testing_support::compiled("bf"), 8, times_of(""), 5, tuning);
+TEST(Race, says_what_it_cannot_compare_with) {
+  RaceResult result;
+  const core::Status none = race(testing_support::compiled("bf"), 8, times_of(""), 5, result);
   EXPECT_FALSE(none.ok());
   EXPECT_NE(none.message().find("nothing but its own dispatch can be tried"), std::string::npos)
       << none.message();
-  const core::Status meets = tune(testing_support::compiled(R"(
+  const core::Status meets = race(testing_support::compiled(R"(
 pipeline meets {
   microbatches 1..8;
   stages 2;
@@ -250,7 +250,7 @@ pipeline meets {
   dispatch in order o;
 }
 )"),
-                                  8, times_of(""), 5, tuning);
+                                  8, times_of(""), 5, result);
   EXPECT_EQ(meets.message(),
             "meets: nothing but its own dispatch can be tried: no hint is tried: its links meet "
             "(rendezvous)");
@@ -258,13 +258,13 @@ pipeline meets {
   nothing.profile.emplace();
   nothing.profile->unit = plain_unit();
   nothing.profile->inputs = std::vector<double>(8, 0);
-  const core::Status still = tune(testing_support::compiled("1f1b"), 8, nothing, 5, tuning);
+  const core::Status still = race(testing_support::compiled("1f1b"), 8, nothing, 5, result);
   EXPECT_FALSE(still.ok());
   EXPECT_NE(still.message().find("nothing takes time"), std::string::npos) << still.message();
 }
 
 // What the program does stays unless something is faster, whatever kind of dispatch it has.
-TEST(Tune, compares_with_the_program_s_own_dispatch) {
+TEST(Race, compares_with_the_program_s_own_dispatch) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     SCOPED_TRACE(entry.name);
     const spec::Program program = testing_support::compiled(std::string(entry.name));
@@ -282,11 +282,11 @@ TEST(Tune, compares_with_the_program_s_own_dispatch) {
     const auto again = testing_support::compiled(std::string(entry.name), options);
     EXPECT_EQ(again.hash, program.hash) << own.dispatch;
   }
-  TuneResult tuning;
+  RaceResult result;
   ASSERT_TRUE(
-      tune(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), 3, tuning).ok());
-  EXPECT_EQ(tuning.trials.front().candidate.dispatch, "ready by oldest");
-  for (const Trial& trial : tuning.trials) {
+      race(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), 3, result).ok());
+  EXPECT_EQ(result.trials.front().candidate.dispatch, "ready by oldest");
+  for (const Trial& trial : result.trials) {
     EXPECT_EQ(trial.excluded, std::nullopt) << trial.candidate.dispatch;
     if (trial.candidate.dispatch != "in order oldest") continue;
     EXPECT_LT(trial.gain.ratio, 0.5);
@@ -297,39 +297,39 @@ TEST(Tune, compares_with_the_program_s_own_dispatch) {
   EXPECT_EQ(candidates_of(ties, false).front().dispatch, "ready");
 }
 
-TEST(Tune, begins_at_the_seed_given) {
+TEST(Race, begins_at_the_seed_given) {
   TimingOptions times = times_of("tails=2:20");
   times.seed = 101;
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
   const spec::Program program = testing_support::compiled("zb_h2", elaborate);
-  TuneResult tuning;
-  ASSERT_TRUE(tune(program, 16, times, 10, tuning).ok());
-  EXPECT_EQ(tuning.seed, 101U);
-  ASSERT_TRUE(tuning.pick.has_value());
+  RaceResult result;
+  ASSERT_TRUE(race(program, 16, times, 10, result).ok());
+  EXPECT_EQ(result.seed, 101U);
+  ASSERT_TRUE(result.pick.has_value());
   Contestant fixed(program, 16);
-  Contestant hint(tuning.trials[*tuning.pick].candidate.program, 16);
+  Contestant hint(result.trials[*result.pick].candidate.program, 16);
   std::vector<double> logs;
   for (std::uint64_t seed = 101; seed <= 120; ++seed) {
     logs.push_back(std::log(fixed.run(times, seed).makespan / hint.run(times, seed).makespan));
   }
   const std::span all(logs);
-  EXPECT_NEAR(gain_of(all.first(10)).ratio, tuning.trials[*tuning.pick].gain.ratio, 1e-9);
-  EXPECT_NEAR(gain_of(all.subspan(10)).ratio, tuning.measured.ratio, 1e-9);
+  EXPECT_NEAR(gain_of(all.first(10)).ratio, result.trials[*result.pick].gain.ratio, 1e-9);
+  EXPECT_NEAR(gain_of(all.subspan(10)).ratio, result.measured.ratio, 1e-9);
 }
 
-TEST(Tune, asks_once_for_both_orders_of_inputs) {
+TEST(Race, asks_once_for_both_orders_of_inputs) {
   int asked = 0;
   const Judge judge = [&](const spec::Program& program) {
     EXPECT_EQ(program.inputs, spec::InputOrder::natural);
     ++asked;
     return program.dispatch.in_order ? verify::Outcome::proved : verify::Outcome::unknown;
   };
-  TuneResult tuning;
+  RaceResult result;
   ASSERT_TRUE(
-      tune(testing_support::compiled("1f1b"), 8, times_of("input=0.6"), 3, tuning, judge).ok());
-  EXPECT_EQ(static_cast<std::size_t>(2 * asked), tuning.trials.size());
-  for (const Trial& trial : tuning.trials) {
+      race(testing_support::compiled("1f1b"), 8, times_of("input=0.6"), 3, result, judge).ok());
+  EXPECT_EQ(static_cast<std::size_t>(2 * asked), result.trials.size());
+  for (const Trial& trial : result.trials) {
     const bool in_order = trial.candidate.program.dispatch.in_order;
     EXPECT_EQ(trial.verdict, in_order ? verify::Outcome::proved : verify::Outcome::unknown);
     EXPECT_EQ(trial.excluded.value_or("").starts_with("not proved"), !in_order);
@@ -337,8 +337,8 @@ TEST(Tune, asks_once_for_both_orders_of_inputs) {
 }
 
 // An order from a file is tried where it is read, and never waited for.
-TEST(Tune, follows_an_order_from_a_file_where_it_is_read) {
-  const auto tried = [](const std::string& dispatch, TuneResult& tuning) {
+TEST(Race, follows_an_order_from_a_file_where_it_is_read) {
+  const auto tried = [](const std::string& dispatch, RaceResult& result) {
     spec::ElaborateOptions options;
     options.dispatch = dispatch;
     options.read_file = [](const std::string&) {
@@ -357,25 +357,25 @@ pipeline p {
   dispatch ready by bf;
 })";
     const spec::Program program = testing_support::compiled(text, options);
-    EXPECT_TRUE(tune(program, 2, times_of("uniform=0.3"), 3, tuning).ok());
+    EXPECT_TRUE(race(program, 2, times_of("uniform=0.3"), 3, result).ok());
     std::vector<std::string> names;
     for (const Candidate& c : candidates_of(program, false)) names.push_back(c.dispatch);
     return names;
   };
-  TuneResult read;
+  RaceResult read;
   EXPECT_EQ(tried("in order file", read),
             (std::vector<std::string>{"in order file", "ready by bf", "ready by file"}));
   ASSERT_EQ(read.notes.size(), 1U);
   EXPECT_EQ(read.notes.front(), "no hint waits for order file, which is from a file");
   for (const Trial& trial : read.trials) EXPECT_EQ(trial.verdict, verify::Outcome::proved);
-  TuneResult unread;
+  RaceResult unread;
   EXPECT_EQ(tried("ready", unread), (std::vector<std::string>{"ready", "ready by bf"}));
   ASSERT_EQ(unread.notes.size(), 1U);
   EXPECT_EQ(unread.notes.front().find("order file is not tried: "), 0U);
 }
 
 // The hint that it says to write is the one that ran.
-TEST(Tune, what_it_says_to_write_is_the_program_that_ran) {
+TEST(Race, what_it_says_to_write_is_the_program_that_ran) {
   const std::string source = *spec::library_text("1f1b");
   const auto program = spec::compile({"1f1b", source}, {});
   int written = 0;

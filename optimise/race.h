@@ -1,4 +1,4 @@
-// tune: which dispatch of a program is the fastest under given times, with no more memory.
+// race: which dispatch of a program is the fastest under given times, with no more memory.
 //
 // The baseline is the program's own dispatch, whatever it is. The other candidates are its orders,
 // committed to; its hints; and hints that follow its orders, waiting in several ways. All run under
@@ -42,7 +42,7 @@ struct Trial {
   // Why it may not be picked: not proved, did not end and why, holds more. Nothing: it may.
   std::optional<std::string> excluded = {};
 };
-struct TuneResult {
+struct RaceResult {
   std::vector<Trial> trials;        // the baseline first, then the fastest first
   std::uint64_t seed = 1;           // the first
   int seeds = 0;                    // so many from the first chose, as many after them measured
@@ -56,8 +56,8 @@ using Judge = std::function<verify::Outcome(const spec::Program&)>;
 // Begins at `times.seed`. `judge`: verify::verify, without one. Asked once for programs that differ
 // in the order of their inputs alone: no verdict depends on that. Fails by status: nothing to
 // compare with, times in which nothing takes time, a baseline that is not proved or does not end.
-[[nodiscard]] core::Status tune(const spec::Program& program, int microbatches,
-                                const TimingOptions& times, int seeds, TuneResult& tuning,
+[[nodiscard]] core::Status race(const spec::Program& program, int microbatches,
+                                const TimingOptions& times, int seeds, RaceResult& result,
                                 const Judge& judge = {});
 
 }  // namespace ripeline::simulate

@@ -1,0 +1,153 @@
+#include "cli/race.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/failure.h"
+#include "cli/progress.h"
+
+namespace ripeline::cli {
+namespace {
+
+using nlohmann::json;
+using simulate::Gain;
+using simulate::Trial;
+using simulate::RaceResult;
+
+std::string name_of(const Trial& trial) {
+  return trial.candidate.dispatch + (trial.candidate.pyramid ? ", inputs pyramid" : "");
+}
+
+std::string interval(const Gain& gain) {
+  return fmt::format("{:.3f} to {:.3f}", gain.low, gain.high);
+}
+
+// Of each resource, what it held: 8 7 6 5 activation.
+std::string held(const spec::Program& program, const std::vector<std::int64_t>& peaks) {
+  std::string text;
+  for (std::size_t resource = 0; resource < program.resources.size(); ++resource) {
+    std::vector<std::int64_t> of;
+    for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
+      if (program.pools[pool].resource == static_cast<int>(resource)) of.push_back(peaks[pool]);
+    }
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", program.resources[resource].name,
+                        fmt::join(of, " "));
+  }
+  return text;
+}
+
+// As much as a line of the table has room for; the JSON has the whole.
+std::string in_short(const Trial& trial) {
+  constexpr std::size_t kMostBytes = 60;
+  const std::string excluded = trial.excluded.value_or("");
+  const std::string line = excluded.substr(0, excluded.find('\n'));
+  if (line.size() <= kMostBytes) return line;
+  return line.substr(0, line.rfind(' ', kMostBytes)) + " …";
+}
+
+std::string name_of(simulate::End end) {
+  constexpr const char* kNames[] = {"ended", "stuck", "breach", "refused"};
+  return kNames[static_cast<std::size_t>(end)];
+}
+
+json object_of(const Gain& gain) {
+  return {{"ratio", gain.ratio}, {"low", gain.low}, {"high", gain.high}, {"runs", gain.runs}};
+}
+
+json object_of(const spec::Program& program, const Trial& trial) {
+  json j = {{"dispatch", trial.candidate.dispatch},
+            {"hint", trial.candidate.hint},
+            {"inputs",
+             trial.candidate.program.inputs == spec::InputOrder::pyramid ? "pyramid" : "natural"},
+            {"verdict", verify::name_of(trial.verdict)},
+            {"end", name_of(trial.end)},
+            {"excluded", trial.excluded.value_or("")}};
+  if (trial.end != simulate::End::ended) return j;
+  j["gain"] = object_of(trial.gain);
+  j["time"] = trial.time;
+  j["notices_per_task"] = trial.notices;
+  j["peak"] = json::object();
+  for (std::size_t pool = 0; pool < trial.peaks.size(); ++pool) {
+    const auto resource = static_cast<std::size_t>(program.pools[pool].resource);
+    j["peak"][program.resources[resource].name].push_back(trial.peaks[pool]);
+  }
+  return j;
+}
+
+}  // namespace
+
+std::string race_text(const spec::Program& program, const RaceResult& result) {
+  const Trial& baseline = result.trials.front();
+  std::size_t width = 0;
+  for (const Trial& trial : result.trials) width = std::max(width, name_of(trial).size());
+  std::string text = fmt::format(
+      "{}: {} ranks, {} microbatches, seeds {} to {}\n  {:<{}}   faster by (95 %)"
+      "                time   notices\n",
+      program.name, program.ranks, program.microbatches.min, result.seed,
+      result.seed + static_cast<std::uint64_t>(result.seeds) - 1, "", width);
+  for (const Trial& trial : result.trials) {
+    const bool is_baseline = &trial == &baseline;
+    text += fmt::format("  {:<{}}   ", name_of(trial), width);
+    const std::string why = in_short(trial);
+    if (trial.end != simulate::End::ended) {
+      text += why + "\n";
+      continue;
+    }
+    text += is_baseline ? fmt::format("{:<22}", "1")
+                        : fmt::format("{:.3f} ({})", trial.gain.ratio, interval(trial.gain));
+    text += fmt::format("   {:>10.5g}   {:>7.2f}", trial.time, trial.notices);
+    text += (why.empty() ? "" : "   " + why) + "\n";
+  }
+  text += "held by " + name_of(baseline) + ": " + held(program, baseline.peaks) + "\n";
+  if (!result.pick) {
+    return text + fmt::format(
+                      "keep `{}`: nothing that is proved and holds no more is faster "
+                      "beyond doubt\n",
+                      name_of(baseline));
+  }
+  const Trial& pick = result.trials[*result.pick];
+  const auto seeds = static_cast<std::uint64_t>(result.seeds);
+  text += "held by " + name_of(pick) + ": " + held(program, pick.peaks) + "\n";
+  text += fmt::format("take `{}`: {:.3f} times as fast ({}) on seeds {} to {}\n", name_of(pick),
+                      result.measured.ratio, interval(result.measured), result.seed + seeds,
+                      result.seed + 2 * seeds - 1);
+  if (pick.candidate.pyramid) text += "  inputs pyramid;\n";
+  if (!pick.candidate.hint.empty()) text += "  " + pick.candidate.hint + "\n";
+  return text + "  dispatch " + pick.candidate.dispatch + ";\n";
+}
+
+nlohmann::json race_json(const spec::Program& program, const RaceResult& result) {
+  json j = {{"schema", "ripeline.optimise.race/1"},
+            {"program", program.name},
+            {"params", json::object()},
+            {"hash", spec::hash_text(program.hash)},
+            {"ranks", program.ranks},
+            {"microbatches", program.microbatches.min},
+            {"seed", result.seed},
+            {"seeds", result.seeds},
+            {"trials", json::array()},
+            {"pick", nullptr}};
+  for (const auto& [name, value] : program.params) j["params"][name] = value;
+  for (const Trial& trial : result.trials) j["trials"].push_back(object_of(program, trial));
+  if (result.pick) {
+    j["pick"] = {{"trial", *result.pick},
+                 {"dispatch", result.trials[*result.pick].candidate.dispatch},
+                 {"gain", object_of(result.measured)}};
+  }
+  return j;
+}
+
+spec::Result<RaceResult> race(const spec::Program& program, int microbatches,
+                              const simulate::TimingOptions& times, int seeds) {
+  RaceResult result;
+  const Progress progress("racing dispatches of " + program.name);
+  const core::Status status = simulate::race(program, microbatches, times, seeds, result);
+  if (!status.ok()) return failure(status.message());
+  return result;
+}
+
+}  // namespace ripeline::cli

@@ -1,0 +1,88 @@
+// Orders that are improved on drawn times: better on others, and holding no more.
+#include "optimise/steady.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "optimise/search/search.h"
+#include "tests/optimise/problems.h"
+
+namespace ripeline::optimise {
+namespace {
+
+simulate::TimingOptions varying(double latency) {
+  simulate::TimingOptions times;
+  times.latency = latency;
+  EXPECT_TRUE(simulate::Jitter::parse("uniform=0.3", times.jitter).ok());
+  return times;
+}
+
+// The mean of the logarithms of the makespans of this order, under draws of their own.
+double mean_log(const Problem& problem, const Rows& rows, const simulate::TimingOptions& times) {
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    simulate::TimingOptions drawn = times;
+    drawn.seed = seed;
+    simulate::Timing timing;
+    TaskGraph graph;
+    EXPECT_TRUE(
+        simulate::Timing::make(problem.program(), problem.microbatches(), drawn, timing).ok());
+    EXPECT_TRUE(TaskGraph::make(problem.program(), problem.microbatches(), timing, graph).ok());
+    const Model model = Model::of(problem.program(), problem.microbatches(), timing, graph);
+    const auto starts = starts_of(model, rows);
+    Time wall = 0;
+    for (int task = 0; starts && task < model.tasks(); ++task) {
+      wall = std::max(wall, at(*starts, task) + at(model.takes, task));
+    }
+    sum += std::log(static_cast<double>(wall));
+  }
+  return sum / 40;
+}
+
+// By two in a hundred at least (8 ranks, 24 microbatches, room for 12 activations).
+TEST(Steady, orders_are_faster_on_other_draws_and_hold_no_more) {
+  const Uniform uniform{.ranks = 8,
+                        .microbatches = 24,
+                        .forward = 24,
+                        .input = 23,
+                        .weight = 12,
+                        .latency = 1,
+                        .memory = 12};
+  const Posed pose = posed(uniform);
+  Found best;
+  search(*pose.problem, pose.problem->bound().value, {.go_on = [] { return true; }},
+         [&](const Found& order, std::string_view) { best = order; });
+  ASSERT_EQ(best.wall, pose.problem->bound().value);
+  int tries = 6000;
+  const auto steady =
+      steady_order(pose.problem->program(), 24, varying(1), Objective::wall, best.rows,
+                   {.first_seed = 1000, .go_on = [&] { return --tries >= 0; }});
+  ASSERT_TRUE(steady.has_value());
+  EXPECT_EQ(steady->tried, 6000);
+  EXPECT_LT(steady->after, steady->before);
+  const auto timed = pose.problem->timed(steady->rows);
+  ASSERT_TRUE(timed.has_value());
+  for (std::size_t pool = 0; pool < best.peaks.size(); ++pool) {
+    EXPECT_LE(timed->peaks[pool], best.peaks[pool]);
+  }
+  EXPECT_GE(mean_log(*pose.problem, best.rows, varying(1)) -
+                mean_log(*pose.problem, steady->rows, varying(1)),
+            .02);
+}
+
+TEST(Steady, says_that_there_is_none_where_the_model_leaves_something_out) {
+  const Posed pose = posed(
+      "pipeline p { microbatches any; stages 2; place s on s; op F forward { needs F at prev via "
+      "slots 1; } dispatch ready; }",
+      4, 0);
+  const auto own = pose.problem->of_own_dispatch();
+  ASSERT_TRUE(own.has_value());
+  EXPECT_FALSE(steady_order(pose.problem->program(), 4, varying(0), Objective::wall, own->rows,
+                            {.go_on = [] { return false; }})
+                   .has_value());
+}
+
+}  // namespace
+}  // namespace ripeline::optimise
