@@ -94,7 +94,7 @@ SolverThread::Turn SolverThread::next_turn(const std::optional<Found>& best) {
   return {.is_free = {},
           .scale = coarse_,
           .rounds_down = down,
-          .seconds = std::min(kLongestTurn, kFirstTurn * std::pow(2., std::min(longer, 8)))};
+          .seconds = std::min(kLongestTurn, kFirstTurn * std::pow(3., std::min(longer, 8)))};
 }
 
 // A part of the time, in which about as many tasks run as a turn can put in order anew.
