@@ -122,7 +122,7 @@ void SolverThread::solve_in(const Turn& turn, const std::optional<Found>& best) 
              .scale = turn.scale,
              .rounds_down = turn.rounds_down,
              .seconds = turn.seconds,
-             .workers = workers_,
+             .workers = turn.is_free.empty() ? workers_ : 1,  // a part is solved at once
              .seed = seed_ + static_cast<std::uint64_t>(turns_),
              .bound = std::max<Time>(bound_, problem_.bound().value),
              .go_on = [this] { return !stop_; }});
