@@ -51,6 +51,7 @@ struct OptimiseCommand {
   int threads = 2;
   bool given = false;  // --orders
   std::optional<int> seeds;
+  bool every_count = false;
   std::string output;
   PictureFlags picture;
   std::string format = "text";
@@ -326,7 +327,7 @@ spec::Result<Raced> race_orders(const OptimiseCommand& command, const Optimised&
     orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
   }
   const auto written = [&](const std::string& more, const std::vector<std::string>& lines) {
-    return optimise::with_orders(form.source, problem.program(), problem.microbatches(),
+    return optimise::with_orders(form.source, problem.program(), {problem.microbatches()},
                                  problem.model(), orders, more, lines);
   };
   const auto text = written(fmt::format("dispatch in order {};", name), {});
@@ -377,6 +378,9 @@ int run(const OptimiseCommand& command) {
   if (!read.ok()) return bad_input;
   const Optimised& optimised = read.value();
   const bool races = is_race(command, optimised);
+  if (races && command.every_count) {
+    return say_failed("--every-count: an order that races is for its number of microbatches alone");
+  }
   const bool to_file = !command.output.empty() && command.output != "-";
   std::optional<files::NewFile> file;  // opened first: a search is not made for nothing
   if (to_file) file.emplace(command.output);
@@ -399,13 +403,15 @@ int run(const OptimiseCommand& command) {
   const optimise::Form& form = *search.best()->form;
   const std::vector<std::string> found = summary(optimised, search);
   const std::vector<std::string> comments = comments_of(command, optimised, found);
-  const auto made = said(optimise::certified({.problem = *form.problem,
-                                              .source = form.source,
-                                              .read_file = optimised.read_file,
-                                              .bound = search.bound_of(form),
-                                              .order = search.best()->order},
-                                             comments));
+  const optimise::Claim claim{.problem = *form.problem,
+                              .source = form.source,
+                              .read_file = optimised.read_file,
+                              .bound = search.bound_of(form),
+                              .order = search.best()->order};
+  const auto made = said(optimise::certified(claim, comments));
   if (!made.ok()) return bad_input;
+  const auto every =
+      command.every_count ? optimise::for_every_count(claim, comments) : std::nullopt;
   const optimise::Certified& certified = made.value();
   std::optional<Raced> raced;
   if (races) {
@@ -414,7 +420,7 @@ int run(const OptimiseCommand& command) {
     if (!result.ok()) return bad_input;
     raced = std::move(result).value();
   }
-  const std::string& text = raced ? raced->text : certified.text;
+  const std::string& text = raced ? raced->text : every ? *every : certified.text;
   if (command.output == "-") std::cout << text;
   std::ostream& out = command.output == "-" ? std::cerr : std::cout;
   const simulate::ReportedRun reported{
@@ -434,6 +440,11 @@ int run(const OptimiseCommand& command) {
     out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
         << beside(*form.problem)
         << "proved for every timing; the simulator gives the same wall and span\n";
+    if (command.every_count) {
+      out << (every ? "what is written is proved for other numbers of microbatches too\n"
+                    : "it is for this number of microbatches alone: no part of it repeats with one "
+                      "microbatch a turn, or that is not proved for every number\n");
+    }
     if (raced) out << race_text(raced->program, raced->result);
   }
   if (file) {
@@ -484,6 +495,10 @@ void add_optimise(CLI::App& app, int& exit_code) {
                    "where times vary: runs of each order and hint (50); the pick is measured on as "
                    "many others")
       ->check(integer_from(2, 1'000'000));
+  command->add_flag(
+      "--every-count", options->every_count,
+      "write it for every number of microbatches, where a part of it repeats with one "
+      "microbatch a turn and that is proved; for others than -m it may not be the best");
   command->add_option("-o,--output", options->output,
                       "the program to write, or - for standard output");
   add_picture(*command, options->picture);

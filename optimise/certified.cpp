@@ -63,7 +63,7 @@ std::string refuted_bound(const Claim& claim, const Certified& made) {
 spec::Result<Certified> certified(const Claim& claim, const std::vector<std::string>& comments) {
   const Problem& problem = claim.problem;
   Certified made;
-  auto text = with_order(claim.source, problem.program(), problem.microbatches(), problem.model(),
+  auto text = with_order(claim.source, problem.program(), {problem.microbatches()}, problem.model(),
                          claim.order.rows, comments);
   if (!text.ok()) return defect("the program of the order that was found does not parse");
   made.text = std::move(text).value();
@@ -93,6 +93,35 @@ spec::Result<Certified> certified(const Claim& claim, const std::vector<std::str
     if (!lie.empty()) return defect("the order that was found: " + lie);
   }
   return made;
+}
+
+std::optional<std::string> for_every_count(const Claim& claim,
+                                           const std::vector<std::string>& comments) {
+  const Problem& problem = claim.problem;
+  const int count = problem.microbatches();
+  if (!problem.model().even) return std::nullopt;
+  auto text = with_order(claim.source, problem.program(), {count, true}, problem.model(),
+                         claim.order.rows, comments);
+  if (!text.ok()) return std::nullopt;
+  spec::ElaborateOptions reading;
+  reading.read_file = claim.read_file;
+  const auto program = spec::compile({claim.source.name, text.value()}, reading);
+  if (!program.ok() || !verify::verify(program.value()).proved) return std::nullopt;
+  // With this count it must be the order that was found.
+  const spec::Program& every = program.value();
+  for (int rank = 0; rank < every.ranks; ++rank) {
+    const auto tasks = spec::expand(every, at(every.orders, every.dispatch.order), rank, count);
+    if (!tasks.ok()) return std::nullopt;
+    Rows rows(problem.model().machines.size());
+    for (const spec::Task& task : tasks.value()) {
+      at(rows, at(problem.model().lanes, task.lane).machine).push_back(task.lane);
+    }
+    for (int m = 0; m < size_of(rows); ++m) {
+      const bool own = at(problem.model().machines, m).rank == rank;
+      if (own && at(rows, m) != at(claim.order.rows, m)) return std::nullopt;
+    }
+  }
+  return std::move(text).value();
 }
 
 }  // namespace ripeline::optimise

@@ -7,6 +7,7 @@
 // a defect of Ripeline and is reported as one: no schedule is returned then. One thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,11 @@ struct Claim {
 // `comments` as of with_order(). Errors: a defect, in a sentence.
 [[nodiscard]] spec::Result<Certified> certified(const Claim& claim,
                                                 const std::vector<std::string>& comments);
+
+// Of a claim that was certified: a program that is the same order for this count, and proved for
+// every other from some least one on. Nothing: no part of its rows repeats with one microbatch a
+// turn, or it is not proved.
+[[nodiscard]] std::optional<std::string> for_every_count(const Claim& claim,
+                                                         const std::vector<std::string>& comments);
 
 }  // namespace ripeline::optimise

@@ -19,6 +19,7 @@ namespace {
 namespace ast = spec::ast;
 
 constexpr std::size_t kLongestGroup = 16;  // tasks
+constexpr int kMostCount = 1'000'000;      // microbatches of a program for every count
 
 std::string lane_text(const spec::Program& program, int l) {
   const spec::Lane& lane = at(program.lanes, l);
@@ -26,18 +27,23 @@ std::string lane_text(const spec::Program& program, int l) {
   return program.chunks(lane.rank) == 1 ? name : fmt::format("{}@{}", name, lane.chunk);
 }
 
-// `F * 3;  (I W F) * 12;` of the lanes.
-std::string repeats_text(const std::vector<std::string>& lanes) {
-  std::string text;
-  for (std::size_t at = 0; at < lanes.size();) {
+// The lanes of a group, so many times.
+struct Repeat {
+  std::vector<int> lanes;
+  std::size_t count = 1;
+};
+
+// `F * 3;  (I W F) * 12;` of a row.
+std::vector<Repeat> repeats_of(const std::vector<int>& row) {
+  std::vector<Repeat> repeats;
+  const auto place = [&](std::size_t i) { return row.begin() + static_cast<std::ptrdiff_t>(i); };
+  for (std::size_t at = 0; at < row.size();) {
     std::size_t length = 1;
     std::size_t count = 1;
-    for (std::size_t group = 1; group <= kLongestGroup && at + group <= lanes.size(); ++group) {
+    for (std::size_t group = 1; group <= kLongestGroup && at + group <= row.size(); ++group) {
       const auto same = [&](std::size_t turn) {
-        return at + (turn + 1) * group <= lanes.size() &&
-               std::equal(lanes.begin() + static_cast<std::ptrdiff_t>(at),
-                          lanes.begin() + static_cast<std::ptrdiff_t>(at + group),
-                          lanes.begin() + static_cast<std::ptrdiff_t>(at + turn * group));
+        return at + (turn + 1) * group <= row.size() &&
+               std::equal(place(at), place(at + group), place(at + turn * group));
       };
       std::size_t turns = 1;
       while (same(turns)) ++turns;
@@ -47,42 +53,80 @@ std::string repeats_text(const std::vector<std::string>& lanes) {
         count = turns;
       }
     }
-    std::string steps;
-    for (std::size_t i = at; i < at + length; ++i) steps += (i > at ? " " : "") + lanes[i];
-    if (length > 1) steps = "(" + steps + ")";
-    text += steps + (count > 1 ? fmt::format(" * {}; ", count) : "; ");
+    repeats.push_back({{place(at), place(at + length)}, count});
     at += length * count;
   }
-  return text;
+  return repeats;
 }
+
+// The longest of the repeats that runs one task of each of the machine's lanes in a turn: more
+// microbatches are more turns. nullptr: there is none.
+const Repeat* steady_part(const std::vector<Repeat>& repeats, const Model::Machine& machine) {
+  const Repeat* longest = nullptr;
+  std::vector<int> all = machine.lanes;
+  std::sort(all.begin(), all.end());
+  for (const Repeat& repeat : repeats) {
+    std::vector<int> lanes = repeat.lanes;
+    std::sort(lanes.begin(), lanes.end());
+    if (lanes != all || (longest != nullptr && longest->count >= repeat.count)) continue;
+    longest = &repeat;
+  }
+  return longest;
+}
+
+struct OrderText {
+  std::string text;
+  int least = 1;             // microbatches, of one for every count
+  std::string missing = {};  // of one for every count: why there is none
+};
 
 // The engines of a rank one after the other: each takes what is its own.
-std::string order_text(const spec::Program& program, const Model& model, const Rows& rows,
-                       const std::string& name) {
-  std::string text = fmt::format("order {} on r {{", name);
+OrderText order_text(const spec::Program& program, const Model& model, const NamedOrder& order,
+                     const StepCount& count) {
+  OrderText made{fmt::format("order {} on r {{", order.name)};
   for (int rank = 0; rank < program.ranks; ++rank) {
-    std::string repeats;
+    std::string part;
     for (int m = 0; m < size_of(model.machines); ++m) {
-      if (at(model.machines, m).rank != rank) continue;
-      std::vector<std::string> lanes;
-      for (const int lane : at(rows, m)) lanes.push_back(lane_text(program, lane));
-      repeats += repeats_text(lanes);
+      const Model::Machine& machine = at(model.machines, m);
+      if (machine.rank != rank) continue;
+      const std::vector<Repeat> repeats = repeats_of(at(order.rows, m));
+      const Repeat* const steady = count.every ? steady_part(repeats, machine) : nullptr;
+      if (count.every && steady == nullptr) {
+        made.missing = fmt::format("no part of rank {} repeats with one microbatch a turn", rank);
+      }
+      for (const Repeat& repeat : repeats) {
+        std::string steps;
+        for (const int l : repeat.lanes) {
+          steps += (steps.empty() ? "" : " ") + lane_text(program, l);
+        }
+        if (repeat.lanes.size() > 1) steps = "(" + steps + ")";
+        const int others = count.microbatches - static_cast<int>(repeat.count);
+        if (&repeat == steady) {
+          made.least = std::max(made.least, others);
+          part += fmt::format(
+              "{} * {}; ", steps,
+              others == 0 ? "microbatches" : fmt::format("(microbatches - {})", others));
+        } else {
+          part += steps + (repeat.count > 1 ? fmt::format(" * {}; ", repeat.count) : "; ");
+        }
+      }
     }
-    if (!repeats.empty()) text += fmt::format(" rank {} {{ {} }}", rank, repeats);
+    if (!part.empty()) made.text += fmt::format(" rank {} {{ {} }}", rank, part);
   }
-  return text + " }";
+  made.text += " }";
+  return made;
 }
 
-// Params get their values, and one count of microbatches is left.
-void settle(ast::Item& item, const spec::Program& program, int microbatches) {
+// Params get their values, and the microbatches this range.
+void settle(ast::Item& item, const spec::Program& program, int first, int last) {
   if (auto* const param = std::get_if<ast::Param>(&item.value)) {
     for (const auto& [name, value] : program.params) {
       if (name == param->name.text) param->value = spec::Expr::number(value);
     }
   }
   if (auto* const count = std::get_if<ast::Microbatches>(&item.value)) {
-    const spec::Expr number = spec::Expr::number(microbatches);
-    *count = {.any = false, .range = {.first = number, .last = number}};
+    *count = {.any = false,
+              .range = {.first = spec::Expr::number(first), .last = spec::Expr::number(last)}};
   }
 }
 
@@ -100,19 +144,26 @@ std::string name_of_order(const spec::Program& program, const std::string& wish)
 }
 
 spec::Result<std::string> with_orders(const spec::Source& source, const spec::Program& program,
-                                      int microbatches, const Model& model,
+                                      const StepCount& count, const Model& model,
                                       const std::vector<NamedOrder>& orders,
                                       const std::string& more,
                                       const std::vector<std::string>& comments) {
   auto tree = spec::parse(source);
   if (!tree.ok()) return tree.errors();
   ast::Pipeline pipeline = std::move(tree).value();
-  for (ast::Item& item : pipeline.items) settle(item, program, microbatches);
-  // Behind all of the source, so that its comments stay where they are.
   std::string items;
+  int least = 1;
   for (const NamedOrder& order : orders) {
-    items += order_text(program, model, order.rows, order.name) + "\n\n";
+    const OrderText made = order_text(program, model, order, count);
+    if (!made.missing.empty()) return spec::Diagnostic{"input", made.missing, "", {}};
+    least = std::max(least, made.least);
+    items += made.text + "\n\n";
   }
+  for (ast::Item& item : pipeline.items) {
+    settle(item, program, count.every ? least : count.microbatches,
+           count.every ? kMostCount : count.microbatches);
+  }
+  // Behind all of the source, so that its comments stay where they are.
   const auto added =
       spec::parse({source.name, std::string(source.text.size(), '\n') +
                                     fmt::format("pipeline x {{\n\n{}{} }}", items, more)});
@@ -133,10 +184,10 @@ spec::Result<std::string> with_orders(const spec::Source& source, const spec::Pr
 }
 
 spec::Result<std::string> with_order(const spec::Source& source, const spec::Program& program,
-                                     int microbatches, const Model& model, const Rows& rows,
+                                     const StepCount& count, const Model& model, const Rows& rows,
                                      const std::vector<std::string>& comments) {
   const std::string name = name_of_order(program);
-  return with_orders(source, program, microbatches, model, {{name, rows}},
+  return with_orders(source, program, count, model, {{name, rows}},
                      fmt::format("dispatch in order {};", name), comments);
 }
 

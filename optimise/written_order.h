@@ -20,20 +20,28 @@ struct NamedOrder {
   std::string name;
   Rows rows;
 };
-// `program` was compiled of `source`, for `microbatches`; the params of the text get its values,
+// Of which counts the text is.
+struct StepCount {
+  int microbatches = 1;  // that the rows are of
+  // Also for more and fewer: the part of each row that repeats with one microbatch a turn has as
+  // many turns as there are microbatches for it. Nothing says that such a program is proved.
+  bool every = false;
+};
+// `program` was compiled of `source`; the params of the text get its values,
 // and what it says of its dispatch goes. `more`: items behind the orders, as the new dispatch;
 // there must be one. `comments`: lines for the top. The text is in the canonical layout. Errors:
 // the source or the items do not parse.
 [[nodiscard]] spec::Result<std::string> with_orders(const spec::Source& source,
-                                                    const spec::Program& program, int microbatches,
-                                                    const Model& model,
+                                                    const spec::Program& program,
+                                                    const StepCount& count, const Model& model,
                                                     const std::vector<NamedOrder>& orders,
                                                     const std::string& more,
                                                     const std::vector<std::string>& comments);
 // Committed to the one order, under name_of_order().
 [[nodiscard]] spec::Result<std::string> with_order(const spec::Source& source,
-                                                   const spec::Program& program, int microbatches,
-                                                   const Model& model, const Rows& rows,
+                                                   const spec::Program& program,
+                                                   const StepCount& count, const Model& model,
+                                                   const Rows& rows,
                                                    const std::vector<std::string>& comments);
 
 }  // namespace ripeline::optimise

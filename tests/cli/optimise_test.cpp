@@ -52,6 +52,8 @@ TEST_F(Optimise, writes_a_program_that_other_commands_read_alike) {
     for (const char* same : {"makespan", "span", "work", "peak", "hash"}) {
       EXPECT_EQ(simulated[same], j[same]) << placement << ' ' << same;
     }
+    const Outcome emulated = ripeline("emulate best.ripe --unit ms --latency 0.5");
+    EXPECT_NE(emulated.out.find("the same order on every rank"), std::string::npos) << emulated.out;
     EXPECT_EQ(ripeline("format --check best.ripe").exit_code, 0);
     EXPECT_EQ(ripeline("export best.ripe -o best.csv").exit_code, 0);
     EXPECT_EQ(ripeline("check best.csv --placement " + placement).exit_code, 0);
@@ -173,6 +175,8 @@ pipeline join {
     EXPECT_EQ(simulated[same], j[same]) << same;
   }
   EXPECT_NE(read("best.ripe").find("  # What it was before.\n"), std::string::npos);
+  const Outcome emulated = ripeline("emulate best.ripe --unit ms --latency 0.5");
+  EXPECT_NE(emulated.out.find("the same order on every rank"), std::string::npos) << emulated.out;
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
   EXPECT_EQ(ripeline("format --check best.ripe").exit_code, 0);
 }
@@ -217,6 +221,24 @@ TEST_F(Optimise, gives_the_best_time_for_each_memory) {
   EXPECT_EQ(ripeline(curve + "-o x.ripe").exit_code, 2);
   EXPECT_EQ(ripeline("optimise --memory 3..1").exit_code, 2);
   EXPECT_EQ(ripeline("optimise bf --memory 1..3").exit_code, 2);
+}
+
+// The part that repeats has as many turns as there are microbatches for it.
+TEST_F(Optimise, writes_an_order_for_every_count) {
+  const std::string ask = "optimise --ranks 4 -m 12 --costs 24,23,12,1 --every-count -o best.ripe ";
+  ASSERT_EQ(ripeline(ask + "--memory 4").exit_code, 0);
+  EXPECT_NE(read("best.ripe").find("microbatches 4 .. 1000000;"), std::string::npos);
+  EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
+  for (const int count : {12, 30}) {
+    const json j = json_of(ripeline(
+        "simulate best.ripe --latency 1 --format json -m " + std::to_string(count), kOutputAlone));
+    EXPECT_EQ(j["makespan"], 59 * count + 117) << count;  // optimal for both
+  }
+  // In groups of two microbatches.
+  const Outcome other = ripeline(ask + "--memory 8");
+  EXPECT_NE(other.out.find("for this number of microbatches alone"), std::string::npos);
+  EXPECT_NE(read("best.ripe").find("microbatches 12;"), std::string::npos);
+  EXPECT_EQ(ripeline(ask + "--jitter uniform=0.1").exit_code, 2);
 }
 
 // The order that is improved on drawn times is faster on others, with the same memory.
