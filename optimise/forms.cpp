@@ -37,9 +37,10 @@ const Bound& FormSearch::bound_of(const Form& form) const {
 }
 
 void FormSearch::run() {
-  constexpr double kTrial = .1;  // of the time
+  constexpr double kTrials = .4;  // of the time
+  const double trial = kTrials * options_.seconds / static_cast<double>(forms_.size());
   for (const Form& form : forms_) {
-    if (forms_.size() > 1) search(form, seconds() + kTrial * options_.seconds, false);
+    if (forms_.size() > 1) search(form, seconds() + trial, false);
   }
   if (best_) search(*best_->form, options_.seconds, true);
   for (const Form& form : forms_) search(form, options_.seconds, true);  // if there is time left
@@ -61,7 +62,8 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
   if (!fits(form) || !is_open()) return;
   std::optional<SolverThread> solver;
-  from_solver_.reset();
+  elsewhere_.reset();
+  if (best_ && best_->form == &form) elsewhere_ = best_->order;
   const double begin = seconds();
   const auto go_on = [&] {
     if (with_solver && options_.solver_threads > 0 && !solver && no_solver_.empty() &&
@@ -75,7 +77,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   optimise::search(problem, problem.bound().value,
                    {.go_on = go_on,
                     .seed = options_.seed,
-                    .elsewhere = [&] { return std::exchange(from_solver_, std::nullopt); }},
+                    .elsewhere = [&] { return std::exchange(elsewhere_, std::nullopt); }},
                    [&](const Found& order, std::string_view method) {
                      add(form, order, method);
                      if (solver) solver->tell(order);
@@ -96,7 +98,7 @@ void FormSearch::ask(SolverThread& solver, const Form& form) {
   }
   if (auto order = solver.take()) {
     add(form, *order, "CP-SAT");
-    from_solver_ = std::move(order);
+    elsewhere_ = std::move(order);
   }
 }
 

@@ -1,7 +1,7 @@
 // One model in several forms, such as placements: which order of which of them is the best.
 //
-// Each form is searched for a tenth of the time, and the one that is then best has the rest, with
-// the solver beside the search. For one thread.
+// All are searched for two fifths of the time, and the one that is then best has the rest, with the
+// solver beside the search. For one thread.
 #pragma once
 
 #include <chrono>
@@ -78,7 +78,7 @@ class FormSearch {
   std::vector<Bound> bounds_;  // per form
   Bound bound_;
   std::optional<Best> best_;
-  std::optional<Found> from_solver_;  // that the search has not seen
+  std::optional<Found> elsewhere_;  // that the search has not seen
   bool used_solver_ = false;
   std::string no_solver_;
   std::vector<Improvement> improvements_;
