@@ -87,22 +87,24 @@ void print(const Line& line, Objective objective) {
 struct Loss {
   std::string model;
   Line line;
-  std::optional<Line> searched;  // the best that may hold no more
+  Line searched;  // the best of its kind that may hold no more
 };
 
-// Where an order that was not searched is better than all that were, with no more memory.
+// Where an order that was not searched is better than what a kind of search found with no more
+// memory.
 void add_losses(const EvenCosts& costs, const std::vector<Line>& lines, Objective objective,
                 std::vector<Loss>& losses) {
   for (const Line& line : lines) {
     if (line.is_searched) continue;
-    const Line* best = nullptr;
-    for (const Line& other : lines) {
-      if (!other.is_searched || other.allowed > line.allowed) continue;
-      if (best == nullptr || other.value(objective) < best->value(objective)) best = &other;
-    }
-    if (best == nullptr) losses.push_back({costs.name(), line, std::nullopt});
-    if (best != nullptr && line.value(objective) < best->value(objective)) {
-      losses.push_back({costs.name(), line, *best});
+    for (const char* const kind : {kChainSearch, kAnySearch}) {
+      const Line* best = nullptr;
+      for (const Line& other : lines) {
+        if (other.method != kind || other.allowed > line.allowed) continue;
+        if (best == nullptr || other.value(objective) < best->value(objective)) best = &other;
+      }
+      if (best != nullptr && line.value(objective) < best->value(objective)) {
+        losses.push_back({costs.name(), line, *best});
+      }
     }
   }
 }
@@ -134,25 +136,20 @@ std::vector<Line> compare(const EvenCosts& costs, const Options& options) {
 
 void print(const std::vector<Loss>& losses, Objective objective) {
   const char* const what = objective == Objective::wall ? "wall" : "span";
-  if (losses.empty()) {
-    fmt::print(
-        "By {}, no order that was not searched is better than those that were and may hold as "
-        "much.\n",
-        what);
-    return;
-  }
-  fmt::print("By {}, these are better than what was searched and may hold as much:\n", what);
-  for (const Loss& loss : losses) {
-    const double value = loss.line.value(objective);
-    fmt::print("  {} {}, holds {}: bubble {}; ", loss.model, loss.line.method,
-               memory_text(loss.line.held), time_text(value - loss.line.work));
-    if (!loss.searched) {
-      fmt::print("no order was found\n");
-      continue;
+  for (const char* const kind : {kChainSearch, kAnySearch}) {
+    const auto is_of_kind = [&](const Loss& loss) { return loss.searched.method == kind; };
+    const auto count = std::count_if(losses.begin(), losses.end(), is_of_kind);
+    fmt::print("Better by {} than \"{}\" with no more memory: {}{}\n", what, kind,
+               count == 0 ? "no line" : std::to_string(count), count == 0 ? "" : ", bubbles:");
+    for (const Loss& loss : losses) {
+      if (!is_of_kind(loss)) continue;
+      const double value = loss.line.value(objective);
+      const double searched = loss.searched.value(objective);
+      fmt::print("  {}, memory {}: {} {}, searched {} ({:.2f} % more time)\n", loss.model,
+                 memory_text(loss.line.allowed), loss.line.method,
+                 time_text(value - loss.line.work), time_text(searched - loss.searched.work),
+                 100 * (searched / value - 1));
     }
-    const double searched = loss.searched->value(objective);
-    fmt::print("{} {}, {:.2f} % more time\n", loss.searched->method,
-               time_text(searched - loss.line.work), 100 * (searched / value - 1));
   }
 }
 
@@ -172,12 +169,12 @@ nlohmann::json table(const Options& options) {
   print(losses, objective);
   if (!no_solver.empty()) fmt::print("Without the solver: {}\n", no_solver);
   for (const Loss& loss : losses) {
-    nlohmann::json& j =
-        json["losses"].emplace_back(nlohmann::json{{"model", loss.model},
-                                                   {"method", loss.line.method},
-                                                   {"memory", loss.line.allowed},
-                                                   {"best", loss.line.value(objective)}});
-    if (loss.searched) j["searched"] = loss.searched->value(objective);
+    json["losses"].push_back({{"model", loss.model},
+                              {"memory", loss.line.allowed},
+                              {"method", loss.line.method},
+                              {"best", loss.line.value(objective)},
+                              {"searched_by", loss.searched.method},
+                              {"searched", loss.searched.value(objective)}});
   }
   return json;
 }

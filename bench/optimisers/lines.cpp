@@ -100,6 +100,18 @@ std::vector<EvenCosts> published_models() {
           {16, 64, 11307, 11254, 8101, 379, 3}};
 }
 
+const char* name_of(Placements placements) {
+  switch (placements) {
+    case Placements::chain:
+      return "chain";
+    case Placements::v:
+      return "v";
+    case Placements::any:
+      return "any placement";
+  }
+  return "";
+}
+
 double Line::gap(Objective objective) const {
   return (value(objective) - bound) / value(objective);
 }
@@ -125,12 +137,12 @@ Forms::Forms(const EvenCosts& costs, spec::Rational memory, Placements placement
     auto problem = problem_of(costs.name(), source, {}, costs, times, objective);
     forms_.push_back({name, std::move(source), std::move(problem)});
   };
-  add("chain", EvenModel::Placement::chain, 1);
-  if (placements == Placements::chain) return;
-  for (int chunks = 2; chunks <= kMostLoops; ++chunks) {
+  const bool any = placements == Placements::any;
+  if (any || placements == Placements::chain) add("chain", EvenModel::Placement::chain, 1);
+  for (int chunks = 2; any && chunks <= kMostLoops; ++chunks) {
     add(fmt::format("loop of {}", chunks), EvenModel::Placement::loop, chunks);
   }
-  add("v", EvenModel::Placement::v, 2);
+  if (any || placements == Placements::v) add("v", EvenModel::Placement::v, 2);
 }
 
 std::optional<Line> searched_line(const EvenCosts& costs, spec::Rational memory,
@@ -143,8 +155,7 @@ std::optional<Line> searched_line(const EvenCosts& costs, spec::Rational memory,
   const double seconds = search.seconds();
   if (!search.best()) return std::nullopt;
   const Form& form = *search.best()->form;
-  const std::string method =
-      placements == Placements::chain ? "optimise, chain" : "optimise, any placement";
+  const std::string method = fmt::format("optimise, {}", name_of(placements));
   certify(costs.name() + ", " + method, form, search.bound_of(form), search.best()->order);
   Line line = line_of(method, *form.problem, search.best()->order, search.bound());
   line.allowed = memory.value();
@@ -236,6 +247,6 @@ std::string memory_text(double memory) {
   return text;
 }
 
-std::string time_text(double time) { return fmt::format("{:.12g}", time); }
+std::string time_text(double time) { return fmt::format("{:.8g}", time); }
 
 }  // namespace ripeline::bench

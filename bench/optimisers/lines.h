@@ -37,6 +37,10 @@ struct EvenCosts {
 // Round costs first; then those that Zero Bubble was published with, in microseconds.
 [[nodiscard]] std::vector<EvenCosts> published_models();
 
+// Methods that search, as searched_line() names them.
+inline constexpr const char* kChainSearch = "optimise, chain";
+inline constexpr const char* kAnySearch = "optimise, any placement";
+
 struct Line {
   std::string method;
   double allowed = 0;  // what a fixed schedule holds, otherwise what was given
@@ -64,8 +68,9 @@ struct Searching {
   std::uint64_t seed = 1;
 };
 
-// Even forms that fit `memory`: a chain alone, or with it V and loops of 2 to 4 stages.
-enum class Placements : std::uint8_t { chain, any };
+// Even forms that fit a memory; any: a chain, V, and loops of 2 to 4 stages.
+enum class Placements : std::uint8_t { chain, v, any };
+[[nodiscard]] const char* name_of(Placements placements);
 class Forms {
  public:
   Forms(const EvenCosts& costs, spec::Rational memory, Placements placements,

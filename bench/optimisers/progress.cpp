@@ -50,7 +50,7 @@ std::vector<Row> rows_against_seconds() {
   const std::vector<EvenCosts> models = published_models();
   return {{models[0], {6, 1}, Placements::chain},
           {models[3], {6, 1}, Placements::chain},
-          {models[0], {4, 1}, Placements::any}};
+          {models[0], {4, 1}, Placements::v}};
 }
 
 Progress progress_of(const Row& row, const Searching& searching, const std::vector<double>& marks) {
@@ -97,8 +97,7 @@ Progress progress_of(const Row& row, const Searching& searching, const std::vect
 
 void print(const Row& row, const Progress& without_solver, const Progress& with_solver) {
   fmt::print("{}, memory {}, {}: {} tasks; to the solver {} variables and {} constraints\n",
-             row.costs.name(), memory_text(row.memory.value()),
-             row.placements == Placements::chain ? "chain" : "any placement",
+             row.costs.name(), memory_text(row.memory.value()), name_of(row.placements),
              with_solver.size.tasks, with_solver.size.variables, with_solver.size.constraints);
   if (!with_solver.without.empty()) fmt::print("NO SOLVER: {}\n", with_solver.without);
   fmt::print("{:>7}  {:<36}  {:<36}\n", "seconds", "without solver: best / bound (gap)",
