@@ -48,6 +48,15 @@ std::vector<EvenCosts> models_of(const Options& options) {
   return models;
 }
 
+std::vector<Row> rows_of(const Options& options) {
+  std::vector<Row> rows = rows_against_seconds();
+  if (options.quick) rows.resize(1);
+  std::erase_if(rows, [&](const Row& row) {
+    return row.costs.name().find(options.model) == std::string::npos;
+  });
+  return rows;
+}
+
 // Multiples of a twelfth: of 1, 2, 3 or 4 stages.
 spec::Rational rational(double memory) { return {static_cast<std::int64_t>(memory * 12 + .5), 12}; }
 
@@ -180,14 +189,10 @@ nlohmann::json table(const Options& options) {
 }
 
 nlohmann::json against_seconds(const Options& options) {
-  std::vector<Row> rows = rows_against_seconds();
   std::vector<double> marks = {1, 3, 10, 30, 100};
-  if (options.quick) rows.resize(1), marks = {.1, .3, 1};
-  std::erase_if(rows, [&](const Row& row) {
-    return row.costs.name().find(options.model) == std::string::npos;
-  });
+  if (options.quick) marks = {.1, .3, 1};
   nlohmann::json json = {{"rows", nlohmann::json::array()}};
-  for (const Row& row : rows) {
+  for (const Row& row : rows_of(options)) {
     Searching alone = options.searching;
     alone.solver_threads = 0;
     const Progress without_solver = progress_of(row, alone, marks);
@@ -211,8 +216,8 @@ int run(Options options) {
   if (options.by_span) options.searching.objective = Objective::span;
   if (options.no_solver) options.searching.solver_threads = 0;
   if (options.quick) options.searching.seconds = std::min(options.searching.seconds, .3);
-  if (models_of(options).empty()) {
-    std::cerr << fmt::format("bench_optimise: no model has '{}' in its name\n", options.model);
+  if (options.against_seconds ? rows_of(options).empty() : models_of(options).empty()) {
+    std::cerr << fmt::format("bench_optimise: no model here has '{}' in its name\n", options.model);
     return 2;
   }
   const double load_before = load();
