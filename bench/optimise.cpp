@@ -1,0 +1,282 @@
+// Orders that are searched beside the library's and Zero Bubble's greedy, at equal memory. See
+// --help.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/optimisers/lines.h"
+#include "bench/optimisers/progress.h"
+#include "files/new_file.h"
+
+namespace ripeline::bench {
+namespace {
+
+using optimise::Objective;
+
+struct Options {
+  Searching searching;
+  std::string model;
+  std::string json;
+  bool by_span = false;
+  bool no_solver = false;
+  bool quick = false;
+  bool against_seconds = false;
+};
+
+double load() {
+  std::array<double, 1> of_a_minute{};
+  return getloadavg(of_a_minute.data(), 1) == 1 ? of_a_minute[0] : -1;
+}
+
+std::vector<EvenCosts> models_of(const Options& options) {
+  std::vector<EvenCosts> models = published_models();
+  if (options.quick) models.resize(1);
+  std::erase_if(models, [&](const EvenCosts& costs) {
+    return costs.name().find(options.model) == std::string::npos;
+  });
+  return models;
+}
+
+std::vector<Row> rows_of(const Options& options) {
+  std::vector<Row> rows = rows_against_seconds();
+  if (options.quick) rows.resize(1);
+  std::erase_if(rows, [&](const Row& row) {
+    return row.costs.name().find(options.model) == std::string::npos;
+  });
+  return rows;
+}
+
+// Multiples of a twelfth: of 1, 2, 3 or 4 stages.
+spec::Rational rational(double memory) { return {static_cast<std::int64_t>(memory * 12 + .5), 12}; }
+
+// Those of the table, and what each schedule of the library holds.
+std::vector<double> memories_of(const EvenCosts& costs, const std::vector<Line>& library,
+                                bool quick) {
+  const double p = costs.ranks;
+  if (quick) return {p / 2, p};
+  std::vector<double> memories = {p / 2, 3 * p / 4, p, 2 * p - 1};
+  for (const Line& line : library) memories.push_back(line.allowed);
+  std::sort(memories.begin(), memories.end());
+  memories.erase(std::unique(memories.begin(), memories.end()), memories.end());
+  return memories;
+}
+
+void print_heading(const EvenCosts& costs) {
+  fmt::print(
+      "{}, work of a rank {}\n{:>7} {:>6}  {:<24} {:<10} {:>10} {:>9} {:>10} {:>9} {:>10} {:>8} "
+      "{:>8}\n",
+      costs.name(), costs.work(), "allowed", "holds", "", "placement", "by wall", "rate", "by span",
+      "rate", "bound", "gap", "seconds");
+}
+
+void print(const Line& line, Objective objective) {
+  const auto rate = [&](double time) {
+    return fmt::format("{:.2f} %", 100 * (time - line.work) / time);
+  };
+  fmt::print("{:>7} {:>6}  {:<24} {:<10} {:>10} {:>9} {:>10} {:>9} {:>10} {:>8} {:>8}\n",
+             memory_text(line.allowed), memory_text(line.held), line.method, line.placement,
+             time_text(line.wall - line.work), rate(line.wall), time_text(line.span - line.work),
+             rate(line.span), time_text(line.bound - line.work),
+             fmt::format("{:.2f} %", 100 * line.gap(objective)),
+             line.seconds == 0 ? "" : fmt::format("{:.2f}", line.seconds));
+  std::fflush(stdout);
+}
+
+struct Loss {
+  std::string model;
+  Line line;
+  Line searched;  // the best of its kind that may hold no more
+};
+
+// Where an order that was not searched is better than what a kind of search found with no more
+// memory.
+void add_losses(const EvenCosts& costs, const std::vector<Line>& lines, Objective objective,
+                std::vector<Loss>& losses) {
+  for (const Line& line : lines) {
+    if (line.is_searched) continue;
+    for (const char* const kind : {kChainSearch, kAnySearch}) {
+      const Line* best = nullptr;
+      for (const Line& other : lines) {
+        if (other.method != kind || other.allowed > line.allowed) continue;
+        if (best == nullptr || other.value(objective) < best->value(objective)) best = &other;
+      }
+      if (best != nullptr && line.value(objective) < best->value(objective)) {
+        losses.push_back({costs.name(), line, *best});
+      }
+    }
+  }
+}
+
+std::vector<Line> compare(const EvenCosts& costs, const Options& options) {
+  const Objective objective = options.searching.objective;
+  const std::vector<Line> library = library_lines(costs, objective);
+  std::vector<Line> lines;
+  const auto add = [&](const std::optional<Line>& line) {
+    if (!line) return;
+    print(*line, objective);
+    lines.push_back(*line);
+  };
+  print_heading(costs);
+  for (const double memory : memories_of(costs, library, options.quick)) {
+    const spec::Rational room = rational(memory);
+    for (const Line& line : library) {
+      if (line.allowed == memory) add(line);
+    }
+    if (room.numerator % room.denominator == 0) {
+      add(greedy_line(costs, static_cast<int>(memory), objective));
+    }
+    add(searched_line(costs, room, Placements::chain, options.searching));
+    add(searched_line(costs, room, Placements::any, options.searching));
+  }
+  fmt::print("\n");
+  return lines;
+}
+
+void print(const std::vector<Loss>& losses, Objective objective) {
+  const char* const what = objective == Objective::wall ? "wall" : "span";
+  for (const char* const kind : {kChainSearch, kAnySearch}) {
+    const auto is_of_kind = [&](const Loss& loss) { return loss.searched.method == kind; };
+    const auto count = std::count_if(losses.begin(), losses.end(), is_of_kind);
+    fmt::print("Better by {} than \"{}\" with no more memory: {}{}\n", what, kind,
+               count == 0 ? "no line" : std::to_string(count), count == 0 ? "" : ", bubbles:");
+    for (const Loss& loss : losses) {
+      if (!is_of_kind(loss)) continue;
+      const double value = loss.line.value(objective);
+      const double searched = loss.searched.value(objective);
+      fmt::print("  {}, memory {}: {} {}, searched {} ({:.2f} % more time)\n", loss.model,
+                 memory_text(loss.line.allowed), loss.line.method,
+                 time_text(value - loss.line.work), time_text(searched - loss.searched.work),
+                 100 * (searched / value - 1));
+    }
+  }
+}
+
+nlohmann::json table(const Options& options) {
+  const Objective objective = options.searching.objective;
+  nlohmann::json json = {{"lines", nlohmann::json::array()}, {"losses", nlohmann::json::array()}};
+  std::vector<Loss> losses;
+  std::string no_solver;
+  for (const EvenCosts& costs : models_of(options)) {
+    const std::vector<Line> lines = compare(costs, options);
+    for (const Line& line : lines) json["lines"].push_back(json_of(costs, line, objective));
+    for (const Line& line : lines) {
+      if (!line.no_solver.empty()) no_solver = line.no_solver;
+    }
+    add_losses(costs, lines, objective, losses);
+  }
+  print(losses, objective);
+  if (!no_solver.empty()) fmt::print("Without the solver: {}\n", no_solver);
+  for (const Loss& loss : losses) {
+    json["losses"].push_back({{"model", loss.model},
+                              {"memory", loss.line.allowed},
+                              {"method", loss.line.method},
+                              {"best", loss.line.value(objective)},
+                              {"searched_by", loss.searched.method},
+                              {"searched", loss.searched.value(objective)}});
+  }
+  return json;
+}
+
+nlohmann::json against_seconds(const Options& options) {
+  std::vector<double> marks = {1, 3, 10, 30, 100};
+  if (options.quick) marks = {.1, .3, 1};
+  nlohmann::json json = {{"rows", nlohmann::json::array()}};
+  for (const Row& row : rows_of(options)) {
+    Searching alone = options.searching;
+    alone.solver_threads = 0;
+    const Progress without_solver = progress_of(row, alone, marks);
+    const Progress with_solver = progress_of(row, options.searching, marks);
+    print(row, without_solver, with_solver);
+    json["rows"].push_back(json_of(row, without_solver, false));
+    json["rows"].push_back(json_of(row, with_solver, true));
+  }
+  return json;
+}
+
+// The solver's program is beside the tool, in another folder of the build.
+void find_solver() {
+  const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+  constexpr int kKeep = 0;
+  setenv("RIPELINE_SOLVER", (build / "cli/ripeline-solver").c_str(), kKeep);
+}
+
+int run(Options options) {
+  find_solver();
+  if (options.by_span) options.searching.objective = Objective::span;
+  if (options.no_solver) options.searching.solver_threads = 0;
+  if (options.quick) options.searching.seconds = std::min(options.searching.seconds, .3);
+  if (options.against_seconds ? rows_of(options).empty() : models_of(options).empty()) {
+    std::cerr << fmt::format("bench_optimise: no model here has '{}' in its name\n", options.model);
+    return 2;
+  }
+  const double load_before = load();
+  nlohmann::json json = options.against_seconds ? against_seconds(options) : table(options);
+  fmt::print("load of the machine: {:.1f} before, {:.1f} after\n", load_before, load());
+  if (options.json.empty()) return 0;
+  json.update({{"objective", options.by_span ? "span" : "wall"},
+               {"seconds", options.searching.seconds},
+               {"solver_threads", options.searching.solver_threads},
+               {"load_before", load_before},
+               {"load_after", load()}});
+  const core::Status written = files::write_file(options.json, json.dump(1) + "\n");
+  if (!written.ok()) std::cerr << "bench_optimise: " << written.message() << '\n';
+  return written.ok() ? 0 : 2;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--seconds", options.searching.seconds, "of each search (3)")
+      ->check(CLI::Range(0.01, 100'000.0));
+  app.add_option("--model", options.model, "only those with this in their name, as in '(8,24,'");
+  app.add_flag("--span", options.by_span, "what is made small is the span, not the wall");
+  app.add_flag("--no-solver", options.no_solver, "search alone");
+  app.add_option("--threads", options.searching.solver_threads, "of the solver (2)")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--seed", options.searching.seed, "of the searches (1)");
+  app.add_flag("--against-seconds", options.against_seconds,
+               "instead of the table: three models, the best and the bound after 1, 3, 10, 30 and "
+               "100 seconds, without the solver and with it");
+  app.add_flag("--quick", options.quick, "one model, two memories and short searches");
+  app.add_option("--json", options.json, "write every line");
+}
+
+}  // namespace
+}  // namespace ripeline::bench
+
+int main(int argc, char** argv) {
+  ripeline::bench::Options options;
+  CLI::App app(
+      "What `ripeline optimise` finds beside Zero Bubble's greedy and the schedules of the "
+      "library,\n"
+      "for models with published costs. A line has the memory that a rank may hold and what the\n"
+      "fullest rank holds, in activations of all layers of a rank; the bubble by wall and by "
+      "span;\n"
+      "and a bound, below which no order with that memory is. Every order is run by the "
+      "simulator,\n"
+      "and what was searched is proved. The end of the table says where a search loses.");
+  ripeline::bench::add_options(app, options);
+  app.footer(
+      "Examples\n"
+      "  bench_optimise --seconds 10 --json lines.json\n"
+      "  bench_optimise --against-seconds --model '(8,64,'\n"
+      "Exit codes: 0 all lines were made, 1 an order is not what its maker claims, 2 bad input.");
+  try {
+    app.parse(argc, argv);
+    return ripeline::bench::run(options);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  } catch (const std::exception& e) {
+    std::cerr << "bench_optimise: " << e.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,252 @@
+#include "bench/optimisers/lines.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/optimisers/zero_bubble_greedy.h"
+#include "optimise/certified.h"
+#include "optimise/even_model.h"
+#include "simulate/rank_costs.h"
+#include "spec/elaborate.h"
+#include "spec/indexing.h"
+#include "spec/library.h"
+
+namespace ripeline::bench {
+namespace {
+
+using optimise::EvenModel;
+using optimise::Form;
+using optimise::FormSearch;
+using optimise::Found;
+using optimise::Objective;
+using optimise::Problem;
+
+[[noreturn]] void fail(const std::string& what, const spec::Diagnostics& errors) {
+  throw std::runtime_error(what + ": " + errors.front().message);
+}
+
+std::unique_ptr<Problem> problem_of(const std::string& what, const spec::Source& source,
+                                    const spec::ElaborateOptions& reading, const EvenCosts& costs,
+                                    const simulate::TimingOptions& times, Objective objective) {
+  auto program = spec::compile(source, reading);
+  if (!program.ok()) fail(what, program.errors());
+  auto problem = Problem::make(std::move(program).value(), costs.microbatches, times, objective);
+  if (!problem.ok()) fail(what, problem.errors());
+  return std::move(problem).value();
+}
+
+double in_units(const Problem& problem, optimise::Time time) {
+  return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
+}
+
+int chunks_of(const Problem& problem) {
+  return size_of(problem.program().stages) / problem.program().ranks;
+}
+
+Line line_of(std::string method, const Problem& problem, const Found& order,
+             const optimise::Bound& bound) {
+  const auto peak = std::max_element(order.peaks.begin(), order.peaks.end());
+  Line line;
+  line.method = std::move(method);
+  line.held = static_cast<double>(*peak) / chunks_of(problem);
+  line.allowed = line.held;
+  line.wall = in_units(problem, order.wall);
+  line.span = in_units(problem, order.span);
+  line.work = in_units(problem, problem.work());
+  line.bound = in_units(problem, bound.value);
+  line.bound_by = bound.by;
+  return line;
+}
+
+void certify(const std::string& method, const Form& form, const optimise::Bound& bound,
+             const Found& order) {
+  const auto made = optimise::certified({.problem = *form.problem,
+                                         .source = form.source,
+                                         .read_file = {},
+                                         .bound = bound,
+                                         .order = order},
+                                        {});
+  if (!made.ok()) fail(method, made.errors());
+}
+
+struct LibrarySchedule {
+  std::string name;
+  std::string method;
+  int chunks = 0;  // to be set; 0: it has no such param
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+}  // namespace
+
+std::string EvenCosts::name() const {
+  return fmt::format("({},{},{},{},{},{})", ranks, microbatches, forward, input, weight, latency);
+}
+
+std::vector<EvenCosts> published_models() {
+  return {{8, 24, 24, 23, 12, 1, 2},
+          {8, 24, 18522, 18086, 9337, 601, 3},
+          {8, 32, 18513, 18086, 9331, 626, 3},
+          {8, 64, 18546, 18097, 9321, 762, 3},
+          {8, 24, 29718, 29444, 19927, 527, 4},
+          {8, 32, 29802, 29428, 19530, 577, 4},
+          {16, 48, 11347, 11248, 8132, 377, 3},
+          {16, 64, 11307, 11254, 8101, 379, 3}};
+}
+
+const char* name_of(Placements placements) {
+  switch (placements) {
+    case Placements::chain:
+      return "chain";
+    case Placements::v:
+      return "v";
+    case Placements::any:
+      return "any placement";
+  }
+  return "";
+}
+
+double Line::gap(Objective objective) const {
+  return (value(objective) - bound) / value(objective);
+}
+
+Forms::Forms(const EvenCosts& costs, spec::Rational memory, Placements placements,
+             Objective objective) {
+  constexpr int kMostLoops = 4;  // stages of a rank; as of `ripeline optimise --placement any`
+  EvenModel model;
+  model.ranks = costs.ranks;
+  model.microbatches = costs.microbatches;
+  model.forward = {costs.forward, 1};
+  model.input = {costs.input, 1};
+  model.weight = {costs.weight, 1};
+  model.memory = memory;
+  simulate::TimingOptions times;
+  times.latency = static_cast<double>(costs.latency);
+  const auto add = [&](const std::string& name, EvenModel::Placement placement, int chunks) {
+    model.placement = placement;
+    model.chunks = chunks;
+    const auto text = optimise::program_text(model);
+    if (!text) return;
+    spec::Source source{optimise::kEvenModel, *text};
+    auto problem = problem_of(costs.name(), source, {}, costs, times, objective);
+    forms_.push_back({name, std::move(source), std::move(problem)});
+  };
+  const bool any = placements == Placements::any;
+  if (any || placements == Placements::chain) add("chain", EvenModel::Placement::chain, 1);
+  for (int chunks = 2; any && chunks <= kMostLoops; ++chunks) {
+    add(fmt::format("loop of {}", chunks), EvenModel::Placement::loop, chunks);
+  }
+  if (any || placements == Placements::v) add("v", EvenModel::Placement::v, 2);
+}
+
+std::optional<Line> searched_line(const EvenCosts& costs, spec::Rational memory,
+                                  Placements placements, const Searching& searching) {
+  const Forms forms(costs, memory, placements, searching.objective);
+  FormSearch search(forms.all(), {.seconds = searching.seconds,
+                                  .seed = searching.seed,
+                                  .solver_threads = searching.solver_threads});
+  search.run();
+  const double seconds = search.seconds();
+  if (!search.best()) return std::nullopt;
+  const Form& form = *search.best()->form;
+  const std::string method = fmt::format("optimise, {}", name_of(placements));
+  certify(costs.name() + ", " + method, form, search.bound_of(form), search.best()->order);
+  Line line = line_of(method, *form.problem, search.best()->order, search.bound());
+  line.allowed = memory.value();
+  line.seconds = seconds;
+  line.placement = form.name;
+  line.is_searched = true;
+  line.no_solver = search.no_solver();
+  return line;
+}
+
+std::optional<Line> greedy_line(const EvenCosts& costs, int memory, Objective objective) {
+  const Forms forms(costs, {memory, 1}, Placements::chain, objective);
+  const Form& form = forms.all().front();
+  const Problem& problem = *form.problem;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto made = zero_bubble_greedy(problem.uniform()->problem);
+  const double seconds = seconds_since(begun);
+  if (!made) return std::nullopt;
+  const auto order = problem.timed(problem.uniform()->rows_of(*made, problem.model()));
+  if (!order || order->wall != made->wall || order->span != made->span) {
+    throw std::runtime_error(costs.name() + ": the greedy's times are not those of its order");
+  }
+  const std::string method = "Zero Bubble's greedy";
+  certify(costs.name() + ", " + method, form, problem.bound(), *order);
+  Line line = line_of(method, problem, *order, problem.bound());
+  line.allowed = memory;
+  line.seconds = seconds;
+  line.placement = form.name;
+  return line;
+}
+
+std::vector<Line> library_lines(const EvenCosts& costs, Objective objective) {
+  std::vector<LibrarySchedule> schedules = {{"1f1b", "1F1B"},
+                                            {"zb_h1", "ZB-H1"},
+                                            {"zb_h2", "ZB-H2"},
+                                            {"v_min", "V-Min"},
+                                            {"v_half", "V-Half"},
+                                            {"zb_v", "ZB-V"},
+                                            {"interleaved_1f1b", "interleaved of 2", 2}};
+  if (costs.chunks > 2) {
+    schedules.push_back(
+        {"interleaved_1f1b", fmt::format("interleaved of {}", costs.chunks), costs.chunks});
+  }
+  simulate::TimingOptions times;
+  times.latency = static_cast<double>(costs.latency);
+  simulate::RankCosts of_rank;
+  const core::Status parsed = simulate::RankCosts::parse(
+      fmt::format("F={},I={},W={}", costs.forward, costs.input, costs.weight), of_rank);
+  if (!parsed.ok()) throw std::runtime_error(parsed.message());
+  times.rank_costs = of_rank;
+  std::vector<Line> lines;
+  for (const LibrarySchedule& schedule : schedules) {
+    spec::ElaborateOptions reading;
+    reading.defines["ranks"] = costs.ranks;
+    if (schedule.chunks > 0) reading.defines["chunks"] = schedule.chunks;
+    const spec::Source source{schedule.name, *spec::library_text(schedule.name)};
+    const auto problem = problem_of(schedule.method, source, reading, costs, times, objective);
+    const auto order = problem->of_own_dispatch();
+    if (!order) throw std::runtime_error(schedule.method + " does not end");
+    lines.push_back(line_of(schedule.method, *problem, *order, problem->bound()));
+  }
+  return lines;
+}
+
+nlohmann::json json_of(const EvenCosts& costs, const Line& line, Objective objective) {
+  return {{"model", costs.name()},
+          {"ranks", costs.ranks},
+          {"microbatches", costs.microbatches},
+          {"costs", {costs.forward, costs.input, costs.weight, costs.latency}},
+          {"memory", line.allowed},
+          {"held", line.held},
+          {"method", line.method},
+          {"placement", line.placement},
+          {"wall", line.wall},
+          {"span", line.span},
+          {"work", line.work},
+          {"bubble_rate_by_wall", (line.wall - line.work) / line.wall},
+          {"bubble_rate_by_span", (line.span - line.work) / line.span},
+          {"bound", line.bound},
+          {"bound_by", line.bound_by},
+          {"gap", line.gap(objective)},
+          {"seconds", line.seconds}};
+}
+
+std::string memory_text(double memory) {
+  std::string text = fmt::format("{:.2f}", memory);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string time_text(double time) { return fmt::format("{:.8g}", time); }
+
+}  // namespace ripeline::bench
