@@ -18,7 +18,7 @@ std::string named(const Form& form, std::string_view text) {
 }  // namespace
 
 FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
-    : forms_(forms), options_(std::move(options)) {
+    : forms_(forms), options_(std::move(options)), found_(forms.size()) {
   for (const Form& form : forms) bounds_.push_back(form.problem->bound());
   find_bound();
 }
@@ -37,19 +37,36 @@ const Bound& FormSearch::bound_of(const Form& form) const {
 }
 
 void FormSearch::run() {
-  constexpr double kTrials = .4;  // of the time
-  const double trial = kTrials * options_.seconds / static_cast<double>(forms_.size());
-  for (const Form& form : forms_) {
-    if (forms_.size() > 1) search(form, seconds() + trial, false);
+  if (forms_.size() > 1) {
+    // Of the time, for all together: so a search that is told to end early has tried all.
+    for (const double part : {.1, .3}) {
+      std::vector<const Form*> open;
+      for (const Form& form : forms_) {
+        if (is_near(form)) open.push_back(&form);
+      }
+      if (open.size() < 2) break;
+      const double each = part * options_.seconds / static_cast<double>(open.size());
+      for (const Form* form : open) search(*form, seconds() + each, false);
+    }
   }
   if (best_) search(*best_->form, options_.seconds, true);
   for (const Form& form : forms_) search(form, options_.seconds, true);  // if there is time left
 }
 
-Time FormSearch::best_value() const {
-  const bool wall = best_->form->problem->objective() == Objective::wall;
-  return wall ? best_->order.wall : best_->order.span;
+// Whether it may yet become the best: nothing is known of it, or what is known is not far from
+// that.
+bool FormSearch::is_near(const Form& form) const {
+  constexpr double kFar = 1.1;
+  const std::optional<Found>& found = found_[static_cast<std::size_t>(&form - forms_.data())];
+  return !best_ || !found ||
+         static_cast<double>(value_of(form, *found)) <= kFar * static_cast<double>(best_value());
 }
+
+Time FormSearch::value_of(const Form& form, const Found& order) {
+  return form.problem->objective() == Objective::wall ? order.wall : order.span;
+}
+
+Time FormSearch::best_value() const { return value_of(*best_->form, best_->order); }
 
 double FormSearch::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
@@ -62,14 +79,14 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
   if (!fits(form) || !is_open()) return;
   std::optional<SolverThread> solver;
-  elsewhere_.reset();
-  if (best_ && best_->form == &form) elsewhere_ = best_->order;
+  std::optional<Found>& known = found_[static_cast<std::size_t>(&form - forms_.data())];
+  elsewhere_ = known;
   const double begin = seconds();
   const auto go_on = [&] {
     if (with_solver && options_.solver_threads > 0 && !solver && no_solver_.empty() &&
         seconds() > begin + kAlone) {
       solver.emplace(problem, options_.solver_threads, options_.seed);
-      if (best_ && best_->form == &form) solver->tell(best_->order);
+      if (known) solver->tell(*known);
     }
     if (solver) ask(*solver, form);
     return (!options_.go_on || options_.go_on()) && seconds() < end && is_open();
@@ -103,8 +120,9 @@ void FormSearch::ask(SolverThread& solver, const Form& form) {
 }
 
 void FormSearch::add(const Form& form, const Found& order, std::string_view method) {
-  const bool wall = form.problem->objective() == Objective::wall;
-  const Time value = wall ? order.wall : order.span;
+  const Time value = value_of(form, order);
+  std::optional<Found>& known = found_[static_cast<std::size_t>(&form - forms_.data())];
+  if (!known || value < value_of(form, *known)) known = order;
   const bool better = !best_ || value < best_value();
   if (!better) {
     // Better by the other measure.

@@ -1,7 +1,7 @@
 // One model in several forms, such as placements: which order of which of them is the best.
 //
-// All are searched for two fifths of the time, and the one that is then best has the rest, with the
-// solver beside the search. For one thread.
+// All are tried for a part of the time, those that are near the best for some more, and the one
+// that is then best has the rest, with the solver beside the search. For one thread.
 #pragma once
 
 #include <chrono>
@@ -67,6 +67,8 @@ class FormSearch {
 
  private:
   [[nodiscard]] static bool fits(const Form& form) { return form.fits && form.problem->fits(); }
+  [[nodiscard]] static Time value_of(const Form& form, const Found& order);
+  [[nodiscard]] bool is_near(const Form& form) const;
   void search(const Form& form, double end, bool with_solver);
   void find_bound();
   void ask(SolverThread& solver, const Form& form);
@@ -75,7 +77,8 @@ class FormSearch {
   const std::vector<Form>& forms_;
   Options options_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-  std::vector<Bound> bounds_;  // per form
+  std::vector<Bound> bounds_;                // per form, as the next one
+  std::vector<std::optional<Found>> found_;  // the best order of each
   Bound bound_;
   std::optional<Best> best_;
   std::optional<Found> elsewhere_;  // that the search has not seen
