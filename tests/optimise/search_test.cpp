@@ -245,6 +245,22 @@ TEST(Search, finds_the_same_with_the_same_seed_and_steps) {
   EXPECT_NE(rows(7), rows(8));  // the annealing, which draws, is reached
 }
 
+// What must be left is left of the capacity: a rank may hold 2 of 3 here, and start with 1 held.
+TEST(Search, knows_an_assertion_beside_room_that_is_left) {
+  const Posed made = posed(
+      "pipeline p { microbatches 4; stages 2; place s on s; op F forward { needs F at prev; "
+      "acquires "
+      "a leaving 1; } op B backward { cost 2; needs F at here, B at next; releases a; } resource a "
+      "per rank { capacity 3; } assert peak a <= 2; order o on r { F * (1 - r); (F B) * (3 + r); B "
+      "* "
+      "(1 - r); } dispatch in order o; }",
+      4, 0);
+  const auto own = made.problem->of_own_dispatch();
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->wall, 15 * kUnit);
+  EXPECT_EQ(own->peaks, (std::vector<std::int64_t>{2, 1}));
+}
+
 // V placements: those of 6 and 4 are proved optima, 45 is the best known; of 5 it is 152.
 TEST(Search, fills_a_v_placement) {
   Uniform uniform{.placement = spec::Placement::v,
