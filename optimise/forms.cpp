@@ -113,7 +113,7 @@ void FormSearch::add(const Form& form, const Found& order, std::string_view meth
     return;
   }
   best_ = Best{&form, order};
-  improvements_.push_back({seconds(), value, form.problem->bound().value, named(form, method)});
+  improvements_.push_back({seconds(), value, bound_of(form).value, named(form, method)});
   if (options_.improved) options_.improved(improvements_.back());
 }
 
