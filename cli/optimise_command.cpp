@@ -336,8 +336,9 @@ spec::Result<Raced> race_orders(const OptimiseCommand& command, const Optimised&
   auto program = spec::compile({form.source.name, text.value()}, reading);
   if (!program.ok()) return program.errors();
   Raced raced{.program = std::move(program).value(), .result = {}, .text = {}, .dispatch = {}};
-  auto result = race(raced.program, problem.microbatches(), optimised.times,
-                     command.seeds.value_or(kUsualSeeds));
+  auto result =
+      race(raced.program, problem.microbatches(), optimised.times,
+           command.seeds.value_or(kUsualSeeds), [&] { return !interrupts.told_to_end(); });
   if (!result.ok()) return result.errors();
   raced.result = std::move(result).value();
   const simulate::Candidate& pick = raced.result.trials[raced.result.pick.value_or(0)].candidate;
@@ -409,10 +410,13 @@ int run(const OptimiseCommand& command) {
   const optimise::Certified& certified = made.value();
   std::optional<Raced> raced;
   if (races) {
-    auto result = said(race_orders(command, optimised, *search.best(), kRaced * command.seconds,
-                                   interrupts, comments));
-    if (!result.ok()) return bad_input;
-    raced = std::move(result).value();
+    auto result = race_orders(command, optimised, *search.best(), kRaced * command.seconds,
+                              interrupts, comments);
+    if (result.ok()) {
+      raced = std::move(result).value();
+    } else if (!interrupts.told_to_end()) {
+      return say_failed(result.errors());
+    }
   }
   const std::string& text = raced ? raced->text : certified.text;
   if (command.output == "-") std::cout << text;
@@ -429,7 +433,8 @@ int run(const OptimiseCommand& command) {
     out << j.dump(2) << '\n';
   } else {
     if (interrupts.told_to_end()) {
-      out << fmt::format("interrupted after {:.1f} s\n", search.seconds());
+      out << fmt::format("interrupted after {:.1f} s{}\n", search.seconds(),
+                         races && !raced ? ", before all were compared: the best order stays" : "");
     }
     out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
         << beside(*form.problem)
