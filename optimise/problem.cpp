@@ -199,6 +199,7 @@ bool Problem::fits() const {
     const spec::Pool& pool = at(program_.pools, p);
     std::int64_t least = INT64_MAX;  // held when the first release comes
     for (int l = 0; l < size_of(program_.lanes); ++l) {
+      if (at(model_.lanes, l).tasks == 0) continue;
       for (const spec::Use& use : spec::uses_of(at(program_.lanes, l))) {
         if (use.pool != p) continue;
         if (pool.capacity && use.acquires + use.leaving > *pool.capacity) return false;

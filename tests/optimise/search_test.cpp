@@ -261,6 +261,18 @@ TEST(Search, knows_an_assertion_beside_room_that_is_left) {
   EXPECT_EQ(own->peaks, (std::vector<std::int64_t>{2, 1}));
 }
 
+// A microbatch holds 2 on a rank with room for 1; but there is none that runs.
+TEST(Search, asks_no_room_for_microbatches_that_there_are_not) {
+  const std::string text =
+      "pipeline p { microbatches any; stages 4; place s on s < 2 ? s : 3 - s; op F forward on m "
+      "where "
+      "m % 2 == 1 { needs F at prev; acquires a; } op B backward on m where m % 2 == 1 { needs F "
+      "at "
+      "here, B at next; releases a; } resource a per rank { capacity 1; } dispatch ready; }";
+  EXPECT_TRUE(posed(text, 1, 0).problem->fits());
+  EXPECT_FALSE(posed(text, 2, 0).problem->fits());
+}
+
 // What a microbatch takes of a rank's room: where two copies of the model share it, one of both;
 // where it is given back on the way and taken again, once; and nothing that is taken once a step.
 TEST(Search, counts_room_in_microbatches) {
