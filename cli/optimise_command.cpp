@@ -244,6 +244,20 @@ void say_improvement(const Problem& problem, const FormSearch::Improvement& step
                            step.method);
 }
 
+// A dispatch that chooses among what has arrived may be faster than any order that is safe.
+void note_own_dispatch(const FormSearch& search) {
+  const Problem& problem = *search.best()->form->problem;
+  if (problem.program().dispatch.in_order) return;
+  const auto own = problem.of_own_dispatch();
+  if (!own) return;
+  const Time value = problem.objective() == Objective::wall ? own->wall : own->span;
+  if (value >= search.best_value()) return;
+  std::cerr << fmt::format(
+      "note: with its own dispatch the program has a simulated {} of {}; of the orders that are "
+      "proved, none was found below {}\n",
+      name_of(problem.objective()), text_of(problem, value), text_of(problem, search.best_value()));
+}
+
 // The lines at the top of what is written.
 std::vector<std::string> comments_of(const OptimiseCommand& command, const Optimised& optimised,
                                      const std::vector<std::string>& found) {
@@ -397,6 +411,7 @@ int run(const OptimiseCommand& command) {
     std::cerr << fmt::format("note: without the solver: {}\n", search.no_solver());
   }
   if (!search.best()) return say_that_there_is_none(command, optimised, search);
+  note_own_dispatch(search);
   const optimise::Form& form = *search.best()->form;
   const std::vector<std::string> found = summary(optimised, search);
   const std::vector<std::string> comments = comments_of(command, optimised, found);
