@@ -245,6 +245,20 @@ void say_improvement(const Problem& problem, const FormSearch::Improvement& step
                            step.method);
 }
 
+// A dispatch that chooses among what has arrived may be faster than any order that is safe.
+void note_own_dispatch(const FormSearch& search) {
+  const Problem& problem = *search.best()->form->problem;
+  if (problem.program().dispatch.in_order) return;
+  const auto own = problem.of_own_dispatch();
+  if (!own) return;
+  const Time value = problem.objective() == Objective::wall ? own->wall : own->span;
+  if (value >= search.best_value()) return;
+  std::cerr << fmt::format(
+      "note: with its own dispatch the program has a simulated {} of {}; of the orders that are "
+      "proved, none was found below {}\n",
+      name_of(problem.objective()), text_of(problem, value), text_of(problem, search.best_value()));
+}
+
 // The lines at the top of what is written.
 std::vector<std::string> comments_of(const OptimiseCommand& command, const Optimised& optimised,
                                      const std::vector<std::string>& found) {
@@ -337,8 +351,9 @@ spec::Result<Raced> race_orders(const OptimiseCommand& command, const Optimised&
   auto program = spec::compile({form.source.name, text.value()}, reading);
   if (!program.ok()) return program.errors();
   Raced raced{.program = std::move(program).value(), .result = {}, .text = {}, .dispatch = {}};
-  auto result = race(raced.program, problem.microbatches(), optimised.times,
-                     command.seeds.value_or(kUsualSeeds));
+  auto result =
+      race(raced.program, problem.microbatches(), optimised.times,
+           command.seeds.value_or(kUsualSeeds), [&] { return !interrupts.told_to_end(); });
   if (!result.ok()) return result.errors();
   raced.result = std::move(result).value();
   const simulate::Candidate& pick = raced.result.trials[raced.result.pick.value_or(0)].candidate;
@@ -400,6 +415,7 @@ int run(const OptimiseCommand& command) {
     std::cerr << fmt::format("note: without the solver: {}\n", search.no_solver());
   }
   if (!search.best()) return say_that_there_is_none(command, optimised, search);
+  note_own_dispatch(search);
   const optimise::Form& form = *search.best()->form;
   const std::vector<std::string> found = summary(optimised, search);
   const std::vector<std::string> comments = comments_of(command, optimised, found);
@@ -415,10 +431,13 @@ int run(const OptimiseCommand& command) {
   const optimise::Certified& certified = made.value();
   std::optional<Raced> raced;
   if (races) {
-    auto result = said(race_orders(command, optimised, *search.best(), kRaced * command.seconds,
-                                   interrupts, comments));
-    if (!result.ok()) return bad_input;
-    raced = std::move(result).value();
+    auto result = race_orders(command, optimised, *search.best(), kRaced * command.seconds,
+                              interrupts, comments);
+    if (result.ok()) {
+      raced = std::move(result).value();
+    } else if (!interrupts.told_to_end()) {
+      return say_failed(result.errors());
+    }
   }
   const std::string& text = raced ? raced->text : every ? *every : certified.text;
   if (command.output == "-") std::cout << text;
@@ -435,7 +454,8 @@ int run(const OptimiseCommand& command) {
     out << j.dump(2) << '\n';
   } else {
     if (interrupts.told_to_end()) {
-      out << fmt::format("interrupted after {:.1f} s\n", search.seconds());
+      out << fmt::format("interrupted after {:.1f} s{}\n", search.seconds(),
+                         races && !raced ? ", before all were compared: the best order stays" : "");
     }
     out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
         << beside(*form.problem)

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 using simulate::Gain;
-using simulate::Trial;
 using simulate::RaceResult;
+using simulate::Trial;
 
 std::string name_of(const Trial& trial) {
   return trial.candidate.dispatch + (trial.candidate.pyramid ? ", inputs pyramid" : "");
@@ -142,10 +142,12 @@ nlohmann::json race_json(const spec::Program& program, const RaceResult& result)
 }
 
 spec::Result<RaceResult> race(const spec::Program& program, int microbatches,
-                              const simulate::TimingOptions& times, int seeds) {
+                              const simulate::TimingOptions& times, int seeds,
+                              const std::function<bool()>& go_on) {
   RaceResult result;
   const Progress progress("racing dispatches of " + program.name);
-  const core::Status status = simulate::race(program, microbatches, times, seeds, result);
+  const core::Status status =
+      simulate::race(program, microbatches, times, seeds, result, {}, go_on);
   if (!status.ok()) return failure(status.message());
   return result;
 }

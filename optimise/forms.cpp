@@ -99,10 +99,14 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
                      add(form, order, method);
                      if (solver) solver->tell(order);
                    });
-  // A search that has found nothing has ended.
-  while (solver && solver->why().empty() && !best_ && go_on()) {
+  // A search that has found nothing has ended, and leaves it to the solver.
+  const auto is_waited_for = [&] {
+    return solver ? !solver->is_over() : with_solver && options_.solver_threads > 0;
+  };
+  while (!best_ && go_on() && is_waited_for()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  if (solver) ask(*solver, form);
 }
 
 void FormSearch::ask(SolverThread& solver, const Form& form) {
@@ -133,7 +137,7 @@ void FormSearch::add(const Form& form, const Found& order, std::string_view meth
     return;
   }
   best_ = Best{&form, order};
-  improvements_.push_back({seconds(), value, form.problem->bound().value, named(form, method)});
+  improvements_.push_back({seconds(), value, bound_of(form).value, named(form, method)});
   if (options_.improved) options_.improved(improvements_.back());
 }
 

@@ -168,7 +168,11 @@ void Model::add_pools(const Program& program, int microbatches) {
         const int other = at(lanes, l).machine;
         shared = shared || (machine >= 0 && other != machine);
         machine = other;
-        at(pool.uses, l) = {use.acquires, use.acquires + use.leaving, use.releases};
+        // What must be left is asked of the capacity, which may be more than is asserted.
+        const auto capacity = at(program.pools, p).capacity;
+        const std::int64_t beyond =
+            capacity ? std::min(use.leaving, *capacity - *limit) : use.leaving;
+        at(pool.uses, l) = {use.acquires, use.acquires + use.leaving - beyond, use.releases};
       }
     }
     if (machine < 0 || shared) continue;

@@ -44,7 +44,7 @@ struct Model {
   };
   struct Use {
     std::int64_t acquires = 0;  // at the start
-    std::int64_t asks = 0;      // room at the start: `acquires`, and what must be left
+    std::int64_t asks = 0;  // of Pool::capacity, at the start: `acquires`, and what must be left
     std::int64_t releases = 0;  // at the end
   };
   struct Pool {

@@ -70,6 +70,52 @@ SimulatedRun simulated(const Program& program, int microbatches, const simulate:
 
 bool ended(const simulate::RunReport& report) { return report.status.ok() && !report.stuck; }
 
+// Of all microbatches.
+struct Range {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+};
+// What a microbatch holds of a pool at most if it runs alone.
+Range held_by_one(const Program& program, int microbatches, const Model& model, int pool) {
+  struct Step {
+    Time head;
+    int lane;
+    spec::Use use;
+  };
+  std::vector<Step> steps;
+  for (int l = 0; l < size_of(program.lanes); ++l) {
+    const Model::Lane& lane = at(model.lanes, l);
+    if (at(program.lanes, l).once || lane.tasks == 0) continue;
+    for (const spec::Use& use : spec::uses_of(at(program.lanes, l))) {
+      if (use.pool == pool) steps.push_back({at(model.heads, lane.first), l, use});
+    }
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.head < b.head; });
+  Range range{.least = INT64_MAX};
+  for (int m = 0; m < std::min(microbatches, spec::Share::kLongestPeriod); ++m) {
+    std::int64_t held = 0;
+    std::int64_t peak = 0;
+    for (const Step& step : steps) {
+      if (!at(program.lanes, step.lane).share.has(m)) continue;
+      peak = std::max(peak, held += step.use.acquires);
+      held -= step.use.releases;
+    }
+    range = {std::min(range.least, peak), std::max(range.most, peak)};
+  }
+  return range;
+}
+
+std::int64_t acquired_by_all(const Program& program, int microbatches, int pool) {
+  std::int64_t all = 0;
+  for (int l = 0; l < size_of(program.lanes); ++l) {
+    for (const spec::Use& use : spec::uses_of(at(program.lanes, l))) {
+      if (use.pool == pool) all += use.acquires * program.tasks_of(l, microbatches);
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 Problem::Problem(Program program, int microbatches, simulate::TimingOptions times,
@@ -135,18 +181,11 @@ std::unique_ptr<Problem> Problem::with_room(int microbatches) const {
   bool changed = false;
   for (int p = 0; p < size_of(other.pools); ++p) {
     std::optional<std::int64_t>& capacity = at(other.pools, p).capacity;
-    std::int64_t each = 0;
-    std::int64_t all = 0;
-    for (int l = 0; l < size_of(other.lanes); ++l) {
-      for (const spec::Use& use : spec::uses_of(at(other.lanes, l))) {
-        if (use.pool != p) continue;
-        each += use.acquires;
-        all += use.acquires * other.tasks_of(l, microbatches_);
-      }
-    }
-    if (!capacity || each == 0) continue;
-    if (microbatches > 0 && *capacity >= all) continue;  // it has room for all
-    *capacity += microbatches * each;
+    const Range each = held_by_one(program_, microbatches_, model_, p);
+    const std::int64_t amount = microbatches < 0 ? each.least : each.most;
+    if (!capacity || amount == 0) continue;
+    if (microbatches > 0 && *capacity >= acquired_by_all(program_, microbatches_, p)) continue;
+    *capacity += microbatches * amount;
     if (*capacity <= 0) return nullptr;
     changed = true;
   }
@@ -160,6 +199,7 @@ bool Problem::fits() const {
     const spec::Pool& pool = at(program_.pools, p);
     std::int64_t least = INT64_MAX;  // held when the first release comes
     for (int l = 0; l < size_of(program_.lanes); ++l) {
+      if (at(model_.lanes, l).tasks == 0) continue;
       for (const spec::Use& use : spec::uses_of(at(program_.lanes, l))) {
         if (use.pool != p) continue;
         if (pool.capacity && use.acquires + use.leaving > *pool.capacity) return false;

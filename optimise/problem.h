@@ -55,8 +55,9 @@ class Problem {
   // Of the rank whose `compute` engine has the most to do.
   [[nodiscard]] Time work() const;
 
-  // The same where each pool with a capacity has room for so many microbatches more, of what all
-  // lanes acquire for one. nullptr: nothing would change, or nothing fits.
+  // The same where each pool with a capacity has room for so many microbatches more, or less: of
+  // what one holds that runs alone. Where microbatches differ, of what the largest holds, or less
+  // of what the smallest does. nullptr: nothing would change, or nothing fits.
   [[nodiscard]] std::unique_ptr<Problem> with_room(int microbatches) const;
   // The same with fewer microbatches, without a bound; nullptr: there is no such problem.
   [[nodiscard]] std::unique_ptr<Problem> of_length(int microbatches) const;

@@ -166,16 +166,24 @@ std::vector<std::string> notes_on(const Program& program) {
   return notes;
 }
 
-// What it did under each seed, and what it held.
+// Empty: always.
+using GoOn = std::function<bool()>;
+
+bool is_stopped(const GoOn& go_on) { return go_on && !go_on(); }
+core::Status stopped() { return {core::StatusCode::failed, "stopped before all were compared"}; }
+
+// What it did under each seed, and what it held. `go_on` must outlive it.
 class Runs {
  public:
-  Runs(const Program& program, int microbatches) : contestant_(program, microbatches) {}
+  Runs(const Program& program, int microbatches, const GoOn& go_on)
+      : contestant_(program, microbatches), go_on_(go_on) {}
 
   // Goes on with so many seeds. Fails by status if one did not end (`end` says how), or took no
-  // time.
+  // time, or if it is stopped.
   core::Status run(const TimingOptions& times, int seeds) {
     peaks.clear();
     for (int i = 0; i < seeds; ++i) {
+      if (is_stopped(go_on_)) return stopped();
       const std::uint64_t seed = times.seed + logs.size();
       const Outcome outcome = contestant_.run(times, seed);
       end = outcome.end;
@@ -218,6 +226,7 @@ class Runs {
   }
 
   Contestant contestant_;
+  const GoOn& go_on_;
 };
 
 Gain gain_over(const std::vector<double>& baseline, const std::vector<double>& logs,
@@ -271,9 +280,10 @@ verify::Outcome verdict_of(const Candidate& candidate, const std::vector<Trial>&
 }
 
 // Run with the seeds with which the baseline was.
-void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingOptions& times) {
+void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingOptions& times,
+             const GoOn& go_on) {
   if (trial.verdict != verify::Outcome::proved) exclude(trial, "not proved");
-  Runs runs(trial.candidate.program, microbatches);
+  Runs runs(trial.candidate.program, microbatches, go_on);
   if (const auto ran = runs.run(times, static_cast<int>(baseline.logs.size())); !ran.ok()) {
     trial.end = runs.end == End::ended ? End::refused : runs.end;
     exclude(trial, ran.message());
@@ -288,7 +298,7 @@ void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingO
 // Measures the fastest that may be picked on seeds that had no part in the choice, but for what it
 // holds: what holds more with them is passed over. Each runs again from the first seed, so that
 // what it learned is the same; only those after count.
-core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times,
+core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, const GoOn& go_on,
                   RaceResult& result) {
   const int seeds = result.seeds;
   const auto chosen = static_cast<std::size_t>(seeds);
@@ -301,9 +311,10 @@ core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times,
                 result.trials.front().candidate.dispatch + ": " + ran.message()};
       }
     }
-    Runs runs(trial.candidate.program, microbatches);
+    Runs runs(trial.candidate.program, microbatches, go_on);
     core::Status ran = runs.run(times, seeds);
     if (ran.ok()) ran = runs.run(times, seeds);
+    if (is_stopped(go_on)) return stopped();
     if (!ran.ok()) {
       exclude(trial, ran.message());
       continue;
@@ -354,7 +365,7 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
 }
 
 core::Status race(const Program& program, int microbatches, const TimingOptions& times, int seeds,
-                  RaceResult& result, const Judge& judge) {
+                  RaceResult& result, const Judge& judge, const std::function<bool()>& go_on) {
   Timing timing;
   if (core::Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
@@ -368,14 +379,15 @@ core::Status race(const Program& program, int microbatches, const TimingOptions&
   }
   result.seed = times.seed;
   result.seeds = timing.draws() ? seeds : 2;
-  Runs baseline(candidates.front().program, microbatches);
+  Runs baseline(candidates.front().program, microbatches, go_on);
   if (const auto ran = baseline.run(times, result.seeds); !ran.ok()) {
     return {core::StatusCode::invalid, candidates.front().dispatch + ": " + ran.message()};
   }
   for (Candidate& candidate : candidates) {
     Trial trial{.candidate = std::move(candidate)};
     trial.verdict = verdict_of(trial.candidate, result.trials, judge);
-    try_out(trial, baseline, microbatches, times);
+    try_out(trial, baseline, microbatches, times, go_on);
+    if (is_stopped(go_on)) return stopped();
     result.trials.push_back(std::move(trial));
     const Trial& first = result.trials.front();
     if (!first.excluded) continue;
@@ -387,7 +399,7 @@ core::Status race(const Program& program, int microbatches, const TimingOptions&
                      if (ended != (b.end == End::ended)) return ended;
                      return a.gain.ratio > b.gain.ratio;
                    });
-  return pick(baseline, microbatches, times, result);
+  return pick(baseline, microbatches, times, go_on, result);
 }
 
 }  // namespace ripeline::simulate

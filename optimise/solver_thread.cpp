@@ -1,7 +1,6 @@
 #include "optimise/solver_thread.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -71,10 +70,10 @@ Time SolverThread::value_of(const Found& order) const {
 void SolverThread::run() {
   while (!stop_) {
     const std::optional<Found> known = best();
-    if (known && value_of(*known) <= std::max<Time>(bound_, problem_.bound().value)) return;
-    solve_in(next_turn(known), known);
-    if (!why().empty()) return;
+    if (known && value_of(*known) <= std::max<Time>(bound_, problem_.bound().value)) break;
+    if (!solve_in(next_turn(known), known)) break;
   }
+  over_ = true;
 }
 
 SolverThread::Turn SolverThread::next_turn(const std::optional<Found>& best) {
@@ -112,7 +111,7 @@ SolverThread::Turn SolverThread::window(const Found& best) {
   return turn;
 }
 
-void SolverThread::solve_in(const Turn& turn, const std::optional<Found>& best) {
+bool SolverThread::solve_in(const Turn& turn, const std::optional<Found>& best) {
   const Model& model = problem_.model();
   const SolveAnswer answer =
       solve({.model = model,
@@ -129,16 +128,18 @@ void SolverThread::solve_in(const Turn& turn, const std::optional<Found>& best) 
   if (answer.status == SolveAnswer::Status::unavailable) {
     const std::lock_guard lock(mutex_);
     why_ = answer.why;
-    return;
+    return false;
   }
+  if (answer.status == SolveAnswer::Status::infeasible) return false;
   // In a model that is not even, lanes whose tasks do not have their turns might be faster.
   if (answer.bound && model.even) bound_ = std::max<Time>(bound_, *answer.bound);
-  if (!answer.rows) return;
+  if (!answer.rows) return true;
   const auto found = problem_.timed(*answer.rows);
-  if (!found || !problem_.is_safe(*answer.rows)) return;
+  if (!found || !problem_.is_safe(*answer.rows)) return true;
   const std::lock_guard lock(mutex_);
-  if (best_ && value_of(*best_) <= value_of(*found)) return;
+  if (best_ && value_of(*best_) <= value_of(*found)) return true;
   best_ = found_ = found;
+  return true;
 }
 
 }  // namespace ripeline::optimise

@@ -33,6 +33,8 @@ class SolverThread {
   [[nodiscard]] Time bound() const { return bound_; }
   // Why there is no solver; empty: there is.
   [[nodiscard]] std::string why() const;
+  // It has nothing left to do: no order is better, or there is none, or there is no solver.
+  [[nodiscard]] bool is_over() const { return over_; }
 
  private:
   struct Turn {
@@ -46,7 +48,8 @@ class SolverThread {
   void run();
   [[nodiscard]] Turn next_turn(const std::optional<Found>& best);
   [[nodiscard]] Turn window(const Found& best);
-  void solve_in(const Turn& turn, const std::optional<Found>& best);
+  // False: there is no order, or no solver.
+  bool solve_in(const Turn& turn, const std::optional<Found>& best);
   [[nodiscard]] Time value_of(const Found& order) const;
   [[nodiscard]] std::optional<Found> best() const;
 
@@ -58,6 +61,7 @@ class SolverThread {
   int turns_ = 0;
   std::atomic<bool> stop_{false};
   std::atomic<Time> bound_{0};
+  std::atomic<bool> over_{false};
   mutable std::mutex mutex_;
   std::optional<Found> best_;   // of all that is known; guarded, as the next two
   std::optional<Found> found_;  // not taken yet

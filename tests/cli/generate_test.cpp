@@ -81,7 +81,8 @@ TEST_F(GenerateForTorch, takes_the_library) {
 }
 
 TEST_F(Tables, of_races_have_lines_that_fit) {
-  const Outcome raced = ripeline("optimise zb_v --orders given -D ranks=4 -m 16 --seeds 2 --jitter tails=10:30");
+  const Outcome raced =
+      ripeline("optimise zb_v --orders given -D ranks=4 -m 16 --seeds 2 --jitter tails=10:30");
   EXPECT_EQ(raced.exit_code, 0) << raced.out;
   EXPECT_NE(raced.out.find("not proved; does not end: deadlock: "), std::string::npos) << raced.out;
   std::size_t begin = 0;

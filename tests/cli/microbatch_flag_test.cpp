@@ -145,8 +145,9 @@ TEST_F(MicrobatchFlag, that_is_no_count_or_out_of_range_is_said) {
 
 TEST_F(MicrobatchFlag, is_not_needed_where_there_is_one_count) {
   write("one.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
-  for (const char* arguments : {"simulate one.csv", "show one.csv", "optimise one.csv --orders given",
-                                "export one.csv -o x.csv", "emulate one.csv --unit 1ms"}) {
+  for (const char* arguments :
+       {"simulate one.csv", "show one.csv", "optimise one.csv --orders given",
+        "export one.csv -o x.csv", "emulate one.csv --unit 1ms"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments << outcome.out;
   }

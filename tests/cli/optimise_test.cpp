@@ -268,6 +268,27 @@ TEST_F(Optimise, says_what_is_missing_of_the_solver_and_works_without) {
   EXPECT_NE(outcome.out.find("note: without the solver: "), std::string::npos) << outcome.out;
 }
 
+// An order with so few slots may deadlock where another message takes the slot; readiness does not.
+TEST_F(Optimise, notes_that_the_own_dispatch_is_faster_than_what_is_safe_in_order) {
+  write("slots.ripe", R"(
+pipeline slots {
+  microbatches 12;
+  stages 4;
+  place s on s;
+  op F forward  { needs F at prev via slots 1;  acquires activation; }
+  op B backward { needs F at here, B at next via slots 1;  releases activation; }
+  resource activation per rank { capacity 4; }
+  hint bf { rounds B, F; }
+  dispatch ready by bf;
+}
+)");
+  const Outcome outcome = ripeline("optimise slots.ripe --solver none --seconds .5");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find("note: with its own dispatch the program has a simulated wall of "),
+            std::string::npos)
+      << outcome.out;
+}
+
 TEST_F(Optimise, refuses_flags_of_the_other_kind) {
   for (const char* flags :
        {"bf -m 4 --costs 1,1,1,0", "bf -m 4 --memory 3", "-D ranks=4", "bf -m 4 --placement any",

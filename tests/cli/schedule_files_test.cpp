@@ -28,10 +28,10 @@ TEST_F(ScheduleFiles, every_command_takes_one) {
   write("good.csv", kGood);
   for (const char* arguments :
        {"verify good.csv", "simulate good.csv -m 2", "show good.csv", "why good.csv 1B1",
-        "step good.csv < /dev/null", "compare good.csv good.csv", "optimise good.csv --orders given -m 2",
-        "emulate good.csv -m 2 --unit 1ms", "export good.csv -m 2 -o again.csv",
-        "generate good.csv --name good -o good.h", "verify - < good.csv",
-        "simulate - -m 2 < good.csv", "check - < good.csv"}) {
+        "step good.csv < /dev/null", "compare good.csv good.csv",
+        "optimise good.csv --orders given -m 2", "emulate good.csv -m 2 --unit 1ms",
+        "export good.csv -m 2 -o again.csv", "generate good.csv --name good -o good.h",
+        "verify - < good.csv", "simulate - -m 2 < good.csv", "check - < good.csv"}) {
     const Outcome outcome = ripeline(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments << '\n' << outcome.out;
   }

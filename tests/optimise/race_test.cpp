@@ -263,6 +263,20 @@ pipeline meets {
   EXPECT_NE(still.message().find("nothing takes time"), std::string::npos) << still.message();
 }
 
+TEST(Race, stops_when_it_is_told_to) {
+  for (const int runs : {0, 3, 7, 12, 30}) {  // of the first, of others, and of the pick
+    RaceResult result;
+    int asked = 0;
+    const core::Status status = race(testing_support::compiled("zb_h2"), 16, times_of("tails=2:20"),
+                                     5, result, {}, [&] { return ++asked <= runs; });
+    EXPECT_FALSE(status.ok()) << runs;
+    EXPECT_NE(status.message().find("stopped before all were compared"), std::string::npos)
+        << status.message();
+    EXPECT_LE(asked, runs + 3);
+    EXPECT_FALSE(result.pick) << runs;
+  }
+}
+
 // What the program does stays unless something is faster, whatever kind of dispatch it has.
 TEST(Race, compares_with_the_program_s_own_dispatch) {
   for (const spec::LibraryEntry& entry : spec::library()) {

@@ -245,6 +245,58 @@ TEST(Search, finds_the_same_with_the_same_seed_and_steps) {
   EXPECT_NE(rows(7), rows(8));  // the annealing, which draws, is reached
 }
 
+// What must be left is left of the capacity: a rank may hold 2 of 3 here, and start with 1 held.
+TEST(Search, knows_an_assertion_beside_room_that_is_left) {
+  const Posed made = posed(
+      "pipeline p { microbatches 4; stages 2; place s on s; op F forward { needs F at prev; "
+      "acquires "
+      "a leaving 1; } op B backward { cost 2; needs F at here, B at next; releases a; } resource a "
+      "per rank { capacity 3; } assert peak a <= 2; order o on r { F * (1 - r); (F B) * (3 + r); B "
+      "* "
+      "(1 - r); } dispatch in order o; }",
+      4, 0);
+  const auto own = made.problem->of_own_dispatch();
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->wall, 15 * kUnit);
+  EXPECT_EQ(own->peaks, (std::vector<std::int64_t>{2, 1}));
+}
+
+// A microbatch holds 2 on a rank with room for 1; but there is none that runs.
+TEST(Search, asks_no_room_for_microbatches_that_there_are_not) {
+  const std::string text =
+      "pipeline p { microbatches any; stages 4; place s on s < 2 ? s : 3 - s; op F forward on m "
+      "where "
+      "m % 2 == 1 { needs F at prev; acquires a; } op B backward on m where m % 2 == 1 { needs F "
+      "at "
+      "here, B at next; releases a; } resource a per rank { capacity 1; } dispatch ready; }";
+  EXPECT_TRUE(posed(text, 1, 0).problem->fits());
+  EXPECT_FALSE(posed(text, 2, 0).problem->fits());
+}
+
+// What a microbatch takes of a rank's room: where two copies of the model share it, one of both;
+// where it is given back on the way and taken again, once; and nothing that is taken once a step.
+TEST(Search, counts_room_in_microbatches) {
+  const std::string ops =
+      "op F forward on m where m % 2 == (s < 2 ? 0 : 1) { needs F at prev; acquires a 3; } op O "
+      "offload on copy_out on m where m % 2 == (s < 2 ? 0 : 1) { needs F at here; releases a 2; } "
+      "op "
+      "L reload on copy_in on m where m % 2 == (s < 2 ? 0 : 1) { needs O at here, B at next; "
+      "acquires "
+      "a 2; } op B backward on m where m % 2 == (s < 2 ? 0 : 1) { needs L at here; releases a 3; } "
+      "op "
+      "U user \"step\" once { needs B at here of all; acquires a 5; releases a 5; }";
+  const Posed made =
+      posed("pipeline p { microbatches 4; stages down 2, up 2; place s on s < 2 ? s : 3 - s; " +
+                ops + " resource a per rank { capacity 9; } dispatch ready; }",
+            4, 0);
+  const auto capacity = [&](int more) {
+    const auto other = made.problem->with_room(more);
+    return other ? other->program().pools.front().capacity.value_or(0) : -1;
+  };
+  EXPECT_EQ(capacity(-1), 6);
+  EXPECT_EQ(capacity(1), 12);
+}
+
 // V placements: those of 6 and 4 are proved optima, 45 is the best known; of 5 it is 152.
 TEST(Search, fills_a_v_placement) {
   Uniform uniform{.placement = spec::Placement::v,
