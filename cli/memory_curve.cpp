@@ -279,6 +279,10 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
                              : point->fits ? "none was found"
                                            : "no order fits");
   }
+  if (interrupts.told_to_end()) {
+    std::cerr << fmt::format("interrupted: {} of {} memories\n", points.size(),
+                             range.value().size());
+  }
   OptimisedFlags last = flags;
   last.memory = range.value().back();
   const auto read = read_optimised(last);

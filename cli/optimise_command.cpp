@@ -1,7 +1,6 @@
 // ripeline optimise: the best order of a program's tasks for given costs and memory, and how far
 // from the best possible it is at most.
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <limits>
@@ -28,11 +27,8 @@
 #include "files/new_file.h"
 #include "optimise/certified.h"
 #include "optimise/forms.h"
-#include "optimise/steady.h"
 #include "optimise/written_order.h"
 #include "simulate/report.h"
-#include "spec/elaborate.h"
-#include "verify/verify.h"
 
 namespace ripeline::cli {
 namespace {
@@ -285,8 +281,11 @@ int run_given(const OptimiseCommand& command) {
   const auto read = read_given(command.what);
   if (!read.ok()) return bad_input;
   const GivenProgram& given = read.value();
-  const auto raced = said(
-      race(given.program, given.microbatches, given.times, command.seeds.value_or(kUsualSeeds)));
+  const auto raced = said(race(given.program, given.microbatches, given.times,
+                               {.seeds = command.seeds.value_or(kUsualSeeds),
+                                .by_span = command.what.objective == Objective::span,
+                                .judge = {},
+                                .go_on = {}}));
   if (!raced.ok()) return bad_input;
   std::cerr << fmt::format("note: what is proved here is proved for {}\n",
                            counted(given.microbatches, "microbatch", "microbatches"));
@@ -310,72 +309,6 @@ bool is_race(const OptimiseCommand& command, const Optimised& optimised) {
                  "under them\n";
   }
   return draws && command.seeds;
-}
-
-// The best order, one that was improved on drawn times, and hints that follow them, under the same
-// draws.
-struct Raced {
-  spec::Program program;  // with both orders
-  simulate::RaceResult result;
-  std::string text;  // with the dispatch that was picked
-  std::string dispatch;
-};
-spec::Result<Raced> race_orders(const OptimiseCommand& command, const Optimised& optimised,
-                                const FormSearch::Best& best, double seconds,
-                                const Interrupts& interrupts,
-                                const std::vector<std::string>& comments) {
-  constexpr std::uint64_t kFar = 1'000'000;  // from the seeds of the race
-  const optimise::Form& form = *best.form;
-  const Problem& problem = *form.problem;
-  const std::string name = optimise::name_of_order(problem.program());
-  std::vector<optimise::NamedOrder> orders = {{name, best.order.rows}};
-  const auto begun = std::chrono::steady_clock::now();
-  const auto steady = optimise::steady_order(
-      problem.program(), problem.microbatches(), optimised.times, problem.objective(),
-      best.order.rows, {.first_seed = command.what.times.timing.seed + kFar, .go_on = [&] {
-                          const std::chrono::duration<double> gone =
-                              std::chrono::steady_clock::now() - begun;
-                          return !interrupts.told_to_end() && gone.count() < seconds;
-                        }});
-  if (steady && steady->rows != best.order.rows) {
-    orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
-  }
-  const auto written = [&](const std::string& more, const std::vector<std::string>& lines) {
-    return optimise::with_orders(form.source, problem.program(), {problem.microbatches()},
-                                 problem.model(), orders, more, lines);
-  };
-  const auto text = written(fmt::format("dispatch in order {};", name), {});
-  if (!text.ok()) return text.errors();
-  spec::ElaborateOptions reading;
-  reading.read_file = optimised.read_file;
-  auto program = spec::compile({form.source.name, text.value()}, reading);
-  if (!program.ok()) return program.errors();
-  Raced raced{.program = std::move(program).value(), .result = {}, .text = {}, .dispatch = {}};
-  auto result =
-      race(raced.program, problem.microbatches(), optimised.times,
-           command.seeds.value_or(kUsualSeeds), [&] { return !interrupts.told_to_end(); });
-  if (!result.ok()) return result.errors();
-  raced.result = std::move(result).value();
-  const simulate::Candidate& pick = raced.result.trials[raced.result.pick.value_or(0)].candidate;
-  raced.dispatch = pick.dispatch;
-  std::vector<std::string> lines = comments;
-  lines.push_back(raced.result.pick
-                      ? fmt::format("{} is {:.3f} times as fast as the order {} under {}, seeds {} "
-                                    "and on",
-                                    pick.dispatch, raced.result.measured.ratio, name,
-                                    optimised.times.jitter.text, raced.result.seed)
-                      : fmt::format("nothing is faster than the order {} beyond doubt under {}",
-                                    name, optimised.times.jitter.text));
-  auto final_text = written(fmt::format("{}{} dispatch {};", pick.pyramid ? "inputs pyramid; " : "",
-                                        pick.hint, pick.dispatch),
-                            lines);
-  if (!final_text.ok()) return final_text.errors();
-  raced.text = std::move(final_text).value();
-  const auto last = spec::compile({form.source.name, raced.text}, reading);
-  if (!last.ok() || !verify::verify(last.value()).proved) {
-    return failure("the dispatch that was picked is not proved\nThis is a defect of Ripeline.");
-  }
-  return raced;
 }
 
 int run(const OptimiseCommand& command) {
@@ -429,10 +362,13 @@ int run(const OptimiseCommand& command) {
   const auto every =
       command.every_count ? optimise::for_every_count(claim, comments) : std::nullopt;
   const optimise::Certified& certified = made.value();
-  std::optional<Raced> raced;
+  std::optional<OrderRace> raced;
   if (races) {
-    auto result = race_orders(command, optimised, *search.best(), kRaced * command.seconds,
-                              interrupts, comments);
+    auto result = race_orders(optimised, *search.best(),
+                              {.seeds = command.seeds.value_or(kUsualSeeds),
+                               .seconds = kRaced * command.seconds,
+                               .go_on = [&] { return !interrupts.told_to_end(); }},
+                              comments);
     if (result.ok()) {
       raced = std::move(result).value();
     } else if (!interrupts.told_to_end()) {

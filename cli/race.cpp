@@ -1,6 +1,8 @@
 #include "cli/race.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
@@ -9,6 +11,10 @@
 
 #include "cli/failure.h"
 #include "cli/progress.h"
+#include "optimise/steady.h"
+#include "optimise/written_order.h"
+#include "spec/elaborate.h"
+#include "verify/verify.h"
 
 namespace ripeline::cli {
 namespace {
@@ -142,14 +148,73 @@ nlohmann::json race_json(const spec::Program& program, const RaceResult& result)
 }
 
 spec::Result<RaceResult> race(const spec::Program& program, int microbatches,
-                              const simulate::TimingOptions& times, int seeds,
-                              const std::function<bool()>& go_on) {
+                              const simulate::TimingOptions& times,
+                              const simulate::RaceOptions& options) {
   RaceResult result;
   const Progress progress("racing dispatches of " + program.name);
-  const core::Status status =
-      simulate::race(program, microbatches, times, seeds, result, {}, go_on);
+  const core::Status status = simulate::race(program, microbatches, times, options, result);
   if (!status.ok()) return failure(status.message());
   return result;
+}
+
+spec::Result<OrderRace> race_orders(const Optimised& optimised,
+                                    const optimise::FormSearch::Best& best,
+                                    const OrderRaceLimits& limits,
+                                    const std::vector<std::string>& comments) {
+  constexpr std::uint64_t kFar = 1'000'000;  // from the seeds of the race
+  const optimise::Form& form = *best.form;
+  const optimise::Problem& problem = *form.problem;
+  const std::string name = optimise::name_of_order(problem.program());
+  std::vector<optimise::NamedOrder> orders = {{name, best.order.rows}};
+  const auto begun = std::chrono::steady_clock::now();
+  const auto steady = optimise::steady_order(
+      problem.program(), problem.microbatches(), optimised.times, problem.objective(),
+      best.order.rows, {.first_seed = optimised.times.seed + kFar, .go_on = [&] {
+                          const std::chrono::duration<double> gone =
+                              std::chrono::steady_clock::now() - begun;
+                          return limits.go_on() && gone.count() < limits.seconds;
+                        }});
+  if (steady && steady->rows != best.order.rows) {
+    orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
+  }
+  const auto written = [&](const std::string& more, const std::vector<std::string>& lines) {
+    return optimise::with_orders(form.source, problem.program(), {problem.microbatches()},
+                                 problem.model(), orders, more, lines);
+  };
+  const auto text = written(fmt::format("dispatch in order {};", name), {});
+  if (!text.ok()) return text.errors();
+  spec::ElaborateOptions reading;
+  reading.read_file = optimised.read_file;
+  auto program = spec::compile({form.source.name, text.value()}, reading);
+  if (!program.ok()) return program.errors();
+  OrderRace raced{.program = std::move(program).value(), .result = {}, .text = {}, .dispatch = {}};
+  auto result = race(raced.program, problem.microbatches(), optimised.times,
+                     {.seeds = limits.seeds,
+                      .by_span = problem.objective() == optimise::Objective::span,
+                      .judge = {},
+                      .go_on = limits.go_on});
+  if (!result.ok()) return result.errors();
+  raced.result = std::move(result).value();
+  const simulate::Candidate& pick = raced.result.trials[raced.result.pick.value_or(0)].candidate;
+  raced.dispatch = pick.dispatch;
+  std::vector<std::string> lines = comments;
+  lines.push_back(raced.result.pick
+                      ? fmt::format("{} is {:.3f} times as fast as the order {} under {}, seeds {} "
+                                    "and on",
+                                    pick.dispatch, raced.result.measured.ratio, name,
+                                    optimised.times.jitter.text, raced.result.seed)
+                      : fmt::format("nothing is faster than the order {} beyond doubt under {}",
+                                    name, optimised.times.jitter.text));
+  auto final_text = written(fmt::format("{}{} dispatch {};", pick.pyramid ? "inputs pyramid; " : "",
+                                        pick.hint, pick.dispatch),
+                            lines);
+  if (!final_text.ok()) return final_text.errors();
+  raced.text = std::move(final_text).value();
+  const auto last = spec::compile({form.source.name, raced.text}, reading);
+  if (!last.ok() || !verify::verify(last.value()).proved) {
+    return failure("the dispatch that was picked is not proved\nThis is a defect of Ripeline.");
+  }
+  return raced;
 }
 
 }  // namespace ripeline::cli

@@ -3,9 +3,12 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/optimised.h"
+#include "optimise/forms.h"
 #include "optimise/race.h"
 #include "simulate/timing.h"
 #include "spec/diagnostics.h"
@@ -13,16 +16,32 @@
 
 namespace ripeline::cli {
 
-// The program is for this count alone. With progress on standard error. `go_on` as of
-// simulate::race().
+// The program is for this count alone. With progress on standard error.
 [[nodiscard]] spec::Result<simulate::RaceResult> race(const spec::Program& program,
                                                       int microbatches,
                                                       const simulate::TimingOptions& times,
-                                                      int seeds,
-                                                      const std::function<bool()>& go_on = {});
+                                                      const simulate::RaceOptions& options);
 [[nodiscard]] std::string race_text(const spec::Program& program,
                                     const simulate::RaceResult& result);
 [[nodiscard]] nlohmann::json race_json(const spec::Program& program,
                                        const simulate::RaceResult& result);
+
+// What a search has found, one that was improved on drawn times, and hints that follow them.
+struct OrderRace {
+  spec::Program program;  // with both orders
+  simulate::RaceResult result;
+  std::string text;  // with the dispatch that was picked, which is proved
+  std::string dispatch;
+};
+struct OrderRaceLimits {
+  int seeds = 50;
+  double seconds = 4;           // to improve the order
+  std::function<bool()> go_on;  // false ends it: then there is an error
+};
+// `comments` as of optimise::with_orders().
+[[nodiscard]] spec::Result<OrderRace> race_orders(const Optimised& optimised,
+                                                  const optimise::FormSearch::Best& best,
+                                                  const OrderRaceLimits& limits,
+                                                  const std::vector<std::string>& comments);
 
 }  // namespace ripeline::cli

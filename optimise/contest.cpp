@@ -56,8 +56,11 @@ Outcome Contestant::run(const TimingOptions& options, std::uint64_t seed) {
   const RunReport report = simulator_.run(microbatches_, timing, {});
   outcome.end = end_of(report);
   outcome.failure = report.stuck ? "deadlock: " + report.waiting : report.status.message();
-  outcome.makespan =
-      static_cast<double>(report.makespan.count()) / static_cast<double>(timing.unit().nanoseconds);
+  const auto in_units = [&](core::Time time) {
+    return static_cast<double>(time.count()) / static_cast<double>(timing.unit().nanoseconds);
+  };
+  outcome.makespan = in_units(report.makespan);
+  outcome.span = in_units(report.span);
   outcome.notices = report.notices;
   outcome.tasks = report.tasks;
   outcome.peaks = report.peaks;

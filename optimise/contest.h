@@ -29,7 +29,8 @@ enum class End : std::uint8_t {
   refused,  // the times do not fit the program
 };
 struct Outcome {
-  double makespan = 0;  // in units
+  double makespan = 0;  // in units, as the next one
+  double span = 0;
   std::int64_t notices = 0;
   std::int64_t tasks = 0;
   std::vector<std::int64_t> peaks;  // per pool

@@ -1,6 +1,7 @@
 #include "optimise/model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "spec/guards.h"
@@ -255,6 +256,15 @@ class Run {
 };
 
 }  // namespace
+
+Time common_divisor(const Model& model) {
+  Time common = 0;
+  for (int task = 0; task < model.tasks(); ++task) {
+    common = std::gcd(common, at(model.takes, task));
+    for (const Model::Arc& arc : model.needs_of(task)) common = std::gcd(common, arc.lag);
+  }
+  return std::max<Time>(1, common);
+}
 
 std::optional<std::vector<Time>> starts_of(const Model& model, const Rows& rows) {
   return Run(model, rows).run();

@@ -95,6 +95,9 @@ struct Model {
   std::vector<int> near;
 };
 
+// Of what all tasks and messages take: all times of an order are multiples of it. At least 1.
+[[nodiscard]] Time common_divisor(const Model& model);
+
 // Of each machine the lanes of its tasks, in the order in which they run.
 using Rows = std::vector<std::vector<int>>;
 

@@ -138,6 +138,11 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
     const Bound bound = lower_bound(p.uniform_->problem, objective);
     if (bound.value >= p.bound_.value) p.bound_ = bound;
   }
+  if (!p.model_.left_out) {
+    // What an order takes is a sum of times.
+    const Time common = common_divisor(p.model_);
+    p.bound_.value = (p.bound_.value + common - 1) / common * common;
+  }
   return problem;
 }
 

@@ -167,23 +167,22 @@ std::vector<std::string> notes_on(const Program& program) {
 }
 
 // Empty: always.
-using GoOn = std::function<bool()>;
 
-bool is_stopped(const GoOn& go_on) { return go_on && !go_on(); }
+bool is_stopped(const RaceOptions& options) { return options.go_on && !options.go_on(); }
 core::Status stopped() { return {core::StatusCode::failed, "stopped before all were compared"}; }
 
-// What it did under each seed, and what it held. `go_on` must outlive it.
+// What it did under each seed, and what it held. The options must outlive it.
 class Runs {
  public:
-  Runs(const Program& program, int microbatches, const GoOn& go_on)
-      : contestant_(program, microbatches), go_on_(go_on) {}
+  Runs(const Program& program, int microbatches, const RaceOptions& options)
+      : contestant_(program, microbatches), options_(options) {}
 
   // Goes on with so many seeds. Fails by status if one did not end (`end` says how), or took no
   // time, or if it is stopped.
   core::Status run(const TimingOptions& times, int seeds) {
     peaks.clear();
     for (int i = 0; i < seeds; ++i) {
-      if (is_stopped(go_on_)) return stopped();
+      if (is_stopped(options_)) return stopped();
       const std::uint64_t seed = times.seed + logs.size();
       const Outcome outcome = contestant_.run(times, seed);
       end = outcome.end;
@@ -202,7 +201,11 @@ class Runs {
   End end = End::ended;
 
  private:
-  static std::optional<std::string> why_unused(const Outcome& outcome) {
+  [[nodiscard]] double value_of(const Outcome& outcome) const {
+    return options_.by_span ? outcome.span : outcome.makespan;
+  }
+
+  [[nodiscard]] std::optional<std::string> why_unused(const Outcome& outcome) const {
     switch (outcome.end) {
       case End::stuck:
         return "does not end: " + outcome.failure;
@@ -213,12 +216,12 @@ class Runs {
       case End::ended:
         break;
     }
-    if (outcome.makespan > 0) return std::nullopt;
+    if (value_of(outcome) > 0) return std::nullopt;
     return "nothing takes time";
   }
 
   void add(const Outcome& outcome) {
-    logs.push_back(std::log(outcome.makespan));
+    logs.push_back(std::log(value_of(outcome)));
     notices += outcome.notices;
     tasks += outcome.tasks;
     peaks.resize(outcome.peaks.size());
@@ -226,7 +229,7 @@ class Runs {
   }
 
   Contestant contestant_;
-  const GoOn& go_on_;
+  const RaceOptions& options_;
 };
 
 Gain gain_over(const std::vector<double>& baseline, const std::vector<double>& logs,
@@ -281,9 +284,9 @@ verify::Outcome verdict_of(const Candidate& candidate, const std::vector<Trial>&
 
 // Run with the seeds with which the baseline was.
 void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingOptions& times,
-             const GoOn& go_on) {
+             const RaceOptions& options) {
   if (trial.verdict != verify::Outcome::proved) exclude(trial, "not proved");
-  Runs runs(trial.candidate.program, microbatches, go_on);
+  Runs runs(trial.candidate.program, microbatches, options);
   if (const auto ran = runs.run(times, static_cast<int>(baseline.logs.size())); !ran.ok()) {
     trial.end = runs.end == End::ended ? End::refused : runs.end;
     exclude(trial, ran.message());
@@ -298,8 +301,8 @@ void try_out(Trial& trial, const Runs& baseline, int microbatches, const TimingO
 // Measures the fastest that may be picked on seeds that had no part in the choice, but for what it
 // holds: what holds more with them is passed over. Each runs again from the first seed, so that
 // what it learned is the same; only those after count.
-core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, const GoOn& go_on,
-                  RaceResult& result) {
+core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times,
+                  const RaceOptions& options, RaceResult& result) {
   const int seeds = result.seeds;
   const auto chosen = static_cast<std::size_t>(seeds);
   for (std::size_t i = 1; i < result.trials.size(); ++i) {
@@ -311,10 +314,10 @@ core::Status pick(Runs& baseline, int microbatches, const TimingOptions& times, 
                 result.trials.front().candidate.dispatch + ": " + ran.message()};
       }
     }
-    Runs runs(trial.candidate.program, microbatches, go_on);
+    Runs runs(trial.candidate.program, microbatches, options);
     core::Status ran = runs.run(times, seeds);
     if (ran.ok()) ran = runs.run(times, seeds);
-    if (is_stopped(go_on)) return stopped();
+    if (is_stopped(options)) return stopped();
     if (!ran.ok()) {
       exclude(trial, ran.message());
       continue;
@@ -364,8 +367,8 @@ std::vector<Candidate> candidates_of(const Program& program, bool inputs) {
   return candidates;
 }
 
-core::Status race(const Program& program, int microbatches, const TimingOptions& times, int seeds,
-                  RaceResult& result, const Judge& judge, const std::function<bool()>& go_on) {
+core::Status race(const Program& program, int microbatches, const TimingOptions& times,
+                  const RaceOptions& options, RaceResult& result) {
   Timing timing;
   if (core::Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
@@ -378,16 +381,16 @@ core::Status race(const Program& program, int microbatches, const TimingOptions&
                         result.notes.empty() ? "" : ": ", fmt::join(result.notes, "; "))};
   }
   result.seed = times.seed;
-  result.seeds = timing.draws() ? seeds : 2;
-  Runs baseline(candidates.front().program, microbatches, go_on);
+  result.seeds = timing.draws() ? options.seeds : 2;
+  Runs baseline(candidates.front().program, microbatches, options);
   if (const auto ran = baseline.run(times, result.seeds); !ran.ok()) {
     return {core::StatusCode::invalid, candidates.front().dispatch + ": " + ran.message()};
   }
   for (Candidate& candidate : candidates) {
     Trial trial{.candidate = std::move(candidate)};
-    trial.verdict = verdict_of(trial.candidate, result.trials, judge);
-    try_out(trial, baseline, microbatches, times, go_on);
-    if (is_stopped(go_on)) return stopped();
+    trial.verdict = verdict_of(trial.candidate, result.trials, options.judge);
+    try_out(trial, baseline, microbatches, times, options);
+    if (is_stopped(options)) return stopped();
     result.trials.push_back(std::move(trial));
     const Trial& first = result.trials.front();
     if (!first.excluded) continue;
@@ -399,7 +402,7 @@ core::Status race(const Program& program, int microbatches, const TimingOptions&
                      if (ended != (b.end == End::ended)) return ended;
                      return a.gain.ratio > b.gain.ratio;
                    });
-  return pick(baseline, microbatches, times, go_on, result);
+  return pick(baseline, microbatches, times, options, result);
 }
 
 }  // namespace ripeline::simulate

@@ -53,12 +53,19 @@ struct RaceResult {
 
 using Judge = std::function<verify::Outcome(const spec::Program&)>;
 
-// Begins at `times.seed`. `judge`: verify::verify, without one. Asked once for programs that differ
-// in the order of their inputs alone: no verdict depends on that. Fails by status: nothing to
-// compare with, times in which nothing takes time, a baseline that is not proved or does not end,
-// and where `go_on`, which is asked before each run, says no; empty: it goes on.
+struct RaceOptions {
+  int seeds = 50;
+  bool by_span = false;              // else by wall
+  Judge judge = {};                  // verify::verify, without one
+  std::function<bool()> go_on = {};  // asked before each run; empty: it goes on
+};
+
+// Begins at `times.seed`. The judge is asked once for programs that differ in the order of their
+// inputs alone: no verdict depends on that. Fails by status: nothing to compare with, times in
+// which nothing takes time, a baseline that is not proved or does not end, and where `go_on` says
+// no.
 [[nodiscard]] core::Status race(const spec::Program& program, int microbatches,
-                                const TimingOptions& times, int seeds, RaceResult& result,
-                                const Judge& judge = {}, const std::function<bool()>& go_on = {});
+                                const TimingOptions& times, const RaceOptions& options,
+                                RaceResult& result);
 
 }  // namespace ripeline::simulate

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -26,14 +25,9 @@ SolverThread::SolverThread(const Problem& problem, int workers, std::uint64_t se
     : problem_(problem), workers_(workers), seed_(seed) {
   const Model& model = problem.model();
   Time sum = 0;
-  Time common = 0;
-  for (int task = 0; task < model.tasks(); ++task) {
-    sum += at(model.takes, task);
-    common = std::gcd(common, at(model.takes, task));
-    for (const Model::Arc& arc : model.needs_of(task)) common = std::gcd(common, arc.lag);
-  }
+  for (const Time takes : model.takes) sum += takes;
   const Time mean = std::max<Time>(1, sum / std::max(1, model.tasks()));
-  exact_ = std::max<Time>(1, common);
+  exact_ = common_divisor(model);
   coarse_ = mean / exact_ <= kFine ? exact_ : std::max<Time>(1, mean / kRounded);
   thread_ = std::thread([this] { run(); });
 }

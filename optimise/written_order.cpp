@@ -130,6 +130,15 @@ void settle(ast::Item& item, const spec::Program& program, int first, int last) 
   }
 }
 
+// An order from a file that no hint follows: without the dispatch nothing reads it.
+bool is_unused_file(const ast::Item& item, const spec::Program& program) {
+  const auto* const order = std::get_if<ast::Order>(&item.value);
+  if (order == nullptr || !order->csv) return false;
+  return std::none_of(program.hints.begin(), program.hints.end(), [&](const spec::Hint& hint) {
+    return hint.order >= 0 && at(program.orders, hint.order).name == order->name.text;
+  });
+}
+
 }  // namespace
 
 std::string name_of_order(const spec::Program& program, const std::string& wish) {
@@ -174,7 +183,7 @@ spec::Result<std::string> with_orders(const spec::Source& source, const spec::Pr
     return std::holds_alternative<ast::Inputs>(item.value);
   });
   std::erase_if(pipeline.items, [&](const ast::Item& item) {
-    return std::holds_alternative<ast::Dispatch>(item.value) ||
+    return std::holds_alternative<ast::Dispatch>(item.value) || is_unused_file(item, program) ||
            (inputs && std::holds_alternative<ast::Inputs>(item.value));
   });
   pipeline.items.insert(pipeline.items.end(), found.begin(), found.end());

@@ -260,6 +260,15 @@ double RandomRules::pick(std::initializer_list<double> values) {
 
 ReadyRule RandomRules::next() {
   ReadyRule rule;
+  if (!std::exchange(has_begun_, true)) {
+    for (const Model::Lane& lane : model_.lanes) {
+      rule.wanted.push_back(lane.tasks > 0 ? -static_cast<double>(at(model_.heads, lane.first))
+                                           : 0);
+    }
+    rule.share.assign(model_.machines.size(), 1);
+    rule.look_ahead = mean_;
+    return rule;
+  }
   const std::vector<int> classes = classes_of(program_, model_, random_.draw(2) == 0);
   const auto mean = static_cast<double>(mean_);
   if (random_.draw(2) == 0) {

@@ -33,8 +33,9 @@ struct ReadyRule {
 // be legal: where a pool has no room for a microbatch, none is of this kind.
 [[nodiscard]] Rows microbatch_by_microbatch(const Model& model);
 
-// Rules drawn at random, one after the other: of half of them lanes are preferred whatever their
-// microbatch, of the others tasks are wanted in a rhythm, along their longest paths.
+// Rules drawn at random, one after the other. The first is none that is drawn: what has the longest
+// path before it goes first, as a backward. Of half of the others lanes are preferred whatever
+// their microbatch, of the others tasks are wanted in a rhythm, along their longest paths.
 class RandomRules {
  public:
   // `program` is that of the model: lanes of one op, or of one op and chunk, are wanted alike.
@@ -47,6 +48,7 @@ class RandomRules {
   Random random_;
   [[nodiscard]] double pick(std::initializer_list<double> values);
 
+  bool has_begun_ = false;
   Time mean_ = 1;   // of a task
   Time cycle_ = 1;  // what the busiest machine does for a microbatch
 };

@@ -99,7 +99,7 @@ class Starts {
 
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
-  constexpr std::int64_t kMostTasks = 20'000'000;  // of all rules together
+  constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
   if (const auto own = problem.of_own_dispatch()) {
     if (problem.is_safe(own->rows)) best.offer(*own, kOwnDispatch);
   }

@@ -45,7 +45,7 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
     program.microbatches = {.min = made.microbatches, .max = made.microbatches};
     simulate::RaceResult result;
     // Of a program whose own dispatch is not proved there is no race.
-    if (!simulate::race(program, made.microbatches, times, 8, result).ok()) continue;
+    if (!simulate::race(program, made.microbatches, times, {.seeds = 8}, result).ok()) continue;
     ++raced;
     if (!result.pick) continue;
     ++picked;

@@ -38,8 +38,8 @@ RaceResult raced(const std::string& schedule, const std::string& jitter, int see
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
   RaceResult result;
-  const core::Status status =
-      race(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), seeds, result);
+  const core::Status status = race(testing_support::compiled(schedule, elaborate), 16,
+                                   times_of(jitter), {.seeds = seeds}, result);
   EXPECT_TRUE(status.ok()) << status.message();
   return result;
 }
@@ -131,8 +131,9 @@ TEST(Race, picks_nothing_that_is_not_proved_or_holds_more) {
        {std::pair(kOnlyInOrder, "not proved"), std::pair(kHoldsMore, "holds more")}) {
     SCOPED_TRACE(text);
     RaceResult result;
-    ASSERT_TRUE(
-        race(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"), 5, result).ok());
+    ASSERT_TRUE(race(spec::compile({"p", text}, {}).value(), 6, times_of("uniform=0.3"),
+                     {.seeds = 5}, result)
+                    .ok());
     int excluded = 0;
     for (const Trial& trial : result.trials) {
       const bool hint = trial.candidate.dispatch.starts_with("ready by");
@@ -173,7 +174,8 @@ RaceResult slow_raced(std::uint64_t seed, int seeds) {
   EXPECT_TRUE(Jitter::parse("uniform=0.3", times.jitter).ok());
   times.seed = seed;
   RaceResult result;
-  EXPECT_TRUE(race(spec::compile({"p", kSlow}, {}).value(), 2, times, seeds, result).ok());
+  EXPECT_TRUE(
+      race(spec::compile({"p", kSlow}, {}).value(), 2, times, {.seeds = seeds}, result).ok());
   return result;
 }
 
@@ -204,7 +206,7 @@ TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
 TEST(Race, a_trial_that_fails_keeps_its_verdict_and_says_how) {
   RaceResult result;
   const spec::Program program = spec::compile({"p", kOnlyInOrder}, {}).value();
-  ASSERT_TRUE(race(program, 6, times_of("uniform=0.3"), 5, result).ok());
+  ASSERT_TRUE(race(program, 6, times_of("uniform=0.3"), {.seeds = 5}, result).ok());
   const Trial& loose = result.trials.back();  // what failed comes last
   EXPECT_EQ(loose.end, End::stuck);
   EXPECT_EQ(loose.verdict, verify::Outcome::refuted);
@@ -234,7 +236,8 @@ TEST(Contestant, says_how_a_run_ended) {
 
 TEST(Race, says_what_it_cannot_compare_with) {
   RaceResult result;
-  const core::Status none = race(testing_support::compiled("bf"), 8, times_of(""), 5, result);
+  const core::Status none =
+      race(testing_support::compiled("bf"), 8, times_of(""), {.seeds = 5}, result);
   EXPECT_FALSE(none.ok());
   EXPECT_NE(none.message().find("nothing but its own dispatch can be tried"), std::string::npos)
       << none.message();
@@ -250,7 +253,7 @@ pipeline meets {
   dispatch in order o;
 }
 )"),
-                                  8, times_of(""), 5, result);
+                                  8, times_of(""), {.seeds = 5}, result);
   EXPECT_EQ(meets.message(),
             "meets: nothing but its own dispatch can be tried: no hint is tried: its links meet "
             "(rendezvous)");
@@ -258,7 +261,8 @@ pipeline meets {
   nothing.profile.emplace();
   nothing.profile->unit = plain_unit();
   nothing.profile->inputs = std::vector<double>(8, 0);
-  const core::Status still = race(testing_support::compiled("1f1b"), 8, nothing, 5, result);
+  const core::Status still =
+      race(testing_support::compiled("1f1b"), 8, nothing, {.seeds = 5}, result);
   EXPECT_FALSE(still.ok());
   EXPECT_NE(still.message().find("nothing takes time"), std::string::npos) << still.message();
 }
@@ -267,8 +271,9 @@ TEST(Race, stops_when_it_is_told_to) {
   for (const int runs : {0, 3, 7, 12, 30}) {  // of the first, of others, and of the pick
     RaceResult result;
     int asked = 0;
-    const core::Status status = race(testing_support::compiled("zb_h2"), 16, times_of("tails=2:20"),
-                                     5, result, {}, [&] { return ++asked <= runs; });
+    const core::Status status =
+        race(testing_support::compiled("zb_h2"), 16, times_of("tails=2:20"),
+             {.seeds = 5, .go_on = [&] { return ++asked <= runs; }}, result);
     EXPECT_FALSE(status.ok()) << runs;
     EXPECT_NE(status.message().find("stopped before all were compared"), std::string::npos)
         << status.message();
@@ -298,7 +303,8 @@ TEST(Race, compares_with_the_program_s_own_dispatch) {
   }
   RaceResult result;
   ASSERT_TRUE(
-      race(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), 3, result).ok());
+      race(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), {.seeds = 3}, result)
+          .ok());
   EXPECT_EQ(result.trials.front().candidate.dispatch, "ready by oldest");
   for (const Trial& trial : result.trials) {
     EXPECT_EQ(trial.excluded, std::nullopt) << trial.candidate.dispatch;
@@ -318,7 +324,7 @@ TEST(Race, begins_at_the_seed_given) {
   elaborate.defines = {{"ranks", 4}};
   const spec::Program program = testing_support::compiled("zb_h2", elaborate);
   RaceResult result;
-  ASSERT_TRUE(race(program, 16, times, 10, result).ok());
+  ASSERT_TRUE(race(program, 16, times, {.seeds = 10}, result).ok());
   EXPECT_EQ(result.seed, 101U);
   ASSERT_TRUE(result.pick.has_value());
   Contestant fixed(program, 16);
@@ -340,8 +346,9 @@ TEST(Race, asks_once_for_both_orders_of_inputs) {
     return program.dispatch.in_order ? verify::Outcome::proved : verify::Outcome::unknown;
   };
   RaceResult result;
-  ASSERT_TRUE(
-      race(testing_support::compiled("1f1b"), 8, times_of("input=0.6"), 3, result, judge).ok());
+  ASSERT_TRUE(race(testing_support::compiled("1f1b"), 8, times_of("input=0.6"),
+                   {.seeds = 3, .judge = judge}, result)
+                  .ok());
   EXPECT_EQ(static_cast<std::size_t>(2 * asked), result.trials.size());
   for (const Trial& trial : result.trials) {
     const bool in_order = trial.candidate.program.dispatch.in_order;
@@ -371,7 +378,7 @@ pipeline p {
   dispatch ready by bf;
 })";
     const spec::Program program = testing_support::compiled(text, options);
-    EXPECT_TRUE(race(program, 2, times_of("uniform=0.3"), 3, result).ok());
+    EXPECT_TRUE(race(program, 2, times_of("uniform=0.3"), {.seeds = 3}, result).ok());
     std::vector<std::string> names;
     for (const Candidate& c : candidates_of(program, false)) names.push_back(c.dispatch);
     return names;
