@@ -131,11 +131,9 @@ Forms::Forms(const EvenCosts& costs, spec::Rational memory, Placements placement
   const auto add = [&](const std::string& name, EvenModel::Placement placement, int chunks) {
     model.placement = placement;
     model.chunks = chunks;
-    const auto text = optimise::program_text(model);
-    if (!text) return;
-    spec::Source source{optimise::kEvenModel, *text};
+    spec::Source source{optimise::kEvenModel, optimise::program_text(model)};
     auto problem = problem_of(costs.name(), source, {}, costs, times, objective);
-    forms_.push_back({name, std::move(source), std::move(problem)});
+    forms_.push_back({name, std::move(source), std::move(problem), optimise::has_room(model)});
   };
   const bool any = placements == Placements::any;
   if (any || placements == Placements::chain) add("chain", EvenModel::Placement::chain, 1);
