@@ -1,8 +1,8 @@
 // -m: how many microbatches. It means the same in every command.
 //
 // `-m 64` is one count, `-m 1..128` each count from 1 to 128. What is judged with it is judged for
-// that alone: a verdict, a header that is generated, the proof that `simulate --verify` and `optimise`
-// ask for. A command that runs one step takes one count.
+// that alone: a verdict, a header that is generated, the proof that `simulate --verify` and
+// `optimise` ask for. A command that runs one step takes one count.
 #pragma once
 
 #include <optional>
