@@ -134,7 +134,7 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
     return failed(s.message());
   }
   if (auto error = p.read()) return *error;
-  if (p.uniform_ && has_order(p.uniform_->problem)) {
+  if (p.uniform_ && !p.uniform_->bytes && has_order(p.uniform_->problem)) {
     const Bound bound = lower_bound(p.uniform_->problem, objective);
     if (bound.value >= p.bound_.value) p.bound_ = bound;
   }

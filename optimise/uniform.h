@@ -23,6 +23,10 @@ struct Uniform {
   std::int64_t weight = 1;
   std::int64_t latency = 0;  // of a message between ranks; >= 0
   int memory = 4;            // activations of one stage that a rank holds at most; > 0
+  // With bytes `memory` is in their unit: what F takes, and what of it W gives back, the rest being
+  // given back by I. Only rules of a chain know it.
+  int activation = 1;
+  int after_input = 1;
 };
 
 // Stages of a rank.
@@ -31,7 +35,7 @@ struct Uniform {
 }
 // Whether each stage of a rank has room for one forward: exactly then there is an order.
 [[nodiscard]] inline bool has_order(const Uniform& problem) {
-  return problem.memory >= chunks_of(problem);
+  return problem.memory / problem.activation >= chunks_of(problem);
 }
 
 // What a schedule is measured by: the end of its last task, or the largest over ranks of the time

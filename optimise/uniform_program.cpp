@@ -99,11 +99,17 @@ class Reading {
     return true;
   }
 
-  // In every rank the same, taken by F and given back by W.
+  // In every rank the same, taken by F and given back by I and W.
   bool has_capacity() {
     Uniform& u = read_.problem;
     const std::int64_t most = std::int64_t{chunks_of(u)} * u.microbatches;
-    std::optional<std::int64_t> memory;
+    struct Amounts {
+      std::int64_t capacity = 0;
+      std::int64_t all = 1;
+      std::int64_t late = 1;  // given back by W
+      bool operator==(const Amounts&) const = default;
+    };
+    std::optional<Amounts> memory;
     int ranks = 0;
     for (const Model::Machine& machine : model_.machines) {
       if (machine.pools.size() > 1) return false;
@@ -117,18 +123,27 @@ class Reading {
       };
       for (int s = 0; s < stages_; ++s) {
         if (at(program_.stages, s).rank != machine.rank) continue;
-        const std::int64_t of_stage = at(pool.uses, lane(kForward, s)).acquires;
-        if (of_stage <= 0 || !is(lane(kForward, s), {of_stage, of_stage, 0}) ||
-            !is(lane(kInput, s), {}) || !is(lane(kWeight, s), {0, 0, of_stage})) {
+        const std::int64_t all = at(pool.uses, lane(kForward, s)).acquires;
+        const std::int64_t early = at(pool.uses, lane(kInput, s)).releases;
+        if (all <= early || !is(lane(kForward, s), {all, all, 0}) ||
+            !is(lane(kInput, s), {0, 0, early}) || !is(lane(kWeight, s), {0, 0, all - early})) {
           return false;
         }
-        const std::int64_t held = std::min(most, pool.capacity / of_stage);
+        const Amounts held{pool.capacity, all, all - early};
         if (memory.value_or(held) != held) return false;
         memory = held;
       }
     }
     if (ranks != 0 && ranks != u.ranks) return false;
-    u.memory = static_cast<int>(memory.value_or(most));
+    const Amounts held = memory.value_or(Amounts{.capacity = most});
+    u.memory = static_cast<int>(std::min(most, held.capacity / held.all));
+    if (held.late == held.all) return true;
+    const std::int64_t capacity = std::min(held.capacity, most * held.all);
+    if (capacity > INT32_MAX) return false;
+    read_.bytes = u;
+    read_.bytes->memory = static_cast<int>(capacity);
+    read_.bytes->activation = static_cast<int>(held.all);
+    read_.bytes->after_input = static_cast<int>(held.late);
     return true;
   }
 

@@ -14,14 +14,17 @@
 namespace ripeline::optimise {
 
 struct UniformProgram {
-  Uniform problem;         // in nanoseconds
+  Uniform problem;  // in nanoseconds
+  // If I gives back a part of what F took: the same in bytes. Then an order of `problem` is legal
+  // too, but not all that fits.
+  std::optional<Uniform> bytes = {};
   std::vector<int> lanes;  // of F of each stage, then of I, then of W
 
   [[nodiscard]] Rows rows_of(const FoundOrder& order, const Model& model) const;
 };
 
 // Nothing: the program is no chain or V placement of F, I and W with the same costs, latencies and
-// capacities everywhere. `model` is of the program.
+// capacities everywhere; what F takes is given back by W, or by I and W. `model` is of the program.
 [[nodiscard]] std::optional<UniformProgram> uniform_of(const spec::Program& program,
                                                        int microbatches, const Model& model);
 

@@ -74,7 +74,7 @@ class Chain {
         forwards < uniform_.microbatches && forwards - inputs < rule_.warm_up[index(r)];
     const std::int64_t forward = counts ? arrival(kForward, r, forwards) : kNever;
     const std::int64_t input = inputs < forwards ? arrival(kInput, r, inputs) : kNever;
-    const bool room = forwards - weights < uniform_.memory;
+    const bool room = has_room(rank);
     const bool pending = weights < inputs;
     const bool late = inputs - weights > rule_.lag[index(r)] &&
                       (rule_.lag_at_end || forwards < uniform_.microbatches);
@@ -92,6 +92,16 @@ class Chain {
     ranks_[index(r)].waits = true;
     wakes_[index(r)] = next;
     return true;
+  }
+
+  // In 64 bits: amounts may be bytes.
+  [[nodiscard]] bool has_room(const Rank& rank) const {
+    const auto [forwards, inputs, weights] = rank.done;
+    const std::int64_t activation = uniform_.activation;
+    const std::int64_t after_input = uniform_.after_input;
+    return (forwards + 1) * activation - inputs * (activation - after_input) -
+               weights * after_input <=
+           uniform_.memory;
   }
 
   [[nodiscard]] Lane first_of_two(const Rank& rank) const {
@@ -174,7 +184,7 @@ std::vector<int> warm_ups(const Uniform& uniform, double slope, int last) {
   std::vector<int> warm_up;
   for (int r = 0; r < uniform.ranks; ++r) {
     const auto forwards = static_cast<int>(std::ceil(slope * (uniform.ranks - 1 - r) + last));
-    warm_up.push_back(std::min(uniform.memory, std::max(1, forwards)));
+    warm_up.push_back(std::min(uniform.memory / uniform.activation, std::max(1, forwards)));
   }
   return warm_up;
 }

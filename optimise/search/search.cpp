@@ -62,6 +62,7 @@ ShortRows groups_of_v(const Uniform& uniform) {
 
 void start_uniform(const Problem& problem, Best& best) {
   const Uniform& uniform = problem.uniform()->problem;
+  const std::optional<Uniform>& bytes = problem.uniform()->bytes;
   if (!has_order(uniform)) return;
   UniformIncumbent incumbent(
       problem.objective(), best.bound(), [&] { return best.goes_on(); },
@@ -75,7 +76,7 @@ void start_uniform(const Problem& problem, Best& best) {
   if (const auto order = timed(uniform, first)) {
     incumbent.offer(*order, chain ? kOneFOneB : kGroups);
   }
-  if (chain) try_list_rules(uniform, incumbent);
+  if (chain) try_list_rules(bytes ? *bytes : uniform, incumbent);
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
 }
 

@@ -70,8 +70,9 @@ class Run {
     rank.now = start + cost(kind);
     ++rank.next[lane];
     end_of(kind, stage, m) = rank.now;
-    if (kind == kForward) rank.peak = std::max(rank.peak, ++rank.held);
-    if (kind == kWeight) --rank.held;
+    if (kind == kForward) rank.peak = std::max(rank.peak, rank.held += uniform_.activation);
+    if (kind == kInput) rank.held -= uniform_.activation - uniform_.after_input;
+    if (kind == kWeight) rank.held -= uniform_.after_input;
     row.push_back({kKinds[index(kind)], stage, m});
     return true;
   }

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "optimise/even_model.h"
 #include "tests/optimise/problems.h"
 
 namespace ripeline::optimise {
@@ -327,6 +328,33 @@ TEST(Search, finds_legal_orders_that_take_what_they_claim) {
     const FoundOnes best = found(uniform, objective, 0, draw(0, 7000), random());
     EXPECT_EQ(best.orders.empty(), uniform.placement == spec::Placement::v && uniform.memory < 2);
   }
+}
+
+// A published model in bytes, with twice the memory of 1F1B: weight gradients that wait hold a
+// part, and a rule that counts bytes is optimal by span.
+TEST(Search, knows_rules_that_count_bytes) {
+  EvenModel model;
+  model.ranks = 8;
+  model.microbatches = 24;
+  model.forward = {18522, 1};
+  model.input = {18086, 1};
+  model.weight = {9337, 1};
+  model.bytes = {.activation = 201216, .after_input = 73728};
+  model.memory = {16 * 201216, 1};
+  const Posed pose = posed(program_text(model), 24, 601, Objective::span);
+  ASSERT_TRUE(pose.problem->uniform().has_value());
+  ASSERT_TRUE(pose.problem->uniform()->bytes.has_value());
+  EXPECT_EQ(pose.problem->uniform()->problem.memory, 16);
+  Time best = 0;
+  std::string method;
+  int steps = 20'000;
+  search(*pose.problem, pose.problem->bound().value, {.go_on = [&] { return --steps >= 0; }},
+         [&](const Found& order, std::string_view by) {
+           best = order.span;
+           method = by;
+         });
+  EXPECT_EQ(best, pose.problem->bound().value);
+  EXPECT_EQ(method, "list rule");
 }
 
 }  // namespace
