@@ -31,7 +31,6 @@ constexpr int kUsualMicrobatches = 8;
 constexpr int kMostChunks = 8;
 constexpr int kMostTriedChunks = 4;  // of --placement any
 
-// A pair per cost: as written, and its value.
 spec::Result<std::vector<spec::Rational>> read_costs(const std::vector<std::string>& texts) {
   const auto expected = failure(fmt::format(
       "--costs: expected F,I,W,LATENCY: three numbers above 0 and one of 0 or more, below 1e9 and "
@@ -85,7 +84,7 @@ const char* name_of(EvenModel::Placement placement) {
 
 spec::Diagnostics errors_of(std::string sentence) { return {failure(std::move(sentence))}; }
 
-// Where the text is at hand, with the place.
+// Of an even model: what its flags say is at fault, since the text is not the user's.
 spec::Result<spec::Program> compiled(const spec::Source& source) {
   auto program = spec::compile(source);
   if (!program.ok())

@@ -32,9 +32,7 @@ void FormSearch::find_bound() {
   }
 }
 
-const Bound& FormSearch::bound_of(const Form& form) const {
-  return bounds_[static_cast<std::size_t>(&form - forms_.data())];
-}
+const Bound& FormSearch::bound_of(const Form& form) const { return bounds_[index_of(form)]; }
 
 void FormSearch::run() {
   if (forms_.size() > 1) {
@@ -57,7 +55,7 @@ void FormSearch::run() {
 // that.
 bool FormSearch::is_near(const Form& form) const {
   constexpr double kFar = 1.1;
-  const std::optional<Found>& found = found_[static_cast<std::size_t>(&form - forms_.data())];
+  const std::optional<Found>& found = found_[index_of(form)];
   return !best_ || !found ||
          static_cast<double>(value_of(form, *found)) <= kFar * static_cast<double>(best_value());
 }
@@ -79,7 +77,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
   if (!fits(form) || !is_open()) return;
   std::optional<SolverThread> solver;
-  std::optional<Found>& known = found_[static_cast<std::size_t>(&form - forms_.data())];
+  std::optional<Found>& known = found_[index_of(form)];
   elsewhere_ = known;
   const double begin = seconds();
   const auto go_on = [&] {
@@ -112,7 +110,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
 void FormSearch::ask(SolverThread& solver, const Form& form) {
   no_solver_ = solver.why();
   used_solver_ = no_solver_.empty();
-  Bound& bound = bounds_[static_cast<std::size_t>(&form - forms_.data())];
+  Bound& bound = bounds_[index_of(form)];
   if (solver.bound() > bound.value) {
     bound = {solver.bound(), "CP-SAT"};
     find_bound();
@@ -125,7 +123,7 @@ void FormSearch::ask(SolverThread& solver, const Form& form) {
 
 void FormSearch::add(const Form& form, const Found& order, std::string_view method) {
   const Time value = value_of(form, order);
-  std::optional<Found>& known = found_[static_cast<std::size_t>(&form - forms_.data())];
+  std::optional<Found>& known = found_[index_of(form)];
   if (!known || value < value_of(form, *known)) known = order;
   const bool better = !best_ || value < best_value();
   if (!better) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -67,6 +68,9 @@ class FormSearch {
 
  private:
   [[nodiscard]] static bool fits(const Form& form) { return form.fits && form.problem->fits(); }
+  [[nodiscard]] std::size_t index_of(const Form& form) const {
+    return static_cast<std::size_t>(&form - forms_.data());
+  }
   [[nodiscard]] static Time value_of(const Form& form, const Found& order);
   [[nodiscard]] bool is_near(const Form& form) const;
   void search(const Form& form, double end, bool with_solver);

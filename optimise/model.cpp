@@ -140,8 +140,8 @@ void Model::add_arcs(const TaskGraph& graph) {
       arcs.all[next[index(self)]++] = {backwards ? arc.before : arc.node, arc.lag};
     }
   };
-  fill(needs, true);
-  fill(feeds, false);
+  fill(needs_, true);
+  fill(feeds_, false);
   std::vector<std::vector<int>> before(takes.size());
   for (const TaskGraph::Arc& arc : graph.arcs()) {
     if (machine(arc.before) != machine(arc.node)) continue;
@@ -150,10 +150,10 @@ void Model::add_arcs(const TaskGraph& graph) {
     }
   }
   for (const std::vector<int>& all : before) {
-    first_near.push_back(near.size());
-    near.insert(near.end(), all.begin(), all.end());
+    first_near_.push_back(near_.size());
+    near_.insert(near_.end(), all.begin(), all.end());
   }
-  first_near.push_back(near.size());
+  first_near_.push_back(near_.size());
 }
 
 void Model::add_pools(const Program& program, int microbatches) {

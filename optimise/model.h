@@ -57,12 +57,12 @@ struct Model {
                                 const simulate::Timing& timing, const TaskGraph& graph);
 
   [[nodiscard]] int tasks() const { return size_of(takes); }
-  [[nodiscard]] std::span<const Arc> needs_of(int task) const { return arcs_of(needs, task); }
-  [[nodiscard]] std::span<const Arc> feeds_of(int task) const { return arcs_of(feeds, task); }
+  [[nodiscard]] std::span<const Arc> needs_of(int task) const { return arcs_of(needs_, task); }
+  [[nodiscard]] std::span<const Arc> feeds_of(int task) const { return arcs_of(feeds_, task); }
   // Tasks of other lanes of its machine that it needs.
   [[nodiscard]] std::span<const int> after(int task) const {
-    return std::span(near).subspan(first_near[index(task)],
-                                   first_near[index(task) + 1] - first_near[index(task)]);
+    return std::span(near_).subspan(first_near_[index(task)],
+                                    first_near_[index(task) + 1] - first_near_[index(task)]);
   }
 
   std::vector<Lane> lanes;  // those of the program, then one for each `of all`
@@ -89,10 +89,10 @@ struct Model {
   void add_arcs(const TaskGraph& graph);
   void add_pools(const spec::Program& program, int microbatches);
 
-  Arcs needs;
-  Arcs feeds;
-  std::vector<std::size_t> first_near;
-  std::vector<int> near;
+  Arcs needs_;
+  Arcs feeds_;
+  std::vector<std::size_t> first_near_;
+  std::vector<int> near_;
 };
 
 // Of what all tasks and messages take: all times of an order are multiples of it. At least 1.

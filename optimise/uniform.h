@@ -24,7 +24,7 @@ struct Uniform {
   std::int64_t latency = 0;  // of a message between ranks; >= 0
   int memory = 4;            // activations of one stage that a rank holds at most; > 0
   // With bytes `memory` is in their unit: what F takes, and what of it W gives back, the rest being
-  // given back by I. Only rules of a chain know it.
+  // given back by I. Only the rules of a chain and timed() know it.
   int activation = 1;
   int after_input = 1;
 };

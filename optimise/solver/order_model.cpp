@@ -25,13 +25,13 @@ class Writer {
                              graph_.takes(arc.before) + arc.lag);
     }
     add_machines();
-    const bool all = add_rooms(model_, graph_, draft_);
+    add_rooms(model_, graph_, draft_);
     if (objective_ == Objective::wall) {
       add_wall();
     } else {
       add_span();
     }
-    return {std::move(draft_.model), std::move(draft_.variable_of), !all};
+    return {std::move(draft_.model), std::move(draft_.variable_of)};
   }
 
  private:

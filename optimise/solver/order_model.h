@@ -17,7 +17,6 @@ namespace ripeline::optimise {
 struct OrderModel {
   CpModel program = {};
   std::vector<int> variable_of = {};  // per task its start, or -1
-  bool is_relaxed = false;            // pools are left out
 };
 
 // No solution is below `least`, in the graph's times.

@@ -16,19 +16,17 @@ class Room {
   Room(const Model& model, const OrderGraph& graph, const Model::Pool& pool, CpDraft& draft)
       : model_(model), graph_(graph), pool_(pool), draft_(draft) {}
 
-  // What is in it of a machine's blocks. False: it cannot be said.
-  bool add(int machine) {
+  // What is in it of a machine's blocks, where that can be said.
+  void add(int machine) {
     for (const int lane : at(model_.machines, machine).lanes) {
       const Model::Use& use = at(pool_.uses, lane);
       if (use.acquires > 0 || use.releases > 0) lanes_.push_back(lane);
     }
-    bool all = true;
     for (int b = 0; b < size_of(graph_.blocks()); ++b) {
       if (at(graph_.blocks(), b).machine != machine) continue;
       block_ = b;
-      all = (add_clauses() || add_stays()) && all;
+      if (!add_clauses()) add_stays();
     }
-    return all;
   }
 
  private:
@@ -202,8 +200,8 @@ class Room {
     return graph_.place_of(task) < block().first_place ? -1 : 1;
   }
 
-  bool add_stays() {
-    if (!find_stays()) return false;
+  void add_stays() {
+    if (!find_stays()) return;
     CpModel::Cumulative held{.capacity = pool_.capacity};
     for (const Stay& stay : stays_) {
       for (int k = 0; k < at(model_.lanes, stay.from).tasks; ++k) {
@@ -229,7 +227,6 @@ class Room {
     }
     held.capacity = std::max<Value>(held.capacity, 0);
     draft_.model.cumulatives.push_back(std::move(held));
-    return true;
   }
 
   // From the start of a task to the end of one, as far as they are in the block.
@@ -273,14 +270,12 @@ class Room {
 
 }  // namespace
 
-bool add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft) {
-  bool all = true;
+void add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft) {
   for (int m = 0; m < size_of(model.machines); ++m) {
     for (const int pool : at(model.machines, m).pools) {
-      all = Room(model, graph, at(model.pools, pool), draft).add(m) && all;
+      Room(model, graph, at(model.pools, pool), draft).add(m);
     }
   }
-  return all;
 }
 
 std::optional<int> needs_between(const Model& model, int from, int to) {

@@ -30,8 +30,8 @@ struct CpDraft {
   }
 };
 
-// False: a pool is left out, since nothing here says what it asks.
-[[nodiscard]] bool add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft);
+// A pool of which nothing here says what it asks is left out: that only allows more.
+void add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft);
 
 // The fewest needs on a way from a task to another; nothing: there is none.
 [[nodiscard]] std::optional<int> needs_between(const Model& model, int from, int to);

@@ -91,7 +91,6 @@ class Solve {
       }
     }
     SolveAnswer answer = ask();
-    answer.is_relaxed = made_.is_relaxed;
     return answer;
   }
 

@@ -53,8 +53,6 @@ struct SolveAnswer {
   // No order in which each lane's tasks have their turns is below it. Only if all tasks are free,
   // times are not rounded up, and the model leaves nothing out.
   std::optional<Time> bound = {};
-  bool is_relaxed =
-      false;             // pools were left out; then orders may have been found that were illegal
   std::string why = {};  // unavailable: what is missing or went wrong, for people
   double seconds = 0;    // that it took
 };
