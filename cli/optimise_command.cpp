@@ -96,7 +96,7 @@ std::string held_text(const Problem& problem, const optimise::Found& order, int 
 std::string what_binds(const std::string& by) {
   const std::size_t colon = by.find(": ");
   const std::string_view formula = std::string_view(by).substr(colon == by.npos ? 0 : colon + 2);
-  constexpr std::array<std::array<std::string_view, 2>, 10> kWords = {{
+  constexpr std::array<std::array<std::string_view, 2>, 11> kWords = {{
       {"work ", "work: nobody can be faster than what the busiest rank has to do"},
       {"head ",
        "start-up: until its first gradient comes back, the rank has too little room, or "
@@ -111,6 +111,8 @@ std::string what_binds(const std::string& by) {
       {"path", "a chain of tasks that need each other"},
       {"messages ", "a link, which carries one message at a time"},
       {"CP-SAT", "everything together: the solver went through all orders"},
+      {"parts of it",
+       "everything together, in each part of the step: the solver went through all its orders"},
   }};
   for (const auto& [name, words] : kWords) {
     if (formula.substr(0, name.size()) == name) return fmt::format("what binds: {}", words);

@@ -76,7 +76,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   const Problem& problem = *form.problem;
   const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
   if (!fits(form) || !is_open()) return;
-  std::optional<SolverThread> solver;
+  std::optional<SolverThreads> solver;
   std::optional<Found>& known = found_[index_of(form)];
   elsewhere_ = known;
   const double begin = seconds();
@@ -107,12 +107,12 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
   if (solver) ask(*solver, form);
 }
 
-void FormSearch::ask(SolverThread& solver, const Form& form) {
+void FormSearch::ask(SolverThreads& solver, const Form& form) {
   no_solver_ = solver.why();
   used_solver_ = no_solver_.empty();
   Bound& bound = bounds_[index_of(form)];
-  if (solver.bound() > bound.value) {
-    bound = {solver.bound(), "CP-SAT"};
+  if (Bound better = solver.bound(); better.value > bound.value) {
+    bound = std::move(better);
     find_bound();
   }
   if (auto order = solver.take()) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "optimise/problem.h"
-#include "optimise/solver_thread.h"
+#include "optimise/solver_threads.h"
 #include "spec/diagnostics.h"
 
 namespace ripeline::optimise {
@@ -75,7 +75,7 @@ class FormSearch {
   [[nodiscard]] bool is_near(const Form& form) const;
   void search(const Form& form, double end, bool with_solver);
   void find_bound();
-  void ask(SolverThread& solver, const Form& form);
+  void ask(SolverThreads& solver, const Form& form);
   void add(const Form& form, const Found& order, std::string_view method);
 
   const std::vector<Form>& forms_;

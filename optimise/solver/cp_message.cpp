@@ -40,8 +40,10 @@ enum Field : protozero::pbf_tag_type {
   hint_values = 2,
   parameter_seed = 31,
   parameter_seconds = 36,
+  parameter_linearization_level = 90,
   parameter_catches_sigint = 135,
   parameter_workers = 206,
+  parameter_dynamic_precedence_in_disjunctive = 263,
   response_status = 1,
   response_solution = 2,
   response_bound = 4,
@@ -143,6 +145,10 @@ std::string bytes_of(const CpParameters& parameters) {
   message.add_double(parameter_seconds, parameters.seconds);
   message.add_bool(parameter_catches_sigint, false);
   message.add_int32(parameter_workers, parameters.workers);
+  if (!parameters.relaxes) {
+    message.add_int32(parameter_linearization_level, 0);
+    message.add_bool(parameter_dynamic_precedence_in_disjunctive, true);
+  }
   return bytes;
 }
 

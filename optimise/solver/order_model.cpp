@@ -11,8 +11,12 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Model& model, const OrderGraph& graph, Objective objective, Time least)
-      : model_(model), graph_(graph), objective_(objective), least_(least) {}
+  Writer(const Model& model, const OrderGraph& graph, const OrderGoal& goal)
+      : model_(model),
+        graph_(graph),
+        objective_(goal.entry < 0 ? goal.objective : Objective::wall),
+        entry_(goal.entry),
+        least_(goal.least) {}
 
   OrderModel write() {
     draft_.is_hinted = !graph_.starts().empty();
@@ -26,7 +30,9 @@ class Writer {
     }
     add_machines();
     add_rooms(model_, graph_, draft_);
-    if (objective_ == Objective::wall) {
+    if (entry_ >= 0) {
+      draft_.model.objective = variable(entry_);
+    } else if (objective_ == Objective::wall) {
       add_wall();
     } else {
       add_span();
@@ -121,15 +127,27 @@ class Writer {
 
   // By span, what comes after the free tasks is left in, since it ends the spans of several ranks.
   void add_starts() {
+    const std::vector<bool> after_entry = tasks_after_entry();
     for (int task = 0; task < graph_.tasks(); ++task) {
       const bool is_in = graph_.is_after_free(task) &&
-                         (objective_ == Objective::span || graph_.is_before_free(task));
+                         (objective_ == Objective::span || graph_.is_before_free(task)) &&
+                         !after_entry[static_cast<std::size_t>(task)];
       const Time most = draft_.horizon - graph_.takes(task) - graph_.tail(task);
       draft_.variable_of.push_back(
           is_in ? draft_.add({graph_.head(task), most},
                              draft_.is_hinted ? at(graph_.starts(), task) : 0)
                 : -1);
     }
+  }
+
+  [[nodiscard]] std::vector<bool> tasks_after_entry() const {
+    std::vector<bool> after(model_.takes.size(), false);
+    for (const OrderGraph::Arc& arc : graph_.arcs()) {
+      if (arc.before == entry_ || after[static_cast<std::size_t>(arc.before)]) {
+        after[static_cast<std::size_t>(arc.after)] = true;
+      }
+    }
+    return after;
   }
 
   void add_machines() {
@@ -140,6 +158,7 @@ class Writer {
       if (one_lane) continue;  // whose tasks have their turns
       std::vector<int> intervals;
       for (const int task : block.tasks) {
+        if (variable(task) < 0) continue;
         const Time takes = graph_.takes(task);
         intervals.push_back(draft_.model.add(
             CpModel::Interval{{variable(task)}, {.offset = takes}, {variable(task), 1, takes}}));
@@ -219,6 +238,7 @@ class Writer {
   const Model& model_;
   const OrderGraph& graph_;
   Objective objective_;
+  int entry_;
   Time least_;
   CpDraft draft_;
   // Of the hint.
@@ -229,9 +249,8 @@ class Writer {
 
 }  // namespace
 
-OrderModel order_model(const Model& model, const OrderGraph& graph, Objective objective,
-                       Time least) {
-  return Writer(model, graph, objective, least).write();
+OrderModel order_model(const Model& model, const OrderGraph& graph, const OrderGoal& goal) {
+  return Writer(model, graph, goal).write();
 }
 
 Rows rows_of(const Model& model, const OrderGraph& graph, const OrderModel& made,

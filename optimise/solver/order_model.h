@@ -3,6 +3,7 @@
 // Each task has a start; tasks of a machine's block do not overlap; needs, turns and room are kept.
 // Tasks whose times follow from fixed places alone are left out: those before all free tasks start
 // when they can, and of those after all free tasks what counts is the longest path to the end.
+// Where the start of one task is asked for, those that need it are left out.
 #pragma once
 
 #include <vector>
@@ -19,11 +20,17 @@ struct OrderModel {
   std::vector<int> variable_of = {};  // per task its start, or -1
 };
 
-// No solution is below `least`, in the graph's times.
-[[nodiscard]] OrderModel order_model(const Model& model, const OrderGraph& graph,
-                                     Objective objective, Time least);
+// What is made small. No solution is below `least`, in the graph's times.
+struct OrderGoal {
+  Objective objective = Objective::wall;
+  int entry = -1;  // a task whose start it is instead, where all are free
+  Time least = 0;
+};
 
-// The solution's order.
+[[nodiscard]] OrderModel order_model(const Model& model, const OrderGraph& graph,
+                                     const OrderGoal& goal);
+
+// The solution's order, if no task's start was asked for.
 [[nodiscard]] Rows rows_of(const Model& model, const OrderGraph& graph, const OrderModel& made,
                            const std::vector<CpModel::Value>& values);
 

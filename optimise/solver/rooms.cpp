@@ -68,6 +68,8 @@ class Room {
 
   // `f` starts after the task has ended, which frees the room, or else after the other one.
   void add_clause(int f, int task, int other) {
+    const auto is_left_out = [&](int t) { return t >= 0 && variable(t) < 0; };
+    if (is_left_out(f) || is_left_out(task) || is_left_out(other)) return;
     const auto ends_before = [&](int t) {
       return at(graph_.starts(), f) >= at(graph_.starts(), t) + graph_.takes(t);
     };
@@ -209,6 +211,7 @@ class Room {
         const int to = stay.to < 0 ? -1 : task(stay.to, k);
         const int side = to < 0 ? 1 : side_of(to);
         if (side_of(from) > 0 || side < 0) continue;
+        if ((side_of(from) == 0 && variable(from) < 0) || (side == 0 && variable(to) < 0)) continue;
         if (side_of(from) < 0 && side > 0) {
           held.capacity -= stay.amount;
         } else {
@@ -222,7 +225,8 @@ class Room {
       if (use.asks <= use.acquires) continue;
       for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
         const int t = task(lane, k);
-        if (side_of(t) == 0) held.demands.emplace_back(interval(t, t), use.asks - use.acquires);
+        if (side_of(t) == 0 && variable(t) >= 0)
+          held.demands.emplace_back(interval(t, t), use.asks - use.acquires);
       }
     }
     held.capacity = std::max<Value>(held.capacity, 0);

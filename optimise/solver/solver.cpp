@@ -83,8 +83,8 @@ class Solve {
   SolveAnswer run() {
     graph_ = OrderGraph::make(request_.model, scale_, request_.hint, request_.is_free);
     if (!graph_) return unavailable("the order to begin with is not legal");
-    made_ =
-        order_model(request_.model, *graph_, request_.objective, request_.bound / scale_.of_one);
+    made_ = order_model(request_.model, *graph_,
+                        {request_.objective, request_.entry, request_.bound / scale_.of_one});
     if (request_.hint != nullptr) {
       if (const auto broken = broken_by(made_.program, made_.program.hint)) {
         return unavailable("the order to begin with is not legal: " + *broken);
@@ -108,7 +108,10 @@ class Solve {
         return !was_asked_to_stop;
       };
     }
-    const CpParameters parameters{request_.seconds, request_.workers, request_.seed};
+    const CpParameters parameters{.seconds = request_.seconds,
+                                  .workers = request_.proves ? 1 : request_.workers,
+                                  .relaxes = !request_.proves,
+                                  .seed = request_.seed};
     const ChildRun run =
         run_child(program, framed(bytes_of(parameters)) + framed(bytes_of(made_.program)), limits);
     if (auto failure = failure_of(run, program, request_.seconds, was_asked_to_stop)) {
@@ -147,6 +150,7 @@ class Solve {
     const bool is_optimal = response.status == CpResponse::Status::optimal;
     SolveAnswer answer{.status = is_optimal ? Status::optimal : Status::feasible};
     set_bound(is_optimal ? static_cast<double>(found) : response.bound, answer);
+    if (request_.entry >= 0) return answer;
     Rows rows = rows_of(request_.model, *graph_, made_, response.values);
     if (request_.hint != nullptr && found > at(made_.program.hint, made_.program.objective)) {
       rows = *request_.hint;
@@ -164,7 +168,8 @@ class Solve {
     if (std::isfinite(value) && value > 0) {
       // It is of whole numbers. By span, starts between them may save less than one.
       const Time scaled = static_cast<Time>(std::ceil(value - 1e-6));
-      const bool may_save = request_.objective == Objective::span && scale_.of_one > 1;
+      const bool may_save =
+          request_.objective == Objective::span && request_.entry < 0 && scale_.of_one > 1;
       bound = std::max(bound, may_save ? (scaled - 1) * scale_.of_one + 1 : scaled * scale_.of_one);
     }
     answer.bound = bound;

@@ -1,0 +1,111 @@
+#include "optimise/part_bounds.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "optimise/solver/rooms.h"
+
+namespace ripeline::optimise {
+namespace {
+
+// Of a part, one after the other: with a quarter more a solver takes five times as long.
+constexpr std::array kTasks = {480, 576, 624, 672, 768};
+constexpr int kMostFailures = 2;
+
+// All other lanes' first tasks need it, directly or not.
+bool is_needed_by_all(const Model& model, int lane) {
+  for (int other = 0; other < size_of(model.lanes); ++other) {
+    if (other == lane) continue;
+    if (!needs_between(model, at(model.lanes, lane).first, at(model.lanes, other).first)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<PartBounds> PartBounds::of(const Model& model) {
+  if (!model.even || model.left_out || model.lanes.empty()) return std::nullopt;
+  const auto first = std::min_element(model.lanes.begin(), model.lanes.end(),
+                                      [&](const Model::Lane& a, const Model::Lane& b) {
+                                        return at(model.heads, a.first) < at(model.heads, b.first);
+                                      });
+  PartBounds bounds;
+  bounds.entry_ = static_cast<int>(first - model.lanes.begin());
+  if (!is_needed_by_all(model, bounds.entry_)) return std::nullopt;
+  bounds.microbatches_ = first->tasks;
+  bounds.entry_takes_ = at(model.takes, first->first);
+  bounds.tasks_of_each_ = size_of(model.lanes);
+  for (const int p : at(model.machines, first->machine).pools) {
+    const Model::Pool& pool = at(model.pools, p);
+    const std::int64_t acquires = at(pool.uses, bounds.entry_).acquires;
+    if (acquires == 0) continue;
+    const std::int64_t slots = std::clamp<std::int64_t>(pool.capacity / acquires, 1, first->tasks);
+    bounds.slots_ = std::max(bounds.slots_, static_cast<int>(slots));
+  }
+  bounds.starts_.resize(static_cast<std::size_t>(first->tasks) + 1);
+  bounds.lasts_ = bounds.starts_;
+  return bounds;
+}
+
+// None with more tasks than that, and the last as long as it can be: what a part says grows faster
+// than its length. So all others are as long as they can be, but for one, whose start after its
+// length in microbatches is best known where that is a number of turns of all slots.
+PartBounds::Lengths PartBounds::lengths(int tasks) const {
+  const int most = std::max(1, tasks / tasks_of_each_);
+  if (most >= microbatches_) return {};
+  int last = most;
+  const auto is_too_hard = [&](const Solved& part) { return !part.is_optimum && !part.is_open(); };
+  if (is_too_hard(at(lasts_, last))) {
+    while (last > 1 && !at(lasts_, last).is_optimum) --last;
+  }
+  const int rest = microbatches_ - last;
+  const int parts = (rest + most - 1) / most;
+  if (parts == 1) return {.last = last, .each = rest};
+  const int least = rest - (parts - 1) * most;
+  const int turns = std::min((least + slots_ - 1) / slots_ * slots_, most);
+  const int each = (rest - turns) / (parts - 1);
+  return {.last = last, .one = rest - (parts - 1) * each, .each = each};
+}
+
+std::optional<PartBounds::Part> PartBounds::next() const {
+  if (failures_ >= kMostFailures) return std::nullopt;
+  for (const int tasks : kTasks) {
+    const Lengths of = lengths(tasks);
+    if (of.last == 0) break;
+    for (const int length : {of.one, of.each}) {
+      if (length > 0 && at(starts_, length).is_open()) {
+        return Part{length, false, at(starts_, length).attempts};
+      }
+    }
+    if (at(lasts_, of.last).is_open()) return Part{of.last, true, at(lasts_, of.last).attempts};
+  }
+  return std::nullopt;
+}
+
+void PartBounds::set(const Part& part, Time bound, bool is_optimum) {
+  Solved& known = at(part.is_last ? lasts_ : starts_, part.microbatches);
+  known.bound = std::max(known.bound, bound);
+  known.is_optimum = is_optimum;
+  ++known.attempts;
+  if (!is_optimum && !known.is_open()) ++failures_;
+  add_up();
+}
+
+void PartBounds::add_up() {
+  std::vector<Time> starts(starts_.size(), 0);
+  for (int m = 1; m < microbatches_; ++m) {
+    at(starts, m) = std::max(at(starts_, m).bound, at(starts, m - 1) + entry_takes_);
+    for (int k = 1; k < m; ++k) {
+      at(starts, m) = std::max(at(starts, m), at(starts_, k).bound + at(starts, m - k));
+    }
+  }
+  for (int last = 1; last < microbatches_; ++last) {
+    const Time known = at(lasts_, last).bound;
+    if (known > 0) bound_ = std::max(bound_, at(starts, microbatches_ - last) + known);
+  }
+}
+
+}  // namespace ripeline::optimise

@@ -1,0 +1,220 @@
+#include "optimise/solver_threads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "optimise/search/random.h"
+#include "optimise/solver/divisor.h"
+
+namespace ripeline::optimise {
+namespace {
+
+constexpr int kMostWhole = 800;      // tasks of a model that is solved whole
+constexpr int kFreeTasks = 250;      // of a part of an order
+constexpr Time kFine = 200;          // a task's mean length that is short enough to be exact
+constexpr Time kLeastRounded = 30;   // of a task, when times are rounded
+constexpr Time kMostRounded = 150;   // likewise
+constexpr double kFirstTurn = 2;     // seconds
+constexpr double kLongestTurn = 60;  // as the next ones
+constexpr double kWindowTurn = 2;
+constexpr double kPartTurn = 4;
+
+// The order of some microbatches, out of one of all.
+Rows rows_of(const Rows& rows, int lanes, int first, int count) {
+  Rows some;
+  std::vector<int> next(static_cast<std::size_t>(lanes), 0);
+  for (const std::vector<int>& row : rows) {
+    some.emplace_back();
+    for (const int lane : row) {
+      const int microbatch = at(next, lane)++;
+      if (microbatch >= first && microbatch < first + count) some.back().push_back(lane);
+    }
+  }
+  return some;
+}
+
+double seconds_of(int turn) {
+  return std::min(kLongestTurn, kFirstTurn * std::pow(3., std::min(turn, 8)));
+}
+
+}  // namespace
+
+SolverThreads::SolverThreads(const Problem& problem, int threads, std::uint64_t seed)
+    : problem_(problem), seed_(seed) {
+  const Model& model = problem.model();
+  exact_ = common_divisor(model);
+  if (const auto one = problem.of_length(1)) {
+    coarse_ = divisor_of(one->model(), kLeastRounded, kMostRounded, kFine);
+  } else {
+    coarse_ = divisor_of(model, kLeastRounded, kMostRounded, kFine);
+  }
+  if (!is_small() && problem.objective() == Objective::wall) parts_ = PartBounds::of(model);
+  std::vector<Duty> duties;
+  if (threads == 1) {
+    duties.push_back({.finds = true, .proves = true});
+  } else {
+    duties.push_back({.proves = true});
+    // Windows are solved at once, so that more workers of one solver would not help.
+    const int finders = is_small() ? 1 : threads - 1;
+    for (int k = 0; k < finders; ++k) {
+      duties.push_back({.finds = true, .workers = (threads - 1) / finders, .number = k + 1});
+    }
+  }
+  running_ = size_of(duties);
+  for (const Duty& duty : duties) threads_.emplace_back([this, duty] { run(duty); });
+}
+
+SolverThreads::~SolverThreads() {
+  stop_ = true;
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void SolverThreads::tell(const Found& order) {
+  const std::lock_guard lock(mutex_);
+  if (!best_ || value_of(order) < value_of(*best_)) best_ = order;
+}
+
+std::optional<Found> SolverThreads::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(found_, std::nullopt);
+}
+
+std::string SolverThreads::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+Bound SolverThreads::bound() const {
+  const std::lock_guard lock(mutex_);
+  return bound_;
+}
+
+SolverThreads::Known SolverThreads::known() const {
+  const std::lock_guard lock(mutex_);
+  return {best_, std::max(bound_.value, problem_.bound().value)};
+}
+
+Time SolverThreads::value_of(const Found& order) const {
+  return problem_.objective() == Objective::wall ? order.wall : order.span;
+}
+
+bool SolverThreads::is_small() const { return problem_.model().tasks() <= kMostWhole; }
+
+void SolverThreads::run(const Duty& duty) {
+  for (int turn = 0; !stop_; ++turn) {
+    const Known now = known();
+    if (now.best && value_of(*now.best) <= now.bound) break;
+    const bool proves = duty.proves && (!duty.finds || turn % 2 == 1);
+    const auto part = proves && parts_ ? parts_->next() : std::nullopt;
+    const int own = duty.finds && duty.proves ? turn / 2 : turn;
+    const bool goes_on = part                   ? prove(now, *part)
+                         : proves && is_small() ? prove(now, own)
+                                                : find(now, duty, own);
+    if (!goes_on) break;
+  }
+  stop_ = true;
+  --running_;
+}
+
+SolveRequest SolverThreads::request(const Known& known) const {
+  return {.model = problem_.model(),
+          .objective = problem_.objective(),
+          .hint = known.best && starts_of(problem_.model(), known.best->rows) ? &known.best->rows
+                                                                              : nullptr,
+          .scale = coarse_,
+          .bound = known.bound,
+          .go_on = [this] { return !stop_; }};
+}
+
+bool SolverThreads::prove(const Known& known, int turn) {
+  SolveRequest request = this->request(known);
+  request.proves = request.rounds_down = true;
+  if (turn / 2 % 2 == 1) request.scale = exact_;
+  if (turn % 2 == 1) request.hint = nullptr;  // as with a part
+  request.seconds = seconds_of(turn / (coarse_ == exact_ ? 2 : 4));
+  request.seed = seed_ + static_cast<std::uint64_t>(turn);
+  return take_in(optimise::solve(request));
+}
+
+bool SolverThreads::find(const Known& known, const Duty& duty, int turn) {
+  SolveRequest request = this->request(known);
+  const auto number = static_cast<std::uint64_t>(turn * 64 + duty.number);
+  request.seed = seed_ + number;
+  if (known.best && !is_small()) {
+    set_window(*known.best, request.seed, request);
+  } else {
+    // An order of another kind may be found sooner without the one that is known.
+    if (turn == 0) request.hint = nullptr;
+    request.workers = duty.workers;
+    request.seconds = seconds_of(turn);
+  }
+  return take_in(optimise::solve(request));
+}
+
+// A part of the time, in which about as many tasks run as can be put in order anew.
+void SolverThreads::set_window(const Found& best, std::uint64_t seed, SolveRequest& request) const {
+  const Model& model = problem_.model();
+  Random random(seed * 7919);
+  request.seconds = kWindowTurn;
+  const auto starts = starts_of(model, best.rows);
+  if (!starts) return;
+  const double part = std::min(1., static_cast<double>(kFreeTasks) / model.tasks());
+  const auto length = static_cast<Time>(part * static_cast<double>(best.wall));
+  const auto share = static_cast<double>(random.draw(1U << 20U)) / (1U << 20U);
+  const auto from = static_cast<Time>(share * static_cast<double>(best.wall)) - length / 2;
+  request.is_free = tasks_within(model, *starts, from, from + length);
+}
+
+bool SolverThreads::take_in(const SolveAnswer& answer) {
+  if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
+  // In a model that is not even, lanes whose tasks do not have their turns might be faster.
+  if (answer.bound && problem_.model().even) raise(*answer.bound, "CP-SAT");
+  if (!answer.rows) return true;
+  const auto found = problem_.timed(*answer.rows);
+  if (!found || !problem_.is_safe(*answer.rows)) return true;
+  const std::lock_guard lock(mutex_);
+  if (best_ && value_of(*best_) <= value_of(*found)) return true;
+  best_ = found_ = found;
+  return true;
+}
+
+bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
+  const int microbatches = part.microbatches + (part.is_last ? 0 : 1);
+  const auto shorter = problem_.of_length(microbatches);
+  if (!shorter) return false;
+  const Model& model = shorter->model();
+  Rows rows;
+  if (known.best) {
+    const int first = part.is_last ? problem_.microbatches() - microbatches : 0;
+    rows = rows_of(known.best->rows, size_of(model.lanes), first, microbatches);
+  }
+  SolveRequest request{.model = model, .scale = coarse_, .go_on = [this] { return !stop_; }};
+  if (!part.is_last) request.entry = at(model.lanes, parts_->entry()).first + part.microbatches;
+  request.proves = request.rounds_down = true;
+  // How long a proof takes varies widely with how it begins: several are tried, each for longer.
+  if (part.attempt % 2 == 0 && starts_of(model, rows)) request.hint = &rows;
+  request.seconds = kPartTurn * std::pow(3., part.attempt);
+  request.seed = seed_ + static_cast<std::uint64_t>(part.attempt);
+  const SolveAnswer answer = optimise::solve(request);
+  if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
+  parts_->set(part, answer.bound.value_or(0), answer.status == SolveAnswer::Status::optimal);
+  fprintf(stderr, "PART %d %d: %lld %d %.2f s\n", part.microbatches, part.is_last,
+          (long long)answer.bound.value_or(0) / 1000, (int)answer.status, answer.seconds);
+  raise(parts_->bound(), "parts of it, by CP-SAT");
+  return true;
+}
+
+bool SolverThreads::is_available(const SolveAnswer& answer) {
+  if (answer.status != SolveAnswer::Status::unavailable) return true;
+  const std::lock_guard lock(mutex_);
+  why_ = answer.why;
+  return false;
+}
+
+void SolverThreads::raise(Time bound, std::string_view by) {
+  const std::lock_guard lock(mutex_);
+  if (bound > bound_.value) bound_ = {bound, std::string(by)};
+}
+
+}  // namespace ripeline::optimise
