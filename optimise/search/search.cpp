@@ -60,26 +60,6 @@ ShortRows groups_of_v(const Uniform& uniform) {
   return ShortRows(static_cast<std::size_t>(uniform.ranks), row);
 }
 
-void start_uniform(const Problem& problem, Best& best) {
-  const Uniform& uniform = problem.uniform()->problem;
-  const std::optional<Uniform>& bytes = problem.uniform()->bytes;
-  if (!has_order(uniform)) return;
-  UniformIncumbent incumbent(
-      problem.objective(), best.bound(), [&] { return best.goes_on(); },
-      [&](const FoundOrder& order, std::string_view method) {
-        offer(problem, problem.uniform()->rows_of(order, problem.model()), method, best);
-      });
-  const bool chain = chunks_of(uniform) == 1;
-  const ShortRows first =
-      chain ? run(uniform, one_f_one_b(uniform), problem.objective(), INT64_MAX)->rows
-            : groups_of_v(uniform);
-  if (const auto order = timed(uniform, first)) {
-    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
-  }
-  if (chain) try_list_rules(bytes ? *bytes : uniform, incumbent);
-  if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
-}
-
 // The best orders of different values that a start has met.
 class Starts {
  public:
@@ -98,12 +78,33 @@ class Starts {
   std::map<Time, Rows> orders_;
 };
 
+// What is known of even models, for the one that the problem is or that is nearest to it.
+void start_uniform(const Problem& problem, Best& best, Starts& starts) {
+  const UniformProgram& program = *problem.nearest_uniform();
+  const Uniform& uniform = program.problem;
+  if (!has_order(uniform)) return;
+  UniformIncumbent incumbent(
+      problem.objective(), program.is_exact ? best.bound() : 0, [&] { return best.goes_on(); },
+      [&](const FoundOrder& order, std::string_view method) {
+        const auto found = problem.timed(program.rows_of(order, problem.model()));
+        if (!found) return;
+        if (!program.is_exact) starts.add(best.value_of(*found).first, found->rows);
+        offer(problem, *found, method, best);
+      });
+  const bool chain = chunks_of(uniform) == 1;
+  const ShortRows first =
+      chain ? run(uniform, one_f_one_b(uniform), problem.objective(), INT64_MAX)->rows
+            : groups_of_v(uniform);
+  if (const auto order = timed(uniform, first)) {
+    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
+  }
+  if (chain) try_list_rules(program.bytes.value_or(uniform), incumbent);
+  if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
+}
+
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
   constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
-  if (const auto own = problem.of_own_dispatch()) {
-    if (problem.is_safe(own->rows)) best.offer(*own, kOwnDispatch);
-  }
   Rows base = microbatch_by_microbatch(problem.model());
   if (!offer(problem, base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
@@ -119,11 +120,9 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 }
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
-  if (problem.uniform()) {
-    start_uniform(problem, best);
-  } else {
-    start_any(problem, seed, best, starts);
-  }
+  if (const auto own = problem.of_own_dispatch()) offer(problem, *own, kOwnDispatch, best);
+  if (problem.uniform() == nullptr) start_any(problem, seed, best, starts);
+  if (problem.nearest_uniform() && best.goes_on()) start_uniform(problem, best, starts);
 }
 
 // Local search on orders of the problem, and of it with fewer microbatches.

@@ -342,7 +342,7 @@ TEST(Search, knows_rules_that_count_bytes) {
   model.bytes = {.activation = 201216, .after_input = 73728};
   model.memory = {16 * 201216, 1};
   const Posed pose = posed(program_text(model), 24, 601, Objective::span);
-  ASSERT_TRUE(pose.problem->uniform().has_value());
+  ASSERT_NE(pose.problem->uniform(), nullptr);
   ASSERT_TRUE(pose.problem->uniform()->bytes.has_value());
   EXPECT_EQ(pose.problem->uniform()->problem.memory, 16);
   Time best = 0;
