@@ -306,6 +306,7 @@ bool PathMoves::sort(const Window& window) {
 
 // If it is another one, what follows it from a position on is marked.
 void PathMoves::find_start(Place place, std::size_t marked_from) {
+  ++work_;
   const Task task = order_[place];
   const Time start = std::max(end_before(place), arrival(task));
   if (start_[task] == start) return;
@@ -321,6 +322,7 @@ void PathMoves::find_start(Place place, std::size_t marked_from) {
 
 // If it is another one, what is before it is marked where it stands before a position.
 void PathMoves::find_tail(Place place, std::size_t marked_to) {
+  ++work_;
   const Task task = order_[place];
   const Time tail = std::max(tail_before(place), way_on(task));
   if (tail_[task] == tail) return;

@@ -29,6 +29,8 @@ class PathMoves {
   // Of the best order that was met, by the model; and of the one that there is now.
   [[nodiscard]] Time best() const { return best_; }
   [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
+  // Tasks that were looked at, as a measure of the time that this took.
+  [[nodiscard]] std::int64_t work() const { return work_; }
   [[nodiscard]] Rows rows() const { return rows_of(order_); }
 
  private:
@@ -131,6 +133,7 @@ class PathMoves {
   std::vector<Place> done_;      // per machine, of a window: the first place that is not sorted yet
   std::vector<Place> end_;       // and where the window ends
   std::vector<Time> nearby_;     // starts in an estimate
+  std::int64_t work_ = 0;
   Time value_ = 0;
   Time best_ = 0;
   std::vector<Task> best_order_;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ constexpr std::string_view kOneByOne = "one microbatch after the other";
 constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
+
+// What the other orders that are improved may take, in percent of what the best one does.
+constexpr Time kFarthest = 110;
 
 using Best = Incumbent<Found>;
 
@@ -67,9 +71,12 @@ class Starts {
     orders_.emplace(value, rows);
     if (orders_.size() > kMost) orders_.erase(std::prev(orders_.end()));
   }
-  [[nodiscard]] std::vector<Rows> take() {
+  // Those that take no longer.
+  [[nodiscard]] std::vector<Rows> take(Time most) {
     std::vector<Rows> all;
-    for (auto& [value, rows] : orders_) all.push_back(std::move(rows));
+    for (auto& [value, rows] : orders_) {
+      if (value <= most) all.push_back(std::move(rows));
+    }
     return all;
   }
 
@@ -104,7 +111,7 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
 
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
-  constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
+  constexpr std::int64_t kMostTasks = 20'000'000;  // of all rules together
   Rows base = microbatch_by_microbatch(problem.model());
   if (!offer(problem, base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
@@ -121,8 +128,13 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   if (const auto own = problem.of_own_dispatch()) offer(problem, *own, kOwnDispatch, best);
-  if (problem.uniform() == nullptr) start_any(problem, seed, best, starts);
-  if (problem.nearest_uniform() && best.goes_on()) start_uniform(problem, best, starts);
+  const auto& uniform = problem.nearest_uniform();
+  const bool is_even = problem.uniform() != nullptr;
+  if (is_even) start_uniform(problem, best, starts);
+  // On an even chain rules of that kind know no more.
+  const bool is_chain = is_even && chunks_of(uniform->problem) == 1;
+  if (!is_chain && best.goes_on()) start_any(problem, seed, best, starts);
+  if (!is_even && uniform && best.goes_on()) start_uniform(problem, best, starts);
 }
 
 // Local search on orders of the problem, and of it with fewer microbatches.
@@ -169,6 +181,10 @@ class Annealing {
   static constexpr std::int64_t kMostMoves = 2'000;
   // Where each order is timed by a simulated run.
   static constexpr std::int64_t kMovesPerRun = 200;
+  // A round ends too when a move takes so much work in the mean, which it does with many tasks.
+  // With less than this for each task an order would stay as disorderly as heat makes it.
+  static constexpr double kWorkOfMove = 5;
+  static constexpr double kWorkToCool = 1000;
   // Temperatures, in the mean cost of a task.
   static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
@@ -247,18 +263,22 @@ class Annealing {
     const Model& model = problem_.model();
     PathMoves path(problem.model(), incumbent_.objective(), rows, ++seed_ * 7919);
     const double all = moves * length / kUsualMicrobatches;
+    const double most_work = moves * kWorkOfMove;
     const std::int64_t step =
         model.left_out ? kMovesPerRun
                        : std::clamp<std::int64_t>(kMostTimed / model.tasks(), 1, kMostMoves);
-    const auto steps = static_cast<std::int64_t>(all / static_cast<double>(step)) + 1;
-    Time sum = 0;
-    for (const Time takes : model.takes) sum += takes;
-    const double mean = static_cast<double>(sum) / std::max(1, model.tasks());
+    const double mean =
+        static_cast<double>(std::accumulate(model.takes.begin(), model.takes.end(), Time{0})) /
+        std::max(1, model.tasks());
+    const double hot = most_work < problem.model().tasks() * kWorkToCool ? kCold : hot_;
     const bool whole = &problem == &problem_;
     Time offered = INT64_MAX;
-    for (std::int64_t i = 0; i < steps && incumbent_.goes_on(); ++i) {
-      const double share = static_cast<double>(i) / static_cast<double>(steps);
-      path.run(step, mean * hot_ * std::pow(kCold / hot_, share));
+    double tried = 0;
+    double share = 0;
+    while (share < 1 && incumbent_.goes_on()) {
+      path.run(step, mean * hot * std::pow(kCold / hot, share));
+      tried += static_cast<double>(step);
+      share = std::max(tried / all, static_cast<double>(path.work()) / most_work);
       if (!whole) continue;
       if (model.left_out) {
         offer(problem_, path.rows(), kPathMoves, incumbent_);
@@ -316,7 +336,7 @@ void search(const Problem& problem, Time bound, const Limits& limits,
   start(problem, limits.seed, incumbent, starts);
   if (best.empty() || !incumbent.goes_on()) return;
   Annealing annealing(problem, incumbent, limits);
-  annealing.start_with(best, starts.take());
+  annealing.start_with(best, starts.take(incumbent.best()->first / 100 * kFarthest));
   annealing.run();
 }
 
