@@ -4,8 +4,9 @@
 // the earliest. Two things hold it back. A limit of its pools that is lower than their capacity: so
 // a rank does not run ahead. And room that is kept for a base order: a task may start only if what
 // the base lists before it, and has not started, still finds room afterwards, one after the other.
-// What the base has next is held back by neither: a machine always has something that it may run. Tasks that nothing on
-// another machine waits for are left for when nothing else comes within `look_ahead`.
+// What the base has next is held back by neither: a machine always has something that it may run.
+// Tasks that nothing on another machine waits for are left for when nothing else comes within
+// `look_ahead`.
 //
 // Only models that leave nothing out are run exactly. Pure, deterministic, thread-safe.
 #pragma once

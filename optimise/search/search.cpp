@@ -35,6 +35,8 @@ constexpr std::string_view kLengthened = "order of fewer microbatches, lengthene
 // What the other orders that are improved may take, in percent of what the best one does.
 constexpr Time kFarthest = 110;
 
+constexpr int kManyTasks = 25'000;
+
 using Best = Incumbent<Found>;
 
 void offer(const Problem& problem, const Found& found, std::string_view method, Best& best) {
@@ -111,7 +113,7 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
 
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
-  constexpr std::int64_t kMostTasks = 20'000'000;  // of all rules together
+  constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
   Rows base = microbatch_by_microbatch(problem.model());
   if (!offer(problem, base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
@@ -130,11 +132,14 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   if (const auto own = problem.of_own_dispatch()) offer(problem, *own, kOwnDispatch, best);
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
-  if (is_even) start_uniform(problem, best, starts);
-  // On an even chain rules of that kind know no more.
-  const bool is_chain = is_even && chunks_of(uniform->problem) == 1;
-  if (!is_chain && best.goes_on()) start_any(problem, seed, best, starts);
-  if (!is_even && uniform && best.goes_on()) start_uniform(problem, best, starts);
+  // Rules drawn at random know no more of an even chain. On an even V placement moves soon make
+  // more of groups of microbatches, if there are few tasks; so do building blocks, which take a
+  // third of the memory of 1F1B.
+  const bool is_known =
+      is_even && (chunks_of(uniform->problem) == 1 || problem.model().tasks() < kManyTasks ||
+                  3 * uniform->problem.memory >= 2 * uniform->problem.ranks);
+  if (!is_known) start_any(problem, seed, best, starts);
+  if (uniform && (is_known || best.goes_on())) start_uniform(problem, best, starts);
 }
 
 // Local search on orders of the problem, and of it with fewer microbatches.
@@ -184,7 +189,7 @@ class Annealing {
   // A round ends too when a move takes so much work in the mean, which it does with many tasks.
   // With less than this for each task an order would stay as disorderly as heat makes it.
   static constexpr double kWorkOfMove = 5;
-  static constexpr double kWorkToCool = 1000;
+  static constexpr double kWorkToCool = 300;
   // Temperatures, in the mean cost of a task.
   static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
