@@ -19,7 +19,6 @@ class RuleRun {
  public:
   RuleRun(const Model& model, const Rows& base, const ReadyRule& rule)
       : model_(model),
-        base_(base),
         rule_(rule),
         rows_(model.machines.size()),
         next_(model.lanes.size(), 0),
@@ -175,7 +174,6 @@ class RuleRun {
   }
 
   const Model& model_;
-  const Rows& base_;
   const ReadyRule& rule_;
   Rows rows_;
   std::vector<bool> fills_;              // per lane
