@@ -134,8 +134,9 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
     return failed(s.message());
   }
   if (auto error = p.read()) return *error;
-  if (p.uniform_ && !p.uniform_->bytes && has_order(p.uniform_->problem)) {
-    const Bound bound = lower_bound(p.uniform_->problem, objective);
+  const UniformProgram* uniform = p.uniform();
+  if (uniform != nullptr && !uniform->bytes && has_order(uniform->problem)) {
+    const Bound bound = lower_bound(uniform->problem, objective);
     if (bound.value >= p.bound_.value) p.bound_ = bound;
   }
   if (!p.model_.left_out) {
@@ -154,7 +155,7 @@ std::optional<spec::Diagnostic> Problem::read() {
     return failed(s.message());
   }
   model_ = Model::of(program_, microbatches_, timing_, graph_);
-  uniform_ = uniform_of(program_, microbatches_, model_);
+  nearest_uniform_ = uniform_of(program_, microbatches_, model_);
   return too_much(model_, timing_);
 }
 

@@ -45,8 +45,14 @@ class Problem {
   [[nodiscard]] const simulate::Timing& timing() const { return timing_; }
   [[nodiscard]] Objective objective() const { return objective_; }
   [[nodiscard]] const Model& model() const { return model_; }
-  // If it is one: then the searches for even models know more.
-  [[nodiscard]] const std::optional<UniformProgram>& uniform() const { return uniform_; }
+  // If it is an even model: then more is known of it. nullptr otherwise.
+  [[nodiscard]] const UniformProgram* uniform() const {
+    return nearest_uniform_ && nearest_uniform_->is_exact ? &*nearest_uniform_ : nullptr;
+  }
+  // Whose orders are orders of this.
+  [[nodiscard]] const std::optional<UniformProgram>& nearest_uniform() const {
+    return nearest_uniform_;
+  }
   // No order is below it, by any dispatch.
   [[nodiscard]] const Bound& bound() const { return bound_; }
   // False: some pool cannot hold what must be in it before any of it is released.
@@ -82,7 +88,7 @@ class Problem {
   simulate::Timing timing_;
   TaskGraph graph_;
   Model model_;
-  std::optional<UniformProgram> uniform_;
+  std::optional<UniformProgram> nearest_uniform_;
   Bound bound_;
 };
 

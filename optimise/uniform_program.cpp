@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -22,11 +24,12 @@ class Reading {
       : program_(program), model_(model), stages_(size_of(program.stages)) {
     read_.problem.ranks = program.ranks;
     read_.problem.microbatches = microbatches;
+    read_.is_exact = model.even;
   }
 
   std::optional<UniformProgram> read() {
-    if (!model_.even || model_.left_out || !has_placement() || !has_lanes() || !has_needs() ||
-        !has_costs() || !has_capacity()) {
+    if (model_.left_out || !has_placement() || !has_lanes() || !has_needs() || !has_costs() ||
+        !has_capacity()) {
       return std::nullopt;
     }
     return std::move(read_);
@@ -60,7 +63,9 @@ class Reading {
         read_.lanes.push_back(program_.lane_of(static_cast<int>(op - program_.ops.begin()), s));
       }
     }
-    return true;
+    return std::all_of(read_.lanes.begin(), read_.lanes.end(), [&](int l) {
+      return at(model_.lanes, l).tasks == read_.problem.microbatches;
+    });
   }
 
   [[nodiscard]] bool has_needs() const {
@@ -72,31 +77,40 @@ class Reading {
       expected.emplace(lane(kInput, s), lane(kWeight, s));
     }
     std::set<std::pair<int, int>> found;
-    for (const spec::Edge& edge : program_.edges) found.emplace(edge.producer, edge.consumer);
+    for (const spec::Edge& edge : program_.edges) {
+      if (edge.of != spec::Of::same) return false;
+      found.emplace(edge.producer, edge.consumer);
+    }
     return found == expected && program_.edges.size() == expected.size();
   }
 
   bool has_costs() {
     Uniform& u = read_.problem;
-    std::array<Time*, 3> costs = {&u.forward, &u.input, &u.weight};
+    const std::array<Time*, 3> costs = {&u.forward, &u.input, &u.weight};
     for (int kind = kForward; kind <= kWeight; ++kind) {
-      const auto cost = [&](int s) {
-        return at(model_.takes, at(model_.lanes, lane(kind, s)).first);
-      };
-      *costs[static_cast<std::size_t>(kind)] = cost(0);
+      std::vector<Time> takes;
       for (int s = 0; s < stages_; ++s) {
-        if (cost(s) != cost(0) || cost(s) <= 0) return false;
+        const auto first = model_.takes.begin() + at(model_.lanes, lane(kind, s)).first;
+        takes.insert(takes.end(), first, first + u.microbatches);
       }
+      *costs[static_cast<std::size_t>(kind)] = mean(takes);
+      if (mean(takes) <= 0) return false;
     }
-    std::optional<Time> latency;
+    std::vector<Time> latencies;
     for (int task = 0; task < model_.tasks(); ++task) {
-      for (const Model::Arc& arc : model_.needs_of(task)) {
-        if (latency.value_or(arc.lag) != arc.lag) return false;
-        latency = arc.lag;
-      }
+      for (const Model::Arc& arc : model_.needs_of(task)) latencies.push_back(arc.lag);
     }
-    u.latency = latency.value_or(0);
+    u.latency = mean(latencies);
     return true;
+  }
+
+  Time mean(const std::vector<Time>& times) {
+    if (times.empty()) return 0;
+    const bool same =
+        std::adjacent_find(times.begin(), times.end(), std::not_equal_to<>()) == times.end();
+    read_.is_exact = read_.is_exact && same;
+    return same ? times.front()
+                : std::accumulate(times.begin(), times.end(), Time{0}) / std::ssize(times);
   }
 
   // In every rank the same, taken by F and given back by I and W.
@@ -110,23 +124,24 @@ class Reading {
       bool operator==(const Amounts&) const = default;
     };
     std::optional<Amounts> memory;
+    std::int64_t left = 0;  // by a forward, at most
     int ranks = 0;
     for (const Model::Machine& machine : model_.machines) {
       if (machine.pools.size() > 1) return false;
       if (machine.pools.empty()) continue;
       ++ranks;
       const Model::Pool& pool = at(model_.pools, machine.pools.front());
-      const auto is = [&](int l, const Model::Use& wanted) {
+      const auto is = [&](int l, std::int64_t acquires, std::int64_t releases) {
         const Model::Use& use = at(pool.uses, l);
-        return use.acquires == wanted.acquires && use.asks == wanted.asks &&
-               use.releases == wanted.releases;
+        left = std::max(left, use.asks - use.acquires);
+        return use.acquires == acquires && use.releases == releases;
       };
       for (int s = 0; s < stages_; ++s) {
         if (at(program_.stages, s).rank != machine.rank) continue;
         const std::int64_t all = at(pool.uses, lane(kForward, s)).acquires;
         const std::int64_t early = at(pool.uses, lane(kInput, s)).releases;
-        if (all <= early || !is(lane(kForward, s), {all, all, 0}) ||
-            !is(lane(kInput, s), {0, 0, early}) || !is(lane(kWeight, s), {0, 0, all - early})) {
+        if (all <= early || !is(lane(kForward, s), all, 0) || !is(lane(kInput, s), 0, early) ||
+            !is(lane(kWeight, s), 0, all - early)) {
           return false;
         }
         const Amounts held{pool.capacity, all, all - early};
@@ -135,7 +150,9 @@ class Reading {
       }
     }
     if (ranks != 0 && ranks != u.ranks) return false;
-    const Amounts held = memory.value_or(Amounts{.capacity = most});
+    Amounts held = memory.value_or(Amounts{.capacity = most});
+    held.capacity -= left;
+    read_.is_exact = read_.is_exact && left == 0;
     u.memory = static_cast<int>(std::min(most, held.capacity / held.all));
     if (held.late == held.all) return true;
     const std::int64_t capacity = std::min(held.capacity, most * held.all);

@@ -1,4 +1,5 @@
-// What is uniform in a program: whether it is an even model, and which of its lanes is which.
+// What is uniform in a program: which of its lanes is which, and the even model that it is or that
+// is nearest to it.
 //
 // Pure; thread-safe.
 #pragma once
@@ -15,6 +16,10 @@ namespace ripeline::optimise {
 
 struct UniformProgram {
   Uniform problem;  // in nanoseconds
+  // Whether the program is this even model. Otherwise costs and latencies are means, and what a
+  // forward must leave is left out of the memory: each order is one of the program, but for other
+  // times.
+  bool is_exact = true;
   // If I gives back a part of what F took: the same in bytes. Then an order of `problem` is legal
   // too, but not all that fits.
   std::optional<Uniform> bytes = {};
@@ -23,8 +28,8 @@ struct UniformProgram {
   [[nodiscard]] Rows rows_of(const FoundOrder& order, const Model& model) const;
 };
 
-// Nothing: the program is no chain or V placement of F, I and W with the same costs, latencies and
-// capacities everywhere; what F takes is given back by W, or by I and W. `model` is of the program.
+// Nothing: the program is no chain or V placement of F, I and W with the same capacities
+// everywhere; what F takes is given back by W, or by I and W. `model` is of the program.
 [[nodiscard]] std::optional<UniformProgram> uniform_of(const spec::Program& program,
                                                        int microbatches, const Model& model);
 

@@ -55,6 +55,7 @@ class Chain {
     Lane last = kInput;         // F or I
     std::int64_t begin = 0;
     std::int64_t end = 0;
+    std::int64_t waited = 0;  // between its tasks
     ShortRow row;
   };
 
@@ -86,12 +87,18 @@ class Chain {
     if (input <= now) return start(r, kInput, now);
     if (forward_ready) return start(r, kForward, now);
     const std::int64_t next = std::min(input, room ? forward : kNever);
-    if (pending && (next == kNever || next - now >= rule_.look_ahead)) {
-      return start(r, kWeight, now);
-    }
+    if (pending && !waits_for(rank, now, next)) return start(r, kWeight, now);
     ranks_[index(r)].waits = true;
     wakes_[index(r)] = next;
     return true;
+  }
+
+  // Rather than to run a weight gradient.
+  [[nodiscard]] bool waits_for(const Rank& rank, std::int64_t now, std::int64_t next) const {
+    if (next == kNever || next - now >= rule_.look_ahead) return false;
+    const std::int64_t waited = rank.waited + next - rank.end;
+    return !rule_.evenly || std::any_of(ranks_.begin(), ranks_.end(),
+                                        [&](const Rank& other) { return other.waited >= waited; });
   }
 
   // In 64 bits: amounts may be bytes.
@@ -111,7 +118,11 @@ class Chain {
 
   bool start(int r, Lane lane, std::int64_t now) {
     Rank& rank = ranks_[index(r)];
-    if (rank.row.empty()) rank.begin = now;
+    if (rank.row.empty()) {
+      rank.begin = now;
+    } else {
+      rank.waited += now - rank.end;
+    }
     if (now - (objective_ == Objective::span ? rank.begin : 0) + work_left(rank) > most_) {
       return false;
     }
@@ -175,8 +186,8 @@ int lag_of(Lag lag, const Uniform& uniform, int r, int warm_up) {
   return 0;
 }
 
-// By how much the warm-up of a rank is longer than that of the next, and the last rank's. The first
-// ones are best from 1F1B's memory on.
+// Warm-ups of all ranks. By how much that of a rank is longer than that of the next, and the last
+// rank's.
 constexpr std::array kSlopes = {1.0, .85, .75, 1.25, .6, 1.5, .5, 1.75, 2.0, 3.0};
 constexpr std::array kLastWarmUps = {1, 2, 3};
 
@@ -189,23 +200,42 @@ std::vector<int> warm_ups(const Uniform& uniform, double slope, int last) {
   return warm_up;
 }
 
-std::vector<std::int64_t> look_aheads(const Uniform& uniform) {
+// Those that are best from 1F1B's memory on come first, then the forwards that end before the first
+// input gradient can come, and a few more: with much memory they are.
+std::vector<std::vector<int>> families(const Uniform& uniform) {
+  std::vector<std::vector<int>> all;
+  const auto add = [&](double slope, int less) {
+    for (const int last : kLastWarmUps) all.push_back(warm_ups(uniform, slope, last - less));
+  };
+  for (const double slope : kSlopes) {
+    add(slope, 0);
+    if (slope != kSlopes.front()) continue;
+    const std::int64_t trip = uniform.forward + uniform.input + 2 * uniform.latency;
+    add(static_cast<double>(trip) / static_cast<double>(uniform.forward), 1);
+  }
+  return all;
+}
+
+// Look-aheads, and whether ranks then wait evenly.
+std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   const std::int64_t w = uniform.weight;
-  std::vector<std::int64_t> all;
+  std::vector<std::pair<std::int64_t, bool>> all = {{w, false}, {w, true}};
   for (const std::int64_t ahead :
-       {w, std::int64_t{0}, w / 2, uniform.latency, w / 4, 3 * w / 4, w + uniform.forward / 2}) {
-    if (std::find(all.begin(), all.end(), ahead) == all.end()) all.push_back(ahead);
+       {std::int64_t{0}, w / 2, uniform.latency, w / 4, 3 * w / 4, w + uniform.forward / 2}) {
+    const std::pair wait(ahead, false);
+    if (std::find(all.begin(), all.end(), wait) == all.end()) all.push_back(wait);
   }
   return all;
 }
 
 // False: the search ends.
 bool try_timings(const Uniform& uniform, ListRule& rule, UniformIncumbent& incumbent) {
-  for (const std::int64_t ahead : look_aheads(uniform)) {
+  for (const auto& [look_ahead, evenly] : waits_of(uniform)) {
     for (const Tie tie : {Tie::input, Tie::alternate, Tie::forward}) {
       for (const bool lag_at_end : {true, false}) {
         if (!incumbent.goes_on()) return false;
-        rule.look_ahead = ahead;
+        rule.look_ahead = look_ahead;
+        rule.evenly = evenly;
         rule.tie = tie;
         rule.lag_at_end = lag_at_end;
         const std::int64_t most = incumbent.best() ? incumbent.best()->first : kNever;
@@ -231,16 +261,15 @@ ListRule one_f_one_b(const Uniform& uniform) {
 
 void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent) {
   std::set<std::pair<std::vector<int>, std::vector<int>>> tried;
-  for (const double slope : kSlopes) {
-    for (const int last : kLastWarmUps) {
-      for (const Lag lag : kLags) {
-        ListRule rule{.warm_up = warm_ups(uniform, slope, last), .lag = {}};
-        for (int r = 0; r < uniform.ranks; ++r) {
-          rule.lag.push_back(lag_of(lag, uniform, r, rule.warm_up[index(r)]));
-        }
-        if (!tried.emplace(rule.warm_up, rule.lag).second) continue;
-        if (!try_timings(uniform, rule, incumbent)) return;
+  for (const std::vector<int>& warm_up : families(uniform)) {
+    for (const Lag lag : kLags) {
+      ListRule rule{.warm_up = warm_up, .lag = {}};
+      for (int r = 0; r < uniform.ranks; ++r) {
+        const int most = lag_of(lag, uniform, r, warm_up[index(r)]);
+        rule.lag.push_back(std::min(most, uniform.microbatches));
       }
+      if (!tried.emplace(rule.warm_up, rule.lag).second) continue;
+      if (!try_timings(uniform, rule, incumbent)) return;
     }
   }
 }

@@ -4,8 +4,9 @@
 // only while fewer than `warm_up` forwards wait for their input gradients and, to start, while the
 // memory has room. A weight gradient runs at once where more than `lag` are put off, or where a
 // forward has arrived that only lacks room and no input gradient has; otherwise where nothing is
-// ready, unless something is known to arrive within `look_ahead`. A rank knows what arrives from
-// the tasks that its neighbours are running.
+// ready, unless something is known to arrive within `look_ahead`: then the rank waits, by `evenly`
+// only while it has then waited no longer than the rank that has waited the longest. A rank knows
+// what arrives from the tasks that its neighbours are running.
 //
 // From 1F1B's memory on, rules of this kind reach the optimum nearly always. Pure; thread-safe.
 #pragma once
@@ -32,6 +33,7 @@ struct ListRule {
   std::vector<int> warm_up;  // per rank, > 0
   std::vector<int> lag;      // per rank, >= 0
   std::int64_t look_ahead = 0;
+  bool evenly = false;
   Tie tie = Tie::input;
   bool lag_at_end = true;  // whether `lag` counts when no forward is left
 };

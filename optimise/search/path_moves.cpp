@@ -40,7 +40,9 @@ PathMoves::PathMoves(const Model& model, Objective objective, const Rows& rows, 
   place_of_.resize(tasks);
   sorted_.resize(tasks);
   sorted_at_.resize(tasks);
+  is_marked_.assign(tasks, 0);
   done_.assign(model.machines.size(), 0);
+  end_.assign(model.machines.size(), 0);
   start(rows);
 }
 
@@ -93,8 +95,10 @@ void PathMoves::start(const Rows& rows) {
     if (place > row_[m]) settle(row_[m], place - 1);
   }
   std::iota(sorted_at_.begin(), sorted_at_.end(), std::size_t{0});
-  time_from(0);
-  find_tails(sorted_.size());
+  const Window all{0, sorted_.size()};
+  sort(all);
+  find_tails(all);
+  value_ = value_now();
   best_ = value_;
   best_order_ = order_;
 }
@@ -189,18 +193,24 @@ bool PathMoves::try_shift(Place from, Place to, Time limit) {
   if (!shift(from, to)) return false;
   const Place first = std::min(from, to);
   const Place last = std::max(from, to);
-  if (estimate(first, last) <= limit) {
-    const std::size_t sorted = sorted_at_[first];
-    if (time_from(sorted)) {
-      find_tails(sorted_at_[last] + 1);
-      return true;
-    }
+  if (estimate(first, last) > limit) {
     shift(to, from);
-    time_from(sorted);
     return false;
   }
-  shift(to, from);
-  return false;
+  const Window window{sorted_at_[first], sorted_at_[last] + 1};
+  const bool sorted = sort(window);
+  if (!sorted) {
+    shift(to, from);
+    sort(window);
+  }
+  if (last + 1 < row_[machine_of_[last] + 1]) mark(last + 1);
+  find_starts_after(window);
+  if (!sorted) return false;
+  find_tails(window);
+  if (first > row_[machine_of_[first]]) mark(first - 1);
+  find_tails_before(window);
+  value_ = value_now();
+  return true;
 }
 
 // Where the tasks between allow it, and the memory.
@@ -257,52 +267,102 @@ Time PathMoves::estimate(Place first, Place last) {
   return longest;
 }
 
-// The starts, of which those of the first `sorted` tasks are right. False: the machines wait for
-// each other.
-bool PathMoves::time_from(std::size_t sorted) {
+// Sorts the places of a window anew, and finds the starts of their tasks. No other place moves:
+// only tasks of the window come after others than before. False: the machines wait for each other.
+bool PathMoves::sort(const Window& window) {
   const std::size_t machines = row_.size() - 1;
   for (std::size_t m = 0; m < machines; ++m) {
     const auto all = sorted_at_.begin();
-    done_[m] = number(
-        static_cast<std::size_t>(std::lower_bound(all + row_[m], all + row_[m + 1], sorted) - all));
+    const auto begin = std::lower_bound(all + row_[m], all + row_[m + 1], window.begin);
+    done_[m] = number(static_cast<std::size_t>(begin - all));
+    end_[m] = number(
+        static_cast<std::size_t>(std::lower_bound(begin, all + row_[m + 1], window.end) - all));
   }
+  std::size_t sorted = window.begin;
   bool forwards = true;
   for (bool goes = true; std::exchange(goes, false); forwards = !forwards) {
     for (std::size_t i = 0; i < machines; ++i) {
       const std::size_t m = forwards ? i : machines - 1 - i;
-      const Place end = row_[m + 1];
       Place place = done_[m];
-      if (place == end) continue;
-      Time now = end_before(place);
-      for (; place < end; ++place) {
+      for (; place < end_[m]; ++place) {
         const Task task = order_[place];
-        const std::uint32_t last = first_need_[task + 1];
-        std::uint32_t need = first_need_[task];
-        for (; need < last; ++need) {
-          const Place before = place_of_[needs_[need].task];
-          if (before >= done_[machine_of_[before]]) break;
-          now = std::max(now, start_[needs_[need].task] + needs_[need].delay);
-        }
-        if (need < last) break;
-        start_[task] = now;
-        now += takes_[task];
+        const bool waits = std::any_of(
+            needs_.begin() + first_need_[task], needs_.begin() + first_need_[task + 1],
+            [&](const Arc& need) {
+              const Place before = place_of_[need.task];
+              return before >= done_[machine_of_[before]] && before < end_[machine_of_[before]];
+            });
+        if (waits) break;
         sorted_at_[place] = sorted;
         sorted_[sorted++] = place;
+        find_start(place, window.end);
+        done_[m] = place + 1;
         goes = true;
       }
-      done_[m] = place;
     }
   }
-  if (sorted < sorted_.size()) return false;
-  value_ = value_now();
-  return true;
+  return sorted == window.end;
 }
 
-void PathMoves::find_tails(std::size_t sorted) {
-  while (sorted-- > 0) {
-    const Place place = sorted_[sorted];
-    tail_[order_[place]] = std::max(tail_before(place), way_on(order_[place]));
+// If it is another one, what follows it from a position on is marked.
+void PathMoves::find_start(Place place, std::size_t marked_from) {
+  ++work_;
+  const Task task = order_[place];
+  const Time start = std::max(end_before(place), arrival(task));
+  if (start_[task] == start) return;
+  start_[task] = start;
+  const auto mark_later = [&](Place later) {
+    if (sorted_at_[later] >= marked_from) mark(later);
+  };
+  if (place + 1 < row_[machine_of_[place] + 1]) mark_later(place + 1);
+  for (std::uint32_t i = first_feed_[task]; i < first_feed_[task + 1]; ++i) {
+    mark_later(place_of_[feeds_[i].task]);
   }
+}
+
+// If it is another one, what is before it is marked where it stands before a position.
+void PathMoves::find_tail(Place place, std::size_t marked_to) {
+  ++work_;
+  const Task task = order_[place];
+  const Time tail = std::max(tail_before(place), way_on(task));
+  if (tail_[task] == tail) return;
+  tail_[task] = tail;
+  const auto mark_earlier = [&](Place earlier) {
+    if (sorted_at_[earlier] < marked_to) mark(earlier);
+  };
+  if (place > row_[machine_of_[place]]) mark_earlier(place - 1);
+  for (std::uint32_t i = first_need_[task]; i < first_need_[task + 1]; ++i) {
+    mark_earlier(place_of_[needs_[i].task]);
+  }
+}
+
+void PathMoves::find_tails(const Window& window) {
+  for (std::size_t i = window.end; i-- > window.begin;) find_tail(sorted_[i], window.begin);
+}
+
+void PathMoves::find_starts_after(const Window& window) {
+  for (std::size_t i = window.end; marked_ > 0; ++i) {
+    if (unmark(i)) find_start(sorted_[i], i);
+  }
+}
+
+void PathMoves::find_tails_before(const Window& window) {
+  for (std::size_t i = window.begin; marked_ > 0;) {
+    if (unmark(--i)) find_tail(sorted_[i], i);
+  }
+}
+
+void PathMoves::mark(Place place) {
+  char& is_marked = is_marked_[sorted_at_[place]];
+  if (is_marked == 0) ++marked_;
+  is_marked = 1;
+}
+
+bool PathMoves::unmark(std::size_t position) {
+  if (is_marked_[position] == 0) return false;
+  is_marked_[position] = 0;
+  --marked_;
+  return true;
 }
 
 }  // namespace ripeline::optimise

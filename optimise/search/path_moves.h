@@ -3,8 +3,8 @@
 // A task of the path goes earlier by a few places, or the one right before it later. An order that
 // takes no longer is accepted, and by simulated annealing sometimes one that does. A move is first
 // judged by the few tasks around it, with the longest ways from the beginning and to the end that
-// the order had before; most moves are refused by that. After the others the order is timed, from
-// the moved tasks on. By span a rank is measured from the least time at which it can begin.
+// the order had before; most moves are refused by that. After the others these ways are found anew
+// where they change. By span a rank is measured from the least time at which it can begin.
 // Deterministic for a seed and a number of moves. One object belongs to one thread.
 #pragma once
 
@@ -29,6 +29,8 @@ class PathMoves {
   // Of the best order that was met, by the model; and of the one that there is now.
   [[nodiscard]] Time best() const { return best_; }
   [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
+  // Tasks that were looked at, as a measure of the time that this took.
+  [[nodiscard]] std::int64_t work() const { return work_; }
   [[nodiscard]] Rows rows() const { return rows_of(order_); }
 
  private:
@@ -44,6 +46,12 @@ class PathMoves {
   struct Arc {
     Task task = 0;   // at the other end
     Time delay = 0;  // of a need: from its start; else from the end of this task to the end of that
+  };
+
+  // Positions in the sorted order.
+  struct Window {
+    std::size_t begin = 0;
+    std::size_t end = 0;
   };
 
   void add_arcs(const Model& model);
@@ -83,8 +91,15 @@ class PathMoves {
   bool shift(Place from, Place to);
   void settle(Place first, Place last);
   [[nodiscard]] Time estimate(Place first, Place last);
-  bool time_from(std::size_t sorted);
-  void find_tails(std::size_t sorted);  // of the first so many; those of the others are right
+  bool sort(const Window& window);
+  void find_start(Place place, std::size_t marked_from);
+  void find_tail(Place place, std::size_t marked_to);
+  void find_tails(const Window& window);
+  // Of what is marked, and of what that marks.
+  void find_starts_after(const Window& window);
+  void find_tails_before(const Window& window);
+  void mark(Place place);
+  bool unmark(std::size_t position);  // whether it was
   bool try_shift(Place from, Place to, Time limit);
 
   static constexpr Time kLongAgo = INT64_MIN / 4;
@@ -113,8 +128,12 @@ class PathMoves {
   std::vector<Place> place_of_;            // per task
   std::vector<std::size_t> sorted_at_;     // per place: an order in which each follows its needs
   std::vector<Place> sorted_;
-  std::vector<Place> done_;   // per machine: the first place that is not sorted yet
-  std::vector<Time> nearby_;  // starts in an estimate
+  std::vector<char> is_marked_;  // per position: whether its start or tail is to be found anew
+  std::size_t marked_ = 0;       // how many are
+  std::vector<Place> done_;      // per machine, of a window: the first place that is not sorted yet
+  std::vector<Place> end_;       // and where the window ends
+  std::vector<Time> nearby_;     // starts in an estimate
+  std::int64_t work_ = 0;
   Time value_ = 0;
   Time best_ = 0;
   std::vector<Task> best_order_;

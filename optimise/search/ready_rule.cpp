@@ -19,10 +19,11 @@ class RuleRun {
  public:
   RuleRun(const Model& model, const Rows& base, const ReadyRule& rule)
       : model_(model),
-        base_(base),
         rule_(rule),
         rows_(model.machines.size()),
         next_(model.lanes.size(), 0),
+        place_(model.takes.size(), 0),
+        first_(model.machines.size(), 0),
         arrival_(model.takes.size(), 0),
         missing_(model.takes.size(), 0),
         held_(model.pools.size(), 0),
@@ -32,6 +33,15 @@ class RuleRun {
       at(missing_, task) = static_cast<int>(model.needs_of(task).size());
     }
     for (int l = 0; l < size_of(model.lanes); ++l) fills_.push_back(is_fill(l));
+    for (const std::vector<int>& row : base) {
+      std::vector<int>& tasks = tasks_.emplace_back();
+      for (const int l : row) {
+        const int task = at(model.lanes, l).first + at(next_, l)++;
+        at(place_, task) = size_of(tasks);
+        tasks.push_back(task);
+      }
+    }
+    next_.assign(model.lanes.size(), 0);
   }
 
   std::optional<Rows> run() {
@@ -91,10 +101,7 @@ class RuleRun {
   [[nodiscard]] bool is_ready(int task) const {
     if (at(missing_, task) > 0) return false;
     const auto near = model_.after(task);
-    return std::all_of(near.begin(), near.end(), [&](int other) {
-      const int l = at(model_.lane_of, other);
-      return at(next_, l) > other - at(model_.lanes, l).first;
-    });
+    return std::all_of(near.begin(), near.end(), [&](int other) { return has_started(other); });
   }
 
   [[nodiscard]] bool precedes(int l, int other) const {
@@ -113,33 +120,35 @@ class RuleRun {
       if (use.acquires == 0) continue;
       acquires = true;
       const auto limit = static_cast<std::int64_t>(
-          std::ceil(at(rule_.share, m) * static_cast<double>(pool.capacity)));
+          std::ceil(at(rule_.share, l) * static_cast<double>(pool.capacity)));
       const std::int64_t held = at(held_, p);
       if (held + use.asks > pool.capacity) return false;
-      if (held > 0 && held + use.acquires > limit) return false;
+      if (held + use.acquires > limit && at(place_, next_task(l)) > at(first_, m)) return false;
     }
     return !acquires || keeps_room(m, l);
   }
 
   // As core/kept_order.h has it.
-  [[nodiscard]] bool keeps_room(int m, int l) {
-    const Model::Machine& machine = at(model_.machines, m);
-    const std::vector<int>& base = at(base_, m);
-    for (const int p : machine.pools) {
+  [[nodiscard]] bool keeps_room(int m, int l) const {
+    const int own = at(place_, next_task(l));
+    for (const int p : at(model_.machines, m).pools) {
       const Model::Pool& pool = at(model_.pools, p);
       const Model::Use& use = at(pool.uses, l);
       std::int64_t held = at(held_, p) + use.acquires - use.releases;
-      seen_.assign(model_.lanes.size(), 0);
-      for (const int other : base) {
-        const int k = at(seen_, other)++;
-        if (k < at(next_, other)) continue;
-        if (other == l && k == at(next_, l)) break;
-        const Model::Use& of_other = at(pool.uses, other);
-        if (of_other.acquires > 0 && held + of_other.asks > pool.capacity) return false;
-        held += of_other.acquires - of_other.releases;
+      for (int place = at(first_, m); place < own; ++place) {
+        const int before = at(at(tasks_, m), place);
+        if (has_started(before)) continue;
+        const Model::Use& of_before = at(pool.uses, at(model_.lane_of, before));
+        if (of_before.acquires > 0 && held + of_before.asks > pool.capacity) return false;
+        held += of_before.acquires - of_before.releases;
       }
     }
     return true;
+  }
+
+  [[nodiscard]] int next_task(int l) const { return at(model_.lanes, l).first + at(next_, l); }
+  [[nodiscard]] bool has_started(int task) const {
+    return task < next_task(at(model_.lane_of, task));
   }
 
   void start(int m, int l, Time now) {
@@ -150,6 +159,9 @@ class RuleRun {
       at(held_, p) += use.acquires - use.releases;  // back before the machine's next decision
     }
     at(rows_, m).push_back(l);
+    const std::vector<int>& listed = at(tasks_, m);
+    int& first = at(first_, m);
+    while (first < size_of(listed) && has_started(at(listed, first))) ++first;
     at(waits_, m) = 0;
     at(wakes_, m) = end;
     for (const Model::Arc& arc : model_.feeds_of(task)) {
@@ -162,17 +174,18 @@ class RuleRun {
   }
 
   const Model& model_;
-  const Rows& base_;
   const ReadyRule& rule_;
   Rows rows_;
-  std::vector<bool> fills_;         // per lane
-  std::vector<int> next_;           // per lane
+  std::vector<bool> fills_;              // per lane
+  std::vector<int> next_;                // per lane
+  std::vector<std::vector<int>> tasks_;  // of the base, per machine
+  std::vector<int> place_;               // per task: in the base
+  std::vector<int> first_;          // per machine: the first place of the base that has not started
   std::vector<Time> arrival_;       // per task, of what has come of its needs; as the next one
   std::vector<int> missing_;        // needs of other machines that have not started
   std::vector<std::int64_t> held_;  // per pool
   std::vector<Time> wakes_;         // per machine: when it decides next
   std::vector<char> waits_;         // per machine: for something to arrive
-  std::vector<int> seen_;           // per lane, in the base
 };
 
 // Lanes that are preferred alike.
@@ -265,7 +278,7 @@ ReadyRule RandomRules::next() {
       rule.wanted.push_back(lane.tasks > 0 ? -static_cast<double>(at(model_.heads, lane.first))
                                            : 0);
     }
-    rule.share.assign(model_.machines.size(), 1);
+    rule.share.assign(model_.lanes.size(), 1);
     rule.look_ahead = mean_;
     return rule;
   }
@@ -292,14 +305,20 @@ ReadyRule RandomRules::next() {
     }
     rule.period = static_cast<double>(cycle_) * pick({.5, .75, 1, 1, 1.25, 1.5, 2});
   }
-  // From a share of the capacity on the last rank to one on the first, or the whole everywhere.
+  // From a share of the capacity on the last rank to one on the first, or the whole everywhere. Of
+  // half of the rules that is for the first stage of a rank, and the last one has the whole.
   const double last = static_cast<double>(random_.draw(5)) / 4;
   const double first = static_cast<double>(random_.draw(5)) / 4;
-  for (const Model::Machine& machine : model_.machines) {
-    const double place = program_.ranks < 2
-                             ? 0
-                             : std::max(0, machine.rank) / static_cast<double>(program_.ranks - 1);
-    rule.share.push_back(std::max(first, last) * (1 - place) + last * place);
+  const bool is_alike = random_.draw(2) == 0;
+  for (int l = 0; l < size_of(model_.lanes); ++l) {
+    const int rank = std::max(0, at(model_.machines, at(model_.lanes, l).machine).rank);
+    const double place = program_.ranks < 2 ? 0 : rank / static_cast<double>(program_.ranks - 1);
+    const double share = std::max(first, last) * (1 - place) + last * place;
+    const bool is_of_program = l < size_of(program_.lanes);
+    const int chunk = is_of_program ? at(program_.lanes, l).chunk : 0;
+    const int chunks = is_of_program ? program_.chunks(rank) : 1;
+    rule.share.push_back(is_alike || chunks < 2 ? share
+                                                : share + (1 - share) * chunk / (chunks - 1));
   }
   rule.look_ahead = mean_ * static_cast<Time>(random_.draw(4)) / 2;
   return rule;

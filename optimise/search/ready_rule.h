@@ -4,8 +4,9 @@
 // the earliest. Two things hold it back. A limit of its pools that is lower than their capacity: so
 // a rank does not run ahead. And room that is kept for a base order: a task may start only if what
 // the base lists before it, and has not started, still finds room afterwards, one after the other.
-// So where the base ends, a machine always has something that it may run. Tasks that nothing on
-// another machine waits for are left for when nothing else comes within `look_ahead`.
+// What the base has next is held back by neither: a machine always has something that it may run.
+// Tasks that nothing on another machine waits for are left for when nothing else comes within
+// `look_ahead`.
 //
 // Only models that leave nothing out are run exactly. Pure, deterministic, thread-safe.
 #pragma once
@@ -23,7 +24,7 @@ namespace ripeline::optimise {
 struct ReadyRule {
   std::vector<double> wanted;  // per lane: when its first task is; any unit
   double period = 0;           // the next ones so much later each
-  std::vector<double> share;   // per machine: of its pools' capacities; 0 to 1
+  std::vector<double> share;   // per lane: of its pools' capacities; 0 to 1
   Time look_ahead = 0;
 };
 // Nothing: it deadlocks. `base`: a legal order.

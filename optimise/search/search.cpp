@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +31,11 @@ constexpr std::string_view kOneByOne = "one microbatch after the other";
 constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
+
+// What the other orders that are improved may take, in percent of what the best one does.
+constexpr Time kFarthest = 110;
+
+constexpr int kManyTasks = 25'000;
 
 using Best = Incumbent<Found>;
 
@@ -60,26 +66,6 @@ ShortRows groups_of_v(const Uniform& uniform) {
   return ShortRows(static_cast<std::size_t>(uniform.ranks), row);
 }
 
-void start_uniform(const Problem& problem, Best& best) {
-  const Uniform& uniform = problem.uniform()->problem;
-  const std::optional<Uniform>& bytes = problem.uniform()->bytes;
-  if (!has_order(uniform)) return;
-  UniformIncumbent incumbent(
-      problem.objective(), best.bound(), [&] { return best.goes_on(); },
-      [&](const FoundOrder& order, std::string_view method) {
-        offer(problem, problem.uniform()->rows_of(order, problem.model()), method, best);
-      });
-  const bool chain = chunks_of(uniform) == 1;
-  const ShortRows first =
-      chain ? run(uniform, one_f_one_b(uniform), problem.objective(), INT64_MAX)->rows
-            : groups_of_v(uniform);
-  if (const auto order = timed(uniform, first)) {
-    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
-  }
-  if (chain) try_list_rules(bytes ? *bytes : uniform, incumbent);
-  if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
-}
-
 // The best orders of different values that a start has met.
 class Starts {
  public:
@@ -87,9 +73,12 @@ class Starts {
     orders_.emplace(value, rows);
     if (orders_.size() > kMost) orders_.erase(std::prev(orders_.end()));
   }
-  [[nodiscard]] std::vector<Rows> take() {
+  // Those that take no longer.
+  [[nodiscard]] std::vector<Rows> take(Time most) {
     std::vector<Rows> all;
-    for (auto& [value, rows] : orders_) all.push_back(std::move(rows));
+    for (auto& [value, rows] : orders_) {
+      if (value <= most) all.push_back(std::move(rows));
+    }
     return all;
   }
 
@@ -98,12 +87,33 @@ class Starts {
   std::map<Time, Rows> orders_;
 };
 
+// What is known of even models, for the one that the problem is or that is nearest to it.
+void start_uniform(const Problem& problem, Best& best, Starts& starts) {
+  const UniformProgram& program = *problem.nearest_uniform();
+  const Uniform& uniform = program.problem;
+  if (!has_order(uniform)) return;
+  UniformIncumbent incumbent(
+      problem.objective(), program.is_exact ? best.bound() : 0, [&] { return best.goes_on(); },
+      [&](const FoundOrder& order, std::string_view method) {
+        const auto found = problem.timed(program.rows_of(order, problem.model()));
+        if (!found) return;
+        if (!program.is_exact) starts.add(best.value_of(*found).first, found->rows);
+        offer(problem, *found, method, best);
+      });
+  const bool chain = chunks_of(uniform) == 1;
+  const ShortRows first =
+      chain ? run(uniform, one_f_one_b(uniform), problem.objective(), INT64_MAX)->rows
+            : groups_of_v(uniform);
+  if (const auto order = timed(uniform, first)) {
+    incumbent.offer(*order, chain ? kOneFOneB : kGroups);
+  }
+  if (chain) try_list_rules(program.bytes.value_or(uniform), incumbent);
+  if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
+}
+
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
   constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
-  if (const auto own = problem.of_own_dispatch()) {
-    if (problem.is_safe(own->rows)) best.offer(*own, kOwnDispatch);
-  }
   Rows base = microbatch_by_microbatch(problem.model());
   if (!offer(problem, base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
@@ -119,11 +129,17 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 }
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
-  if (problem.uniform()) {
-    start_uniform(problem, best);
-  } else {
-    start_any(problem, seed, best, starts);
-  }
+  if (const auto own = problem.of_own_dispatch()) offer(problem, *own, kOwnDispatch, best);
+  const auto& uniform = problem.nearest_uniform();
+  const bool is_even = problem.uniform() != nullptr;
+  // Rules drawn at random know no more of an even chain. On an even V placement moves soon make
+  // more of groups of microbatches, if there are few tasks; so do building blocks, which take a
+  // third of the memory of 1F1B.
+  const bool is_known =
+      is_even && (chunks_of(uniform->problem) == 1 || problem.model().tasks() < kManyTasks ||
+                  3 * uniform->problem.memory >= 2 * uniform->problem.ranks);
+  if (!is_known) start_any(problem, seed, best, starts);
+  if (uniform && (is_known || best.goes_on())) start_uniform(problem, best, starts);
 }
 
 // Local search on orders of the problem, and of it with fewer microbatches.
@@ -170,6 +186,10 @@ class Annealing {
   static constexpr std::int64_t kMostMoves = 2'000;
   // Where each order is timed by a simulated run.
   static constexpr std::int64_t kMovesPerRun = 200;
+  // A round ends too when a move takes so much work in the mean, which it does with many tasks.
+  // With less than this for each task an order would stay as disorderly as heat makes it.
+  static constexpr double kWorkOfMove = 5;
+  static constexpr double kWorkToCool = 300;
   // Temperatures, in the mean cost of a task.
   static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
@@ -248,18 +268,22 @@ class Annealing {
     const Model& model = problem_.model();
     PathMoves path(problem.model(), incumbent_.objective(), rows, ++seed_ * 7919);
     const double all = moves * length / kUsualMicrobatches;
+    const double most_work = moves * kWorkOfMove;
     const std::int64_t step =
         model.left_out ? kMovesPerRun
                        : std::clamp<std::int64_t>(kMostTimed / model.tasks(), 1, kMostMoves);
-    const auto steps = static_cast<std::int64_t>(all / static_cast<double>(step)) + 1;
-    Time sum = 0;
-    for (const Time takes : model.takes) sum += takes;
-    const double mean = static_cast<double>(sum) / std::max(1, model.tasks());
+    const double mean =
+        static_cast<double>(std::accumulate(model.takes.begin(), model.takes.end(), Time{0})) /
+        std::max(1, model.tasks());
+    const double hot = most_work < problem.model().tasks() * kWorkToCool ? kCold : hot_;
     const bool whole = &problem == &problem_;
     Time offered = INT64_MAX;
-    for (std::int64_t i = 0; i < steps && incumbent_.goes_on(); ++i) {
-      const double share = static_cast<double>(i) / static_cast<double>(steps);
-      path.run(step, mean * hot_ * std::pow(kCold / hot_, share));
+    double tried = 0;
+    double share = 0;
+    while (share < 1 && incumbent_.goes_on()) {
+      path.run(step, mean * hot * std::pow(kCold / hot, share));
+      tried += static_cast<double>(step);
+      share = std::max(tried / all, static_cast<double>(path.work()) / most_work);
       if (!whole) continue;
       if (model.left_out) {
         offer(problem_, path.rows(), kPathMoves, incumbent_);
@@ -317,7 +341,7 @@ void search(const Problem& problem, Time bound, const Limits& limits,
   start(problem, limits.seed, incumbent, starts);
   if (best.empty() || !incumbent.goes_on()) return;
   Annealing annealing(problem, incumbent, limits);
-  annealing.start_with(best, starts.take());
+  annealing.start_with(best, starts.take(incumbent.best()->first / 100 * kFarthest));
   annealing.run();
 }
 

@@ -1,11 +1,13 @@
 // The search for good orders of a Problem, without a solver.
 //
 // It has a first order at once, then reports each that is better, and ends when the objective
-// equals a lower bound or when it is told to stop. Of an even model it first tries what is known of
-// such models: rules that a rank follows (a chain), and the search in the manner of Zero Bubble. Of
-// any other program it tries what the program's own dispatch does, one microbatch after the other,
-// and rules drawn at random. Then, until it ends: moves on the critical path, and orders of few
-// microbatches that are lengthened.
+// equals a lower bound or when it is told to stop. First it tries what the program's own dispatch
+// does. Of an even model, or of the one nearest to the program, it tries what is known of such
+// models: rules that a rank follows (a chain), and the search in the manner of Zero Bubble. Of any
+// program that is not even, and of a large V placement with little memory, it tries one microbatch
+// after the other, and rules drawn at random.
+// Then, until it ends: moves on the critical path, and orders of few microbatches that are
+// lengthened.
 //
 // Deterministic: the same seed and the same number of answers of `go_on` give the same orders. Pure
 // otherwise; thread-safe.
