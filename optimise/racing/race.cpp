@@ -253,41 +253,45 @@ class Race {
     return {};
   }
 
-  [[nodiscard]] const Entrant& best_of(int seeds) const {
+  // Of those that may be picked, which the baseline may, or of all.
+  [[nodiscard]] const Entrant& best(int seeds, bool of_all) const {
     const Estimator estimator(options_.measure, static_cast<std::size_t>(seeds));
-    const Entrant* best = nullptr;
+    const Entrant* fastest = nullptr;
     double least = 0;
     for (const auto& entrant : entrants_) {
-      if (!entrant->may_be_picked()) continue;
+      if (of_all ? !entrant->is_running() : !entrant->may_be_picked()) continue;
       const std::span<const double> logs = entrant->first(seeds);
       const double value = estimator.of({logs.begin(), logs.end()});
-      if (best != nullptr && value >= least) continue;
-      best = entrant.get();
+      if (fastest != nullptr && value >= least) continue;
+      fastest = entrant.get();
       least = value;
     }
-    return *best;  // the baseline, if it is no other
+    return *fastest;
   }
 
   void drop_losers(int seeds) {
-    const Entrant& best = best_of(seeds);
+    const Entrant& best_pick = best(seeds, false);
+    const Entrant& best_of_all = best(seeds, true);
     const double wrong = kWrongDrops / static_cast<double>(looks_ * (entrants_.size() - 1));
     for (std::size_t i = 1; i < entrants_.size(); ++i) {
       Entrant& entrant = *entrants_[i];
-      if (!entrant.is_running() || &entrant == &best) continue;
+      const Entrant& other = entrant.trial.excluded ? best_of_all : best_pick;
+      if (!entrant.is_running() || &entrant == &other) continue;
       const double doubt =
-          doubt_that_slower(entrant.first(seeds), best.first(seeds), options_.measure);
+          doubt_that_slower(entrant.first(seeds), other.first(seeds), options_.measure);
       if (doubt >= wrong) continue;
       entrant.trial.dropped = seeds;
-      entrant.slower_than = &best;
+      entrant.slower_than = &other;
     }
   }
 
-  // Those that were dropped for one that may not be picked.
+  // Those that were dropped for one that may not be picked, unless they may not be either.
   Status bring_back(int seeds) {
     for (bool found = true; found;) {
       found = false;
       for (const auto& entrant : entrants_) {
-        if (!entrant->trial.dropped || !entrant->slower_than->trial.excluded) continue;
+        if (!entrant->trial.dropped || entrant->trial.excluded) continue;
+        if (!entrant->slower_than->trial.excluded) continue;
         entrant->trial.dropped.reset();
         if (const Status ran = run(*entrant, seeds); !ran.ok()) return ran;
         fill_in(*entrant);

@@ -6,12 +6,12 @@
 // the baseline stays.
 //
 // Losers are dropped early. After 8 seeds, or as many as the measure asks for, and whenever their
-// number has doubled, the best that may be picked is compared with each other candidate. One that
-// is slower meets no more seeds if that is by chance with a probability below 1/1000, divided by
-// all such comparisons of a race, so that in one race of a thousand, if distributions are as
-// doubt_that_slower() takes them, one that is no slower is dropped. If it turns out that the one it
-// was slower than may not be picked, it meets the seeds that it has missed. One thread; verifies
-// each candidate.
+// number has doubled, each candidate is compared with the best that may be picked; with the best of
+// all, if it may not be picked itself. One that is slower meets no more seeds if that is by chance
+// with a probability below 1/1000, divided by all such comparisons of a race, so that in one race
+// of a thousand, if distributions are as doubt_that_slower() takes them, one that is no slower is
+// dropped. If it turns out that the one it was slower than may not be picked, it meets the seeds
+// that it has missed. One thread; verifies each candidate.
 #pragma once
 
 #include <cstdint>
