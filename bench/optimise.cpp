@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 
 #include "bench/optimisers/lines.h"
 #include "bench/optimisers/progress.h"
+#include "bench/optimisers/steps.h"
 #include "files/new_file.h"
 
 namespace ripeline::bench {
@@ -32,7 +34,11 @@ struct Options {
   bool no_solver = false;
   bool quick = false;
   bool against_seconds = false;
+  bool steps = false;
+  std::string pytorch;  // a Python that has it
 };
+
+constexpr int kSkipped = 77;
 
 double load() {
   std::array<double, 1> of_a_minute{};
@@ -118,6 +124,39 @@ void add_losses(const EvenCosts& costs, const std::vector<Line>& lines, Objectiv
   }
 }
 
+// How far an emulated run may be behind, where the machine is busy.
+constexpr double kLate = 1.05;
+
+void add_steps(const EvenCosts& costs, const Options& options, std::vector<Line>& lines) {
+  std::vector<StepsOrder> orders;
+  for (const Line& line : lines) orders.push_back({&line.order, costs.microbatches});
+  std::optional<std::vector<int>> counted;
+  if (!options.pytorch.empty()) {
+    counted = pytorch_steps(options.pytorch, orders);
+  }
+  fmt::print(
+      "In steps: every task, send and receive takes one\n{:>7}  {:<24} {:<10} {:>9} {:>9} "
+      "{:>9}\n",
+      "allowed", "", "placement", "PyTorch", "simulated", "emulated");
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    Line& line = lines[i];
+    line.steps = steps_of(line.order, costs.microbatches);
+    if (counted) line.steps->pytorch = (*counted)[i];
+    const Steps& steps = *line.steps;
+    const bool differs = steps.pytorch && *steps.pytorch != steps.simulated;
+    const bool is_late = steps.emulated > kLate * steps.simulated;
+    fmt::print("{:>7}  {:<24} {:<10} {:>9} {:>9} {:>9.1f}{}{}\n", memory_text(line.allowed),
+               line.method, spec::name_of(line.order.placement),
+               steps.pytorch ? std::to_string(*steps.pytorch) : "", steps.simulated, steps.emulated,
+               differs ? "  PYTORCH COUNTS OTHERWISE" : "", is_late ? "  the host was late" : "");
+    std::fflush(stdout);
+    if (differs || steps.emulated < steps.simulated) {
+      throw std::runtime_error(costs.name() + ", " + line.method +
+                               ": its steps are not those of the simulator");
+    }
+  }
+}
+
 std::vector<Line> compare(const EvenCosts& costs, const Options& options) {
   const Objective objective = options.searching.objective;
   const std::vector<Line> library = library_lines(costs, objective);
@@ -139,6 +178,7 @@ std::vector<Line> compare(const EvenCosts& costs, const Options& options) {
     add(searched_line(costs, room, Placements::chain, options.searching));
     add(searched_line(costs, room, Placements::any, options.searching));
   }
+  if (options.steps) add_steps(costs, options, lines);
   fmt::print("\n");
   return lines;
 }
@@ -213,12 +253,17 @@ void find_solver() {
 
 int run(Options options) {
   find_solver();
+  options.steps = options.steps || !options.pytorch.empty();
   if (options.by_span) options.searching.objective = Objective::span;
   if (options.no_solver) options.searching.solver_threads = 0;
   if (options.quick) options.searching.seconds = std::min(options.searching.seconds, .3);
   if (options.against_seconds ? rows_of(options).empty() : models_of(options).empty()) {
     std::cerr << fmt::format("bench_optimise: no model here has '{}' in its name\n", options.model);
     return 2;
+  }
+  if (!options.pytorch.empty() && !pytorch_steps(options.pytorch, {})) {
+    std::cerr << "bench_optimise: skipped: PyTorch cannot be imported\n";
+    return kSkipped;
   }
   const double load_before = load();
   nlohmann::json json = options.against_seconds ? against_seconds(options) : table(options);
@@ -246,6 +291,14 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--against-seconds", options.against_seconds,
                "instead of the table: three models, the best and the bound after 1, 3, 10, 30 and "
                "100 seconds, without the solver and with it");
+  app.add_flag("--steps", options.steps,
+               "with a second table: each order in steps, of the simulator and of the training "
+               "runtime, emulated");
+  app.add_option(
+         "--pytorch", options.pytorch,
+         "--steps, also by PyTorch's own loader and simulator: a Python that has it; it may "
+         "be named by RIPELINE_PYTORCH")
+      ->envname("RIPELINE_PYTORCH");
   app.add_flag("--quick", options.quick, "one model, two memories and short searches");
   app.add_option("--json", options.json, "write every line");
 }
@@ -263,13 +316,16 @@ int main(int argc, char** argv) {
       "span;\n"
       "and a bound, below which no order with that memory is. Every order is run by the "
       "simulator,\n"
-      "and what was searched is proved. The end of the table says where a search loses.");
+      "and what was searched is proved. The end of the table says where a search loses.\n"
+      "In steps a task, a send and a receive take one each, as PyTorch's simulator counts them,\n"
+      "which knows no costs; all who count must agree, but for the time that the host is late.");
   ripeline::bench::add_options(app, options);
   app.footer(
       "Examples\n"
       "  bench_optimise --seconds 10 --json lines.json\n"
       "  bench_optimise --against-seconds --model '(8,64,'\n"
-      "Exit codes: 0 all lines were made, 1 an order is not what its maker claims, 2 bad input.");
+      "Exit codes: 0 all lines were made, 1 an order is not what its maker claims or takes other\n"
+      "steps, 2 bad input, 77 PyTorch cannot be imported.");
   try {
     app.parse(argc, argv);
     return ripeline::bench::run(options);

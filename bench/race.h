@@ -21,7 +21,8 @@
 #include <vector>
 
 #include "bench/hints.h"
-#include "optimise/contest.h"
+#include "optimise/racing/contest.h"
+#include "optimise/racing/gain.h"
 
 namespace ripeline::bench {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/hints.h"
-#include "optimise/contest.h"
+#include "optimise/racing/contest.h"
 
 namespace ripeline::bench::rrfp {
 

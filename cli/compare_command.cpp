@@ -13,7 +13,7 @@
 #include "cli/failure.h"
 #include "cli/numbers.h"
 #include "cli/pictures.h"
-#include "optimise/contest.h"
+#include "optimise/racing/gain.h"
 #include "view/compare.h"
 
 namespace ripeline::cli {

@@ -14,14 +14,12 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/interrupts.h"
 #include "cli/memory_curve.h"
-#include "cli/numbers.h"
+#include "cli/optimise_flags.h"
 #include "cli/optimised.h"
-#include "cli/picture_flags.h"
 #include "cli/pictures.h"
 #include "cli/race.h"
 #include "files/new_file.h"
@@ -39,19 +37,6 @@ using optimise::Problem;
 using optimise::Time;
 
 constexpr int kNoneFound = 3;  // as `unknown` of verdicts
-
-struct OptimiseCommand {
-  OptimisedFlags what;
-  double seconds = 10;
-  bool solver = true;
-  int threads = 2;
-  bool given = false;  // --orders
-  std::optional<int> seeds;
-  bool every_count = false;
-  std::string output;
-  PictureFlags picture;
-  std::string format = "text";
-};
 
 const char* name_of(Objective objective) { return objective == Objective::wall ? "wall" : "span"; }
 
@@ -174,7 +159,7 @@ nlohmann::json json_number(double value) {
   return value;
 }
 
-nlohmann::json json_of(const OptimiseCommand& command, const Optimised& optimised,
+nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
                        const FormSearch& search) {
   const Problem& problem = *optimised.forms.front().problem;
   nlohmann::json j = {{"schema", "ripeline.optimise/1"},
@@ -196,7 +181,7 @@ nlohmann::json json_of(const OptimiseCommand& command, const Optimised& optimise
   return j;
 }
 
-nlohmann::json json_of(const OptimiseCommand& command, const Optimised& optimised,
+nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
                        const FormSearch& search, const simulate::ReportedRun& reported) {
   nlohmann::json j = json_of(command, optimised, search);
   const nlohmann::json simulated = nlohmann::json::parse(simulate::report_json(reported, false));
@@ -221,7 +206,7 @@ nlohmann::json json_of(const OptimiseCommand& command, const Optimised& optimise
 }
 
 // The exit code.
-int say_that_there_is_none(const OptimiseCommand& command, const Optimised& optimised,
+int say_that_there_is_none(const OptimiseFlags& command, const Optimised& optimised,
                            const FormSearch& search) {
   if (command.format == "json") {
     nlohmann::json j = json_of(command, optimised, search);
@@ -258,13 +243,14 @@ void note_own_dispatch(const FormSearch& search) {
 }
 
 // The lines at the top of what is written.
-std::vector<std::string> comments_of(const OptimiseCommand& command, const Optimised& optimised,
+std::vector<std::string> comments_of(const OptimiseFlags& command, const Optimised& optimised,
                                      const std::vector<std::string>& found) {
   const std::uint64_t seed = command.what.times.timing.seed;
   std::vector<std::string> comments = {
       "ripeline optimise " + optimised.command +
       (command.what.objective == Objective::span ? " --objective span" : "") +
-      (seed != 1 ? fmt::format(" --seed {}", seed) : "")};
+      (seed != 1 ? fmt::format(" --seed {}", seed) : "") +
+      (command.quantile ? fmt::format(" --quantile {}", *command.quantile) : "")};
   if (!optimised.flags.empty()) {
     comments.push_back("times as with  ripeline simulate FILE " + optimised.flags);
   }
@@ -272,10 +258,8 @@ std::vector<std::string> comments_of(const OptimiseCommand& command, const Optim
   return comments;
 }
 
-constexpr int kUsualSeeds = 50;
-
 // Of a program as it is: the dispatches that it and hints that follow its orders give.
-int run_given(const OptimiseCommand& command) {
+int run_given(const OptimiseFlags& command) {
   if (!command.output.empty() || command.picture.wanted()) {
     return say_failed(
         "--orders given finds no order to write or to draw: leave out -o and --picture");
@@ -283,11 +267,8 @@ int run_given(const OptimiseCommand& command) {
   const auto read = read_given(command.what);
   if (!read.ok()) return bad_input;
   const GivenProgram& given = read.value();
-  const auto raced = said(race(given.program, given.microbatches, given.times,
-                               {.seeds = command.seeds.value_or(kUsualSeeds),
-                                .by_span = command.what.objective == Objective::span,
-                                .judge = {},
-                                .go_on = {}}));
+  const auto raced =
+      said(race(given.program, given.microbatches, given.times, race_options(command)));
   if (!raced.ok()) return bad_input;
   std::cerr << fmt::format("note: what is proved here is proved for {}\n",
                            counted(given.microbatches, "microbatch", "microbatches"));
@@ -297,27 +278,39 @@ int run_given(const OptimiseCommand& command) {
   return ok;
 }
 
-// Whether the times vary, and that is asked about.
-bool is_race(const OptimiseCommand& command, const Optimised& optimised) {
+bool varies(const Optimised& optimised) {
   if (optimised.times.jitter.draws()) return true;
   simulate::Timing timing;
   const Problem& problem = *optimised.forms.front().problem;
-  const bool draws =
-      simulate::Timing::make(problem.program(), problem.microbatches(), optimised.times, timing)
-          .ok() &&
-      timing.draws();
-  if (draws && !command.seeds) {
+  return simulate::Timing::make(problem.program(), problem.microbatches(), optimised.times, timing)
+             .ok() &&
+         timing.draws();
+}
+
+// Whether times that vary are asked about. Fails by status: what is asked cannot be said.
+core::Status decide_race(const OptimiseFlags& command, const Optimised& optimised, bool& races) {
+  const bool draws = varies(optimised);
+  races = draws && (optimised.times.jitter.draws() || command.seeds || command.quantile);
+  if (draws && !races) {
     std::cerr << "note: the profile's spreads are not looked at: --seeds 50 compares what is found "
                  "under them\n";
   }
-  return draws && command.seeds;
+  if (races && command.every_count) {
+    return {core::StatusCode::invalid,
+            "--every-count: an order that races is for its number of microbatches alone"};
+  }
+  const simulate::RaceOptions options = race_options(command);
+  return simulate::fits(options.measure, draws, options.seeds);
 }
 
-int run(const OptimiseCommand& command) {
+int run(const OptimiseFlags& command) {
   if (command.given) return run_given(command);
   if (is_memory_range(command.what.memory)) {
     if (!command.output.empty()) {
       return say_failed("-o: a range of --memory has a program for each: expected one memory");
+    }
+    if (command.quantile) {
+      return say_failed("--quantile: orders race with one memory, not with a range of --memory");
     }
     return run_memory_curve(
         command.what,
@@ -327,10 +320,9 @@ int run(const OptimiseCommand& command) {
   const auto read = read_optimised(command.what);
   if (!read.ok()) return bad_input;
   const Optimised& optimised = read.value();
-  const bool races = is_race(command, optimised);
-  if (races && command.every_count) {
-    return say_failed("--every-count: an order that races is for its number of microbatches alone");
-  }
+  bool races = false;
+  const core::Status decided = decide_race(command, optimised, races);
+  if (!decided.ok()) return say_failed(decided.message());
   const bool to_file = !command.output.empty() && command.output != "-";
   std::optional<files::NewFile> file;  // opened first: a search is not made for nothing
   if (to_file) file.emplace(command.output);
@@ -366,11 +358,10 @@ int run(const OptimiseCommand& command) {
   const optimise::Certified& certified = made.value();
   std::optional<OrderRace> raced;
   if (races) {
-    auto result = race_orders(optimised, *search.best(),
-                              {.seeds = command.seeds.value_or(kUsualSeeds),
-                               .seconds = kRaced * command.seconds,
-                               .go_on = [&] { return !interrupts.told_to_end(); }},
-                              comments);
+    simulate::RaceOptions racing = race_options(command);
+    racing.go_on = [&] { return !interrupts.told_to_end(); };
+    auto result =
+        race_orders(optimised, *search.best(), racing, kRaced * command.seconds, comments);
     if (result.ok()) {
       raced = std::move(result).value();
     } else if (!interrupts.told_to_end()) {
@@ -431,53 +422,8 @@ void add_optimise(CLI::App& app, int& exit_code) {
       "optimise",
       "search the best order of a step's tasks for costs and memory, with a bound on what is "
       "possible");
-  auto options = std::make_shared<OptimiseCommand>();
-  add_optimised(*command, options->what);
-  add_choice<Objective, Objective>(
-      *command, "--objective", options->what.objective,
-      {{"wall", Objective::wall}, {"span", Objective::span}},
-      "what is made small: the whole step, or the longest of a rank from its own first task on "
-      "(wall)");
-  command->add_option("--seconds", options->seconds, "time to search (10)")
-      ->check(number_from_zero());
-  add_choice<bool, bool>(*command, "--solver", options->solver, {{"auto", true}, {"none", false}},
-                         "auto: CP-SAT of OR-tools beside the search, where it is installed; none: "
-                         "not (auto)");
-  command->add_option("--threads", options->threads, "of the solver (2)")
-      ->check(integer_from(1, 256));
-  add_choice<bool, bool>(*command, "--orders", options->given, {{"search", false}, {"given", true}},
-                         "search: orders are searched; given: those of FILE, and its hints, are "
-                         "compared under times that vary (search)");
-  command
-      ->add_option("--seeds", options->seeds,
-                   "where times vary: runs of each order and hint (50); the pick is measured on as "
-                   "many others")
-      ->check(integer_from(2, 1'000'000));
-  command->add_flag(
-      "--every-count", options->every_count,
-      "write it for every number of microbatches, where a part of it repeats with one "
-      "microbatch a turn and that is proved; for others than -m it may not be the best");
-  command->add_option("-o,--output", options->output,
-                      "the program to write, or - for standard output");
-  add_picture(*command, options->picture);
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  command->footer(
-      "Examples\n"
-      "  ripeline optimise my_model.ripe -m 24 --profile measured.json -o best.ripe\n"
-      "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 7 -o best.ripe\n"
-      "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 4 --placement any\n"
-      "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 4..8 --picture curve.svg\n"
-      "  ripeline optimise --ranks 8 -m 24 --costs 24,23,12,1 --memory 12 --jitter uniform=0.3\n"
-      "  ripeline optimise zb_h2 -D ranks=8 -m 32 --orders given --latency 0.05 --jitter "
-      "tails=2:20\n"
-      "Standard error has each improvement with its time, the bound and the gap. It ends when the\n"
-      "gap is 0, which is an optimum, or when the time is over; Ctrl-C ends it with the best so\n"
-      "far. What is written is proved and timed by the simulator. --seed is the search's too.\n"
-      "With --jitter the best order, one that was improved on drawn times, and hints that follow\n"
-      "them meet the same draws. The best order stays unless another is faster beyond doubt and\n"
-      "holds no more.\n"
-      "Exit codes: 0 found and proved, 1 no order fits the memory, 2 bad input, 3 none was found.");
+  auto options = std::make_shared<OptimiseFlags>();
+  add_optimise_flags(*command, *options);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -32,6 +32,11 @@ std::string interval(const Gain& gain) {
   return fmt::format("{:.3f} to {:.3f}", gain.low, gain.high);
 }
 
+// Empty for the usual one.
+std::string by_measure(const RaceResult& result) {
+  return result.measure.percentile ? " by the " + name_of(result.measure) : "";
+}
+
 // Of each resource, what it held: 8 7 6 5 activation.
 std::string held(const spec::Program& program, const std::vector<std::int64_t>& peaks) {
   std::string text;
@@ -71,7 +76,8 @@ json object_of(const spec::Program& program, const Trial& trial) {
              trial.candidate.program.inputs == spec::InputOrder::pyramid ? "pyramid" : "natural"},
             {"verdict", verify::name_of(trial.verdict)},
             {"end", name_of(trial.end)},
-            {"excluded", trial.excluded.value_or("")}};
+            {"excluded", trial.excluded.value_or("")},
+            {"dropped", trial.dropped ? json(*trial.dropped) : json()}};
   if (trial.end != simulate::End::ended) return j;
   j["gain"] = object_of(trial.gain);
   j["time"] = trial.time;
@@ -91,10 +97,11 @@ std::string race_text(const spec::Program& program, const RaceResult& result) {
   std::size_t width = 0;
   for (const Trial& trial : result.trials) width = std::max(width, name_of(trial).size());
   std::string text = fmt::format(
-      "{}: {} ranks, {} microbatches, seeds {} to {}\n  {:<{}}   faster by (95 %)"
+      "{}: {} ranks, {} microbatches, seeds {} to {}{}\n  {:<{}}   faster by (95 %)"
       "                time   notices\n",
       program.name, program.ranks, program.microbatches.min, result.seed,
-      result.seed + static_cast<std::uint64_t>(result.seeds) - 1, "", width);
+      result.seed + static_cast<std::uint64_t>(result.seeds) - 1,
+      result.measure.percentile ? "," + by_measure(result) : "", "", width);
   for (const Trial& trial : result.trials) {
     const bool is_baseline = &trial == &baseline;
     text += fmt::format("  {:<{}}   ", name_of(trial), width);
@@ -105,8 +112,11 @@ std::string race_text(const spec::Program& program, const RaceResult& result) {
     }
     text += is_baseline ? fmt::format("{:<22}", "1")
                         : fmt::format("{:.3f} ({})", trial.gain.ratio, interval(trial.gain));
-    text += fmt::format("   {:>10.5g}   {:>7.2f}", trial.time, trial.notices);
-    text += (why.empty() ? "" : "   " + why) + "\n";
+    // A time of other seeds says nothing beside those of all.
+    const std::string time = trial.dropped ? "" : fmt::format("{:.5g}", trial.time);
+    text += fmt::format("   {:>10}   {:>7.2f}", time, trial.notices);
+    text += why.empty() ? "" : "   " + why;
+    text += trial.dropped ? fmt::format("   dropped after {} seeds\n", *trial.dropped) : "\n";
   }
   text += "held by " + name_of(baseline) + ": " + held(program, baseline.peaks) + "\n";
   if (!result.pick) {
@@ -135,6 +145,7 @@ nlohmann::json race_json(const spec::Program& program, const RaceResult& result)
             {"microbatches", program.microbatches.min},
             {"seed", result.seed},
             {"seeds", result.seeds},
+            {"quantile", result.measure.percentile ? json(*result.measure.percentile) : json()},
             {"trials", json::array()},
             {"pick", nullptr}};
   for (const auto& [name, value] : program.params) j["params"][name] = value;
@@ -159,7 +170,7 @@ spec::Result<RaceResult> race(const spec::Program& program, int microbatches,
 
 spec::Result<OrderRace> race_orders(const Optimised& optimised,
                                     const optimise::FormSearch::Best& best,
-                                    const OrderRaceLimits& limits,
+                                    const simulate::RaceOptions& options, double seconds,
                                     const std::vector<std::string>& comments) {
   constexpr std::uint64_t kFar = 1'000'000;  // from the seeds of the race
   const optimise::Form& form = *best.form;
@@ -169,11 +180,11 @@ spec::Result<OrderRace> race_orders(const Optimised& optimised,
   const auto begun = std::chrono::steady_clock::now();
   const auto steady = optimise::steady_order(
       problem.program(), problem.microbatches(), optimised.times, problem.objective(),
-      best.order.rows, {.first_seed = optimised.times.seed + kFar, .go_on = [&] {
-                          const std::chrono::duration<double> gone =
-                              std::chrono::steady_clock::now() - begun;
-                          return limits.go_on() && gone.count() < limits.seconds;
-                        }});
+      best.order.rows,
+      {.first_seed = optimised.times.seed + kFar, .measure = options.measure, .go_on = [&] {
+         const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
+         return options.go_on() && gone.count() < seconds;
+       }});
   if (steady && steady->rows != best.order.rows) {
     orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
   }
@@ -188,23 +199,20 @@ spec::Result<OrderRace> race_orders(const Optimised& optimised,
   auto program = spec::compile({form.source.name, text.value()}, reading);
   if (!program.ok()) return program.errors();
   OrderRace raced{.program = std::move(program).value(), .result = {}, .text = {}, .dispatch = {}};
-  auto result = race(raced.program, problem.microbatches(), optimised.times,
-                     {.seeds = limits.seeds,
-                      .by_span = problem.objective() == optimise::Objective::span,
-                      .judge = {},
-                      .go_on = limits.go_on});
+  auto result = race(raced.program, problem.microbatches(), optimised.times, options);
   if (!result.ok()) return result.errors();
   raced.result = std::move(result).value();
   const simulate::Candidate& pick = raced.result.trials[raced.result.pick.value_or(0)].candidate;
   raced.dispatch = pick.dispatch;
   std::vector<std::string> lines = comments;
   lines.push_back(raced.result.pick
-                      ? fmt::format("{} is {:.3f} times as fast as the order {} under {}, seeds {} "
-                                    "and on",
+                      ? fmt::format("{} is {:.3f} times as fast as the order {}{} under {}, seeds "
+                                    "{} and on",
                                     pick.dispatch, raced.result.measured.ratio, name,
-                                    optimised.times.jitter.text, raced.result.seed)
-                      : fmt::format("nothing is faster than the order {} beyond doubt under {}",
-                                    name, optimised.times.jitter.text));
+                                    by_measure(raced.result), optimised.times.jitter.text,
+                                    raced.result.seed)
+                      : fmt::format("nothing is faster than the order {} beyond doubt{} under {}",
+                                    name, by_measure(raced.result), optimised.times.jitter.text));
   auto final_text = written(fmt::format("{}{} dispatch {};", pick.pyramid ? "inputs pyramid; " : "",
                                         pick.hint, pick.dispatch),
                             lines);

@@ -1,7 +1,6 @@
 // Dispatches of a program against each other under the same draws, and what came out of it.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,7 +8,7 @@
 
 #include "cli/optimised.h"
 #include "optimise/forms.h"
-#include "optimise/race.h"
+#include "optimise/racing/race.h"
 #include "simulate/timing.h"
 #include "spec/diagnostics.h"
 #include "spec/program.h"
@@ -33,15 +32,12 @@ struct OrderRace {
   std::string text;  // with the dispatch that was picked, which is proved
   std::string dispatch;
 };
-struct OrderRaceLimits {
-  int seeds = 50;
-  double seconds = 4;           // to improve the order
-  std::function<bool()> go_on;  // false ends it: then there is an error
-};
-// `comments` as of optimise::with_orders().
+// The order is improved for so many seconds. Whether it goes on is asked then too: if not, there is
+// an error. `comments` as of optimise::with_orders().
 [[nodiscard]] spec::Result<OrderRace> race_orders(const Optimised& optimised,
                                                   const optimise::FormSearch::Best& best,
-                                                  const OrderRaceLimits& limits,
+                                                  const simulate::RaceOptions& options,
+                                                  double seconds,
                                                   const std::vector<std::string>& comments);
 
 }  // namespace ripeline::cli

@@ -15,11 +15,12 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr std::uint64_t kMostPlaces = 10;
-constexpr double kHopeless = 1.01;  // after a quarter of the draws
+constexpr double kHopeless = .01;  // more, as a logarithm, after a quarter of the draws
 
 class Draws {
  public:
-  explicit Draws(Objective objective) : objective_(objective) {}
+  Draws(Objective objective, const simulate::Measure& measure, int draws)
+      : objective_(objective), estimator_(measure, static_cast<std::size_t>(draws)) {}
 
   bool add(const spec::Program& program, int microbatches, const simulate::TimingOptions& times) {
     simulate::Timing timing;
@@ -32,36 +33,23 @@ class Draws {
 
   [[nodiscard]] std::vector<Model>& models() { return models_; }
 
-  // The mean of the logarithms of the values, so that no draw outweighs the others. Nothing: the
-  // order is not legal, or surely above `most`.
-  [[nodiscard]] std::optional<double> value_of(const Rows& rows, double most) const {
-    double sum = 0;
-    double first = 0;
+  // The measure of the values, as a logarithm. Nothing: the order is not legal, or surely worse
+  // than the one that was accepted last. What it took under each draw is in `logs`.
+  std::optional<double> value_of(const Rows& rows, std::vector<double>& logs) const {
+    logs.clear();
+    double more = 0;  // than that one
     const std::size_t few = models_.size() / 4;
     for (std::size_t i = 0; i < models_.size(); ++i) {
       const auto starts = starts_of(models_[i], rows);
       if (!starts) return std::nullopt;
-      sum += std::log(static_cast<double>(value_of(models_[i], *starts)));
-      first += first_[i];
-      if (i + 1 != few) continue;
-      const auto drawn = static_cast<double>(few);
-      if (sum - first > drawn * (most - mean_of_first_ + std::log(kHopeless))) return std::nullopt;
+      logs.push_back(std::log(static_cast<double>(value_of(models_[i], *starts))));
+      if (accepted_.empty()) continue;
+      more += logs.back() - accepted_[i];
+      if (i + 1 == few && more > static_cast<double>(few) * kHopeless) return std::nullopt;
     }
-    return sum / static_cast<double>(models_.size());
+    return estimator_.of(logs);
   }
-
-  // What others are compared with after a part of the draws; its value. Nothing: it is not legal.
-  std::optional<double> begin_with(const Rows& rows) {
-    double sum = 0;
-    for (const Model& model : models_) {
-      const auto starts = starts_of(model, rows);
-      if (!starts) return std::nullopt;
-      first_.push_back(std::log(static_cast<double>(value_of(model, *starts))));
-      sum += first_.back();
-    }
-    mean_of_first_ = sum / static_cast<double>(first_.size());
-    return mean_of_first_;
-  }
+  void accept(const std::vector<double>& logs) { accepted_ = logs; }
 
  private:
   [[nodiscard]] Time value_of(const Model& model, const std::vector<Time>& starts) const {
@@ -83,9 +71,9 @@ class Draws {
   }
 
   Objective objective_;
-  std::vector<Model> models_;  // one per draw
-  std::vector<double> first_;  // per draw: the logarithm of what the first order takes
-  double mean_of_first_ = 0;
+  simulate::Estimator estimator_;
+  std::vector<Model> models_;     // one per draw
+  std::vector<double> accepted_;  // per draw
 };
 
 // No pool may hold more than it does in this order.
@@ -110,15 +98,17 @@ void hold_to(Model& model, const Rows& rows) {
 std::optional<Steady> steady_order(const spec::Program& program, int microbatches,
                                    const simulate::TimingOptions& times, Objective objective,
                                    const Rows& rows, const SteadyOptions& options) {
-  Draws draws(objective);
+  Draws draws(objective, options.measure, options.draws);
   for (int i = 0; i < options.draws; ++i) {
     simulate::TimingOptions drawn = times;
     drawn.seed = options.first_seed + static_cast<std::uint64_t>(i);
     if (!draws.add(program, microbatches, drawn)) return std::nullopt;
     hold_to(draws.models().back(), rows);
   }
-  std::optional<double> now = draws.begin_with(rows);
+  std::vector<double> logs;
+  std::optional<double> now = draws.value_of(rows, logs);
   if (!now) return std::nullopt;
+  draws.accept(logs);
   Steady steady{.rows = rows, .before = std::exp(*now), .after = std::exp(*now)};
   Random random(options.first_seed);
   std::vector<std::size_t> movable;  // rows of several tasks, as often as they have tasks
@@ -145,9 +135,10 @@ std::optional<Steady> steady_order(const spec::Program& program, int microbatche
       }
     };
     shift(from, to);
-    const auto value = draws.value_of(steady.rows, *now);
+    const auto value = draws.value_of(steady.rows, logs);
     if (value && *value <= *now) {
       now = value;
+      draws.accept(logs);
     } else {
       shift(to, from);
     }

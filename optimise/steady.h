@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "optimise/model.h"
+#include "optimise/racing/gain.h"
 #include "optimise/uniform.h"
 #include "simulate/timing.h"
 #include "spec/program.h"
@@ -20,13 +21,16 @@ namespace ripeline::optimise {
 
 struct SteadyOptions {
   std::uint64_t first_seed = 1;  // of the draws; those after it are the next ones
+  // What is made small, over the draws. More of them are worth less than more moves, of a
+  // percentile too.
+  simulate::Measure measure = {};
   int draws = 16;
   std::function<bool()> go_on;  // false ends it
 };
 
 struct Steady {
   Rows rows;
-  double before = 1;  // geometric mean over the draws that it was improved on
+  double before = 1;  // the measure over the draws that it was improved on
   double after = 1;   // the same, of what was found
   std::int64_t tried = 0;
 };

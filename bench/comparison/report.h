@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/comparison/field.h"
-#include "optimise/contest.h"
+#include "optimise/racing/gain.h"
 
 namespace ripeline::bench::comparison {
 

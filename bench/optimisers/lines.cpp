@@ -47,10 +47,14 @@ int chunks_of(const Problem& problem) {
   return size_of(problem.program().stages) / problem.program().ranks;
 }
 
+// `program` is committed to the order.
 Line line_of(std::string method, const Problem& problem, const Found& order,
-             const optimise::Bound& bound) {
+             const optimise::Bound& bound, const spec::Program& program) {
   const auto peak = std::max_element(order.peaks.begin(), order.peaks.end());
+  auto exported = spec::export_actions(program, problem.microbatches());
+  if (!exported.ok()) fail(method, exported.errors());
   Line line;
+  line.order = std::move(exported).value();
   line.method = std::move(method);
   line.held = static_cast<double>(*peak) / chunks_of(problem);
   line.allowed = line.held;
@@ -62,15 +66,17 @@ Line line_of(std::string method, const Problem& problem, const Found& order,
   return line;
 }
 
-void certify(const std::string& method, const Form& form, const optimise::Bound& bound,
-             const Found& order) {
-  const auto made = optimise::certified({.problem = *form.problem,
-                                         .source = form.source,
-                                         .read_file = {},
-                                         .bound = bound,
-                                         .order = order},
-                                        {});
+// The program that is committed to the order.
+spec::Program certified(const std::string& method, const Form& form, const optimise::Bound& bound,
+                        const Found& order) {
+  auto made = optimise::certified({.problem = *form.problem,
+                                   .source = form.source,
+                                   .read_file = {},
+                                   .bound = bound,
+                                   .order = order},
+                                  {});
   if (!made.ok()) fail(method, made.errors());
+  return std::move(made).value().program;
 }
 
 struct LibrarySchedule {
@@ -154,8 +160,10 @@ std::optional<Line> searched_line(const EvenCosts& costs, spec::Rational memory,
   if (!search.best()) return std::nullopt;
   const Form& form = *search.best()->form;
   const std::string method = fmt::format("optimise, {}", name_of(placements));
-  certify(costs.name() + ", " + method, form, search.bound_of(form), search.best()->order);
-  Line line = line_of(method, *form.problem, search.best()->order, search.bound());
+  const Found& order = search.best()->order;
+  const spec::Program program =
+      certified(costs.name() + ", " + method, form, search.bound_of(form), order);
+  Line line = line_of(method, *form.problem, order, search.bound(), program);
   line.allowed = memory.value();
   line.seconds = seconds;
   line.placement = form.name;
@@ -177,8 +185,9 @@ std::optional<Line> greedy_line(const EvenCosts& costs, int memory, Objective ob
     throw std::runtime_error(costs.name() + ": the greedy's times are not those of its order");
   }
   const std::string method = "Zero Bubble's greedy";
-  certify(costs.name() + ", " + method, form, problem.bound(), *order);
-  Line line = line_of(method, problem, *order, problem.bound());
+  const spec::Program program =
+      certified(costs.name() + ", " + method, form, problem.bound(), *order);
+  Line line = line_of(method, problem, *order, problem.bound(), program);
   line.allowed = memory;
   line.seconds = seconds;
   line.placement = form.name;
@@ -213,12 +222,19 @@ std::vector<Line> library_lines(const EvenCosts& costs, Objective objective) {
     const auto problem = problem_of(schedule.method, source, reading, costs, times, objective);
     const auto order = problem->of_own_dispatch();
     if (!order) throw std::runtime_error(schedule.method + " does not end");
-    lines.push_back(line_of(schedule.method, *problem, *order, problem->bound()));
+    lines.push_back(
+        line_of(schedule.method, *problem, *order, problem->bound(), problem->program()));
   }
   return lines;
 }
 
 nlohmann::json json_of(const EvenCosts& costs, const Line& line, Objective objective) {
+  nlohmann::json steps;
+  if (line.steps) {
+    steps = {{"simulated", line.steps->simulated},
+             {"emulated", line.steps->emulated},
+             {"pytorch", line.steps->pytorch ? nlohmann::json(*line.steps->pytorch) : nullptr}};
+  }
   return {{"model", costs.name()},
           {"ranks", costs.ranks},
           {"microbatches", costs.microbatches},
@@ -235,7 +251,8 @@ nlohmann::json json_of(const EvenCosts& costs, const Line& line, Objective objec
           {"bound", line.bound},
           {"bound_by", line.bound_by},
           {"gap", line.gap(objective)},
-          {"seconds", line.seconds}};
+          {"seconds", line.seconds},
+          {"steps", steps}};
 }
 
 std::string memory_text(double memory) {

@@ -14,8 +14,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/optimisers/steps.h"
 #include "optimise/forms.h"
 #include "optimise/problem.h"
+#include "pytorch/export.h"
 #include "spec/expr.h"
 
 namespace ripeline::bench {
@@ -54,6 +56,8 @@ struct Line {
   std::string placement = {};
   bool is_searched = false;
   std::string no_solver = {};  // why there was none, where one was asked for
+  spec::ExportedActions order = {};
+  std::optional<Steps> steps = {};  // where they were asked for
 
   [[nodiscard]] double value(optimise::Objective objective) const {
     return objective == optimise::Objective::wall ? wall : span;

@@ -259,6 +259,63 @@ TEST_F(Optimise, finds_what_is_best_where_times_vary) {
             std::string::npos);
 }
 
+TEST_F(Optimise, compares_by_a_percentile) {
+  const std::string ask =
+      "optimise --ranks 4 -m 12 --costs 24,23,12,1 --memory 7 --solver none --seconds 2 ";
+  const Outcome found = ripeline(
+      ask + "--jitter lognormal=0.5 --quantile 90 --format json -o best.ripe", kOutputAlone);
+  ASSERT_EQ(found.exit_code, 0) << found.out;
+  const json j = json_of(found);
+  EXPECT_EQ(j["race"]["quantile"], 90);
+  EXPECT_EQ(j["race"]["seeds"], 50);
+  EXPECT_NE(read("best.ripe").find(" --quantile 90"), std::string::npos);
+  const std::string given = "optimise zb_h2 --orders given -m 16 --latency 0.05 ";
+  const Outcome text = ripeline(given + "--jitter tails=2:20 --quantile 95", kOutputAlone);
+  EXPECT_NE(text.out.find("seeds 1 to 100, by the 95th percentile\n"), std::string::npos)
+      << text.out;
+  const json usual =
+      json_of(ripeline(given + "--jitter tails=2:20 --seeds 20 --format json", kOutputAlone));
+  EXPECT_TRUE(usual["quantile"].is_null());
+  const struct {
+    std::string command;
+    const char* error;
+  } rows[] = {
+      {ask + "--jitter uniform=0.1 --seeds 99 --quantile 95",
+       "ripeline: the 95th percentile needs at least 100 seeds, so that five are on either side of "
+       "it: found 99\n"},
+      {given + "--jitter uniform=0.1 --seeds 9 --quantile 50",
+       "ripeline: the 50th percentile needs at least 10 seeds, so that five are on either side of "
+       "it: found 9\n"},
+      {ask + "--quantile 95",
+       "ripeline: the 95th percentile of times that do not vary: expected --jitter, or a profile "
+       "with spreads\n"},
+      {given + "--quantile 95",
+       "ripeline: the 95th percentile of times that do not vary: expected --jitter, or a profile "
+       "with spreads\n"},
+      {"optimise --ranks 4 --memory 2..4 --jitter uniform=0.1 --quantile 95",
+       "ripeline: --quantile: orders race with one memory, not with a range of --memory\n"},
+  };
+  for (const auto& [command, error] : rows) {
+    const Outcome outcome = ripeline(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_NE(outcome.out.find(error), std::string::npos) << command << '\n' << outcome.out;
+  }
+}
+
+TEST_F(Optimise, says_after_how_many_seeds_a_loser_was_dropped) {
+  const std::string ask =
+      "optimise zb_h2 -D ranks=8 --orders given -m 32 --latency 0.05 --jitter tails=2:20 --seeds "
+      "60 ";
+  const json j = json_of(ripeline(ask + "--format json", kOutputAlone));
+  int dropped = 0;
+  for (const json& trial : j["trials"]) {
+    EXPECT_EQ(trial["gain"]["runs"], trial["dropped"].is_null() ? json(60) : trial["dropped"]);
+    dropped += trial["dropped"].is_null() ? 0 : 1;
+  }
+  EXPECT_GT(dropped, 0);
+  EXPECT_NE(ripeline(ask).out.find("   dropped after "), std::string::npos);
+}
+
 TEST_F(Optimise, says_what_is_missing_of_the_solver_and_works_without) {
   ::setenv("RIPELINE_SOLVER", "/nonexistent/ripeline-solver", 1);
   const Outcome outcome =

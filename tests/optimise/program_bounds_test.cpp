@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "optimise/bounds/bounds.h"
-#include "optimise/race.h"
+#include "optimise/racing/race.h"
 #include "spec/elaborate.h"
 #include "tests/optimise/every_order.h"
 #include "tests/optimise/problems.h"

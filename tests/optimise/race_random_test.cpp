@@ -1,5 +1,6 @@
-// No pick of a race is slower than its baseline beyond what the intervals allow: random programs
-// and jitters, measured on seeds of which the race knows nothing.
+// Races of random programs under random jitters: no pick is slower than its baseline beyond what
+// the intervals allow, measured on seeds of which the race knows nothing; and dropping losers early
+// changes no pick.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "optimise/race.h"
+#include "optimise/racing/race.h"
 #include "spec/elaborate.h"
 #include "tests/optimise/problems.h"
 
@@ -28,6 +29,23 @@ std::vector<double> logs_of(const spec::Program& program, int microbatches,
   return logs;
 }
 
+// What races, and under which times.
+struct Contest {
+  spec::Program program;
+  int microbatches = 1;
+  simulate::TimingOptions times;
+};
+Contest drawn_contest(std::uint64_t seed) {
+  const Drawn made = drawn(seed);
+  std::mt19937_64 random(seed);
+  const char* const jitters[] = {"uniform=0.3", "lognormal=0.5", "tails=5:10", "tails=10:5,fifo",
+                                 "exponential=1"};
+  Contest contest{spec::compile({"random.ripe", made.text}).value(), made.microbatches, made.times};
+  EXPECT_TRUE(simulate::Jitter::parse(jitters[random() % 5], contest.times.jitter).ok());
+  contest.program.microbatches = {.min = made.microbatches, .max = made.microbatches};
+  return contest;
+}
+
 TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   const std::uint64_t seed = setting("RIPELINE_SEED", 1);
   const std::uint64_t cases = setting("RIPELINE_CASES", 200);
@@ -35,24 +53,15 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   std::uint64_t picked = 0;
   std::uint64_t slower = 0;
   for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
-    const Drawn made = drawn(seed + i);
-    std::mt19937_64 random(seed + i);
-    const char* const jitters[] = {"uniform=0.3", "lognormal=0.5", "tails=5:10", "tails=10:5,fifo",
-                                   "exponential=1"};
-    simulate::TimingOptions times = made.times;
-    ASSERT_TRUE(simulate::Jitter::parse(jitters[random() % 5], times.jitter).ok());
-    spec::Program program = spec::compile({"random.ripe", made.text}).value();
-    program.microbatches = {.min = made.microbatches, .max = made.microbatches};
+    const auto [program, microbatches, times] = drawn_contest(seed + i);
     simulate::RaceResult result;
     // Of a program whose own dispatch is not proved there is no race.
-    if (!simulate::race(program, made.microbatches, times, {.seeds = 8}, result).ok()) continue;
+    if (!simulate::race(program, microbatches, times, {.seeds = 8}, result).ok()) continue;
     ++raced;
     if (!result.pick) continue;
     ++picked;
-    const auto baseline =
-        logs_of(result.trials.front().candidate.program, made.microbatches, times);
-    const auto pick =
-        logs_of(result.trials[*result.pick].candidate.program, made.microbatches, times);
+    const auto baseline = logs_of(result.trials.front().candidate.program, microbatches, times);
+    const auto pick = logs_of(result.trials[*result.pick].candidate.program, microbatches, times);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < pick.size(); ++k) ratios.push_back(baseline[k] - pick[k]);
     slower += simulate::gain_of(ratios).high < 1 ? 1U : 0U;
@@ -62,6 +71,38 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   EXPECT_GE(raced, cases / 10) << "seed " << seed;
   // An interval of 95 % misses one in forty on this side, twice over.
   EXPECT_LE(slower, picked / 40) << "of " << picked << ", seed " << seed;
+}
+
+TEST(RaceRandom, dropping_losers_picks_the_same) {
+  const std::uint64_t seed = setting("RIPELINE_SEED", 1);
+  const std::uint64_t cases = setting("RIPELINE_CASES", 100);
+  std::uint64_t picked = 0;
+  std::uint64_t dropped = 0;
+  for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
+    SCOPED_TRACE(seed + i);
+    const auto [program, microbatches, times] = drawn_contest(seed + i);
+    const auto raced = [&, p = &program, count = microbatches, t = &times](
+                           bool drops, simulate::RaceResult& result) {
+      simulate::RaceOptions options{.seeds = 40, .drops = drops};
+      if (i % 3 == 0) options.measure.percentile = 75;
+      return simulate::race(*p, count, *t, options, result).ok();
+    };
+    simulate::RaceResult early;
+    simulate::RaceResult all;
+    ASSERT_EQ(raced(true, early), raced(false, all));
+    ASSERT_EQ(early.pick.has_value(), all.pick.has_value());
+    for (const simulate::Trial& trial : early.trials) dropped += trial.dropped ? 1U : 0U;
+    if (!all.pick) continue;
+    ++picked;
+    const simulate::Candidate& one = early.trials[*early.pick].candidate;
+    const simulate::Candidate& other = all.trials[*all.pick].candidate;
+    EXPECT_EQ(one.dispatch, other.dispatch);
+    EXPECT_EQ(one.pyramid, other.pyramid);
+    EXPECT_EQ(early.measured.ratio, all.measured.ratio);
+  }
+  RecordProperty("picked", std::to_string(picked));
+  RecordProperty("dropped", std::to_string(dropped));
+  EXPECT_GE(dropped, cases / 20) << "seed " << seed;
 }
 
 }  // namespace

@@ -1,31 +1,17 @@
 // Which dispatch is picked, and what may not be.
-#include "optimise/race.h"
+#include "optimise/racing/race.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "tests/simulate/runs.h"
 
 namespace ripeline::simulate {
 namespace {
-
-TEST(Gain, has_the_interval_of_student_s_t) {
-  // Of 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of four degrees 2.776.
-  const std::vector<double> logs = {1, 2, 3, 4, 5};
-  const Gain gain = gain_of(logs);
-  EXPECT_NEAR(std::log(gain.ratio), 3, 1e-12);
-  EXPECT_NEAR(std::log(gain.low), 3 - 2.776 * std::sqrt(0.5), 0.01);
-  EXPECT_NEAR(std::log(gain.high), 3 + 2.776 * std::sqrt(0.5), 0.01);
-  EXPECT_EQ(gain.runs, 5);
-  const Gain one = gain_of(std::vector<double>{0.5});
-  EXPECT_EQ(one.low, 0);
-  EXPECT_EQ(one.high, HUGE_VAL);
-  const Gain sure = gain_of(std::vector<double>{0.5, 0.5, 0.5});
-  EXPECT_EQ(sure.low, sure.high);
-}
 
 TimingOptions times_of(const std::string& jitter) {
   TimingOptions options;
@@ -34,12 +20,13 @@ TimingOptions times_of(const std::string& jitter) {
   return options;
 }
 
-RaceResult raced(const std::string& schedule, const std::string& jitter, int seeds = 10) {
+RaceResult raced(const std::string& schedule, const std::string& jitter,
+                 const RaceOptions& options = {.seeds = 10}) {
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
   RaceResult result;
-  const core::Status status = race(testing_support::compiled(schedule, elaborate), 16,
-                                   times_of(jitter), {.seeds = seeds}, result);
+  const core::Status status =
+      race(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), options, result);
   EXPECT_TRUE(status.ok()) << status.message();
   return result;
 }
@@ -90,6 +77,88 @@ TEST(Race, keeps_the_order_where_nothing_is_faster) {
   const RaceResult result = raced("1f1b", "");
   EXPECT_FALSE(result.pick.has_value());
   for (const Trial& trial : result.trials) EXPECT_LE(trial.gain.ratio, 1 + 1e-12);
+}
+
+TEST(Race, drops_losers_and_picks_the_same) {
+  std::map<std::uint64_t, verify::Outcome> known;
+  const Judge judge = [&](const spec::Program& program) {
+    const auto [at, is_new] = known.try_emplace(program.hash);
+    if (is_new) at->second = verify::verify(program).outcome;
+    return at->second;
+  };
+  const struct {
+    const char* schedule;
+    const char* jitter;
+    std::optional<int> percentile;
+  } rows[] = {
+      {"1f1b", "lognormal=1", {}}, {"1f1b", "input=0.6", {}},    {"zb_h1", "uniform=0.3", {}},
+      {"zb_h1", "tails=2:20", 75}, {"zb_h2", "uniform=0.3", 75}, {"zb_h2", "lognormal=1", {}},
+      {"zb_h2", "tails=2:20", {}}, {"zb_v", "tails=2:20", {}},   {"zb_v", "exponential=1", {}}};
+  std::size_t dropped = 0;
+  for (const auto& [schedule, jitter, percentile] : rows) {
+    SCOPED_TRACE(std::string(schedule) + ", " + jitter);
+    RaceOptions options{.seeds = 64, .judge = judge};
+    options.measure.percentile = percentile;
+    const RaceResult early = raced(schedule, jitter, options);
+    options.drops = false;
+    const RaceResult all = raced(schedule, jitter, options);
+    ASSERT_EQ(early.pick.has_value(), all.pick.has_value());
+    if (all.pick) {
+      EXPECT_EQ(early.trials[*early.pick].candidate.dispatch,
+                all.trials[*all.pick].candidate.dispatch);
+      EXPECT_EQ(early.measured.ratio, all.measured.ratio);
+    }
+    bool after_all = false;
+    for (const Trial& trial : early.trials) {
+      if (trial.end != End::ended) continue;
+      EXPECT_EQ(trial.gain.runs, trial.dropped.value_or(64)) << trial.candidate.dispatch;
+      EXPECT_TRUE(trial.dropped || !after_all) << trial.candidate.dispatch;
+      after_all = after_all || trial.dropped;
+      const int looks[] = {8, 16, 20, 32, 40};
+      if (!trial.dropped) continue;
+      EXPECT_EQ(std::count(std::begin(looks), std::end(looks), *trial.dropped), 1);
+      ++dropped;
+    }
+    for (const Trial& trial : all.trials) EXPECT_FALSE(trial.dropped);
+  }
+  EXPECT_GE(dropped, 20U);
+}
+
+TEST(Race, by_a_percentile_compares_that) {
+  const RaceResult result =
+      raced("zb_h2", "tails=2:20", {.seeds = 50, .measure = {.percentile = 90}});
+  ASSERT_TRUE(result.pick.has_value());
+  Contestant fixed(result.trials.front().candidate.program, 16);
+  Contestant hint(result.trials[*result.pick].candidate.program, 16);
+  const TimingOptions times = times_of("tails=2:20");
+  std::vector<double> a;
+  std::vector<double> b;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    a.push_back(std::log(fixed.run(times, seed).makespan));
+    b.push_back(std::log(hint.run(times, seed).makespan));
+  }
+  const Gain gain = gain_over(std::span(a).subspan(50), std::span(b).subspan(50), result.measure);
+  EXPECT_EQ(gain.ratio, result.measured.ratio);
+  EXPECT_EQ(gain.low, result.measured.low);
+  a.resize(50);
+  EXPECT_EQ(std::exp(Estimator(result.measure, 50).of(a)), result.trials.front().time);
+}
+
+TEST(Race, a_percentile_needs_times_that_vary_and_seeds) {
+  RaceResult result;
+  const spec::Program program = testing_support::compiled("1f1b");
+  const auto said = [&](const std::string& jitter, int seeds, int percentile) {
+    return race(program, 8, times_of(jitter),
+                {.seeds = seeds, .measure = {.percentile = percentile}}, result)
+        .message();
+  };
+  EXPECT_EQ(said("uniform=0.3", 49, 90),
+            "the 90th percentile needs at least 50 seeds, so that five are on either side of it: "
+            "found 49");
+  EXPECT_EQ(said("uniform=0.3", 50, 90), "");
+  EXPECT_EQ(said("", 50, 90),
+            "the 90th percentile of times that do not vary: expected --jitter, or a profile with "
+            "spreads");
 }
 
 // Known costs: the order of the inputs is worth more than any dispatch.
@@ -198,6 +267,41 @@ TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
   EXPECT_EQ(greedy.candidate.dispatch, "ready by greedy");
   EXPECT_EQ(greedy.peaks, result.trials.front().peaks);
   EXPECT_EQ(greedy.excluded, "holds more: 2 of a of stage 1, not 1 on seeds 14 to 16");
+  ASSERT_TRUE(result.pick.has_value());
+  EXPECT_EQ(result.trials[*result.pick].candidate.dispatch, "ready by steady");
+}
+
+// It was dropped for greedy, of which more seeds show that it may not be picked.
+TEST(Race, what_was_dropped_for_one_that_may_not_be_picked_meets_all_seeds) {
+  std::string text = kSlow;
+  text.replace(text.find("1.4"), 3, "2.3");
+  const spec::Program program = spec::compile({"p", text}, {}).value();
+  TimingOptions times;
+  ASSERT_TRUE(Jitter::parse("uniform=0.3", times.jitter).ok());
+  times.seed = 25;
+  const auto logs_of = [&](const std::string& dispatch) {
+    spec::ElaborateOptions options;
+    options.dispatch = dispatch;
+    Contestant contestant(spec::compile({"p", text}, options).value(), 2);
+    std::vector<double> logs;
+    for (std::uint64_t seed = 25; seed < 33; ++seed) {
+      logs.push_back(std::log(contestant.run(times, seed).makespan));
+    }
+    return logs;
+  };
+  RaceResult result;
+  ASSERT_TRUE(race(program, 2, times, {.seeds = 9}, result).ok());
+  const std::vector<double> after_eight = logs_of("ready by one");
+  EXPECT_LT(doubt_that_slower(after_eight, logs_of("ready by greedy"), {}),
+            .001 / static_cast<double>(result.trials.size() - 1));
+  const auto of = [&](const char* dispatch) {
+    return *std::find_if(result.trials.begin(), result.trials.end(),
+                         [&](const Trial& t) { return t.candidate.dispatch == dispatch; });
+  };
+  EXPECT_EQ(of("ready by greedy").excluded,
+            "holds more: 2 of a of stage 1, not 1 on seeds 34 to 42");
+  EXPECT_EQ(of("ready by one").dropped, std::nullopt);
+  EXPECT_EQ(of("ready by one").gain.runs, 9);
   ASSERT_TRUE(result.pick.has_value());
   EXPECT_EQ(result.trials[*result.pick].candidate.dispatch, "ready by steady");
 }

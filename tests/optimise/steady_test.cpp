@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "optimise/search/search.h"
 #include "tests/optimise/problems.h"
@@ -19,10 +20,11 @@ simulate::TimingOptions varying(double latency) {
   return times;
 }
 
-// The mean of the logarithms of the makespans of this order, under draws of their own.
-double mean_log(const Problem& problem, const Rows& rows, const simulate::TimingOptions& times) {
-  double sum = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+// The logarithms of the makespans of this order, under draws of their own.
+std::vector<double> logs_of(const Problem& problem, const Rows& rows,
+                            const simulate::TimingOptions& times) {
+  std::vector<double> logs;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     simulate::TimingOptions drawn = times;
     drawn.seed = seed;
     simulate::Timing timing;
@@ -36,40 +38,63 @@ double mean_log(const Problem& problem, const Rows& rows, const simulate::Timing
     for (int task = 0; starts && task < model.tasks(); ++task) {
       wall = std::max(wall, at(*starts, task) + at(model.takes, task));
     }
-    sum += std::log(static_cast<double>(wall));
+    logs.push_back(std::log(static_cast<double>(wall)));
   }
-  return sum / 40;
+  return logs;
 }
 
-// By two in a hundred at least (8 ranks, 24 microbatches, room for 12 activations).
-TEST(Steady, orders_are_faster_on_other_draws_and_hold_no_more) {
-  const Uniform uniform{.ranks = 8,
-                        .microbatches = 24,
-                        .forward = 24,
-                        .input = 23,
-                        .weight = 12,
-                        .latency = 1,
-                        .memory = 12};
-  const Posed pose = posed(uniform);
-  Found best;
-  search(*pose.problem, pose.problem->bound().value, {.go_on = [] { return true; }},
-         [&](const Found& order, std::string_view) { best = order; });
-  ASSERT_EQ(best.wall, pose.problem->bound().value);
-  int tries = 6000;
-  const auto steady =
-      steady_order(pose.problem->program(), 24, varying(1), Objective::wall, best.rows,
-                   {.first_seed = 1000, .go_on = [&] { return --tries >= 0; }});
+// 8 ranks, 24 microbatches, room for 12 activations: a best order without jitter.
+class Steadier : public ::testing::Test {
+ protected:
+  Steadier() {
+    search(*pose_.problem, pose_.problem->bound().value, {.go_on = [] { return true; }},
+           [&](const Found& order, std::string_view) { best_ = order; });
+    EXPECT_EQ(best_.wall, pose_.problem->bound().value);
+  }
+
+  [[nodiscard]] std::optional<Steady> improved(const simulate::Measure& measure,
+                                               const simulate::TimingOptions& times, int tries) {
+    return steady_order(
+        pose_.problem->program(), 24, times, Objective::wall, best_.rows,
+        {.first_seed = 1000, .measure = measure, .go_on = [&] { return --tries >= 0; }});
+  }
+  // How much longer the best order takes than this one, as a logarithm.
+  [[nodiscard]] double gain(const simulate::Measure& measure, const Rows& rows,
+                            const simulate::TimingOptions& times) const {
+    const simulate::Estimator estimator(measure, 100);
+    return estimator.of(logs_of(*pose_.problem, best_.rows, times)) -
+           estimator.of(logs_of(*pose_.problem, rows, times));
+  }
+
+  Posed pose_ = posed(Uniform{.ranks = 8,
+                              .microbatches = 24,
+                              .forward = 24,
+                              .input = 23,
+                              .weight = 12,
+                              .latency = 1,
+                              .memory = 12});
+  Found best_;
+};
+
+TEST_F(Steadier, orders_are_faster_on_other_draws_and_hold_no_more) {
+  const auto steady = improved({}, varying(1), 6000);
   ASSERT_TRUE(steady.has_value());
   EXPECT_EQ(steady->tried, 6000);
   EXPECT_LT(steady->after, steady->before);
-  const auto timed = pose.problem->timed(steady->rows);
+  const auto timed = pose_.problem->timed(steady->rows);
   ASSERT_TRUE(timed.has_value());
-  for (std::size_t pool = 0; pool < best.peaks.size(); ++pool) {
-    EXPECT_LE(timed->peaks[pool], best.peaks[pool]);
+  for (std::size_t pool = 0; pool < best_.peaks.size(); ++pool) {
+    EXPECT_LE(timed->peaks[pool], best_.peaks[pool]);
   }
-  EXPECT_GE(mean_log(*pose.problem, best.rows, varying(1)) -
-                mean_log(*pose.problem, steady->rows, varying(1)),
-            .02);
+  EXPECT_GE(gain({}, steady->rows, varying(1)), .02);
+}
+
+TEST_F(Steadier, orders_are_faster_by_a_percentile_where_that_is_made_small) {
+  const simulate::Measure measure{.percentile = 90};
+  const auto steady = improved(measure, varying(1), 20'000);
+  ASSERT_TRUE(steady.has_value());
+  EXPECT_LT(steady->after, steady->before);
+  EXPECT_GE(gain(measure, steady->rows, varying(1)), .02);
 }
 
 TEST(Steady, says_that_there_is_none_where_the_model_leaves_something_out) {

@@ -55,23 +55,32 @@ def cells_of(path):
         return [[cell for cell in row if cell] for row in csv.reader(file)]
 
 
+def loaded(stages, microbatches, path, form):
+    runtime = schedules._PipelineScheduleRuntime(stages, microbatches)
+    runtime._load_csv(path, format=form)
+    return runtime
+
+
+def dry_run(runtime):
+    """PyTorch's own simulator: each rank's actions by steps. It raises where ranks wait for each other, and knows no other actions."""
+    known = {rank: [a for a in row if a and str(a).lstrip("0123456789").startswith(("F", "B", "I", "W", "SEND", "RECV"))]
+             for rank, row in runtime.pipeline_order_with_comms.items()}
+    stage_rank = runtime.stage_index_to_group_rank
+    return schedules._simulate_comms_compute(known, stage_to_rank=lambda stage: stage_rank[stage], num_stages=len(stage_rank))
+
+
 def loads(ripeline, name, ranks, microbatches, path):
     for form in ("compute_only", "compute_comms"):
         said = run(ripeline, "export", name, "-D", f"ranks={ranks}", "-m", str(microbatches), "--form", form, "-o", path)
         placement = said.split("placement ")[1].split(";")[0]
         chunks = int(said.split(" stages")[0].split()[-1]) // ranks
         stages = stages_of_rank_0(ranks, chunks, placement)
-        runtime = schedules._PipelineScheduleRuntime(stages, microbatches)
-        runtime._load_csv(path, format=form)
+        runtime = loaded(stages, microbatches, path, form)
         rows = runtime.pipeline_order_with_comms
-        loaded = rows if form == "compute_comms" else runtime.pipeline_order
-        read = [[str(action) for action in loaded[rank] if action] for rank in range(ranks)]
+        read_rows = rows if form == "compute_comms" else runtime.pipeline_order
+        read = [[str(action) for action in read_rows[rank] if action] for rank in range(ranks)]
         assert read == cells_of(path), f"{name}, {form}: PyTorch reads another order"
-        # PyTorch's own dry run: it raises where ranks wait for each other. It knows no other actions.
-        known = {rank: [a for a in row if a and str(a).lstrip("0123456789").startswith(("F", "B", "I", "W", "SEND", "RECV"))]
-                 for rank, row in rows.items()}
-        stage_rank = runtime.stage_index_to_group_rank
-        schedules._simulate_comms_compute(known, stage_to_rank=lambda stage, of=stage_rank: of[stage], num_stages=len(stage_rank))
+        dry_run(runtime)
 
 
 def passes(ripeline, name, chunks, placement, ranks, microbatches, path):

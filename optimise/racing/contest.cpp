@@ -1,27 +1,11 @@
-#include "optimise/contest.h"
+#include "optimise/racing/contest.h"
 
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "simulate/table_arbiter.h"
 
 namespace ripeline::simulate {
 namespace {
-
-// The 97.5 % point of Student's t, by its expansion around the normal distribution's; below four
-// degrees of freedom by table.
-double student(int freedom) {
-  constexpr double kFew[] = {12.706, 4.303, 3.182};
-  if (freedom <= 3) return kFew[freedom - 1];
-  constexpr double kZ = 1.959964;
-  const double n = freedom;
-  const double z3 = kZ * kZ * kZ;
-  const double z5 = z3 * kZ * kZ;
-  const double z7 = z5 * kZ * kZ;
-  return kZ + (z3 + kZ) / (4 * n) + (5 * z5 + 16 * z3 + 3 * kZ) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * n * n * n);
-}
 
 End end_of(const RunReport& report) {
   if (report.stuck) return End::stuck;
@@ -65,19 +49,6 @@ Outcome Contestant::run(const TimingOptions& options, std::uint64_t seed) {
   outcome.tasks = report.tasks;
   outcome.peaks = report.peaks;
   return outcome;
-}
-
-Gain gain_of(std::span<const double> logarithms) {
-  const auto n = static_cast<double>(logarithms.size());
-  double sum = 0;
-  for (const double x : logarithms) sum += x;
-  const double mean = sum / n;
-  double squares = 0;
-  for (const double x : logarithms) squares += (x - mean) * (x - mean);
-  const int runs = static_cast<int>(logarithms.size());
-  if (runs < 2) return {std::exp(mean), 0, std::numeric_limits<double>::infinity(), runs};
-  const double error = student(runs - 1) * std::sqrt(squares / (n - 1) / n);
-  return {std::exp(mean), std::exp(mean - error), std::exp(mean + error), runs};
 }
 
 }  // namespace ripeline::simulate

@@ -1,15 +1,14 @@
 // Contest: dispatches of a pipeline against each other, under the same draws.
 //
 // A Contestant runs one program again and again, each run with a seed; who meets the same seeds
-// meets the same numbers, so that a ratio of two makespans is far less uncertain than either. Gain
-// says what the ratios of many seeds are worth. One thread.
+// meets the same numbers, so that a ratio of two makespans is far less uncertain than either. What
+// the ratios of many seeds are worth is said by optimise/racing/gain.h. One thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -61,16 +60,5 @@ class Contestant {
   std::optional<core::OwnedFacts> storage_;  // nothing: the facts are someone else's
   Simulator simulator_;
 };
-
-// How many times as fast one is as another.
-struct Gain {
-  double ratio = 1;  // geometric mean over runs
-  double low = 1;    // where it lies with 95 % confidence (Student's t on the logarithms)
-  double high = 1;
-  int runs = 0;
-};
-// Of the logarithms of the ratios, one for each run. A single run says nothing of where it lies:
-// from 0 to infinity.
-[[nodiscard]] Gain gain_of(std::span<const double> logarithms);
 
 }  // namespace ripeline::simulate
