@@ -199,8 +199,6 @@ bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
   const SolveAnswer answer = optimise::solve(request);
   if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
   parts_->set(part, answer.bound.value_or(0), answer.status == SolveAnswer::Status::optimal);
-  fprintf(stderr, "PART %d %d: %lld %d %.2f s\n", part.microbatches, part.is_last,
-          (long long)answer.bound.value_or(0) / 1000, (int)answer.status, answer.seconds);
   raise(parts_->bound(), "parts of it, by CP-SAT");
   return true;
 }

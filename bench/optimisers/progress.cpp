@@ -24,7 +24,7 @@ Progress::Size size_of_model(const Problem& problem) {
   const auto graph = optimise::OrderGraph::make(problem.model(), {}, nullptr, {});
   if (!graph) throw std::runtime_error("a model without an order");
   const optimise::CpModel program =
-      optimise::order_model(problem.model(), *graph, problem.objective(), 0).program;
+      optimise::order_model(problem.model(), *graph, {problem.objective()}).program;
   return {problem.model().tasks(), program.variables.size(),
           program.linears.size() + program.intervals.size() + program.no_overlaps.size() +
               program.cumulatives.size()};
