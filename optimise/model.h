@@ -46,10 +46,12 @@ struct Model {
     std::int64_t acquires = 0;  // at the start
     std::int64_t asks = 0;  // of Pool::capacity, at the start: `acquires`, and what must be left
     std::int64_t releases = 0;  // at the end
+    friend bool operator==(const Use&, const Use&) = default;
   };
   struct Pool {
     std::int64_t capacity = 0;   // or what is asserted, if that is less
     std::vector<Use> uses = {};  // per lane of the program
+    friend bool operator==(const Pool&, const Pool&) = default;
   };
 
   // `graph` is of the same program, count and timing.

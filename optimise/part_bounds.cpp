@@ -11,43 +11,62 @@ namespace {
 
 // Of a part, one after the other: with a quarter more a solver takes five times as long.
 constexpr std::array kTasks = {480, 576, 624, 672, 768};
-constexpr int kMostFailures = 2;
+// Of the slots of the memory: in the first ones each takes as long as the formula of the cycle
+// says.
+constexpr int kLeastTurns = 3;
+constexpr int kMostFailures = 3;
 
-// All other lanes' first tasks need it, directly or not.
-bool is_needed_by_all(const Model& model, int lane) {
-  for (int other = 0; other < size_of(model.lanes); ++other) {
-    if (other == lane) continue;
-    if (!needs_between(model, at(model.lanes, lane).first, at(model.lanes, other).first)) {
-      return false;
-    }
+// Every other task of the microbatch needs it, directly or not.
+bool is_needed_by_all(const Model& one, int task) {
+  for (int other = 0; other < one.tasks(); ++other) {
+    if (other != task && !needs_between(one, task, other)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::optional<PartBounds> PartBounds::of(const Model& model) {
-  if (!model.even || model.left_out || model.lanes.empty()) return std::nullopt;
-  const auto first = std::min_element(model.lanes.begin(), model.lanes.end(),
-                                      [&](const Model::Lane& a, const Model::Lane& b) {
-                                        return at(model.heads, a.first) < at(model.heads, b.first);
-                                      });
+std::optional<PartBounds> PartBounds::of(const Model& one, int microbatches) {
+  if (!one.even || one.left_out || one.tasks() == 0) return std::nullopt;
+  const auto entry =
+      static_cast<int>(std::min_element(one.heads.begin(), one.heads.end()) - one.heads.begin());
+  if (!is_needed_by_all(one, entry)) return std::nullopt;
   PartBounds bounds;
-  bounds.entry_ = static_cast<int>(first - model.lanes.begin());
-  if (!is_needed_by_all(model, bounds.entry_)) return std::nullopt;
-  bounds.microbatches_ = first->tasks;
-  bounds.entry_takes_ = at(model.takes, first->first);
-  bounds.tasks_of_each_ = size_of(model.lanes);
-  for (const int p : at(model.machines, first->machine).pools) {
-    const Model::Pool& pool = at(model.pools, p);
+  bounds.entry_ = at(one.lane_of, entry);
+  bounds.microbatches_ = microbatches;
+  bounds.entry_takes_ = at(one.takes, entry);
+  bounds.tasks_of_each_ = one.tasks();
+  for (const int p : at(one.machines, at(one.lanes, bounds.entry_).machine).pools) {
+    const Model::Pool& pool = at(one.pools, p);
     const std::int64_t acquires = at(pool.uses, bounds.entry_).acquires;
     if (acquires == 0) continue;
-    const std::int64_t slots = std::clamp<std::int64_t>(pool.capacity / acquires, 1, first->tasks);
+    const std::int64_t slots = std::clamp<std::int64_t>(pool.capacity / acquires, 1, microbatches);
     bounds.slots_ = std::max(bounds.slots_, static_cast<int>(slots));
   }
-  bounds.starts_.resize(static_cast<std::size_t>(first->tasks) + 1);
+  if (kTasks.back() / bounds.tasks_of_each_ < kLeastTurns * bounds.slots_) return std::nullopt;
+  bounds.starts_.resize(static_cast<std::size_t>(microbatches) + 1);
   bounds.lasts_ = bounds.starts_;
   return bounds;
+}
+
+bool PartBounds::are_alike(const Model& shorter, const Model& whole) {
+  if (shorter.lanes.size() != whole.lanes.size() || shorter.pools.size() != whole.pools.size()) {
+    return false;
+  }
+  for (std::size_t l = 0; l < whole.lanes.size(); ++l) {
+    const int task = shorter.lanes[l].first;
+    const int other = whole.lanes[l].first;
+    const auto needs = shorter.needs_of(task);
+    const auto same_need = [&](const Model::Arc& a, const Model::Arc& b) {
+      return at(shorter.lane_of, a.task) == at(whole.lane_of, b.task) && a.lag == b.lag;
+    };
+    if (at(shorter.takes, task) != at(whole.takes, other) ||
+        !std::equal(needs.begin(), needs.end(), whole.needs_of(other).begin(),
+                    whole.needs_of(other).end(), same_need)) {
+      return false;
+    }
+  }
+  return std::equal(shorter.pools.begin(), shorter.pools.end(), whole.pools.begin());
 }
 
 // None with more tasks than that, and the last as long as it can be: what a part says grows faster

@@ -24,10 +24,16 @@ class PartBounds {
     int attempt = 0;       // how often it was asked for
   };
 
-  // Nothing: the model leaves something out, its microbatches are not alike, or it has no entry.
-  [[nodiscard]] static std::optional<PartBounds> of(const Model& model);
+  // Of a step of so many microbatches that are all like the one of the model. Nothing: the model
+  // leaves something out, or has no entry; or the memory has so many slots that a formula says as
+  // much as a part that is short enough for a solver.
+  [[nodiscard]] static std::optional<PartBounds> of(const Model& one, int microbatches);
 
-  // The machine lane of the entries.
+  // Whether a shorter model says of each of its microbatches what the whole one says: capacities,
+  // and more, may be written as depending on how many there are.
+  [[nodiscard]] static bool are_alike(const Model& shorter, const Model& whole);
+
+  // Their lane.
   [[nodiscard]] int entry() const { return entry_; }
   // The part that is worth most to know next, the larger the later; nothing: all that a solver can
   // be asked is known.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "optimise/search/random.h"
@@ -44,12 +45,11 @@ SolverThreads::SolverThreads(const Problem& problem, int threads, std::uint64_t 
     : problem_(problem), seed_(seed) {
   const Model& model = problem.model();
   exact_ = common_divisor(model);
-  if (const auto one = problem.of_length(1)) {
-    coarse_ = divisor_of(one->model(), kLeastRounded, kMostRounded, kFine);
-  } else {
-    coarse_ = divisor_of(model, kLeastRounded, kMostRounded, kFine);
+  const std::unique_ptr<Problem> one = problem.of_length(1);
+  coarse_ = divisor_of(one ? one->model() : model, kLeastRounded, kMostRounded, kFine);
+  if (one && !is_small() && problem.objective() == Objective::wall) {
+    parts_ = PartBounds::of(one->model(), problem.microbatches());
   }
-  if (!is_small() && problem.objective() == Objective::wall) parts_ = PartBounds::of(model);
   std::vector<Duty> duties;
   if (threads == 1) {
     duties.push_back({.finds = true, .proves = true});
@@ -107,6 +107,11 @@ void SolverThreads::run(const Duty& duty) {
     if (now.best && value_of(*now.best) <= now.bound) break;
     const bool proves = duty.proves && (!duty.finds || turn % 2 == 1);
     const auto part = proves && parts_ ? parts_->next() : std::nullopt;
+    if (!duty.finds && !part && !is_small()) {
+      // The search needs the processor more than another window.
+      --running_;
+      return;
+    }
     const int own = duty.finds && duty.proves ? turn / 2 : turn;
     const bool goes_on = part                   ? prove(now, *part)
                          : proves && is_small() ? prove(now, own)
@@ -182,7 +187,10 @@ bool SolverThreads::take_in(const SolveAnswer& answer) {
 bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
   const int microbatches = part.microbatches + (part.is_last ? 0 : 1);
   const auto shorter = problem_.of_length(microbatches);
-  if (!shorter) return false;
+  if (!shorter || !PartBounds::are_alike(shorter->model(), problem_.model())) {
+    parts_.reset();
+    return true;
+  }
   const Model& model = shorter->model();
   Rows rows;
   if (known.best) {
@@ -212,7 +220,7 @@ bool SolverThreads::is_available(const SolveAnswer& answer) {
 
 void SolverThreads::raise(Time bound, std::string_view by) {
   const std::lock_guard lock(mutex_);
-  if (bound > bound_.value) bound_ = {bound, std::string(by)};
+  if (bound > std::max(bound_.value, problem_.bound().value)) bound_ = {bound, std::string(by)};
 }
 
 }  // namespace ripeline::optimise

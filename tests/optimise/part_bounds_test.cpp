@@ -1,0 +1,223 @@
+#include "optimise/part_bounds.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "optimise/solver/divisor.h"
+#include "optimise/solver/solver.h"
+#include "optimise/solver_threads.h"
+#include "tests/optimise/every_order.h"
+#include "tests/optimise/problems.h"
+
+namespace ripeline::optimise {
+namespace {
+
+using testing_support::TinyProblem;
+
+class PartBoundsTest : public testing::Test {
+ protected:
+  void SetUp() override { setenv("RIPELINE_SOLVER", RIPELINE_SOLVER_PROGRAM, 1); }
+  void TearDown() override { unsetenv("RIPELINE_SOLVER"); }
+};
+
+// The least start, in units, of the entry after so many microbatches.
+SolveAnswer least_start(const Problem& problem, int microbatches) {
+  const auto shorter = problem.of_length(microbatches + 1);
+  const auto one = problem.of_length(1);
+  const auto parts = PartBounds::of(one->model(), problem.microbatches());
+  EXPECT_TRUE(parts);
+  const Model& model = shorter->model();
+  return solve({.model = model,
+                .entry = at(model.lanes, parts->entry()).first + microbatches,
+                .scale = kUnit,
+                .seconds = 100,
+                .proves = true});
+}
+
+#define SKIP_WITHOUT_SOLVER(answer) \
+  if ((answer).why.find("OR-tools was not found") != std::string::npos) GTEST_SKIP() << (answer).why
+
+Uniform chain(int ranks, int microbatches, int memory) {
+  return {.ranks = ranks,
+          .microbatches = microbatches,
+          .forward = 24,
+          .input = 23,
+          .weight = 12,
+          .latency = 1,
+          .memory = memory};
+}
+
+// Values of a model that was written down elsewhere, in Python.
+TEST_F(PartBoundsTest, knows_the_least_starts_of_a_chain) {
+  struct Row {
+    int memory;
+    int microbatches;
+    Time start;
+  };
+  for (const auto& [memory, microbatches, start] :
+       {Row{6, 5, 120}, Row{6, 6, 402}, Row{6, 11, 697}, Row{6, 12, 804}, Row{6, 20, 1364},
+        Row{5, 16, 1285}, Row{4, 20, 2010}}) {
+    const Posed posed = optimise::posed(chain(8, 64, memory));
+    const SolveAnswer answer = least_start(*posed.problem, microbatches);
+    SKIP_WITHOUT_SOLVER(answer);
+    EXPECT_EQ(answer.status, SolveAnswer::Status::optimal);
+    EXPECT_FALSE(answer.rows);
+    EXPECT_EQ(answer.bound, start * kUnit) << memory << ' ' << microbatches;
+  }
+}
+
+// Every order of the whole and of the rest is gone through.
+TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
+  int used = 0;
+  int reached = 0;
+  const std::uint64_t seed = setting("RIPELINE_SEED", 1);
+  const std::uint64_t cases = setting("RIPELINE_CASES", 60);
+  for (std::uint64_t k = seed; k < seed + cases; ++k) {
+    const TinyProblem tiny = tiny_problem(k);
+    const Posed posed =
+        optimise::posed(text_of(tiny), tiny.microbatches, static_cast<double>(tiny.latency));
+    const auto whole = testing_support::least_wall(tiny);
+    const auto one = posed.problem->of_length(1);
+    if (!whole || !one || !PartBounds::of(one->model(), tiny.microbatches)) continue;
+    ++used;
+    for (int part = 1; part < tiny.microbatches; ++part) {
+      const SolveAnswer start = least_start(*posed.problem, part);
+      SKIP_WITHOUT_SOLVER(start);
+      ASSERT_TRUE(start.bound);
+      TinyProblem rest = tiny;
+      rest.microbatches -= part;
+      const Time sum = *start.bound / kUnit + *testing_support::least_wall(rest);
+      EXPECT_LE(sum, *whole) << "RIPELINE_SEED=" << k << " RIPELINE_CASES=1\n" << text_of(tiny);
+      if (sum == *whole) ++reached;
+    }
+  }
+  if (cases > 1) {
+    EXPECT_GT(used, static_cast<int>(cases) / 2);
+    EXPECT_GT(reached, used / 4);
+  }
+}
+
+// What is told is put together in the best way, and asked for again where it is not the best.
+TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
+  const Posed posed = optimise::posed(chain(8, 64, 6));
+  const auto one = posed.problem->of_length(1);
+  auto parts = PartBounds::of(one->model(), 64);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->bound(), 0);
+  Time last = 0;
+  int longest = 0;
+  for (int k = 0; k < 12; ++k) {
+    const auto part = parts->next();
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->attempt, 0);
+    ASSERT_LT(part->microbatches, 64);
+    longest = std::max(longest, part->microbatches);
+    parts->set(*part, ((part->is_last ? 1000 : 0) + 100 * part->microbatches) * kUnit, true);
+    EXPECT_GE(parts->bound(), last);
+    last = parts->bound();
+  }
+  EXPECT_GE(longest, 26);
+  EXPECT_EQ(last, (1000 + 100 * 64) * kUnit);
+
+  auto hard = PartBounds::of(one->model(), 64);
+  int asked = 0;
+  std::optional<PartBounds::Part> part;
+  for (; (part = hard->next()) && asked < 100; ++asked) {
+    hard->set(*part, 50 * part->microbatches * kUnit, false);
+  }
+  EXPECT_FALSE(part);
+  EXPECT_GT(asked, 3);
+  EXPECT_LT(asked, 20);
+  EXPECT_GT(hard->bound(), 0);
+}
+
+TEST_F(PartBoundsTest, need_an_entry_and_microbatches_that_are_alike) {
+  const char* const kTwoEntries = R"(
+pipeline two {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op A forward { cost 1; }
+  op B backward { cost 1; needs A at here; }
+  dispatch ready;
+}
+)";
+  const Posed two = optimise::posed(kTwoEntries, 4, 0);
+  const auto one = two.problem->of_length(1);
+  ASSERT_TRUE(one);
+  EXPECT_FALSE(PartBounds::of(one->model(), 4));
+}
+
+// What may be held depends on how many microbatches there are: parts say nothing of the whole.
+TEST_F(PartBoundsTest, are_not_of_other_capacities) {
+  const auto text = [](const char* most) {
+    return std::string(R"(
+pipeline some {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward { cost 1; needs F at prev; acquires room; }
+  op B backward { cost 1; needs F at here, B at next; releases room; }
+  resource room per rank { }
+  dispatch ready;
+  assert peak room <= )") +
+           most + ";\n}\n";
+  };
+  for (const auto& [most, alike] : {std::pair("3", true), std::pair("microbatches div 3", false)}) {
+    const Posed posed = optimise::posed(text(most), 9, 0);
+    const auto shorter = posed.problem->of_length(5);
+    ASSERT_TRUE(shorter);
+    EXPECT_EQ(PartBounds::are_alike(shorter->model(), posed.problem->model()), alike) << most;
+  }
+}
+
+TEST_F(PartBoundsTest, raise_the_bound_of_a_long_step) {
+  const Posed posed = optimise::posed(chain(4, 80, 2));
+  const Problem& problem = *posed.problem;
+  ASSERT_GT(problem.model().tasks(), 800);
+  SolverThreads solver(problem, 2, 1);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+  while (solver.bound().value == 0 && !solver.is_over() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (solver.why().find("OR-tools was not found") != std::string::npos) GTEST_SKIP();
+  EXPECT_EQ(solver.why(), "");
+  EXPECT_GT(solver.bound().value, problem.bound().value);
+  EXPECT_EQ(solver.bound().by, "parts of it, by CP-SAT");
+}
+
+TEST_F(PartBoundsTest, are_rounded_down_by_what_fits_their_times) {
+  Uniform uniform{.ranks = 8,
+                  .microbatches = 1,
+                  .forward = 18546,
+                  .input = 18097,
+                  .weight = 9321,
+                  .latency = 762,
+                  .memory = 6};
+  const Posed posed = optimise::posed(uniform);
+  const Model& model = posed.problem->model();
+  const Time divisor = divisor_of(model, 30, 150, 200);
+  EXPECT_EQ(divisor % kUnit, 0);
+  const Time by = divisor / kUnit;
+  EXPECT_LT(15000 / 150, by);
+  EXPECT_LT(by, 15400 / 30);
+  // Of a trip down and up and a microbatch's work, a thousandth is lost at most.
+  const auto lost = [&](Time trips, Time latencies) {
+    const Time rounded = trips * (18546 / by + 18097 / by) + latencies * (762 / by) + 9321 / by;
+    const Time exact = trips * (18546 + 18097) + latencies * 762 + 9321;
+    return 1 - static_cast<double>(rounded * by) / static_cast<double>(exact);
+  };
+  EXPECT_LT(lost(8, 14), .001);
+  EXPECT_LT(lost(1, 0), .002);
+  EXPECT_EQ(divisor_of(model, 30, 150, 20000), kUnit) << "short enough without rounding";
+}
+
+}  // namespace
+}  // namespace ripeline::optimise
