@@ -43,7 +43,6 @@ enum Field : protozero::pbf_tag_type {
   parameter_linearization_level = 90,
   parameter_catches_sigint = 135,
   parameter_workers = 206,
-  parameter_dynamic_precedence_in_disjunctive = 263,
   response_status = 1,
   response_solution = 2,
   response_bound = 4,
@@ -145,10 +144,7 @@ std::string bytes_of(const CpParameters& parameters) {
   message.add_double(parameter_seconds, parameters.seconds);
   message.add_bool(parameter_catches_sigint, false);
   message.add_int32(parameter_workers, parameters.workers);
-  if (!parameters.relaxes) {
-    message.add_int32(parameter_linearization_level, 0);
-    message.add_bool(parameter_dynamic_precedence_in_disjunctive, true);
-  }
+  if (!parameters.relaxes) message.add_int32(parameter_linearization_level, 0);
   return bytes;
 }
 

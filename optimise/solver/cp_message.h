@@ -19,7 +19,7 @@ namespace ripeline::optimise {
 struct CpParameters {
   double seconds = 10;
   int workers = 1;
-  bool relaxes = true;  // else no linear relaxation, and more about what comes before what
+  bool relaxes = true;  // else there is no linear relaxation
   std::uint64_t seed = 1;
 };
 // SatParameters.

@@ -183,6 +183,9 @@ TEST_F(PartBoundsTest, raise_the_bound_of_a_long_step) {
   const Problem& problem = *posed.problem;
   ASSERT_GT(problem.model().tasks(), 800);
   SolverThreads solver(problem, 2, 1);
+  const auto order = problem.of_own_dispatch();
+  ASSERT_TRUE(order);
+  solver.tell(*order);  // so that nobody asks for one of the whole
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
   while (solver.bound().value == 0 && !solver.is_over() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
