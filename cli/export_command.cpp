@@ -79,12 +79,6 @@ std::string companion(const ExportCommand& command, const spec::ExportedActions&
   return text;
 }
 
-spec::ActionTable with_communication(const spec::ExportedActions& exported, int microbatches) {
-  return spec::add_messages(spec::add_reduce_grad(exported.table, microbatches), exported.map,
-                            spec::Stall::stop)
-      .table;
-}
-
 int run(const ExportCommand& command) {
   const auto compiled = load(command.file, command.program);
   if (!compiled.ok()) return bad_input;
@@ -105,8 +99,8 @@ int run(const ExportCommand& command) {
   }
   const spec::ExportedActions& actions = exported.value();
   const bool comms = command.form == "compute_comms";
-  const std::string text =
-      spec::write_actions(comms ? with_communication(actions, microbatches) : actions.table);
+  const std::string text = spec::write_actions(
+      comms ? as_loaded(actions.table, actions.map, microbatches).table : actions.table);
   const verify::CheckOptions options{
       .ranks = actions.map.ranks,
       .stages = actions.map.stages(),

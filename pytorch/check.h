@@ -52,7 +52,7 @@ struct CheckOptions {
   std::optional<std::int64_t> stage_memory{};  // of one stage
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
-  bool reduce = true;        // compute_comms: REDUCE_GRAD is wanted; false: PyTorch from before it
+  bool reduce = true;  // false: PyTorch from before REDUCE_GRAD, which neither adds nor wants it
   bool all_layouts = false;  // judge every layout and kernel level for CheckReport::layouts
 };
 

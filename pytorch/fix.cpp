@@ -198,7 +198,7 @@ class ScheduleRepair {
 
   spec::Result<void> order_and_communicate() {
     if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
-    const spec::LoweredSchedule ordered = add_messages(table_, shape_.map, spec::Stall::move);
+    const spec::LoadableOrder ordered = make_loadable(table_, shape_.map);
     if (!ordered.stuck.empty()) {
       const spec::StuckRank& stuck = ordered.stuck.front();
       Action whole = stuck.need;  // a backward may be B or I
@@ -213,14 +213,13 @@ class ScheduleRepair {
       did(fmt::format("row {}: {} moved from position {} to {}", move.row, to_string(move.cell),
                       move.from, move.to));
     }
-    table_ = computations_of(ordered.table);
+    table_ = ordered.table;
     if (shape_.form == ActionForm::compute_only) return {};
-    if (sharded_) table_ = add_unshard_reshard(table_);
     table_ =
-        add_messages(add_reduce_grad(table_, shape_.microbatches), shape_.map, spec::Stall::stop)
+        as_loaded(table_, shape_.map, shape_.microbatches, {.shards = sharded_, .reduce = reduce_})
             .table;
-    did(fmt::format("sends, receives, REDUCE_GRAD{} derived again, as PyTorch derives them",
-                    sharded_ ? ", UNSHARD and RESHARD" : ""));
+    did(fmt::format("sends, receives{}{} derived again, as PyTorch derives them",
+                    reduce_ ? ", REDUCE_GRAD" : "", sharded_ ? ", UNSHARD and RESHARD" : ""));
     return {};
   }
 

@@ -8,7 +8,7 @@
 namespace ripeline::spec {
 namespace {
 
-constexpr std::size_t kMostActiveStages = 3;
+constexpr std::size_t kUnsharded = 3;  // stages whose weights a rank has; see Additions
 
 template <class T>
 T& at(std::vector<T>& v, int i) {
@@ -26,10 +26,21 @@ std::uint64_t key_of(const Action& a) {
          static_cast<std::uint64_t>(a.microbatch + 1);
 }
 
-// Rounds in the order of ranks, one cell per rank and round, as PyTorch's own lowering.
-class ScheduleLowering {
+enum class Stall : std::uint8_t {
+  stop,  // keep every rank's order
+  move,  // when no rank can go on, take the nearest later cell that can
+};
+
+// Rounds in the order of ranks, one cell per rank and round.
+class MessageAdder {
  public:
-  ScheduleLowering(const ActionTable& table, const StageMap& map, Stall stall)
+  struct Result {
+    ActionTable table;
+    std::vector<StuckRank> stuck;
+    std::vector<Move> moves;
+  };
+
+  MessageAdder(const ActionTable& table, const StageMap& map, Stall stall)
       : map_(map), stall_(stall) {
     rows_.resize(static_cast<std::size_t>(map.ranks));
     for (std::size_t r = 0; r < table.rows.size() && r < rows_.size(); ++r) {
@@ -41,7 +52,7 @@ class ScheduleLowering {
     result_.table.rows.resize(rows_.size());
   }
 
-  LoweredSchedule run() {
+  Result run() {
     std::vector<int> left;
     for (int rank = 0; rank < map_.ranks; ++rank) {
       if (!at(rows_, rank).empty()) left.push_back(rank);
@@ -127,10 +138,7 @@ class ScheduleLowering {
   void name_stuck(const std::vector<int>& left) {
     for (const int rank : left) {
       if (const auto what = missing(next(rank))) {
-        result_.stuck.push_back({.rank = rank,
-                                 .position = at(position_, rank),
-                                 .action = what->action,
-                                 .need = what->need});
+        result_.stuck.push_back({.rank = rank, .action = what->action, .need = what->need});
       }
     }
   }
@@ -140,8 +148,90 @@ class ScheduleLowering {
   std::vector<std::vector<ActionCell>> rows_;  // without blanks
   std::vector<int> position_;                  // per rank
   std::unordered_set<std::uint64_t> done_;     // results, see result_of()
-  LoweredSchedule result_;
+  Result result_;
 };
+
+// --- UNSHARD, RESHARD and REDUCE_GRAD ---
+
+// The stages that compute next, each once: the nearest kUnsharded, and those that the last of them
+// shares a cell with.
+class NextStages {
+ public:
+  // Cells from the last one to the first.
+  void prepend(const ActionCell& cell, std::size_t index) {
+    std::vector<Next> all;
+    const auto add = [&all](const Next& next) {
+      const auto same = [&next](const Next& other) { return other.stage == next.stage; };
+      if (std::none_of(all.begin(), all.end(), same)) all.push_back(next);
+    };
+    for (const Action& action : cell.actions) add({action.stage, index});
+    for (const Next& next : next_) add(next);
+    while (all.size() > kUnsharded && all.back().cell != all[kUnsharded - 1].cell) all.pop_back();
+    next_ = std::move(all);
+  }
+
+  [[nodiscard]] std::vector<int> stages() const {
+    std::vector<int> stages;
+    for (const Next& next : next_) stages.push_back(next.stage);
+    return stages;
+  }
+
+ private:
+  struct Next {
+    int stage = 0;
+    std::size_t cell = 0;
+  };
+  std::vector<Next> next_;
+};
+
+// From the last cell to the first: the stages that have their weights at a cell are those that
+// compute next from it on, so each cell is looked at once.
+std::vector<ActionCell> with_shards(const std::vector<ActionCell>& row) {
+  std::vector<ActionCell> reversed;
+  NextStages next;
+  std::vector<int> after;  // which have their weights there, in the order of their computations
+  // What changes between a cell and the one after it.
+  const auto change = [&reversed](std::vector<int> from, const std::vector<int>& to) {
+    const auto is_in = [](const std::vector<int>& stages, int stage) {
+      return std::find(stages.begin(), stages.end(), stage) != stages.end();
+    };
+    for (auto stage = to.rbegin(); stage != to.rend(); ++stage) {
+      if (!is_in(from, *stage)) reversed.push_back({.actions = {{ActionKind::unshard, *stage}}});
+    }
+    std::sort(from.begin(), from.end());
+    for (auto stage = from.rbegin(); stage != from.rend(); ++stage) {
+      if (!is_in(to, *stage)) reversed.push_back({.actions = {{ActionKind::reshard, *stage}}});
+    }
+  };
+  for (std::size_t i = row.size(); i-- > 0;) {
+    if (row[i].actions.empty()) continue;
+    next.prepend(row[i], i);
+    const std::vector<int> here = next.stages();
+    change(here, after);
+    reversed.push_back(row[i]);
+    after = here;
+  }
+  change({}, after);
+  std::reverse(reversed.begin(), reversed.end());
+  return reversed;
+}
+
+std::vector<ActionCell> with_reductions(const std::vector<ActionCell>& row, int microbatches) {
+  std::vector<ActionCell> result;
+  std::unordered_map<int, int> done;  // backwards of a stage
+  for (const ActionCell& cell : row) {
+    result.push_back(cell);
+    for (const Action& action : cell.actions) {
+      if (action.kind != ActionKind::backward && action.kind != ActionKind::backward_weight) {
+        continue;
+      }
+      if (++done[action.stage] == microbatches) {
+        result.push_back({.actions = {{ActionKind::reduce_grad, action.stage}}});
+      }
+    }
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -212,64 +302,20 @@ std::optional<Message> message_of(const Action& action, const StageMap& map) {
                              to, action.microbatch}};
 }
 
-LoweredSchedule add_messages(const ActionTable& table, const StageMap& map, Stall stall) {
-  return ScheduleLowering(table, map, stall).run();
+LoadedSchedule as_loaded(const ActionTable& table, const StageMap& map, int microbatches,
+                         const Additions& additions) {
+  ActionTable all = table;
+  for (auto& row : all.rows) {
+    if (additions.shards) row = with_shards(row);
+    if (additions.reduce) row = with_reductions(row, microbatches);
+  }
+  auto added = MessageAdder(all, map, Stall::stop).run();
+  return {std::move(added.table), std::move(added.stuck)};
 }
 
-ActionTable add_reduce_grad(const ActionTable& table, int microbatches) {
-  ActionTable result;
-  std::unordered_map<int, int> done;  // backwards of a stage
-  for (const auto& row : table.rows) {
-    auto& out = result.rows.emplace_back();
-    for (const ActionCell& cell : row) {
-      out.push_back(cell);
-      for (const Action& action : cell.actions) {
-        if (action.kind != ActionKind::backward && action.kind != ActionKind::backward_weight) {
-          continue;
-        }
-        if (++done[action.stage] == microbatches) {
-          out.push_back({.actions = {{ActionKind::reduce_grad, action.stage}}});
-        }
-      }
-    }
-  }
-  return result;
-}
-
-ActionTable add_unshard_reshard(const ActionTable& table) {
-  ActionTable result;
-  for (const auto& row : table.rows) {
-    auto& out = result.rows.emplace_back();
-    std::vector<int> active;  // in the order of their UNSHARD
-    const auto reshard = [&out](int stage) {
-      out.push_back({.actions = {{ActionKind::reshard, stage}}});
-    };
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      std::vector<int> soon;  // the stages that compute next, each once
-      for (std::size_t j = i; j < row.size() && soon.size() < kMostActiveStages; ++j) {
-        for (const Action& action : row[j].actions) {
-          if (std::find(soon.begin(), soon.end(), action.stage) == soon.end()) {
-            soon.push_back(action.stage);
-          }
-        }
-      }
-      const auto is_soon = [&soon](int s) {
-        return std::find(soon.begin(), soon.end(), s) != soon.end();
-      };
-      for (const int stage : active) {
-        if (!is_soon(stage)) reshard(stage);
-      }
-      std::erase_if(active, [&](int stage) { return !is_soon(stage); });
-      for (const int stage : soon) {
-        if (std::find(active.begin(), active.end(), stage) != active.end()) continue;
-        active.push_back(stage);
-        out.push_back({.actions = {{ActionKind::unshard, stage}}});
-      }
-      out.push_back(row[i]);
-    }
-    for (const int stage : active) reshard(stage);
-  }
-  return result;
+LoadableOrder make_loadable(const ActionTable& table, const StageMap& map) {
+  auto added = MessageAdder(table, map, Stall::move).run();
+  return {computations_of(added.table), std::move(added.moves), std::move(added.stuck)};
 }
 
 ActionTable computations_of(const ActionTable& table) {

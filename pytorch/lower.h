@@ -1,5 +1,5 @@
 // What PyTorch makes of a compute_only table when it loads it: the placement of stages, what a task
-// needs, and the derived communication.
+// needs, and all that it adds.
 //
 // Data dependencies of one microbatch, all that a schedule of PyTorch has:
 //   F  needs F of the stage before
@@ -46,39 +46,53 @@ struct Message {
 };
 [[nodiscard]] std::optional<Message> message_of(const Action& action, const StageMap& map);
 
-// A rank that can never do its cell `position` (from 0): `action` of it needs `need`.
+// A rank that can never do its next cell: `action` of it needs `need`.
 struct StuckRank {
   int rank = 0;
-  int position = 0;
   Action action;
   Action need;
 };
+
+// PyTorch adds, in this order:
+// 1. UNSHARD and RESHARD: at each computation the rank has the weights of the stages that it
+//    computes next, from this one on. These are three, or four if one OVERLAP_F_B computes the
+//    third and the fourth. Before the computation stands RESHARD of the stages that are no longer
+//    among them, by stage, then UNSHARD of those that are new, the nearest first. RESHARD of the
+//    rest is at the end.
+// 2. REDUCE_GRAD of a stage right after its last B or W.
+// 3. Messages. In rounds, each rank in turn takes its next cell if it has what that needs; after a
+//    computation stands its send, and the receive is appended to the other rank at that moment. So
+//    there is one global order in which all of it can happen. What was added in 1 and 2 takes turns
+//    like computations, and so decides where receives stand.
+// Several RESHARD at one place are in the order of a Python set in PyTorch, which is by stage most
+// of the time and has no meaning. Nothing else depends on which of them is first.
+struct Additions {
+  bool shards = true;  // UNSHARD and RESHARD
+  bool reduce = true;  // REDUCE_GRAD; false: PyTorch from before it
+};
+struct LoadedSchedule {
+  ActionTable table;             // without blanks; if it is stuck, what was reached before
+  std::vector<StuckRank> stuck;  // by rank; empty: none is, and PyTorch loads the table
+};
+// Every stage must be in the map, rows are its ranks, cells are computations or blank.
+[[nodiscard]] LoadedSchedule as_loaded(const ActionTable& table, const StageMap& map,
+                                       int microbatches, const Additions& additions = {});
+
 struct Move {
   ActionCell cell;
   int row = 0;   // from 1
   int from = 0;  // columns, from 1, blanks left out
   int to = 0;
 };
-struct LoweredSchedule {
-  ActionTable table;             // without blanks; what was reached before it stuck
-  std::vector<StuckRank> stuck;  // by rank; empty: all of it
-  std::vector<Move> moves;       // of Stall::move
+struct LoadableOrder {
+  ActionTable table;             // computations, without blanks
+  std::vector<Move> moves;       // what was done
+  std::vector<StuckRank> stuck;  // by rank, of what no move helps; empty: PyTorch loads the table
 };
+// The same computations in an order that PyTorch loads: where no rank can go on, the nearest later
+// cell that can is taken. The table is as in as_loaded().
+[[nodiscard]] LoadableOrder make_loadable(const ActionTable& table, const StageMap& map);
 
-enum class Stall : std::uint8_t {
-  stop,  // keep every rank's order
-  move,  // when no rank can go on, take the nearest later cell that can
-};
-// Adds each send right after its computation and each receive to its rank at that moment: one
-// global order in which all of it can happen. Other cells than computations pass as they are. Every
-// stage must be in the map, rows are its ranks; cells hold no message.
-[[nodiscard]] LoweredSchedule add_messages(const ActionTable& table, const StageMap& map,
-                                           Stall stall);
-
-// REDUCE_GRAD of each stage right after its last B or W of `microbatches`.
-[[nodiscard]] ActionTable add_reduce_grad(const ActionTable& table, int microbatches);
-// UNSHARD before the computations of a stage and RESHARD after, at most three stages at a time.
-[[nodiscard]] ActionTable add_unshard_reshard(const ActionTable& table);
 // The computations alone, without blanks.
 [[nodiscard]] ActionTable computations_of(const ActionTable& table);
 

@@ -242,12 +242,12 @@ void check_deadlock(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   const CheckOptions& options = checking.options();
   const bool derived = shape.form == ActionForm::compute_only;
-  spec::LoweredSchedule lowered;
+  spec::LoadedSchedule loaded;
   if (derived) {
-    lowered = add_messages(checking.table(), shape.map, spec::Stall::stop);
-    if (!lowered.stuck.empty()) return report_stuck(checking, lowered.stuck);
+    loaded = as_loaded(checking.table(), shape.map, shape.microbatches, {.reduce = options.reduce});
+    if (!loaded.stuck.empty()) return report_stuck(checking, loaded.stuck);
   }
-  const WireOfCells wire = wired(derived ? lowered.table : checking.table(), shape);
+  const WireOfCells wire = wired(derived ? loaded.table : checking.table(), shape);
   report_wire(checking, wire,
               judge_wire(wire.program, {.layout = options.layout, .kernels = options.kernels}));
   if (!options.all_layouts) return;

@@ -64,7 +64,7 @@ std::string crosses(const spec::StageMap& map, int by) {
 }
 
 // The tasks of a rank. A receive that PyTorch does not have takes no time, before its task.
-std::string row_text(const spec::ExportedActions& order, const spec::LoweredSchedule& all,
+std::string row_text(const spec::ExportedActions& order, const spec::LoadedSchedule& all,
                      int rank) {
   std::vector<int> stages;
   for (int s = 0; s < order.map.stages(); ++s) {
@@ -81,7 +81,7 @@ std::string row_text(const spec::ExportedActions& order, const spec::LoweredSche
   };
   for (const spec::ActionCell& cell : at(all.table.rows, rank)) {
     for (const Action& action : cell.actions) {
-      if (!spec::has_microbatch(action.kind)) continue;
+      if (!spec::has_microbatch(action.kind)) continue;  // it takes no step
       const int stage = action.stage;
       if (action.kind == ActionKind::forward && !is_received(stage, stage - 1)) add("RF", stage);
       if (is_backward(action.kind) && !is_received(stage, stage + 1)) add("RB", stage);
@@ -113,11 +113,7 @@ bool has(const spec::ActionTable& table, ActionKind kind) {
 
 std::string steps_program(const spec::ExportedActions& order, int microbatches) {
   const spec::StageMap& map = order.map;
-  // What PyTorch adds besides takes turns with the tasks when it adds the messages, so it is there
-  // first; it takes no steps.
-  const spec::LoweredSchedule all = spec::add_messages(
-      spec::add_reduce_grad(spec::add_unshard_reshard(order.table), microbatches), map,
-      spec::Stall::stop);
+  const spec::LoadedSchedule all = spec::as_loaded(order.table, map, microbatches);
   if (!all.stuck.empty()) fail("PyTorch cannot add messages to an order");
   const bool split = has(order.table, ActionKind::backward_input);
   if (split && has(order.table, ActionKind::backward)) fail("an order has both I and B");

@@ -81,6 +81,9 @@ TEST_F(CheckAndExport, export_writes_the_committed_order_and_names_the_companion
 TEST_F(CheckAndExport, export_says_which_form_it_writes_whatever_it_reads) {
   ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 2 --form compute_comms -o comms.csv"), 0);
   EXPECT_FALSE(says("computations alone")) << out_;
+  EXPECT_EQ(read("comms.csv"),
+            "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\n"
+            "1UNSHARD,1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1REDUCE_GRAD,1RESHARD\n");
   ASSERT_EQ(ripeline("export comms.csv -o only.csv"), 0);
   EXPECT_TRUE(says("note: comms.csv: its communication is left out")) << out_;
   EXPECT_TRUE(says("only.csv: compute_only, ")) << out_;

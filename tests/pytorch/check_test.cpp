@@ -70,14 +70,20 @@ TEST(Check, a_large_table_is_judged_in_both_forms) {
   const std::string text = one_f_one_b(64, 128);
   EXPECT_EQ(report_of(text).verdict, Outcome::proved);
   const auto map = spec::place_stages(Placement::chain, 64, 64);
-  const ActionTable comms =
-      spec::add_messages(spec::add_reduce_grad(spec::read_actions(text).table, 128), *map,
-                         spec::Stall::stop)
-          .table;
+  const ActionTable comms = spec::as_loaded(spec::read_actions(text).table, *map, 128).table;
   const CheckReport report =
       report_of(spec::write_actions(comms), {.kernels = WireKernels::serial});
   EXPECT_EQ(report.verdict, Outcome::proved);
   EXPECT_EQ(report.shape.form, ActionForm::compute_comms);
+}
+
+TEST(Check, a_pytorch_from_before_reduce_grad_gets_none) {
+  const std::string text = "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0\n";
+  const CheckOptions options{.reduce = false};
+  const auto repaired = repair(spec::read_actions(text), report_of(text, options), options);
+  ASSERT_TRUE(repaired.ok());
+  EXPECT_EQ(spec::write_actions(repaired.value().table),
+            "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
 }
 
 TEST(Check, findings_of_nonsense_are_limited_and_all_counted) {
@@ -99,7 +105,7 @@ TEST(Check, a_repair_passes_or_there_is_none) {
     const bool comms = i % 2 == 0;
     ActionTable table = spec::read_actions(one_f_one_b(3, 4)).table;
     if (comms) {
-      table = spec::add_messages(spec::add_reduce_grad(table, 4), *map, spec::Stall::stop).table;
+      table = spec::as_loaded(table, *map, 4, {.shards = i % 4 == 0}).table;
     }
     for (auto edits = 1 + random() % 3; edits > 0; --edits) {
       auto& row = table.rows[random() % 3];

@@ -62,11 +62,25 @@ def loaded(stages, microbatches, path, form):
 
 
 def dry_run(runtime):
-    """PyTorch's own simulator: each rank's actions by steps. It raises where ranks wait for each other, and knows no other actions."""
-    known = {rank: [a for a in row if a and str(a).lstrip("0123456789").startswith(("F", "B", "I", "W", "SEND", "RECV"))]
+    """PyTorch's own simulator: each rank's actions by steps. It raises where ranks wait for each other, and knows no other actions than
+    these; those of an OVERLAP_F_B it is given one after the other."""
+    known = {rank: [part for a in row if a for part in (a.sub_actions or (a,)) if part.microbatch_index is not None]
              for rank, row in runtime.pipeline_order_with_comms.items()}
     stage_rank = runtime.stage_index_to_group_rank
     return schedules._simulate_comms_compute(known, stage_to_rank=lambda stage: stage_rank[stage], num_stages=len(stage_rank))
+
+
+def in_one_order(row):
+    """RESHARDs at one place, which PyTorch has in the order of a set, by stage; only receives can stand between them."""
+    row, begin = [str(action) for action in row], 0
+    for end in range(len(row) + 1):
+        if end < len(row) and ("RESHARD" in row[end] or "RECV" in row[end]):
+            continue
+        places = [i for i in range(begin, end) if "RESHARD" in row[i]]
+        for place, action in zip(places, sorted((row[i] for i in places), key=lambda a: int(a.removesuffix("RESHARD")))):
+            row[place] = action
+        begin = end + 1
+    return row
 
 
 def loads(ripeline, name, ranks, microbatches, path):
@@ -80,6 +94,10 @@ def loads(ripeline, name, ranks, microbatches, path):
         read_rows = rows if form == "compute_comms" else runtime.pipeline_order
         read = [[str(action) for action in read_rows[rank] if action] for rank in range(ranks)]
         assert read == cells_of(path), f"{name}, {form}: PyTorch reads another order"
+        with_all = [in_one_order(rows[rank]) for rank in range(ranks)]
+        if form == "compute_only":
+            added = with_all
+        assert with_all == added, f"{name}: what is written is not what PyTorch adds"
         dry_run(runtime)
 
 
