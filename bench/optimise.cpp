@@ -38,8 +38,6 @@ struct Options {
   std::string pytorch;  // a Python that has it
 };
 
-constexpr int kSkipped = 77;
-
 double load() {
   std::array<double, 1> of_a_minute{};
   return getloadavg(of_a_minute.data(), 1) == 1 ? of_a_minute[0] : -1;

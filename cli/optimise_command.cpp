@@ -309,8 +309,12 @@ int run(const OptimiseFlags& command) {
     if (!command.output.empty()) {
       return say_failed("-o: a range of --memory has a program for each: expected one memory");
     }
-    if (command.quantile) {
-      return say_failed("--quantile: orders race with one memory, not with a range of --memory");
+    const bool jitters = !command.what.times.jitter.empty();
+    if (jitters || command.seeds || command.quantile) {
+      return say_failed(fmt::format("{}: orders race with one memory, not with a range of --memory",
+                                    command.quantile ? "--quantile"
+                                    : command.seeds  ? "--seeds"
+                                                     : "--jitter"));
     }
     return run_memory_curve(
         command.what,

@@ -26,14 +26,15 @@ void add_optimise_flags(CLI::App& command, OptimiseFlags& flags) {
                          "compared under times that vary (search)");
   command
       .add_option("--seeds", flags.seeds,
-                  "where times vary: runs of each order and hint (50, or as many as --quantile "
-                  "asks for), but of those that are slower beyond doubt; the pick is measured on "
-                  "as many others")
+                  "where times vary: runs of each order and hint (50; with --quantile what it "
+                  "needs, if more). Those that are slower beyond doubt get fewer. The pick is "
+                  "measured on as many others")
       ->check(integer_from(2, 1'000'000));
   command
-      .add_option("--quantile", flags.quantile,
-                  "where times vary: compare this percentile of the step's time, as 95, and not "
-                  "the geometric mean")
+      .add_option(
+          "--quantile", flags.quantile,
+          "where times vary: compare this percentile of the step's time, in percent, and not "
+          "the geometric mean")
       ->check(integer_from(1, 99));
   command.add_flag(
       "--every-count", flags.every_count,

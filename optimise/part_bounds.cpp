@@ -86,7 +86,9 @@ PartBounds::Lengths PartBounds::lengths(int tasks) const {
   const int least = rest - (parts - 1) * most;
   const int turns = std::min((least + slots_ - 1) / slots_ * slots_, most);
   const int each = (rest - turns) / (parts - 1);
-  return {.last = last, .one = rest - (parts - 1) * each, .each = each};
+  const int one = rest - (parts - 1) * each;
+  if (one > most) return {.last = last, .one = least, .each = most};
+  return {.last = last, .one = one, .each = each};
 }
 
 std::optional<PartBounds::Part> PartBounds::next() const {
@@ -114,16 +116,21 @@ void PartBounds::set(const Part& part, Time bound, bool is_optimum) {
 }
 
 void PartBounds::add_up() {
+  std::vector<int> known;
+  for (int k = 1; k < microbatches_; ++k) {
+    if (at(starts_, k).bound > 0) known.push_back(k);
+  }
   std::vector<Time> starts(starts_.size(), 0);
   for (int m = 1; m < microbatches_; ++m) {
-    at(starts, m) = std::max(at(starts_, m).bound, at(starts, m - 1) + entry_takes_);
-    for (int k = 1; k < m; ++k) {
+    at(starts, m) = at(starts, m - 1) + entry_takes_;
+    for (const int k : known) {
+      if (k > m) break;
       at(starts, m) = std::max(at(starts, m), at(starts_, k).bound + at(starts, m - k));
     }
   }
   for (int last = 1; last < microbatches_; ++last) {
-    const Time known = at(lasts_, last).bound;
-    if (known > 0) bound_ = std::max(bound_, at(starts, microbatches_ - last) + known);
+    const Time wall = at(lasts_, last).bound;
+    if (wall > 0) bound_ = std::max(bound_, at(starts, microbatches_ - last) + wall);
   }
 }
 

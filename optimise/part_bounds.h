@@ -21,7 +21,7 @@ class PartBounds {
   struct Part {
     int microbatches = 0;
     bool is_last = false;  // its wall is asked for; else the start of the entry after it
-    int attempt = 0;       // how often it was asked for
+    int attempt = 0;       // how often it was asked for before
   };
 
   // Of a step of so many microbatches that are all like the one of the model. Nothing: the model
@@ -38,8 +38,8 @@ class PartBounds {
   // The part that is worth most to know next, the larger the later; nothing: all that a solver can
   // be asked is known.
   [[nodiscard]] std::optional<Part> next() const;
-  // No order of the part takes less. Where that is not the optimum it is asked for again; after
-  // some parts that are too hard nothing is.
+  // No order of the part takes less, or begins the next microbatch earlier. Where that is not the
+  // optimum it is asked for again; after some parts that are too hard nothing is.
   void set(const Part& part, Time bound, bool is_optimum);
   // Of the wall of the whole step; 0: nothing is known yet.
   [[nodiscard]] Time bound() const { return bound_; }

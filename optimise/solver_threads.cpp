@@ -50,15 +50,17 @@ SolverThreads::SolverThreads(const Problem& problem, int threads, std::uint64_t 
   if (one && !is_small() && problem.objective() == Objective::wall) {
     parts_ = PartBounds::of(one->model(), problem.microbatches());
   }
+  const bool proves = model.even && !model.left_out;
   std::vector<Duty> duties;
   if (threads == 1) {
-    duties.push_back({.finds = true, .proves = true});
+    duties.push_back({.finds = true, .proves = proves});
   } else {
-    duties.push_back({.proves = true});
+    if (proves) duties.push_back({.proves = true});
+    const int left = threads - (proves ? 1 : 0);
     // Windows are solved at once, so that more workers of one solver would not help.
-    const int finders = is_small() ? 1 : threads - 1;
+    const int finders = is_small() ? 1 : left;
     for (int k = 0; k < finders; ++k) {
-      duties.push_back({.finds = true, .workers = (threads - 1) / finders, .number = k + 1});
+      duties.push_back({.finds = true, .workers = left / finders, .number = k + 1});
     }
   }
   running_ = size_of(duties);
@@ -135,11 +137,13 @@ SolveRequest SolverThreads::request(const Known& known) const {
 bool SolverThreads::prove(const Known& known, int turn) {
   SolveRequest request = this->request(known);
   request.proves = request.rounds_down = true;
+  // How long a proof takes varies widely with how it begins. So it is tried with a hint and without
+  // one, by rounded times and by exact ones, and each for longer in the next round.
   if (turn / 2 % 2 == 1) request.scale = exact_;
-  if (turn % 2 == 1) request.hint = nullptr;  // as with a part
+  if (turn % 2 == 1) request.hint = nullptr;
   request.seconds = seconds_of(turn / (coarse_ == exact_ ? 2 : 4));
   request.seed = seed_ + static_cast<std::uint64_t>(turn);
-  return take_in(optimise::solve(request));
+  return take_in(request, optimise::solve(request));
 }
 
 bool SolverThreads::find(const Known& known, const Duty& duty, int turn) {
@@ -154,7 +158,7 @@ bool SolverThreads::find(const Known& known, const Duty& duty, int turn) {
     request.workers = duty.workers;
     request.seconds = seconds_of(turn);
   }
-  return take_in(optimise::solve(request));
+  return take_in(request, optimise::solve(request));
 }
 
 // A part of the time, in which about as many tasks run as can be put in order anew.
@@ -171,17 +175,19 @@ void SolverThreads::set_window(const Found& best, std::uint64_t seed, SolveReque
   request.is_free = tasks_within(model, *starts, from, from + length);
 }
 
-bool SolverThreads::take_in(const SolveAnswer& answer) {
+bool SolverThreads::take_in(const SolveRequest& request, const SolveAnswer& answer) {
   if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
   // In a model that is not even, lanes whose tasks do not have their turns might be faster.
   if (answer.bound && problem_.model().even) raise(*answer.bound, "CP-SAT");
-  if (!answer.rows) return true;
+  const bool is_last = answer.status == SolveAnswer::Status::optimal && request.is_free.empty() &&
+                       request.scale == exact_ && problem_.objective() == Objective::wall &&
+                       !problem_.model().left_out;
+  if (!answer.rows) return !is_last;
   const auto found = problem_.timed(*answer.rows);
   if (!found || !problem_.is_safe(*answer.rows)) return true;
   const std::lock_guard lock(mutex_);
-  if (best_ && value_of(*best_) <= value_of(*found)) return true;
-  best_ = found_ = found;
-  return true;
+  if (!best_ || value_of(*found) < value_of(*best_)) best_ = found_ = found;
+  return !is_last;
 }
 
 bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {

@@ -1,11 +1,11 @@
 // The solver at work beside a search: it begins with the best order that is known, looks for better
 // ones, and shows what none is below.
 //
-// One thread proves and the others find; a single one takes turns. What a model asks that is small
-// enough is proved whole, again and again with more time; of a large one, steps that are shorter
-// (optimise/part_bounds.h). Better orders of a large one are found by solving parts of the order
-// anew. The solver has a process for each thread here; all members may be called from one other
-// thread.
+// One thread proves and the others find; a single one takes turns. A small model is solved whole,
+// again and again with more time. Of a large one shorter steps are solved, whose bounds add up
+// (optimise/part_bounds.h), until they are too hard; and better orders are found by solving parts
+// of the order anew. Of a model that is not even, or leaves something out, nothing is proved. The
+// solver has a process for each thread here; all members may be called from one other thread.
 #pragma once
 
 #include <atomic>
@@ -64,7 +64,8 @@ class SolverThreads {
   [[nodiscard]] bool is_small() const;
   void set_window(const Found& best, std::uint64_t seed, SolveRequest& request) const;
   [[nodiscard]] SolveRequest request(const Known& known) const;
-  [[nodiscard]] bool take_in(const SolveAnswer& answer);
+  // False: there is no solver, no order, or no better one.
+  [[nodiscard]] bool take_in(const SolveRequest& request, const SolveAnswer& answer);
   [[nodiscard]] bool is_available(const SolveAnswer& answer);
   void raise(Time bound, std::string_view by);
   [[nodiscard]] Time value_of(const Found& order) const;
@@ -73,11 +74,11 @@ class SolverThreads {
   std::uint64_t seed_;
   Time exact_ = 1;                   // divides all times
   Time coarse_ = 1;                  // a few tens of it are a task
-  std::optional<PartBounds> parts_;  // of the thread that proves
+  std::optional<PartBounds> parts_;  // of the only thread that proves
   std::atomic<bool> stop_{false};
   std::atomic<int> running_{0};
   mutable std::mutex mutex_;
-  Bound bound_;                 // guarded, as the next three
+  Bound bound_;                 // guarded by mutex_, as the next three
   std::optional<Found> best_;   // of all that is known
   std::optional<Found> found_;  // not taken yet
   std::string why_;

@@ -33,8 +33,9 @@ class Draws {
 
   [[nodiscard]] std::vector<Model>& models() { return models_; }
 
-  // The measure of the values, as a logarithm. Nothing: the order is not legal, or surely worse
-  // than the one that was accepted last. What it took under each draw is in `logs`.
+  // The measure of the values, as a logarithm. Nothing: the order is not legal, or much worse than
+  // the one that was accepted last, by the mean of the first draws. What it took under each draw is
+  // in `logs`.
   std::optional<double> value_of(const Rows& rows, std::vector<double>& logs) const {
     logs.clear();
     double more = 0;  // than that one

@@ -29,7 +29,6 @@ using spec::Action;
 using spec::ActionKind;
 
 constexpr std::int64_t kStep = 2'000'000;  // nanoseconds of an emulated one
-constexpr int kSkipped = 77;
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("in steps: " + what); }
 

@@ -23,6 +23,9 @@ struct Steps {
   std::optional<int> pytorch;  // nothing: it was not asked
 };
 
+// The exit code of a program that finds no PyTorch.
+inline constexpr int kSkipped = 77;
+
 // The program, committed to the order.
 [[nodiscard]] std::string steps_program(const spec::ExportedActions& order, int microbatches);
 // Without PyTorch. The emulated run takes the clock's time, 2 ms for each step.

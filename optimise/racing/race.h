@@ -9,9 +9,9 @@
 // number has doubled, each candidate is compared with the best that may be picked; with the best of
 // all, if it may not be picked itself. One that is slower meets no more seeds if that is by chance
 // with a probability below 1/1000, divided by all such comparisons of a race, so that in one race
-// of a thousand, if distributions are as doubt_that_slower() takes them, one that is no slower is
-// dropped. If it turns out that the one it was slower than may not be picked, it meets the seeds
-// that it has missed. One thread; verifies each candidate.
+// of a thousand, if distributions are as doubt_that_slower() takes them, the fastest is dropped. If
+// it turns out that the one it was slower than may not be picked, it meets the seeds that it has
+// missed. One thread; verifies each candidate.
 #pragma once
 
 #include <cstdint>

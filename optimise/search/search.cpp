@@ -32,8 +32,8 @@ constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
-// What the other orders that are improved may take, in percent of what the best one does.
-constexpr Time kFarthest = 110;
+// What the other orders that are improved may take.
+Time farthest(Time best) { return best + best / 10; }
 
 constexpr int kManyTasks = 25'000;
 
@@ -341,7 +341,7 @@ void search(const Problem& problem, Time bound, const Limits& limits,
   start(problem, limits.seed, incumbent, starts);
   if (best.empty() || !incumbent.goes_on()) return;
   Annealing annealing(problem, incumbent, limits);
-  annealing.start_with(best, starts.take(incumbent.best()->first / 100 * kFarthest));
+  annealing.start_with(best, starts.take(farthest(incumbent.best()->first)));
   annealing.run();
 }
 

@@ -83,6 +83,8 @@ class Writer {
       lag = std::max(lag, arc.lag);
     }
     for (int task = 0; task < graph_.tasks(); ++task) sum += graph_.takes(task) + at(longest, task);
+    // The least start may be that of an order that ends late.
+    if (entry_ >= 0) return std::max(sum, least_);
     if (objective_ == Objective::wall) {
       // With half as much again as is needed, equal costs are solved tens of times faster.
       return std::max(draft_.is_hinted ? wall_ + wall_ / 2 : sum, least_);
@@ -140,8 +142,16 @@ class Writer {
     }
   }
 
+  // What is left out. Where several lanes acquire of a pool, whether the entry may start depends on
+  // how its own microbatch goes on.
   [[nodiscard]] std::vector<bool> tasks_after_entry() const {
     std::vector<bool> after(model_.takes.size(), false);
+    const bool shares =
+        std::any_of(model_.pools.begin(), model_.pools.end(), [](const Model::Pool& pool) {
+          return std::count_if(pool.uses.begin(), pool.uses.end(),
+                               [](const Model::Use& use) { return use.acquires > 0; }) > 1;
+        });
+    if (entry_ < 0 || shares) return after;
     for (const OrderGraph::Arc& arc : graph_.arcs()) {
       if (arc.before == entry_ || after[static_cast<std::size_t>(arc.before)]) {
         after[static_cast<std::size_t>(arc.after)] = true;

@@ -3,7 +3,8 @@
 // Each task has a start; tasks of a machine's block do not overlap; needs, turns and room are kept.
 // Tasks whose times follow from fixed places alone are left out: those before all free tasks start
 // when they can, and of those after all free tasks what counts is the longest path to the end.
-// Where the start of one task is asked for, those that need it are left out.
+// Where the start of one task is asked for, those that need it are left out, unless lanes share a
+// pool.
 #pragma once
 
 #include <vector>

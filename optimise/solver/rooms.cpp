@@ -211,7 +211,6 @@ class Room {
         const int to = stay.to < 0 ? -1 : task(stay.to, k);
         const int side = to < 0 ? 1 : side_of(to);
         if (side_of(from) > 0 || side < 0) continue;
-        if ((side_of(from) == 0 && variable(from) < 0) || (side == 0 && variable(to) < 0)) continue;
         if (side_of(from) < 0 && side > 0) {
           held.capacity -= stay.amount;
         } else {
@@ -225,8 +224,7 @@ class Room {
       if (use.asks <= use.acquires) continue;
       for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
         const int t = task(lane, k);
-        if (side_of(t) == 0 && variable(t) >= 0)
-          held.demands.emplace_back(interval(t, t), use.asks - use.acquires);
+        if (side_of(t) == 0) held.demands.emplace_back(interval(t, t), use.asks - use.acquires);
       }
     }
     held.capacity = std::max<Value>(held.capacity, 0);

@@ -294,6 +294,8 @@ TEST_F(Optimise, compares_by_a_percentile) {
        "with spreads\n"},
       {"optimise --ranks 4 --memory 2..4 --jitter uniform=0.1 --quantile 95",
        "ripeline: --quantile: orders race with one memory, not with a range of --memory\n"},
+      {"optimise --ranks 4 --memory 2..4 --jitter uniform=0.1",
+       "ripeline: --jitter: orders race with one memory, not with a range of --memory\n"},
   };
   for (const auto& [command, error] : rows) {
     const Outcome outcome = ripeline(command);
