@@ -131,8 +131,9 @@ Tensor KeptTensors::add(const Tensor& tensor) {
   return added_.back()->tensor;
 }
 
-Status KeptTensors::settle(const std::vector<Tensor>& given, bool is_sent,
+Status KeptTensors::settle(c10::Device device, const std::vector<Tensor>& given, bool is_sent,
                            const std::vector<Tensor>& parameters) {
+  device_ = device;
   std::unordered_map<c10::StorageImpl*, Tensors> by_storage;
   std::vector<c10::StorageImpl*> order;
   for (auto& one : alive(std::exchange(saved_, {}))) {
@@ -152,14 +153,13 @@ Status KeptTensors::settle(const std::vector<Tensor>& given, bool is_sent,
     const Tensors& tensors = by_storage[storage];
     const bool is_ours = tensors.front()->tensor.storage().use_count() == tensors.size();
     if (staying.contains(storage) || storage->nbytes() == 0) continue;
+    if (storage->device() != device) continue;
     if (!is_ours) {
       const auto given_of_it = of_others.find(storage);
       if (given_of_it == of_others.end()) continue;
       if (is_of_something_larger(tensors, given_of_it->second, is_sent)) continue;
     }
-    groups_.push_back({.size = storage->nbytes(),
-                       .device = storage->device(),
-                       .tensors = {tensors.begin(), tensors.end()}});
+    groups_.push_back({.size = storage->nbytes(), .tensors = {tensors.begin(), tensors.end()}});
     bytes_ += storage->nbytes();
   }
   return {};
@@ -186,7 +186,7 @@ Status KeptTensors::offload(Place& arena, const Copy& copy) {
     if (!tensors.empty()) {
       group.leaving = tensors.front()->tensor.storage();
       if (Status s = copy(to, group.leaving.data(), group.size); !s.ok()) return s;
-      exchange_storage(tensors, empty_storage(group.device));
+      exchange_storage(tensors, empty_storage(device_));
       for (const auto& one : tensors) one->is_away = true;
     }
     to += aligned(group.size);
@@ -211,7 +211,7 @@ Status KeptTensors::reload(const Copy& copy) {
   for (Group& group : groups_) {
     const Tensors tensors = alive(group.tensors);
     if (!tensors.empty()) {
-      group.back = make_storage(group.size, group.device);
+      group.back = make_storage(group.size, device_);
       group.is_back_in_use = true;
       if (Status s = copy(group.back.mutable_data(), from, group.size); !s.ok()) return s;
       exchange_storage(tensors, group.back);

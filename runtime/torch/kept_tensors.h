@@ -6,7 +6,7 @@
 //     const SavingRegion region(kept.saved());
 //     output = forward(input);
 //   }
-//   status = kept.settle(given, is_sent, parameters);
+//   status = kept.settle(device, given, is_sent, parameters);
 //   status = kept.offload(arena, copy);  // begins to copy it to the arena
 //   kept.offloaded();                    // it is there, and no longer on the device
 //   status = kept.reload(copy);          // begins to copy the same bytes back
@@ -65,9 +65,10 @@ class KeptTensors {
   void let_go() { added_.clear(); }
 
   // Decides what goes, once nothing is left of the forward but `given`, what it gave to others:
-  // that goes also as long as a message holds it. `is_sent`: messages hold it already. Fails if
-  // something was kept that cannot go.
-  core::Status settle(const std::vector<torch::Tensor>& given, bool is_sent,
+  // that goes also as long as a message holds it. `is_sent`: messages hold it already. What lies
+  // elsewhere than on `device` stays, as the state of a random generator that an operator saves on
+  // the host. Fails if something was kept that cannot go.
+  core::Status settle(c10::Device device, const std::vector<torch::Tensor>& given, bool is_sent,
                       const std::vector<torch::Tensor>& parameters);
 
   // Enqueues a copy of bytes, on the host or to it, or makes it.
@@ -90,7 +91,6 @@ class KeptTensors {
   // Those that share a storage.
   struct Group {
     std::size_t size = 0;
-    c10::Device device;
     SavingRegion::Saved tensors;
     c10::Storage leaving = {};    // is copied from
     c10::Storage back = {};       // was copied to
@@ -100,6 +100,7 @@ class KeptTensors {
 
   SavingRegion::Saved saved_;
   std::vector<std::shared_ptr<SavedTensor>> added_;
+  c10::Device device_ = c10::kCPU;
   std::vector<Group> groups_;  // as they were settled
   std::size_t bytes_ = 0;
   std::atomic<State> state_{State::here};

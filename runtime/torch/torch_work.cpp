@@ -382,7 +382,8 @@ Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output
   for (const NamedTensor& parameter : stage.parameters) parameters.push_back(parameter.tensor);
   const bool is_sent = std::any_of(call.outputs.begin(), call.outputs.end(),
                                    [](const Output& one) { return !one.payload.empty(); });
-  if (Status s = saved.kept->settle(given, is_sent, parameters); !s.ok()) {
+  if (Status s = saved.kept->settle(device_of(model_.device), given, is_sent, parameters);
+      !s.ok()) {
     return failed(task, s.message());
   }
   offloads_.keep(task, saved.kept);

@@ -741,10 +741,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* onto, const void* from, size_t size, cudaMemcpyKind,
+// An H100 with driver 580 refused a copy to the host, with this error, when it was from the host.
+cudaError_t cudaMemcpyAsync(void* onto, const void* from, size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   ENTER("cudaMemcpyAsync");
   if (!device->is_stream(stream)) return cudaErrorInvalidResourceHandle;
+  const bool leaves = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  const bool comes = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  if (leaves && !device->memory_.is_of_device(from)) return cudaErrorInvalidValue;
+  if (comes && !device->memory_.is_of_device(onto)) return cudaErrorInvalidValue;
   device->reach(from, size, stream->process);
   device->reach(onto, size, stream->process);
   if (const cudaError_t error = room_on(lock, stream); error != cudaSuccess) return error;

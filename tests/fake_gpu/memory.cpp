@@ -112,6 +112,11 @@ bool Memory::is_of_another(const void* at) const {
   return mapping_at(at, 1, offset) != nullptr;
 }
 
+bool Memory::is_of_device(const void* at) const {
+  const auto* const own = allocation_at(at, 1);
+  return own != nullptr ? own->second.of == Of::device : is_of_another(at);
+}
+
 bool Memory::is_in(const void* at, const void* data) const {
   std::size_t offset = 0;
   const auto* const own = allocation_at(at, 1);

@@ -43,6 +43,8 @@ class Memory {
   // Where bytes lie that a process names so; null: it cannot reach them all.
   [[nodiscard]] std::byte* reach(const void* at, std::size_t size, int process) const;
   [[nodiscard]] bool is_of_another(const void* at) const;  // that was opened
+  // Whether it is the device's, its own or that of another process.
+  [[nodiscard]] bool is_of_device(const void* at) const;
   // Whether what is named so lies in the allocation that begins at `data`.
   [[nodiscard]] bool is_in(const void* at, const void* data) const;
 

@@ -2,6 +2,7 @@
 // copies happen at any moment: the same gradients to the bit, and no more on it than is proved. A
 // device that says of a copy, or of what uses it, that it is over when it is not, is noticed.
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -57,6 +58,19 @@ TEST_P(OffloadOnDevice, trains_bitwise_as_the_unpipelined_model_and_within_what_
 
 INSTANTIATE_TEST_SUITE_P(Ways, OffloadOnDevice, ::testing::ValuesIn(kOffloadWays),
                          [](const auto& test) { return std::string(test.param); });
+
+// As attention saves the state of the random generator.
+TEST(OffloadOfStages, leaves_what_an_operator_keeps_on_the_host) {
+  Training training = on_device("whole", Mistake::none);
+  training.change_stage = [](runtime::TorchStage& stage) {
+    stage.forward = [forward = stage.forward](const torch::Tensor& x) {
+      const torch::Tensor half = torch::full({}, 0.5F);  // a number, which stays where it is
+      return forward({x}).toTensor() * half;
+    };
+  };
+  std::vector<runtime::OffloadReport> offloads;
+  EXPECT_EQ(train_side_by_side(training, offloads), Outcome());
+}
 
 // What a run told, and what the device said of it as misuse.
 struct Noticed {
