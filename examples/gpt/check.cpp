@@ -185,10 +185,21 @@ Status Check::finish(ripeline::runtime::Run& run, const TrainReport& pipelined) 
   result_.loss = std::max(result_.loss, std::abs(pipelined.loss - loss_));
   ++result_.steps;
   if (exact_ && is_finite_) {
-    if (options_.clip > 0) torch::nn::utils::clip_grad_norm_(parameters_, options_.clip);
+    if (options_.clip > 0) clip();
     optimizer_->step();
   }
   return {};
+}
+
+// As trainers do: the norms of all gradients are added up on the host. A GPU adds them in another
+// order, and what it finds can differ in the last bit.
+void Check::clip() {
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> norms;
+  for (const torch::Tensor& parameter : parameters_) norms.push_back(parameter.grad().norm(2));
+  const torch::Tensor norm = torch::stack(norms).to(torch::kCPU, torch::kFloat).norm(2);
+  const torch::Tensor factor = torch::clamp(options_.clip / (norm + 1e-6), std::nullopt, 1.0);
+  for (const torch::Tensor& parameter : parameters_) parameter.grad().mul_(factor);
 }
 
 }  // namespace gpt

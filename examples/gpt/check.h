@@ -52,6 +52,7 @@ class Check {
   void compute(std::int64_t step, double loss_scale);
   // Adds the gradients to `sums` and clears them.
   void put_aside(std::vector<torch::Tensor>& sums);
+  void clip();
   void raise(double difference, const std::string& parameter);
 
   const Options& options_;
