@@ -14,12 +14,14 @@ Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
   std::memcpy(&made, handle.data(), sizeof made);
   OpenedMemory opened;
   const GuardedCall call("cudaIpcOpenMemHandle");
-  if (Status s =
-          status_of(cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess),
-                    "open the memory of another process");
-      !s.ok()) {
-    return s;
+  const cudaError_t error =
+      cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess);
+  // So says CUDA of memory of the same process (its reference, cudaIpcOpenMemHandle).
+  if (error == cudaErrorDeviceUninitialized) {
+    cudaGetLastError();
+    return {core::StatusCode::refused, "of the same process"};
   }
+  if (Status s = status_of(error, "open the memory of another process"); !s.ok()) return s;
   memory = std::move(opened);
   return {};
 }
