@@ -4,6 +4,8 @@
 
 #ifdef RIPELINE_CUDA
 #include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
@@ -151,6 +153,13 @@ Status load_cuda_half() {
               "with them, or name their folders in LD_LIBRARY_PATH (docs/gpu.md)"};
 }
 
+// LibTorch has a thread for a device's backwards, in which cuBLAS must not be what comes to the
+// device first: it warns of a context that is missing.
+void start_backwards(c10::Device device) {
+  const at::Tensor one = at::ones({}, at::TensorOptions(device)).requires_grad_();
+  one.mul(one).backward();
+}
+
 // How many there are, or what CUDA says of there being none.
 Status count_usable(c10::Device asked, int& count) {
   count = VirtualGuardImpl(asked.type()).deviceCount();
@@ -193,6 +202,7 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
     const c10::Device chosen(asked.type(), static_cast<c10::DeviceIndex>(index));
     const VirtualGuardImpl guard(chosen.type());
     guard.setDevice(chosen);
+    start_backwards(chosen);
     const auto make_stream = [&] { return guard.getStreamFromGlobalPool(chosen); };
     device = std::make_unique<Gpu>(
         Streams{.compute = make_stream(), .copy_out = make_stream(), .copy_in = make_stream()});
