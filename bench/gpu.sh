@@ -9,7 +9,7 @@ usage: bench/gpu.sh [BUILD [REPORT]]
 Trains and measures for some ten minutes: correctness against the unpipelined model, what calls and copies cost, steps of one process beside
 those of four, schedules under late tasks, and what is left of a run whose rank is killed. Processes share GPUs where there are fewer than four.
 Exit codes: 0 all parts passed, 1 some failed, 2 bad input, 77 there is no GPU.
-Its own test sets DEVICE, GPT, COSTS, NCCL, THREADS (programs for another device), CARRIERS, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
+Its own test sets DEVICE, GPT, COSTS, IDLE, NCCL, THREADS (programs for another device), CARRIERS, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
 TEXT
 }
 case "${1:-}" in
@@ -19,9 +19,9 @@ esac
 build=$(cd "${1:-build/release}" 2>/dev/null && pwd) || { printf 'bench/gpu.sh: no folder %s: build first (docs/gpu.md)\n' "${1:-build/release}" >&2; exit 2; }
 schedules=$(cd "$(dirname "$0")/../examples/gpt/schedules" && pwd) || exit 2
 device=${DEVICE:-cuda} gpt=${GPT:-$build/examples/gpt/gpt} costs=${COSTS:-$build/bench/bench_device_costs}
-nccl=${NCCL:-$build/bench/bench_nccl} carriers=${CARRIERS:-staged ipc nccl}
+idle=${IDLE:-$build/bench/bench_device_idle} nccl=${NCCL:-$build/bench/bench_nccl} carriers=${CARRIERS:-staged ipc nccl}
 launch=$build/cli/ripeline-launch ripeline=$build/cli/ripeline
-for program in "$gpt" "$costs" "$nccl" "$launch" "$ripeline"; do
+for program in "$gpt" "$costs" "$idle" "$nccl" "$launch" "$ripeline"; do
   [ -x "$program" ] || { printf 'bench/gpu.sh: %s is not built: configure with -DRIPELINE_CUDA=ON (docs/gpu.md)\n' "$program" >&2; exit 2; }
 done
 if ! why=$("$costs" 1 2>&1); then
@@ -89,6 +89,7 @@ speed() {
   say ""
   say "## Time"
   part costs 120 "$costs" "${CALLS:-2000}" && { say '```text'; say "$(cat "$out/costs.log")"; say '```'; }
+  part idle_between_tasks 120 "$idle" && { say '```text'; say "$(cat "$out/idle_between_tasks.log")"; say '```'; }
   # Four ranks share a GPU where there are fewer. In threads it takes an NCCL that allows that.
   local ranks
   for ranks in 2 4; do
@@ -141,7 +142,9 @@ if [ "$device" = cuda ]; then
   part cuda_device_tests 300 "$build/tests/cuda_device_tests"
   if [ -x "$build/tests/nccl_device_tests" ]; then part nccl_device_tests 120 "$build/tests/nccl_device_tests"; fi
   if command -v compute-sanitizer >/dev/null; then
-    part memcheck 300 compute-sanitizer --error-exitcode 1 "$build/tests/cuda_device_tests" --gtest_filter='*trains*'
+    # Errors that calls return are the program's to handle.
+    part memcheck 300 compute-sanitizer --report-api-errors no --error-exitcode 1 "$gpt" "${small[@]}" --ranks-as-threads --schedule bf --steps 2 --check 2
+    part memcheck_tests 300 compute-sanitizer --report-api-errors no --error-exitcode 1 "$build/tests/cuda_device_tests" --gtest_filter='*trains*'
   fi
 fi
 printf 'report: %s\n' "$report"
