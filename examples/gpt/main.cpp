@@ -1,7 +1,9 @@
 // gpt: a small GPT, trained as a pipeline. This file finds out who this process is and runs it.
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,6 +27,14 @@ using ripeline::runtime::exit_code_of;
 using ripeline::runtime::Termination;
 using ripeline::runtime::TorchDevice;
 using ripeline::runtime::Transport;
+
+// What a GPU adds up in no fixed order differs in the last bits from one time to the next, as the
+// backward of attention does. Before LibTorch's half for GPUs is loaded, which reads the variable.
+void ask_for_deterministic_kernels() {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
 
 // The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
 // Without a termination SIGTERM ends the process at once.
@@ -114,5 +124,6 @@ int main(int argc, char** argv) {
   gpt::Options options;
   int exit_code = 0;
   if (!gpt::read_options(argc, argv, options, exit_code)) return exit_code;
+  if (options.check > 0) gpt::ask_for_deterministic_kernels();
   return options.threads ? gpt::run_threads(options) : gpt::run_process(options);
 }
