@@ -222,9 +222,9 @@ nlohmann::json json_of(const std::vector<Point>& points, const std::vector<Known
 }
 
 spec::Result<void> draw(const std::vector<Point>& points, const std::vector<Known>& known,
-                        const std::string& even, const char* objective,
+                        const std::string& model, const char* objective,
                         const PictureFlags& picture) {
-  view::Trade trade{.title = "the best time for each memory: " + even,
+  view::Trade trade{.title = "the best time for each memory: " + model,
                     .memory_label = "memory of a rank, as --memory counts it",
                     .time_label = objective,
                     .best = {},
@@ -257,7 +257,7 @@ bool is_memory_range(const std::string& memory) { return memory.find(kDots) != m
 int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
                      const PictureFlags& picture, bool json) {
   if (!flags.file.empty()) {
-    return say_failed("--memory A..B is for an even model: the capacities of a FILE are its own");
+    return say_failed("--memory A..B is for a model without a FILE, whose capacities are its own");
   }
   if (picture.file.ends_with(".html") || picture.begin || picture.end) {
     return say_failed("--picture of a range of memories: expected a .svg or .pdf, which is whole");
@@ -288,16 +288,17 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
   const auto read = read_optimised(last);
   if (!read.ok()) return bad_input;
   const Optimised& optimised = read.value();
-  // Schedules of the library count activations.
+  // Schedules of the library count activations, of stages that are all alike.
+  const bool has_points = flags.activation.empty() && flags.times.profile.empty();
   const std::vector<Known> known =
-      flags.activation.empty() ? library_points(flags, optimised) : std::vector<Known>();
+      has_points ? library_points(flags, optimised) : std::vector<Known>();
   if (json) {
     std::cout << json_of(points, known, flags, *optimised.forms.front().problem, objective).dump(2)
               << '\n';
   } else {
     std::cout << table(points, known, objective);
   }
-  if (picture.wanted() && !said(draw(points, known, optimised.even, objective, picture)).ok()) {
+  if (picture.wanted() && !said(draw(points, known, optimised.model, objective, picture)).ok()) {
     return bad_input;
   }
   const auto found = [](const Point& point) { return point.found; };

@@ -54,9 +54,9 @@ std::string counted(std::int64_t n, const char* noun, const char* plural) {
   return fmt::format("{} {}", n, n == 1 ? noun : plural);
 }
 
-// What a rank holds at most, of each resource with a capacity, and of what it has room for. Of an
-// even model each stage has a part of `parts`.
-std::string held_text(const Problem& problem, const optimise::Found& order, int parts) {
+// What a rank holds at most, of each resource with a capacity, and of what it has room for: `parts`
+// of their amounts are all of its layers.
+std::string held_text(const Problem& problem, const optimise::Found& order, double parts) {
   const spec::Program& program = problem.program();
   std::string text;
   for (int resource = 0; resource < size_of(program.resources); ++resource) {
@@ -115,24 +115,29 @@ std::vector<std::string> summary(const Optimised& optimised, const FormSearch& s
     return fmt::format("{} {} (bubble {}, {:.2f} %)", name, text_of(problem, time),
                        text_of(problem, time - work), 100 * gap_of(time, work));
   };
-  const std::string even =
-      optimised.even.empty() ? "" : fmt::format(", {}, placement {}", optimised.even, form.name);
+  const std::string model =
+      optimised.model.empty() ? "" : fmt::format(", {}, placement {}", optimised.model, form.name);
   const optimise::Bound& bound = search.bound();
   const std::string none = fmt::format(
       "no order{} has a {} below {} ({})",
-      optimised.even.empty()
+      optimised.model.empty()
           ? ""
           : (optimised.forms.size() > 1 ? " on any of the placements" : " on this placement"),
       name_of(problem.objective()), text_of(problem, bound.value), bound.by);
   std::vector<std::string> lines = {
       fmt::format("{}, {}{}{}", counted(problem.program().ranks, "rank", "ranks"),
-                  counted(problem.microbatches(), "microbatch", "microbatches"), even,
-                  held_text(problem, order, optimised.parts_of(form))),
+                  counted(problem.microbatches(), "microbatch", "microbatches"), model,
+                  held_text(problem, order, optimised.parts[optimised.index_of(form)])),
       measure("wall", order.wall) + "; " + measure("span", order.span),
       search.best_value() == bound.value
           ? "optimal: " + none
           : fmt::format("{}: the best takes at most {:.2f} % less", none,
                         100 * gap_of(search.best_value(), bound.value))};
+  if (!optimised.first_layers.empty()) {
+    lines.insert(lines.begin() + 1,
+                 fmt::format("stages begin with layers {}",
+                             fmt::join(optimised.first_layers[optimised.index_of(form)], ", ")));
+  }
   return lines;
 }
 
@@ -201,6 +206,9 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
        {"bound_by", search.bound().by},
        {"gap", gap_of(value, bound)},
        {"placement", form.name.empty() ? nlohmann::json() : nlohmann::json(form.name)},
+       {"first_layers", optimised.first_layers.empty()
+                            ? nlohmann::json()
+                            : nlohmann::json(optimised.first_layers[optimised.index_of(form)])},
        {"dispatch", fmt::format("in order {}", optimise::name_of_order(form.problem->program()))}});
   return j;
 }

@@ -13,15 +13,15 @@
 #include "cli/input.h"
 #include "cli/numbers.h"
 #include "cli/shorten.h"
-#include "optimise/even_model.h"
+#include "optimise/placed_model.h"
 #include "simulate/rank_costs.h"
 #include "spec/elaborate.h"
 
 namespace ripeline::cli {
 namespace {
 
-using optimise::EvenModel;
 using optimise::Form;
+using optimise::PlacedModel;
 using optimise::Problem;
 
 constexpr std::int64_t kMostTasks = 1'000'000;
@@ -30,6 +30,7 @@ constexpr int kUsualRanks = 4;
 constexpr int kUsualMicrobatches = 8;
 constexpr int kMostChunks = 8;
 constexpr int kMostTriedChunks = 4;  // of --placement any
+constexpr int kMostLayers = 4096;
 
 spec::Result<std::vector<spec::Rational>> read_costs(const std::vector<std::string>& texts) {
   const auto expected = failure(fmt::format(
@@ -48,10 +49,10 @@ spec::Result<std::vector<spec::Rational>> read_costs(const std::vector<std::stri
   return costs;
 }
 
-spec::Result<std::optional<EvenModel::Bytes>> read_activation(
+spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
     const std::vector<std::string>& texts) {
-  if (texts.empty()) return std::optional<EvenModel::Bytes>();
-  EvenModel::Bytes bytes;
+  if (texts.empty()) return std::optional<PlacedModel::Bytes>();
+  PlacedModel::Bytes bytes;
   std::int64_t* const numbers[] = {&bytes.activation, &bytes.after_input};
   bool read = texts.size() == 2;
   for (std::size_t i = 0; read && i < texts.size(); ++i) {
@@ -70,13 +71,13 @@ spec::Result<std::optional<EvenModel::Bytes>> read_activation(
       "larger, as in 100,43");
 }
 
-const char* name_of(EvenModel::Placement placement) {
+std::string name_of(PlacedModel::Placement placement, int chunks) {
   switch (placement) {
-    case EvenModel::Placement::chain:
+    case PlacedModel::Placement::chain:
       return "chain";
-    case EvenModel::Placement::loop:
-      return "loop";
-    case EvenModel::Placement::v:
+    case PlacedModel::Placement::loop:
+      return fmt::format("loop of {}", chunks);
+    case PlacedModel::Placement::v:
       return "v";
   }
   return "";
@@ -84,7 +85,7 @@ const char* name_of(EvenModel::Placement placement) {
 
 spec::Diagnostics errors_of(std::string sentence) { return {failure(std::move(sentence))}; }
 
-// Of an even model: what its flags say is at fault, since the text is not the user's.
+// Of a model that flags describe: they are at fault, since the text is not the user's.
 spec::Result<spec::Program> compiled(const spec::Source& source) {
   auto program = spec::compile(source);
   if (!program.ok())
@@ -92,29 +93,87 @@ spec::Result<spec::Program> compiled(const spec::Source& source) {
   return program;
 }
 
-class EvenModels {
+// Layers that a profile has, in the order of their numbers, in its unit.
+spec::Result<std::vector<PlacedModel::Costs>> read_layers(const simulate::Profile& profile,
+                                                          const std::string& file) {
+  int count = 0;
+  for (const simulate::Profile::Task& task : profile.tasks) {
+    count = std::max(count, std::min(task.stage.value_or(-1), kMostLayers) + 1);
+  }
+  if (count == 0 || count > kMostLayers) {
+    return errors_of(fmt::format(
+        "{}: without a FILE its stages are the layers of the model: expected F, I and W of each "
+        "`stage` from 0 on, of at most {}",
+        file, kMostLayers));
+  }
+  std::vector<PlacedModel::Costs> layers(static_cast<std::size_t>(count));
+  const std::pair<const char*, spec::Rational PlacedModel::Costs::*> ops[] = {
+      {"F", &PlacedModel::Costs::forward},
+      {"I", &PlacedModel::Costs::input},
+      {"W", &PlacedModel::Costs::weight}};
+  for (const auto& [op, cost] : ops) {
+    for (int layer = 0; layer < count; ++layer) {
+      const simulate::Profile::Task* best = nullptr;
+      for (const simulate::Profile::Task& task : profile.tasks) {
+        if (task.op != op || task.microbatch || task.stage.value_or(layer) != layer) continue;
+        if (best == nullptr || task.stage || !best->stage) best = &task;
+      }
+      if (best == nullptr) {
+        return errors_of(fmt::format(
+            "{}: without a FILE its stages are the layers of the model: expected what {} of stage "
+            "{} takes, of all microbatches alike; a whole backward must be given as I and W",
+            file, op, layer));
+      }
+      const auto read = simulate::decimal(fmt::format("{:.{}f}", best->mean, kMostDecimals));
+      if (!read || read->numerator <= 0) {
+        return errors_of(
+            fmt::format("{}: {} of stage {} takes {:g}: expected a cost from 0.0001 "
+                        "to 1e9",
+                        file, op, layer, best->mean));
+      }
+      layers[static_cast<std::size_t>(layer)].*cost = *read;
+    }
+  }
+  return layers;
+}
+
+double mean_latency(const simulate::Profile& profile) {
+  double sum = 0;
+  for (const simulate::Profile::Link& link : profile.links) sum += link.latency;
+  return profile.links.empty() ? 0 : sum / static_cast<double>(profile.links.size());
+}
+
+// A model that flags describe, on one placement or several.
+class PlacedModels {
  public:
-  explicit EvenModels(const OptimisedFlags& flags) : flags_(flags) {}
+  explicit PlacedModels(const OptimisedFlags& flags) : flags_(flags) {}
 
   spec::Result<Optimised> read() {
     if (const auto s = read_model(); !s.ok()) return s.errors();
     const Placements placement = flags_.placement.value_or(Placements::chain);
-    std::vector<std::pair<EvenModel::Placement, int>> wanted;
+    std::vector<std::pair<PlacedModel::Placement, int>> wanted;
     if (placement == Placements::chain || placement == Placements::any) {
-      wanted.emplace_back(EvenModel::Placement::chain, 1);
+      wanted.emplace_back(PlacedModel::Placement::chain, 1);
     }
     if (placement == Placements::loop) {
-      wanted.emplace_back(EvenModel::Placement::loop, flags_.chunks.value_or(2));
+      wanted.emplace_back(PlacedModel::Placement::loop, flags_.chunks.value_or(2));
     }
     if (placement == Placements::any) {
       for (int chunks = 2; chunks <= kMostTriedChunks; ++chunks) {
-        wanted.emplace_back(EvenModel::Placement::loop, chunks);
+        wanted.emplace_back(PlacedModel::Placement::loop, chunks);
       }
     }
     if (placement == Placements::v || placement == Placements::any) {
-      wanted.emplace_back(EvenModel::Placement::v, 2);
+      wanted.emplace_back(PlacedModel::Placement::v, 2);
     }
     for (const auto& [where, chunks] : wanted) {
+      const int stages = chunks * model_.ranks;
+      if (!layers_.empty() && static_cast<int>(layers_.size()) < stages) {
+        if (placement == Placements::any && chunks > 1) continue;
+        return errors_of(fmt::format("{}: its {} layers are less than the {} stages of {}",
+                                     flags_.times.profile, layers_.size(), stages,
+                                     name_of(where, chunks)));
+      }
       if (const auto s = add(where, chunks); !s.ok()) return s.errors();
     }
     describe();
@@ -126,17 +185,10 @@ class EvenModels {
   spec::Result<void> read_model() {
     const auto count = one_count(flags_.microbatches);
     if (!count.ok()) return count.errors();
-    const std::vector<std::string>& costs = flags_.costs;
-    const auto read =
-        read_costs(costs.empty() ? std::vector<std::string>{"1", "1", "1", "0"} : costs);
-    if (!read.ok()) return read.errors();
     const auto bytes = read_activation(flags_.activation);
     if (!bytes.ok()) return bytes.errors();
     model_.ranks = flags_.ranks.value_or(kUsualRanks);
     model_.microbatches = count.value().value_or(kUsualMicrobatches);
-    model_.forward = read.value()[0];
-    model_.input = read.value()[1];
-    model_.weight = read.value()[2];
     model_.bytes = bytes.value();
     const std::int64_t each = model_.bytes ? model_.bytes->activation : 1;
     const auto memory = flags_.memory.empty()
@@ -154,17 +206,41 @@ class EvenModels {
     const auto times = read_timing(flags_.times);
     if (!times.ok()) return times.errors();
     times_ = times.value();
-    if (times_.rank_costs || times_.profile || times_.latency) {
+    return times_.profile ? read_profile() : read_even();
+  }
+
+  spec::Result<void> read_even() {
+    const auto read = read_costs(costs());
+    if (!read.ok()) return read.errors();
+    of_rank_ = {.forward = read.value()[0], .input = read.value()[1], .weight = read.value()[2]};
+    if (times_.rank_costs || times_.latency) {
       return errors_of(
-          "--rank-costs, --profile and --latency are for a FILE: --costs has the costs and the "
-          "latency");
+          "--rank-costs and --latency are for a FILE or a profile of layers: --costs has the costs "
+          "and the latency");
     }
     times_.latency = read.value()[3].value();
     return {};
   }
 
-  spec::Result<void> add(EvenModel::Placement placement, int chunks) {
-    EvenModel model = model_;
+  spec::Result<void> read_profile() {
+    if (!flags_.costs.empty() || times_.rank_costs) {
+      return errors_of("--profile has the costs of the layers: leave out --costs and --rank-costs");
+    }
+    const simulate::Profile& profile = *times_.profile;
+    auto layers = read_layers(profile, flags_.times.profile);
+    if (!layers.ok()) return layers.errors();
+    layers_ = std::move(layers).value();
+    if (times_.unit && times_.unit->name != profile.unit.name) {
+      return errors_of(fmt::format("--unit: {} is in {}", flags_.times.profile, profile.unit.name));
+    }
+    times_.unit = profile.unit;
+    if (!times_.latency) times_.latency = mean_latency(profile);
+    times_.profile.reset();  // the program has the costs
+    return {};
+  }
+
+  spec::Result<void> add(PlacedModel::Placement placement, int chunks) {
+    PlacedModel model = model_;
     model.placement = placement;
     model.chunks = chunks;
     const std::int64_t lanes = std::int64_t{3} * chunks * model.ranks;
@@ -172,28 +248,40 @@ class EvenModels {
       return errors_of(
           fmt::format("--ranks and -m: more than {} tasks are not searched", kMostTasks));
     }
-    std::string name = name_of(placement);
-    if (placement == EvenModel::Placement::loop) name += fmt::format(" of {}", chunks);
-    spec::Source source{optimise::kEvenModel, optimise::program_text(model)};
+    model.layers = layers_.empty() ? even_layers(of_rank_, model.ranks, chunks) : layers_;
+    spec::Source source{optimise::kPlacedModel, optimise::program_text(model)};
     auto program = compiled(source);
     if (!program.ok()) return program.errors();
     auto problem = Problem::make(std::move(program).value(), model.microbatches,
                                  simulate::means_of(times_), flags_.objective);
     if (!problem.ok()) return problem.errors();
-    optimised_.forms.push_back(
-        {name, std::move(source), std::move(problem).value(), optimise::has_room(model)});
-    optimised_.parts.push_back(chunks);
+    optimised_.forms.push_back({name_of(placement, chunks), std::move(source),
+                                std::move(problem).value(), optimise::has_room(model)});
+    optimised_.parts.push_back(optimise::parts_of(model));
+    if (!layers_.empty()) {
+      optimised_.first_layers.push_back(optimise::cut(model.layers, model.stages()));
+    }
     return {};
   }
 
+  [[nodiscard]] std::vector<std::string> costs() const {
+    return flags_.costs.empty() ? std::vector<std::string>{"1", "1", "1", "0"} : flags_.costs;
+  }
+
   void describe() {
-    const std::vector<std::string>& costs = flags_.costs;
-    const std::string written =
-        costs.empty() ? "1,1,1,0" : fmt::format("{}", fmt::join(costs, ","));
-    optimised_.even = "costs " + written;
+    const std::string written = fmt::format("{}", fmt::join(costs(), ","));
+    const std::string latency = fmt::format("{:.12g}", *times_.latency);
     std::string& command = optimised_.command;
-    command =
-        fmt::format("--ranks {} -m {} --costs {}", model_.ranks, model_.microbatches, written);
+    command = fmt::format("--ranks {} -m {}", model_.ranks, model_.microbatches);
+    if (layers_.empty()) {
+      optimised_.model = "costs " + written;
+      command += " --costs " + written;
+      optimised_.flags = "--latency " + written.substr(written.rfind(',') + 1);
+    } else {
+      optimised_.model = fmt::format("{} layers of {}", layers_.size(), flags_.times.profile);
+      command += fmt::format(" --profile {} --latency {}", flags_.times.profile, latency);
+      optimised_.flags = fmt::format("--unit {} --latency {}", times_.unit->name, latency);
+    }
     if (!flags_.activation.empty()) {
       command += fmt::format(" --activation {}", fmt::join(flags_.activation, ","));
     }
@@ -203,11 +291,12 @@ class EvenModels {
         fmt::format(" --placement {}",
                     kNames[static_cast<std::size_t>(flags_.placement.value_or(Placements::chain))]);
     if (flags_.chunks) command += fmt::format(" --chunks {}", *flags_.chunks);
-    optimised_.flags = "--latency " + written.substr(written.rfind(',') + 1);
   }
 
   const OptimisedFlags& flags_;
-  EvenModel model_;
+  PlacedModel model_;
+  PlacedModel::Costs of_rank_;              // of layers that are all alike
+  std::vector<PlacedModel::Costs> layers_;  // else
   simulate::TimingOptions times_;
   Optimised optimised_;
 };
@@ -235,7 +324,7 @@ spec::Result<ReadProgram> read_file_of(const OptimisedFlags& flags) {
   if (flags.ranks || !flags.costs.empty() || !flags.memory.empty() || !flags.activation.empty() ||
       flags.chunks) {
     return errors_of(
-        "--ranks, --costs, --memory, --activation and --chunks describe an even model; with a "
+        "--ranks, --costs, --memory, --activation and --chunks describe a model; with a "
         "FILE, its text has them: -D sets its params, --rank-costs and --profile its costs");
   }
   ProgramOptions options;
@@ -306,7 +395,7 @@ spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
 
 void add_optimised(CLI::App& command, OptimisedFlags& flags) {
   command.add_option("FILE", flags.file,
-                     std::string(kFileHelp) + "; without it, an even model that flags describe");
+                     std::string(kFileHelp) + "; without it, a model that flags describe");
   command.add_option("-D", flags.defines, "set a param of FILE, e.g. -D ranks=8")
       ->type_name("K=V")
       ->allow_extra_args(false);
@@ -314,7 +403,7 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
       .add_option("--dispatch", flags.dispatch,
                   "what FILE dispatches by, instead of what it says, e.g. \"ready by bf\"")
       ->type_name("TEXT");
-  add_microbatches(command, flags.microbatches, "microbatches of the step (of an even model, 8)");
+  add_microbatches(command, flags.microbatches, "microbatches of the step (without FILE, 8)");
   const std::size_t before = command.get_options().size();
   command.add_option("--ranks", flags.ranks, "ranks (4)")->check(integer_from(1, 1024));
   command
@@ -350,7 +439,7 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
   command.add_option("--chunks", flags.chunks, "stages on a rank, of a loop (2)")
       ->check(integer_from(2, kMostChunks));
   const std::vector<CLI::Option*> all = command.get_options();
-  for (std::size_t i = before; i < all.size(); ++i) all[i]->group("An even model, without FILE");
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->group("A model, without FILE");
   add_times(command, flags.times);
 }
 
@@ -370,7 +459,7 @@ spec::Result<Optimised> read_optimised(const OptimisedFlags& flags) {
     return said(
         spec::Result<Optimised>(errors_of("-D and --dispatch are of a FILE: expected one")));
   }
-  return said(EvenModels(flags).read());
+  return said(PlacedModels(flags).read());
 }
 
 }  // namespace ripeline::cli

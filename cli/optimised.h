@@ -1,4 +1,4 @@
-// What `ripeline optimise` optimises: a program, or an even model on one placement or several.
+// What `ripeline optimise` optimises: a program, or a model of layers on one placement or several.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ namespace ripeline::cli {
 enum class Placements : std::uint8_t { chain, loop, v, any };
 
 struct OptimisedFlags {
-  std::string file;  // empty: an even model
+  std::string file;  // empty: a model that the flags describe, or `times.profile` layer by layer
   std::vector<std::string> defines;
   std::string dispatch;
   std::optional<Counts> microbatches;
   TimeFlags times;
   optimise::Objective objective = optimise::Objective::wall;
 
-  // Of an even model; nothing: not given.
+  // Of such a model; nothing: not given.
   std::optional<int> ranks;
   std::vector<std::string> costs;
   std::string memory;
@@ -40,15 +40,18 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags);
 
 struct Optimised {
   std::vector<optimise::Form> forms;  // not empty
-  std::vector<int> parts;             // per form: into how many a rank's layers are cut
+  std::vector<double> parts;          // per form: how many of its amounts a rank's layers are
   spec::ReadFile read_file;
   simulate::TimingOptions times;  // also what is drawn, of which the problems have the means
-  std::string even;               // of an even model: `costs 24,23,12,1`, for people
+  std::string model;              // without a FILE: `costs 24,23,12,1`, for people
   std::string command;            // that gives this again
   std::string flags;              // with which `simulate` times it so
 
-  [[nodiscard]] int parts_of(const optimise::Form& form) const {
-    return parts[static_cast<std::size_t>(&form - forms.data())];
+  // Per form: the first layer of each stage; empty, as without layers that differ.
+  std::vector<std::vector<int>> first_layers;
+
+  [[nodiscard]] std::size_t index_of(const optimise::Form& form) const {
+    return static_cast<std::size_t>(&form - forms.data());
   }
 };
 // A program and its step, for `--orders given`. What fails is on standard error already, as of the

@@ -9,7 +9,7 @@
 
 #include "bench/optimisers/zero_bubble_greedy.h"
 #include "optimise/certified.h"
-#include "optimise/even_model.h"
+#include "optimise/placed_model.h"
 #include "simulate/rank_costs.h"
 #include "spec/elaborate.h"
 #include "spec/indexing.h"
@@ -18,11 +18,11 @@
 namespace ripeline::bench {
 namespace {
 
-using optimise::EvenModel;
 using optimise::Form;
 using optimise::FormSearch;
 using optimise::Found;
 using optimise::Objective;
+using optimise::PlacedModel;
 using optimise::Problem;
 
 [[noreturn]] void fail(const std::string& what, const spec::Diagnostics& errors) {
@@ -125,28 +125,28 @@ double Line::gap(Objective objective) const {
 Forms::Forms(const EvenCosts& costs, spec::Rational memory, Placements placements,
              Objective objective) {
   constexpr int kMostLoops = 4;  // stages of a rank; as of `ripeline optimise --placement any`
-  EvenModel model;
+  PlacedModel model;
   model.ranks = costs.ranks;
   model.microbatches = costs.microbatches;
-  model.forward = {costs.forward, 1};
-  model.input = {costs.input, 1};
-  model.weight = {costs.weight, 1};
+  const PlacedModel::Costs of_rank{
+      .forward = {costs.forward, 1}, .input = {costs.input, 1}, .weight = {costs.weight, 1}};
   model.memory = memory;
   simulate::TimingOptions times;
   times.latency = static_cast<double>(costs.latency);
-  const auto add = [&](const std::string& name, EvenModel::Placement placement, int chunks) {
+  const auto add = [&](const std::string& name, PlacedModel::Placement placement, int chunks) {
     model.placement = placement;
     model.chunks = chunks;
-    spec::Source source{optimise::kEvenModel, optimise::program_text(model)};
+    model.layers = optimise::even_layers(of_rank, model.ranks, chunks);
+    spec::Source source{optimise::kPlacedModel, optimise::program_text(model)};
     auto problem = problem_of(costs.name(), source, {}, costs, times, objective);
     forms_.push_back({name, std::move(source), std::move(problem), optimise::has_room(model)});
   };
   const bool any = placements == Placements::any;
-  if (any || placements == Placements::chain) add("chain", EvenModel::Placement::chain, 1);
+  if (any || placements == Placements::chain) add("chain", PlacedModel::Placement::chain, 1);
   for (int chunks = 2; any && chunks <= kMostLoops; ++chunks) {
-    add(fmt::format("loop of {}", chunks), EvenModel::Placement::loop, chunks);
+    add(fmt::format("loop of {}", chunks), PlacedModel::Placement::loop, chunks);
   }
-  if (any || placements == Placements::v) add("v", EvenModel::Placement::v, 2);
+  if (any || placements == Placements::v) add("v", PlacedModel::Placement::v, 2);
 }
 
 std::optional<Line> searched_line(const EvenCosts& costs, spec::Rational memory,

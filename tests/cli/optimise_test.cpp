@@ -74,6 +74,86 @@ TEST_F(Optimise, takes_the_better_placement) {
   EXPECT_EQ(any["placement"], "v");
 }
 
+// A profile's stages are the layers: the last one takes as long as the other seven, so a rank has
+// it alone.
+TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
+  json tasks = json::array();
+  for (int layer = 0; layer < 8; ++layer) {
+    const double times = layer == 7 ? 7 : 1;
+    for (const auto& [op, mean] : {std::pair{"F", 2.}, {"I", 2.}, {"W", 1.}}) {
+      tasks.push_back({{"op", op}, {"stage", layer}, {"mean", mean * times}});
+    }
+  }
+  json profile = {{"schema", "ripeline.profile/1"},
+                  {"unit", "us"},
+                  {"tasks", tasks},
+                  {"links", {{{"latency", 0.25}}}}};
+  write("layers.json", profile.dump());
+  const std::string ask = "optimise --profile layers.json --ranks 2 -m 6 ";
+  const Outcome found =
+      ripeline(ask + "--memory 3 --seconds 2 --format json -o best.ripe", kOutputAlone);
+  ASSERT_EQ(found.exit_code, 0) << found.out;
+  const json j = json_of(found);
+  EXPECT_EQ(j["first_layers"], json({0, 7}));
+  EXPECT_EQ(j["unit"], "us");
+  EXPECT_EQ(j["work"], 6 * 35);
+  EXPECT_EQ(j["peak"]["activation"][0].get<int>() % 7, 0);
+  EXPECT_LE(j["peak"]["activation"][0], 12);  // of three times four layers
+  const std::string text = read("best.ripe");
+  EXPECT_NE(text.find("# stages begin with layers 0, 7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("# times as with  ripeline simulate FILE --unit us --latency 0.25\n"),
+            std::string::npos)
+      << text;
+  const json simulated =
+      json_of(ripeline("simulate best.ripe --unit us --latency 0.25 --format json", kOutputAlone));
+  EXPECT_EQ(simulated["makespan"], j["makespan"]);
+  // Two stages for a rank, of all placements.
+  const json any =
+      json_of(ripeline(ask + "--memory 2 --placement any --seconds 1 --format json", kOutputAlone));
+  EXPECT_EQ(any["first_layers"].size(), any["placement"] == "chain" ? 2 : 4) << any;
+  // Layers that are alike are an even model.
+  for (json& task : profile["tasks"]) task["mean"] = task["op"] == "W" ? 1 : 2;
+  write("layers.json", profile.dump());
+  const std::string rest = "--ranks 4 -m 8 --memory 3 --seconds 1 --format json --solver none ";
+  const json even = json_of(ripeline("optimise --costs 4,4,2,0.25 " + rest, kOutputAlone));
+  const json layers = json_of(ripeline("optimise --profile layers.json " + rest, kOutputAlone));
+  EXPECT_EQ(layers["makespan"], even["makespan"]);
+  EXPECT_EQ(layers["peak"], even["peak"]);
+  EXPECT_TRUE(even["first_layers"].is_null());
+}
+
+TEST_F(Optimise, says_what_a_profile_of_layers_must_have) {
+  const auto profile = [&](const std::string& tasks) {
+    write("layers.json",
+          R"({"schema": "ripeline.profile/1", "unit": "ms", "tasks": [)" + tasks + "]}");
+  };
+  const std::string ask = "optimise --profile layers.json --ranks 4 ";
+  profile(R"({"op": "F", "mean": 1}, {"op": "B", "mean": 2})");
+  EXPECT_EQ(
+      ripeline(ask).out,
+      "ripeline: layers.json: without a FILE its stages are the layers of the model: expected "
+      "F, I and W of each `stage` from 0 on, of at most 4096\n");
+  profile(R"({"op": "F", "stage": 3, "mean": 1}, {"op": "F", "mean": 1}, {"op": "B", "mean": 2})");
+  EXPECT_EQ(
+      ripeline(ask).out,
+      "ripeline: layers.json: without a FILE its stages are the layers of the model: expected "
+      "what I of stage 0 takes, of all microbatches alike; a whole backward must be given as "
+      "I and W\n");
+  const std::string halves = R"({"op": "I", "mean": 1}, {"op": "W", "mean": 1}, )";
+  profile(halves + R"({"op": "F", "stage": 2, "mean": 1}, {"op": "F", "mean": 1})");
+  EXPECT_EQ(ripeline(ask).out,
+            "ripeline: layers.json: its 3 layers are less than the 4 stages of chain\n");
+  profile(halves + R"({"op": "F", "stage": 1, "mean": 0}, {"op": "F", "mean": 1})");
+  EXPECT_EQ(ripeline(ask).out,
+            "ripeline: layers.json: F of stage 1 takes 0: expected a cost from 0.0001 to 1e9\n");
+  profile(halves + R"({"op": "F", "stage": 3, "mean": 1}, {"op": "F", "mean": 1})");
+  EXPECT_EQ(
+      ripeline(ask + "--costs 1,1,1,0").out,
+      "ripeline: --profile has the costs of the layers: leave out --costs and --rank-costs\n");
+  EXPECT_EQ(ripeline(ask + "--unit us").out, "ripeline: --unit: layers.json is in ms\n");
+  EXPECT_EQ(ripeline(ask + "--unit us").exit_code, 2);
+}
+
 TEST_F(Optimise, says_how_much_less_the_best_may_take) {
   const Outcome found = ripeline("optimise --ranks 4 -m 4 --memory 3 --seconds 0");
   ASSERT_EQ(found.exit_code, 0) << found.out;

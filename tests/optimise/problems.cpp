@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "optimise/even_model.h"
+#include "optimise/placed_model.h"
 #include "spec/elaborate.h"
 #include "tests/support/random_program.h"
 
@@ -28,14 +28,14 @@ Posed posed(const std::string& text, int microbatches, double latency, Objective
 
 Posed posed(const Uniform& uniform, Objective objective) {
   const int chunks = chunks_of(uniform);
-  EvenModel model;
-  model.placement = chunks == 2 ? EvenModel::Placement::v : EvenModel::Placement::chain;
+  PlacedModel model;
+  model.placement = chunks == 2 ? PlacedModel::Placement::v : PlacedModel::Placement::chain;
   model.chunks = chunks;
   model.ranks = uniform.ranks;
   model.microbatches = uniform.microbatches;
-  model.forward = {chunks * uniform.forward, 1};
-  model.input = {chunks * uniform.input, 1};
-  model.weight = {chunks * uniform.weight, 1};
+  model.layers.assign(static_cast<std::size_t>(model.stages()), {.forward = {uniform.forward, 1},
+                                                                 .input = {uniform.input, 1},
+                                                                 .weight = {uniform.weight, 1}});
   model.memory = {uniform.memory, chunks};
   return posed(program_text(model), uniform.microbatches, static_cast<double>(uniform.latency),
                objective);

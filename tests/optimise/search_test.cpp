@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "optimise/even_model.h"
+#include "optimise/placed_model.h"
 #include "tests/optimise/problems.h"
 
 namespace ripeline::optimise {
@@ -346,12 +346,11 @@ TEST(Search, knows_rules_that_count_bytes) {
   };
   for (const Row& row : rows) {
     const std::int64_t activation = 34 * row.hidden + 5 * 1024 * row.heads;
-    EvenModel model;
+    PlacedModel model;
     model.ranks = row.p;
     model.microbatches = row.m;
-    model.forward = {row.f, 1};
-    model.input = {row.i, 1};
-    model.weight = {row.w, 1};
+    model.layers =
+        even_layers({.forward = {row.f, 1}, .input = {row.i, 1}, .weight = {row.w, 1}}, row.p, 1);
     model.bytes = {.activation = activation, .after_input = 32 * row.hidden};
     model.memory = {2 * row.p * activation, 1};
     const Posed pose =

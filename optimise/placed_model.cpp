@@ -1,0 +1,240 @@
+#include "optimise/placed_model.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace ripeline::optimise {
+namespace {
+
+using spec::Rational;
+using Costs = PlacedModel::Costs;
+
+// A decimal where it is one, else a fraction.
+std::string text_of(Rational value) {
+  std::int64_t rest = value.denominator;
+  std::int64_t power = 1;
+  for (const std::int64_t prime : {2, 5}) {
+    std::int64_t times = 1;
+    while (rest % prime == 0) rest /= prime, times *= 10;
+    power = std::max(power, times);
+  }
+  if (rest != 1) return fmt::format("{} / {}", value.numerator, value.denominator);
+  std::string text = std::to_string(value.numerator / value.denominator);
+  std::int64_t part = value.numerator % value.denominator;
+  if (part != 0) text += '.';
+  for (; part != 0; part %= value.denominator) {
+    part *= 10;
+    text += static_cast<char>('0' + part / value.denominator);
+  }
+  return text;
+}
+
+std::string place_of(const PlacedModel& model) {
+  switch (model.placement) {
+    case PlacedModel::Placement::chain:
+      return "s";
+    case PlacedModel::Placement::loop:
+      return fmt::format("s % {}", model.ranks);
+    case PlacedModel::Placement::v:
+      return fmt::format("s < {0} ? s : {1} - s", model.ranks, 2 * model.ranks - 1);
+  }
+  return "";
+}
+
+Rational sum(Rational a, Rational b) {
+  const std::int64_t common = std::lcm(a.denominator, b.denominator);
+  const std::int64_t total =
+      a.numerator * (common / a.denominator) + b.numerator * (common / b.denominator);
+  const std::int64_t divisor = std::gcd(total, common);
+  return {total / divisor, common / divisor};
+}
+
+Rational part(Rational cost, std::int64_t parts) {
+  const std::int64_t common = std::gcd(cost.numerator, parts);
+  return {cost.numerator / common, cost.denominator * (parts / common)};
+}
+
+Rational cost_of(const Costs& layer) { return sum(sum(layer.forward, layer.input), layer.weight); }
+
+// Of each layer, in a unit in which they are whole numbers.
+std::vector<std::int64_t> whole_costs(const std::vector<Costs>& layers) {
+  std::int64_t common = 1;
+  for (const Costs& layer : layers) common = std::lcm(common, cost_of(layer).denominator);
+  std::vector<std::int64_t> costs;
+  for (const Costs& layer : layers) {
+    const Rational cost = cost_of(layer);
+    costs.push_back(cost.numerator * (common / cost.denominator));
+  }
+  return costs;
+}
+
+bool can_be_cut(const std::vector<std::int64_t>& costs, int stages, std::int64_t most) {
+  int used = 0;
+  std::int64_t stage = most;
+  for (const std::int64_t cost : costs) {
+    stage += cost;
+    if (stage > most) ++used, stage = cost;
+  }
+  return used <= stages;
+}
+
+// The least that the costliest stage can cost.
+std::int64_t least_largest(const std::vector<std::int64_t>& costs, int stages) {
+  std::int64_t least = *std::max_element(costs.begin(), costs.end());
+  std::int64_t enough = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
+  while (least < enough) {
+    const std::int64_t half = least + (enough - least) / 2;
+    if (can_be_cut(costs, stages, half)) {
+      enough = half;
+    } else {
+      least = half + 1;
+    }
+  }
+  return least;
+}
+
+std::vector<int> layers_of_stages(const PlacedModel& model) {
+  std::vector<int> first = cut(model.layers, model.stages());
+  first.push_back(static_cast<int>(model.layers.size()));
+  std::vector<int> counts;
+  for (std::size_t s = 1; s < first.size(); ++s) counts.push_back(first[s] - first[s - 1]);
+  return counts;
+}
+
+// Layers are counted by so many.
+int counted_by(const std::vector<int>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0,
+                         [](int a, int b) { return std::gcd(a, b); });
+}
+
+std::int64_t activation_of(const PlacedModel& model) {
+  return model.bytes.value_or(PlacedModel::Bytes{}).activation;
+}
+
+// In the unit of the program's amounts: of `model.memory` as often as layers are counted.
+std::int64_t room_of(const PlacedModel& model, int counted_by) {
+  const auto parts = static_cast<std::int64_t>(model.layers.size());
+  return parts * model.memory.numerator / (model.memory.denominator * model.ranks * counted_by);
+}
+
+std::int64_t largest_of(const PlacedModel& model, const std::vector<int>& counts) {
+  return activation_of(model) * *std::max_element(counts.begin(), counts.end()) /
+         counted_by(counts);
+}
+
+// What each stage has, as an expression of its number: once where all have the same.
+std::string text_of(const std::vector<std::string>& of_stages) {
+  std::string text;
+  for (std::size_t s = 1; s < of_stages.size(); ++s) {
+    if (of_stages[s] != of_stages[s - 1]) {
+      text += fmt::format("s < {} ? {} : ", s, of_stages[s - 1]);
+    }
+  }
+  return text + of_stages.back();
+}
+
+std::string cost_text(const PlacedModel& model, Rational Costs::*of) {
+  std::vector<int> first = cut(model.layers, model.stages());
+  first.push_back(static_cast<int>(model.layers.size()));
+  std::vector<std::string> costs;
+  for (std::size_t s = 1; s < first.size(); ++s) {
+    Rational cost{0, 1};
+    for (int layer = first[s - 1]; layer < first[s]; ++layer) {
+      cost = sum(cost, model.layers[static_cast<std::size_t>(layer)].*of);
+    }
+    costs.push_back(text_of(cost));
+  }
+  return text_of(costs);
+}
+
+std::string amount_text(const char* verb, std::int64_t of_layer, const std::vector<int>& counts) {
+  if (of_layer == 0) return "";
+  std::vector<std::string> amounts;
+  for (const int count : counts) {
+    amounts.push_back(std::to_string(of_layer * count / counted_by(counts)));
+  }
+  const std::string amount = text_of(amounts);
+  return fmt::format(" {} activation{};", verb, amount == "1" ? "" : " " + amount);
+}
+
+}  // namespace
+
+std::vector<Costs> even_layers(const Costs& of_rank, int ranks, int chunks) {
+  const Costs layer{.forward = part(of_rank.forward, chunks),
+                    .input = part(of_rank.input, chunks),
+                    .weight = part(of_rank.weight, chunks)};
+  return std::vector(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(chunks), layer);
+}
+
+// Of all that keep to the least largest stage, that with the least sum of squares: per stage, from
+// the last one on, the best for every layer to begin with.
+std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
+  const std::vector<std::int64_t> costs = whole_costs(layers);
+  const std::int64_t most = least_largest(costs, stages);
+  const std::size_t end = costs.size();
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  std::vector<double> rest(end + 1, kNone);  // of the stages from here on
+  rest[end] = 0;
+  std::vector<std::vector<std::size_t>> next;  // per stage from the last one, by its first layer
+  for (int s = 0; s < stages; ++s) {
+    std::vector<double> best(end + 1, kNone);
+    std::vector<std::size_t>& to = next.emplace_back(end + 1, 0);
+    for (std::size_t from = 0; from < end; ++from) {
+      std::int64_t cost = 0;
+      for (std::size_t until = from; until < end && cost + costs[until] <= most;) {
+        cost += costs[until++];
+        const auto share = static_cast<double>(cost) / static_cast<double>(most);
+        if (rest[until] + share * share < best[from]) {
+          best[from] = rest[until] + share * share;
+          to[from] = until;
+        }
+      }
+    }
+    rest = std::move(best);
+  }
+  std::vector<int> first;
+  std::size_t at = 0;
+  for (auto to = next.rbegin(); to != next.rend(); ++to) {
+    first.push_back(static_cast<int>(at));
+    at = (*to)[at];
+  }
+  return first;
+}
+
+double parts_of(const PlacedModel& model) {
+  return static_cast<double>(model.layers.size()) /
+         (model.ranks * counted_by(layers_of_stages(model)));
+}
+
+bool has_room(const PlacedModel& model) {
+  const std::vector<int> counts = layers_of_stages(model);
+  return room_of(model, counted_by(counts)) >= largest_of(model, counts);
+}
+
+std::string program_text(const PlacedModel& model) {
+  const PlacedModel::Bytes bytes = model.bytes.value_or(PlacedModel::Bytes{});
+  const std::vector<int> counts = layers_of_stages(model);
+  // Nothing may acquire more than there is in all.
+  const std::int64_t capacity =
+      std::max(room_of(model, counted_by(counts)), largest_of(model, counts));
+  std::string text = fmt::format("pipeline {} {{\n", kPlacedModel);
+  text += fmt::format("microbatches {}; stages {}; place s on {};\n", model.microbatches,
+                      model.stages(), place_of(model));
+  text += fmt::format("op F forward {{ cost {}; needs F at prev;{} }}\n",
+                      cost_text(model, &Costs::forward),
+                      amount_text("acquires", bytes.activation, counts));
+  text += fmt::format("op I backward input {{ cost {}; needs F at here, I at next;{} }}\n",
+                      cost_text(model, &Costs::input),
+                      amount_text("releases", bytes.activation - bytes.after_input, counts));
+  text += fmt::format("op W backward weight {{ cost {}; needs I at here;{} }}\n",
+                      cost_text(model, &Costs::weight),
+                      amount_text("releases", bytes.after_input, counts));
+  return text +
+         fmt::format("resource activation per rank {{ capacity {}; }}\ndispatch ready;\n}}\n",
+                     capacity);
+}
+
+}  // namespace ripeline::optimise
