@@ -186,9 +186,9 @@ std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
       std::int64_t cost = 0;
       for (std::size_t until = from; until < end && cost + costs[until] <= most;) {
         cost += costs[until++];
-        const auto share = static_cast<double>(cost) / static_cast<double>(most);
-        if (rest[until] + share * share < best[from]) {
-          best[from] = rest[until] + share * share;
+        const double square = static_cast<double>(cost) * static_cast<double>(cost);
+        if (rest[until] + square < best[from]) {
+          best[from] = rest[until] + square;
           to[from] = until;
         }
       }
