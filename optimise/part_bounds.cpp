@@ -71,7 +71,8 @@ bool PartBounds::are_alike(const Model& shorter, const Model& whole) {
 
 // None with more tasks than that, and the last as long as it can be: what a part says grows faster
 // than its length. So all others are as long as they can be, but for one, whose start after its
-// length in microbatches is best known where that is a number of turns of all slots.
+// length in microbatches is best known where that is a number of turns of all slots. Which of the
+// two is worth more shows when both are known, and what is a number of turns is the easier one.
 PartBounds::Lengths PartBounds::lengths(int tasks) const {
   const int most = std::max(1, tasks / tasks_of_each_);
   if (most >= microbatches_) return {};
@@ -82,13 +83,13 @@ PartBounds::Lengths PartBounds::lengths(int tasks) const {
   }
   const int rest = microbatches_ - last;
   const int parts = (rest + most - 1) / most;
-  if (parts == 1) return {.last = last, .each = rest};
+  if (parts == 1) return {.last = last, .others = {rest}};
   const int least = rest - (parts - 1) * most;
   const int turns = std::min((least + slots_ - 1) / slots_ * slots_, most);
   const int each = (rest - turns) / (parts - 1);
   const int one = rest - (parts - 1) * each;
-  if (one > most) return {.last = last, .one = least, .each = most};
-  return {.last = last, .one = one, .each = each};
+  if (one > most) return {.last = last, .others = {least, most}};
+  return {.last = last, .others = {one, each, least, most}};
 }
 
 std::optional<PartBounds::Part> PartBounds::next() const {
@@ -96,12 +97,17 @@ std::optional<PartBounds::Part> PartBounds::next() const {
   for (const int tasks : kTasks) {
     const Lengths of = lengths(tasks);
     if (of.last == 0) break;
-    for (const int length : {of.one, of.each}) {
-      if (length > 0 && at(starts_, length).is_open()) {
-        return Part{length, false, at(starts_, length).attempts};
-      }
+    // All for a short time, before one has a longer one.
+    std::optional<Part> first;
+    const auto consider = [&first](const Solved& known, int length, bool is_last) {
+      if (!known.is_open() || (first && first->attempt <= known.attempts)) return;
+      first = Part{length, is_last, known.attempts};
+    };
+    for (std::size_t i = 0; i < of.others.size(); ++i) {
+      if (i == 2) consider(at(lasts_, of.last), of.last, true);
+      if (of.others[i] > 0) consider(at(starts_, of.others[i]), of.others[i], false);
     }
-    if (at(lasts_, of.last).is_open()) return Part{of.last, true, at(lasts_, of.last).attempts};
+    if (first) return first;
   }
   return std::nullopt;
 }

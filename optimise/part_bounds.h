@@ -9,6 +9,7 @@
 // and a solver finds the parts where the whole is too large for it. Plain values.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -54,9 +55,8 @@ class PartBounds {
     [[nodiscard]] bool is_open() const { return !is_optimum && attempts < kAttempts; }
   };
   struct Lengths {
-    int last = 0;  // 0: the whole step is not longer
-    int one = 0;
-    int each = 0;  // of the others
+    int last = 0;                    // 0: the whole step is not longer
+    std::array<int, 4> others = {};  // 0: none
   };
 
   [[nodiscard]] Lengths lengths(int tasks) const;
