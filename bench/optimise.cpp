@@ -16,6 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/optimisers/equals.h"
 #include "bench/optimisers/lines.h"
 #include "bench/optimisers/progress.h"
 #include "bench/optimisers/steps.h"
@@ -34,6 +35,7 @@ struct Options {
   bool no_solver = false;
   bool quick = false;
   bool against_seconds = false;
+  bool jitter = false;
   bool steps = false;
   std::string pytorch;  // a Python that has it
 };
@@ -242,6 +244,22 @@ nlohmann::json against_seconds(const Options& options) {
   return json;
 }
 
+nlohmann::json under_jitter(const Options& options) {
+  nlohmann::json json = {{"rows", nlohmann::json::array()}};
+  for (EqualsAsked asked : equals_to_compare()) {
+    if (options.quick) {
+      if (asked.memory != 12) continue;
+      asked.jitters = {"uniform=0.3"};
+      asked.equals = 5;
+      asked.seeds = 20;
+    }
+    const Equals equals = compare_equals(asked, options.searching);
+    print(asked, equals);
+    json["rows"].push_back(json_of(asked, equals));
+  }
+  return json;
+}
+
 // The solver's program is beside the tool, in another folder of the build.
 void find_solver() {
   const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
@@ -264,7 +282,9 @@ int run(Options options) {
     return kSkipped;
   }
   const double load_before = load();
-  nlohmann::json json = options.against_seconds ? against_seconds(options) : table(options);
+  nlohmann::json json = options.against_seconds ? against_seconds(options)
+                        : options.jitter        ? under_jitter(options)
+                                                : table(options);
   fmt::print("load of the machine: {:.1f} before, {:.1f} after\n", load_before, load());
   if (options.json.empty()) return 0;
   json.update({{"objective", options.by_span ? "span" : "wall"},
@@ -289,6 +309,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--against-seconds", options.against_seconds,
                "instead of the table: three models, the best and the bound after 1, 3, 10, 30 and "
                "100 seconds, without the solver and with it");
+  app.add_flag("--jitter", options.jitter,
+               "instead of the table: orders that are equally good without jitter, under jitter, "
+               "and how much faster the one is that was improved on drawn times, for --seconds");
   app.add_flag("--steps", options.steps,
                "with a second table: each order in steps, of the simulator and of the training "
                "runtime, emulated");
@@ -322,6 +345,7 @@ int main(int argc, char** argv) {
       "Examples\n"
       "  bench_optimise --seconds 10 --json lines.json\n"
       "  bench_optimise --against-seconds --model '(8,64,'\n"
+      "  bench_optimise --jitter --seconds 4\n"
       "Exit codes: 0 all lines were made, 1 an order is not what its maker claims or takes other\n"
       "steps, 2 bad input, 77 PyTorch cannot be imported.");
   try {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,7 @@ constexpr double kHopeless = .01;  // more, as a logarithm, after a quarter of t
 
 class Draws {
  public:
-  Draws(Objective objective, const simulate::Measure& measure, int draws)
-      : objective_(objective), estimator_(measure, static_cast<std::size_t>(draws)) {}
+  explicit Draws(Objective objective) : objective_(objective) {}
 
   bool add(const spec::Program& program, int microbatches, const simulate::TimingOptions& times) {
     simulate::Timing timing;
@@ -33,8 +33,8 @@ class Draws {
 
   [[nodiscard]] std::vector<Model>& models() { return models_; }
 
-  // The measure of the values, as a logarithm. Nothing: the order is not legal, or much worse than
-  // the one that was accepted last, by the mean of the first draws. What it took under each draw is
+  // The geometric mean of the values, as a logarithm. Nothing: the order is not legal, or much
+  // worse than the one that was accepted last, by the first draws. What it took under each draw is
   // in `logs`.
   std::optional<double> value_of(const Rows& rows, std::vector<double>& logs) const {
     logs.clear();
@@ -48,7 +48,7 @@ class Draws {
       more += logs.back() - accepted_[i];
       if (i + 1 == few && more > static_cast<double>(few) * kHopeless) return std::nullopt;
     }
-    return estimator_.of(logs);
+    return std::accumulate(logs.begin(), logs.end(), 0.) / static_cast<double>(logs.size());
   }
   void accept(const std::vector<double>& logs) { accepted_ = logs; }
 
@@ -72,7 +72,6 @@ class Draws {
   }
 
   Objective objective_;
-  simulate::Estimator estimator_;
   std::vector<Model> models_;     // one per draw
   std::vector<double> accepted_;  // per draw
 };
@@ -99,7 +98,7 @@ void hold_to(Model& model, const Rows& rows) {
 std::optional<Steady> steady_order(const spec::Program& program, int microbatches,
                                    const simulate::TimingOptions& times, Objective objective,
                                    const Rows& rows, const SteadyOptions& options) {
-  Draws draws(objective, options.measure, options.draws);
+  Draws draws(objective);
   for (int i = 0; i < options.draws; ++i) {
     simulate::TimingOptions drawn = times;
     drawn.seed = options.first_seed + static_cast<std::uint64_t>(i);

@@ -3,8 +3,9 @@
 // Of orders that are equally good by the mean times some are much better than others once tasks and
 // messages vary. Tasks of a machine change places, and what is better over a few draws of the times
 // is kept. It holds no more of any pool than the order that it begins with. How much better it
-// really is must be measured on other draws. Pure and deterministic for a seed, a number of draws
-// and of answers of `go_on`; one thread.
+// really is must be measured on other draws. What is made small is the mean, also where a
+// percentile counts in the end: improving that on few draws gains no more of it. Pure and
+// deterministic for a seed, a number of draws and of answers of `go_on`; one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,6 @@
 #include <optional>
 
 #include "optimise/model.h"
-#include "optimise/racing/gain.h"
 #include "optimise/uniform.h"
 #include "simulate/timing.h"
 #include "spec/program.h"
@@ -21,16 +21,14 @@ namespace ripeline::optimise {
 
 struct SteadyOptions {
   std::uint64_t first_seed = 1;  // of the draws; those after it are the next ones
-  // What is made small, over the draws. More of them are worth less than more moves, of a
-  // percentile too.
-  simulate::Measure measure = {};
+  // More of them are worth less than more moves.
   int draws = 16;
   std::function<bool()> go_on;  // false ends it
 };
 
 struct Steady {
   Rows rows;
-  double before = 1;  // the measure over the draws that it was improved on
+  double before = 1;  // the geometric mean over the draws that it was improved on
   double after = 1;   // the same, of what was found
   std::int64_t tried = 0;
 };

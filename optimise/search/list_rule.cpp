@@ -228,20 +228,17 @@ std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   return all;
 }
 
-// False: the search ends.
-bool try_timings(const Uniform& uniform, ListRule& rule, UniformIncumbent& incumbent) {
+// False: `visit` said so.
+bool each_timing(const Uniform& uniform, ListRule& rule,
+                 const std::function<bool(const ListRule&)>& visit) {
   for (const auto& [look_ahead, evenly] : waits_of(uniform)) {
     for (const Tie tie : {Tie::input, Tie::alternate, Tie::forward}) {
       for (const bool lag_at_end : {true, false}) {
-        if (!incumbent.goes_on()) return false;
         rule.look_ahead = look_ahead;
         rule.evenly = evenly;
         rule.tie = tie;
         rule.lag_at_end = lag_at_end;
-        const std::int64_t most = incumbent.best() ? incumbent.best()->first : kNever;
-        const auto made = run(uniform, rule, incumbent.objective(), most);
-        if (!made || !incumbent.is_better(incumbent.value_of(made->wall, made->span))) continue;
-        if (const auto order = timed(uniform, made->rows)) incumbent.offer(*order, kListRule);
+        if (!visit(rule)) return false;
       }
     }
   }
@@ -259,7 +256,7 @@ ListRule one_f_one_b(const Uniform& uniform) {
   return {.warm_up = warm_ups(uniform, 1.0, 1), .lag = std::vector<int>(index(uniform.ranks), 0)};
 }
 
-void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent) {
+void each_list_rule(const Uniform& uniform, const std::function<bool(const ListRule&)>& visit) {
   std::set<std::pair<std::vector<int>, std::vector<int>>> tried;
   for (const std::vector<int>& warm_up : families(uniform)) {
     for (const Lag lag : kLags) {
@@ -269,9 +266,20 @@ void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent) {
         rule.lag.push_back(std::min(most, uniform.microbatches));
       }
       if (!tried.emplace(rule.warm_up, rule.lag).second) continue;
-      if (!try_timings(uniform, rule, incumbent)) return;
+      if (!each_timing(uniform, rule, visit)) return;
     }
   }
+}
+
+void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent) {
+  each_list_rule(uniform, [&](const ListRule& rule) {
+    if (!incumbent.goes_on()) return false;
+    const std::int64_t most = incumbent.best() ? incumbent.best()->first : kNever;
+    const auto made = run(uniform, rule, incumbent.objective(), most);
+    if (!made || !incumbent.is_better(incumbent.value_of(made->wall, made->span))) return true;
+    if (const auto order = timed(uniform, made->rows)) incumbent.offer(*order, kListRule);
+    return true;
+  });
 }
 
 }  // namespace ripeline::optimise

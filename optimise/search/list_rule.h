@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -53,7 +54,9 @@ struct RuleRun {
 
 inline constexpr std::string_view kListRule = "list rule";
 
-// Tries families of rules, those that are best at most memories first.
+// Families of rules, those that are best at most memories first, until `visit` says false.
+void each_list_rule(const Uniform& uniform, const std::function<bool(const ListRule&)>& visit);
+// Tries them all.
 void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent);
 
 }  // namespace ripeline::optimise
