@@ -6,8 +6,8 @@ usage() {
 usage: bench/gpu.sh [BUILD [REPORT]]
   BUILD    where Ripeline was built (build/release)
   REPORT   a folder for report.md and the logs of each part (gpu-report)
-Trains and measures for some ten minutes: correctness against the unpipelined model, what calls and copies cost, steps of one process beside
-those of four, schedules under late tasks, and what is left of a run whose rank is killed. Processes share GPUs where there are fewer than four.
+Trains and measures for some minutes, three on an H100: correctness against the unpipelined model, what calls and copies cost, steps of one process beside
+those of four, schedules under late tasks, what is left of a run whose rank is killed, and compute-sanitizer's memcheck. Processes share GPUs where there are fewer than four.
 Exit codes: 0 all parts passed, 1 some failed, 2 bad input, 77 there is no GPU.
 Its own test sets DEVICE, GPT, COSTS, IDLE, NCCL, THREADS (programs for another device), CARRIERS, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
 TEXT

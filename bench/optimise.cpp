@@ -248,8 +248,8 @@ nlohmann::json under_jitter(const Options& options) {
   nlohmann::json json = {{"rows", nlohmann::json::array()}};
   for (EqualsAsked asked : equals_to_compare()) {
     if (options.quick) {
-      if (asked.memory != 12) continue;
-      asked.jitters = {"uniform=0.3"};
+      if (asked.memory != 15) continue;
+      asked.jitters = {"lognormal=0.5"};
       asked.equals = 5;
       asked.seeds = 20;
     }
@@ -269,12 +269,21 @@ void find_solver() {
 
 int run(Options options) {
   find_solver();
+  if (options.jitter) options.pytorch.clear();  // that the environment names
   options.steps = options.steps || !options.pytorch.empty();
   if (options.by_span) options.searching.objective = Objective::span;
   if (options.no_solver) options.searching.solver_threads = 0;
-  if (options.quick) options.searching.seconds = std::min(options.searching.seconds, .3);
+  // An improvement takes its time.
+  const double most = options.jitter ? 3 : .3;
+  if (options.quick) options.searching.seconds = std::min(options.searching.seconds, most);
   if (options.against_seconds ? rows_of(options).empty() : models_of(options).empty()) {
     std::cerr << fmt::format("bench_optimise: no model here has '{}' in its name\n", options.model);
+    return 2;
+  }
+  if (options.jitter && (options.against_seconds || options.steps || options.by_span ||
+                         options.no_solver || !options.model.empty())) {
+    std::cerr << "bench_optimise: --jitter has its own models and no solver, and compares walls: "
+                 "expected at most --seconds, --seed, --quick and --json with it\n";
     return 2;
   }
   if (!options.pytorch.empty() && !pytorch_steps(options.pytorch, {})) {
@@ -289,7 +298,7 @@ int run(Options options) {
   if (options.json.empty()) return 0;
   json.update({{"objective", options.by_span ? "span" : "wall"},
                {"seconds", options.searching.seconds},
-               {"solver_threads", options.searching.solver_threads},
+               {"solver_threads", options.jitter ? 0 : options.searching.solver_threads},
                {"load_before", load_before},
                {"load_after", load()}});
   const core::Status written = files::write_file(options.json, json.dump(1) + "\n");

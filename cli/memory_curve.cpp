@@ -257,7 +257,8 @@ bool is_memory_range(const std::string& memory) { return memory.find(kDots) != m
 int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
                      const PictureFlags& picture, bool json) {
   if (!flags.file.empty()) {
-    return say_failed("--memory A..B is for a model without a FILE, whose capacities are its own");
+    return say_failed(
+        "--memory A..B is for a model that flags describe: a FILE has its own capacities");
   }
   if (picture.file.ends_with(".html") || picture.begin || picture.end) {
     return say_failed("--picture of a range of memories: expected a .svg or .pdf, which is whole");

@@ -54,8 +54,8 @@ std::string counted(std::int64_t n, const char* noun, const char* plural) {
   return fmt::format("{} {}", n, n == 1 ? noun : plural);
 }
 
-// What a rank holds at most, of each resource with a capacity, and of what it has room for: `parts`
-// of their amounts are all of its layers.
+// What a rank holds at most, of each resource with a capacity, and of what it has room for, in the
+// unit in which its memory was given: amounts are `parts` times that.
 std::string held_text(const Problem& problem, const optimise::Found& order, double parts) {
   const spec::Program& program = problem.program();
   std::string text;
@@ -167,16 +167,19 @@ nlohmann::json json_number(double value) {
 nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
                        const FormSearch& search) {
   const Problem& problem = *optimised.forms.front().problem;
-  nlohmann::json j = {{"schema", "ripeline.optimise/1"},
-                      {"ranks", problem.program().ranks},
-                      {"seed", command.what.times.timing.seed},
-                      {"costs", command.what.costs},
-                      {"memory", command.what.memory.empty() ? nlohmann::json()
-                                                             : nlohmann::json(command.what.memory)},
-                      {"objective", name_of(problem.objective())},
-                      {"seconds", search.seconds()},
-                      {"solver", search.used_solver() ? "cp-sat" : "none"},
-                      {"progress", nlohmann::json::array()}};
+  nlohmann::json j = {
+      {"schema", "ripeline.optimise/1"},
+      {"ranks", problem.program().ranks},
+      {"seed", command.what.times.timing.seed},
+      {"costs", command.what.costs},
+      {"profile", command.what.times.profile.empty() ? nlohmann::json()
+                                                     : nlohmann::json(command.what.times.profile)},
+      {"memory",
+       command.what.memory.empty() ? nlohmann::json() : nlohmann::json(command.what.memory)},
+      {"objective", name_of(problem.objective())},
+      {"seconds", search.seconds()},
+      {"solver", search.used_solver() ? "cp-sat" : "none"},
+      {"progress", nlohmann::json::array()}};
   for (const FormSearch::Improvement& step : search.improvements()) {
     j["progress"].push_back({{"seconds", step.seconds},
                              {"makespan", json_number(in_units(problem, step.value))},
@@ -306,6 +309,10 @@ core::Status decide_race(const OptimiseFlags& command, const Optimised& optimise
   if (races && command.every_count) {
     return {core::StatusCode::invalid,
             "--every-count: an order that races is for its number of microbatches alone"};
+  }
+  if (command.seeds && !draws) {
+    return {core::StatusCode::invalid,
+            "--seeds: times do not vary: expected --jitter, or a FILE and a profile with spreads"};
   }
   const simulate::RaceOptions options = race_options(command);
   return simulate::fits(options.measure, draws, options.seeds);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <iostream>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,7 +33,7 @@ constexpr int kUsualRanks = 4;
 constexpr int kUsualMicrobatches = 8;
 constexpr int kMostChunks = 8;
 constexpr int kMostTriedChunks = 4;  // of --placement any
-constexpr int kMostLayers = 4096;
+constexpr int kMostLayers = 1024;
 
 spec::Result<std::vector<spec::Rational>> read_costs(const std::vector<std::string>& texts) {
   const auto expected = failure(fmt::format(
@@ -85,62 +88,121 @@ std::string name_of(PlacedModel::Placement placement, int chunks) {
 
 spec::Diagnostics errors_of(std::string sentence) { return {failure(std::move(sentence))}; }
 
+// A flag as it is written; none: empty.
+std::string number_flag(const char* flag, const std::optional<double>& value) {
+  return value ? fmt::format(" {} {:.12g}", flag, *value) : "";
+}
+// Those that say more of links than their latency.
+std::string bandwidth_flags(const simulate::TimingOptions& times) {
+  return number_flag("--bandwidth", times.bytes_per_second) +
+         number_flag("--bytes", times.message_bytes) + number_flag("--control", times.control);
+}
+
 // Of a model that flags describe: they are at fault, since the text is not the user's.
 spec::Result<spec::Program> compiled(const spec::Source& source) {
   auto program = spec::compile(source);
   if (!program.ok())
-    return errors_of("--memory or --activation: " + program.errors().front().message);
+    return errors_of("the model that the flags describe: " + program.errors().front().message);
   return program;
 }
 
-// Layers that a profile has, in the order of their numbers, in its unit.
+// What is said of a stage, by the entry that says most.
+const simulate::Profile::Task* find_task(const simulate::Profile& profile, const std::string& op,
+                                         int stage) {
+  const simulate::Profile::Task* best = nullptr;
+  for (const simulate::Profile::Task& task : profile.tasks) {
+    if (task.op != op || task.microbatch || task.stage.value_or(stage) != stage) continue;
+    if (best == nullptr || task.stage || !best->stage) best = &task;
+  }
+  return best;
+}
+
+// Layers that a profile has, in the order of their numbers, in its unit and as exactly as time is
+// counted.
 spec::Result<std::vector<PlacedModel::Costs>> read_layers(const simulate::Profile& profile,
                                                           const std::string& file) {
+  const std::string whose = file + ": without a FILE its stages are the layers of the model: ";
   int count = 0;
   for (const simulate::Profile::Task& task : profile.tasks) {
-    count = std::max(count, std::min(task.stage.value_or(-1), kMostLayers) + 1);
+    count = std::max(count, task.stage.value_or(-1) + 1);
   }
-  if (count == 0 || count > kMostLayers) {
-    return errors_of(fmt::format(
-        "{}: without a FILE its stages are the layers of the model: expected F, I and W of each "
-        "`stage` from 0 on, of at most {}",
-        file, kMostLayers));
+  if (count == 0) {
+    return errors_of(whose + "expected F, I and W of each `stage`, numbered from 0");
   }
+  if (count > kMostLayers) {
+    return errors_of(fmt::format("{}expected at most {}, found {}", whose, kMostLayers, count));
+  }
+  constexpr double kMost = 1e15;  // nanoseconds
+  const std::int64_t unit = profile.unit.nanoseconds;
   std::vector<PlacedModel::Costs> layers(static_cast<std::size_t>(count));
-  const std::pair<const char*, spec::Rational PlacedModel::Costs::*> ops[] = {
-      {"F", &PlacedModel::Costs::forward},
-      {"I", &PlacedModel::Costs::input},
-      {"W", &PlacedModel::Costs::weight}};
-  for (const auto& [op, cost] : ops) {
-    for (int layer = 0; layer < count; ++layer) {
-      const simulate::Profile::Task* best = nullptr;
-      for (const simulate::Profile::Task& task : profile.tasks) {
-        if (task.op != op || task.microbatch || task.stage.value_or(layer) != layer) continue;
-        if (best == nullptr || task.stage || !best->stage) best = &task;
-      }
-      if (best == nullptr) {
+  for (int layer = 0; layer < count; ++layer) {
+    double sum = 0;
+    for (const auto& [op, cost] : {std::pair{"F", &PlacedModel::Costs::forward},
+                                   {"I", &PlacedModel::Costs::input},
+                                   {"W", &PlacedModel::Costs::weight}}) {
+      const simulate::Profile::Task* const task = find_task(profile, op, layer);
+      if (task == nullptr) {
         return errors_of(fmt::format(
-            "{}: without a FILE its stages are the layers of the model: expected what {} of stage "
-            "{} takes, of all microbatches alike; a whole backward must be given as I and W",
-            file, op, layer));
+            "{}expected what {} of stage {} takes, of all microbatches alike; a whole backward "
+            "must be given as I and W",
+            whose, op, layer));
       }
-      const auto read = simulate::decimal(fmt::format("{:.{}f}", best->mean, kMostDecimals));
-      if (!read || read->numerator <= 0) {
-        return errors_of(
-            fmt::format("{}: {} of stage {} takes {:g}: expected a cost from 0.0001 "
-                        "to 1e9",
-                        file, op, layer, best->mean));
-      }
-      layers[static_cast<std::size_t>(layer)].*cost = *read;
+      const double nanoseconds = std::round(task->mean * static_cast<double>(unit));
+      sum += nanoseconds;
+      const auto whole = static_cast<std::int64_t>(std::min(nanoseconds, kMost));
+      const std::int64_t common = std::gcd(whole, unit);
+      layers[static_cast<std::size_t>(layer)].*cost = {whole / common, unit / common};
+    }
+    if (!(sum > 0 && sum < kMost)) {
+      return errors_of(fmt::format(
+          "{}expected that a layer takes more than 0 and less than 11 days, found {:g} {} for F, I "
+          "and W of stage {}",
+          whose, sum / static_cast<double>(unit), profile.unit.name, layer));
     }
   }
   return layers;
 }
 
-double mean_latency(const simulate::Profile& profile) {
+// Of all links, else the mean of those that it has; nothing: it has none.
+std::optional<double> latency_of(const simulate::Profile& profile) {
+  std::optional<double> of_all;
   double sum = 0;
-  for (const simulate::Profile::Link& link : profile.links) sum += link.latency;
-  return profile.links.empty() ? 0 : sum / static_cast<double>(profile.links.size());
+  for (const simulate::Profile::Link& link : profile.links) {
+    if (!link.from && !link.to) of_all = link.latency;
+    sum += link.latency;
+  }
+  if (of_all || profile.links.empty()) return of_all;
+  return sum / static_cast<double>(profile.links.size());
+}
+
+// What a profile of layers has that says nothing of an even step of them. Empty: nothing.
+std::string left_out_of(const simulate::Profile& profile) {
+  const auto any_task = [&](const auto& is) {
+    return std::any_of(profile.tasks.begin(), profile.tasks.end(), is);
+  };
+  const auto any_link = [&](const auto& is) {
+    return std::any_of(profile.links.begin(), profile.links.end(), is);
+  };
+  using Task = simulate::Profile::Task;
+  using Link = simulate::Profile::Link;
+  const std::pair<bool, const char*> parts[] = {
+      {any_task(
+           [](const Task& task) { return task.op != "F" && task.op != "I" && task.op != "W"; }),
+       "ops other than F, I and W"},
+      {any_task([](const Task& task) { return task.microbatch.has_value(); }),
+       "costs of single microbatches"},
+      {any_task([](const Task& task) { return task.spread > 0; }) ||
+           any_link([](const Link& link) { return link.spread > 0; }),
+       "spreads"},
+      {any_link([](const Link& link) { return link.bytes_per_second > 0; }), "bandwidths"},
+      {!profile.messages.empty(), "sizes of messages"},
+      {!profile.inputs.empty(), "inputs"},
+      {profile.control.has_value(), "the latency of announcements"}};
+  std::string text;
+  for (const auto& [is_there, name] : parts) {
+    if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return text;
 }
 
 // A model that flags describe, on one placement or several.
@@ -169,10 +231,12 @@ class PlacedModels {
     for (const auto& [where, chunks] : wanted) {
       const int stages = chunks * model_.ranks;
       if (!layers_.empty() && static_cast<int>(layers_.size()) < stages) {
-        if (placement == Placements::any && chunks > 1) continue;
-        return errors_of(fmt::format("{}: its {} layers are less than the {} stages of {}",
-                                     flags_.times.profile, layers_.size(), stages,
-                                     name_of(where, chunks)));
+        const std::string fewer =
+            fmt::format("{} has {} layers, fewer than the {} stages of placement {}",
+                        flags_.times.profile, layers_.size(), stages, name_of(where, chunks));
+        if (placement != Placements::any || chunks == 1) return errors_of(fewer);
+        std::cerr << "note: not tried: " << fewer << '\n';
+        continue;
       }
       if (const auto s = add(where, chunks); !s.ok()) return s.errors();
     }
@@ -234,7 +298,23 @@ class PlacedModels {
       return errors_of(fmt::format("--unit: {} is in {}", flags_.times.profile, profile.unit.name));
     }
     times_.unit = profile.unit;
-    if (!times_.latency) times_.latency = mean_latency(profile);
+    if (times_.bytes_per_second && !times_.message_bytes) {
+      return errors_of("--bandwidth needs --bytes, the size of a message");
+    }
+    if (!times_.latency) {
+      times_.latency = latency_of(profile);
+      if (!times_.latency) {
+        std::cerr << fmt::format(
+            "note: {} has no links: messages take no time; --latency says what "
+            "they take\n",
+            flags_.times.profile);
+        times_.latency = 0;
+      }
+    }
+    if (const std::string rest = left_out_of(profile); !rest.empty()) {
+      std::cerr << fmt::format("note: of {} these are not looked at without a FILE: {}\n",
+                               flags_.times.profile, rest);
+    }
     times_.profile.reset();  // the program has the costs
     return {};
   }
@@ -249,6 +329,7 @@ class PlacedModels {
           fmt::format("--ranks and -m: more than {} tasks are not searched", kMostTasks));
     }
     model.layers = layers_.empty() ? even_layers(of_rank_, model.ranks, chunks) : layers_;
+    model.first_layers = optimise::cut(model.layers, model.stages());
     spec::Source source{optimise::kPlacedModel, optimise::program_text(model)};
     auto program = compiled(source);
     if (!program.ok()) return program.errors();
@@ -258,9 +339,7 @@ class PlacedModels {
     optimised_.forms.push_back({name_of(placement, chunks), std::move(source),
                                 std::move(problem).value(), optimise::has_room(model)});
     optimised_.parts.push_back(optimise::parts_of(model));
-    if (!layers_.empty()) {
-      optimised_.first_layers.push_back(optimise::cut(model.layers, model.stages()));
-    }
+    if (!layers_.empty()) optimised_.first_layers.push_back(model.first_layers);
     return {};
   }
 
@@ -270,18 +349,22 @@ class PlacedModels {
 
   void describe() {
     const std::string written = fmt::format("{}", fmt::join(costs(), ","));
-    const std::string latency = fmt::format("{:.12g}", *times_.latency);
     std::string& command = optimised_.command;
     command = fmt::format("--ranks {} -m {}", model_.ranks, model_.microbatches);
     if (layers_.empty()) {
       optimised_.model = "costs " + written;
-      command += " --costs " + written;
       optimised_.flags = "--latency " + written.substr(written.rfind(',') + 1);
+      command += " --costs " + written;
     } else {
       optimised_.model = fmt::format("{} layers of {}", layers_.size(), flags_.times.profile);
-      command += fmt::format(" --profile {} --latency {}", flags_.times.profile, latency);
-      optimised_.flags = fmt::format("--unit {} --latency {}", times_.unit->name, latency);
+      optimised_.flags =
+          fmt::format("--unit {} --latency {:.12g}", times_.unit->name, *times_.latency);
+      command +=
+          fmt::format(" --profile {} --latency {:.12g}", flags_.times.profile, *times_.latency);
     }
+    const std::string links = bandwidth_flags(times_);
+    optimised_.flags += links;
+    command += links;
     if (!flags_.activation.empty()) {
       command += fmt::format(" --activation {}", fmt::join(flags_.activation, ","));
     }
@@ -377,15 +460,11 @@ spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) optimised.flags += fmt::format(" {} {}", flag, value);
   };
-  const auto number = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.12g}", *value) : "";
-  };
   add("--rank-costs", flags.times.rank_costs.value_or(""));
   add("--profile", flags.times.profile);
   add("--unit", flags.times.unit);
-  add("--latency", number(flags.times.timing.latency));
-  add("--bandwidth", number(flags.times.timing.bytes_per_second));
-  add("--bytes", number(flags.times.timing.message_bytes));
+  optimised.flags += number_flag("--latency", flags.times.timing.latency);
+  optimised.flags += bandwidth_flags(flags.times.timing);
   optimised.command += optimised.flags;
   if (!optimised.flags.empty()) optimised.flags.erase(0, 1);
   return optimised;

@@ -40,14 +40,14 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags);
 
 struct Optimised {
   std::vector<optimise::Form> forms;  // not empty
-  std::vector<double> parts;          // per form: how many of its amounts a rank's layers are
+  std::vector<double> parts;          // per form, as of optimise::parts_of(); of a FILE 1
   spec::ReadFile read_file;
   simulate::TimingOptions times;  // also what is drawn, of which the problems have the means
   std::string model;              // without a FILE: `costs 24,23,12,1`, for people
   std::string command;            // that gives this again
   std::string flags;              // with which `simulate` times it so
 
-  // Per form: the first layer of each stage; empty, as without layers that differ.
+  // Of a profile of layers, per form: the first one of each stage. Otherwise empty.
   std::vector<std::vector<int>> first_layers;
 
   [[nodiscard]] std::size_t index_of(const optimise::Form& form) const {

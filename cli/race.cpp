@@ -172,7 +172,6 @@ spec::Result<OrderRace> race_orders(const Optimised& optimised,
                                     const optimise::FormSearch::Best& best,
                                     const simulate::RaceOptions& options, double seconds,
                                     const std::vector<std::string>& comments) {
-  constexpr std::uint64_t kFar = 1'000'000;  // from the seeds of the race
   const optimise::Form& form = *best.form;
   const optimise::Problem& problem = *form.problem;
   const std::string name = optimise::name_of_order(problem.program());
@@ -180,11 +179,11 @@ spec::Result<OrderRace> race_orders(const Optimised& optimised,
   const auto begun = std::chrono::steady_clock::now();
   const auto steady = optimise::steady_order(
       problem.program(), problem.microbatches(), optimised.times, problem.objective(),
-      best.order.rows, {.first_seed = optimised.times.seed + kFar, .go_on = [&] {
-                          const std::chrono::duration<double> gone =
-                              std::chrono::steady_clock::now() - begun;
-                          return options.go_on() && gone.count() < seconds;
-                        }});
+      best.order.rows,
+      {.first_seed = optimised.times.seed + optimise::kImprovingSeeds, .go_on = [&] {
+         const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
+         return options.go_on() && gone.count() < seconds;
+       }});
   if (steady && steady->rows != best.order.rows) {
     orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
   }

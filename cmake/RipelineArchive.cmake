@@ -1,5 +1,5 @@
-# The target `archive`: ripeline-<version>-linux-x86_64.tar.gz in the build folder, with `ripeline` as a program that needs nothing of the
-# machine but glibc. `ripeline_portable` is the program `ripeline`, linked once more for the archive; cmake/archive/README.txt.in says what
+# The target `archive`: ripeline-<version>-linux-x86_64.tar.gz in the build folder, with `ripeline` and `ripeline-solver` as programs that
+# need nothing of the machine but glibc. `ripeline_portable` is the program `ripeline`, linked once more for the archive; cmake/archive/README.txt.in says what
 # lies beside it, and the tests install.archive_* what it must do.
 #
 # Z3, fmt, libcrypto and libgcc_s are copies of the libraries that this machine has. libstdc++ cannot be: Debian 12's asks for glibc 2.36, for
@@ -47,7 +47,7 @@ endif()
 
 # Only the archive has these files: the component is no part of `cmake --install`.
 set(in_archive COMPONENT archive EXCLUDE_FROM_ALL)
-install(TARGETS ripeline_portable RUNTIME_DEPENDENCY_SET ripeline_beside RUNTIME DESTINATION bin ${in_archive})
+install(TARGETS ripeline_portable ripeline-solver RUNTIME_DEPENDENCY_SET ripeline_beside RUNTIME DESTINATION bin ${in_archive})
 install(TARGETS ripeline_stdcxx LIBRARY DESTINATION lib ${in_archive})
 install(RUNTIME_DEPENDENCY_SET ripeline_beside
         PRE_EXCLUDE_REGEXES "^libstdc\\+\\+\\." "^lib(c|m|dl|rt|pthread)\\.so\\." "^ld-linux"
@@ -94,7 +94,7 @@ set(CPACK_VERBATIM_VARIABLES ON)
 include(CPack)
 add_custom_target(archive
   COMMAND "${CMAKE_CPACK_COMMAND}" --config "${PROJECT_BINARY_DIR}/CPackConfig.cmake" -B "${PROJECT_BINARY_DIR}"
-  DEPENDS ripeline_portable ripeline_stdcxx
+  DEPENDS ripeline_portable ripeline-solver ripeline_stdcxx
   WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" VERBATIM)
 
 if(RIPELINE_TESTS)
@@ -104,7 +104,9 @@ if(RIPELINE_TESTS)
   foreach(check IN ITEMS symbols bare)
     add_test(NAME install.archive_${check}
              COMMAND "/usr/bin/python3" "${PROJECT_SOURCE_DIR}/tests/install/archive.py" ${check} "${work}/${ripeline_archive_name}.tar.gz")
-    set_tests_properties(install.archive_${check} PROPERTIES
-      LABELS install TIMEOUT 120 FIXTURES_REQUIRED ripeline_archive SKIP_RETURN_CODE 77)
   endforeach()
+  add_test(NAME install.archive_solver
+           COMMAND "/usr/bin/python3" "${PROJECT_SOURCE_DIR}/tests/install/archive.py" solver "${work}/${ripeline_archive_name}.tar.gz" "${RIPELINE_ORTOOLS}")
+  set_tests_properties(install.archive_symbols install.archive_bare install.archive_solver PROPERTIES
+    LABELS install TIMEOUT 120 FIXTURES_REQUIRED ripeline_archive SKIP_RETURN_CODE 77)
 endif()

@@ -70,9 +70,9 @@ bool PartBounds::are_alike(const Model& shorter, const Model& whole) {
 }
 
 // None with more tasks than that, and the last as long as it can be: what a part says grows faster
-// than its length. So all others are as long as they can be, but for one, whose start after its
-// length in microbatches is best known where that is a number of turns of all slots. Which of the
-// two is worth more shows when both are known, and what is a number of turns is the easier one.
+// than its length. The others in two ways, of which the better one shows when both are known: one
+// of them a number of turns of all slots, after which a start is known best, and the rest alike;
+// or the rest as long as they can be, and one with what is left.
 PartBounds::Lengths PartBounds::lengths(int tasks) const {
   const int most = std::max(1, tasks / tasks_of_each_);
   if (most >= microbatches_) return {};
@@ -97,14 +97,15 @@ std::optional<PartBounds::Part> PartBounds::next() const {
   for (const int tasks : kTasks) {
     const Lengths of = lengths(tasks);
     if (of.last == 0) break;
-    // All for a short time, before one has a longer one.
+    // All for a short time, before one has a longer one; and one way with the last before the
+    // other.
     std::optional<Part> first;
     const auto consider = [&first](const Solved& known, int length, bool is_last) {
       if (!known.is_open() || (first && first->attempt <= known.attempts)) return;
       first = Part{length, is_last, known.attempts};
     };
     for (std::size_t i = 0; i < of.others.size(); ++i) {
-      if (i == 2) consider(at(lasts_, of.last), of.last, true);
+      if (i == kOfOneWay) consider(at(lasts_, of.last), of.last, true);
       if (of.others[i] > 0) consider(at(starts_, of.others[i]), of.others[i], false);
     }
     if (first) return first;

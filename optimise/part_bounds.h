@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -47,6 +48,7 @@ class PartBounds {
 
  private:
   static constexpr int kAttempts = 3;
+  static constexpr std::size_t kOfOneWay = 2;
 
   struct Solved {
     Time bound = 0;  // 0: not known
@@ -55,8 +57,9 @@ class PartBounds {
     [[nodiscard]] bool is_open() const { return !is_optimum && attempts < kAttempts; }
   };
   struct Lengths {
-    int last = 0;                    // 0: the whole step is not longer
-    std::array<int, 4> others = {};  // 0: none
+    int last = 0;  // 0: the whole step is not longer
+    // How long the others are, which may be there several times: two lengths of each way. 0: none.
+    std::array<int, 2 * kOfOneWay> others = {};
   };
 
   [[nodiscard]] Lengths lengths(int tasks) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -97,15 +99,17 @@ std::int64_t least_largest(const std::vector<std::int64_t>& costs, int stages) {
 }
 
 std::vector<int> layers_of_stages(const PlacedModel& model) {
-  std::vector<int> first = cut(model.layers, model.stages());
-  first.push_back(static_cast<int>(model.layers.size()));
   std::vector<int> counts;
-  for (std::size_t s = 1; s < first.size(); ++s) counts.push_back(first[s] - first[s - 1]);
+  for (std::size_t s = 0; s < model.first_layers.size(); ++s) {
+    const bool is_last = s + 1 == model.first_layers.size();
+    const int end = is_last ? static_cast<int>(model.layers.size()) : model.first_layers[s + 1];
+    counts.push_back(end - model.first_layers[s]);
+  }
   return counts;
 }
 
-// Layers are counted by so many.
-int counted_by(const std::vector<int>& counts) {
+// The largest number of layers of which each stage has a whole number: amounts count these.
+int group_of(const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.end(), 0,
                          [](int a, int b) { return std::gcd(a, b); });
 }
@@ -114,48 +118,61 @@ std::int64_t activation_of(const PlacedModel& model) {
   return model.bytes.value_or(PlacedModel::Bytes{}).activation;
 }
 
-// In the unit of the program's amounts: of `model.memory` as often as layers are counted.
-std::int64_t room_of(const PlacedModel& model, int counted_by) {
-  const auto parts = static_cast<std::int64_t>(model.layers.size());
-  return parts * model.memory.numerator / (model.memory.denominator * model.ranks * counted_by);
+// `memory` is of layers / ranks layers, and a group of layers has its share of that.
+std::int64_t room_of(const PlacedModel& model, const std::vector<int>& counts) {
+  const auto layers = static_cast<std::int64_t>(model.layers.size());
+  return layers * model.memory.numerator /
+         (model.memory.denominator * model.ranks * group_of(counts));
 }
 
 std::int64_t largest_of(const PlacedModel& model, const std::vector<int>& counts) {
-  return activation_of(model) * *std::max_element(counts.begin(), counts.end()) /
-         counted_by(counts);
+  return activation_of(model) * *std::max_element(counts.begin(), counts.end()) / group_of(counts);
 }
 
-// What each stage has, as an expression of its number: once where all have the same.
-std::string text_of(const std::vector<std::string>& of_stages) {
-  std::string text;
-  for (std::size_t s = 1; s < of_stages.size(); ++s) {
-    if (of_stages[s] != of_stages[s - 1]) {
-      text += fmt::format("s < {} ? {} : ", s, of_stages[s - 1]);
-    }
+// What stages have, as an expression of their number `s`; and the first stage with that.
+struct Run {
+  std::size_t first;
+  std::string value;
+};
+// The language has a limit on how deep expressions are nested: many runs are halved.
+std::string text_of(std::span<const Run> runs) {
+  constexpr std::size_t kInARow = 64;
+  if (runs.size() > kInARow) {
+    const std::size_t half = runs.size() / 2;
+    return fmt::format("s < {} ? ({}) : ({})", runs[half].first, text_of(runs.first(half)),
+                       text_of(runs.subspan(half)));
   }
-  return text + of_stages.back();
+  std::string text;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    text += fmt::format("s < {} ? {} : ", runs[i].first, runs[i - 1].value);
+  }
+  return text + runs.back().value;
+}
+
+std::string text_of(const std::vector<std::string>& of_stages) {
+  std::vector<Run> runs;
+  for (std::size_t s = 0; s < of_stages.size(); ++s) {
+    if (runs.empty() || runs.back().value != of_stages[s]) runs.push_back({s, of_stages[s]});
+  }
+  return text_of(std::span<const Run>(runs));
 }
 
 std::string cost_text(const PlacedModel& model, Rational Costs::*of) {
-  std::vector<int> first = cut(model.layers, model.stages());
-  first.push_back(static_cast<int>(model.layers.size()));
   std::vector<std::string> costs;
-  for (std::size_t s = 1; s < first.size(); ++s) {
+  std::size_t layer = 0;
+  for (const int count : layers_of_stages(model)) {
     Rational cost{0, 1};
-    for (int layer = first[s - 1]; layer < first[s]; ++layer) {
-      cost = sum(cost, model.layers[static_cast<std::size_t>(layer)].*of);
-    }
+    for (int i = 0; i < count; ++i) cost = sum(cost, model.layers[layer++].*of);
     costs.push_back(text_of(cost));
   }
   return text_of(costs);
 }
 
-std::string amount_text(const char* verb, std::int64_t of_layer, const std::vector<int>& counts) {
-  if (of_layer == 0) return "";
+std::string amount_text(const char* verb, std::int64_t of_group, const std::vector<int>& counts) {
+  if (of_group == 0) return "";
   std::vector<std::string> amounts;
-  for (const int count : counts) {
-    amounts.push_back(std::to_string(of_layer * count / counted_by(counts)));
-  }
+  for (const int count : counts)
+    amounts.push_back(std::to_string(of_group * count / group_of(counts)));
   const std::string amount = text_of(amounts);
   return fmt::format(" {} activation{};", verb, amount == "1" ? "" : " " + amount);
 }
@@ -172,54 +189,57 @@ std::vector<Costs> even_layers(const Costs& of_rank, int ranks, int chunks) {
 // Of all that keep to the least largest stage, that with the least sum of squares: per stage, from
 // the last one on, the best for every layer to begin with.
 std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
+  std::vector<int> first(static_cast<std::size_t>(stages));
+  std::iota(first.begin(), first.end(), 0);
+  if (layers.size() == first.size()) return first;
   const std::vector<std::int64_t> costs = whole_costs(layers);
   const std::int64_t most = least_largest(costs, stages);
   const std::size_t end = costs.size();
   constexpr double kNone = std::numeric_limits<double>::infinity();
+  // Sums that differ by less are equal but for rounding: then the first that was found counts.
+  constexpr double kLess = 1 - 1e-9;
   std::vector<double> rest(end + 1, kNone);  // of the stages from here on
   rest[end] = 0;
-  std::vector<std::vector<std::size_t>> next;  // per stage from the last one, by its first layer
+  std::vector<std::vector<int>> next;  // per stage from the last one, by its first layer
   for (int s = 0; s < stages; ++s) {
     std::vector<double> best(end + 1, kNone);
-    std::vector<std::size_t>& to = next.emplace_back(end + 1, 0);
+    std::vector<int>& to = next.emplace_back(end + 1, 0);
     for (std::size_t from = 0; from < end; ++from) {
       std::int64_t cost = 0;
       for (std::size_t until = from; until < end && cost + costs[until] <= most;) {
         cost += costs[until++];
-        const double square = static_cast<double>(cost) * static_cast<double>(cost);
-        if (rest[until] + square < best[from]) {
-          best[from] = rest[until] + square;
-          to[from] = until;
+        const double sum = rest[until] + static_cast<double>(cost) * static_cast<double>(cost);
+        if (sum < best[from] * kLess) {
+          best[from] = sum;
+          to[from] = static_cast<int>(until);
         }
       }
     }
     rest = std::move(best);
   }
-  std::vector<int> first;
-  std::size_t at = 0;
-  for (auto to = next.rbegin(); to != next.rend(); ++to) {
-    first.push_back(static_cast<int>(at));
-    at = (*to)[at];
+  int at = 0;
+  for (int& stage : first) {
+    stage = std::exchange(at, next.back()[static_cast<std::size_t>(at)]);
+    next.pop_back();
   }
   return first;
 }
 
 double parts_of(const PlacedModel& model) {
   return static_cast<double>(model.layers.size()) /
-         (model.ranks * counted_by(layers_of_stages(model)));
+         (model.ranks * group_of(layers_of_stages(model)));
 }
 
 bool has_room(const PlacedModel& model) {
   const std::vector<int> counts = layers_of_stages(model);
-  return room_of(model, counted_by(counts)) >= largest_of(model, counts);
+  return room_of(model, counts) >= largest_of(model, counts);
 }
 
 std::string program_text(const PlacedModel& model) {
   const PlacedModel::Bytes bytes = model.bytes.value_or(PlacedModel::Bytes{});
   const std::vector<int> counts = layers_of_stages(model);
   // Nothing may acquire more than there is in all.
-  const std::int64_t capacity =
-      std::max(room_of(model, counted_by(counts)), largest_of(model, counts));
+  const std::int64_t capacity = std::max(room_of(model, counts), largest_of(model, counts));
   std::string text = fmt::format("pipeline {} {{\n", kPlacedModel);
   text += fmt::format("microbatches {}; stages {}; place s on {};\n", model.microbatches,
                       model.stages(), place_of(model));

@@ -19,8 +19,11 @@
 
 namespace ripeline::optimise {
 
+// Far from the seeds with which runs are compared: they must have no part in an improvement.
+inline constexpr std::uint64_t kImprovingSeeds = 1'000'000;
+
 struct SteadyOptions {
-  std::uint64_t first_seed = 1;  // of the draws; those after it are the next ones
+  std::uint64_t first_seed = kImprovingSeeds;  // of the draws; those after it are the next ones
   // More of them are worth less than more moves.
   int draws = 16;
   std::function<bool()> go_on;  // false ends it

@@ -2,9 +2,10 @@
 //
 // One rank of `bf` runs the runtime's own loop, with the generated rules interpreted, on streams: a
 // task is a copy on the device that takes as long as it is told, so the thread that enqueues has
-// nearly nothing to do. What is left between the end of one task and the begin of the next, by the
-// device's clock, is what the host takes: it sees the end, chooses, and enqueues. Ends with 77
-// where there is no device.
+// nearly nothing to do. Between the end of one task and the begin of the next, by the device's
+// clock, the host sees the end, chooses, and wakes the thread that enqueues. A task begins with its
+// event, so the call that enqueues the copy behind it, some microseconds, is the task's. Ends with
+// 77 where there is no device.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -126,8 +127,8 @@ int run(int steps) {
   constexpr std::size_t kTried = std::size_t{64} << 20;
   Copies tried(kTried);
   Times known = measure(program.value(), facts.facts(), tried, 1);
-  const auto most =
-      static_cast<std::size_t>(static_cast<double>(kTried) / at(known.task, 0.5) * 1000);
+  const auto most = static_cast<std::size_t>(static_cast<double>(kTried) /
+                                             std::max(at(known.task, 0.5), 1.) * 1000);
   Copies copies(most);
   std::printf("%-12s %20s %20s\n", "a task", "idle before the next", "ninth decile");
   for (const std::size_t bytes : {most / 10, most}) {

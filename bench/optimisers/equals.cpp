@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -27,9 +28,7 @@ using optimise::Problem;
 using optimise::Rows;
 using optimise::ShortRows;
 
-constexpr std::uint64_t kFar = 1'000'000;  // seeds that improve, from those that measure
-
-// All that list rules make with the least wall of theirs.
+// All that list rules make that take the least wall of all, as the simulator would time them.
 std::set<ShortRows> best_of_rules(const optimise::Uniform& uniform, std::int64_t& wall) {
   std::set<ShortRows> best;
   wall = INT64_MAX;
@@ -40,6 +39,10 @@ std::set<ShortRows> best_of_rules(const optimise::Uniform& uniform, std::int64_t
     wall = made->wall;
     best.insert(std::move(made->rows));
     return true;
+  });
+  std::erase_if(best, [&](const ShortRows& rows) {
+    const auto order = optimise::timed(uniform, rows);
+    return !order || order->wall != wall;
   });
   return best;
 }
@@ -72,19 +75,30 @@ class Field {
   int seeds_;
 };
 
-double mean(const std::vector<double>& values) {
+double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
+}
+
+// Which are the slowest and the fastest is chosen on the first half of the seeds, and how much they
+// differ is measured on the others: else of orders that do not differ one would seem to.
+simulate::Gain spread_of(const std::vector<std::vector<double>>& all) {
+  const std::size_t half = all.front().size() / 2;
+  const auto is_faster = [half](const std::vector<double>& a, const std::vector<double>& b) {
+    return mean(std::span(a).first(half)) < mean(std::span(b).first(half));
+  };
+  const auto [fastest, slowest] = std::minmax_element(all.begin(), all.end(), is_faster);
+  return simulate::gain_over(std::span(*slowest).subspan(half), std::span(*fastest).subspan(half),
+                             {});
 }
 
 Rows improved(const Problem& problem, const simulate::TimingOptions& times, const Rows& rows,
               double seconds) {
   const auto begun = std::chrono::steady_clock::now();
   const auto steady = optimise::steady_order(
-      problem.program(), problem.microbatches(), times, Objective::wall, rows,
-      {.first_seed = kFar, .go_on = [&] {
-         const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
-         return gone.count() < seconds;
-       }});
+      problem.program(), problem.microbatches(), times, Objective::wall, rows, {.go_on = [&] {
+        const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
+        return gone.count() < seconds;
+      }});
   if (!steady) throw std::runtime_error("an order cannot be improved on drawn times");
   return steady->rows;
 }
@@ -148,14 +162,11 @@ Equals compare_equals(const EqualsAsked& asked, const Searching& searching) {
       throw std::runtime_error(s.message());
     }
     std::vector<double> average(static_cast<std::size_t>(asked.seeds), 0);
-    double fastest = INFINITY;
-    double slowest = -INFINITY;
+    std::vector<std::vector<double>> all;
     for (const Rows& one : rows) {
-      const std::vector<double> logs = field.logs_of(one, times);
-      fastest = std::min(fastest, mean(logs));
-      slowest = std::max(slowest, mean(logs));
-      for (std::size_t i = 0; i < logs.size(); ++i) {
-        average[i] += logs[i] / static_cast<double>(rows.size());
+      all.push_back(field.logs_of(one, times));
+      for (std::size_t i = 0; i < average.size(); ++i) {
+        average[i] += all.back()[i] / static_cast<double>(rows.size());
       }
     }
     const Rows& first = search.best()->order.rows;
@@ -163,7 +174,7 @@ Equals compare_equals(const EqualsAsked& asked, const Searching& searching) {
         field.logs_of(improved(problem, times, first, searching.seconds), times);
     equals.under.push_back(
         {.jitter = jitter,
-         .spread = std::exp(slowest - fastest) - 1,
+         .spread = spread_of(all),
          .over_average = simulate::gain_over(average, logs, {}),
          .over_first = simulate::gain_over(field.logs_of(first, times), logs, {})});
   }
@@ -173,11 +184,11 @@ Equals compare_equals(const EqualsAsked& asked, const Searching& searching) {
 void print(const EqualsAsked& asked, const Equals& equals) {
   fmt::print(
       "{}, memory {}: wall {} without jitter, of {} orders of list rules, {} of which are "
-      "compared on {} seeds\n{:<16} {:>22}  {:<30} {}\n",
+      "compared on {} seeds\n{:<16} {:<30} {:<30} {}\n",
       asked.costs.name(), asked.memory, time_text(equals.wall), equals.found, equals.compared,
-      asked.seeds, "", "slowest over fastest", "improved, over their average", "over the first");
+      asked.seeds, "", "fastest over slowest", "improved, over their average", "over the first");
   for (const Equals::Under& under : equals.under) {
-    fmt::print("{:<16} {:>20.2f} %  {:<30} {}\n", under.jitter, 100 * under.spread,
+    fmt::print("{:<16} {:<30} {:<30} {}\n", under.jitter, text_of(under.spread),
                text_of(under.over_average), text_of(under.over_first));
   }
   fmt::print("\n");
@@ -190,7 +201,7 @@ nlohmann::json json_of(const EqualsAsked& asked, const Equals& equals) {
       {"under", nlohmann::json::array()}};
   for (const Equals::Under& under : equals.under) {
     json["under"].push_back({{"jitter", under.jitter},
-                             {"spread", under.spread},
+                             {"spread", json_of(under.spread)},
                              {"over_average", json_of(under.over_average)},
                              {"over_first", json_of(under.over_first)}});
   }

@@ -1,10 +1,12 @@
-// Orders that are equally good without jitter, under jitter: how much they differ, and how much
-// faster than their average the one is that `ripeline optimise --jitter` improves on drawn times.
+// Orders that are equally good without jitter, run under jitter: how much they differ, and how much
+// faster than their average an order is that was improved on drawn times, as `ripeline optimise
+// --jitter` does it.
 //
 // All hold no more than the memory allows and are committed to. The equals are those that list
-// rules make, at most so many; all orders meet the same draws, in which the improvement had no
-// part. Every order is run by the simulator. What fails ends the program by std::runtime_error.
-// One thread.
+// rules make, at most so many. All orders meet the same draws, in which the improvement had no
+// part. Intervals are of the seeds that measure; there is one improvement, which a clock ends, and
+// another run's is another one. Every order is run by the simulator. What fails ends the program by
+// std::runtime_error. One thread.
 #pragma once
 
 #include <string>
@@ -29,7 +31,7 @@ struct EqualsAsked {
 struct Equals {
   struct Under {
     std::string jitter;
-    double spread = 0;  // how much longer the slowest of the equals takes than the fastest
+    simulate::Gain spread;        // of the fastest of the equals over the slowest
     simulate::Gain over_average;  // of the improved order, as the next one
     simulate::Gain over_first;    // over the order that is found first without jitter
   };

@@ -137,6 +137,7 @@ Forms::Forms(const EvenCosts& costs, spec::Rational memory, Placements placement
     model.placement = placement;
     model.chunks = chunks;
     model.layers = optimise::even_layers(of_rank, model.ranks, chunks);
+    model.first_layers = optimise::cut(model.layers, model.stages());
     spec::Source source{optimise::kPlacedModel, optimise::program_text(model)};
     auto problem = problem_of(costs.name(), source, {}, costs, times, objective);
     forms_.push_back({name, std::move(source), std::move(problem), optimise::has_room(model)});

@@ -1,5 +1,5 @@
-// The external interface is run(), one_f_one_b() and try_list_rules(). A run goes from one decision
-// of a rank to the next in the order of time.
+// The external interface is run(), one_f_one_b(), each_list_rule() and try_list_rules(). A run goes
+// from one decision of a rank to the next in the order of time.
 #include "optimise/search/list_rule.h"
 
 #include <algorithm>

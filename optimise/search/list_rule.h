@@ -56,7 +56,7 @@ inline constexpr std::string_view kListRule = "list rule";
 
 // Families of rules, those that are best at most memories first, until `visit` says false.
 void each_list_rule(const Uniform& uniform, const std::function<bool(const ListRule&)>& visit);
-// Tries them all.
+// Offers what they make, until the search ends.
 void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent);
 
 }  // namespace ripeline::optimise

@@ -56,7 +56,7 @@ Solver open_solver() {
     const char* const why = dlerror();
     stop(kNoLibrary, "OR-tools was not found: " + std::string(why == nullptr ? file : why) +
                          "; setup/setup.sh installs it, and RIPELINE_ORTOOLS names the folder that "
-                         "has it");
+                         "has it, as ortools/.libs of Python's package ortools 9.15");
   }
   Solver solver;
   find(library, "SolveCpNewEnv", solver.new_env);

@@ -153,8 +153,8 @@ Status load_cuda_half() {
               "with them, or name their folders in LD_LIBRARY_PATH (docs/gpu.md)"};
 }
 
-// LibTorch has a thread for a device's backwards, in which cuBLAS must not be what comes to the
-// device first: it warns of a context that is missing.
+// LibTorch has a thread for a device's backwards. If cuBLAS is the first there to use the device,
+// it warns that a context is missing; so a backward without cuBLAS is the first.
 void start_backwards(c10::Device device) {
   const at::Tensor one = at::ones({}, at::TensorOptions(device)).requires_grad_();
   one.mul(one).backward();

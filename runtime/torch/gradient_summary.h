@@ -42,8 +42,9 @@ core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
 core::Status check_loss(const GradientSummary& total, std::int64_t step);
 core::Status check_norms(const GradientSummary& total, std::int64_t step);
 
-// The norm of all gradients, by the operations of clip_grad_norm_ on all parameters in stage order,
-// so that it is bitwise that of the unpipelined model.
+// The norm of all gradients: of the norms of all parameters in stage order, in float and on the
+// host. So it is bitwise what clip_grad_norm_ computes of an unpipelined model on the host; a GPU
+// adds up in another order.
 torch::Tensor total_norm(const GradientSummary& total);
 
 }  // namespace ripeline::runtime

@@ -5,9 +5,9 @@
 //     if (Status status = trainer.step(microbatches, report); !status.ok()) ...
 //
 // Every process calls the same methods in the same order. Loss and gradient norm are those of the
-// whole model and equal on all: the norms of all parameters are gathered and combined in
-// stage order, as torch::nn::utils::clip_grad_norm_ does on the unpipelined model. A loss or
-// norm that is not finite is a failure that names the stage and step, and of a loss the rank and
+// whole model and equal on all: the norms of all parameters are gathered and combined on the host,
+// in stage order, as torch::nn::utils::clip_grad_norm_ does of an unpipelined model there. A loss
+// or norm that is not finite is a failure that names the stage and step, and of a loss the rank and
 // microbatch; with loss scaling such a norm makes a
 // step without an update, on all ranks. After a failure every later call fails. Tasks run in a
 // thread of their own, one for the trainer's life, so that messages move meanwhile; all calls are

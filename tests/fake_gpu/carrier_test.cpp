@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cuda/carriers/exports.h"
+#include "runtime/cuda/carriers/imports.h"
 #include "tests/fake_gpu/carrier_ends.h"
 
 namespace ripeline::runtime {
@@ -47,6 +49,23 @@ TEST_F(CarrierTest, what_cannot_be_exported_or_opened_is_staged) {
     pass(0, 1, {1000}, 1);
     finish();
   }
+}
+
+TEST_F(CarrierTest, memory_of_the_same_process_is_not_opened) {
+  fake_gpu::begin({});
+  fake_gpu::be_process(0);
+  DeviceMemory::Own own;
+  ASSERT_TRUE(DeviceMemory(0, {}).allocate(1000, own).ok());
+  MemoryHandle handle{};
+  ASSERT_TRUE(export_memory(own.data(), handle).ok());
+  OpenedMemory opened;
+  const Status status = OpenedMemory::open(handle, opened);
+  EXPECT_EQ(status.code(), StatusCode::refused);
+  EXPECT_EQ(status.message(), "CUDA IPC is between processes, and these ranks share one");
+  fake_gpu::be_process(1);
+  EXPECT_TRUE(OpenedMemory::open(handle, opened).ok());
+  opened = {};
+  fake_gpu::be_process(0);
 }
 
 TEST_F(CarrierTest, one_that_does_not_work_is_refused_to_who_insists) {

@@ -3,8 +3,10 @@
 archive.py symbols ARCHIVE    each program and library needs only what lies beside it and glibc 2.35, and its licence is there
 archive.py bare ARCHIVE       runs it where the file system has glibc alone, and /proc, which glibc asks where a program lies; exits with 77
                               if this may not be set up
+archive.py solver ARCHIVE ORTOOLS    its solver opens the OR-tools of this folder; exits with 77 if there is none
 """
 
+import json
 import os
 import pathlib
 import re
@@ -19,6 +21,7 @@ LOADER = pathlib.Path("/lib64/ld-linux-x86-64.so.2")
 GLIBC = {LOADER.name, "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 # Where the code of each file comes from, by its name: licenses/ has a text for each.
 ORIGIN = {
+    "ripeline-solver": ["ripeline"],
     "ripeline": ["ripeline", "boost", "asio", "cli11", "nlohmann_json"],
     "libz3.so": ["z3"],
     "libfmt.so": ["fmt"],
@@ -29,6 +32,8 @@ ORIGIN = {
 SKIPPED = 77
 LIMIT_SECONDS = 60
 HANGS = "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"
+# What no formula closes, so that the solver is asked.
+OPEN_AT_FIRST = "optimise --ranks 4 -m 8 --costs 24,23,12,1 --memory 3 --seconds 5".split()
 # What the commands in README.txt end with and say, by their first word.
 EXPECTED = {
     "check": (1, r"\[deadlock\]"),
@@ -70,11 +75,12 @@ def check_symbols(archive):
                 text = top / "licenses" / f"{name}.txt"
                 if not text.is_file() or text.stat().st_size < 500:
                     fail(f"{text.name} is no licence")
-        found = re.findall(r"^\s+R(?:UN)?PATH\s+(\S+)$",
-                           subprocess.run(["objdump", "-p", top / "bin/ripeline"], check=True, capture_output=True, text=True).stdout,
-                           re.MULTILINE)
-        if found != ["$ORIGIN/../lib"]:
-            fail(f"bin/ripeline looks for libraries in {found}")
+        for program in ("ripeline", "ripeline-solver"):
+            found = re.findall(r"^\s+R(?:UN)?PATH\s+(\S+)$",
+                               subprocess.run(["objdump", "-p", top / "bin" / program], check=True, capture_output=True, text=True).stdout,
+                               re.MULTILINE)
+            if found != ["$ORIGIN/../lib"]:
+                fail(f"bin/{program} looks for libraries in {found}")
 
 
 def bare_root(archive, root):
@@ -123,16 +129,29 @@ def run_bare(archive):
         picture = (root / "1f1b.svg").read_text()
         if "<svg" not in picture or "</svg>" not in picture or ">7<" not in picture:
             fail("1f1b.svg does not show the last microbatch")
+        ripeline(*OPEN_AT_FIRST, code=0, says="note: without the solver: .*OR-tools was not found")
         # What needs another program says which one.
         ripeline("verify", "1f1b", "--certificate", "proof", code=0, says="proved")
         ripeline("recheck", "proof", code=2, says="apt-get install cvc5")
 
 
+def run_solver(archive, ortools):
+    if not pathlib.Path(ortools).is_dir():
+        print(f"archive.py: skipped, there is no OR-tools in '{ortools}'")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run([unpacked(archive, folder) / "bin/ripeline", *OPEN_AT_FIRST, "--format", "json"], capture_output=True, text=True,
+                             timeout=LIMIT_SECONDS, env={"PATH": "/usr/bin:/bin", "RIPELINE_ORTOOLS": ortools})
+        if ran.returncode != 0 or json.loads(ran.stdout)["solver"] != "cp-sat":
+            fail(f"it ended with {ran.returncode}, or was without the solver:\n{ran.stdout}{ran.stderr}")
+
+
 def main():
-    actions = {"symbols": check_symbols, "bare": run_bare}
-    if len(sys.argv) != 3 or sys.argv[1] not in actions:
+    actions = {"symbols": (check_symbols, 1), "bare": (run_bare, 1), "solver": (run_solver, 2)}
+    action, count = actions.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
+    if action is None or len(sys.argv) != 2 + count:
         sys.exit(__doc__)
-    actions[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    action(*sys.argv[2:])
 
 
 main()

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -152,6 +154,19 @@ TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
   }
   EXPECT_GE(longest, 26);
   EXPECT_EQ(last, (1000 + 100 * 64) * kUnit);
+
+  // 64 - 24 microbatches: 18 are three turns of the slots, and 22; or 24 and 16. Nothing has a
+  // second attempt before all have had one.
+  auto both = PartBounds::of(one->model(), 64);
+  std::set<std::pair<int, bool>> tried;
+  for (std::optional<PartBounds::Part> part; (part = both->next()) && part->attempt == 0;) {
+    tried.emplace(part->microbatches, part->is_last);
+    both->set(*part, 50 * part->microbatches * kUnit, part->microbatches <= 20);
+  }
+  for (const auto& one_of_them :
+       {std::pair{24, true}, {18, false}, {22, false}, {24, false}, {16, false}}) {
+    EXPECT_TRUE(tried.contains(one_of_them)) << one_of_them.first;
+  }
 
   auto hard = PartBounds::of(one->model(), 64);
   int asked = 0;

@@ -65,12 +65,19 @@ TEST(PlacedModel, cuts_layers_into_the_most_even_stages) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     std::vector<std::int64_t> costs(1 + random() % 9);
-    for (std::int64_t& cost : costs) cost = static_cast<std::int64_t>(1 + random() % 12);
+    for (std::int64_t& cost : costs) cost = static_cast<std::int64_t>(random() % 12);
     const int stages = static_cast<int>(1 + random() % costs.size());
     const std::vector<int> first = cut(layers_of(costs), stages);
     ASSERT_EQ(first.size(), static_cast<std::size_t>(stages));
     EXPECT_EQ(first.front(), 0);
     EXPECT_EQ(value_of(costs, first), best_value(costs, stages));
+    // Of equal cuts the same one, whatever the unit.
+    std::vector<PlacedModel::Costs> layers;
+    for (const std::int64_t cost : costs) {
+      layers.push_back({.forward = {333'333'333 * (cost + 3), 1'000}, .input = {}, .weight = {}});
+      layers.back().input = layers.back().weight = {0, 1};
+    }
+    EXPECT_EQ(cut(layers, stages), first);
   }
 }
 
@@ -81,13 +88,16 @@ TEST(PlacedModel, has_equal_stages_where_layers_are_alike) {
   model.ranks = 3;
   model.memory = {5, 2};
   model.layers = even_layers({.forward = {3, 1}, .input = {2, 1}, .weight = {1, 1}}, 3, 2);
+  model.first_layers = cut(model.layers, 6);
   const std::string even = program_text(model);
   EXPECT_NE(even.find("cost 1.5; needs F at prev; acquires activation;"), std::string::npos);
   EXPECT_NE(even.find("capacity 5;"), std::string::npos) << even;
   EXPECT_EQ(parts_of(model), 2);
   // Four layers where there was one.
   model.layers.assign(24, {.forward = {3, 8}, .input = {1, 4}, .weight = {1, 8}});
+  model.first_layers = cut(model.layers, 6);
   EXPECT_EQ(program_text(model), even);
+  EXPECT_EQ(parts_of(model), 2);
 }
 
 // A stage of three layers holds three times as much as one of one.
@@ -96,7 +106,9 @@ TEST(PlacedModel, counts_what_a_stage_holds_by_its_layers) {
   model.ranks = 2;
   model.memory = {2, 1};  // of two layers each
   model.layers = layers_of({1, 1, 1, 9});
-  EXPECT_EQ(cut(model.layers, 2), (std::vector{0, 3}));
+  model.first_layers = cut(model.layers, 2);
+  EXPECT_EQ(model.first_layers, (std::vector{0, 3}));
+  EXPECT_EQ(parts_of(model), 2);
   const std::string text = program_text(model);
   EXPECT_NE(text.find("op F forward { cost s < 1 ? 0.75 : 2.25;"), std::string::npos) << text;
   EXPECT_NE(text.find("acquires activation s < 1 ? 3 : 1;"), std::string::npos) << text;
@@ -114,11 +126,38 @@ TEST(PlacedModel, counts_bytes_by_layers_too) {
   model.bytes = {.activation = 100, .after_input = 43};
   model.memory = {300, 1};
   model.layers = layers_of({1, 1, 1, 9});
+  model.first_layers = cut(model.layers, 2);
   const std::string text = program_text(model);
   EXPECT_NE(text.find("acquires activation s < 1 ? 300 : 100;"), std::string::npos) << text;
   EXPECT_NE(text.find("releases activation s < 1 ? 171 : 57;"), std::string::npos) << text;
   EXPECT_NE(text.find("releases activation s < 1 ? 129 : 43;"), std::string::npos) << text;
   EXPECT_NE(text.find("capacity 600;"), std::string::npos) << text;
+}
+
+TEST(PlacedModel, is_a_program_with_as_many_stages_as_there_may_be) {
+  PlacedModel model;
+  model.placement = PlacedModel::Placement::loop;
+  model.chunks = 4;
+  model.ranks = 128;
+  std::vector<std::int64_t> costs;
+  for (int layer = 0; layer < 700; ++layer) costs.push_back(1 + layer * layer % 97);
+  model.layers = layers_of(costs);
+  model.first_layers = cut(model.layers, model.stages());
+  const auto program = spec::compile({kPlacedModel, program_text(model)});
+  ASSERT_TRUE(program.ok()) << program.errors().front().message;
+  for (std::size_t s = 0; s < model.first_layers.size(); ++s) {
+    const auto first = static_cast<std::size_t>(model.first_layers[s]);
+    const std::size_t end = s + 1 < model.first_layers.size()
+                                ? static_cast<std::size_t>(model.first_layers[s + 1])
+                                : costs.size();
+    std::int64_t quarters = 0;
+    for (std::size_t layer = first; layer < end; ++layer) quarters += costs[layer];
+    for (const spec::Lane& lane : program.value().lanes) {
+      if (lane.stage != static_cast<int>(s) || lane.op != 0) continue;
+      EXPECT_EQ(lane.cost.value() * 4, static_cast<double>(quarters)) << s;
+      EXPECT_EQ(lane.rank, static_cast<int>(s % 128));
+    }
+  }
 }
 
 }  // namespace

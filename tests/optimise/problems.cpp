@@ -36,6 +36,7 @@ Posed posed(const Uniform& uniform, Objective objective) {
   model.layers.assign(static_cast<std::size_t>(model.stages()), {.forward = {uniform.forward, 1},
                                                                  .input = {uniform.input, 1},
                                                                  .weight = {uniform.weight, 1}});
+  model.first_layers = cut(model.layers, model.stages());
   model.memory = {uniform.memory, chunks};
   return posed(program_text(model), uniform.microbatches, static_cast<double>(uniform.latency),
                objective);

@@ -351,6 +351,7 @@ TEST(Search, knows_rules_that_count_bytes) {
     model.microbatches = row.m;
     model.layers =
         even_layers({.forward = {row.f, 1}, .input = {row.i, 1}, .weight = {row.w, 1}}, row.p, 1);
+    model.first_layers = cut(model.layers, row.p);
     model.bytes = {.activation = activation, .after_input = 32 * row.hidden};
     model.memory = {2 * row.p * activation, 1};
     const Posed pose =

@@ -16,10 +16,10 @@ Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
   const GuardedCall call("cudaIpcOpenMemHandle");
   const cudaError_t error =
       cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess);
-  // So says CUDA of memory of the same process (its reference, cudaIpcOpenMemHandle).
+  // So says CUDA of memory of the same process (its reference, cudaIpcOpenMemHandle; driver 580).
   if (error == cudaErrorDeviceUninitialized) {
     cudaGetLastError();
-    return {core::StatusCode::refused, "of the same process"};
+    return {core::StatusCode::refused, "CUDA IPC is between processes, and these ranks share one"};
   }
   if (Status s = status_of(error, "open the memory of another process"); !s.ok()) return s;
   memory = std::move(opened);
