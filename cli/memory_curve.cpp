@@ -289,6 +289,7 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
   const auto read = read_optimised(last);
   if (!read.ok()) return bad_input;
   const Optimised& optimised = read.value();
+  for (const std::string& note : optimised.notes) std::cerr << "note: " << note << '\n';
   // Schedules of the library count activations, of stages that are all alike.
   const bool has_points = flags.activation.empty() && flags.times.profile.empty();
   const std::vector<Known> known =

@@ -339,6 +339,7 @@ int run(const OptimiseFlags& command) {
   const auto read = read_optimised(command.what);
   if (!read.ok()) return bad_input;
   const Optimised& optimised = read.value();
+  for (const std::string& note : optimised.notes) std::cerr << "note: " << note << '\n';
   bool races = false;
   const core::Status decided = decide_race(command, optimised, races);
   if (!decided.ok()) return say_failed(decided.message());

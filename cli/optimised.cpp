@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -122,9 +121,9 @@ const simulate::Profile::Task* find_task(const simulate::Profile& profile, const
 spec::Result<std::vector<PlacedModel::Costs>> read_layers(const simulate::Profile& profile,
                                                           const std::string& file) {
   const std::string whose = file + ": without a FILE its stages are the layers of the model: ";
-  int count = 0;
+  std::int64_t count = 0;
   for (const simulate::Profile::Task& task : profile.tasks) {
-    count = std::max(count, task.stage.value_or(-1) + 1);
+    count = std::max(count, std::int64_t{task.stage.value_or(-1)} + 1);
   }
   if (count == 0) {
     return errors_of(whose + "expected F, I and W of each `stage`, numbered from 0");
@@ -235,7 +234,7 @@ class PlacedModels {
             fmt::format("{} has {} layers, fewer than the {} stages of placement {}",
                         flags_.times.profile, layers_.size(), stages, name_of(where, chunks));
         if (placement != Placements::any || chunks == 1) return errors_of(fewer);
-        std::cerr << "note: not tried: " << fewer << '\n';
+        optimised_.notes.push_back("not tried: " + fewer);
         continue;
       }
       if (const auto s = add(where, chunks); !s.ok()) return s.errors();
@@ -304,16 +303,15 @@ class PlacedModels {
     if (!times_.latency) {
       times_.latency = latency_of(profile);
       if (!times_.latency) {
-        std::cerr << fmt::format(
-            "note: {} has no links: messages take no time; --latency says what "
-            "they take\n",
-            flags_.times.profile);
+        optimised_.notes.push_back(flags_.times.profile +
+                                   " has no links: messages take no time; --latency says what they "
+                                   "take");
         times_.latency = 0;
       }
     }
     if (const std::string rest = left_out_of(profile); !rest.empty()) {
-      std::cerr << fmt::format("note: of {} these are not looked at without a FILE: {}\n",
-                               flags_.times.profile, rest);
+      optimised_.notes.push_back(fmt::format("of {} these are not looked at without a FILE: {}",
+                                             flags_.times.profile, rest));
     }
     times_.profile.reset();  // the program has the costs
     return {};

@@ -47,6 +47,7 @@ struct Optimised {
   std::string command;            // that gives this again
   std::string flags;              // with which `simulate` times it so
 
+  std::vector<std::string> notes;  // for people: what is not as they may think
   // Of a profile of layers, per form: the first one of each stage. Otherwise empty.
   std::vector<std::vector<int>> first_layers;
 
