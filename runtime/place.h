@@ -34,8 +34,8 @@ class HostPlace final : public Place {
   explicit HostPlace(const Memory& memory);
   Bytes take(core::EdgeId edge, std::size_t size) override;
 
-  // Bytes of buffers that are out, and of those that wait to be taken: never more than were out at
-  // once.
+  // Bytes of buffers that are out, and of those that wait to be taken: never more than twice what
+  // was out at once.
   [[nodiscard]] std::size_t taken() const;
   [[nodiscard]] std::size_t free() const;
 

@@ -64,6 +64,7 @@ class Gpu final : public TorchDevice {
       : streams_(streams),
         compute_(streams.compute),
         pinned_(make_pinned_place()),
+        arena_(make_pinned_place()),
         memory_(compute_.device_index(), {handle_of(compute_)}) {}
 
   c10::Device device() const override { return compute_.device(); }
@@ -72,6 +73,7 @@ class Gpu final : public TorchDevice {
     return engine == core::Engine::copy_in ? streams_.copy_in : compute_;
   }
   Place* place() override { return &pinned_; }
+  Place* arena() override { return &arena_; }
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     const bool leaves = direction == Direction::to_host;
@@ -136,6 +138,7 @@ class Gpu final : public TorchDevice {
   Streams streams_;
   c10::Stream compute_;
   HostPlace pinned_;
+  HostPlace arena_;
   DeviceMemory memory_;
   std::unique_ptr<Transport> inner_;
   std::string carriers_;

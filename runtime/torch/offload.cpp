@@ -100,7 +100,7 @@ void Offloads::ended(const TaskInfo& task) {
 }
 
 Place& Offloads::arena() {
-  Place* const pinned = device_ == nullptr ? nullptr : device_->place();
+  Place* const pinned = device_ == nullptr ? nullptr : device_->arena();
   return pinned == nullptr ? own_arena_ : *pinned;
 }
 

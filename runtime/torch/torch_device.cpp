@@ -20,6 +20,7 @@ class Processor final : public TorchDevice {
   c10::Device device() const override { return c10::kCPU; }
   std::optional<c10::Stream> stream(core::Engine /*engine*/) const override { return std::nullopt; }
   Place* place() override { return nullptr; }
+  Place* arena() override { return nullptr; }
   Status copy(Direction /*direction*/, void* onto, const void* from, std::size_t size,
               core::Engine /*engine*/) override {
     std::memcpy(onto, from, size);

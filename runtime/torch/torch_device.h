@@ -65,10 +65,12 @@ class TorchDevice {
   // Of the tasks of an engine: `copy_out` and `copy_in` have one each, and all others that on which
   // stages compute. None on the host's processor.
   [[nodiscard]] virtual std::optional<c10::Stream> stream(core::Engine engine) const = 0;
-  // Where a transport puts what arrives, and `offload` what leaves the device: memory of the host,
-  // pinned; any thread. Null: where they like.
+  // Where a transport puts what arrives: memory of the host, pinned; any thread. Null: where it
+  // likes.
   [[nodiscard]] virtual Place* place() = 0;
-  // Bytes between the device's memory and that of place(). On a GPU enqueued on the stream of the
+  // Likewise, where `offload` puts what leaves the device: by itself, since its buffers are large.
+  [[nodiscard]] virtual Place* arena() = 0;
+  // Bytes between the device's memory and that of arena(). On a GPU enqueued on the stream of the
   // engine, and both sides must stay until the host has seen that it is over; on the host's
   // processor it is over at once. Any thread.
   enum class Direction { to_host, to_device };

@@ -123,6 +123,7 @@ class Careless final : public TorchDevice {
     return device_->stream(engine);
   }
   runtime::Place* place() override { return device_->place(); }
+  runtime::Place* arena() override { return device_->arena(); }
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     return device_->copy(direction, onto, from, size, engine);
