@@ -106,7 +106,10 @@ std::optional<PartBounds::Part> PartBounds::next() const {
     };
     for (std::size_t i = 0; i < of.others.size(); ++i) {
       if (i == kOfOneWay) consider(at(lasts_, of.last), of.last, true);
-      if (of.others[i] > 0) consider(at(starts_, of.others[i]), of.others[i], false);
+      const int length = of.others[i];
+      // The other way may be worth nothing.
+      const bool is_worth = i < kOfOneWay || at(starts_, length).attempts < kAttempts - 1;
+      if (length > 0 && is_worth) consider(at(starts_, length), length, false);
     }
     if (first) return first;
   }
