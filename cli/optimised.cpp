@@ -105,17 +105,6 @@ spec::Result<spec::Program> compiled(const spec::Source& source) {
   return program;
 }
 
-// What is said of a stage, by the entry that says most.
-const simulate::Profile::Task* find_task(const simulate::Profile& profile, const std::string& op,
-                                         int stage) {
-  const simulate::Profile::Task* best = nullptr;
-  for (const simulate::Profile::Task& task : profile.tasks) {
-    if (task.op != op || task.microbatch || task.stage.value_or(stage) != stage) continue;
-    if (best == nullptr || task.stage || !best->stage) best = &task;
-  }
-  return best;
-}
-
 // Layers that a profile has, in the order of their numbers, in its unit and as exactly as time is
 // counted.
 spec::Result<std::vector<PlacedModel::Costs>> read_layers(const simulate::Profile& profile,
@@ -139,7 +128,7 @@ spec::Result<std::vector<PlacedModel::Costs>> read_layers(const simulate::Profil
     for (const auto& [op, cost] : {std::pair{"F", &PlacedModel::Costs::forward},
                                    {"I", &PlacedModel::Costs::input},
                                    {"W", &PlacedModel::Costs::weight}}) {
-      const simulate::Profile::Task* const task = find_task(profile, op, layer);
+      const simulate::Profile::Task* const task = profile.find_task(op, layer);
       if (task == nullptr) {
         return errors_of(fmt::format(
             "{}expected what {} of stage {} takes, of all microbatches alike; a whole backward "

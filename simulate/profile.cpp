@@ -106,6 +106,15 @@ std::optional<trace::Unit> unit_named(const std::string& name) {
   return std::nullopt;
 }
 
+const Profile::Task* Profile::find_task(const std::string& op, int stage) const {
+  const Task* best = nullptr;
+  for (const Task& task : tasks) {
+    if (task.op != op || task.microbatch || task.stage.value_or(stage) != stage) continue;
+    if (best == nullptr || task.stage || !best->stage) best = &task;
+  }
+  return best;
+}
+
 core::Status Profile::parse(const std::string& text, Profile& profile) {
   const auto invalid = [](const std::string& what) {
     return core::Status(core::StatusCode::invalid, what);

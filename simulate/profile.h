@@ -39,6 +39,9 @@ struct Profile {
   std::vector<double> inputs;     // per microbatch: what `input` is in costs
   std::optional<double> control;  // latency of announcements and grants, in the unit
 
+  // What is said of an op at a stage for all microbatches; null: nothing.
+  [[nodiscard]] const Task* find_task(const std::string& op, int stage) const;
+
   static core::Status parse(const std::string& text, Profile& profile);
   [[nodiscard]] std::string to_json() const;
 };

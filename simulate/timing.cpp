@@ -227,22 +227,19 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
   }
   const int inputs = l.once ? 1 : microbatches;
   if (options_.profile) {
-    int best = -1;
     const std::string& op = at(program.ops, l.op).name;
+    const Profile::Task* const usual = options_.profile->find_task(op, l.stage);
+    if (usual != nullptr) {
+      lane.mean = usual->mean;
+      lane.cv = usual->mean > 0 ? usual->spread / usual->mean : 0;
+    }
     for (const Profile::Task& task : options_.profile->tasks) {
       if (task.op != op || task.stage.value_or(l.stage) != l.stage) continue;
-      const int says = task.stage ? 1 : 0;
-      if (task.microbatch) {
-        if (*task.microbatch >= inputs) continue;
-        if (lane.means.empty()) lane.means.assign(index(inputs), -1);
-        lane.means[index(*task.microbatch)] = task.mean;
-      } else if (says >= best) {
-        best = says;
-        lane.mean = task.mean;
-        lane.cv = task.mean > 0 ? task.spread / task.mean : 0;
-      }
+      if (!task.microbatch || *task.microbatch >= inputs) continue;
+      if (lane.means.empty()) lane.means.assign(index(inputs), -1);
+      lane.means[index(*task.microbatch)] = task.mean;
     }
-    lane.measured = best >= 0 || !lane.means.empty();
+    lane.measured = usual != nullptr || !lane.means.empty();
     // Of entries for one microbatch, the others have the mean of all.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
