@@ -97,8 +97,8 @@ class Checks {
     for (const spec::Diagnostic& error : errors) {
       messages.push_back({{"id", error.id}, {"message", error.message}, {"hint", error.hint}});
     }
-    schedules_.push_back({{"schema", "ripeline.check/1"},
-                          {"program", file},
+    schedules_.push_back({{"schema", "ripeline.check/2"},
+                          {"file", file},
                           {"verdict", "bad input"},
                           {"errors", std::move(messages)}});
   }
@@ -122,7 +122,7 @@ class Checks {
     } else if (one) {
       json = schedules_.at(0);
     } else {
-      json = {{"schema", "ripeline.check.list/1"},
+      json = {{"schema", "ripeline.check.list/2"},
               {"schedules", schedules_},
               {"skipped", skipped_json(skipped_)}};
     }
@@ -144,7 +144,7 @@ class Checks {
     }
     const verify::CheckReport& report = checked.value();
     if (command_.format == "json") {
-      schedules_.push_back(verify::check_json(source.name, source.text, report, command_.options));
+      schedules_.push_back(verify::check_json(file, source.text, report, command_.options));
     } else if (command_.format == "sarif") {
       sarif_.add_check(file, source, report);
     } else {

@@ -51,12 +51,12 @@ spec::Result<Runs> runs_of(const Run& first, const CompareCommand& command) {
 std::optional<view::Speed> speed_of(const Runs& first, const Runs& runs) {
   std::vector<double> logarithms;
   for (std::size_t i = 0; i < runs.figures.size(); ++i) {
-    const double ratio = first.figures[i].makespan / runs.figures[i].makespan;
+    const double ratio = first.figures[i].wall / runs.figures[i].wall;
     if (!std::isfinite(ratio) || ratio <= 0) return std::nullopt;
     logarithms.push_back(std::log(ratio));
   }
   if (logarithms.size() == 1) {
-    return view::Speed{.ratio = first.figures[0].makespan / runs.figures[0].makespan};
+    return view::Speed{.ratio = first.figures[0].wall / runs.figures[0].wall};
   }
   const simulate::Gain gain = simulate::gain_of(logarithms);
   return view::Speed{.ratio = gain.ratio, .low = gain.low, .high = gain.high};

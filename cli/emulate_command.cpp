@@ -101,7 +101,7 @@ std::string more_text(const simulate::ReportedRun& r, const emulate::EmulatedRun
       "count, and went on at most {:.3f} ms late\n",
       r.timing.unit().name, unit / 1e6, ms(emulated.overshot), ms(emulated.behind));
   const std::vector<int> others = other_orders(r.facts, emulated.record, expected.record);
-  text += fmt::format("  simulated: makespan {:.6g}",
+  text += fmt::format("  simulated: wall {:.6g}",
                       static_cast<double>(expected.run.makespan.count()) / unit);
   if (expected.run.stuck || !expected.run.status.ok()) return text + ", and it deadlocks\n";
   if (others.empty()) return text + ", the same order on every rank\n";
@@ -118,7 +118,7 @@ std::string more_json(const simulate::ReportedRun& r, const emulate::EmulatedRun
         {"woke_late_ms", ms(emulated.overshot)},
         {"behind_ms", ms(emulated.behind)},
         {"notices", emulated.run.notices},
-        {"simulated_makespan", static_cast<double>(expected.run.makespan.count()) / unit},
+        {"simulated_wall", static_cast<double>(expected.run.makespan.count()) / unit},
         {"other_order_on", other_orders(r.facts, emulated.record, expected.record)}}}}
       .dump();
 }

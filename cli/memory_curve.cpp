@@ -37,7 +37,9 @@ struct Point {
   std::string memory;
   bool fits = false;
   bool found = false;
-  Time makespan = 0;  // of the objective
+  Time value = 0;  // of the objective
+  Time wall = 0;
+  Time span = 0;
   Time work = 0;
   Time bound = 0;
   std::string bound_by;
@@ -47,10 +49,11 @@ struct Point {
     return static_cast<double>(time) / static_cast<double>(unit);
   }
   [[nodiscard]] double gap() const {
-    return static_cast<double>(makespan - bound) / static_cast<double>(makespan);
+    return static_cast<double>(value - bound) / static_cast<double>(value);
   }
-  [[nodiscard]] double bubble_rate() const {
-    return static_cast<double>(makespan - work) / static_cast<double>(makespan);
+  // The share of a wall or span that is beyond the work.
+  [[nodiscard]] double bubble_rate(Time time) const {
+    return static_cast<double>(time - work) / static_cast<double>(time);
   }
 };
 
@@ -58,7 +61,11 @@ struct Point {
 struct Known {
   std::string name;
   double memory = 0;
-  double time = 0;
+  double wall = 0;
+  double span = 0;
+  [[nodiscard]] double time(Objective objective) const {
+    return objective == Objective::wall ? wall : span;
+  }
 };
 
 std::string text_of(const spec::Rational& value) { return fmt::format("{:.12g}", value.value()); }
@@ -116,7 +123,9 @@ std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
                                               .order = search.best()->order},
                                              {}));
   if (!made.ok()) return std::nullopt;
-  point.makespan = search.best_value();
+  point.value = search.best_value();
+  point.wall = search.best()->order.wall;
+  point.span = search.best()->order.span;
   point.work = form.problem->work();
   point.placement = form.name;
   return point;
@@ -158,56 +167,59 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
       const int rank = at(program.value().pools, p).rank;
       most = std::max(most, static_cast<double>(at(run.peaks, p)) / program.value().chunks(rank));
     }
-    const Time time =
-        problem.objective() == Objective::wall ? run.makespan.count() : run.span.count();
-    all.push_back({std::string(entry.name), most,
-                   static_cast<double>(time) / static_cast<double>(timing.unit().nanoseconds)});
+    const auto unit = static_cast<double>(timing.unit().nanoseconds);
+    all.push_back({std::string(entry.name), most, static_cast<double>(run.makespan.count()) / unit,
+                   static_cast<double>(run.span.count()) / unit});
   }
   return all;
 }
 
+const char* name_of(Objective objective) { return objective == Objective::wall ? "wall" : "span"; }
+
 std::string table(const std::vector<Point>& points, const std::vector<Known>& known,
-                  const char* objective) {
-  std::string text = fmt::format("{:>10}  {:>12}  {:>8}  {:>12}  {:>7}  {}\n", "memory", objective,
-                                 "bubble", "bound", "gap", "placement");
+                  Objective objective) {
+  std::string text = fmt::format("{:>10}  {:>12}  {:>8}  {:>12}  {:>7}  {}\n", "memory",
+                                 name_of(objective), "bubble", "bound", "gap", "placement");
   for (const Point& point : points) {
     if (!point.found) {
       text += fmt::format("{:>10}  {:>12}  {}\n", point.memory, "-",
                           point.fits ? "none was found" : "no order fits");
       continue;
     }
-    text += fmt::format("{:>10}  {:>12.7g}  {:>6.2f} %  {:>12.7g}  {:>5.2f} %  {}{}\n",
-                        point.memory, point.in_units(point.makespan), 100 * point.bubble_rate(),
-                        point.in_units(point.bound), 100 * point.gap(), point.placement,
-                        point.makespan == point.bound ? ", optimal" : "");
+    text +=
+        fmt::format("{:>10}  {:>12.7g}  {:>6.2f} %  {:>12.7g}  {:>5.2f} %  {}{}\n", point.memory,
+                    point.in_units(point.value), 100 * point.bubble_rate(point.value),
+                    point.in_units(point.bound), 100 * point.gap(), point.placement,
+                    point.value == point.bound ? ", optimal" : "");
   }
   if (!known.empty()) text += "the library's orders, with what they hold:\n";
   for (const Known& one : known) {
-    text += fmt::format("{:>10.5g}  {:>12.7g}  {}\n", one.memory, one.time, one.name);
+    text += fmt::format("{:>10.5g}  {:>12.7g}  {}\n", one.memory, one.time(objective), one.name);
   }
   return text;
 }
 
 nlohmann::json json_of(const std::vector<Point>& points, const std::vector<Known>& known,
-                       const OptimisedFlags& flags, const Problem& problem, const char* objective) {
-  nlohmann::json j = {{"schema", "ripeline.optimise.curve/1"},
-                      {"ranks", problem.program().ranks},
-                      {"microbatches", problem.microbatches()},
-                      {"unit", problem.timing().unit().name},
-                      {"objective", objective},
-                      {"seed", flags.times.timing.seed},
-                      {"points", nlohmann::json::array()},
-                      {"library", nlohmann::json::array()}};
+                       const OptimisedFlags& flags, const Problem& problem) {
+  nlohmann::json j = {
+      {"schema", "ripeline.optimise.curve/2"},     {"ranks", problem.program().ranks},
+      {"microbatches", problem.microbatches()},    {"unit", problem.timing().unit().name},
+      {"objective", name_of(problem.objective())}, {"seed", flags.times.timing.seed},
+      {"points", nlohmann::json::array()},         {"library", nlohmann::json::array()}};
   for (const Point& point : points) {
     nlohmann::json one = {{"memory", point.memory},
-                          {"status", !point.fits                     ? "infeasible"
-                                     : !point.found                  ? "none"
-                                     : point.makespan == point.bound ? "optimal"
-                                                                     : "feasible"}};
+                          {"status", !point.fits                  ? "infeasible"
+                                     : !point.found               ? "none"
+                                     : point.value == point.bound ? "optimal"
+                                                                  : "feasible"}};
     if (point.found) {
-      one.update({{"makespan", point.in_units(point.makespan)},
-                  {"bubble", point.in_units(point.makespan - point.work)},
-                  {"bubble_rate", point.bubble_rate()},
+      one.update({{"wall", point.in_units(point.wall)},
+                  {"span", point.in_units(point.span)},
+                  {"work", point.in_units(point.work)},
+                  {"wall_bubble", point.in_units(point.wall - point.work)},
+                  {"wall_bubble_rate", point.bubble_rate(point.wall)},
+                  {"span_bubble", point.in_units(point.span - point.work)},
+                  {"span_bubble_rate", point.bubble_rate(point.span)},
                   {"bound", point.in_units(point.bound)},
                   {"bound_by", point.bound_by},
                   {"gap", point.gap()},
@@ -216,34 +228,36 @@ nlohmann::json json_of(const std::vector<Point>& points, const std::vector<Known
     j["points"].push_back(one);
   }
   for (const Known& one : known) {
-    j["library"].push_back({{"name", one.name}, {"memory", one.memory}, {"makespan", one.time}});
+    j["library"].push_back(
+        {{"name", one.name}, {"memory", one.memory}, {"wall", one.wall}, {"span", one.span}});
   }
   return j;
 }
 
 spec::Result<void> draw(const std::vector<Point>& points, const std::vector<Known>& known,
-                        const std::string& model, const char* objective,
+                        const std::string& model, Objective objective,
                         const PictureFlags& picture) {
   view::Trade trade{.title = "the best time for each memory: " + model,
                     .memory_label = "memory of a rank, as --memory counts it",
-                    .time_label = objective,
+                    .time_label = name_of(objective),
                     .best = {},
                     .bounds = {},
                     .others = {}};
   for (const Point& point : points) {
     if (!point.found) continue;
     const double memory = simulate::decimal(point.memory).value_or(spec::Rational{}).value();
-    trade.best.push_back({memory, point.in_units(point.makespan), point.placement});
+    trade.best.push_back({memory, point.in_units(point.value), point.placement});
     trade.bounds.push_back({memory, point.in_units(point.bound), ""});
   }
   for (const Known& one : known) {
-    const auto same = std::find_if(
-        trade.others.begin(), trade.others.end(),
-        [&](const auto& other) { return other.memory == one.memory && other.time == one.time; });
+    const auto same =
+        std::find_if(trade.others.begin(), trade.others.end(), [&](const auto& other) {
+          return other.memory == one.memory && other.time == one.time(objective);
+        });
     if (same != trade.others.end()) {
       same->label += ", " + one.name;
     } else {
-      trade.others.push_back({one.memory, one.time, one.name});
+      trade.others.push_back({one.memory, one.time(objective), one.name});
     }
   }
   if (trade.best.empty()) return {};
@@ -265,7 +279,6 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
   }
   const auto range = said(memories(flags));
   if (!range.ok()) return bad_input;
-  const char* const objective = flags.objective == Objective::wall ? "wall" : "span";
   const Interrupts interrupts;
   std::vector<Point> points;
   for (const std::string& memory : range.value()) {
@@ -273,12 +286,13 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
     const auto point = point_of(flags, memory, limits, interrupts);
     if (!point) return bad_input;
     points.push_back(*point);
-    std::cerr << fmt::format("memory {}: {}\n", memory,
-                             point->found  ? fmt::format("{} {:.7g}, gap {:.2f} %, {}", objective,
-                                                         point->in_units(point->makespan),
-                                                         100 * point->gap(), point->placement)
-                             : point->fits ? "none was found"
-                                           : "no order fits");
+    std::cerr << fmt::format(
+        "memory {}: {}\n", memory,
+        point->found
+            ? fmt::format("{} {:.7g}, gap {:.2f} %, {}", name_of(flags.objective),
+                          point->in_units(point->value), 100 * point->gap(), point->placement)
+        : point->fits ? "none was found"
+                      : "no order fits");
   }
   if (interrupts.told_to_end()) {
     std::cerr << fmt::format("interrupted: {} of {} memories\n", points.size(),
@@ -295,12 +309,12 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
   const std::vector<Known> known =
       has_points ? library_points(flags, optimised) : std::vector<Known>();
   if (json) {
-    std::cout << json_of(points, known, flags, *optimised.forms.front().problem, objective).dump(2)
-              << '\n';
+    std::cout << json_of(points, known, flags, *optimised.forms.front().problem).dump(2) << '\n';
   } else {
-    std::cout << table(points, known, objective);
+    std::cout << table(points, known, flags.objective);
   }
-  if (picture.wanted() && !said(draw(points, known, optimised.model, objective, picture)).ok()) {
+  if (picture.wanted() &&
+      !said(draw(points, known, optimised.model, flags.objective, picture)).ok()) {
     return bad_input;
   }
   const auto found = [](const Point& point) { return point.found; };

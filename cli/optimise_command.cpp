@@ -168,7 +168,7 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
                        const FormSearch& search) {
   const Problem& problem = *optimised.forms.front().problem;
   nlohmann::json j = {
-      {"schema", "ripeline.optimise/1"},
+      {"schema", "ripeline.optimise/2"},
       {"ranks", problem.program().ranks},
       {"seed", command.what.times.timing.seed},
       {"costs", command.what.costs},
@@ -182,7 +182,7 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
       {"progress", nlohmann::json::array()}};
   for (const FormSearch::Improvement& step : search.improvements()) {
     j["progress"].push_back({{"seconds", step.seconds},
-                             {"makespan", json_number(in_units(problem, step.value))},
+                             {"value", json_number(in_units(problem, step.value))},
                              {"bound", json_number(in_units(problem, step.bound))},
                              {"method", step.method}});
   }
@@ -194,17 +194,15 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
   nlohmann::json j = json_of(command, optimised, search);
   const nlohmann::json simulated = nlohmann::json::parse(simulate::report_json(reported, false));
   for (const char* same :
-       {"program", "params", "hash", "microbatches", "unit", "makespan", "span", "work", "peak"}) {
+       {"program", "params", "hash", "microbatches", "unit", "wall", "span", "work", "wall_bubble",
+        "wall_bubble_rate", "span_bubble", "span_bubble_rate", "peak"}) {
     j[same] = simulated[same];
   }
   const optimise::Form& form = *search.best()->form;
   const Time value = search.best_value();
   const Time bound = search.bound().value;
-  const Time bubble = value - form.problem->work();
   j.update(
       {{"status", value == bound ? "optimal" : "feasible"},
-       {"bubble", json_number(in_units(*form.problem, bubble))},
-       {"bubble_rate", value == 0 ? 0 : static_cast<double>(bubble) / static_cast<double>(value)},
        {"bound", json_number(in_units(*form.problem, bound))},
        {"bound_by", search.bound().by},
        {"gap", gap_of(value, bound)},

@@ -82,10 +82,10 @@ json object_of(const spec::Program& program, const Trial& trial) {
   j["gain"] = object_of(trial.gain);
   j["time"] = trial.time;
   j["notices_per_task"] = trial.notices;
-  j["peak"] = json::object();
+  j["pool_peak"] = json::object();
   for (std::size_t pool = 0; pool < trial.peaks.size(); ++pool) {
     const auto resource = static_cast<std::size_t>(program.pools[pool].resource);
-    j["peak"][program.resources[resource].name].push_back(trial.peaks[pool]);
+    j["pool_peak"][program.resources[resource].name].push_back(trial.peaks[pool]);
   }
   return j;
 }
@@ -137,7 +137,7 @@ std::string race_text(const spec::Program& program, const RaceResult& result) {
 }
 
 nlohmann::json race_json(const spec::Program& program, const RaceResult& result) {
-  json j = {{"schema", "ripeline.optimise.race/1"},
+  json j = {{"schema", "ripeline.optimise.race/2"},
             {"program", program.name},
             {"params", json::object()},
             {"hash", spec::hash_text(program.hash)},

@@ -88,7 +88,7 @@ std::string message_of(const verify::Obligation& o) {
 
 Json skipped_json(const std::vector<Skipped>& skipped) {
   Json files = Json::array();
-  for (const Skipped& one : skipped) files.push_back({{"file", one.file}, {"why", one.why}});
+  for (const Skipped& one : skipped) files.push_back({{"file", one.file}, {"reason", one.why}});
   return files;
 }
 

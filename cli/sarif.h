@@ -21,7 +21,7 @@
 
 namespace ripeline::cli {
 
-// `[{"file":…,"why":…}]`, of every --format for machines.
+// `[{"file":…,"reason":…}]`, of every --format for machines.
 [[nodiscard]] nlohmann::json skipped_json(const std::vector<Skipped>& skipped);
 
 class SarifLog {

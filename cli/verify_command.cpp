@@ -59,8 +59,7 @@ nlohmann::json diagnostics_json(const std::optional<spec::Source>& source,
 
 nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
                               const spec::Diagnostics& errors) {
-  return {{"schema", "ripeline.verify/1"},
-          {"program", file},
+  return {{"schema", "ripeline.verify/2"},
           {"verdict", "bad input"},
           {"errors", diagnostics_json(source, errors)}};
 }
@@ -158,7 +157,7 @@ class Findings {
     } else if (one) {
       json = programs_[0];
     } else {
-      json = {{"schema", "ripeline.verify.list/1"},
+      json = {{"schema", "ripeline.verify.list/2"},
               {"programs", programs_},
               {"skipped", skipped_json(skipped_)}};
     }

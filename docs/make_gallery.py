@@ -61,10 +61,10 @@ def one(ripeline, name, folder, compared):
     run(ripeline, "simulate", name, *step, "--rank-costs", COSTS, "--picture", str(folder / f"{name}.svg"))
     exported = run(ripeline, "export", name, *step, "-o", str(folder / "order.csv"), may_fail=True)
     methods = {o["name"]: o.get("method", "") for o in verdict["obligations"]}
-    held = " ".join(number(n) for n in compared["rank_peak"]["activation"])
-    wall, span = compared["makespan"], compared["span"]
+    held = " ".join(number(n) for n in compared["peak_microbatches"]["activation"])
+    wall, span = compared["wall"], compared["span"]
     return (f"| [`{name}`](#{name}) | {number(wall)} | {share(compared['wall_bubble'], wall)} | {number(span)} "
-            f"| {share(compared['bubble'], span)} | {held} | {methods['deadlock']} | {'yes' if exported.returncode == 0 else 'no'} |\n")
+            f"| {share(compared['span_bubble'], span)} | {held} | {methods['deadlock']} | {'yes' if exported.returncode == 0 else 'no'} |\n")
 
 
 def made(ripeline, folder):

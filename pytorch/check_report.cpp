@@ -139,20 +139,22 @@ std::string check_text(const std::string& name, const spec::ActionTable& table,
 
 namespace {
 
-Json params_json(const CheckReport& report, const CheckOptions& options) {
-  Json params = {
-      {"ranks", report.shape.map.ranks},           {"stages", report.shape.map.stages()},
-      {"microbatches", report.shape.microbatches}, {"placement", name_of(report.shape.placement)},
-      {"form", name_of(report.shape.form)},        {"layout", name_of(options.layout)},
-      {"kernels", name_of(options.kernels)}};
-  if (options.rank_memory) params["memory"] = *options.rank_memory;
-  if (options.stage_memory) params["stage_memory"] = *options.stage_memory;
-  return params;
+// What the table is judged as.
+void add_shape(Json& json, const CheckReport& report, const CheckOptions& options) {
+  json["ranks"] = report.shape.map.ranks;
+  json["stages"] = report.shape.map.stages();
+  json["microbatches"] = report.shape.microbatches;
+  json["placement"] = name_of(report.shape.placement);
+  json["form"] = name_of(report.shape.form);
+  json["communicator"] = name_of(options.layout);
+  json["kernels"] = name_of(options.kernels);
+  if (options.rank_memory) json["memory"] = *options.rank_memory;
+  if (options.stage_memory) json["stage_memory"] = *options.stage_memory;
 }
 
 }  // namespace
 
-Json check_json(const std::string& name, std::string_view bytes, const CheckReport& report,
+Json check_json(const std::string& file, std::string_view bytes, const CheckReport& report,
                 const CheckOptions& options) {
   Json findings = Json::array();
   for (const CheckFinding& f : report.findings) {
@@ -163,17 +165,18 @@ Json check_json(const std::string& name, std::string_view bytes, const CheckRepo
                         {"message", f.message}});
   }
   Json json = {
-      {"schema", "ripeline.check/1"},           {"program", name},
-      {"params", params_json(report, options)}, {"hash", spec::hash_text(spec::hash_of(bytes))},
-      {"verdict", name_of(report.verdict)},     {"findings", std::move(findings)},
-      {"finding_count", report.finding_count},  {"not_judged", report.not_judged},
-      {"assumptions", report.assumptions}};
+      {"schema", "ripeline.check/2"},          {"file", file},
+      {"verdict", name_of(report.verdict)},    {"hash", spec::hash_text(spec::hash_of(bytes))},
+      {"findings", std::move(findings)},       {"not_judged", report.not_judged},
+      {"finding_count", report.finding_count}, {"assumptions", report.assumptions}};
+  add_shape(json, report, options);
   if (!report.rank_peak.empty()) {
-    json["peak"] = {{"rank", report.rank_peak}, {"stage", report.stage_peak}};
+    json["peak"]["activation"] = report.rank_peak;
+    json["stage_peak"]["activation"] = report.stage_peak;
   }
   if (!report.reason.empty()) json["reason"] = report.reason;
   for (const LayoutVerdict& v : report.layouts) {
-    json["layouts"].push_back({{"layout", name_of(v.layout)},
+    json["layouts"].push_back({{"communicator", name_of(v.layout)},
                                {"kernels", name_of(v.kernels)},
                                {"verdict", name_of(v.kind)}});
   }

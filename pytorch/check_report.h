@@ -16,7 +16,7 @@ namespace ripeline::verify {
                                      const CheckReport& report, const CheckOptions& options);
 
 // One object. `bytes` are the file's, for its hash: ranks that load other files have another.
-[[nodiscard]] nlohmann::json check_json(const std::string& name, std::string_view bytes,
+[[nodiscard]] nlohmann::json check_json(const std::string& file, std::string_view bytes,
                                         const CheckReport& report, const CheckOptions& options);
 
 }  // namespace ripeline::verify

@@ -178,7 +178,7 @@ std::string report_text(const ReportedRun& r) {
 
 std::string report_json(const ReportedRun& r, bool tasks) {
   const RunReport& run = r.run;
-  json j = {{"schema", "ripeline.simulate/1"},
+  json j = {{"schema", "ripeline.simulate/2"},
             {"program", r.program.name},
             {"params", json::object()},
             {"hash", spec::hash_text(r.program.hash)},
@@ -188,11 +188,11 @@ std::string report_json(const ReportedRun& r, bool tasks) {
             {"seed", r.timing.draws() ? json(r.timing.seed()) : json()},
             {"proved", r.facts.proved},
             {"stuck", run.stuck},
-            {"makespan", number(r, run.makespan)},
+            {"wall", number(r, run.makespan)},
             {"span", number(r, run.span)},
             {"work", number(r, run.work)},
-            {"bubble", number(r, run.bubble())},
-            {"bubble_rate", share(run.bubble(), run.span)},
+            {"span_bubble", number(r, run.bubble())},
+            {"span_bubble_rate", share(run.bubble(), run.span)},
             {"wall_bubble", number(r, wall_bubble(run))},
             {"wall_bubble_rate", share(wall_bubble(run), run.makespan)},
             {"utilisation", utilisation(run)},

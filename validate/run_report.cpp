@@ -129,7 +129,7 @@ std::string report_text(const spec::Program& program, const trace::File& file,
 
 json report_json(const spec::Program& program, const trace::File& file, const RunCheck& check) {
   const core::ProgramFacts& facts = file.about.facts();
-  json report = {{"schema", "ripeline.check-run/1"},
+  json report = {{"schema", "ripeline.check-run/2"},
                  {"program", program.name},
                  {"hash", spec::hash_text(program.hash)},
                  {"proved", facts.proved},
@@ -151,7 +151,7 @@ json report_json(const spec::Program& program, const trace::File& file, const Ru
          {"proved", bound < 0 ? json() : json(bound)},
          {"capacity", p.capacity ? json(*p.capacity) : json()}});
   }
-  report["peak"] = std::move(peaks);
+  report["pools"] = std::move(peaks);
   if (!check.reason.empty()) report["reason"] = check.reason;
   if (!check.wrong) return report;
   report["step"] = check.wrong->step;
@@ -163,7 +163,7 @@ json report_json(const spec::Program& program, const trace::File& file, const Ru
   for (const Blocked& b : check.wrong->blocked) {
     blocked.push_back({{"rank", b.rank},
                        {"event", event_name(program, b.event.event)},
-                       {"why", b.why},
+                       {"reason", b.why},
                        {"cause", b.is_cause},
                        {"at", in_units(file, b.event.at)}});
   }

@@ -263,8 +263,8 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
         reached[resource].push_back(value ? Json(value->reached) : Json(nullptr));
       }
     }
-    json["peak"] = std::move(peak);
-    json["peak_reached"] = std::move(reached);
+    json["pool_peak"] = std::move(peak);
+    json["pool_peak_reached"] = std::move(reached);
   }
   return json;
 }
@@ -385,9 +385,9 @@ Json report_json(const Program& program, const spec::Source& source, const Verdi
   Json obligations = Json::array();
   for (const Obligation& o : verdict.obligations) {
     obligations.push_back(obligation_json(program, o, source));
-    if (verdict.every_rank_from) obligations.back().erase("peak");  // each depth has its own
+    if (verdict.every_rank_from) obligations.back().erase("pool_peak");  // each depth has its own
   }
-  Json json = {{"schema", "ripeline.verify/1"},
+  Json json = {{"schema", "ripeline.verify/2"},
                {"program", program.name},
                {"params", std::move(params)},
                {"hash", spec::hash_text(program.hash)},

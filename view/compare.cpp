@@ -152,10 +152,10 @@ std::string table(const std::vector<Compared>& all, const CompareOptions& option
   for (const Compared& one : all) {
     const Figures& of = one.figures;
     Cells line{one.title,
-               fmt::format("{:.6g}", of.makespan),
-               bubble_text(of.wall_bubble, of.makespan),
+               fmt::format("{:.6g}", of.wall),
+               bubble_text(of.wall_bubble, of.wall),
                fmt::format("{:.6g}", of.span),
-               bubble_text(of.bubble, of.span),
+               bubble_text(of.span_bubble, of.span),
                speed_text(one)};
     for (const std::string& resource : resources) {
       line.push_back(peak_text(peak_of(of, resource), options.memory));
@@ -202,7 +202,7 @@ std::string legend(const std::vector<Compared>& all, const CompareOptions& optio
 std::string longer_walls(const std::vector<Compared>& all) {
   std::vector<std::string> titles;
   for (const Compared& one : all) {
-    if (one.figures.makespan * (1 - kShorter) > one.figures.span) titles.push_back(one.title);
+    if (one.figures.wall * (1 - kShorter) > one.figures.span) titles.push_back(one.title);
   }
   if (titles.empty()) return {};
   return fmt::format(
@@ -243,8 +243,8 @@ std::vector<Figures::Peak> peaks_of(const Timeline& timeline) {
 }
 
 // What is averaged.
-constexpr std::array kTimes = {&Figures::makespan, &Figures::span, &Figures::work, &Figures::bubble,
-                               &Figures::wall_bubble};
+constexpr std::array kTimes = {&Figures::wall, &Figures::span, &Figures::work,
+                               &Figures::span_bubble, &Figures::wall_bubble};
 
 Json rate(double bubble, double whole) { return whole > 0 ? Json(bubble / whole) : Json(); }
 
@@ -258,21 +258,21 @@ Json json_of(const Compared& one, const std::optional<double>& memory) {
   Json json = {{"title", one.title},
                {"program", one.program},
                {"unit", one.unit.name},
-               {"makespan", number(of.makespan)},
+               {"wall", number(of.wall)},
                {"span", number(of.span)},
                {"work", number(of.work)},
-               {"bubble", number(of.bubble)},
-               {"bubble_rate", rate(of.bubble, of.span)},
+               {"span_bubble", number(of.span_bubble)},
+               {"span_bubble_rate", rate(of.span_bubble, of.span)},
                {"wall_bubble", number(of.wall_bubble)},
-               {"wall_bubble_rate", rate(of.wall_bubble, of.makespan)},
-               {"against_first", one.speed ? json_of(*one.speed) : Json()},
+               {"wall_bubble_rate", rate(of.wall_bubble, of.wall)},
+               {"gain", one.speed ? json_of(*one.speed) : Json()},
                {"stuck", one.stuck},
                {"peak", Json::object()},
-               {"rank_peak", Json::object()}};
+               {"peak_microbatches", Json::object()}};
   for (const Figures::Peak& peak : of.peaks) {
     json["peak"][peak.resource] = peak.per_rank;
-    Json& rank_peak = json["rank_peak"][peak.resource] = Json::array();
-    for (const double held : peak.of_layers) rank_peak.push_back(number(held));
+    Json& peak_microbatches = json["peak_microbatches"][peak.resource] = Json::array();
+    for (const double held : peak.of_layers) peak_microbatches.push_back(number(held));
   }
   if (memory) {
     const auto room = fits(of, *memory);
@@ -309,10 +309,10 @@ Figures figures(const Timeline& timeline) {
     work = std::max(work, rank.work);
   }
   const Time wall = timeline.end() - timeline.begin();
-  result.makespan = timeline.in_unit(wall);
+  result.wall = timeline.in_unit(wall);
   result.span = timeline.in_unit(span);
   result.work = timeline.in_unit(work);
-  result.bubble = timeline.in_unit(span - work);
+  result.span_bubble = timeline.in_unit(span - work);
   result.wall_bubble = timeline.in_unit(wall - work);
   result.peaks = peaks_of(timeline);
   return result;
@@ -371,7 +371,7 @@ core::Status compare_text(const std::vector<Compared>& all, const CompareOptions
 }
 
 std::string compare_json(const std::vector<Compared>& all, const CompareOptions& options) {
-  Json json = {{"schema", "ripeline.compare/1"}, {"runs", Json::array()}};
+  Json json = {{"schema", "ripeline.compare/2"}, {"runs", Json::array()}};
   for (const Compared& one : all) json["runs"].push_back(json_of(one, options.memory));
   json["seed"] = options.seed;
   json["seeds"] = options.runs;

@@ -18,11 +18,11 @@ namespace ripeline::view {
 
 // Of one run, or the means of several; times in the run's unit.
 struct Figures {
-  double makespan = 0;     // the wall: from the first start to the last end, of all ranks
+  double wall = 0;         // from the first start to the last end, of all ranks
   double span = 0;         // of the rank for which it is largest: last end - first start
   double work = 0;         // of the rank whose compute engine works longest
-  double bubble = 0;       // span - work
-  double wall_bubble = 0;  // makespan - work
+  double span_bubble = 0;  // span - work
+  double wall_bubble = 0;  // wall - work
   struct Peak {
     std::string resource;
     std::vector<std::int64_t> per_rank;
@@ -72,7 +72,7 @@ struct CompareOptions {
 // A line for each, then what to know of them. Fails: units of different lengths.
 [[nodiscard]] core::Status compare_text(const std::vector<Compared>& all,
                                         const CompareOptions& options, std::string& text);
-// `{"schema":"ripeline.compare/1","runs":[…],"equal_memory":…,"equal_work":…}`
+// `{"schema":"ripeline.compare/2","runs":[…],"equal_memory":…,"equal_work":…}`
 [[nodiscard]] std::string compare_json(const std::vector<Compared>& all,
                                        const CompareOptions& options);
 

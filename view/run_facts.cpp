@@ -39,11 +39,11 @@ std::vector<RunFact> run_facts(const Panel& panel) {
   if (timeline.last_step() > timeline.first_step()) {
     add("steps", fmt::format("{} to {}", timeline.first_step(), timeline.last_step()));
   }
-  add("wall", fmt::format("{:.6g}{}", found.makespan, panel.stuck.any() ? ", deadlocked" : ""));
-  add("bubble by wall", bubble_text(found.wall_bubble, found.makespan));
-  if (found.span < found.makespan) {
+  add("wall", fmt::format("{:.6g}{}", found.wall, panel.stuck.any() ? ", deadlocked" : ""));
+  add("bubble by wall", bubble_text(found.wall_bubble, found.wall));
+  if (found.span < found.wall) {
     add("span", fmt::format("{:.6g}", found.span));
-    add("bubble by span", bubble_text(found.bubble, found.span));
+    add("bubble by span", bubble_text(found.span_bubble, found.span));
   }
   for (const Figures::Peak& peak : found.peaks) {
     const std::string_view unit = timeline.unit_of(peak.resource);

@@ -17,7 +17,7 @@ struct RunFact {
 };
 
 // In this order, without those that the trace does not know: program, ranks, params, dispatch,
-// microbatches, steps if there are several, makespan, bubble, peak of each resource (over the
+// microbatches, steps if there are several, wall, bubble, peak of each resource (over the
 // ranks), times (where they come from), unit.
 [[nodiscard]] std::vector<RunFact> run_facts(const Panel& panel);
 

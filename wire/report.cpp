@@ -74,7 +74,7 @@ std::string least_sends_text(const LeastSends& least) {
 }
 
 Json layouts_json(const LayoutTable& table) {
-  if (table.problem) return {{"problem", *table.problem}};
+  if (table.problem) return {{"reason", *table.problem}};
   Json rows = Json::array();
   for (const LayoutRow& row : table.rows) {
     rows.push_back({{"streams", name_of(row.streams)},

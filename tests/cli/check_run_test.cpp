@@ -77,14 +77,14 @@ TEST_F(CheckRun, says_what_is_wrong_and_where_it_begins) {
       ripeline("check-run changed.json --program bf -D ranks=2 --format json", "2> /dev/null");
   EXPECT_EQ(said.exit_code, 1);
   const auto json = nlohmann::json::parse(said.out);
-  EXPECT_EQ(json["schema"], "ripeline.check-run/1");
+  EXPECT_EQ(json["schema"], "ripeline.check-run/2");
   EXPECT_EQ(json["verdict"], "refuted");
   EXPECT_EQ(json["step"], 0);
   ASSERT_EQ(json["blocked"].size(), 2U);
   EXPECT_EQ(json["blocked"][0]["event"], "start 1F0");
   EXPECT_EQ(json["blocked"][0]["cause"], true);
   EXPECT_EQ(json["blocked"][1]["cause"], false);
-  EXPECT_EQ(json["peak"]["activation"][0]["proved"], 2);
+  EXPECT_EQ(json["pools"]["activation"][0]["proved"], 2);
 }
 
 TEST_F(CheckRun, of_what_is_missing_at_the_end_is_unknown) {

@@ -159,7 +159,7 @@ TEST_F(Cli, json_has_the_fields_that_others_rely_on) {
     EXPECT_TRUE(obligation.at("seconds").is_number());
     EXPECT_TRUE(obligation.at("method").is_string());
     if (names.back() == "memory") {
-      EXPECT_EQ(obligation.at("peak").at("activation"), nlohmann::json({3, 2, 1}));
+      EXPECT_EQ(obligation.at("pool_peak").at("activation"), nlohmann::json({3, 2, 1}));
     }
   }
   EXPECT_EQ(names,
@@ -249,7 +249,7 @@ TEST_F(Cli, a_certificate_of_each_verdict_is_written_and_rechecked) {
   const Outcome refuted = ripeline("recheck c --format json", "2>/dev/null");
   EXPECT_EQ(refuted.exit_code, 0) << refuted.out;
   const auto json = nlohmann::json::parse(refuted.out);
-  EXPECT_EQ(json.at("schema"), "ripeline.recheck/1");
+  EXPECT_EQ(json.at("schema"), "ripeline.recheck/2");
   EXPECT_EQ(json.at("result"), "accepted");
   EXPECT_EQ(json.at("verdict"), "refuted");
   EXPECT_EQ(json.at("steps").at(0).at("name"), "manifest");
@@ -290,7 +290,7 @@ TEST_F(Cli, a_certificate_of_every_number_of_ranks_is_rechecked) {
             std::string::npos)
       << accepted.out;
   const auto json = nlohmann::json::parse(ripeline("recheck c --format json", "2>/dev/null").out);
-  EXPECT_EQ(json.at("every_rank_from"), 1);
+  EXPECT_EQ(json.at("least_ranks"), 1);
 }
 
 TEST_F(Cli, recheck_says_which_file_is_wrong) {
@@ -519,7 +519,7 @@ TEST_F(CliFolder, gives_the_same_bytes_twice_without_times) {
 TEST_F(CliFolder, is_a_list_in_json_with_the_file_of_each) {
   const auto json =
       nlohmann::json::parse(ripeline("verify schedules --format json", "2>/dev/null").out);
-  EXPECT_EQ(json.at("schema"), "ripeline.verify.list/1");
+  EXPECT_EQ(json.at("schema"), "ripeline.verify.list/2");
   std::vector<std::string> files;
   for (const auto& program : json.at("programs")) files.push_back(program.at("file"));
   EXPECT_EQ(files, (std::vector<std::string>{"schedules/a b/unknown.ripe", "schedules/b.ripe",

@@ -58,19 +58,19 @@ TEST_F(CompareCommand, runs_several_seeds_with_the_same_draws) {
   double ratios = 1;
   for (const char* seed : {"--seed 7", "--seed 8", "--seed 9"}) {
     const json one = object(flags + seed);
-    sum += double{one["runs"][1]["makespan"]};
-    ratios *= double{one["runs"][1]["against_first"]["ratio"]};
-    EXPECT_EQ(one["runs"][1]["against_first"]["low"], nullptr);
+    sum += double{one["runs"][1]["wall"]};
+    ratios *= double{one["runs"][1]["gain"]["ratio"]};
+    EXPECT_EQ(one["runs"][1]["gain"]["low"], nullptr);
   }
   const json all = object(flags + "--seed 7 --seeds 3");
   EXPECT_EQ(all["seed"], 7);
   EXPECT_EQ(all["seeds"], 3);
-  EXPECT_NEAR(double{all["runs"][1]["makespan"]}, sum / 3, 1e-9);
-  const json& speed = all["runs"][1]["against_first"];
+  EXPECT_NEAR(double{all["runs"][1]["wall"]}, sum / 3, 1e-9);
+  const json& speed = all["runs"][1]["gain"];
   EXPECT_NEAR(double{speed["ratio"]}, std::cbrt(ratios), 1e-9);
   EXPECT_LT(double{speed["low"]}, double{speed["ratio"]});
   EXPECT_GT(double{speed["high"]}, double{speed["ratio"]});
-  EXPECT_EQ(all["runs"][0]["against_first"]["low"], 1.0);
+  EXPECT_EQ(all["runs"][0]["gain"]["low"], 1.0);
   EXPECT_THAT(says(flags + "--seed 7 --seeds 3"),
               HasSubstr("times are means of 3 runs each, seeds 7 to 9"));
 }
@@ -113,8 +113,7 @@ TEST_F(CompareCommand, costs_of_a_rank_are_for_every_command_that_runs) {
                 "span 24   bubble by span 0 (0.00 %)   utilisation "));
   EXPECT_THAT(ripeline("show zb_v" + flags).out, HasSubstr("rank 3"));
   EXPECT_THAT(ripeline("why zb_v 7F0" + flags).out, HasSubstr("7F0 on rank 0 starts at 3.5"));
-  EXPECT_THAT(ripeline("emulate zb_v --unit 2ms" + flags).out,
-              HasSubstr("simulated: makespan 25.5"));
+  EXPECT_THAT(ripeline("emulate zb_v --unit 2ms" + flags).out, HasSubstr("simulated: wall 25.5"));
   EXPECT_THAT(ripeline("optimise zb_v --orders given -D ranks=2 --seeds 2" + flags).out,
               HasSubstr("zb_v: 2 ranks, 8 microbatches"));
 }

@@ -51,15 +51,15 @@ TEST(EmulateCommand, reports_as_simulate_does_and_what_the_clock_did) {
     EXPECT_THAT(text.out, HasSubstr("4 ranks, 8 microbatches, 64 tasks, 48 messages"));
     EXPECT_THAT(text.out, ContainsRegex("wall \\(makespan\\) ([3-9][0-9]|[1-9][0-9][0-9])"));
     EXPECT_THAT(text.out, HasSubstr("clock: 1 unit is 8 ms"));
-    EXPECT_THAT(text.out, HasSubstr("simulated: makespan 33, the same order on every rank"));
+    EXPECT_THAT(text.out, HasSubstr("simulated: wall 33, the same order on every rank"));
     const Outcome found =
         emulate(std::string("1f1b -m 8 --unit 8ms --format json") + how, "2> /dev/null");
     const json report = json::parse(found.out);
-    EXPECT_EQ(report["schema"], "ripeline.simulate/1");
-    EXPECT_GE(report["makespan"].get<double>(), 33);
+    EXPECT_EQ(report["schema"], "ripeline.simulate/2");
+    EXPECT_GE(report["wall"].get<double>(), 33);
     EXPECT_EQ(report["peak"]["activation"], json({4, 3, 2, 1}));
     EXPECT_EQ(report["emulated"]["unit_ms"], 8);
-    EXPECT_EQ(report["emulated"]["simulated_makespan"], 33);
+    EXPECT_EQ(report["emulated"]["simulated_wall"], 33);
     EXPECT_EQ(report["emulated"]["other_order_on"], json::array());
   }
 }

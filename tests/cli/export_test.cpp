@@ -135,12 +135,12 @@ TEST_F(CheckAndExport, json_has_the_fields_that_others_rely_on) {
   write("x.csv", "0F0,0B0x\n1F0,1B0\n");
   EXPECT_EQ(ripeline("check x.csv --format json --placement chain", "2>/dev/null"), 1);
   const auto json = nlohmann::json::parse(out_);
-  EXPECT_EQ(json.at("schema"), "ripeline.check/1");
-  EXPECT_EQ(json.at("program"), "x.csv");
+  EXPECT_EQ(json.at("schema"), "ripeline.check/2");
+  EXPECT_EQ(json.at("file"), "x.csv");
   EXPECT_EQ(json.at("verdict"), "refuted");
   EXPECT_EQ(json.at("hash").get<std::string>().size(), 16U);
-  EXPECT_EQ(json.at("params").at("placement"), "chain");
-  EXPECT_EQ(json.at("params").at("layout"), "group");
+  EXPECT_EQ(json.at("placement"), "chain");
+  EXPECT_EQ(json.at("communicator"), "group");
   const auto& cell = json.at("findings").at(0);
   EXPECT_EQ(cell.at("rule"), "cell");
   EXPECT_EQ(cell.at("row"), 1);
@@ -152,7 +152,7 @@ TEST_F(CheckAndExport, json_has_the_fields_that_others_rely_on) {
   write("y.csv", "0F0,0B0\n1F0,1B0\n");
   EXPECT_EQ(ripeline("check y.csv --format json --layouts", "2>/dev/null"), 0);
   const auto right = nlohmann::json::parse(out_);
-  EXPECT_EQ(right.at("peak").at("rank"), nlohmann::json({1, 1}));
+  EXPECT_EQ(right.at("peak").at("activation"), nlohmann::json({1, 1}));
   EXPECT_EQ(right.at("layouts").size(), 9U);
   EXPECT_NE(right.at("hash"), json.at("hash"));
 }

@@ -22,17 +22,17 @@ TEST_F(Optimise, finds_an_optimum_says_so_and_ends_early) {
       "optimise --ranks 4 -m 8 --memory 4 --seconds 100 --format json -o best.ripe", kOutputAlone);
   ASSERT_EQ(found.exit_code, 0) << found.out;
   const json j = json_of(found);
-  EXPECT_EQ(j["schema"], "ripeline.optimise/1");
+  EXPECT_EQ(j["schema"], "ripeline.optimise/2");
   EXPECT_EQ(j["status"], "optimal");
-  EXPECT_EQ(j["makespan"], 27);  // ZB-H1: a bubble of (p - 1)(f + i - w)
+  EXPECT_EQ(j["wall"], 27);  // ZB-H1: a bubble of (p - 1)(f + i - w)
   EXPECT_EQ(j["bound"], 27);
   EXPECT_EQ(j["gap"], 0);
   EXPECT_EQ(j["work"], 24);
-  EXPECT_EQ(j["bubble"], 3);
+  EXPECT_EQ(j["wall_bubble"], 3);
   EXPECT_EQ(j["peak"]["activation"].size(), 4);
   EXPECT_EQ(j["solver"], "none");
   EXPECT_LT(j["seconds"], 50);
-  EXPECT_EQ(j["progress"].back()["makespan"], 27);
+  EXPECT_EQ(j["progress"].back()["value"], 27);
 }
 
 TEST_F(Optimise, writes_a_program_that_other_commands_read_alike) {
@@ -45,11 +45,11 @@ TEST_F(Optimise, writes_a_program_that_other_commands_read_alike) {
     ASSERT_EQ(found.exit_code, 0) << found.out;
     const json j = json_of(found);
     EXPECT_EQ(j["placement"], placement);
-    EXPECT_LE(j["bound"], j["makespan"]);
+    EXPECT_LE(j["bound"], j["wall"]);
     EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
     const json simulated =
         json_of(ripeline("simulate best.ripe --latency 0.5 --format json", kOutputAlone));
-    for (const char* same : {"makespan", "span", "work", "peak", "hash"}) {
+    for (const char* same : {"wall", "span", "work", "peak", "hash"}) {
       EXPECT_EQ(simulated[same], j[same]) << placement << ' ' << same;
     }
     const Outcome emulated = ripeline("emulate best.ripe --unit ms --latency 0.5");
@@ -70,7 +70,7 @@ TEST_F(Optimise, takes_the_better_placement) {
   const json chain = json_of(ripeline(costs + "--placement chain", kOutputAlone));
   const json v = json_of(ripeline(costs + "--placement v", kOutputAlone));
   const json any = json_of(ripeline(costs + "--placement any", kOutputAlone));
-  EXPECT_LT(v["makespan"], chain["makespan"]);
+  EXPECT_LT(v["wall"], chain["wall"]);
   EXPECT_EQ(any["placement"], "v");
 }
 
@@ -106,7 +106,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
       << text;
   const json simulated =
       json_of(ripeline("simulate best.ripe --unit us --latency 0.25 --format json", kOutputAlone));
-  EXPECT_EQ(simulated["makespan"], j["makespan"]);
+  EXPECT_EQ(simulated["wall"], j["wall"]);
   // Two stages for a rank, of all placements.
   const json any =
       json_of(ripeline(ask + "--memory 2 --placement any --seconds 1 --format json", kOutputAlone));
@@ -122,7 +122,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
   const std::string rest = "--ranks 4 -m 8 --memory 3 --seconds 1 --format json --solver none ";
   const json even = json_of(ripeline("optimise --costs 4,4,2,0.25 " + rest, kOutputAlone));
   const json layers = json_of(ripeline("optimise --profile layers.json " + rest, kOutputAlone));
-  EXPECT_EQ(layers["makespan"], even["makespan"]);
+  EXPECT_EQ(layers["wall"], even["wall"]);
   EXPECT_EQ(layers["peak"], even["peak"]);
   EXPECT_TRUE(even["first_layers"].is_null());
 }
@@ -209,7 +209,7 @@ TEST_F(Optimise, says_how_much_less_the_best_may_take) {
   ASSERT_EQ(found.exit_code, 0) << found.out;
   const json j = json_of(
       ripeline("optimise --ranks 4 -m 4 --memory 3 --seconds 0 --format json", kOutputAlone));
-  const double value = j["makespan"];
+  const double value = j["wall"];
   const double bound = j["bound"];
   ASSERT_LT(bound, value);
   EXPECT_DOUBLE_EQ(j["gap"], (value - bound) / value);
@@ -298,10 +298,10 @@ pipeline join {
   EXPECT_EQ(j["program"], "join");
   EXPECT_EQ(j["dispatch"], "in order best");
   EXPECT_TRUE(j["placement"].is_null());
-  EXPECT_LE(j["bound"], j["makespan"]);
+  EXPECT_LE(j["bound"], j["wall"]);
   const json simulated =
       json_of(ripeline("simulate best.ripe --latency 0.5 --format json", kOutputAlone));
-  for (const char* same : {"makespan", "span", "work", "peak", "hash"}) {
+  for (const char* same : {"wall", "span", "work", "peak", "hash"}) {
     EXPECT_EQ(simulated[same], j[same]) << same;
   }
   EXPECT_NE(read("best.ripe").find("  # What it was before.\n"), std::string::npos);
@@ -317,7 +317,7 @@ TEST_F(Optimise, begins_with_what_a_schedule_of_pytorch_does) {
   const Outcome found =
       ripeline("optimise given.csv --seconds 0 --format json -o best.ripe", kOutputAlone);
   ASSERT_EQ(found.exit_code, 0) << found.out;
-  EXPECT_LE(json_of(found)["makespan"], given["makespan"]);
+  EXPECT_LE(json_of(found)["wall"], given["wall"]);
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
 }
 
@@ -327,23 +327,23 @@ TEST_F(Optimise, knows_loops_and_bytes) {
       ripeline("optimise --ranks 4 -m 12 --costs 24,23,12,1 --activation 100,43 --memory 500 "
                "--seconds 20 --format json",
                kOutputAlone));
-  EXPECT_EQ(bytes["bubble"], 75);
+  EXPECT_EQ(bytes["wall_bubble"], 75);
   EXPECT_EQ(bytes["status"], "optimal");
   const json loop =
       json_of(ripeline("optimise --ranks 4 -m 8 --costs 24,22,12,1 --memory 5.5 --placement loop "
                        "--seconds 20 --format json",
                        kOutputAlone));
-  EXPECT_EQ(loop["bubble"], 39);
+  EXPECT_EQ(loop["wall_bubble"], 39);
   EXPECT_EQ(loop["placement"], "loop of 2");
 }
 
 TEST_F(Optimise, gives_the_best_time_for_each_memory) {
   const std::string curve = "optimise --ranks 3 -m 5 --memory 0.5..3 --solver none --seconds .2 ";
   const json j = json_of(ripeline(curve + "--picture curve.svg --format json", kOutputAlone));
-  ASSERT_EQ(j["schema"], "ripeline.optimise.curve/1");
+  ASSERT_EQ(j["schema"], "ripeline.optimise.curve/2");
   ASSERT_EQ(j["points"].size(), 3);  // 0.5, 1.5, 2.5
   EXPECT_EQ(j["points"][0]["status"], "infeasible");
-  EXPECT_LE(j["points"][2]["makespan"], j["points"][1]["makespan"]);
+  EXPECT_LE(j["points"][2]["wall"], j["points"][1]["wall"]);
   EXPECT_GE(j["library"].size(), 8U);
   EXPECT_NE(read("curve.svg").find("zb_h1"), std::string::npos);
   const Outcome text = ripeline(curve);
@@ -362,7 +362,7 @@ TEST_F(Optimise, writes_an_order_for_every_count) {
   for (const int count : {12, 30}) {
     const json j = json_of(ripeline(
         "simulate best.ripe --latency 1 --format json -m " + std::to_string(count), kOutputAlone));
-    EXPECT_EQ(j["makespan"], 59 * count + 117) << count;  // optimal for both
+    EXPECT_EQ(j["wall"], 59 * count + 117) << count;  // optimal for both
   }
   // In groups of two microbatches.
   const Outcome other = ripeline(ask + "--memory 8");

@@ -35,8 +35,7 @@ TEST_F(ProfileCommand, gives_back_the_costs_of_a_simulated_run_and_simulate_take
   EXPECT_THAT(written.out, HasSubstr("note: a trace has no sizes of messages"));
   const Outcome again = ripeline(run + "--profile costs.json", "2>/dev/null");
   ASSERT_EQ(again.exit_code, 0) << again.out;
-  EXPECT_EQ(nlohmann::json::parse(again.out)["makespan"],
-            nlohmann::json::parse(first.out)["makespan"]);
+  EXPECT_EQ(nlohmann::json::parse(again.out)["wall"], nlohmann::json::parse(first.out)["wall"]);
 }
 
 TEST_F(ProfileCommand, of_an_emulated_run_has_no_less_than_its_tasks_took) {
@@ -102,7 +101,7 @@ TEST_F(ProfileCommand, takes_the_files_of_pytorchs_ranks_and_simulate_takes_the_
       ripeline("simulate interleaved_1f1b -D ranks=2 -m 1 --format json --profile means.json",
                "2>/dev/null");
   ASSERT_EQ(simulated.exit_code, 0) << simulated.out;
-  EXPECT_NEAR(nlohmann::json::parse(simulated.out)["makespan"].get<double>(), 1259.52, 0.05);
+  EXPECT_NEAR(nlohmann::json::parse(simulated.out)["wall"].get<double>(), 1259.52, 0.05);
 }
 
 TEST_F(ProfileCommand, refuses_files_of_pytorch_without_costs_or_that_do_not_go_together) {

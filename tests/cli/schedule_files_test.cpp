@@ -45,7 +45,7 @@ TEST_F(ScheduleFiles, run_as_the_program_with_that_order) {
   const auto makespan = [&](const std::string& arguments) {
     const Outcome outcome =
         ripeline("simulate " + arguments + " -m 6 --format json", "2>/dev/null");
-    return nlohmann::json::parse(outcome.out).at("makespan").get<double>();
+    return nlohmann::json::parse(outcome.out).at("wall").get<double>();
   };
   EXPECT_EQ(makespan("four.csv"), makespan("1f1b -D ranks=4"));
   EXPECT_EQ(makespan("four.csv -D f=3 -D b=7"), makespan("1f1b -D ranks=4 -D f=3 -D b=7"));
@@ -59,7 +59,7 @@ TEST_F(ScheduleFiles, are_compared_for_their_number_of_microbatches) {
     const Outcome outcome = ripeline("compare " + arguments + " --format json", "2>/dev/null");
     const auto json = nlohmann::json::parse(outcome.out);
     for (const auto& run : json.at("runs")) {
-      if (run.at("title") == "1f1b") return run.at("makespan").get<double>();
+      if (run.at("title") == "1f1b") return run.at("wall").get<double>();
     }
     return 0.0;
   };
@@ -251,14 +251,14 @@ TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
       << checks.out;
   const auto list =
       nlohmann::json::parse(ripeline("check runs runs/bf.ripe --format json", "2>/dev/null").out);
-  EXPECT_EQ(list.at("schema"), "ripeline.check.list/1");
+  EXPECT_EQ(list.at("schema"), "ripeline.check.list/2");
   ASSERT_EQ(list.at("schedules").size(), 3u);
-  EXPECT_EQ(list.at("schedules").at(0).at("program"), "runs/deep/hangs.csv");
-  EXPECT_EQ(list.at("schedules").at(0).at("schema"), "ripeline.check/1");
+  EXPECT_EQ(list.at("schedules").at(0).at("file"), "runs/deep/hangs.csv");
+  EXPECT_EQ(list.at("schedules").at(0).at("schema"), "ripeline.check/2");
   EXPECT_EQ(list.at("schedules").at(2).at("verdict"), "bad input");
   ASSERT_EQ(list.at("skipped").size(), 2u);
   EXPECT_EQ(list.at("skipped").at(0).at("file"), "runs/bf.ripe");
-  EXPECT_EQ(list.at("skipped").at(1).at("why"), "without an action of PyTorch in any cell");
+  EXPECT_EQ(list.at("skipped").at(1).at("reason"), "without an action of PyTorch in any cell");
   const auto sarif =
       nlohmann::json::parse(ripeline("check runs --format sarif", "2>/dev/null").out);
   EXPECT_EQ(sarif.at("runs").at(0).at("properties").at("skipped"), list.at("skipped"));

@@ -163,8 +163,8 @@ TEST(Peaks, are_called_at_most_in_reports) {
   const Verdict verdict = verify(program);
   EXPECT_NE(report_text(program, source, verdict).find("  peak a: at most 2\n"), std::string::npos);
   const nlohmann::json memory = report_json(program, source, verdict).at("obligations").at(3);
-  EXPECT_EQ(memory.at("peak").at("a"), nlohmann::json::parse("[2]"));
-  EXPECT_EQ(memory.at("peak_reached").at("a"), nlohmann::json::parse("[false]"));
+  EXPECT_EQ(memory.at("pool_peak").at("a"), nlohmann::json::parse("[2]"));
+  EXPECT_EQ(memory.at("pool_peak_reached").at("a"), nlohmann::json::parse("[false]"));
   ASSERT_TRUE(verdict.proved);
   EXPECT_EQ(verdict.proved->peaks(), (std::vector<std::optional<std::int64_t>>{2}));
 }

@@ -54,10 +54,10 @@ TEST(Compare, says_when_memory_is_not_equal) {
 TEST(Compare, figures_are_those_of_the_simulator) {
   const Drawn run("1f1b", 8);
   const Figures got = figures(run.timeline);
-  EXPECT_EQ(got.makespan, 33);
+  EXPECT_EQ(got.wall, 33);
   EXPECT_EQ(got.span, run.timeline.in_unit(run.report.span));
   EXPECT_EQ(got.work, 24);
-  EXPECT_EQ(got.bubble, 9);
+  EXPECT_EQ(got.span_bubble, 9);
   EXPECT_EQ(got.wall_bubble, 9);
   ASSERT_EQ(got.peaks.size(), 1U);
   EXPECT_EQ(got.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 1}));
@@ -161,7 +161,7 @@ TEST(Compare, work_that_was_drawn_or_measured_may_differ_a_little) {
 // ZB-H2 is idle for nothing of its spans and for 3 forwards of its wall.
 TEST(Compare, explains_a_wall_that_is_longer_than_the_span) {
   const Compared zb_h2 = of("zb_h2", Drawn("zb_h2", 8, one_model()));
-  EXPECT_EQ(zb_h2.figures.bubble, 0);
+  EXPECT_EQ(zb_h2.figures.span_bubble, 0);
   EXPECT_EQ(zb_h2.figures.wall_bubble, 3);
   const Compared fixed = of("1f1b", Drawn("1f1b", 8));
   const std::string text = text_of({fixed, zb_h2});
@@ -174,18 +174,18 @@ TEST(Compare, explains_a_wall_that_is_longer_than_the_span) {
 TEST(Compare, averages_times_and_takes_the_most_that_was_held) {
   Figures a = figures(Drawn("1f1b", 8).timeline);
   Figures b = figures(Drawn("1f1b", 8).timeline);
-  b.makespan = 35;
+  b.wall = 35;
   b.wall_bubble = 11;
   a.peaks[0].per_rank = b.peaks[0].per_rank = {4, 3, 2, 1};
   b.peaks[0].per_rank[3] = 2;
   b.peaks[0].of_layers[3] = 2;
   const Figures mean = average({a, b});
-  EXPECT_EQ(mean.makespan, 34);
+  EXPECT_EQ(mean.wall, 34);
   EXPECT_EQ(mean.wall_bubble, 10);
   EXPECT_EQ(mean.span, 33);
   EXPECT_EQ(mean.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 2}));
   EXPECT_EQ(mean.peaks[0].of_layers, (std::vector<double>{4, 3, 2, 2}));
-  EXPECT_EQ(average({a}).makespan, a.makespan);
+  EXPECT_EQ(average({a}).wall, a.wall);
 }
 
 TEST(Compare, of_several_runs_says_how_sure_it_is) {
@@ -198,26 +198,26 @@ TEST(Compare, of_several_runs_says_how_sure_it_is) {
   const auto json = nlohmann::json::parse(compare_json({one}, {.runs = 20, .seed = 5}));
   EXPECT_EQ(json["seed"], 5);
   EXPECT_EQ(json["seeds"], 20);
-  EXPECT_EQ(json["runs"][0]["against_first"]["low"], 1.25);
+  EXPECT_EQ(json["runs"][0]["gain"]["low"], 1.25);
 }
 
 TEST(Compare, json_keeps_its_fields) {
   const Compared zb_v = of("zb_v", Drawn("zb_v", 8, one_model()));
   const auto json = nlohmann::json::parse(compare_json({zb_v}, {}));
-  EXPECT_EQ(json["schema"], "ripeline.compare/1");
+  EXPECT_EQ(json["schema"], "ripeline.compare/2");
   EXPECT_EQ(json["equal_memory"], true);
   const auto& run = json["runs"][0];
   EXPECT_EQ(run["title"], "zb_v");
-  EXPECT_EQ(run["makespan"], 25.5);
+  EXPECT_EQ(run["wall"], 25.5);
   EXPECT_EQ(run["span"], 24);
   EXPECT_EQ(run["work"], 24);
-  EXPECT_EQ(run["bubble"], 0);
-  EXPECT_EQ(run["bubble_rate"], 0.0);
+  EXPECT_EQ(run["span_bubble"], 0);
+  EXPECT_EQ(run["span_bubble_rate"], 0.0);
   EXPECT_EQ(run["wall_bubble"], 1.5);
   EXPECT_EQ(run["wall_bubble_rate"], 1.5 / 25.5);
   EXPECT_EQ(run["peak"]["activation"], (std::vector<int>{8, 8, 8, 8}));
-  EXPECT_EQ(run["rank_peak"]["activation"], (std::vector<int>{4, 4, 4, 4}));
-  EXPECT_EQ(run["against_first"]["low"], nullptr);
+  EXPECT_EQ(run["peak_microbatches"]["activation"], (std::vector<int>{4, 4, 4, 4}));
+  EXPECT_EQ(run["gain"]["low"], nullptr);
 }
 
 }  // namespace
