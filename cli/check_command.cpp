@@ -1,7 +1,5 @@
 // ripeline check: schedules of PyTorch, judged before a launch.
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -36,20 +34,6 @@ struct CheckCommand {
   std::string format = "text";
 };
 
-// A repair that takes more memory may not fit. Nothing where it takes no more; of a file whose own
-// peaks were not judged, those of the repair.
-std::string more_memory(const std::vector<std::int64_t>& before,
-                        const std::vector<std::int64_t>& now) {
-  if (before.size() != now.size()) {
-    return fmt::format("  peak activations: {}\n", fmt::join(now, " "));
-  }
-  const auto [held, holds] =
-      std::mismatch(before.begin(), before.end(), now.begin(), std::greater_equal<>());
-  if (held == before.end()) return {};
-  return fmt::format("  peak activations: {} before, {} now\n", fmt::join(before, " "),
-                     fmt::join(now, " "));
-}
-
 // What was done is no part of the verdict: it goes to standard error.
 int write_repair(const CheckCommand& command, const spec::ReadActions& read,
                  const verify::CheckReport& report) {
@@ -68,7 +52,8 @@ int write_repair(const CheckCommand& command, const spec::ReadActions& read,
   if (!written.ok()) return say_failed(written.errors());
   std::cerr << fmt::format("ripeline: {} is written, and passes\n", command.fix);
   for (const std::string& change : repair.changes) std::cerr << "  " << change << '\n';
-  std::cerr << more_memory(report.rank_peak, repair.rank_peak);
+  std::cerr << fmt::format("  peak activations: {} before, {} now\n",
+                           fmt::join(repair.peak_before, " "), fmt::join(repair.rank_peak, " "));
   return ok;
 }
 

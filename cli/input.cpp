@@ -76,17 +76,9 @@ bool begins_as_program(std::string_view text) {
   }
 }
 
-bool has_action(std::string_view text) {
-  const spec::ReadActions read = spec::read_actions(text);
-  return std::any_of(read.table.rows.begin(), read.table.rows.end(), [](const auto& row) {
-    return std::any_of(row.begin(), row.end(),
-                       [](const spec::ActionCell& cell) { return !cell.actions.empty(); });
-  });
-}
-
 std::optional<InputForm> form_of(const spec::Source& source) {
   if (begins_as_program(source.text)) return InputForm::program;
-  if (has_action(source.text)) return InputForm::schedule;
+  if (spec::has_action(source.text)) return InputForm::schedule;
   const auto ending = std::filesystem::path(source.name).extension();
   // Its mistakes are for the parser to show.
   if (ending == ".ripe") return InputForm::program;

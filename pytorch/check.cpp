@@ -142,13 +142,12 @@ bool ScheduleCheck::has_mistake(CellPlace place) const {
 }
 
 const CellPlace* ScheduleCheck::find(const spec::Action& action) const {
-  const auto found = places_.find(key_of(action));
-  return found == places_.end() ? nullptr : &found->second;
+  return places_.find(key_of(action));
 }
 
 const CellPlace* ScheduleCheck::add(const spec::Action& action, CellPlace place) {
   const auto [at, fresh] = places_.emplace(key_of(action), place);
-  return fresh ? nullptr : &at->second;
+  return fresh ? nullptr : at;
 }
 
 spec::Result<CheckReport> check(const spec::ReadActions& read, const CheckOptions& options) {

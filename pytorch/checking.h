@@ -3,9 +3,9 @@
 
 #include <set>
 #include <string>
-#include <unordered_map>
 
 #include "pytorch/check.h"
+#include "pytorch/flat_map.h"
 #include "spec/indexing.h"
 
 namespace ripeline::verify {
@@ -20,7 +20,11 @@ struct CellPlace {
 class ScheduleCheck {
  public:
   ScheduleCheck(const spec::ActionTable& table, const CheckOptions& options, CheckReport& report)
-      : table_(table), options_(options), report_(report) {}
+      : table_(table), options_(options), report_(report) {
+    std::size_t cells = 0;
+    for (const auto& row : table.rows) cells += row.size();
+    places_.reserve(cells);
+  }
 
   const spec::ActionTable& table() const { return table_; }
   const CheckOptions& options() const { return options_; }
@@ -35,7 +39,7 @@ class ScheduleCheck {
   [[nodiscard]] bool has_mistake(CellPlace place) const;
   // The first place of the action, or null.
   [[nodiscard]] const CellPlace* find(const spec::Action& action) const;
-  // Remembers the place; the first one if there is one already.
+  // Remembers the place; the first one if there is one already. Ends what find() gave before.
   const CellPlace* add(const spec::Action& action, CellPlace place);
 
   template <class Visit>  // (action, cell, place)
@@ -55,7 +59,7 @@ class ScheduleCheck {
   const CheckOptions& options_;
   CheckReport& report_;
   std::set<std::string> rules_;  // that found something
-  std::unordered_map<std::uint64_t, CellPlace> places_;
+  FlatMap<CellPlace> places_;
 };
 
 [[nodiscard]] std::string place_text(CellPlace place);  // row 2, column 3

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pytorch/checking.h"
+#include "pytorch/fewest_moves.h"
 
 namespace ripeline::verify {
 
@@ -32,10 +33,21 @@ spec::Diagnostic no_repair(std::string why) {
   return {.id = "check-no-repair", .message = std::move(why), .hint = {}, .span = {}};
 }
 
+std::vector<std::int64_t> peaks_of(const ActionTable& table) {
+  std::vector<std::int64_t> peaks;
+  for (const auto& row : table.rows) {
+    std::vector<const ActionCell*> cells;
+    for (const ActionCell& cell : row) cells.push_back(&cell);
+    peaks.push_back(peak_of(cells).all);
+  }
+  return peaks;
+}
+
 class ScheduleRepair {
  public:
-  ScheduleRepair(const spec::ReadActions& read, const CheckReport& report, bool reduce)
-      : shape_(report.shape), report_(report), reduce_(reduce), table_(read.table) {}
+  ScheduleRepair(const spec::ReadActions& read, const CheckReport& report,
+                 const CheckOptions& options)
+      : shape_(report.shape), report_(report), options_(options), table_(read.table) {}
 
   spec::Result<Repair> run() {
     if (auto read = check_readable(); !read.ok()) return read.errors();
@@ -45,7 +57,7 @@ class ScheduleRepair {
     renumber();
     swap_rows();
     if (auto ordered = order_and_communicate(); !ordered.ok()) return ordered.errors();
-    return Repair{std::move(table_), std::move(changes_), {}};
+    return Repair{std::move(table_), std::move(changes_), std::move(peak_before_), {}};
   }
 
  private:
@@ -54,16 +66,13 @@ class ScheduleRepair {
   // Fails for a cell that says nothing: a task would be lost.
   spec::Result<void> check_readable() {
     for (const CheckFinding& f : report_.findings) {
-      if (f.rule != "cell") continue;
-      const bool quoted = f.row >= 1 && f.column >= 1 && f.row <= size_of(table_.rows) &&
-                          f.column <= size_of(at(table_.rows, f.row - 1)) &&
-                          !at(at(table_.rows, f.row - 1), f.column - 1).actions.empty();
-      if (!quoted) {
+      if (f.rule == "cell") {
         return no_repair(fmt::format("row {}, column {}: what '{}' means is not known", f.row,
                                      f.column, f.task));
       }
+      if (f.rule != "file") continue;
+      did(f.column == 0 ? "cells are separated by commas" : "the byte order mark is left out");
     }
-    if (has_rule(report_, "cell")) did("quotes and a byte order mark are left out");
     if (has_rule(report_, "naming")) did("older naming: B is written I, and BW is written B");
     return {};
   }
@@ -198,7 +207,11 @@ class ScheduleRepair {
 
   spec::Result<void> order_and_communicate() {
     if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
-    const spec::LoadableOrder ordered = make_loadable(table_, shape_.map);
+    peak_before_ = peaks_of(table_);
+    const MovedOrder ordered = with_fewest_moves(table_, shape_.map, [this](const RowPeak& peak) {
+      return peak.all <= options_.rank_memory.value_or(peak.all) &&
+             peak.stage <= options_.stage_memory.value_or(peak.stage);
+    });
     if (!ordered.stuck.empty()) {
       const spec::StuckRank& stuck = ordered.stuck.front();
       Action whole = stuck.need;  // a backward may be B or I
@@ -213,30 +226,36 @@ class ScheduleRepair {
       did(fmt::format("row {}: {} moved from position {} to {}", move.row, to_string(move.cell),
                       move.from, move.to));
     }
+    if (!ordered.moves.empty()) {
+      did(fmt::format("{} moved{}", plural(ordered.moves.size(), "cell"),
+                      ordered.fewest ? ", the fewest that do" : "; fewer may do"));
+    }
     table_ = ordered.table;
     if (shape_.form == ActionForm::compute_only) return {};
-    table_ =
-        as_loaded(table_, shape_.map, shape_.microbatches, {.shards = sharded_, .reduce = reduce_})
-            .table;
+    table_ = as_loaded(table_, shape_.map, shape_.microbatches,
+                       {.shards = sharded_, .reduce = options_.reduce})
+                 .table;
     did(fmt::format("sends, receives{}{} derived again, as PyTorch derives them",
-                    reduce_ ? ", REDUCE_GRAD" : "", sharded_ ? ", UNSHARD and RESHARD" : ""));
+                    options_.reduce ? ", REDUCE_GRAD" : "",
+                    sharded_ ? ", UNSHARD and RESHARD" : ""));
     return {};
   }
 
   const CheckShape& shape_;
   const CheckReport& report_;
-  bool reduce_;
+  const CheckOptions& options_;
   ActionTable table_;
   bool sharded_ = false;
   bool dropped_rows_ = false;
   std::vector<std::string> changes_;
+  std::vector<std::int64_t> peak_before_;
 };
 
 }  // namespace
 
 spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& report,
                             const CheckOptions& options) {
-  spec::Result<Repair> result = ScheduleRepair(read, report, options.reduce).run();
+  spec::Result<Repair> result = ScheduleRepair(read, report, options).run();
   if (!result.ok()) return result;
   // As the file was taken, so must the repaired one be.
   CheckOptions same = options;

@@ -2,9 +2,13 @@
 #include "pytorch/on_the_wire.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include "pytorch/one_order.h"
+#include "pytorch/wired.h"
 
 namespace ripeline::verify {
 
@@ -81,97 +85,6 @@ void report_stuck(ScheduleCheck& checking, const std::vector<spec::StuckRank>& s
 
 // --- sends and receives ---
 
-// A wire program and, of each of its actions, the cell that it comes from.
-struct WireOfCells {
-  WireProgram program;
-  std::vector<std::vector<Action>> actions;
-};
-
-// One rank as PyTorch issues it: computations on one stream; a send or a receive waits for the
-// computations issued before it; a computation waits for the receive of what it needs.
-class RankWire {
- public:
-  RankWire(const CheckShape& shape, int rank) : shape_(shape), rank_(rank) {}
-
-  // Overlapped computations both wait for what either needs.
-  void add(const ActionCell& cell) {
-    for (const Action& action : cell.actions) {
-      if (is_compute(action.kind) || is_message(action.kind)) add(action, cell);
-    }
-  }
-
-  std::vector<WireAction> take_wires() { return std::move(wires_); }
-  std::vector<Action> take_actions() { return std::move(actions_); }
-
- private:
-  void add(const Action& action, const ActionCell& cell) {
-    WireAction wire{.name = to_string(action),
-                    .peer = -1,
-                    .group = -1,
-                    .payload = -1,
-                    .stream = -1,
-                    .batch = -1,
-                    .after = {}};
-    const int index = size_of(actions_);
-    if (is_compute(action.kind)) {
-      wire.stream = 0;
-      for (const Action& beside : cell.actions) add_receive(beside, wire.after);
-      last_computation_ = index;
-    } else {
-      add_message(action, wire);
-      if (last_computation_ >= 0) wire.after.push_back(last_computation_);
-      if (wire.kind == WireAction::Kind::receive) received_.emplace(wire.payload, index);
-    }
-    wires_.push_back(std::move(wire));
-    actions_.push_back(action);
-  }
-
-  // A message by its direction, sending stage and microbatch.
-  std::int64_t payload_of(bool forward, int sender, int microbatch) const {
-    constexpr std::int64_t kIndices = spec::kMostIndex + 1;
-    return (std::int64_t{forward ? 0 : 1} * shape_.map.stages() + sender) * kIndices + microbatch;
-  }
-
-  void add_message(const Action& action, WireAction& wire) const {
-    const bool forward =
-        action.kind == ActionKind::send_forward || action.kind == ActionKind::receive_forward;
-    const bool send =
-        action.kind == ActionKind::send_forward || action.kind == ActionKind::send_backward;
-    const int step = forward == send ? 1 : -1;
-    wire.kind = send ? WireAction::Kind::send : WireAction::Kind::receive;
-    wire.peer = shape_.map.rank(action.stage + step);
-    wire.payload =
-        payload_of(forward, send ? action.stage : action.stage + step, action.microbatch);
-  }
-
-  void add_receive(const Action& action, std::vector<int>& after) const {
-    for (const Action& need : needs_of(action, shape_.map.stages())) {
-      if (shape_.map.rank(need.stage) == rank_) continue;
-      const auto found =
-          received_.find(payload_of(need.kind == ActionKind::forward, need.stage, need.microbatch));
-      if (found != received_.end()) after.push_back(found->second);
-    }
-  }
-
-  const CheckShape& shape_;
-  int rank_;
-  int last_computation_ = -1;
-  std::unordered_map<std::int64_t, int> received_;  // payload to index
-  std::vector<WireAction> wires_;
-  std::vector<Action> actions_;
-};
-
-WireOfCells wired(const ActionTable& table, const CheckShape& shape) {
-  WireOfCells result;
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    RankWire rank(shape, static_cast<int>(r));
-    for (const ActionCell& cell : table.rows[r]) rank.add(cell);
-    result.program.ranks.push_back(rank.take_wires());
-    result.actions.push_back(rank.take_actions());
-  }
-  return result;
-}
-
 std::string step_text(const WireOfCells& wired, const WireWait& wait) {
   const auto name = [&](WirePosition p) {
     return at(at(wired.program.ranks, p.rank), p.index).name;
@@ -238,26 +151,41 @@ void report_wire(ScheduleCheck& checking, const WireOfCells& wired, const WireVe
 
 }  // namespace
 
+namespace {
+
+constexpr std::array kLayouts = {WireLayout::group, WireLayout::pair, WireLayout::edge};
+constexpr std::array kKernels = {WireKernels::per_stream, WireKernels::launch_order,
+                                 WireKernels::serial};
+
+template <class Judge>  // the verdict of a layout and a kernel level
+void judge_layouts(ScheduleCheck& checking, const Judge& judge) {
+  if (!checking.options().all_layouts) return;
+  for (const WireLayout layout : kLayouts) {
+    for (const WireKernels kernels : kKernels) {
+      checking.report().layouts.push_back({layout, kernels, judge(layout, kernels)});
+    }
+  }
+}
+
+}  // namespace
+
 void check_deadlock(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   const CheckOptions& options = checking.options();
   const bool derived = shape.form == ActionForm::compute_only;
-  spec::LoadedSchedule loaded;
   if (derived) {
-    loaded = as_loaded(checking.table(), shape.map, shape.microbatches, {.reduce = options.reduce});
-    if (!loaded.stuck.empty()) return report_stuck(checking, loaded.stuck);
+    const auto stuck = stuck_ranks(checking.table(), shape.map);
+    if (!stuck.empty()) return report_stuck(checking, stuck);
   }
-  const WireOfCells wire = wired(derived ? loaded.table : checking.table(), shape);
+  if (derived || has_one_order(checking.table(), shape.map)) {
+    return judge_layouts(checking, [](auto, auto) { return WireVerdict::Kind::safe; });
+  }
+  const WireOfCells wire = wired(checking.table(), shape);
   report_wire(checking, wire,
               judge_wire(wire.program, {.layout = options.layout, .kernels = options.kernels}));
-  if (!options.all_layouts) return;
-  for (const WireLayout layout : {WireLayout::group, WireLayout::pair, WireLayout::edge}) {
-    for (const WireKernels kernels :
-         {WireKernels::per_stream, WireKernels::launch_order, WireKernels::serial}) {
-      const auto verdict = judge_wire(wire.program, {.layout = layout, .kernels = kernels});
-      checking.report().layouts.push_back({layout, kernels, verdict.kind});
-    }
-  }
+  judge_layouts(checking, [&wire](WireLayout layout, WireKernels kernels) {
+    return judge_wire(wire.program, {.layout = layout, .kernels = kernels}).kind;
+  });
 }
 
 }  // namespace ripeline::verify

@@ -19,8 +19,8 @@ using spec::ActionTable;
 constexpr std::size_t kMostErrors = 20;
 
 bool leaves_no_program(const std::string& rule) {
-  constexpr std::array kRules = {"cell",  "naming", "overlap",    "ranks",
-                                 "stage", "owner",  "microbatch", "repeated"};
+  constexpr std::array kRules = {"file",  "cell",  "naming",     "overlap", "ranks",
+                                 "stage", "owner", "microbatch", "repeated"};
   return std::find(kRules.begin(), kRules.end(), rule) != kRules.end();
 }
 

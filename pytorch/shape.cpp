@@ -2,7 +2,7 @@
 #include "pytorch/shape.h"
 
 #include <algorithm>
-#include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,32 +26,47 @@ void each_computation(const ActionTable& table, const Visit& visit) {
   }
 }
 
+// A set of stages or microbatches.
+class Numbers {
+ public:
+  void insert(int number) { there_[static_cast<std::size_t>(number)] = true; }
+  [[nodiscard]] int first_missing() const {
+    return static_cast<int>(std::find(there_.begin(), there_.end(), false) - there_.begin());
+  }
+  [[nodiscard]] int count() const {
+    return static_cast<int>(std::count(there_.begin(), there_.end(), true));
+  }
+
+ private:
+  std::vector<bool> there_ = std::vector<bool>(spec::kMostIndex + 1, false);
+};
+
 int ranks_of(const ActionTable& table) {
+  const auto is_idle = [](const spec::ActionCell& cell) { return cell.actions.empty(); };
   std::size_t rows = table.rows.size();
-  while (rows > 1 && table.rows[rows - 1].empty()) --rows;
+  while (rows > 1 && std::all_of(table.rows[rows - 1].begin(), table.rows[rows - 1].end(), is_idle))
+    --rows;
   return std::max(1, static_cast<int>(rows));
 }
 
 // Stages 0, 1, … as far as all of them occur, up to a multiple of the ranks: one odd number in a
 // cell does not change what the others are judged by.
 int stages_of(const ActionTable& table, int ranks) {
-  std::set<int> stages;
+  Numbers stages;
   each_computation(table, [&](int, const Action& action) { stages.insert(action.stage); });
-  int next = 0;
-  while (stages.contains(next)) ++next;
+  const int next = stages.first_missing();
   return std::max(1, (next + ranks - 1) / ranks) * ranks;
 }
 
 // Microbatches 0, 1, … as far as all of them run forward somewhere; where there is no 0, as many as
 // there are.
 int microbatches_of(const ActionTable& table) {
-  std::set<int> ids;
+  Numbers ids;
   each_computation(table, [&](int, const Action& action) {
     if (action.kind == spec::ActionKind::forward) ids.insert(action.microbatch);
   });
-  int next = 0;
-  while (ids.contains(next)) ++next;
-  return next > 0 ? next : std::max(1, static_cast<int>(ids.size()));
+  const int next = ids.first_missing();
+  return next > 0 ? next : std::max(1, ids.count());
 }
 
 int misplaced(const ActionTable& table, const spec::StageMap& map) {

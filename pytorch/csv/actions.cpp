@@ -4,10 +4,11 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "pytorch/csv/cells.h"
 
 namespace ripeline::spec {
 namespace {
@@ -31,15 +32,7 @@ constexpr std::array<ActionName, 11> kWritten = {{
     {"W", ActionKind::backward_weight},
 }};
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
-constexpr std::string_view kBlank = " \t\v\f";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kMostShown = 40;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 // What a person can read of it: other bytes than printable ASCII as \xNN.
 std::string shown(std::string_view text) {
@@ -115,23 +108,28 @@ ActionReading read_action(std::string_view text) {
                              : fmt::format("{} needs a microbatch", name));
   }
   if (!rest.empty()) {
-    return failed(fmt::format("'{}' follows the action; PyTorch ignores it", shown(rest)));
+    const bool separates = without_blanks(rest).starts_with(';') || rest.front() == '\t';
+    return failed(fmt::format("'{}' follows the action; PyTorch ignores it{}", shown(rest),
+                              separates ? ", since a comma ends a cell" : ""));
   }
   reading.action->microbatch = *microbatch;
   return reading;
 }
 
+std::size_t characters_of(std::string_view utf8) {
+  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit Reader(std::string_view bytes) : cells_(bytes) {}
 
   ReadActions read() {
-    if (rest_.starts_with(kByteOrderMark)) {
-      rest_.remove_prefix(kByteOrderMark.size());
-      mistake("cell", 1, 1, "", "the file begins with a byte order mark, which PyTorch refuses");
-    }
-    while (!rest_.empty() && cells_ < kMostCells) read_row();
-    if (!rest_.empty()) {
+    check_file();
+    while (cells_read_ < kMostCells && cells_.next_row()) read_row();
+    if (cells_read_ == kMostCells && (cells_.next() || cells_.next_row())) {
       mistake("cell", static_cast<int>(result_.table.rows.size()), 0, "",
               fmt::format("more than {} cells; the rest is not read", kMostCells));
     }
@@ -140,38 +138,57 @@ class Reader {
     return std::move(result_);
   }
 
- private:
-  // Lines end as Python's csv module ends them: \n, \r\n or \r. A line of blanks alone is a rank
-  // that does nothing.
-  void read_row() {
-    const std::size_t end = std::min(rest_.find_first_of("\r\n"), rest_.size());
-    std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(end);
-    rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : rest_.empty() ? 0 : 1);
-    result_.table.rows.emplace_back();
-    if (trimmed(line).empty()) return;
-    for (bool more = true; more && cells_ < kMostCells; ++cells_) {
-      const std::size_t comma = line.find(',');
-      more = comma != line.npos;
-      read_cell(line.substr(0, comma));
-      line.remove_prefix(more ? comma + 1 : line.size());
+  bool has_action() {
+    while (cells_.next_row()) {
+      read_row();
+      const auto& row = result_.table.rows.back();
+      if (std::any_of(row.begin(), row.end(), [](const auto& c) { return !c.actions.empty(); })) {
+        return true;
+      }
     }
+    return false;
   }
 
-  void read_cell(std::string_view raw) {
+ private:
+  void check_file() {
+    if (cells_.has_byte_order_mark()) {
+      mistake("file", 1, 1, "", "the file begins with a byte order mark, which PyTorch refuses");
+    }
+    if (cells_.separator() == ',') return;
+    mistake(
+        "file", 1, 0, "",
+        fmt::format("cells are separated by {}, expected commas: PyTorch takes the first action "
+                    "of each row and ignores the others",
+                    cells_.separator() == ';' ? "semicolons" : "tabs"));
+  }
+
+  void read_row() {
+    auto& row = result_.table.rows.emplace_back();
+    while (cells_read_ < kMostCells) {
+      const std::optional<CsvCell> cell = cells_.next();
+      if (!cell) break;
+      read_cell(*cell);
+      ++cells_read_;
+    }
+    row.shrink_to_fit();
+  }
+
+  void read_cell(const CsvCell& read) {
     ActionCell cell;
     cell.row = static_cast<int>(result_.table.rows.size());
     cell.column = static_cast<int>(result_.table.rows.back().size()) + 1;
-    std::string_view text = trimmed(raw);
-    if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
-      text = trimmed(text.substr(1, text.size() - 2));
-      mistake("cell", cell.row, cell.column, raw, "quotes: write the action alone");
-    }
-    if (text.starts_with('(')) {
+    open_ = read.open;
+    const std::string_view text = without_blanks(read.text);
+    if (read.text.size() > kMostCellCharacters && characters_of(read.text) > kMostCellCharacters) {
+      mistake("cell", cell.row, cell.column, text,
+              fmt::format("more than {} characters, which Python's csv module refuses",
+                          kMostCellCharacters));
+    } else if (text.starts_with('(')) {
       read_overlap(text, cell);
     } else if (!text.empty()) {
       add(text, text, cell);
     }
+    open_ = false;
     result_.table.rows.back().push_back(std::move(cell));
   }
 
@@ -188,7 +205,7 @@ class Reader {
     for (bool more = true; more && cell.overlap;) {
       const std::size_t semicolon = inner.find(';');
       more = semicolon != inner.npos;
-      if (!add(trimmed(inner.substr(0, semicolon)), text, cell)) {
+      if (!add(without_blanks(inner.substr(0, semicolon)), text, cell)) {
         cell.overlap = false;
         cell.actions.clear();
       }
@@ -215,28 +232,41 @@ class Reader {
 
   // Each W has a B, and there is no I: files from before the name I.
   void look_for_older_naming() {
-    std::set<std::pair<int, int>> backwards;
-    std::set<std::pair<int, int>> weights;
+    std::vector<std::pair<int, int>> backwards;
+    std::vector<std::pair<int, int>> weights;
     for (const auto& row : result_.table.rows) {
       for (const ActionCell& cell : row) {
         for (const Action& a : cell.actions) {
           if (a.kind == ActionKind::backward_input) return;
-          if (a.kind == ActionKind::backward) backwards.insert({a.stage, a.microbatch});
-          if (a.kind == ActionKind::backward_weight) weights.insert({a.stage, a.microbatch});
+          if (a.kind == ActionKind::backward_weight) weights.emplace_back(a.stage, a.microbatch);
         }
       }
     }
-    if (weights.empty() ||
-        !std::includes(backwards.begin(), backwards.end(), weights.begin(), weights.end())) {
-      return;
-    }
+    if (weights.empty()) return;
+    each_backward([&](const Action& a, const ActionCell&) {
+      backwards.emplace_back(a.stage, a.microbatch);
+      return true;
+    });
+    std::sort(weights.begin(), weights.end());
+    std::sort(backwards.begin(), backwards.end());
+    weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
+    if (!std::includes(backwards.begin(), backwards.end(), weights.begin(), weights.end())) return;
     older_ = true;
+    each_backward([&](const Action&, const ActionCell& cell) {
+      mistake("naming", cell.row, cell.column, to_string(cell),
+              "older naming: B and W of the same microbatch, and no I: B is written I. "
+              "Every B of the file is taken for I");
+      return false;
+    });
+  }
+
+  template <class Visit>  // returns whether to go on
+  void each_backward(const Visit& visit) const {
     for (const auto& row : result_.table.rows) {
       for (const ActionCell& cell : row) {
-        if (cell.actions.empty() || cell.actions.front().kind != ActionKind::backward) continue;
-        return mistake("naming", cell.row, cell.column, to_string(cell),
-                       "older naming: B and W of the same microbatch, and no I: B is written I. "
-                       "Every B of the file is taken for I");
+        for (const Action& a : cell.actions) {
+          if (a.kind == ActionKind::backward && !visit(a, cell)) return;
+        }
       }
     }
   }
@@ -259,6 +289,7 @@ class Reader {
   void mistake(std::string rule, int row, int column, std::string_view text, std::string message) {
     ++result_.mistake_count;
     if (result_.mistakes.size() >= kMostMistakes) return;
+    if (open_) message += "; its quote is never closed, so that it takes the rest of the file";
     result_.mistakes.push_back({.rule = std::move(rule),
                                 .row = row,
                                 .column = column,
@@ -273,8 +304,9 @@ class Reader {
     auto operator<=>(const Place&) const = default;
   };
 
-  std::string_view rest_;
-  std::size_t cells_ = 0;
+  CsvCells cells_;
+  std::size_t cells_read_ = 0;
+  bool open_ = false;  // the quote of the cell that is read is never closed
   bool older_ = false;
   std::vector<Place> written_bw_;  // sorted
   ReadActions result_;
@@ -313,6 +345,8 @@ std::string to_string(const ActionCell& cell) {
 
 ReadActions read_actions(std::string_view bytes) { return Reader(bytes).read(); }
 
+bool has_action(std::string_view bytes) { return Reader(bytes).has_action(); }
+
 std::string write_actions(const ActionTable& table) {
   std::string text;
   for (const auto& row : table.rows) {
@@ -320,6 +354,8 @@ std::string write_actions(const ActionTable& table) {
       if (i > 0) text += ',';
       text += to_string(row[i]);
     }
+    // An empty line would be a row without cells.
+    if (row.size() == 1 && row.front().actions.empty()) text += "\"\"";
     text += '\n';
   }
   return text;

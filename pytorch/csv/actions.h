@@ -4,7 +4,8 @@
 //   0F0,0F1,,0B0,(0F2;0B1)OVERLAP_F_B
 // An action is <stage>F<mb>, I (backward for the input), W (for the weights), B (both), SEND_F,
 // RECV_F, SEND_B, RECV_B, each with a microbatch; or <stage>UNSHARD, RESHARD, REDUCE_GRAD. An empty
-// cell is idle. Blanks around a cell do not count; there are no quotes.
+// cell is idle. Blanks around a cell do not count. Cells may be in quotes, as Python's csv module
+// reads them (cells.h).
 //
 // read_actions() takes any bytes and never fails as a whole: a cell that is no action, matched from
 // its first to its last character, becomes a mistake and a cell without actions. What the actions
@@ -15,6 +16,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "pytorch/csv/short_list.h"
 
 namespace ripeline::spec {
 
@@ -45,9 +48,9 @@ struct Action {
 [[nodiscard]] std::string to_string(const Action& action);  // 2F0, 1UNSHARD
 
 struct ActionCell {
-  std::vector<Action> actions;  // none: idle, or a mistake; several only of OVERLAP_F_B
-  bool overlap = false;         // (0F1;0B0)OVERLAP_F_B
-  int row = 0;                  // where it was read, from 1; 0: it was made
+  ShortList<Action> actions;  // none: idle, or a mistake; several only of OVERLAP_F_B
+  bool overlap = false;       // (0F1;0B0)OVERLAP_F_B
+  int row = 0;                // where it was read, from 1; 0: it was made
   int column = 0;
   // Where it was read does not count.
   bool operator==(const ActionCell& other) const {
@@ -63,7 +66,9 @@ struct ActionTable {
 
 // A cell that is not what a cell may be; the table has what it was taken for, if anything.
 struct CellMistake {
-  std::string rule;  // cell: no action; naming: B for I and BW for B, as older files write
+  // cell: no action; naming: B for I and BW for B, as older files write; file: a byte order mark,
+  // or another separator than a comma. Of the last two the table has what is meant.
+  std::string rule;
   int row = 0;       // from 1
   int column = 0;    // from 1; 0: the whole file
   std::string text;  // the cell, shortened and printable
@@ -79,8 +84,11 @@ struct ReadActions {
 inline constexpr int kMostIndex = 999'999;             // of a stage or a microbatch
 inline constexpr std::size_t kMostMistakes = 1000;     // kept by read_actions()
 inline constexpr std::size_t kMostCells = 20'000'000;  // beyond them nothing is read; a mistake
+inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv module takes no more
 
 [[nodiscard]] ReadActions read_actions(std::string_view bytes);
+// Whether any cell is one with actions.
+[[nodiscard]] bool has_action(std::string_view bytes);
 
 // As read_actions() reads it without mistakes; lines end in \n.
 [[nodiscard]] std::string write_actions(const ActionTable& table);

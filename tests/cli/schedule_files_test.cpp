@@ -2,8 +2,11 @@
 // says, and what is said of one that cannot.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "tests/cli/program.h"
 
@@ -189,22 +192,73 @@ TEST_F(ScheduleFiles, that_are_missing_are_no_library_schedules_where_none_is_ta
   EXPECT_TRUE(says(ripeline("verify gibberish"), "`ripeline library` lists them"));
 }
 
-TEST_F(ScheduleFiles, repaired_with_higher_peaks_say_so) {
+TEST_F(ScheduleFiles, repaired_say_how_many_cells_moved_and_what_is_held) {
   const auto fix = [&](const char* schedule) {
     write("given.csv", schedule);
     return ripeline("check given.csv --fix fixed.csv");
   };
-  const Outcome more = fix("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  const Outcome less = fix("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  EXPECT_EQ(less.exit_code, 0);
+  EXPECT_TRUE(says(less, "  1 cell moved, the fewest that do\n")) << less.out;
+  EXPECT_TRUE(says(less, "  peak activations: 1 2 before, 1 1 now\n")) << less.out;
+  // One move alone has to be at rank 0, which then holds two.
+  const Outcome more = fix("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
   EXPECT_EQ(more.exit_code, 0);
-  EXPECT_TRUE(says(more, "  peak activations: 1 2 before, 2 2 now\n")) << more.out;
-  // Rank 1 waits at once for what rank 0 does last, and what is held stays as it was.
-  const Outcome same = fix("0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n");
-  EXPECT_EQ(same.exit_code, 0);
-  EXPECT_FALSE(says(same, "peak activations")) << same.out;
-  // What the given order holds is not judged where it does a task twice.
-  const Outcome unknown = fix("0F0,0F0,0B0\n1F0,1B0\n");
-  EXPECT_EQ(unknown.exit_code, 0);
-  EXPECT_TRUE(says(unknown, "  peak activations: 1 1\n")) << unknown.out;
+  EXPECT_TRUE(says(more, "  1 cell moved, the fewest that do\n")) << more.out;
+  EXPECT_TRUE(says(more, "  peak activations: 1 1 before, 2 1 now\n")) << more.out;
+  const Outcome within = ripeline("check given.csv --fix fixed.csv --memory 1");
+  EXPECT_EQ(within.exit_code, 0);
+  EXPECT_TRUE(says(within, "  2 cells moved, the fewest that do\n")) << within.out;
+  EXPECT_TRUE(says(within, "  peak activations: 1 1 before, 1 1 now\n")) << within.out;
+  const Outcome dropped = fix("0F0,0F0,0B0\n1F0,1B0\n");
+  EXPECT_EQ(dropped.exit_code, 0);
+  EXPECT_FALSE(says(dropped, "moved")) << dropped.out;
+}
+
+TEST_F(ScheduleFiles, with_cells_in_quotes_are_run_as_others_are) {
+  write("quoted.csv",
+        "\"0F0\",\"0F1\",\"\",\"0B0\",\"0B1\"\r\n\"1F0\",\"1B0\",\"1F1\",\"1B1\"\r\n");
+  EXPECT_EQ(ripeline("check quoted.csv").exit_code, 0);
+  EXPECT_EQ(ripeline("simulate quoted.csv").exit_code, 0);
+  EXPECT_EQ(ripeline("verify quoted.csv").exit_code, 0);
+}
+
+TEST_F(ScheduleFiles, with_another_separator_are_refused_by_its_name) {
+  write("semicolons.csv", "0F0;0B0\n1F0;1B0\n");
+  const Outcome run = ripeline("simulate semicolons.csv");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_TRUE(says(run,
+                   "semicolons.csv:1:1: error[csv-file]: cells are separated by semicolons, "
+                   "expected commas"))
+      << run.out;
+  EXPECT_EQ(ripeline("check semicolons.csv --fix commas.csv").exit_code, 0);
+  EXPECT_EQ(ripeline("simulate commas.csv").exit_code, 0);
+}
+
+// A million cells in the memory of some hundred bytes each.
+TEST_F(ScheduleFiles, of_a_million_cells_take_little_memory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  constexpr int kRanks = 64;
+  constexpr int kMicrobatches = 8192;
+  constexpr long kMostKilobytes = 400'000;
+  std::string text;
+  for (int r = 0; r < kRanks; ++r) {
+    for (int m = 0; m < kMicrobatches + kRanks - r - 1; ++m) {
+      if (m < kMicrobatches) text += fmt::format("{}F{},", r, m);
+      if (m >= kRanks - r - 1) text += fmt::format("{}B{},", r, m - kRanks + r + 1);
+    }
+    text.back() = '\n';
+  }
+  write("large.csv", text);
+  const std::string measured = fmt::format(
+      "cd '{}' && /usr/bin/python3 -c \"import resource, subprocess, sys; "
+      "failed = subprocess.call(['{}', 'check', 'large.csv'], stdout=subprocess.DEVNULL); "
+      "print('kilobytes', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); "
+      "sys.exit(failed or resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > {})\"",
+      folder_.string(), RIPELINE_PROGRAM, kMostKilobytes);
+  EXPECT_EQ(std::system(measured.c_str()), 0);
 }
 
 TEST_F(ScheduleFiles, and_programs_are_told_apart_by_what_is_in_them) {

@@ -31,7 +31,8 @@ TEST(Actions, a_cell_is_an_action_from_its_first_to_its_last_character) {
       {"(4F1;3B0)OVERLAP_F_B", "(4F1;3B0)OVERLAP_F_B", ""},
       {"( 4F1 ; 3I0 )OVERLAP_F_B", "(4F1;3I0)OVERLAP_F_B", ""},
       {"0F0junk", "", "'junk' follows the action"},
-      {"0F0;1F1", "", "';1F1' follows the action"},
+      {"\"0F0;1F1\"", "",
+       "';1F1' follows the action; PyTorch ignores it, since a comma ends a cell"},
       {"0F0 1", "", "follows the action"},
       {"x0F0", "", "expected <stage>"},
       {"F0", "", "expected <stage>"},
@@ -52,8 +53,14 @@ TEST(Actions, a_cell_is_an_action_from_its_first_to_its_last_character) {
       {"(0F0;0B0OVERLAP_F_B", "", "expected (<action>;<action>)OVERLAP_F_B"},
       {"(0F0;)OVERLAP_F_B", "", "no action"},
       {"()OVERLAP_F_B", "", "no action"},
-      {"\"0F0\"", "0F0", "quotes"},
-      {"\"", "", "no action"},
+      {"\"0F0\"", "0F0", ""},
+      {"\" 0F0\n\"", "0F0", ""},
+      {"\"(4F1;3B0)OVERLAP_F_B\"", "(4F1;3B0)OVERLAP_F_B", ""},
+      {"\"0F0", "0F0", ""},  // as PyTorch takes it
+      {"\"0F0\n1F0\n", "", "its quote is never closed, so that it takes the rest of the file"},
+      {"\"(4F1,3B0)OVERLAP_F_B\"", "", "',3B0' follows the action"},
+      {"\"0F0\"\"\"", "", "'\"' follows the action"},
+      {"\"\"", "", ""},
   };
   for (const CellCase& c : cases) {
     const ReadActions read = read_actions(c.text);
@@ -124,13 +131,49 @@ TEST(Actions, any_bytes_are_read) {
   }
 }
 
-// Written again it is an empty line.
-TEST(Actions, a_line_of_blanks_is_a_rank_that_does_nothing) {
-  const ReadActions read = read_actions(" \n0F0\n");
+// An empty line is a rank without cells, and one of blanks a rank with an idle one.
+TEST(Actions, a_line_of_blanks_is_an_idle_cell) {
+  const ReadActions read = read_actions(" \n0F0\n\n");
   EXPECT_TRUE(read.mistakes.empty());
-  ASSERT_EQ(read.table.rows.size(), 2U);
-  EXPECT_TRUE(read.table.rows[0].empty());
-  EXPECT_EQ(write_actions(read.table), "\n0F0\n");
+  ASSERT_EQ(read.table.rows.size(), 3U);
+  ASSERT_EQ(read.table.rows[0].size(), 1U);
+  EXPECT_TRUE(read.table.rows[0][0].actions.empty());
+  EXPECT_TRUE(read.table.rows[2].empty());
+  EXPECT_EQ(write_actions(read.table), "\"\"\n0F0\n\n");
+  EXPECT_EQ(read_actions(write_actions(read.table)).table, read.table);
+}
+
+TEST(Actions, another_separator_than_a_comma_is_named_and_what_it_separates_is_read) {
+  const ReadActions semicolons = read_actions("0F0;;\"0B0\"\n1F0;(1F1;1B0)OVERLAP_F_B\n");
+  ASSERT_EQ(semicolons.mistakes.size(), 1U);
+  EXPECT_EQ(semicolons.mistakes[0].rule, "file");
+  EXPECT_TRUE(semicolons.mistakes[0].message.starts_with(
+      "cells are separated by semicolons, expected commas"));
+  EXPECT_EQ(write_actions(semicolons.table), "0F0,,0B0\n1F0,(1F1;1B0)OVERLAP_F_B\n");
+  const ReadActions tabs = read_actions("0F0\t0F1\n\t1F0\n");
+  ASSERT_EQ(tabs.mistakes.size(), 1U);
+  EXPECT_TRUE(tabs.mistakes[0].message.starts_with("cells are separated by tabs, expected commas"));
+  EXPECT_EQ(write_actions(tabs.table), "0F0,0F1\n,1F0\n");
+  // Tabs around cells are blanks, and a pair is one cell.
+  EXPECT_TRUE(read_actions("\t0F0\t\n1F0\n").mistakes.empty());
+  EXPECT_TRUE(read_actions("(0F1;0B0)OVERLAP_F_B\n").mistakes.empty());
+}
+
+TEST(Actions, a_cell_has_no_more_characters_than_pythons_csv_module_takes) {
+  const std::string blanks(kMostCellCharacters - 3, ' ');
+  EXPECT_TRUE(read_actions("0F0" + blanks + ",0F1\n").mistakes.empty());
+  const ReadActions read = read_actions("0F1,0F0 " + blanks + "\n");
+  ASSERT_EQ(read.mistakes.size(), 1U);
+  EXPECT_EQ(read.mistakes[0].column, 2);
+  EXPECT_EQ(read.mistakes[0].message,
+            "more than 131072 characters, which Python's csv module refuses");
+}
+
+TEST(Actions, a_byte_order_mark_is_no_part_of_a_cell) {
+  const ReadActions read = read_actions("\xEF\xBB\xBF\"0F0\",0B0\n");
+  ASSERT_EQ(read.mistakes.size(), 1U);
+  EXPECT_EQ(read.mistakes[0].rule, "file");
+  EXPECT_EQ(write_actions(read.table), "0F0,0B0\n");
 }
 
 }  // namespace

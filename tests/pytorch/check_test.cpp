@@ -42,6 +42,24 @@ std::string one_f_one_b(int ranks, int microbatches) {
   return text;
 }
 
+TEST(Check, cells_in_quotes_are_taken) {
+  const CheckReport report =
+      report_of("\"0F0\",\"0F1\",\"\",\"0B0\",\"0B1\"\r\n1F0,\"1B0\",\"(1F1;1B0)OVERLAP\",1B1\r\n");
+  ASSERT_EQ(report.findings.size(), 2U);  // and 1F1 is missing
+  EXPECT_EQ(report.findings[0].column, 3);
+  EXPECT_EQ(
+      report_of("\"0F0\",\"0F1\",\"\",\"0B0\",\"0B1\"\r\n1F0,\"1F1\",\"1B0\",1B1\r\n").verdict,
+      Outcome::proved);
+}
+
+TEST(Check, another_separator_is_one_finding) {
+  const CheckReport report = report_of("0F0;0B0\n1F0;1B0\n");
+  EXPECT_EQ(report.verdict, Outcome::refuted);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].rule, "file");
+  EXPECT_EQ(report.rank_peak, (std::vector<std::int64_t>{1, 1}));
+}
+
 TEST(Check, options_that_fit_no_table_are_bad_input) {
   const spec::ReadActions read = spec::read_actions(one_f_one_b(2, 2));
   for (const CheckOptions& options :
@@ -163,10 +181,16 @@ struct RepairCase {
 
 TEST(Check, repairs_keep_what_they_can) {
   const std::vector<RepairCase> cases = {
-      {"\"0F0\",\"0B0\"\n1F0,1B0\n", "0F0,0B0\n1F0,1B0\n", "quotes"},
+      {"\"0F0\",\"0F0\",\"0B0\"\n1F0,\"1B0\"\n", "0F0,0B0\n1F0,1B0\n", "a second 0F0"},
+      {"\xEF\xBB\xBF,0F0,0B0\n1F0,1B0\n", "0F0,0B0\n1F0,1B0\n", "byte order mark is left out"},
+      {"0F0;0B0\n1F0;1B0\n", "0F0,0B0\n1F0,1B0\n", "cells are separated by commas"},
       {"0F0,0BW0\n1F0,1BW0\n", "0F0,0B0\n1F0,1B0\n", "older naming"},
-      {"0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n",
-       "0F1 moved from position 3 to 2"},
+      {"0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n",
+       "1F1 moved from position 2 to 3; 1 cell moved, the fewest that do"},
+      // Five cells run early would do as well, with a higher peak.
+      {"0F0,0F1,0B3,0F2,0F3,0B0,0B1,0B2\n1F0,1F1,1F2,1F3,1B0,1B1,1B2,1B3\n",
+       "0F0,0F1,0F2,0F3,0B3,0B0,0B1,0B2\n1F0,1F1,1F2,1F3,1B0,1B1,1B2,1B3\n",
+       "0B3 moved from position 3 to 5; 1 cell moved"},
       {"1F0,1B0\n0F0,0B0\n", "0F0,0B0\n1F0,1B0\n", "row 1 moved to row 2"},
       {"0F0,0F0,0B0\n1F0,1B0\n", "0F0,0B0\n1F0,1B0\n", "a second 0F0"},
       {"0F5,0F7,0B5,0B7\n1F5,1B5,1F7,1B7\n", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "renumbered"},
@@ -182,6 +206,7 @@ TEST(Check, repairs_keep_what_they_can) {
     const CheckReport report = report_of(c.before);
     EXPECT_EQ(report.verdict, Outcome::refuted) << c.before;
     const auto done = repair(read, report, {});
+    if (done.ok()) EXPECT_EQ(done.value().peak_before.size(), done.value().rank_peak.size());
     EXPECT_EQ(done.ok() ? spec::write_actions(done.value().table) : "", c.after) << c.before;
     const std::string said = done.ok() ? fmt::format("{}", fmt::join(done.value().changes, "; "))
                                        : done.errors().front().message;

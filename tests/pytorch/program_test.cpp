@@ -86,7 +86,11 @@ TEST(CellBytes, are_those_of_the_cell_without_its_blanks) {
         Case{"0F0\r1F0,1F1", 2, 2, "1F1"}, Case{"0F0,,0F1\n\n1F0", 1, 3, "0F1"},
         Case{"0F0,,0F1\n\n1F0", 3, 1, "1F0"}, Case{"0F0,,0F1\n", 1, 2, ""},
         Case{"0F0,0F1\n1F0\n", 1, 0, "0F0,0F1"}, Case{"0F0\n1F0\n", 2, 0, "1F0"},
-        Case{"0F0\n", 1, 7, ""}, Case{"0F0\n", 9, 2, ""}, Case{"", 1, 1, ""}}) {
+        Case{"\"0F0\",\"x\ny\"\n\"1F0\"\n", 1, 2, "\"x\ny\""},
+        Case{"\"0F0\",\"x\ny\"\n \"1F0\", 1F1", 2, 2, "1F1"},
+        Case{"0F0;0F1\n1F0;(1F1;1B0)OVERLAP_F_B; x", 2, 3, "x"},
+        Case{"\xEF\xBB\xBF x,0F1\n", 1, 1, "x"}, Case{"0F0\n", 1, 7, ""}, Case{"0F0\n", 9, 2, ""},
+        Case{"", 1, 1, ""}}) {
     const spec::CellBytes place = spec::bytes_of_cell(c.bytes, c.row, c.column);
     ASSERT_LE(place.begin, place.end);
     ASSERT_LE(place.end, c.bytes.size());

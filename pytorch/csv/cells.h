@@ -1,0 +1,57 @@
+// The cells of a CSV file, as Python's csv module splits one with its default dialect: PyTorch
+// reads schedules so.
+//
+// Cells are separated by commas; rows end with \n, \r\n or \r. A cell that begins with a quote ends
+// with the next quote that is not doubled: it may hold commas and ends of lines, and what follows
+// its last quote belongs to it. A quote anywhere else is a character. A quote that is never closed
+// takes the rest of the file. An empty line is a row without cells.
+//
+// A file without any comma whose cells are separated by ';' or a tab is split there: separator()
+// says so, and what reads the file reports it. Any bytes will do; one thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ripeline::spec {
+
+struct CsvCell {
+  std::size_t begin = 0;  // in the bytes of the file, with quotes
+  std::size_t end = 0;
+  std::string_view text;  // without quotes; valid until the next cell
+  bool open = false;      // its quote is never closed
+};
+
+class CsvCells {
+ public:
+  explicit CsvCells(std::string_view bytes);  // the bytes outlive this
+
+  [[nodiscard]] bool has_byte_order_mark() const { return mark_; }  // it belongs to no cell
+  [[nodiscard]] char separator() const { return separator_; }       // ',', ';' or '\t'
+  // Begins the next row, whatever is left of this one; false at the end of the file.
+  [[nodiscard]] bool next_row();
+  // The next cell of the row.
+  [[nodiscard]] std::optional<CsvCell> next();
+  [[nodiscard]] std::size_t row_begin() const { return row_begin_; }  // of next_row()'s row
+
+ private:
+  bool ends_cell(char c) const { return c == separator_ || c == '\n' || c == '\r'; }
+  std::size_t end_of_plain() const;
+  bool unquote(std::size_t& end);
+  void end_row();
+
+  std::string_view bytes_;
+  char separator_ = ',';
+  bool mark_ = false;
+  std::size_t at_ = 0;
+  std::size_t row_begin_ = 0;
+  bool in_row_ = false;
+  std::string unquoted_;
+};
+
+// Without what Python's str.strip() takes from its ends, in UTF-8.
+[[nodiscard]] std::string_view without_blanks(std::string_view text);
+
+}  // namespace ripeline::spec

@@ -1,0 +1,179 @@
+// Which cells move: those without which all rows can end. Of a cycle of waits one cell must move,
+// so the cells of one cycle are tried, each with one move less for what is left; with one move
+// first, then two, and so on. Each choice that lets all rows end is put back where it holds least.
+//
+// Where the steps do not suffice, the moves are those of spec::make_loadable(), without those that
+// are not needed.
+#include "pytorch/fewest_moves.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "pytorch/move_cells.h"
+#include "pytorch/placing.h"
+#include "spec/indexing.h"
+
+namespace ripeline::verify {
+namespace {
+
+using spec::ActionCell;
+using spec::ActionKind;
+using spec::ActionTable;
+
+constexpr std::int64_t kMostSteps = 30'000'000;    // of the search
+constexpr std::int64_t kMostLeftOut = 60'000'000;  // of leaving out moves that are not needed
+
+constexpr int kMoreToFit = 3;
+
+using Fits = std::function<bool(const RowPeak&)>;
+
+struct Moved {
+  std::vector<int> cells;
+  PlacedRows placed;
+};
+
+class MoveSearch {
+ public:
+  MoveSearch(const MoveCells& cells, const Fits& fits)
+      : progress_(cells), placing_(cells, fits, steps_, kMostSteps), kept_(cells.cells.size(), 0) {}
+
+  // The best choice of the fewest cells, where `enough` are known to do; nothing: none was found in
+  // its steps. Where none fits, a few more moves may.
+  std::optional<Moved> run(int enough) {
+    for (int moves = 1; moves <= enough + kMoreToFit && steps_ <= kMostSteps; ++moves) {
+      explore(moves);
+      if (best_ && best_->placed.fits) break;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  void explore(int left) {
+    if (steps_ > kMostSteps || is_ideal()) return;
+    const RowProgress::Mark mark = progress_.mark();
+    progress_.advance(steps_);
+    if (progress_.ended()) {
+      if (left == 0) consider();
+    } else if (left > 0) {
+      branch(left);
+    }
+    progress_.go_back(mark);
+  }
+
+  // One of the cycle's cells moves: the first of them in some order, those before it do not.
+  void branch(int left) {
+    std::vector<int> tried;
+    for (const int cell : progress_.cycle()) {
+      if (at(kept_, cell) != 0) continue;
+      const RowProgress::Mark mark = progress_.mark();
+      progress_.take_out(cell);
+      taken_.push_back(cell);
+      explore(left - 1);
+      taken_.pop_back();
+      progress_.put_back(cell);
+      progress_.go_back(mark);
+      at(kept_, cell) = 1;
+      tried.push_back(cell);
+    }
+    for (const int cell : tried) at(kept_, cell) = 0;
+  }
+
+  // More moves than the best has are only for what the best does not do.
+  void consider() {
+    PlacedRows placed = placing_.best(taken_);
+    const bool more = best_ && taken_.size() > best_->cells.size();
+    if (best_ && (!placed.better_than(best_->placed) || (more && !placed.fits))) return;
+    best_ = Moved{taken_, std::move(placed)};
+  }
+
+  bool is_ideal() const { return best_ && best_->placed.fits && best_->placed.more == 0; }
+
+  std::int64_t steps_ = 0;
+  RowProgress progress_;
+  Placing placing_;
+  std::vector<char> kept_;  // per cell: its turn to move has been
+  std::vector<int> taken_;
+  std::optional<Moved> best_;
+};
+
+// The cells that make_loadable() moved, without those that can stay.
+std::vector<int> needed_moves(const MoveCells& cells, const std::vector<spec::Move>& moves) {
+  std::vector<int> moved;
+  for (const spec::Move& move : moves) {
+    for (const int id : at(cells.rows, move.row - 1)) {
+      if (*at(cells.cells, id) == move.cell) moved.push_back(id);
+    }
+  }
+  std::sort(moved.begin(), moved.end());
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+  std::int64_t steps = 0;
+  for (std::size_t i = moved.size(); i-- > 0 && steps <= kMostLeftOut;) {
+    RowProgress progress(cells);
+    for (std::size_t j = 0; j < moved.size(); ++j) {
+      if (j != i) progress.take_out(moved[j]);
+    }
+    progress.advance(steps);
+    if (progress.ended()) moved.erase(moved.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return moved;
+}
+
+MovedOrder order_of(const MoveCells& cells, Moved moved, bool fewest) {
+  MovedOrder order;
+  order.fewest = fewest;
+  std::vector<int> place(cells.cells.size(), 0);
+  for (const auto& row : moved.placed.rows) {
+    auto& made = order.table.rows.emplace_back();
+    for (int i = 0; i < size_of(row); ++i) {
+      made.push_back(*at(cells.cells, at(row, i)));
+      at(place, at(row, i)) = i;
+    }
+  }
+  std::sort(moved.cells.begin(), moved.cells.end());
+  for (const int cell : moved.cells) {
+    order.moves.push_back({.cell = *at(cells.cells, cell),
+                           .row = at(cells.row_of, cell) + 1,
+                           .from = at(cells.place_of, cell) + 1,
+                           .to = at(place, cell) + 1});
+  }
+  return order;
+}
+
+}  // namespace
+
+RowPeak peak_of(const std::vector<const ActionCell*>& row) {
+  RowPeak peak;
+  std::int64_t held = 0;
+  std::map<int, std::int64_t> of_stage;
+  for (const ActionCell* cell : row) {
+    for (const spec::Action& action : cell->actions) {
+      if (action.kind == ActionKind::forward) {
+        peak.all = std::max(peak.all, ++held);
+        peak.stage = std::max(peak.stage, ++of_stage[action.stage]);
+      } else if (action.kind == ActionKind::backward ||
+                 action.kind == ActionKind::backward_weight) {
+        --held;
+        --of_stage[action.stage];
+      }
+    }
+  }
+  return peak;
+}
+
+MovedOrder with_fewest_moves(const ActionTable& table, const spec::StageMap& map,
+                             const Fits& fits) {
+  const spec::LoadableOrder loadable = make_loadable(table, map);
+  if (!loadable.stuck.empty() || loadable.moves.empty()) {
+    return {.table = loadable.table, .moves = {}, .stuck = loadable.stuck, .fewest = true};
+  }
+  const MoveCells cells = move_cells(table, map);
+  std::vector<int> needed = needed_moves(cells, loadable.moves);
+  const auto found = MoveSearch(cells, fits).run(size_of(needed));
+  if (found) return order_of(cells, *found, true);
+  std::int64_t steps = 0;
+  PlacedRows placed = Placing(cells, fits, steps, -1).best(needed);
+  return order_of(cells, {std::move(needed), std::move(placed)}, false);
+}
+
+}  // namespace ripeline::verify

@@ -1,0 +1,58 @@
+// Where cells that were taken out of their rows are put back, for with_fewest_moves(); of no use
+// outside it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "pytorch/fewest_moves.h"
+#include "pytorch/move_cells.h"
+
+namespace ripeline::verify {
+
+struct PlacedRows {
+  std::vector<std::vector<int>> rows;
+  bool fits = false;      // the peak of each row that got a cell is allowed
+  std::int64_t more = 0;  // what rows hold more than before, in all
+  [[nodiscard]] bool better_than(const PlacedRows& other) const {
+    return fits != other.fits ? fits : more < other.more;
+  }
+};
+
+class Placing {
+ public:
+  // The steps are shared: what is looked at is added to them, and beyond `limit` the first rows
+  // that were found will do.
+  Placing(const MoveCells& cells, const std::function<bool(const RowPeak&)>& fits,
+          std::int64_t& steps, std::int64_t limit)
+      : cells_(cells), fits_(fits), steps_(steps), limit_(limit), place_(cells.place_of) {}
+
+  // The best rows with `taken` moved: without these cells the rows can all end, and so there is a
+  // place for each.
+  [[nodiscard]] PlacedRows best(const std::vector<int>& taken);
+
+ private:
+  struct Interval {
+    int first;  // the places at which the cell may be put into its row, as it is
+    int last;
+  };
+  Interval interval_of(int cell);
+  std::vector<int> places_for(int cell, bool is_last);
+  int reached(int cell, bool forward);
+  void put(std::size_t i);
+  void evaluate();
+  void insert(int cell, int place);
+  void erase(int cell);
+
+  const MoveCells& cells_;
+  const std::function<bool(const RowPeak&)>& fits_;
+  std::int64_t& steps_;
+  std::int64_t limit_;
+  std::vector<std::vector<int>> rows_;
+  std::vector<int> place_;  // per cell: in rows_, or -1
+  std::vector<int> taken_;
+  PlacedRows best_;
+};
+
+}  // namespace ripeline::verify

@@ -1,0 +1,214 @@
+// Orders with the fewest moves, compared with all moves of small tables.
+#include "pytorch/fewest_moves.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pytorch/check.h"
+#include "pytorch/fix.h"
+
+namespace ripeline::verify {
+namespace {
+
+using spec::ActionCell;
+using spec::ActionTable;
+using spec::Placement;
+using spec::StageMap;
+
+bool all_fit(const RowPeak&) { return true; }
+
+// PyTorch's rule, by the code that writes what it loads.
+bool loads(const ActionTable& table, const StageMap& map) {
+  return spec::as_loaded(table, map, 1, {.shards = false, .reduce = false}).stuck.empty();
+}
+
+std::int64_t held(const std::vector<ActionCell>& row) {
+  std::vector<const ActionCell*> cells;
+  for (const ActionCell& cell : row) cells.push_back(&cell);
+  return peak_of(cells).all;
+}
+
+std::int64_t more_held(const ActionTable& before, const ActionTable& now) {
+  std::int64_t more = 0;
+  for (std::size_t r = 0; r < before.rows.size(); ++r) {
+    more += std::max<std::int64_t>(0, held(now.rows[r]) - held(before.rows[r]));
+  }
+  return more;
+}
+
+// The least that ranks hold more, over all tables that load after exactly so many moves, or fewer;
+// -1: none does.
+std::int64_t least_more(const ActionTable& original, const ActionTable& table, const StageMap& map,
+                        int moves) {
+  if (moves == 0) return loads(table, map) ? more_held(original, table) : -1;
+  std::int64_t least = -1;
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    for (std::size_t from = 0; from < table.rows[r].size(); ++from) {
+      for (std::size_t to = 0; to < table.rows[r].size(); ++to) {
+        if (from == to) continue;
+        ActionTable moved = table;
+        auto& row = moved.rows[r];
+        const ActionCell cell = row[from];
+        row.erase(row.begin() + static_cast<std::ptrdiff_t>(from));
+        row.insert(row.begin() + static_cast<std::ptrdiff_t>(to), cell);
+        const std::int64_t more = least_more(original, moved, map, moves - 1);
+        if (more >= 0 && (least < 0 || more < least)) least = more;
+      }
+    }
+  }
+  return least;
+}
+
+// Rows in which cells of one order were exchanged.
+class PlantedSwaps {
+ public:
+  ActionTable draw(StageMap& map) {
+    const int ranks = below(3) == 0 ? 3 : 2;
+    const bool chain = below(3) != 0;
+    map = *spec::place_stages(chain ? Placement::chain : Placement::v, ranks,
+                              chain ? ranks : 2 * ranks);
+    ActionTable table = right(map, chain ? 2 + below(2) : 1, below(3) == 0);
+    for (int swaps = 1 + below(2); swaps > 0; --swaps) {
+      auto& row = table.rows[static_cast<std::size_t>(below(ranks))];
+      std::swap(row[static_cast<std::size_t>(below(static_cast<int>(row.size())))],
+                row[static_cast<std::size_t>(below(static_cast<int>(row.size())))]);
+    }
+    return table;
+  }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+
+  // Whatever is ready, at random.
+  ActionTable right(const StageMap& map, int microbatches, bool split) {
+    std::vector<spec::Action> left;
+    for (int s = 0; s < map.stages(); ++s) {
+      for (int m = 0; m < microbatches; ++m) {
+        left.push_back({spec::ActionKind::forward, s, m});
+        left.push_back(
+            {split ? spec::ActionKind::backward_input : spec::ActionKind::backward, s, m});
+        if (split) left.push_back({spec::ActionKind::backward_weight, s, m});
+      }
+    }
+    ActionTable table;
+    table.rows.resize(static_cast<std::size_t>(map.ranks));
+    std::vector<spec::Action> done;
+    while (!left.empty()) {
+      const auto i = static_cast<std::ptrdiff_t>(below(static_cast<int>(left.size())));
+      const spec::Action action = left[static_cast<std::size_t>(i)];
+      const auto needs = spec::needs_of(action, map.stages());
+      if (!std::all_of(needs.begin(), needs.end(), [&done](const spec::Action& need) {
+            return std::find(done.begin(), done.end(), need) != done.end();
+          })) {
+        continue;
+      }
+      table.rows[static_cast<std::size_t>(map.rank(action.stage))].push_back({.actions = {action}});
+      done.push_back(spec::result_of(action));
+      left.erase(left.begin() + i);
+    }
+    return table;
+  }
+
+  std::mt19937 random_{36};
+};
+
+TEST(FewestMoves, are_as_few_as_any_and_hold_no_more_where_that_can_be) {
+  PlantedSwaps planted;
+  int stuck = 0;
+  int two = 0;
+  int with_more = 0;
+  for (int i = 0; i < 1500; ++i) {
+    StageMap map;
+    const ActionTable table = planted.draw(map);
+    const MovedOrder order = with_fewest_moves(table, map, all_fit);
+    ASSERT_TRUE(order.stuck.empty());
+    ASSERT_TRUE(loads(order.table, map)) << spec::write_actions(table);
+    EXPECT_TRUE(order.fewest);
+    if (loads(table, map)) {
+      EXPECT_TRUE(order.moves.empty());
+      EXPECT_EQ(order.table, table);
+      continue;
+    }
+    ++stuck;
+    const std::size_t moves = order.moves.size();
+    std::int64_t least = least_more(table, table, map, 1);
+    EXPECT_EQ(moves == 1, least >= 0) << spec::write_actions(table);
+    std::size_t cells = 0;
+    for (const auto& row : table.rows) cells += row.size();
+    if (moves > 1 && cells > 8) continue;  // too many tables to try
+    if (moves > 1) {
+      least = least_more(table, table, map, 2);
+      EXPECT_EQ(moves == 2, least >= 0) << spec::write_actions(table);
+      ++two;
+    }
+    if (least < 0) continue;
+    EXPECT_EQ(more_held(table, order.table), least)
+        << spec::write_actions(table) << spec::write_actions(order.table);
+    if (least > 0) ++with_more;
+  }
+  EXPECT_GT(stuck, 500);
+  EXPECT_GT(two, 40);
+  EXPECT_GT(with_more, 10);
+}
+
+// Cells that moved are out of place, and the others keep their order.
+TEST(FewestMoves, leave_the_other_cells_in_their_order) {
+  PlantedSwaps planted;
+  for (int i = 0; i < 300; ++i) {
+    StageMap map;
+    ActionTable before = planted.draw(map);
+    MovedOrder order = with_fewest_moves(before, map, all_fit);
+    for (const spec::Move& move : order.moves) {
+      const auto r = static_cast<std::size_t>(move.row) - 1;
+      EXPECT_EQ(before.rows[r][static_cast<std::size_t>(move.from) - 1], move.cell);
+      EXPECT_EQ(order.table.rows[r][static_cast<std::size_t>(move.to) - 1], move.cell);
+    }
+    for (const spec::Move& move : order.moves) {
+      std::erase(before.rows[static_cast<std::size_t>(move.row) - 1], move.cell);
+      std::erase(order.table.rows[static_cast<std::size_t>(move.row) - 1], move.cell);
+    }
+    EXPECT_EQ(before, order.table);
+  }
+}
+
+TEST(FewestMoves, of_several_that_are_as_few_are_those_that_hold_no_more) {
+  // Either B0 of rank 1 moves, or F1 of rank 0, with which rank 0 holds two.
+  const ActionTable table = spec::read_actions("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n").table;
+  const StageMap map = *spec::place_stages(Placement::chain, 2, 2);
+  const MovedOrder order = with_fewest_moves(table, map, all_fit);
+  ASSERT_EQ(order.moves.size(), 1U);
+  EXPECT_EQ(spec::write_actions(order.table), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
+}
+
+// A schedule of 8 ranks and 64 microbatches in which one cell is late.
+TEST(FewestMoves, are_found_in_a_large_table) {
+  std::string text;
+  for (int r = 0; r < 8; ++r) {
+    std::vector<std::string> row;
+    for (int m = 0; m < 7 - r; ++m) row.push_back(fmt::format("{}F{}", r, m));
+    for (int m = 7 - r; m < 64; ++m) {
+      row.push_back(fmt::format("{}F{}", r, m));
+      row.push_back(fmt::format("{}B{}", r, m - 7 + r));
+    }
+    for (int m = 57 + r; m < 64; ++m) row.push_back(fmt::format("{}B{}", r, m));
+    text += fmt::format("{}\n", fmt::join(row, ","));
+  }
+  ActionTable table = spec::read_actions(text).table;
+  auto& row = table.rows[3];
+  std::rotate(row.begin() + 20, row.begin() + 21, row.begin() + 60);  // 3B8 behind many others
+  const MovedOrder order =
+      with_fewest_moves(table, *spec::place_stages(Placement::chain, 8, 8), all_fit);
+  ASSERT_EQ(order.moves.size(), 1U);
+  EXPECT_TRUE(order.fewest);
+  EXPECT_EQ(order.moves[0].from, 60);
+  EXPECT_EQ(more_held(table, order.table), 0);
+}
+
+}  // namespace
+}  // namespace ripeline::verify
