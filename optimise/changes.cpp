@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "optimise/link_changes.h"
+#include "optimise/tree_edits.h"
 #include "spec/indexing.h"
 #include "verify/verdict.h"
 
@@ -23,84 +25,6 @@ namespace ast = spec::ast;
 namespace {
 
 constexpr int kCapacityDoublings = 6;
-constexpr int kSlotDoublings = 4;
-
-template <class Node, class Visit>
-void each(const ast::Pipeline& tree, const Visit& visit) {
-  for (const ast::Item& item : tree.items) {
-    if (const auto* node = std::get_if<Node>(&item.value)) visit(*node);
-  }
-}
-template <class Node, class Visit>
-void each(ast::Pipeline& tree, const Visit& visit) {
-  for (ast::Item& item : tree.items) {
-    if (auto* node = std::get_if<Node>(&item.value)) visit(*node);
-  }
-}
-// Clauses of one kind, with their op.
-template <class Clause, class Tree, class Visit>
-void each_clause(Tree& tree, const Visit& visit) {
-  each<ast::Op>(tree, [&](auto& op) {
-    for (auto& clause : op.clauses) {
-      if (auto* found = std::get_if<Clause>(&clause.value)) visit(op, *found);
-    }
-  });
-}
-template <class Tree, class Visit>
-void each_need(Tree& tree, const Visit& visit) {
-  each_clause<ast::Needs>(tree, [&](auto& op, auto& needs) {
-    for (auto& need : needs.items) visit(op, need);
-  });
-}
-
-// As a person would write it: 3 + 1 is 4, and what ends with a number gets a larger one.
-Expr plus(Expr expr, std::int64_t k) {
-  if (expr.kind == Expr::Kind::number && expr.value.is_integer()) {
-    return Expr::number(expr.value.numerator + k);
-  }
-  if (expr.kind == Expr::Kind::binary && expr.text == "+") {
-    expr.args[1] = plus(expr.args[1], k);
-    return expr;
-  }
-  const bool less = expr.kind == Expr::Kind::binary && expr.text == "-" &&
-                    expr.args[1].kind == Expr::Kind::number && expr.args[1].value.is_integer();
-  if (less && expr.args[1].value.numerator <= k) {
-    k -= expr.args[1].value.numerator;
-    Expr left = expr.args[0];
-    return k == 0 ? left : plus(std::move(left), k);
-  }
-  if (less) {
-    expr.args[1] = Expr::number(expr.args[1].value.numerator - k);
-    return expr;
-  }
-  return Expr::binary("+", std::move(expr), Expr::number(k));
-}
-
-std::string text_of(const ast::NeededOp& need) {
-  const std::string at = need.at == ast::At::here   ? "here"
-                         : need.at == ast::At::prev ? "prev"
-                         : need.at == ast::At::next ? "next"
-                                                    : "(" + print(*need.stage) + ")";
-  std::string text = fmt::format("needs {} at {}", need.op.text, at);
-  if (need.via) text += " via " + need.via->text;
-  if (need.via && need.via_capacity) text += " " + print(*need.via_capacity);
-  return text;
-}
-
-std::string text_of(const ast::Acquires& clause) {
-  std::string text = "acquires " + clause.resource.text;
-  if (clause.amount) text += " " + print(*clause.amount);
-  if (clause.leaving) text += " leaving " + print(*clause.leaving);
-  return text;
-}
-
-// `op F forward`
-std::string header_of(const ast::Op& op) {
-  std::string text = "op " + op.name.text;
-  for (const ast::Name& word : op.kind) text += " " + word.text;
-  if (op.user_name) text += " \"" + *op.user_name + "\"";
-  return text;
-}
 
 class Builder {
  public:
@@ -115,9 +39,10 @@ class Builder {
     read_waits();
     for (const int resource : full_) add_leaving(resource);
     const std::vector<Candidate> ordered = sequential();
-    const std::vector<Candidate> linked = links();
+    const std::vector<Candidate> linked = link_changes(tree_, links_);
     append(found_.first, ordered);
     append(found_.first, linked);
+    for (const int resource : full_) add_numbers(resource);
     const std::vector<Candidate> roomy = capacities();
     append(found_.first, roomy);
     for (const Candidate& a : ordered) pair_up(a, linked);
@@ -155,10 +80,22 @@ class Builder {
         }
       } else if (wait.block.why == spec::Block::Why::need) {
         add_link(at(program_.edges, wait.block.edge));
+      } else if (wait.block.why == spec::Block::Why::engine) {
+        add_hand_overs(at(program_.lanes, wait.lane));
       }
     }
     if (!links_.empty()) return;
     for (const spec::Edge& edge : program_.edges) add_link(edge);
+  }
+
+  // The links by which the lane's engine hands messages over.
+  void add_hand_overs(const spec::Lane& lane) {
+    for (const spec::Edge& edge : program_.edges) {
+      const spec::Lane& sender = at(program_.lanes, edge.producer);
+      if (sender.rank == lane.rank && sender.engine == lane.engine && edge.rendezvous) {
+        add_link(edge);
+      }
+    }
   }
 
   void add_link(const spec::Edge& edge) {
@@ -197,6 +134,46 @@ class Builder {
       leaving_.push_back(candidate);
       found_.first.push_back(std::move(candidate));
     }
+  }
+
+  // One op leaves the same room at every stage: what another op takes there, as a rule. A committed
+  // order leaves no choice, so there it only stops a rank.
+  void add_numbers(int resource) {
+    if (program_.dispatch.in_order) return;
+    const std::string& name = at(program_.resources, resource).name;
+    const std::int64_t unit = unit_of(resource);
+    each_clause<ast::Acquires>(tree_, [&](const ast::Op& op, const ast::Acquires& clause) {
+      if (clause.resource.text != name) return;
+      const std::int64_t most = room_beside(op.name.text, resource) / unit;
+      if (most < 1) return;
+      const auto change = [op = op.name.text, clause, unit](std::int64_t k) {
+        ast::Acquires written = clause;
+        const Expr more = Expr::number(k * unit);
+        written.leaving = clause.leaving ? plus(*clause.leaving, k * unit) : more;
+        return Change{"leaving", fmt::format("`{}` in op {}", text_of(written), op),
+                      clause.resource.span, [written](ast::Pipeline& tree) {
+                        each_clause<ast::Acquires>(tree, [&](const ast::Op&, ast::Acquires& at) {
+                          if (at.resource.span == written.resource.span) at = written;
+                        });
+                      }};
+      };
+      found_.first.push_back({.change = change, .instead = "leaving " + name, .most = most});
+    });
+  }
+
+  // What the op may leave beside what it takes, at each of its stages; 0: it has no bound.
+  std::int64_t room_beside(const std::string& op, int resource) const {
+    std::optional<std::int64_t> least;
+    for (const spec::Lane& lane : program_.lanes) {
+      if (at(program_.ops, lane.op).name != op) continue;
+      for (const spec::Acquire& a : lane.acquires) {
+        const spec::Pool& pool = at(program_.pools, a.pool);
+        if (pool.resource != resource || !pool.capacity) continue;
+        const std::int64_t room = *pool.capacity - a.amount - a.leaving;
+        least = std::min(least.value_or(room), room);
+      }
+    }
+    return least.value_or(0);
   }
 
   static bool is_forward(const ast::Op& op) {
@@ -264,84 +241,6 @@ class Builder {
       });
     };
     return {[change](std::int64_t) { return change; }, 0, {}, -1, 1, names.size() > 1};
-  }
-
-  std::vector<Candidate> links() const {
-    std::vector<Candidate> found;
-    std::set<std::string> channels;
-    each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
-      if (!need.via || std::find(links_.begin(), links_.end(), need.span) == links_.end()) return;
-      const std::string& via = need.via->text;
-      if (via == "rendezvous") {
-        found.push_back(link(op, need, "slots", Expr::number(0), true));
-      } else if (via == "slots" || via == "fifo") {
-        if (!need.via_capacity) return;
-        if (via == "slots") {
-          found.push_back(link(op, need, "fifo", need.via_capacity, false));
-        }
-        found.push_back(link(op, need, via, need.via_capacity, true));
-        found.push_back(link(op, need, "slots", std::nullopt, false));
-      } else if (channels.insert(via).second) {
-        found.push_back(larger_channel(via));
-        found.push_back(private_slots(via));
-      }
-    });
-    return found;
-  }
-
-  // The need with another link; `grows`: with k slots more than these.
-  static Candidate link(const ast::Op& op, const ast::NeededOp& need, const std::string& via,
-                        const std::optional<Expr>& slots, bool grows) {
-    const auto change = [op = op.name.text, need, via, slots, grows](std::int64_t k) {
-      ast::NeededOp written = need;
-      written.via->text = via;
-      written.via_capacity = slots;
-      if (grows) written.via_capacity = plus(*slots, k);
-      return Change{via, fmt::format("`{}` in op {}", text_of(written), op), need.span,
-                    [written](ast::Pipeline& tree) {
-                      each_need(tree, [&](const ast::Op&, ast::NeededOp& at) {
-                        if (at.span == written.span) at = written;
-                      });
-                    }};
-    };
-    const std::string instead =
-        grows || via == "slots" ? fmt::format("slots at {}", need.span.begin) : std::string();
-    return {change, grows ? kSlotDoublings : 0, instead};
-  }
-
-  Candidate larger_channel(const std::string& name) const {
-    const ast::Channel* channel = nullptr;
-    each<ast::Channel>(tree_, [&](const ast::Channel& c) {
-      if (c.name.text == name) channel = &c;
-    });
-    const auto change = [channel, name](std::int64_t k) {
-      const Expr slots = plus(channel->slots, k);
-      return Change{"slots", fmt::format("`slots {}` of channel {}", print(slots), name),
-                    channel->name.span, [name, slots](ast::Pipeline& tree) {
-                      each<ast::Channel>(tree, [&](ast::Channel& c) {
-                        if (c.name.text == name) c.slots = slots;
-                      });
-                    }};
-    };
-    return {change, kSlotDoublings, {}};
-  }
-
-  Candidate private_slots(const std::string& channel) const {
-    Change change{"slots", "", {}, {}};
-    std::vector<std::string> ops;
-    each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
-      if (!need.via || need.via->text != channel) return;
-      if (ops.empty()) change.span = need.span;
-      if (ops.empty() || ops.back() != op.name.text) ops.push_back(op.name.text);
-    });
-    change.text =
-        fmt::format("`via slots` instead of `via {}` in op {}", channel, fmt::join(ops, " and "));
-    change.apply = [channel](ast::Pipeline& tree) {
-      each_need(tree, [&](const ast::Op&, ast::NeededOp& need) {
-        if (need.via && need.via->text == channel) need.via->text = "slots";
-      });
-    };
-    return {[change](std::int64_t) { return change; }, 0, {}};
   }
 
   // The resource with k units more, or with this capacity.

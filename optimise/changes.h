@@ -24,7 +24,8 @@ struct Change {
 // Both, in one program.
 [[nodiscard]] Change both(const Change& a, const Change& b);
 
-// A change by a number, k = 1, 2, 4, … so many doublings; with none, by k = 1 alone.
+// A change by a number, k = 1, 2, 4, … so many doublings; with none, by k = 1 alone. With `most`,
+// by any k from 1 to it.
 struct Candidate {
   std::function<Change(std::int64_t k)> change;
   int doublings = 0;
@@ -32,6 +33,7 @@ struct Candidate {
   int resource = -1;         // of a capacity by k units: which, and the unit
   std::int64_t unit = 1;
   bool only_alone = false;  // not tried when something was proved: it says no more
+  std::int64_t most = 0;
 };
 
 // Of an obligation that is not proved. Nearest first. `last` only when nothing else was proved: two

@@ -21,6 +21,9 @@ namespace ast = spec::ast;
 
 namespace {
 
+// Numbers that are tried one after the other.
+constexpr std::int64_t kFewNumbers = 16;
+
 class Repairer {
  public:
   Repairer(const spec::Source& source, const spec::ElaborateOptions& options,
@@ -52,12 +55,13 @@ class Repairer {
   // The least k that is proved, of those tried.
   std::optional<ProvedRepair> climb(const Candidate& candidate) {
     std::int64_t too_few = 0;
-    std::int64_t k = 1;
-    std::optional<ProvedRepair> best = judge_change(candidate.change(k));
-    for (int i = 0; !best && i < candidate.doublings; ++i) {
+    std::optional<ProvedRepair> best;
+    std::int64_t k = 0;
+    for (const std::int64_t next : steps_of(candidate)) {
       too_few = k;
-      k *= 2;
+      k = next;
       best = judge_change(candidate.change(k));
+      if (best) break;
     }
     while (best && k - too_few > 1) {
       const std::int64_t middle = too_few + (k - too_few) / 2;
@@ -69,6 +73,16 @@ class Repairer {
       }
     }
     return best;
+  }
+
+  // Which k are tried until one is proved: every one of few, else doublings.
+  static std::vector<std::int64_t> steps_of(const Candidate& candidate) {
+    std::vector<std::int64_t> steps{1};
+    const bool few = candidate.most <= kFewNumbers;
+    for (std::int64_t k = 2; k <= candidate.most; k = few ? k + 1 : 2 * k) steps.push_back(k);
+    if (steps.back() < candidate.most) steps.push_back(candidate.most);
+    for (int i = 0; i < candidate.doublings; ++i) steps.push_back(2 * steps.back());
+    return steps;
   }
 
   // What a committed order holds is known without the capacity, and with less it sticks. Pairs hold

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "spec/hand_over.h"
+
 namespace ripeline::spec {
 Machine::Machine(const Program& program, int microbatches)
     : program_(&program), microbatches_(microbatches), guards_(guards_of(program)) {
@@ -136,11 +138,14 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
   return found;
 }
 
+// Most tasks are told from those that may start by what takes no list of reasons.
 bool Machine::may_start(const State& state, int lane, int microbatch) const {
-  return blocks(state, lane, microbatch).empty();
+  return !has_started(state, lane, microbatch) && engine_takes(state, lane) &&
+         has_room(state, lane) && blocks(state, lane, microbatch).empty();
 }
 
 int Machine::lowest_startable(const State& state, int lane, const Allowed& allowed) const {
+  if (!engine_takes(state, lane) || !has_room(state, lane)) return -1;
   for (int m = 0; m < program_->tasks_of(lane, microbatches_); ++m) {
     if (may_start(state, lane, m) && (!allowed || allowed(lane, m))) return m;
   }
@@ -382,7 +387,12 @@ std::string Machine::describe(const State& state, int lane, int microbatch,
       return program_->task_name(lane, microbatch - 1) + ", the one before it";
     case Block::Why::engine: {
       const auto [running, other] = state.running[engine_index(l.rank, l.engine)];
-      if (running < 0) return "the engine, which hands over what it has ended";
+      if (running < 0) {
+        const HandOver held = *handed_over(*this, state, l.rank, l.engine);
+        return "the engine, which hands over " +
+               program_->task_name(held.sender.lane, held.sender.microbatch) + " to " +
+               program_->task_name(held.taker.lane, held.taker.microbatch);
+      }
       return "the engine, which runs " + program_->lane_name(running) +
              (other < 0 ? "" : " and " + program_->lane_name(other));
     }

@@ -22,6 +22,8 @@ using testing_support::chain_of;
 using testing_support::chain_text;
 using testing_support::compiled;
 using testing_support::join_via;
+using testing_support::labels_text;
+using testing_support::recompute_text;
 using testing_support::v_text;
 
 using Texts = std::vector<std::string>;
@@ -109,6 +111,13 @@ std::vector<Case> cases() {
        {"`capacity ranks - s - (s < 1 ? 1 : 0)` of a",
         "`assert peak a <= ranks - s - (s < 1 ? 1 : 0) + 1`"}},
       {"an order that waits for itself", chain_text(2, "in order waits"), {}},
+      {"forwards that leave no room for a recompute",
+       recompute_text(""),
+       {"`acquires memory 1 leaving 3` in op F"}},
+      {"a hand-over that waits for what comes after it",
+       labels_text(" via rendezvous"),
+       {"`needs L at (0)` in op T, without `via rendezvous`",
+        "`needs L at (0) via slots 3` in op T"}},
   };
 }
 

@@ -113,4 +113,43 @@ std::string order_via(const std::string& link, const std::string& microbatches,
   return text.insert(text.find("  op F"), more);
 }
 
+std::string labels_text(const std::string& link) {
+  return R"(pipeline labels {
+  param ranks = 3;
+  microbatches any;
+  stages ranks;
+  place s on s;
+  op L user "send labels" when s == 0 { cost 0; }
+  op F forward  { cost 1;  needs F at prev via rendezvous;  acquires activation; }
+  op T user "take labels" when s == stages - 1 { cost 0;  needs F at here, L at (0))" +
+         link + R"(; }
+  op B backward { cost 2;  needs F at here, B at next via rendezvous;  releases activation; }
+  resource activation per stage { capacity ranks - s; }
+  order labels_first on r {
+    let warm = min(ranks - 1 - r, microbatches);
+    rank 0 { (L F) * warm;  (L F B) * (microbatches - warm);  B * warm; }
+    rank 1 { F * warm;  (F B) * (microbatches - warm);  B * warm; }
+    rank 2 { (F T B) * microbatches; }
+  }
+  dispatch in order labels_first;
+}
+)";
+}
+
+std::string recompute_text(const std::string& forward) {
+  return R"(pipeline recompute {
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward   { needs F at prev;             acquires memory 1)" +
+         forward + R"(; }
+  op R recompute { needs F at here, B at next;  acquires memory 3; }
+  op B backward  { needs R at here, B at next;  releases memory 4; }
+  resource memory per stage { capacity 6; }
+  hint bf { rounds B, R, F; }
+  dispatch ready by bf;
+}
+)";
+}
+
 }  // namespace ripeline::testing_support

@@ -36,4 +36,12 @@ namespace ripeline::testing_support {
 [[nodiscard]] std::string order_via(const std::string& link, const std::string& microbatches,
                                     const std::string& more = "");
 
+// 1F1B of 3 ranks by rendezvous, whose first stage sends labels to the last one over `link`, each
+// before the forward of its microbatch.
+[[nodiscard]] std::string labels_text(const std::string& link);
+
+// A chain of two stages that recompute, where a rank takes 1 in F and 3 more in R; `forward` stands
+// behind what F acquires.
+[[nodiscard]] std::string recompute_text(const std::string& forward);
+
 }  // namespace ripeline::testing_support

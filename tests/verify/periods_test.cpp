@@ -122,6 +122,17 @@ TEST(Periods, follow_streams_of_many_shapes) {
       // Direct steps beside a stream, and conditions that settle later.
       "stream f = for g in 0 ..< microbatches : F@0;\n"
       "let n = microbatches > 7 ? 3 : 0; f * n; (F@1 f) * (microbatches - n); F@1 * n;\n"
+      "(B@1 B@0) * microbatches;",
+      // Two streams of the same lanes, each for one rank; what a rank does not take from lists
+      // nothing there.
+      "stream a = for g in 0 ..< microbatches, c in 0 .. 3 : F@0 * (c == 0) F@1 * (c == 1);\n"
+      "stream b { F@0 * 2; for g in 0 ..< microbatches { F@1; F@0; } }\n"
+      "rank 0 { a * (2 * microbatches); } rank 1 { b * (2 * microbatches); }\n"
+      "(B@1 B@0) * microbatches;",
+      // The same by counts that are 0 at the other rank.
+      "stream a = for g in 0 ..< microbatches, c in 0 .. 1 : F@c;\n"
+      "stream b = for c in 0 .. 1 : F@c * microbatches;\n"
+      "a * (r == 0 ? 2 * microbatches : 0); b * (r == 1 ? 2 * microbatches : 0);\n"
       "(B@1 B@0) * microbatches;"};
   for (const char* order : kOrders) {
     SCOPED_TRACE(order);
@@ -140,6 +151,10 @@ TEST(Periods, say_why_there_are_none) {
       {"stream f = for g in 0 ..< microbatches, h in 0 ..< microbatches : F@0; f * 1;",
        "a stream has as many items as the microbatches in each of as many turns"},
       {"stream f = for g in 0 ..< microbatches : F@0; F@0 * 1; f * (microbatches - 1);",
+       "a lane comes from a stream and from elsewhere"},
+      {"stream f = for g in 0 ..< microbatches : F@0; stream e = for g in 0 ..< microbatches : "
+       "F@0;\n"
+       "rank 0 { f * microbatches; } rank 1 { f * 1; e * (microbatches - 1); }",
        "a lane comes from a stream and from elsewhere"},
       {"stream f = for g in 0 ..< microbatches * microbatches : F@0; f * 1;",
        "it multiplies the microbatches by themselves"},
@@ -212,6 +227,40 @@ TEST(Periods, give_the_verdict_of_every_count) {
   }
   EXPECT_GT(stuck, 0);
   EXPECT_LT(stuck, 9);
+}
+
+// 1F1B: each rank takes from a stream of its own.
+std::string two_streams(const std::string& first, const std::string& capacity) {
+  return fmt::format(R"(
+pipeline two_streams {{
+  microbatches any;
+  stages 2;
+  place s on s;
+  op F forward  {{ needs F at prev;             acquires activation; }}
+  op B backward {{ needs F at here, B at next;  releases activation; }}
+  resource activation per stage {{ capacity {}; }}
+  order o on r {{
+    stream first {{ {} }}
+    stream last {{ for m in 0 ..< microbatches {{ F; B; }} }}
+    rank 0 {{ first * (2 * microbatches); }}
+    rank 1 {{ last * (2 * microbatches); }}
+  }}
+  dispatch in order o;
+}}
+)",
+                     capacity, first);
+}
+
+TEST(Periods, a_rank_may_leave_a_stream_to_others) {
+  const std::string one_ahead = "F; for m in 0 ..< microbatches { F; B; } B;";
+  const Verdict proved = verify(compiled(two_streams(one_ahead, "2")));
+  EXPECT_EQ(proved.outcome, Outcome::proved);
+  EXPECT_EQ(find(proved, "deadlock").method, Method::cuts);
+  EXPECT_EQ(testing_support::peaks_of(proved, "activation"),
+            (std::vector<std::optional<std::int64_t>>{2, 1}));
+  const Obligation full = find(verify(compiled(two_streams(one_ahead, "1"))), "deadlock");
+  EXPECT_EQ(full.outcome, Outcome::refuted);
+  EXPECT_EQ(full.counterexample->microbatches, 2);
 }
 
 TEST(Periods, find_a_task_that_is_missing_for_some_remainder_only) {

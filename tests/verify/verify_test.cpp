@@ -21,6 +21,8 @@ using testing_support::chain_text;
 using testing_support::compiled;
 using testing_support::find;
 using testing_support::join_text;
+using testing_support::labels_text;
+using testing_support::recompute_text;
 using testing_support::v_text;
 
 // What the verdicts were, for messages.
@@ -129,6 +131,31 @@ TEST(Verify, refutes_an_order_that_waits_for_itself) {
     expect_replays_stuck(program, *deadlock.counterexample);
     EXPECT_EQ(find(verdict, "once").outcome, Outcome::proved);
   }
+}
+
+TEST(Verify, tells_a_circle_through_a_hand_over) {
+  const Program program = compiled(labels_text(" via rendezvous"));
+  const Obligation deadlock = find(verify(program), "deadlock");
+  ASSERT_EQ(deadlock.outcome, Outcome::refuted);
+  EXPECT_EQ(deadlock.method, Method::cuts);
+  EXPECT_EQ(deadlock.counterexample->microbatches, 1);
+  EXPECT_EQ(deadlock.reason,
+            "A circle: 0F0 comes after 0L0 on rank 0, 0L0 waits for 2T0, which takes its message, "
+            "2T0 comes after 2F0 on rank 2, 2F0 needs 1F0, and 1F0 needs 0F0.");
+  EXPECT_EQ(deadlock.counterexample->waits.front().text, "the engine, which hands over 0L0 to 2T0");
+  expect_replays_stuck(program, *deadlock.counterexample);
+  const Verdict buffered = verify(compiled(labels_text("")));
+  EXPECT_EQ(buffered.outcome, Outcome::proved);
+  EXPECT_EQ(find(buffered, "deadlock").method, Method::cuts);
+}
+
+TEST(Verify, refutes_a_recompute_that_forwards_leave_no_room) {
+  const Program program = compiled(recompute_text(""));
+  const Obligation deadlock = find(verify(program), "deadlock");
+  ASSERT_EQ(deadlock.outcome, Outcome::refuted);
+  EXPECT_EQ(deadlock.counterexample->microbatches, 4);
+  expect_replays_stuck(program, *deadlock.counterexample);
+  EXPECT_EQ(verify(compiled(recompute_text(" leaving 3"))).outcome, Outcome::proved);
 }
 
 TEST(Verify, refutes_an_order_without_the_room_it_takes) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -208,7 +209,9 @@ class RankReader {
   void read_repeat(const spec::OrderRepeat& repeat, const Value& count) {
     std::map<int, std::int64_t> taken;  // per stream: items in a turn
     for (const spec::OrderStep& step : repeat.steps) {
-      if (step.stream >= 0) ++taken[step.stream];
+      if (step.stream < 0) continue;
+      ++taken[step.stream];
+      used_.insert(step.stream);
     }
     Value left = count;
     while (math_.sign(left) > 0) {
@@ -297,11 +300,12 @@ class RankReader {
     if (!lanes.empty()) runs_.push_back({lanes, {count.slope, count.base}});
   }
 
-  // A lane that several sources list is left out of a stream by what the others have listed.
+  // A lane that several sources list is left out of a stream by what the others have listed. A
+  // stream that this rank does not take from lists nothing for it.
   void require_one_source() const {
     std::map<int, int> listing;
     bool several = !one_source_;
-    for (int s = 0; s < size_of(streams_); ++s) {
+    for (const int s : used_) {
       std::vector<int> lanes;
       for (const Group& run : at(streams_, s).runs) {
         lanes.insert(lanes.end(), run.lanes.begin(), run.lanes.end());
@@ -325,6 +329,7 @@ class RankReader {
   std::vector<Stream> streams_;
   std::vector<PeriodicRun> runs_;
   std::map<int, int> source_;  // per lane listed: the stream, or -1
+  std::set<int> used_;         // streams that the rank takes from
   bool one_source_ = true;
   std::size_t spent_ = 0;
   spec::Span span_;

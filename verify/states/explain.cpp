@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/hand_over.h"
 #include "spec/indexing.h"
 #include "verify/states/run.h"
 
@@ -197,6 +198,7 @@ class Explanation {
 
   std::optional<Reason> reason(const Task& task) const {
     const std::string name = program_.task_name(task.lane, task.microbatch);
+    if (task_state(task) == Machine::TaskState::ended) return until_taken(task);
     const auto named = [&](const Task& t) { return program_.task_name(t.lane, t.microbatch); };
     for (const Block& block : machine_.blocks(state_, task.lane, task.microbatch)) {
       Task next;
@@ -223,8 +225,14 @@ class Explanation {
         case Block::Why::kept:
           next = {block.lane, lowest_waiting(block.lane)};
           return Reason{next, fmt::format("{} must leave room for {}", name, named(next))};
+        case Block::Why::engine: {
+          const std::optional<spec::HandOver> held = handed_over_by(task.lane);
+          if (!held) return std::nullopt;
+          next = held->sender;
+          return Reason{next, fmt::format("{} comes after {} on rank {}", name, named(next),
+                                          at(program_.lanes, task.lane).rank)};
+        }
         case Block::Why::started:
-        case Block::Why::engine:
           return std::nullopt;
       }
     }
@@ -234,6 +242,21 @@ class Explanation {
   Task next_in_order(const spec::Lane& lane) const {
     const auto [next, microbatch] = machine_.next_in_order(state_, lane.rank, lane.engine);
     return {next, microbatch};
+  }
+
+  std::optional<spec::HandOver> handed_over_by(int lane) const {
+    const spec::Lane& l = at(program_.lanes, lane);
+    return spec::handed_over(machine_, state_, l.rank, l.engine);
+  }
+
+  // The task has ended, but its engine is not free until a rendezvous has taken its message.
+  std::optional<Reason> until_taken(const Task& task) const {
+    const std::optional<spec::HandOver> held = handed_over_by(task.lane);
+    if (!held || held->sender != task) return std::nullopt;
+    return Reason{held->taker,
+                  fmt::format("{} waits for {}, which takes its message",
+                              program_.task_name(task.lane, task.microbatch),
+                              program_.task_name(held->taker.lane, held->taker.microbatch))};
   }
 
   // What the task needs has ended, but its message does not arrive: its slots are taken, or its

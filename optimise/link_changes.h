@@ -1,0 +1,17 @@
+// Which changes of links may repair a program. Private to optimise/.
+#pragma once
+
+#include <vector>
+
+#include "optimise/changes.h"
+#include "spec/ast.h"
+#include "spec/diagnostics.h"
+
+namespace ripeline::verify {
+
+// Of the links by which these needs are met, given by the needs' places: more slots, messages in
+// order, a slot for each message, senders that do not wait. The tree must outlive them.
+[[nodiscard]] std::vector<Candidate> link_changes(const spec::ast::Pipeline& tree,
+                                                  const std::vector<spec::Span>& needs);
+
+}  // namespace ripeline::verify

@@ -1,0 +1,51 @@
+// Edits of a syntax tree, and the words that a person would write for them. Private to optimise/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "spec/ast.h"
+
+namespace ripeline::verify {
+
+namespace ast = spec::ast;
+
+template <class Node, class Visit>
+void each(const ast::Pipeline& tree, const Visit& visit) {
+  for (const ast::Item& item : tree.items) {
+    if (const auto* node = std::get_if<Node>(&item.value)) visit(*node);
+  }
+}
+template <class Node, class Visit>
+void each(ast::Pipeline& tree, const Visit& visit) {
+  for (ast::Item& item : tree.items) {
+    if (auto* node = std::get_if<Node>(&item.value)) visit(*node);
+  }
+}
+// Clauses of one kind, with their op.
+template <class Clause, class Tree, class Visit>
+void each_clause(Tree& tree, const Visit& visit) {
+  each<ast::Op>(tree, [&](auto& op) {
+    for (auto& clause : op.clauses) {
+      if (auto* found = std::get_if<Clause>(&clause.value)) visit(op, *found);
+    }
+  });
+}
+template <class Tree, class Visit>
+void each_need(Tree& tree, const Visit& visit) {
+  each_clause<ast::Needs>(tree, [&](auto& op, auto& needs) {
+    for (auto& need : needs.items) visit(op, need);
+  });
+}
+
+// 3 + 1 is 4, and what ends with a number gets a larger one.
+[[nodiscard]] spec::Expr plus(spec::Expr expr, std::int64_t k);
+// `needs F at prev via slots 2`
+[[nodiscard]] std::string text_of(const ast::NeededOp& need);
+// `acquires activation 2 leaving 1`
+[[nodiscard]] std::string text_of(const ast::Acquires& clause);
+// `op F forward`
+[[nodiscard]] std::string header_of(const ast::Op& op);
+
+}  // namespace ripeline::verify
