@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "optimise/search/first_order.h"
 #include "optimise/search/incumbent.h"
 #include "optimise/search/lengthen.h"
 #include "optimise/search/list_rule.h"
@@ -114,13 +115,13 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
   constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
-  Rows base = microbatch_by_microbatch(problem.model());
-  if (!offer(problem, base, kOneByOne, best)) return;
+  const auto base = first_order(problem.model());
+  if (!base || !offer(problem, *base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
   const auto most = static_cast<int>(
       std::clamp<std::int64_t>(kMostTasks / (problem.model().tasks() + 1), 10, kMostRules));
   for (int i = 0; i < most && best.goes_on(); ++i) {
-    const auto rows = run(problem.model(), base, rules.next());
+    const auto rows = run(problem.model(), *base, rules.next());
     const auto found = rows ? problem.timed(*rows) : std::nullopt;
     if (!found) continue;
     starts.add(best.value_of(*found).first, *rows);
