@@ -252,8 +252,11 @@ std::optional<Found> Problem::of_own_dispatch() const {
     const Model::Machine& machine = at(model_.machines, m);
     if (machine.rank < 0) at(rows, m) = machine.lanes;
   }
-  return timed(rows);
+  return Found{std::move(rows), run.report.makespan.count(), run.report.span.count(),
+               run.report.peaks};
 }
+
+bool Problem::is_own_dispatch_safe() const { return verify::verify(program_).proved.has_value(); }
 
 Found Problem::measured(const Rows& rows, const std::vector<Time>& starts) const {
   Found found;

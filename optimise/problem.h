@@ -72,8 +72,12 @@ class Problem {
   // may end with these times and deadlock with others: is_safe() says.
   [[nodiscard]] std::optional<Found> timed(const Rows& rows) const;
   [[nodiscard]] bool is_safe(const Rows& rows) const;
-  // What the program's own dispatch does. Nothing: it does not end.
+  // The simulated run of the program's own dispatch, with each engine's tasks in the order in which
+  // they started. To commit to that order may take other times, or none: timed() says. Nothing: the
+  // run does not end.
   [[nodiscard]] std::optional<Found> of_own_dispatch() const;
+  // Whether that dispatch is proved for every timing.
+  [[nodiscard]] bool is_own_dispatch_safe() const;
 
  private:
   Problem(spec::Program program, int microbatches, simulate::TimingOptions times,

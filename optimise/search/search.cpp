@@ -130,7 +130,7 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 }
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
-  if (const auto own = problem.of_own_dispatch()) offer(problem, *own, kOwnDispatch, best);
+  if (const auto own = problem.of_own_dispatch()) offer(problem, own->rows, kOwnDispatch, best);
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
   // Rules drawn at random know no more of an even chain. On an even V placement moves soon make

@@ -461,7 +461,7 @@ TEST_F(Optimise, says_what_is_missing_of_the_solver_and_works_without) {
 }
 
 // An order with so few slots may deadlock where another message takes the slot; readiness does not.
-TEST_F(Optimise, notes_that_the_own_dispatch_is_faster_than_what_is_safe_in_order) {
+TEST_F(Optimise, writes_nothing_that_is_worse_than_the_own_dispatch) {
   write("slots.ripe", R"(
 pipeline slots {
   microbatches 12;
@@ -474,11 +474,18 @@ pipeline slots {
   dispatch ready by bf;
 }
 )");
-  const Outcome outcome = ripeline("optimise slots.ripe --solver none --seconds .5");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
-  EXPECT_NE(outcome.out.find("note: with its own dispatch the program has a simulated wall of "),
+  const Outcome outcome = ripeline("optimise slots.ripe --solver none --seconds .5 -o best.ripe");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.out;
+  EXPECT_NE(
+      outcome.out.find("ripeline: nothing is written: with its own dispatch, which is proved, "
+                       "the program has a wall of "),
+      std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("The order of that run is not proved for every timing where ranks "
+                             "commit to it."),
             std::string::npos)
       << outcome.out;
+  EXPECT_EQ(read("best.ripe"), "");
 }
 
 TEST_F(Optimise, refuses_flags_of_the_other_kind) {
