@@ -444,7 +444,7 @@ int run(const OptimiseFlags& command) {
     simulate::RaceOptions racing = race_options(command);
     racing.go_on = [&] { return !interrupts.told_to_end(); };
     budget.keep(0);
-    auto result = race_orders(optimised, *search.best(), racing, budget.left(), comments);
+    auto result = race_orders(optimised, *search.best(), certified, racing, budget, comments);
     if (result.ok()) {
       raced = std::move(result).value();
     } else if (!interrupts.told_to_end()) {

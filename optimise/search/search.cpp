@@ -21,6 +21,7 @@
 #include "optimise/search/ready_rule.h"
 #include "optimise/search/short_rows.h"
 #include "optimise/search/zero_bubble.h"
+#include "verify/verify.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -130,7 +131,13 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 }
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
-  if (const auto own = problem.of_own_dispatch()) offer(problem, own->rows, kOwnDispatch, best);
+  if (const auto own = problem.of_own_dispatch()) {
+    const auto found = problem.timed(own->rows);
+    // What all else is compared with is worth more states.
+    if (found && problem.is_safe(found->rows, verify::VerifyOptions().search_states)) {
+      best.offer(*found, kOwnDispatch);
+    }
+  }
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
   // Rules drawn at random know no more of an even chain. On an even V placement moves soon make
